@@ -27,10 +27,10 @@ import { uploadSuite } from '../unit/fleet/ssh/session/upload-cases.ts';
 import { configSuite } from '../unit/fleet/steps/docker/config-cases.ts';
 import { engineSuite } from '../unit/fleet/steps/docker/engine-cases.ts';
 import { loadSuite } from '../unit/fleet/steps/driver/load-cases.ts';
-import { fetchSuite } from '../unit/fleet/steps/driver/runfile/fetch-cases.ts';
-import { runfileSuite } from '../unit/fleet/steps/driver/runfile/scripts-cases.ts';
-import { managerSuite } from '../unit/fleet/steps/manager-scripts-cases.ts';
-import { broughtSuite } from '../unit/fleet/steps/supplies/brought-cases.ts';
+import { fetchSuite } from '../unit/fleet/steps/driver/runfile-fetch-cases.ts';
+import { runfileSuite } from '../unit/fleet/steps/driver/runfile-scripts-cases.ts';
+import { managerSuite } from '../unit/fleet/steps/manager/scripts-cases.ts';
+import { broughtSuite } from '../unit/fleet/steps/bundle/brought-cases.ts';
 import { cdiSuite } from '../unit/fleet/steps/toolkit/cdi-cases.ts';
 
 /** The scripts that are damaged, with the runs that should notice. */

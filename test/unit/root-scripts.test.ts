@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import { managerUnit } from '../../src/shared/contract/paths.ts';
-import { managerUnitFor } from '../../src/fleet/steps/manager/unit.ts';
+import { managerUnitFor } from '../../src/fleet/steps/manager/files.ts';
 import { rootScripts } from '../support/root-scripts/all.ts';
 import { sourcesWithShell } from '../support/root-scripts/sources.ts';
 
@@ -28,7 +28,6 @@ const others: Readonly<Record<string, string>> = {
   'src/fleet/ssh/session/start.ts': 'a sentence',
   'src/fleet/ssh/session/sudo.ts': 'a sentence',
   'src/fleet/ssh/wire/openssh.ts': 'one program of the admin; its own test runs it',
-  'src/fleet/steps/manager/leftovers.ts': 'one program and its arguments',
   'src/manager/docker/job-user.ts': "a login shell's path",
   'src/manager/host-mode/systemd.ts': 'one program',
 };

@@ -1,3 +1,4 @@
+import type { Refusal } from '../../fleet/steps/change.ts';
 import { applyHosts } from '../../fleet/apply/apply.ts';
 import type { ApplyTools } from '../../fleet/apply/apply-tools.ts';
 import { finishHost } from '../../fleet/apply/finish-host.ts';
@@ -12,7 +13,7 @@ import { isEmpty, planOf } from '../../fleet/plan/plan.ts';
 import { isInstalled, leftDrained } from '../../fleet/plan/waves/agents.ts';
 import { planWaves } from '../../fleet/plan/waves/waves.ts';
 import type { Transport } from '../../fleet/ssh/transport.ts';
-import type { Planned, Refusal } from '../../fleet/steps/step.ts';
+import type { Planned } from '../../fleet/steps/step.ts';
 import { changeHosts, type HostChanges } from './change-hosts.ts';
 import type { CommandInput } from '../command.ts';
 import { openHosts, type OpenHosts } from './hosts.ts';

@@ -67,7 +67,7 @@ export async function openPlanning(
 ): Promise<Planning> {
   const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
   const folders = open.hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
-  const { artifacts, supplies, prepare } = await uploadSources(context, input, open, { cache, folders });
+  const { artifacts, included, prepare } = await uploadSources(context, input, open, { cache, folders });
   const blocked = new Map<string, Problem>();
   const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
   const { credential, registries, webhooks, caPem, fleet } = open;
@@ -80,7 +80,7 @@ export async function openPlanning(
     caPem,
     version,
     root,
-    ...defined({ supplies }),
+    ...defined({ included }),
   });
   const how = (facts: Facts, host: HostSpec): PlanOptions => ({
     steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,

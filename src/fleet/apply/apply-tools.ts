@@ -6,8 +6,7 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import type { LockOwner, Session, Transport } from '../ssh/transport.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import type { Action } from '../steps/change.ts';
-import type { Said } from '../steps/packages/refine.ts';
-import type { Simulation } from '../steps/packages/simulation.ts';
+import type { Said, Simulation } from '../steps/packages/refine.ts';
 import type { EventSink } from './events.ts';
 
 /** What reaching and reading hosts takes. No token is in it, and nothing of Azure DevOps. */

@@ -7,7 +7,7 @@ import { type FetchOptions, fetchRuntime } from './node-runtime.ts';
 export interface UploadSources {
   readonly artifacts: Desired['artifacts'];
   /** What hosts would fetch themselves; absent: they do. */
-  readonly supplies?: NonNullable<Desired['supplies']>;
+  readonly included?: NonNullable<Desired['included']>;
   /** Makes the files that uploads to hosts of this `uname -m` need. */
   readonly prepare: (arch: string) => Promise<void>;
 }

@@ -6,7 +6,7 @@ import { loadFolders } from '../artifacts/load.ts';
 import { nodeVersion } from '../artifacts/node-runtime.ts';
 import { contextArchive, type UploadSources } from '../artifacts/upload-sources.ts';
 import type { Artifact } from '../steps/change.ts';
-import type { SuppliedImage } from '../steps/offline/supplies.ts';
+import type { IncludedImage } from '../steps/bundle/content.ts';
 import { type OpenedBundle, readMember } from './archive.ts';
 import type { BundledImage } from './manifest.ts';
 
@@ -45,7 +45,7 @@ export async function fromBundle(
   );
   const indexes = new Map<string, string>();
   for (const { index } of manifest.packages) indexes.set(index, await text(index));
-  const proofs = new Map<BundledImage, SuppliedImage['proof']>();
+  const proofs = new Map<BundledImage, IncludedImage['proof']>();
   for (const image of manifest.images) proofs.set(image, await proofOf(bundle, image));
   return {
     artifacts: {
@@ -59,7 +59,7 @@ export async function fromBundle(
         return found && { ...slice(bundle, found.sha256), ...found.unpacked, gunzip: true };
       },
     },
-    supplies: {
+    included: {
       again,
       context: await contextArchive(context),
       packages: ({ id, versionId, machine }) => {
@@ -96,7 +96,7 @@ export async function fromBundle(
 async function proofOf(
   bundle: OpenedBundle,
   { reference, manifests }: BundledImage,
-): Promise<SuppliedImage['proof']> {
+): Promise<IncludedImage['proof']> {
   const digest = digestIn(reference);
   if (digest === undefined) return undefined;
   const documents = await Promise.all((manifests ?? []).map((each) => readMember(bundle, each)));

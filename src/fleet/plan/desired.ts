@@ -15,7 +15,7 @@ export interface FromCli {
   readonly webhooks: ReadonlyMap<string, Secret>;
   /** The content of proxy.ca. */
   readonly caPem: string | undefined;
-  readonly supplies?: NonNullable<Desired['supplies']>;
+  readonly included?: NonNullable<Desired['included']>;
   readonly version: string;
   readonly root: HostRoot;
 }
@@ -34,7 +34,7 @@ export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => D
     mirrors: fleet.mirrors,
     proxy: { ...fleet.proxy, ...defined({ caPem: fromCli.caPem }) },
     artifacts,
-    ...defined({ supplies: fromCli.supplies }),
+    ...defined({ included: fromCli.included }),
     version,
     root,
   });

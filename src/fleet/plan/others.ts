@@ -1,6 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
-import type { Refusal } from '../steps/step.ts';
-import type { Change, Shape } from '../steps/change.ts';
+import type { Change, Refusal, Shape } from '../steps/change.ts';
 
 /** Refuses the changes that would hurt other people's work, naming it. Our own agents are drained instead. */
 export function refuseDisturbingOthers(facts: Facts, changes: readonly (Change | Shape)[]): Refusal[] {

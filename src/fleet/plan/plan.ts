@@ -1,11 +1,10 @@
 import type { Facts } from '../facts/facts.ts';
-import type { Desired, Planned, Refusal, Step } from '../steps/step.ts';
+import type { Desired, Planned, Step } from '../steps/step.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
-import { reboots, type Change, type Shape } from '../steps/change.ts';
+import { type Change, reboots, type Refusal, type Shape } from '../steps/change.ts';
 import { keptNewer } from '../steps/newer.ts';
-import { refinePackages, type Said } from '../steps/packages/refine.ts';
-import { supplied } from '../steps/supplies/supplied.ts';
-import { simulationOf, type Simulation } from '../steps/packages/simulation.ts';
+import { refinePackages, type Said, type Simulation, simulationOf } from '../steps/packages/refine.ts';
+import { useIncluded } from '../steps/bundle/plan.ts';
 import { factsDigest } from './digest.ts';
 import { refuseDisturbingOthers } from './others.ts';
 
@@ -39,7 +38,7 @@ export function questionFor(
 
 function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Planned | Refusal)[] {
   const wanted = keptNewer(facts, desired);
-  return supplied(
+  return useIncluded(
     steps.flatMap((step) => [...step.plan(facts, wanted)]),
     facts,
     wanted,

@@ -1,6 +1,6 @@
 import { glob } from '../inventory/glob.ts';
 import type { HostPlan } from './fleet-plan.ts';
-import { onlyWaits, type Change, type Disturbs, type Shape } from '../steps/change.ts';
+import { type Change, type Disturbs, onlyWaits, type Shape } from '../steps/change.ts';
 
 /** Why a later plan is not what was announced, in words for the user. */
 export interface Deviation {

@@ -1,5 +1,6 @@
-import { sha256, stableJson } from '../../shared/base/digest.ts';
 import type { Bound } from '../packages/simulation.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { sha256, stableJson } from '../../shared/base/digest.ts';
 
 /** In the order in which they run; `command`: what a command asks for by itself, such as a reboot. */
 export type StepName = 'driver' | 'docker' | 'toolkit' | 'image' | 'manager' | 'pool' | 'probe' | 'command';
@@ -105,6 +106,14 @@ export interface Shape extends Description {
   readonly waits?: true;
 }
 
+/** The step cannot be done on this host. */
+export interface Refusal {
+  readonly refused: true;
+  readonly step: StepName;
+  readonly what: string;
+  readonly next: string;
+}
+
 /** Facts have to be gathered again after it. */
 export function reboots(change: Change | Shape): boolean {
   return change.known && change.actions.some(({ kind }) => kind === 'reboot');
@@ -116,7 +125,7 @@ export function onlyWaits(change: Change | Shape): boolean {
 }
 
 /** The id of a change: the same in every run for the same actions, and fit for a systemd unit's name. */
-export function changeId(step: StepName, name: string, actions: readonly Action[]): string {
+function changeId(step: StepName, name: string, actions: readonly Action[]): string {
   const slug = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
@@ -129,4 +138,57 @@ function withoutLocalPath(action: Action): unknown {
   return action.kind === 'upload' && action.artifact.kind === 'file'
     ? { ...action, artifact: action.artifact.sha256 }
     : action;
+}
+
+interface Described extends Description {
+  readonly title: string;
+  readonly why: string;
+  readonly disturbs: Disturbs;
+}
+
+/** One script as one change. Anything over a few seconds is durable: it outlives the connection. */
+export function runChange(
+  step: StepName,
+  name: string,
+  described: Described,
+  run: {
+    readonly script: string;
+    readonly timeoutS: number;
+    readonly durable?: boolean;
+    readonly writes?: readonly string[];
+  },
+): Change {
+  return change(step, name, described, [{ kind: 'run', durable: true, writes: [], ...run }]);
+}
+
+export function rebootChange(step: StepName, why: string): Change {
+  return change(step, 'reboot', { title: 'reboot the host', why, disturbs: 'machine' }, [
+    { kind: 'reboot', timeoutS: 1200 },
+  ]);
+}
+
+export function refusal(step: StepName, what: string, next: string): Refusal {
+  return { refused: true, step, what, next };
+}
+
+/** The same as it is announced while another step's result is awaited. */
+export function later({ step, title, disturbs, marker, details, texts }: Change, until: StepName): Shape {
+  return { known: false, step, title, until, disturbs, ...defined({ marker, details, texts }) };
+}
+
+export function change(
+  step: StepName,
+  name: string,
+  described: Described,
+  actions: readonly Action[],
+): Change {
+  return { known: true, id: changeId(step, name, actions), step, ...described, actions };
+}
+
+export function upload(artifact: Artifact, path: string, mode: number): Action {
+  return { kind: 'upload', artifact, path, mode };
+}
+
+export function textArtifact(text: string): Artifact {
+  return { kind: 'text', text, sha256: sha256(text) };
 }

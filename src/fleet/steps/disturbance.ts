@@ -1,6 +1,6 @@
 import type { Facts } from '../facts/facts.ts';
 import type { Disturbs } from './change.ts';
-import { atLeast } from './docker/release.ts';
+import { atLeast } from './docker/daemon-json.ts';
 
 /** Restarting dockerd. A host without an engine yet will have live-restore by the time that it is restarted. */
 export function restartDisturbs(facts: Facts): Disturbs {

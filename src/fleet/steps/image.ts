@@ -1,16 +1,14 @@
-import { defined } from '../../shared/base/defined.ts';
-import { sh } from '../../shared/base/shell.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Action, Change } from './change.ts';
-import { change, later, refusal } from './changes.ts';
-import { HostPaths } from '../../shared/contract/paths.ts';
-import { builtAnew } from './built-anew.ts';
-import { agentArch } from './manager-config.ts';
+import { loadImages } from './bundle/images.ts';
+import { type Action, type Change, change, type Detail, later, type Refusal, refusal } from './change.ts';
+import { agentArch, buildsImage } from './manager/config.ts';
+import { isCurrent, managerVersion } from './manager/version.ts';
 import { laterPools } from './pool-names.ts';
-import { buildsImage } from './pushed-image.ts';
-import { isCurrent, managerVersion } from './manager-version.ts';
-import type { Desired, Refusal, Step } from './step.ts';
-import { loadImages } from './supplies/load-images.ts';
+import type { Desired, Step } from './step.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import { sh } from '../../shared/base/shell.ts';
+import { HostPaths } from '../../shared/contract/paths.ts';
 
 /**
  * The agent image. The manager alone chooses, builds, pulls and pins it; what it needs from here is the build
@@ -83,4 +81,25 @@ function* uploadFolder(facts: Facts, { host, artifacts }: Desired): Iterable<Cha
 
 function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/'));
+}
+
+/**
+ * Another build context is another image, whatever the configuration says: what becomes of the slots then. Undefined where
+ * the host has built from no other one before, or runs none of it. Pure.
+ */
+function builtAnew({ manager }: Facts, { host, artifacts }: Desired): readonly Detail[] | undefined {
+  if (manager.context === undefined || manager.context === contextDigest(artifacts.context)) return undefined;
+  const slots = host.agents.kind === 'slots' ? host.agents.slots : [];
+  const others = slots.filter(({ mode, image }) => mode === 'host' || image !== undefined).length;
+  if (others > 0 && others === slots.length && host.dockerfile?.push === undefined) return undefined;
+  const who = others === 0 ? 'all slots' : 'slots that run it';
+  const effect = `${who} move to it: one first, the others once it works; running jobs finish first`;
+  return [{ marker: 'change', text: 'the agent image is rebuilt', effect }];
+}
+
+/** Over `SHA256  ./PATH` of each file, sorted by path: what `sha256sum` says in the folder. */
+export function contextDigest(context: Desired['artifacts']['context']): string {
+  const lines = context.map(({ path, artifact }) => ({ path: `./${path}`, sha: artifact.sha256 }));
+  lines.sort((left, right) => Buffer.compare(Buffer.from(left.path), Buffer.from(right.path)));
+  return sha256(lines.map(({ path, sha }) => `${sha}  ${path}\n`).join(''));
 }

@@ -2,7 +2,7 @@ import type { Facts } from '../facts/facts.ts';
 import type { DriverSpec, VersionSpec } from '../inventory/fleet.ts';
 import { platformOf } from '../packages/distribution.ts';
 import { compareVersions, upstream } from '../packages/version.ts';
-import { generationObstacle } from './driver/flavor.ts';
+import { generationObstacle } from './driver/compatibility.ts';
 import type { Desired } from './step.ts';
 
 /**

@@ -3,9 +3,9 @@ import type { Facts } from '../facts/facts.ts';
 import { cudaOfDriver } from '../../shared/image/choose.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { fillPool, placeholdersIn, type PlaceholderValues } from '../inventory/pool-pattern.ts';
-import { agentArch } from './manager-config.ts';
+import { agentArch } from './manager/config.ts';
 import { generationOf } from './driver/generations.ts';
-import { driverIsWanted } from './driver/wanted.ts';
+import { driverIsWanted } from './driver/compatibility.ts';
 import { keptBranch } from './newer.ts';
 
 /** What a pool of a host is called, as far as its facts tell. */

@@ -1,10 +1,9 @@
 import { sha256 } from '../../shared/base/digest.ts';
 import type { Facts } from '../facts/facts.ts';
 import { platformOf } from '../packages/distribution.ts';
-import type { Change } from './change.ts';
-import { runChange } from './changes.ts';
+import { type Change, runChange } from './change.ts';
 import type { Desired } from './step.ts';
-import { suppliedPlatform } from './offline/platform.ts';
+import { offlinePlatform } from './bundle/content.ts';
 import { certificateDetails, textDiff, written } from './description.ts';
 
 /**
@@ -14,7 +13,7 @@ import { certificateDetails, textDiff, written } from './description.ts';
 export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
   const { proxy } = desired;
   const platform = platformOf(facts);
-  const packages = platform && suppliedPlatform(platform, desired).packages;
+  const packages = platform && offlinePlatform(platform, desired).packages;
   if (packages === undefined || proxy.caPem === undefined || !lacksSiteCa(facts, desired)) return;
   const { trust } = packages;
   yield runChange(

@@ -1,8 +1,8 @@
 import type { HostRoot } from '../../shared/base/machine/host-root.ts';
 import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Artifact, Change, Shape, StepName } from './change.ts';
-import type { Supplies } from './offline/supplies.ts';
+import type { Artifact, Change, Refusal, Shape, StepName } from './change.ts';
+import type { Included } from './bundle/content.ts';
 
 /** A team's folder, ready to be sent. */
 export interface BuildFolder {
@@ -46,7 +46,7 @@ export interface Desired {
     readonly nodeVersion: string;
   };
   /** In the place of the network; absent: what is missing comes from there. */
-  readonly supplies?: Supplies;
+  readonly included?: Included;
   readonly version: string;
   readonly root: HostRoot;
 }
@@ -57,12 +57,4 @@ export type Planned = Change | Shape;
 export interface Step {
   readonly name: StepName;
   plan(facts: Facts, desired: Desired): Iterable<Planned | Refusal>;
-}
-
-/** The step cannot be done on this host. */
-export interface Refusal {
-  readonly refused: true;
-  readonly step: StepName;
-  readonly what: string;
-  readonly next: string;
 }

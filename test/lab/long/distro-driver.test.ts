@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { explainSmiFailure } from '../../../src/shared/health/smi-failure.ts';
 import type { HostSpec } from '../../../src/fleet/inventory/fleet.ts';
-import { driverStep } from '../../../src/fleet/steps/driver.ts';
+import { driverStep } from '../../../src/fleet/steps/driver/step.ts';
 import type { Desired } from '../../../src/fleet/steps/step.ts';
 import { hostFindings } from '../../../src/fleet/verdict/host.ts';
 import { desiredOf } from '../../support/host.ts';

@@ -2,7 +2,7 @@
 // are the lab's stand-ins, with the vendor's names, dependencies and files, and Debian's engine in them.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { dockerStep } from '../../../src/fleet/steps/docker.ts';
+import { dockerStep } from '../../../src/fleet/steps/docker/step.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { installOwn } from '../support/host-history.ts';

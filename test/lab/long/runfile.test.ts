@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostSpec } from '../../../src/fleet/inventory/fleet.ts';
 import type { HostPlan } from '../../../src/fleet/plan/fleet-plan.ts';
 import type { Change } from '../../../src/fleet/steps/change.ts';
-import { driverStep } from '../../../src/fleet/steps/driver.ts';
+import { driverStep } from '../../../src/fleet/steps/driver/step.ts';
 import { removalOf } from '../../../src/fleet/steps/remove/remove.ts';
 import type { Desired } from '../../../src/fleet/steps/step.ts';
 import { desiredOf } from '../../support/host.ts';

@@ -1,4 +1,4 @@
-import { dockerStep } from '../../../src/fleet/steps/docker.ts';
+import { dockerStep } from '../../../src/fleet/steps/docker/step.ts';
 import { systems, type SystemName } from './systems.ts';
 import type { ResolverCase, Subject } from './case.ts';
 

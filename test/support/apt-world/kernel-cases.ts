@@ -1,4 +1,4 @@
-import { driverStep } from '../../../src/fleet/steps/driver.ts';
+import { driverStep } from '../../../src/fleet/steps/driver/step.ts';
 import { systems, type SystemName } from './systems.ts';
 import type { ResolverCase, Subject } from './case.ts';
 

@@ -1,5 +1,5 @@
 import type { SlotSpec } from '../../../src/shared/contract/slots.ts';
-import { libraries as plan } from '../../../src/fleet/steps/manager/libraries.ts';
+import { libraries as plan } from '../../../src/fleet/steps/manager/step.ts';
 import { systems, type SystemName } from './systems.ts';
 import type { ResolverCase, Subject } from './case.ts';
 

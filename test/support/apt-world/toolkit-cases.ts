@@ -1,4 +1,4 @@
-import { toolkitStep } from '../../../src/fleet/steps/toolkit.ts';
+import { toolkitStep } from '../../../src/fleet/steps/toolkit/step.ts';
 import { driven } from '../host.ts';
 import type { ResolverCase, Subject } from './case.ts';
 

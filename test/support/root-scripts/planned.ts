@@ -1,3 +1,4 @@
+import type { Refusal } from '../../../src/fleet/steps/change.ts';
 import { sha256 } from '../../../src/shared/base/digest.ts';
 import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
 import { HostPaths } from '../../../src/shared/contract/paths.ts';
@@ -6,19 +7,16 @@ import { managedFiles } from '../../../src/fleet/facts/probes/files.ts';
 import { packageManagers, platformOf } from '../../../src/fleet/packages/distribution.ts';
 import { removalOf } from '../../../src/fleet/steps/remove/remove.ts';
 import { allSteps } from '../../../src/fleet/steps/all.ts';
-import { isPackageChange, refinePackages } from '../../../src/fleet/steps/packages/refine.ts';
-import { simulationOf } from '../../../src/fleet/steps/packages/simulation.ts';
-import type { Desired, Planned, Refusal } from '../../../src/fleet/steps/step.ts';
-import { agentImages } from '../../../src/fleet/steps/supplies/agent-images.ts';
-import { agentOnHost } from '../../../src/fleet/steps/supplies/agent-on-host.ts';
-import { bringAgent } from '../../../src/fleet/steps/supplies/bring-agent.ts';
-import { loadImages } from '../../../src/fleet/steps/supplies/load-images.ts';
-import { supplied } from '../../../src/fleet/steps/supplies/supplied.ts';
+import { isPackageChange, refinePackages, simulationOf } from '../../../src/fleet/steps/packages/refine.ts';
+import type { Desired, Planned } from '../../../src/fleet/steps/step.ts';
+import { agentImages, loadImages } from '../../../src/fleet/steps/bundle/images.ts';
+import { agentOnHost, bringAgent } from '../../../src/fleet/steps/bundle/agent.ts';
+import { useIncluded } from '../../../src/fleet/steps/bundle/plan.ts';
 import { cases } from '../../unit/fleet/steps/host-stack-cases.ts';
 import { desiredOf, factsOf, merge } from '../host.ts';
 import { managerStatus } from '../manager-status.ts';
 import { wholeMatrix } from '../matrix.ts';
-import { suppliesOf } from '../supplies.ts';
+import { includedOf } from '../included.ts';
 
 const system = (id: string, versionId: string) => ({
   id,
@@ -123,8 +121,8 @@ export function bundleScripts(): [string, string][] {
     const platform = platformOf(facts);
     if (platform === undefined) return [];
     const name = `${platform.id}-${platform.versionId}`;
-    const desired = desiredOf({}, { proxy, supplies: suppliesOf(['none'], name) });
-    const items = supplied(found(facts, desired), facts, desired);
+    const desired = desiredOf({}, { proxy, included: includedOf(['none'], name) });
+    const items = useIncluded(found(facts, desired), facts, desired);
     const transactions = items.filter(isPackageChange).map(({ pending }) => pending.transaction);
     const site = { mirrors: { ...mirrors, apt: "http://it's/archive" }, proxy, caPem: proxy.caPem };
     const { script } = simulationOf(items, facts, desired, {}) ?? { script: '' };
@@ -134,7 +132,7 @@ export function bundleScripts(): [string, string][] {
       ...scriptsOf(items),
       ...scriptsOf([...bringAgent(facts, onHost(facts))]),
       ...scriptsOf([
-        ...loadImages(facts, { ...desired, supplies: suppliesOf(wantedImages(facts, desired)) }),
+        ...loadImages(facts, { ...desired, included: includedOf(wantedImages(facts, desired)) }),
       ]),
     ];
   });
@@ -145,12 +143,12 @@ function onHost(facts: Facts): Desired {
   const slot = { gpus: [], share: false, limits: {}, capabilities: [], mode: 'host' } as const;
   const desired = desiredOf({ agents: { kind: 'slots', slots: [slot] } });
   const digest = agentOnHost(facts, desired)?.sha256 ?? '';
-  return { ...desired, supplies: suppliesOf([], 'debian-12', [digest]) };
+  return { ...desired, included: includedOf([], 'debian-12', [digest]) };
 }
 
 function wantedImages(facts: Facts, desired: Desired): string[] {
   const none = (): Promise<Buffer> => Promise.reject(new Error('not read'));
-  const context = desired.supplies?.context ?? Buffer.alloc(0);
+  const context = desired.included?.context ?? Buffer.alloc(0);
   return agentImages(facts, desired, 'x64', context, none).map(({ reference }) => reference);
 }
 

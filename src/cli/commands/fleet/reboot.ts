@@ -1,7 +1,7 @@
 import type { Context } from '../../../shared/base/context.ts';
 import type { Facts } from '../../../fleet/facts/facts.ts';
 import { rebootedSinceDrain } from '../../../fleet/plan/waves/agents.ts';
-import { rebootChange } from '../../../fleet/steps/changes.ts';
+import { rebootChange } from '../../../fleet/steps/change.ts';
 import type { Planned } from '../../../fleet/steps/step.ts';
 import type { CommandInput } from '../../command.ts';
 import { carryOut } from '../../run/own-plan.ts';

@@ -2,7 +2,7 @@ import { deregister, ownerId } from '../../../shared/azure/pools/agents.ts';
 import type { Context } from '../../../shared/base/context.ts';
 import { usageError } from '../../../shared/base/errors.ts';
 import type { Facts } from '../../../fleet/facts/facts.ts';
-import type { PartName } from '../../../fleet/steps/remove/parts.ts';
+import type { PartName } from '../../../fleet/packages/package-record.ts';
 import { removalOf } from '../../../fleet/steps/remove/remove.ts';
 import type { CommandInput } from '../../command.ts';
 import { openFleet } from '../../run/fleet.ts';

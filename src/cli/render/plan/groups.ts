@@ -1,7 +1,7 @@
 import type { HostPlan } from '../../../fleet/plan/fleet-plan.ts';
 import { isEmpty } from '../../../fleet/plan/plan.ts';
 import { withoutOwnName } from '../groups/own-name.ts';
-import { reboots, type Change, type Shape } from '../../../fleet/steps/change.ts';
+import { type Change, reboots, type Shape } from '../../../fleet/steps/change.ts';
 
 /** Hosts whose plans read the same. */
 export interface Group {

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-import { reboots, type Change, type Marker, type Shape } from '../../../fleet/steps/change.ts';
+import { type Change, type Marker, reboots, type Shape } from '../../../fleet/steps/change.ts';
 
 type Style = Parameters<typeof styleText>[0];
 export type Paint = (style: Style, text: string) => string;

@@ -3,7 +3,7 @@ import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import type { HostPlan } from '../../plan/fleet-plan.ts';
 import { firstStage } from '../../plan/plan.ts';
-import type { Simulation } from '../../steps/packages/simulation.ts';
+import type { Simulation } from '../../steps/packages/refine.ts';
 import type { ApplyTools } from '../apply-tools.ts';
 import { readOnly, type HostConnection } from '../connection.ts';
 import type { HostState } from '../events.ts';

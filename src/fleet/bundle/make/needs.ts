@@ -8,12 +8,12 @@ import { type Distribution, systems } from '../../packages/systems.ts';
 import type { Transaction } from '../../packages/transaction.ts';
 import type { Machine } from '../../packages/vendors.ts';
 import { allSteps } from '../../steps/all.ts';
-import { agentArch, managerConfig } from '../../steps/manager-config.ts';
+import { agentArch, managerConfig } from '../../steps/manager/config.ts';
 import { keptNewer } from '../../steps/newer.ts';
 import { isPackageChange } from '../../steps/packages/refine.ts';
 import type { Desired } from '../../steps/step.ts';
-import { agentImages } from '../../steps/supplies/agent-images.ts';
-import { agentOnHost } from '../../steps/supplies/agent-on-host.ts';
+import { agentImages } from '../../steps/bundle/images.ts';
+import { agentOnHost } from '../../steps/bundle/agent.ts';
 
 /** One host, or what stands for several that cannot be read. */
 export interface Target {

@@ -4,15 +4,14 @@ import { managedFiles } from '../../facts/probes/files.ts';
 import type { PackageSource } from '../../packages/package-manager.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { reloadDisturbs } from '../disturbance.ts';
-import { packageChange, type PackageChange } from '../packages/package-change.ts';
+import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
-import { flavorFits, flavorFor, leastBranch } from './flavor.ts';
+import { flavorFits, flavorFor, leastBranch } from './compatibility.ts';
 import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
-import { hasDesktop } from './present.ts';
-import { blacklistNouveau, loadModule } from './scripts.ts';
+import { hasDesktop } from '../packages/parts.ts';
+import { blacklistNouveau, loadModule, replaceModule } from './module.ts';
 import { enableServices, wantedServices } from './services.ts';
-import { replaceModule } from './unload.ts';
 import { usesOf } from './uses.ts';
 
 /** Brings the wanted packages and takes away what is in their way; loads the module where nothing holds the GPUs. */

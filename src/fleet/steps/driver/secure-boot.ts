@@ -1,8 +1,7 @@
 import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
-import { flavorFor } from './flavor.ts';
-import { versionFits } from './wanted.ts';
+import { flavorFor, versionFits } from './compatibility.ts';
 
 interface Obstacle {
   readonly what: string;

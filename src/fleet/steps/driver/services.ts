@@ -4,10 +4,16 @@ import { sh } from '../../../shared/base/shell.ts';
 import type { Facts } from '../../facts/facts.ts';
 import { driverServices } from '../../facts/probes/driver.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
-import type { Change } from '../change.ts';
-import { runChange } from '../changes.ts';
+import { type Change, runChange } from '../change.ts';
 import { reloadDisturbs } from '../disturbance.ts';
-import { fabricSwitches, fabricUnit } from './fabric.ts';
+
+/** Sets up the switches between GPUs; CUDA begins only after it. */
+export const fabricUnit = 'nvidia-fabricmanager.service';
+
+/** Returns how many switches join the host's GPUs. */
+export function fabricSwitches({ nvswitches, nvlink5 }: Pick<Facts, 'nvswitches' | 'nvlink5'>): number {
+  return nvswitches + nvlink5.switches;
+}
 
 type Unit = (typeof driverServices)[number];
 

@@ -3,7 +3,7 @@ import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { DriverUse } from '../../packages/names.ts';
 import { reloadDisturbs } from '../disturbance.ts';
-import { packageChange, type PackageChange } from '../packages/package-change.ts';
+import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
 

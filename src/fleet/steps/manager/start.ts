@@ -1,13 +1,10 @@
-import { HostPaths } from '../../../shared/contract/paths.ts';
-import { imageOverall } from '../../../shared/contract/status.ts';
 import type { Facts } from '../../facts/facts.ts';
-import type { Action, Change } from '../change.ts';
-import { change } from '../changes.ts';
+import { type Action, type Change, change } from '../change.ts';
 import { reloadDisturbs } from '../disturbance.ts';
-import { activateScript } from '../manager-scripts.ts';
-import type { ManagerVersion } from '../manager-version.ts';
-import { nextToken, quiet } from './parts.ts';
-import { staleness, type WantedStart } from './stale.ts';
+import { nextToken, quiet } from './files.ts';
+import { activateScript, type ManagerVersion } from './version.ts';
+import { HostPaths } from '../../../shared/contract/paths.ts';
+import { imageOverall, type StartedWith } from '../../../shared/contract/status.ts';
 
 /** Seconds. The first start builds or pulls the agent image: a CUDA base and the agent over a slow line. */
 const readyTimeoutS = 3600;
@@ -52,4 +49,30 @@ function* images({ manager: { status } }: Facts, ready: Action): Iterable<Change
   if (state === 'ready') return;
   const why = state === undefined ? 'the manager has said nothing yet' : `its state is ${state}`;
   yield quiet('ready', { title: 'wait for the agent image', why, marker: 'change' }, [ready]);
+}
+
+/** What the running manager has to have been started with. */
+interface WantedStart extends StartedWith {
+  readonly configHash: string;
+}
+
+/** Why a manager whose files are all right has to be restarted all the same: what runs is not what lies there. */
+function staleness(facts: Facts, wanted: WantedStart): string | undefined {
+  const { status, unitActive, unitEnabled, reloadNeeded } = facts.manager;
+  if (unitActive !== 'active') return `it is ${unitActive ?? 'not running'}`;
+  if (!unitEnabled) return 'it would not start after a reboot';
+  if (reloadNeeded) return 'systemd has not read its unit since that was changed';
+  if (status === undefined) return undefined;
+  if (status.configHash !== wanted.configHash) return 'it still runs with an earlier configuration';
+  const earlier = earlierPart(status.started, wanted);
+  if (earlier !== undefined) return `it was started with an earlier ${earlier}`;
+  const { state, cause = 'unknown cause' } = imageOverall(status);
+  return state === 'failed' ? `no agent image: ${cause}` : undefined;
+}
+
+/** A manager that does not tell is of an earlier version than the one that is installed. */
+function earlierPart(started: StartedWith | undefined, wanted: StartedWith): string | undefined {
+  if (started?.program !== wanted.program) return 'version';
+  if (started.unit !== wanted.unit) return 'unit';
+  return started.ca === wanted.ca ? undefined : 'certificate authority';
 }

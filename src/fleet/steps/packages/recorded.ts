@@ -2,7 +2,7 @@ import type { Facts } from '../../facts/facts.ts';
 import { glob } from '../../inventory/glob.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { noteScript, recordLines, type PackageRecord, type PartName } from '../../packages/package-record.ts';
-import { isOfPart, vendorOf } from './of-part.ts';
+import { isOfPart, vendorOf } from './parts.ts';
 
 /** What is noted of a part before its packages are changed. */
 export interface PartRecord extends PackageRecord {

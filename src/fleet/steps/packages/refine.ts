@@ -1,12 +1,22 @@
+import type { Facts } from '../../facts/facts.ts';
 import { glob } from '../../inventory/glob.ts';
-import type { Answer, Answers, Bound, Effects } from '../../packages/simulation.ts';
-import type { Shape } from '../change.ts';
-import { later, refusal } from '../changes.ts';
-import type { Planned, Refusal } from '../step.ts';
-import { boundDetails, boundOf, effectDetails } from './details.ts';
-import { needsOf, Room, uploadNeeds, type Disks } from './room.ts';
-import { boundChange, type PackageChange, type Pending } from './package-change.ts';
-import { isDowngrade } from './title.ts';
+import {
+  type Answer,
+  type Answers,
+  type Asked,
+  type Bound,
+  type Effects,
+  type Moved,
+  vendorsOf,
+} from '../../packages/simulation.ts';
+import { upstream } from '../../packages/version.ts';
+import { type Detail, later, type Refusal, refusal, type Shape } from '../change.ts';
+import { boundChange, isDowngrade, type PackageChange, type Pending } from './change.ts';
+import { type Disks, needsOf, Room, uploadNeeds } from './disk-space.ts';
+import { sourceIsThere } from './upkeep.ts';
+import { lacksSiteCa } from '../site-ca.ts';
+import type { Desired, Planned } from '../step.ts';
+import { defined } from '../../../shared/base/defined.ts';
 
 type Found = Planned | Refusal;
 
@@ -143,3 +153,115 @@ function tooMuch({ step, subject }: Pending, { removes, downgrades }: Effects): 
 
 /** So many versions are named. */
 const mostOffered = 8;
+
+/** So many lines of upgrades are shown, and so many new packages named; removals and downgrades always are. */
+const mostUpgrades = 12;
+const namedInstalls = 4;
+
+/** What a transaction does, line by line: what goes and what gets older first. */
+function effectDetails({
+  removes,
+  downgrades,
+  upgrades,
+  installs,
+  kept,
+  sources = [],
+  repositories = [],
+}: Effects): Detail[] {
+  const [shown, rest] = [upgrades.slice(0, mostUpgrades), upgrades.slice(mostUpgrades)];
+  return [
+    ...removes.map((each): Detail => ({ marker: 'remove', text: withVersion(each, each.from) })),
+    ...moved('downgrade', downgrades),
+    ...moved('upgrade', shown),
+    ...(rest.length === 0 ? [] : [changes(`upgrade ${rest.length} more packages`)]),
+    ...(kept.length === 0 ? [] : [changes(`kept back: ${kept.join(', ')}`)]),
+    ...sources.map((each): Detail => ({
+      marker: 'add',
+      text: `${each.replace(' ', ': ')} of the system's own archive`,
+    })),
+    ...repositories.map((each): Detail => ({ marker: 'add', text: `repository ${each}` })),
+    ...newPackages(installs),
+  ];
+}
+
+/** What may go where nobody could be asked. */
+function boundDetails({ removes, downgrades }: Bound): Detail[] {
+  return [
+    ...removes.map((name): Detail => ({ marker: 'remove', text: name })),
+    ...(downgrades.length === 0 ? [] : [changes(`downgrade ${downgrades.join(', ')}`)]),
+  ];
+}
+
+function boundOf({ removes, downgrades }: Effects): Bound {
+  const names = (moves: readonly Moved[]): string[] => moves.map(({ name }) => name).toSorted();
+  return { removes: names(removes), downgrades: names(downgrades) };
+}
+
+/** Those that go the same way share a line: `downgrade libcuda1, libnvidia-ml1 595.71.05 → 580.95.05`. */
+function moved(verb: 'upgrade' | 'downgrade', moves: readonly Moved[]): Detail[] {
+  const alike = Map.groupBy(moves, versions);
+  return [...alike].map(([way, same]) =>
+    changes(`${verb} ${same.map(({ name }) => name).join(', ')} ${way}`),
+  );
+}
+
+function versions({ from = '', to = '' }: Moved): string {
+  const [before, after] = [upstream(from), upstream(to)];
+  return before === after ? `${from} → ${to}` : `${before} → ${after}`;
+}
+
+function changes(text: string): Detail {
+  return { marker: 'change', text };
+}
+
+function newPackages(installs: readonly Moved[]): Detail[] {
+  if (installs.length === 0) return [];
+  const names = installs.slice(0, namedInstalls).map((each) => withVersion(each, each.to));
+  const rest = installs.length - names.length;
+  return [{ marker: 'add', text: [...names, ...(rest === 0 ? [] : [`${rest} more`])].join(', ') }];
+}
+
+function withVersion({ name }: Moved, version: string | undefined): string {
+  return version === undefined || version === '' ? name : `${name} ${upstream(version)}`;
+}
+
+/** One question to the package manager of one host. */
+export interface Simulation {
+  /** POSIX sh, as root. It changes nothing of the host's own. */
+  readonly script: string;
+  /** Total. */
+  readonly read: (output: string) => Answers;
+}
+
+/** What has to be asked about these changes, beyond what is known already; undefined: nothing. Pure. */
+export function simulationOf(
+  found: readonly (Planned | Refusal)[],
+  facts: Facts,
+  desired: Desired,
+  known: Answers,
+): Simulation | undefined {
+  const pending = found
+    .filter(isPackageChange)
+    .filter(({ id }) => known[id] === undefined || known[id].kind === 'unknown');
+  const [first] = pending;
+  if (first === undefined) return undefined;
+  const { platform } = first.pending;
+  const asked: readonly Asked[] = pending.map(({ id, pending: { transaction } }) => ({
+    key: id,
+    transaction,
+  }));
+  const { mirrors, proxy } = desired;
+  const { caPem, ...rest } = proxy;
+  const { simulator } = platform.packages;
+  const script = simulator.script({
+    asked,
+    missing: vendorsOf(asked).filter((vendor) => !sourceIsThere(vendor, { platform, facts, desired })),
+    system: platform,
+    site: {
+      mirrors,
+      proxy: rest,
+      ...defined({ caPem: lacksSiteCa(facts, desired) ? caPem : undefined }),
+    },
+  });
+  return { script, read: (output) => simulator.parse(output, asked) };
+}

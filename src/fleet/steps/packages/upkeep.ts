@@ -3,8 +3,7 @@ import type { Facts } from '../../facts/facts.ts';
 import { recordFile, type PartName } from '../../packages/package-record.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { Vendor } from '../../packages/vendors.ts';
-import type { Change } from '../change.ts';
-import { runChange } from '../changes.ts';
+import { type Change, runChange } from '../change.ts';
 import type { Desired } from '../step.ts';
 import { noting, partRecord, type PartRecord } from './recorded.ts';
 import { describeFile, written } from '../description.ts';
@@ -39,7 +38,7 @@ export function* addSource(step: PartName, whose: string, vendor: Vendor, host: 
 
 /** Where the packages are brought, no source is needed. */
 export function sourceIsThere(vendor: Vendor, { platform, facts, desired }: Host): boolean {
-  if (desired.supplies !== undefined) return true;
+  if (desired.included !== undefined) return true;
   const { file, text, keyFile } = platform.packages.source(vendor, platform, desired);
   return facts.files[file] === sha256(text) && facts.files[keyFile] !== undefined;
 }

@@ -1,14 +1,16 @@
-import { isObject } from '../../../shared/base/object.ts';
 import {
+  type DaemonConfig,
   parseDaemonJson,
   renderDaemonJson,
   sameConfig,
   withEngineSettings,
   withGpuSettings,
-  type DaemonConfig,
 } from '../docker/daemon-json.ts';
+import { sha256 } from '../../../shared/base/digest.ts';
+import { isObject } from '../../../shared/base/object.ts';
+import { failFunction, sh } from '../../../shared/base/shell.ts';
 
-export interface DaemonJsonNow {
+interface DaemonJsonNow {
   /** Text of the file; undefined: there is none. */
   readonly current: string | undefined;
   /** Text that was there before we first wrote; undefined: nothing is kept. */
@@ -16,7 +18,7 @@ export interface DaemonJsonNow {
 }
 
 /** What the file is to be. Undefined: nothing of it is ours, or nobody can tell. */
-export type DaemonJsonThen = { readonly text: string | undefined } | undefined;
+type DaemonJsonThen = { readonly text: string | undefined } | undefined;
 
 /** The oldest engine with CDI: what is written for it is all that we ever write. */
 const everySwitch = '25.0.0';
@@ -88,4 +90,32 @@ function reverted(value: unknown, ours: unknown, origin: unknown): unknown {
 
 function sameValue(one: unknown, other: unknown): boolean {
   return sameConfig({ value: one }, { value: other });
+}
+
+/**
+ * Puts dockerd's configuration back, only over the text that the plan was made from. A running engine reads it anew without
+ * a restart. `keeps`: something of ours stays in it, and what was there before is kept on.
+ */
+export function restoreScript(config: {
+  readonly from: string;
+  /** Undefined: there was none. */
+  readonly to: string | undefined;
+  readonly keeps: boolean;
+}): string {
+  const { from, to, keeps } = config;
+  const put =
+    to === undefined
+      ? 'rm -f "$file"'
+      : sh`printf %s ${to} >"$file.new"
+chmod 644 "$file.new"
+mv "$file.new" "$file"`;
+  const aside = keeps ? 'rm -f "$file.previous"' : 'rm -f "$file.before-azp-fleet" "$file.previous"';
+  return `${failFunction}
+file=/etc/docker/daemon.json
+${sh`from=${sha256(from)}`}
+seen=$(sha256sum <"$file" | cut -c 1-64)
+[ "$seen" = "$from" ] || fail "$file has changed since the plan was made" "sha256 $from" "$seen" 'plan again'
+${put}
+${aside}
+if systemctl is-active -q docker.service; then systemctl reload docker.service; fi`;
 }

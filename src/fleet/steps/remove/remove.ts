@@ -5,20 +5,16 @@ import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import { recordFile, type PartName } from '../../packages/package-record.ts';
 import { platformOf, unsupported } from '../../packages/distribution.ts';
-import type { Change } from '../change.ts';
-import { change, refusal, runChange } from '../changes.ts';
+import { type Change, change, type Refusal, refusal, runChange } from '../change.ts';
 import { reloadDisturbs } from '../disturbance.ts';
-import { configFolder } from '../docker/config-script.ts';
-import type { Refusal } from '../step.ts';
+import { configFolder } from '../docker/scripts.ts';
 import { describeDaemonJson } from '../description.ts';
 import { knownPools } from '../pool-names.ts';
 import { cdiFolder, cdiUndoScript } from '../toolkit/cdi.ts';
-import { withoutOurs } from './daemon-json.ts';
-import { restoreScript } from './daemon-json-script.ts';
-import { containersScript, filesScript, ownFolders, stopScript, traceScript } from './machine-scripts.ts';
+import { restoreScript, withoutOurs } from './daemon-json.ts';
+import { containersScript, filesScript, ownFolders, stopScript, traceScript } from './scripts.ts';
 import { recordThen, type RecordThen } from './ownership.ts';
-import { packages } from './packages.ts';
-import { isOurRunfile } from './runfile.ts';
+import { isOurRunfile, packages } from './host-stack.ts';
 
 export interface RemovalWish {
   readonly host: HostSpec;

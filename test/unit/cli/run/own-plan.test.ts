@@ -8,7 +8,7 @@ import { Options } from '../../../../src/cli/options.ts';
 import { carryOut } from '../../../../src/cli/run/own-plan.ts';
 import { overSsh } from '../../../../src/cli/run/with-hosts.ts';
 import type { Transport } from '../../../../src/fleet/ssh/transport.ts';
-import { rebootChange } from '../../../../src/fleet/steps/changes.ts';
+import { rebootChange } from '../../../../src/fleet/steps/change.ts';
 import { quietContext } from '../../../support/command.ts';
 import { merge } from '../../../support/host.ts';
 import { FakeHost } from '../../fleet/apply/fake-fleet.ts';

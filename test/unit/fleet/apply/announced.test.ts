@@ -8,7 +8,7 @@ import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { HostPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 import { needsDrain } from '../../../../src/fleet/plan/refine.ts';
 import { allSteps } from '../../../../src/fleet/steps/all.ts';
-import { reboots, type Action, type Change } from '../../../../src/fleet/steps/change.ts';
+import { type Action, type Change, reboots } from '../../../../src/fleet/steps/change.ts';
 import type { Desired, Step } from '../../../../src/fleet/steps/step.ts';
 import { merge } from '../../../support/host.ts';
 import { cases as hostStackCases } from '../steps/host-stack-cases.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
-import { change as describedChange } from '../../../../src/fleet/steps/changes.ts';
+import { change as describedChange } from '../../../../src/fleet/steps/change.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 import { change } from '../plan/changes.ts';
 import { at, done, host, notes } from './drained-host.ts';

@@ -5,9 +5,9 @@ import { firstStage, hasChanges, isEmpty, planHost, questionFor } from '../../..
 import { deviations, waitsMet, withoutNewWaits } from '../../../../src/fleet/plan/refine.ts';
 import type { FleetPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 import type { Answers, Bound } from '../../../../src/fleet/packages/simulation.ts';
-import { dockerStep } from '../../../../src/fleet/steps/docker.ts';
-import type { Change, Disturbs, Shape } from '../../../../src/fleet/steps/change.ts';
-import type { Refusal, Step } from '../../../../src/fleet/steps/step.ts';
+import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
+import type { Change, Disturbs, Refusal, Shape } from '../../../../src/fleet/steps/change.ts';
+import type { Step } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 import { change, shape } from './changes.ts';
 

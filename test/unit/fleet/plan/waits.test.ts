@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { firstStage, planHost } from '../../../../src/fleet/plan/plan.ts';
 import { deviations, waitsMet, withoutNewWaits } from '../../../../src/fleet/plan/refine.ts';
-import { onlyWaits, reboots, type Change } from '../../../../src/fleet/steps/change.ts';
+import { type Change, onlyWaits, reboots } from '../../../../src/fleet/steps/change.ts';
 import { allSteps } from '../../../../src/fleet/steps/all.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';

@@ -1,6 +1,6 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import { dockerStep } from '../../../../src/fleet/steps/docker.ts';
-import { driverStep } from '../../../../src/fleet/steps/driver.ts';
+import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
+import { driverStep } from '../../../../src/fleet/steps/driver/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { systems, type SystemName } from '../../../support/apt-world/systems.ts';
 import type { ScriptsCase } from './exact-scripts.ts';

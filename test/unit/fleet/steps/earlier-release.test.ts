@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { sha256 } from '../../../../src/shared/base/digest.ts';
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
 import { imageStep } from '../../../../src/fleet/steps/image.ts';
-import { managerStep } from '../../../../src/fleet/steps/manager.ts';
+import { managerStep } from '../../../../src/fleet/steps/manager/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
 import { converged, wanted } from './manager/converged.ts';

@@ -1,5 +1,5 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import { dockerStep } from '../../../../src/fleet/steps/docker.ts';
+import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
 import { desiredOf, merge } from '../../../support/host.ts';
 import { bareOf, withDriver } from './enterprise-cases.ts';
 import type { ScriptsCase } from './exact-scripts.ts';

@@ -3,10 +3,10 @@ import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Answers } from '../../../../src/fleet/packages/simulation.ts';
 import { planHost, questionFor, type PlanOptions } from '../../../../src/fleet/plan/plan.ts';
 import type { Change } from '../../../../src/fleet/steps/change.ts';
-import { dockerStep } from '../../../../src/fleet/steps/docker.ts';
-import { driverStep } from '../../../../src/fleet/steps/driver.ts';
+import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
+import { driverStep } from '../../../../src/fleet/steps/driver/step.ts';
 import type { Desired, Step } from '../../../../src/fleet/steps/step.ts';
-import { toolkitStep } from '../../../../src/fleet/steps/toolkit.ts';
+import { toolkitStep } from '../../../../src/fleet/steps/toolkit/step.ts';
 import { simulate } from './simulate.ts';
 
 /** A host whose scripts are looked at to the letter. */

@@ -1,9 +1,9 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import type { Change } from '../../../../src/fleet/steps/change.ts';
-import { dockerStep } from '../../../../src/fleet/steps/docker.ts';
-import { driverStep } from '../../../../src/fleet/steps/driver.ts';
-import type { Desired, Planned, Refusal } from '../../../../src/fleet/steps/step.ts';
-import { toolkitStep } from '../../../../src/fleet/steps/toolkit.ts';
+import type { Change, Refusal } from '../../../../src/fleet/steps/change.ts';
+import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
+import { driverStep } from '../../../../src/fleet/steps/driver/step.ts';
+import type { Desired, Planned } from '../../../../src/fleet/steps/step.ts';
+import { toolkitStep } from '../../../../src/fleet/steps/toolkit/step.ts';
 import { simulate } from './simulate.ts';
 
 export function plan(facts: Facts, desired: Desired): (Planned | Refusal)[] {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Change } from '../../../../src/fleet/steps/change.ts';
-import type { Planned, Refusal } from '../../../../src/fleet/steps/step.ts';
+import type { Change, Refusal } from '../../../../src/fleet/steps/change.ts';
+import type { Planned } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 import { cases } from './host-stack-cases.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';

@@ -4,8 +4,8 @@ import { sha256 } from '../../../../src/shared/base/digest.ts';
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
 import type { DockerfileSpec } from '../../../../src/fleet/inventory/fleet.ts';
 import { imageStep } from '../../../../src/fleet/steps/image.ts';
-import { configText, managerConfig } from '../../../../src/fleet/steps/manager-config.ts';
-import { managerStep } from '../../../../src/fleet/steps/manager.ts';
+import { configText, managerConfig } from '../../../../src/fleet/steps/manager/config.ts';
+import { managerStep } from '../../../../src/fleet/steps/manager/step.ts';
 import type { BuildFolder, Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 
 import { systems } from '../../../../src/fleet/packages/systems.ts';
 import { planHost } from '../../../../src/fleet/plan/plan.ts';
-import { dockerStep } from '../../../../src/fleet/steps/docker.ts';
-import { driverStep } from '../../../../src/fleet/steps/driver.ts';
-import { toolkitStep } from '../../../../src/fleet/steps/toolkit.ts';
+import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
+import { driverStep } from '../../../../src/fleet/steps/driver/step.ts';
+import { toolkitStep } from '../../../../src/fleet/steps/toolkit/step.ts';
 import { isPackageChange } from '../../../../src/fleet/steps/packages/refine.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
 import { cannotBe, histories, matrix } from './matrix-cases.ts';

@@ -4,7 +4,7 @@ import type { SlotSpec } from '../../../../src/shared/contract/slots.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { HostSpec } from '../../../../src/fleet/inventory/fleet.ts';
 import { imageStep } from '../../../../src/fleet/steps/image.ts';
-import { managerStep } from '../../../../src/fleet/steps/manager.ts';
+import { managerStep } from '../../../../src/fleet/steps/manager/step.ts';
 import { knownPools, poolNames, withPoolNames } from '../../../../src/fleet/steps/pool-names.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 

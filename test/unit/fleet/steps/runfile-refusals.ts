@@ -1,7 +1,7 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { factsOf } from '../../../support/host.ts';
-import { suppliesOf } from '../../../support/supplies.ts';
+import { includedOf } from '../../../support/included.ts';
 import { asked, runfile, built, rest } from './runfile-wishes.ts';
 
 /** Where NVIDIA's `.run` file cannot be had, or does not fit, and where its digest says which it is. */
@@ -70,7 +70,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
   [
     'a .run file beside a bundle',
     factsOf(),
-    { ...runfile, supplies: suppliesOf([]) },
+    { ...runfile, included: includedOf([]) },
     [
       'refused: a bundle has packages, and no .run file of a driver',
       ...rest.filter((line) => !line.startsWith('add ')),

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
 import { aptPrelude, consequenceFilters } from '../../../../src/fleet/packages/apt/prelude.ts';
-import { driverStep } from '../../../../src/fleet/steps/driver.ts';
+import { driverStep } from '../../../../src/fleet/steps/driver/step.ts';
 import { dnfParts } from './dnf-parts.ts';
 import { exactScripts, fileOf, type Parts, type ScriptsCase } from './exact-scripts.ts';
 import { runfileCases } from './runfile-cases.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { dockerStep } from '../../../../src/fleet/steps/docker.ts';
+import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 
 describe('the scripts for hosts', () => {

@@ -6,8 +6,11 @@ import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Transaction } from '../../../../src/fleet/packages/transaction.ts';
 import type { Change } from '../../../../src/fleet/steps/change.ts';
-import { isPackageChange, refinePackages } from '../../../../src/fleet/steps/packages/refine.ts';
-import { simulationOf } from '../../../../src/fleet/steps/packages/simulation.ts';
+import {
+  isPackageChange,
+  refinePackages,
+  simulationOf,
+} from '../../../../src/fleet/steps/packages/refine.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 import { afterwards as afterwardsOf, lines, plan as planOf } from './host-stack-plan.ts';
 import { toy, toyPlatform } from './toy-packages.ts';

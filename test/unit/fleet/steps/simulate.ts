@@ -1,3 +1,4 @@
+import { fabricSwitches } from '../../../../src/fleet/steps/driver/services.ts';
 import { sha256 } from '../../../../src/shared/base/digest.ts';
 import type { Facts, InstalledKernel } from '../../../../src/fleet/facts/facts.ts';
 import { platformOf } from '../../../../src/fleet/packages/distribution.ts';
@@ -6,23 +7,25 @@ import type { Vendor } from '../../../../src/fleet/packages/vendors.ts';
 import type { DriverSpec } from '../../../../src/fleet/inventory/fleet.ts';
 import type { Flavor } from '../../../../src/fleet/packages/names.ts';
 import type { Change } from '../../../../src/fleet/steps/change.ts';
-import { engineConfig } from '../../../../src/fleet/steps/docker.ts';
+import { engineConfig } from '../../../../src/fleet/steps/docker/step.ts';
 import {
   renderDaemonJson,
   usesCdi,
   withGpuSettings,
 } from '../../../../src/fleet/steps/docker/daemon-json.ts';
-import { dockerPackages, enginePackages } from '../../../../src/fleet/steps/docker/packages.ts';
-import { fabricSwitches } from '../../../../src/fleet/steps/driver/fabric.ts';
-import { fabricPackages } from '../../../../src/fleet/steps/driver/fabric-manager.ts';
-import { flavorFor } from '../../../../src/fleet/steps/driver/flavor.ts';
+import {
+  dockerPackages,
+  enginePackages,
+  toolkitPackages,
+} from '../../../../src/fleet/steps/packages/parts.ts';
+import { fabricPackages } from '../../../../src/fleet/steps/driver/fabric.ts';
+import { flavorFor } from '../../../../src/fleet/steps/driver/compatibility.ts';
 import { rebootReason } from '../../../../src/fleet/steps/driver/installation.ts';
 import { awaitsBoot, buildOf, runfileBuild } from '../../../../src/fleet/steps/driver/kernels.ts';
-import { releaseOf } from '../../../../src/fleet/steps/driver/runfile/releases.ts';
+import { releaseOf } from '../../../../src/fleet/steps/driver/runfile-releases.ts';
 import { usesOf } from '../../../../src/fleet/steps/driver/uses.ts';
-import { asFound } from '../../../../src/fleet/steps/kept-stack.ts';
+import { asFound } from '../../../../src/fleet/steps/vendor-stack.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
-import { toolkitPackages } from '../../../../src/fleet/steps/toolkit/packages.ts';
 import { merge } from '../../../support/host.ts';
 
 /** The facts that a real host shows after a change has run; the lab proves the same with the real scripts. */

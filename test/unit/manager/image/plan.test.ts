@@ -3,7 +3,7 @@ import { parseFleet } from '../../../../src/fleet/inventory/load.ts';
 import { planImage } from '../../../../src/manager/image/plan.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { desiredOf as desiredFor } from '../../../../src/fleet/plan/desired.ts';
-import { managerConfig } from '../../../../src/fleet/steps/manager-config.ts';
+import { managerConfig } from '../../../../src/fleet/steps/manager/config.ts';
 import { desiredOf } from '../../../support/host.ts';
 
 /** From the inventory's text to what the manager of its first host is told. */

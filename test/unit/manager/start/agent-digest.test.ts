@@ -4,7 +4,7 @@ import type { ImageConfig, ManagerConfig } from '../../../../src/shared/contract
 import { parseArguments } from '../../../../src/manager/start/arguments.ts';
 import { parseConfig } from '../../../../src/manager/start/configuration.ts';
 import { standaloneConfig } from '../../../../src/manager/start/standalone.ts';
-import { managerConfig } from '../../../../src/fleet/steps/manager-config.ts';
+import { managerConfig } from '../../../../src/fleet/steps/manager/config.ts';
 import { desiredOf } from '../../../support/host.ts';
 import { config } from '../../../support/manager-config.ts';
 

@@ -18,7 +18,7 @@ import { parseConfig } from '../../../../src/manager/start/configuration.ts';
 import { StateStore } from '../../../../src/manager/state.ts';
 import { statusText } from '../../../../src/cli/render/status.ts';
 import { statusRow } from '../../../../src/fleet/status/row.ts';
-import { configText, managerConfig } from '../../../../src/fleet/steps/manager-config.ts';
+import { configText, managerConfig } from '../../../../src/fleet/steps/manager/config.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';

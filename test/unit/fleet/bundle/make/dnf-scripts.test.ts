@@ -8,11 +8,11 @@ import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import { writeIndex } from '../../../../../src/fleet/packages/dnf/offline.ts';
 import { dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import { planHost } from '../../../../../src/fleet/plan/plan.ts';
-import { dockerStep } from '../../../../../src/fleet/steps/docker.ts';
-import { driverStep } from '../../../../../src/fleet/steps/driver.ts';
-import { toolkitStep } from '../../../../../src/fleet/steps/toolkit.ts';
+import { dockerStep } from '../../../../../src/fleet/steps/docker/step.ts';
+import { driverStep } from '../../../../../src/fleet/steps/driver/step.ts';
+import { toolkitStep } from '../../../../../src/fleet/steps/toolkit/step.ts';
 import { desiredOf } from '../../../../support/host.ts';
-import { suppliesOf } from '../../../../support/supplies.ts';
+import { includedOf } from '../../../../support/included.ts';
 import { dnfParts } from '../../steps/dnf-parts.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';
 import { beyond, fileOf, shortened } from '../../steps/exact-scripts.ts';
@@ -59,7 +59,7 @@ function told(facts: Facts): string {
   const name = `${system.platform.id}-${system.platform.versionId}`;
   const { stages, refusals } = planHost(
     facts,
-    { ...desired, supplies: suppliesOf([], name) },
+    { ...desired, included: includedOf([], name) },
     { steps, disturbOthers: true },
     { answers: {}, final: true },
   );

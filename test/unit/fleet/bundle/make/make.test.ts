@@ -141,7 +141,7 @@ describe('a bundle', () => {
     const file = join(folder, 'back.bundle');
     const manifest = await make(file);
     const opened = await openBundle(file, { signal });
-    const { artifacts: brought, supplies } = await fromBundle(opened, {
+    const { artifacts: brought, included } = await fromBundle(opened, {
       again: 'again',
       cache: folder,
       folders: [],
@@ -158,16 +158,16 @@ describe('a bundle', () => {
     expect(bytes(brought.runtime('x86_64')).toString()).toBe('node, compressed');
     expect(brought.runtime('x86_64')).toMatchObject({ gunzip: true });
     expect(brought.runtime('aarch64')).toBeUndefined();
-    expect(supplies?.context).toEqual(await contextArchive(artifacts.context));
-    const set = supplies?.packages({ id: 'debian', versionId: '12', machine: 'x86_64' });
+    expect(included?.context).toEqual(await contextArchive(artifacts.context));
+    const set = included?.packages({ id: 'debian', versionId: '12', machine: 'x86_64' });
     expect(set?.index).toBe(index);
     expect(bytes(set?.packages[0]?.artifact).toString()).toBe('deb');
-    expect(supplies?.packages({ id: 'debian', versionId: '12', machine: 'aarch64' })).toBeUndefined();
+    expect(included?.packages({ id: 'debian', versionId: '12', machine: 'aarch64' })).toBeUndefined();
     const reference = manifest.images[0]?.reference ?? '';
-    expect(gunzipSync(bytes(supplies?.image(reference, 'x86_64')?.archive)).toString()).toBe(
+    expect(gunzipSync(bytes(included?.image(reference, 'x86_64')?.archive)).toString()).toBe(
       `layers of ${reference}`,
     );
-    expect(supplies?.image(reference, 'x86_64')?.unpacked).toBe(`layers of ${reference}`.length);
+    expect(included?.image(reference, 'x86_64')?.unpacked).toBe(`layers of ${reference}`.length);
   });
 
   it('has the agent for slots straight on the host, from the mirror, once', async () => {
@@ -178,9 +178,9 @@ describe('a bundle', () => {
     const manifest = await make(file, [host('a', wanted), host('b', wanted)]);
     expect(manifest.agents).toEqual([{ version: '5.300.0', machine: 'x86_64', sha256: sha256(agent) }]);
     const opened = await openBundle(file, { signal });
-    const { supplies } = await fromBundle(opened, { again: '', cache: folder, folders: [], now: 0 });
-    expect(supplies?.agent(sha256(agent))).toMatchObject({ sha256: sha256(agent), size: agent.length });
-    expect(supplies?.agent(sha256('another'))).toBeUndefined();
+    const { included } = await fromBundle(opened, { again: '', cache: folder, folders: [], now: 0 });
+    expect(included?.agent(sha256(agent))).toMatchObject({ sha256: sha256(agent), size: agent.length });
+    expect(included?.agent(sha256('another'))).toBeUndefined();
   });
 
   it.each([
@@ -211,8 +211,8 @@ describe('a bundle', () => {
     expect(made.images).toMatchObject([{ reference: image, manifests: [sha256(manifest)] }]);
     const opened = await openBundle(file, { signal });
     const use = { again: '', cache: folder, folders: [], now: 0 };
-    const { supplies } = await fromBundle(opened, use);
-    expect(supplies?.image(image, 'x86_64')?.proof).toMatchObject({
+    const { included } = await fromBundle(opened, use);
+    expect(included?.image(image, 'x86_64')?.proof).toMatchObject({
       manifests: [{ sha256: sha256(manifest), size: manifest.length }],
       ids: [`sha256:${sha256(manifest)}`, `sha256:${sha256(config)}`],
     });

@@ -1,5 +1,5 @@
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
-import { contextDigest } from '../../../../../src/fleet/steps/built-anew.ts';
+import { contextDigest } from '../../../../../src/fleet/steps/image.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';

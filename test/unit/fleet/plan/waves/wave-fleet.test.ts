@@ -15,8 +15,7 @@ import {
 } from '../../../../../src/fleet/plan/waves/agents.ts';
 import { waveFleet, type Found } from '../../../../../src/fleet/plan/waves/wave-fleet.ts';
 import { planWaves } from '../../../../../src/fleet/plan/waves/waves.ts';
-import type { Change, Shape } from '../../../../../src/fleet/steps/change.ts';
-import { refusal } from '../../../../../src/fleet/steps/changes.ts';
+import { type Change, refusal, type Shape } from '../../../../../src/fleet/steps/change.ts';
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 import { managerStatus } from '../../../../support/manager-status.ts';
 import { change, shape } from '../changes.ts';

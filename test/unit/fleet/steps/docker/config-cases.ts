@@ -1,5 +1,5 @@
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
-import { configScript } from '../../../../../src/fleet/steps/docker/config-script.ts';
+import { configScript } from '../../../../../src/fleet/steps/docker/scripts.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { answersLate, askEngine, engineHost, lastWords, wait } from './engine-host.ts';

@@ -3,7 +3,7 @@ import {
   engineFunctions,
   restartScript,
   startEngine,
-} from '../../../../../src/fleet/steps/docker/engine-script.ts';
+} from '../../../../../src/fleet/steps/docker/scripts.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { answersLate, askEngine, engineHost, lastWords, wait } from './engine-host.ts';
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import { driverServices } from '../../../../../src/fleet/facts/probes/driver.ts';
-import { driverStep } from '../../../../../src/fleet/steps/driver.ts';
+import { driverStep } from '../../../../../src/fleet/steps/driver/step.ts';
 import { enableServices } from '../../../../../src/fleet/steps/driver/services.ts';
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 
-import { flavorFits, flavorFor, generationObstacle } from '../../../../../src/fleet/steps/driver/flavor.ts';
+import {
+  flavorFits,
+  flavorFor,
+  generationObstacle,
+} from '../../../../../src/fleet/steps/driver/compatibility.ts';
 import { generationOf } from '../../../../../src/fleet/steps/driver/generations.ts';
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 

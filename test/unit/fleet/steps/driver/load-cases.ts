@@ -1,6 +1,6 @@
 import { failFunction } from '../../../../../src/shared/base/shell.ts';
 import { buildModule } from '../../../../../src/fleet/steps/driver/kernels.ts';
-import { blacklistNouveau } from '../../../../../src/fleet/steps/driver/scripts.ts';
+import { blacklistNouveau } from '../../../../../src/fleet/steps/driver/module.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import {

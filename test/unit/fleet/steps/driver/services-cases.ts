@@ -1,5 +1,5 @@
 import { driverServices } from '../../../../../src/fleet/facts/probes/driver.ts';
-import { loadScript } from '../../../../../src/fleet/steps/driver/scripts.ts';
+import { loadScript } from '../../../../../src/fleet/steps/driver/module.ts';
 import { enableServices, startScript } from '../../../../../src/fleet/steps/driver/services.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';

@@ -1,5 +1,5 @@
 import { failFunction } from '../../../../../src/shared/base/shell.ts';
-import { dropModule, replaceModule } from '../../../../../src/fleet/steps/driver/unload.ts';
+import { dropModule, replaceModule } from '../../../../../src/fleet/steps/driver/module.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 

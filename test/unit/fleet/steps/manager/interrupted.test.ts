@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import type { Artifact, Change } from '../../../../../src/fleet/steps/change.ts';
-import { managerStep } from '../../../../../src/fleet/steps/manager.ts';
+import { managerStep } from '../../../../../src/fleet/steps/manager/step.ts';
 import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { desiredOf } from '../../../../support/host.ts';
 import { bareModel, effectsOf, factsOfModel, type ModelHost } from './model-host.ts';

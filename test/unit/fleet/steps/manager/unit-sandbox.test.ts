@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { managerUnit } from '../../../../../src/shared/contract/paths.ts';
-import { managerUnitFor } from '../../../../../src/fleet/steps/manager/unit.ts';
+import { managerUnitFor } from '../../../../../src/fleet/steps/manager/files.ts';
 
 // What docs/systemd-unit.md says of its sandbox is what systemd sees of it. The page names the version of Debian 12.
 const folder = mkdtempSync(join(tmpdir(), 'unit-'));

@@ -2,10 +2,13 @@ import { describe, expect, it } from 'vitest';
 
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import type { Answer } from '../../../../../src/fleet/packages/simulation.ts';
-import type { Change, Detail, Shape } from '../../../../../src/fleet/steps/change.ts';
-import { isPackageChange, refinePackages } from '../../../../../src/fleet/steps/packages/refine.ts';
-import { simulationOf } from '../../../../../src/fleet/steps/packages/simulation.ts';
-import type { Desired, Planned, Refusal } from '../../../../../src/fleet/steps/step.ts';
+import type { Change, Detail, Refusal, Shape } from '../../../../../src/fleet/steps/change.ts';
+import {
+  isPackageChange,
+  refinePackages,
+  simulationOf,
+} from '../../../../../src/fleet/steps/packages/refine.ts';
+import type { Desired, Planned } from '../../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 import { afterwards, lines, plan } from '../host-stack-plan.ts';
 

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 
 import {
+  type DaemonConfig,
   parseDaemonJson,
   renderDaemonJson,
   withEngineSettings,
   withGpuSettings,
-  type DaemonConfig,
 } from '../../../../../src/fleet/steps/docker/daemon-json.ts';
 import { withoutOurs } from '../../../../../src/fleet/steps/remove/daemon-json.ts';
 

@@ -8,7 +8,7 @@ import { readRecord, recordLines, type PartName } from '../../../../../src/fleet
 import type { Change } from '../../../../../src/fleet/steps/change.ts';
 import { removalOf } from '../../../../../src/fleet/steps/remove/remove.ts';
 import { desiredOf, factsOf, merge } from '../../../../support/host.ts';
-import { suppliesOf } from '../../../../support/supplies.ts';
+import { includedOf } from '../../../../support/included.ts';
 import { afterwards } from '../host-stack-plan.ts';
 
 const all: readonly PartName[] = ['toolkit', 'docker', 'driver'];
@@ -19,9 +19,9 @@ const ubuntu = factsOf({
 const rocky = factsOf({
   os: { id: 'rocky', idLike: ['rhel'], versionId: '9.6', codename: '', pretty: 'Rocky Linux 9.6' },
 });
-const bundled = desiredOf({}, { supplies: suppliesOf([]) });
+const bundled = desiredOf({}, { included: includedOf([]) });
 const distro = (spec: Partial<DriverSpec>) =>
-  desiredOf({ driver: { method: 'distro', ...spec } }, { supplies: suppliesOf([]) });
+  desiredOf({ driver: { method: 'distro', ...spec } }, { included: includedOf([]) });
 
 const plan = (facts: Facts, ...parts: readonly PartName[]) =>
   removalOf(facts, { host: desiredOf().host, owner: 'me', parts: new Set(parts), root: machineRoot });

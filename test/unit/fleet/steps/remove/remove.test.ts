@@ -8,7 +8,7 @@ import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import { managedFiles } from '../../../../../src/fleet/facts/probes/files.ts';
 import { needsDrain } from '../../../../../src/fleet/plan/refine.ts';
 import { renderDaemonJson } from '../../../../../src/fleet/steps/docker/daemon-json.ts';
-import type { PartName } from '../../../../../src/fleet/steps/remove/parts.ts';
+import type { PartName } from '../../../../../src/fleet/packages/package-record.ts';
 import { removalOf } from '../../../../../src/fleet/steps/remove/remove.ts';
 import { desiredOf, factsOf, merge } from '../../../../support/host.ts';
 import { managerStatus } from '../../../../support/manager-status.ts';

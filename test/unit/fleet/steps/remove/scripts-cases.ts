@@ -1,13 +1,13 @@
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { recordFile } from '../../../../../src/fleet/packages/package-record.ts';
-import { restoreScript } from '../../../../../src/fleet/steps/remove/daemon-json-script.ts';
+import { restoreScript } from '../../../../../src/fleet/steps/remove/daemon-json.ts';
 import {
   containersScript,
   filesScript,
   stopScript,
   traceScript,
-} from '../../../../../src/fleet/steps/remove/machine-scripts.ts';
+} from '../../../../../src/fleet/steps/remove/scripts.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 
 const unit = 'azp-fleet-manager.service';

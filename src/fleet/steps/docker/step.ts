@@ -1,0 +1,309 @@
+import type { Facts } from '../../facts/facts.ts';
+import { type Platform, platformOf, unsupported } from '../../packages/distribution.ts';
+import { upstream } from '../../packages/version.ts';
+import { type Change, refusal, runChange } from '../change.ts';
+import { describeDaemonJson } from '../description.ts';
+import { restartDisturbs } from '../disturbance.ts';
+import { configFolder, configScript, engineFunctions, restartScript, startEngine } from './scripts.ts';
+import {
+  atLeast,
+  type DaemonConfig,
+  isRelease,
+  parseDaemonJson,
+  renderDaemonJson,
+  sameConfig,
+  withEngineSettings,
+} from './daemon-json.ts';
+import { dockerPackages, enginePackages, replacedByDocker } from '../packages/parts.ts';
+import { asFound, engineObstacle, keepsEngine } from '../vendor-stack.ts';
+import { packageChange, type PackageChange } from '../packages/change.ts';
+import { partRecord } from '../packages/recorded.ts';
+import { addSource, holdPackages } from '../packages/upkeep.ts';
+import { lacksSiteCa } from '../site-ca.ts';
+import type { Desired, Step } from '../step.ts';
+import { failFunction, sh } from '../../../shared/base/shell.ts';
+
+/** Docker Engine from Docker's own repository, at exactly the wanted version, held there; the system's own where Docker has none for it. */
+export const dockerStep: Step = {
+  name: 'docker',
+  *plan(facts, wished) {
+    const desired = asFound(facts, wished);
+    if (desired.host.docker.left === true) {
+      const found = leftEngineObstacle(facts);
+      if (found !== undefined) yield refusal('docker', found.what, found.next);
+      return;
+    }
+    const kept = keepsEngine(facts);
+    const platform = platformOf(facts);
+    const obstacle =
+      platform === undefined
+        ? unsupported(facts)
+        : (engineObstacle(facts) ?? dockerRefusal(platform, facts, desired));
+    if (platform === undefined || obstacle !== undefined) {
+      if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
+      return;
+    }
+    if (!kept) yield* addSource('docker', "Docker's", 'docker', { platform, facts, desired });
+    const install = kept ? ownEngine(platform, facts, desired) : installation(platform, facts, desired);
+    const { from, to } = engineConfig(facts, desired);
+    const configure = !sameConfig(from, to);
+    if (configure) {
+      const restart = facts.docker.active && install === undefined;
+      yield runChange(
+        'docker',
+        'configure',
+        {
+          title: `configure Docker Engine: ${changedKeys(from, to).join(', ')}`,
+          why: facts.docker.daemonJson === undefined ? 'there is no daemon.json' : 'daemon.json lacks them',
+          disturbs: restart ? restartDisturbs(facts) : 'nothing',
+          ...describeDaemonJson(facts.docker.daemonJson, renderDaemonJson(to)),
+        },
+        {
+          script: configScript({ from: facts.docker.daemonJson, to: renderDaemonJson(to), restart }),
+          timeoutS: 300,
+          writes: [configFolder],
+        },
+      );
+    }
+    if (install !== undefined) yield install;
+    else yield* upkeep(platform, facts, desired, configure);
+  },
+};
+
+/** The configuration as it is, and as this step leaves it. What the owner set stays. */
+export function engineConfig(
+  facts: Facts,
+  desired: Desired,
+): { readonly from: DaemonConfig; readonly to: DaemonConfig } {
+  const from = parseDaemonJson(facts.docker.daemonJson) ?? {};
+  return { from, to: withEngineSettings(from, { swarm: facts.docker.swarm, proxy: desired.proxy }) };
+}
+
+/** The top-level keys in which two configurations differ. */
+export function changedKeys(from: DaemonConfig, to: DaemonConfig): string[] {
+  return Object.keys(to).filter((key) => !sameConfig({ [key]: from[key] }, { [key]: to[key] }));
+}
+
+/** Packages that hold the same files, or what Docker's packages conflict with. */
+function inTheWay({ names }: Platform, { packages }: Facts): readonly string[] {
+  return names.engine.conflicts.filter((name) => packages[name] !== undefined);
+}
+
+function mustGo(names: readonly string[]): string {
+  return names.length === 0 ? '' : `; ${names.join(', ')} must go`;
+}
+
+function installation(platform: Platform, facts: Facts, desired: Desired): PackageChange | undefined {
+  const { version } = desired.host.docker;
+  const wrong = enginePackages.filter((name) => !isRelease(facts.packages[name], version));
+  if (wrong.length === 0) return undefined;
+  const { own } = platform.names.engine;
+  const remove = inTheWay(platform, facts);
+  const [ours, theirs] = [facts.packages['docker-ce'], facts.packages[own]];
+  const seen = ours ?? theirs;
+  return packageChange({
+    step: 'docker',
+    name: 'install',
+    platform,
+    recorded: partRecord('docker', facts, platform),
+    subject: {
+      what: 'Docker Engine',
+      from: ours === undefined ? undefined : upstream(ours),
+      to: version,
+      replaces: theirs !== undefined,
+    },
+    why:
+      seen === undefined
+        ? 'Docker Engine is not installed'
+        : `${ours === undefined ? own : 'docker-ce'} ${seen} is installed${mustGo(remove)}`,
+    disturbs: facts.docker.active ? 'containers' : 'nothing',
+    wish: { what: `Docker Engine ${version}`, key: 'docker.version' },
+    timeoutS: 3600,
+    transaction: {
+      vendor: 'docker',
+      packages: dockerPackages.map((name) =>
+        enginePackages.includes(name) ? { name, version: { release: version } } : { name },
+      ),
+      remove,
+      mayRemove: replacedByDocker,
+      proxy: desired.proxy,
+      after: `${engineFunctions}\n${startEngine}`,
+    },
+  });
+}
+
+/** The system's own engine, in the version that its own source has, and not held there. Nothing where some engine is installed. */
+function ownEngine(
+  platform: Platform,
+  { packages, os }: Facts,
+  { proxy }: Pick<Desired, 'proxy'>,
+): PackageChange | undefined {
+  const { own } = platform.names.engine;
+  if (packages[own] !== undefined || packages['docker-ce'] !== undefined) return undefined;
+  return packageChange({
+    step: 'docker',
+    name: 'install',
+    platform,
+    subject: { what: 'Docker Engine', from: undefined, to: undefined, note: " (the system's own)" },
+    why: `Docker has no packages for ${os.pretty}, and its own engine is not installed`,
+    disturbs: 'nothing',
+    timeoutS: 3600,
+    transaction: {
+      packages: [],
+      remove: [],
+      mayRemove: [],
+      proxy,
+      before: sh`bring ${own}`,
+      after: `${engineFunctions}\n${startEngine}`,
+    },
+  });
+}
+
+/** Packages beside the engine that somebody left out. They come without touching it. */
+function* completion(platform: Platform, facts: Facts, desired: Desired): Generator<PackageChange> {
+  const absent = dockerPackages.filter((name) => facts.packages[name] === undefined);
+  if (absent.length === 0) return;
+  const remove = inTheWay(platform, facts);
+  yield packageChange({
+    step: 'docker',
+    name: 'complete',
+    platform,
+    recorded: partRecord('docker', facts, platform),
+    subject: { what: absent.join(', '), from: undefined, to: undefined },
+    why: `Docker Engine is there without them${mustGo(remove)}`,
+    disturbs: 'nothing',
+    timeoutS: 1800,
+    transaction: {
+      vendor: 'docker',
+      packages: absent.map((name) => ({ name })),
+      remove,
+      mayRemove: replacedByDocker,
+      proxy: desired.proxy,
+    },
+  });
+}
+
+/** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */
+function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
+  if (!keepsEngine(facts)) {
+    yield* completion(platform, facts, desired);
+    yield* holdPackages('docker', 'Docker packages', { platform, facts }, dockerPackages);
+  }
+  if (!facts.docker.active || !facts.docker.enabled) {
+    yield runChange(
+      'docker',
+      'start',
+      {
+        title: 'start Docker Engine, now and at boot',
+        why: facts.docker.active ? 'it would not run after a reboot' : 'it is installed and does not run',
+        disturbs: 'nothing',
+      },
+      { script: `${failFunction}\n${engineFunctions}\n${startEngine}`, timeoutS: 300 },
+    );
+    return;
+  }
+  const reason = restarted ? undefined : restartReason(facts, desired);
+  if (reason !== undefined) {
+    yield runChange(
+      'docker',
+      'restart',
+      {
+        title: 'restart Docker Engine',
+        why: reason,
+        disturbs: restartDisturbs(facts),
+      },
+      {
+        script: restartScript,
+        timeoutS: 300,
+      },
+    );
+  }
+}
+
+/** Where the toolkit is ours, its step looks after what is newer than the running dockerd. */
+function restartReason(facts: Facts, desired: Desired): string | undefined {
+  const { version } = desired.host.docker;
+  const { serverVersion, restartNeeded } = facts.docker;
+  if (!isRelease(serverVersion, version))
+    return `${serverVersion ?? 'an unknown version'} runs, ${version} is installed`;
+  if (lacksSiteCa(facts, desired)) return "it reads the site's certificate authority when it starts";
+  const looked = facts.gpus.length > 0 && desired.host.toolkit.left !== true;
+  if (restartNeeded && !looked) return 'its configuration, or what it starts, is newer than itself';
+  return undefined;
+}
+
+/** Why agents cannot use the engine that the inventory leaves to its owner (`docker: none`), if they cannot. */
+function leftEngineObstacle({
+  docker,
+}: Pick<Facts, 'docker'>): { readonly what: string; readonly next: string } | undefined {
+  if (docker.snap) {
+    return {
+      what: 'Docker is installed as a snap, which cannot give GPUs to containers',
+      next: 'replace it by hand, or remove "docker: none" from the inventory and the snap from the host',
+    };
+  }
+  if (!docker.active) {
+    return {
+      what: 'the inventory leaves Docker Engine alone, and none runs',
+      next: 'install one by hand and start it (sudo systemctl enable --now docker), or remove "docker: none" from the inventory',
+    };
+  }
+  if (docker.serverVersion === undefined) {
+    return {
+      what: 'dockerd runs and does not answer on its socket',
+      next: 'look at journalctl -u docker.service; sudo systemctl restart docker helps when nothing runs in it',
+    };
+  }
+  return undefined;
+}
+
+/** Why Docker Engine cannot be brought in order here, if it cannot. */
+function dockerRefusal(
+  { packages: manager, names }: Platform,
+  facts: Facts,
+  { host, proxy }: Pick<Desired, 'host' | 'proxy'>,
+): { readonly what: string; readonly next: string } | undefined {
+  const { docker, packages } = facts;
+  const { version } = host.docker;
+  // docs.docker.com/engine/daemon/proxy: daemon.json knows proxies from 23.0 on; an older dockerd does not start with them.
+  if ((proxy.http !== undefined || proxy.https !== undefined) && !atLeast(version, 23, 0)) {
+    return {
+      what: `Docker ${version} takes no proxy from its daemon.json, and the inventory has a proxy`,
+      next: 'set docker.version to 23.0 or newer, e.g. by leaving it out',
+    };
+  }
+  if (docker.snap) {
+    return {
+      what: 'Docker is installed as a snap, which cannot give GPUs to containers',
+      next: 'sudo snap remove --purge docker (its containers and images go with it), then run again',
+    };
+  }
+  const engine = packages['docker-ce'] ?? packages[names.engine.own];
+  if (docker.podman && engine === undefined) {
+    const there = ['podman', 'podman-docker'].filter((name) => packages[name] !== undefined);
+    return {
+      what: 'this is a Podman host; Docker Engine beside it would take over its containers’ network and commands',
+      next: `${manager.removal(there)} when nothing here needs it, or leave this host out`,
+    };
+  }
+  const shared = names.engine.conflicts.filter((name) => packages[name] !== undefined);
+  if (packages['kubelet'] !== undefined && shared.length > 0) {
+    return {
+      what: `this is a Kubernetes node, and ${shared.join(', ')} would have to be removed from under it`,
+      next: 'leave this host out, or take it out of its cluster first',
+    };
+  }
+  if (parseDaemonJson(docker.daemonJson) === undefined) {
+    return {
+      what: '/etc/docker/daemon.json is not a JSON object',
+      next: 'correct it by hand (python3 -m json.tool /etc/docker/daemon.json shows where), then run again',
+    };
+  }
+  if (docker.active && docker.serverVersion === undefined) {
+    return {
+      what: 'dockerd runs and does not answer on its socket',
+      next: 'look at journalctl -u docker.service; sudo systemctl restart docker helps when nothing runs in it',
+    };
+  }
+  return undefined;
+}

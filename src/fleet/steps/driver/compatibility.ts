@@ -1,0 +1,121 @@
+import type { Facts, PciGpu } from '../../facts/facts.ts';
+import type { DriverSpec, HostSpec } from '../../inventory/fleet.ts';
+import type { Flavor } from '../../packages/names.ts';
+import { type Generation, generationOf, openBranches, proprietaryBranches } from './generations.ts';
+
+/** `580.95.05` is of branch 580, and equal to the exact version where the inventory has one. */
+export function versionFits(version: string, spec: DriverSpec): boolean {
+  return spec.version === undefined ? version.startsWith(`${spec.branch}.`) : version === spec.version;
+}
+
+/** The running driver is what the inventory asks for, and its libraries belong to it, whoever installed it. */
+export function driverIsWanted(facts: Facts, host: Pick<HostSpec, 'driver'>): boolean {
+  const { loaded, userspace, takenAway } = facts.driver;
+  if (!host.driver.install) return true;
+  return (
+    loaded !== undefined &&
+    versionFits(loaded, host.driver) &&
+    (userspace === undefined ? !takenAway : userspace === loaded) &&
+    flavorFits(facts, host.driver)
+  );
+}
+
+interface Obstacle {
+  readonly what: string;
+  readonly next: string;
+}
+
+/** The kernel modules to install: open wherever every GPU can have them, unless the inventory says otherwise. */
+export function flavorFor(facts: Facts, spec: DriverSpec): Flavor {
+  if (spec.flavor !== 'auto') return spec.flavor;
+  const found = generations(facts);
+  if (found.some(isOld) || Number(spec.branch) < openBranches.first) return 'proprietary';
+  const needed = found.some(({ modules }) => modules === 'open');
+  return needed || Number(spec.branch) >= openBranches.anyGpu ? 'open' : 'proprietary';
+}
+
+/** Whether the modules that are loaded may stay: both kinds drive Turing to Ada. */
+export function flavorFits(facts: Facts, spec: DriverSpec): boolean {
+  if (facts.driver.open === undefined) return true;
+  const loaded: Flavor = facts.driver.open ? 'open' : 'proprietary';
+  if (spec.flavor !== 'auto') return loaded === spec.flavor;
+  return generations(facts).every(({ modules }) => modules === 'either' || modules === loaded);
+}
+
+/** The first branch that knows all of the host's GPUs; 0: any does. */
+export function leastBranch(facts: Facts): number {
+  return Math.max(0, ...generations(facts).map(({ firstBranch = 0 }) => firstBranch));
+}
+
+/** Why this driver branch, or this kind of modules, cannot drive the host's GPUs. */
+export function generationObstacle(facts: Facts, spec: DriverSpec): Obstacle | undefined {
+  const flavor = flavorFor(facts, spec);
+  for (const gpu of facts.gpus) {
+    const obstacle = branchObstacle(facts, gpu, spec) ?? modulesObstacle(facts, gpu, spec, flavor);
+    if (obstacle !== undefined) return obstacle;
+  }
+  return facts.gpus.length === 0 ? undefined : flavorObstacle(spec, flavor);
+}
+
+function branchObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
+  const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY } = generationOf(gpu.deviceId);
+  const branch = Number(spec.branch);
+  // A distribution has one branch, or a few.
+  const method = spec.method === 'distro' ? 'method: repo, ' : '';
+  if (branch > lastBranch) {
+    const serves = generations(facts).every((other) => (other.firstBranch ?? 0) <= lastBranch);
+    return {
+      what: `driver branch ${spec.branch} does not support ${device(gpu)}; ${lastBranch} is the last one that does`,
+      next: serves
+        ? `set driver: { ${method}branch: "${lastBranch}" } for this host in the inventory`
+        : apart(gpu),
+    };
+  }
+  if (branch >= firstBranch) return undefined;
+  return {
+    what: `driver branch ${spec.branch} does not know ${device(gpu)}; ${firstBranch} is the first one that does`,
+    next: `set driver: { ${method}branch: "${firstBranch}" } or newer for this host in the inventory`,
+  };
+}
+
+function modulesObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec, flavor: Flavor): Obstacle | undefined {
+  const { modules } = generationOf(gpu.deviceId);
+  if (modules === 'either' || modules === flavor) return undefined;
+  const older = facts.gpus.find(({ deviceId }) => isOld(generationOf(deviceId)));
+  return {
+    what: `${device(gpu)} needs the ${modules} kernel modules, and ${flavor} ones would be installed`,
+    next:
+      spec.flavor === 'auto' && older !== undefined
+        ? apart(older)
+        : `set driver: { flavor: ${modules} } or auto for this host in the inventory`,
+  };
+}
+
+function flavorObstacle(spec: DriverSpec, flavor: Flavor): Obstacle | undefined {
+  const branch = Number(spec.branch);
+  const { first } = openBranches;
+  const { last } = proprietaryBranches;
+  if (flavor === 'open' ? branch >= first : branch <= last) return undefined;
+  const [other, limit] = flavor === 'open' ? ['proprietary', `from ${first} on`] : ['open', `up to ${last}`];
+  return {
+    what: `driver branch ${spec.branch} has no ${flavor} kernel modules`,
+    next: `set driver: { flavor: ${other} } or auto for this host, or a branch ${limit}`,
+  };
+}
+
+function device({ address, deviceId }: PciGpu): string {
+  return `GPU ${address} (10de:${deviceId}, ${generationOf(deviceId).name})`;
+}
+
+/** No driver serves all GPUs: the older one may be there for a screen alone. */
+function apart({ deviceId }: PciGpu): string {
+  return `set gpus: { ignore: ["10de:${deviceId}"] } for this host if that is a display card, or move it to another host`;
+}
+
+function isOld({ modules }: Generation): boolean {
+  return modules === 'proprietary';
+}
+
+function generations(facts: Facts): readonly Generation[] {
+  return facts.gpus.map(({ deviceId }) => generationOf(deviceId));
+}

@@ -1,0 +1,126 @@
+import type { Desired } from '../step.ts';
+import { defined } from '../../../shared/base/defined.ts';
+import { sha256, stableJson } from '../../../shared/base/digest.ts';
+import type { AgentArch } from '../../../shared/contract/agent-digests.ts';
+import { agentDownloads, agentSha256, agentUrl } from '../../../shared/contract/agent-release.ts';
+import type { ImageConfig, ManagerConfig } from '../../../shared/contract/config.ts';
+import { withRegistry } from '../../../shared/image/plan.ts';
+
+/** Loopback port of the manager's Prometheus metrics. */
+const metricsPort = 9417;
+
+/** `x64` or `arm64` as the Azure Pipelines agent calls it; undefined where Microsoft ships no agent. */
+export function agentArch(arch: string): AgentArch | undefined {
+  return ({ x86_64: 'x64', aarch64: 'arm64' } as const)[arch];
+}
+
+/** What the manager of this host is asked to do. Pure; holds no secret. */
+export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig {
+  const { host, credential, proxy } = desired;
+  return {
+    schema: 1,
+    host: host.name,
+    organization: desired.organization,
+    credential: credentialConfig(credential),
+    pool: host.pool,
+    agents: mirrored(host.agents, desired.mirrors.images),
+    share: host.share,
+    ...defined({ gpus: host.gpus, ignoredGpus: host.ignoredGpus }),
+    agentName: host.agentName,
+    limits: host.limits,
+    driverCapabilities: host.driverCapabilities,
+    image: imageConfig(desired, arch),
+    datasets: host.datasets,
+    jobs: host.jobs,
+    ...(host.fence === 'required' ? { fence: host.fence } : {}),
+    registration: host.registration,
+    capabilities: host.capabilities,
+    proxy: {
+      ...defined({ http: proxy.http, https: proxy.https }),
+      noProxy: proxy.noProxy,
+      ca: proxy.caPem !== undefined,
+      ...(proxy.caPem === undefined ? {} : { caSha256: sha256(proxy.caPem) }),
+    },
+    ...defined({ webhook: webhookConfig(host), idle: host.idle }),
+    metricsPort,
+  };
+}
+
+/** Images of slots that name no registry come from the mirror of images, as those of hosts do. */
+function mirrored(agents: ManagerConfig['agents'], registry: string | undefined): ManagerConfig['agents'] {
+  if (agents.kind !== 'slots') return agents;
+  const slots = agents.slots.map((slot) =>
+    slot.image === undefined ? slot : { ...slot, image: withRegistry(slot.image, registry) },
+  );
+  return { ...agents, slots };
+}
+
+/** When it is told; its address is a secret, and no part of this. */
+function webhookConfig({ webhook }: Desired['host']): ManagerConfig['webhook'] {
+  return webhook && { offlineS: webhook.offlineS, queueWaitS: webhook.queueWaitS };
+}
+
+function credentialConfig(credential: Desired['credential']): ManagerConfig['credential'] {
+  if (credential.kind === 'pat') return { kind: 'pat' };
+  const { kind, clientId, tenantId, authority } = credential;
+  return { kind, clientId, tenantId, ...defined({ authority }) };
+}
+
+/** The file's text. The manager reports the sha256 of exactly these bytes as its `configHash`. */
+export function configText(config: ManagerConfig): string {
+  return `${JSON.stringify(config, null, 2)}\n`;
+}
+
+function imageConfig(desired: Desired, arch: AgentArch): ImageConfig {
+  const { host, mirrors } = desired;
+  if (host.image !== undefined)
+    return { kind: 'registry', reference: withRegistry(host.image, mirrors.images) };
+  const pushed = pushedReference(desired, arch);
+  if (pushed !== undefined && !buildsImage(desired))
+    return { kind: 'registry', reference: pushed, ...defined({ builtBy: host.dockerfile?.builder }) };
+  const { version, sha256 } = host.agent;
+  return {
+    kind: 'build',
+    ...defined({ base: host.baseImage, registry: mirrors.images, aptMirror: mirrors.apt }),
+    agentVersion: version,
+    agentSha256: sha256[arch] ?? agentSha256(version, arch),
+    agentUrl: agentUrl(mirrors.agent ?? agentDownloads, version, arch),
+    ...topImage(desired, pushed),
+  };
+}
+
+function topImage(
+  { host, artifacts }: Desired,
+  push: string | undefined,
+): Pick<Extract<ImageConfig, { kind: 'build' }>, 'top'> {
+  const folder = host.dockerfile && artifacts.folders.get(host.dockerfile.folder);
+  if (folder === undefined) return {};
+  return { top: { name: folder.name, folder: folder.artifact.sha256, ...defined({ push }) } };
+}
+
+/** This host builds its image; otherwise it pulls one. */
+export function buildsImage({ host }: Desired): boolean {
+  if (host.image !== undefined) return false;
+  return host.dockerfile?.builder === undefined || host.dockerfile.builder === host.name;
+}
+
+/**
+ * `registry.example/vision/agent:5.279.0-x64-1a2b3c4d5e6f`: what the builder pushes and the others pull. The end changes
+ * with all that the inventory lets the builder build from, so that both sides know the name beforehand. Which base it
+ * chooses, its own GPUs and driver decide.
+ */
+function pushedReference({ host, builder, artifacts }: Desired, arch: AgentArch): string | undefined {
+  const { folder, push } = host.dockerfile ?? {};
+  const sent = folder === undefined ? undefined : artifacts.folders.get(folder);
+  if (push === undefined || builder === undefined || sent === undefined) return undefined;
+  const { agent, baseImage, jobs, driverCapabilities, agents } = builder;
+  const capabilities =
+    agents.kind === 'slots' ? agents.slots.flatMap((slot) => slot.capabilities) : driverCapabilities;
+  const inputs = {
+    folder: sent.artifact.sha256,
+    context: artifacts.context.map(({ path, artifact }) => [path, artifact.sha256]),
+    made: { agent, baseImage, jobs },
+    capabilities: [...new Set(capabilities)].sort(),
+  };
+  return `${push}:${agent.version}-${arch}-${sha256(stableJson(inputs)).slice(0, 12)}`;
+}

@@ -1,0 +1,85 @@
+import type { Artifact } from '../change.ts';
+import type { Desired } from '../step.ts';
+import { sha256, stableJson } from '../../../shared/base/digest.ts';
+import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
+import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
+
+/** One version of the manager on a host: bundle, build context and the runtime they were made for. */
+export interface ManagerVersion {
+  readonly id: string;
+  /** `/opt/azp-fleet/versions/ID` */
+  readonly directory: string;
+  readonly runtime: Artifact;
+  /** `/opt/azp-fleet/runtime/ID` */
+  readonly runtimeDirectory: string;
+}
+
+/** Named by content, so that an upload that was cut short is never taken for a whole one and nothing is sent twice. */
+export function managerVersion({ artifacts }: Desired, runtime: Artifact): ManagerVersion {
+  const context = artifacts.context.map(({ path, artifact }) => [path, artifact.sha256]);
+  const id = sha256(stableJson([artifacts.manager.sha256, runtime.sha256, context])).slice(0, 12);
+  return {
+    id,
+    directory: `${HostPaths.versions}/${id}`,
+    runtime,
+    runtimeDirectory: `${HostPaths.runtimes}/${runtime.sha256.slice(0, 12)}`,
+  };
+}
+
+/** `/opt/azp-fleet/current` already points at this version. */
+export function isCurrent(version: ManagerVersion, link: string | undefined): boolean {
+  return link?.split('/').at(-1) === version.id;
+}
+
+/** Folders, and the version's link to its runtime. What is uploaded next lands in them. */
+export function installScript(version: ManagerVersion): string {
+  return sh`umask 022
+mkdir -p ${version.directory} ${version.runtimeDirectory}
+install -d -m 0700 ${HostPaths.etc} ${HostPaths.state}
+ln -sfn ${version.runtimeDirectory}/node ${version.directory}/node
+`;
+}
+
+interface Activation {
+  readonly version: ManagerVersion;
+  /** systemd has an older text of the unit in memory, or is too old to look for a new one by itself. */
+  readonly reload: boolean;
+  /** The new credential's file, to be put in place. */
+  readonly token: string | undefined;
+}
+
+/**
+ * Switches to the version and restarts the manager; a version that does not become ready gives way to the one
+ * before, which is said. That one stays on the disk, older ones go. Runs as a durable unit: half of it would leave the host
+ * between two versions.
+ */
+export function activateScript({ version, reload, token }: Activation): string {
+  const unit = managerUnit;
+  return sh`${new Raw(failFunction)}
+previous=$(readlink ${HostPaths.current} || true)
+switch_to() {
+  ln -sfn "$1" ${HostPaths.current}.next
+  mv -T ${HostPaths.current}.next ${HostPaths.current}
+}
+${new Raw(token === undefined ? sh`rm -f ${HostPaths.token}.next` : sh`mv -f ${token} ${HostPaths.token}`)}
+switch_to ${version.directory}
+${new Raw(reload ? 'systemctl daemon-reload' : ':')}
+systemctl --no-reload enable ${unit}
+systemctl reset-failed ${unit} 2>/dev/null || true
+if systemctl restart ${unit}; then
+  for each in ${HostPaths.versions}/*; do
+    case $each in ${version.directory} | "$previous") ;; *) rm -rf "$each" ;; esac
+  done
+  exit 0
+fi
+last=$(journalctl -u ${unit} -n 8 --no-pager -o cat || true)
+outcome='there is none before it to go back to'
+if [ -n "$previous" ] && [ "$previous" != ${version.directory} ]; then
+  switch_to "$previous"
+  outcome="the one before does not either: $previous"
+  if systemctl restart ${unit}; then outcome="the one before runs again: $previous"; fi
+fi
+fail "this version of the manager did not become ready; $outcome" "${unit} started within its time" "$last" \
+  'see journalctl -u ${unit} on the host; running jobs go on'
+`;
+}

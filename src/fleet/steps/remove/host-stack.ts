@@ -1,0 +1,258 @@
+import type { Facts, SwitchedOff } from '../../facts/facts.ts';
+import { managedFiles } from '../../facts/probes/files.ts';
+import type { Platform } from '../../packages/distribution.ts';
+import type { PartName } from '../../packages/package-record.ts';
+import { giveBack } from '../../packages/shell.ts';
+import type { Vendor } from '../../packages/vendors.ts';
+import { type Change, type Detail, type Refusal, refusal, runChange } from '../change.ts';
+import { listed } from '../description.ts';
+import { dropModule } from '../driver/module.ts';
+import { isOurUnit, uninstallScript } from '../driver/runfile-scripts.ts';
+import { disableServices } from '../driver/services.ts';
+import { vendorOf } from '../packages/parts.ts';
+import { recordOf } from '../packages/recorded.ts';
+import { ownershipOf, type Part, partsOf } from './ownership.ts';
+import type { HostRoot } from '../../../shared/base/machine/host-root.ts';
+import { sh } from '../../../shared/base/shell.ts';
+import { HostPaths } from '../../../shared/contract/paths.ts';
+
+/** Toolkit, engine and driver: what is asked for goes, and of the others only that their versions are kept. */
+export function* packages(
+  facts: Facts,
+  platform: Platform,
+  asked: ReadonlySet<PartName>,
+  root: HostRoot,
+): Generator<Change | Refusal> {
+  const staying = new Set<Vendor>();
+  if (asked.has('driver')) yield* runfileRemoval(facts, root);
+  // What keeps nouveau away from it stays with it.
+  const stays = facts.driver.runfile && !(asked.has('driver') && isOurRunfile(facts));
+  for (const part of partsOf(facts, platform)) {
+    if (part.name === 'driver' && stays) continue;
+    const vendor = vendorOf[part.name];
+    const { files, script } = platform.packages.withdraw(vendor);
+    const sources = files.filter((file) => facts.files[file] !== undefined);
+    const { ours, held } = ownershipOf(part, facts, platform);
+    const goes = asked.has(part.name) && part.installed.length > 0;
+    if (goes && ours.length === 0) {
+      yield notOurs(part, facts, platform);
+      continue;
+    }
+    const left = goes ? part.installed.filter((name) => !ours.includes(name)) : part.installed;
+    if (goes) yield removal(part, { ours, left }, facts, platform, root);
+    yield* releasedHolds(
+      part,
+      held.filter((name) => left.includes(name)),
+      sources.length > 0,
+      platform,
+    );
+    if (left.length > 0) {
+      if (sources.length > 0) staying.add(vendor);
+      continue;
+    }
+    if (sources.length > 0)
+      yield runChange(
+        part.name,
+        'withdraw-source',
+        {
+          title: `take the package source of ${part.title} away`,
+          why: goes ? 'its packages go' : 'none of its packages is installed',
+          disturbs: 'nothing',
+          marker: 'remove',
+          details: [
+            ...sources.map((text) => ({ marker: 'remove' as const, text })),
+            ...stayingOff(facts, vendor),
+          ],
+        },
+        { script, timeoutS: 60, writes: [...files] },
+      );
+    if (part.files.length > 0) yield settings(part, platform);
+  }
+  yield* othersSources(facts, platform, staying);
+}
+
+function removal(
+  { name, title }: Part,
+  { ours, left }: { readonly ours: readonly string[]; readonly left: readonly string[] },
+  facts: Facts,
+  platform: Platform,
+  root: HostRoot,
+): Change {
+  const isWhole = left.length === 0;
+  const kept =
+    name === 'docker'
+      ? `what Docker stores in ${facts.docker.rootDir} stays`
+      : name === 'driver' && isWhole && facts.driver.loaded !== undefined
+        ? 'its module is unloaded, unless something uses it until the next boot'
+        : 'their settings stay';
+  return runChange(
+    name,
+    'remove',
+    {
+      title: isWhole ? `remove ${title}` : `remove our part of ${title}`,
+      why: `--${name} asks for it; ${kept}`,
+      disturbs: 'containers',
+      marker: 'remove',
+      details: [
+        { marker: 'remove', text: listed(ours) },
+        ...(isWhole
+          ? []
+          : [
+              {
+                marker: 'change' as const,
+                text: `stays: ${listed(left)}`,
+                effect: 'not brought by azp-fleet',
+              },
+            ]),
+      ],
+    },
+    {
+      script: platform.packages.remove(
+        ours,
+        name === 'driver' && isWhole ? `${disableServices}\n${dropModule(root)}` : undefined,
+      ),
+      timeoutS: 1800,
+    },
+  );
+}
+
+/** Whoever has installed them knows why. */
+function notOurs({ name, title, installed }: Part, facts: Facts, platform: Platform): Refusal {
+  const why =
+    recordOf(name, facts, platform) === undefined
+      ? 'its packages come from no source of ours'
+      : 'its packages were there before, or came with somebody else';
+  return refusal(
+    name,
+    `${title} was not installed by azp-fleet: ${why}`,
+    `take it away by hand (${platform.packages.removal(installed)}), or leave --${name} out`,
+  );
+}
+
+function* releasedHolds(
+  { name, title }: Part,
+  held: readonly string[],
+  hasSource: boolean,
+  platform: Platform,
+): Generator<Change> {
+  if (held.length === 0) return;
+  const then = hasSource
+    ? 'its source stays, so that it gets upgrades'
+    : 'it gets upgrades where the host has a source';
+  yield runChange(
+    name,
+    'unhold',
+    {
+      title: `release the hold on ${title}`,
+      why: `nobody keeps its version any more; ${then}`,
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: [{ marker: 'remove', text: `hold on ${listed(held)}` }],
+    },
+    { script: platform.packages.unhold(held), timeoutS: 1800 },
+  );
+}
+
+/** What keeps nouveau away, and GPUs initialised. */
+function settings({ name, files }: Part, { names }: Platform): Change {
+  const refresh = files.includes(managedFiles.nouveauBlacklist) ? `\n${names.driver.refreshInitramfs}` : '';
+  return runChange(
+    name,
+    'settings',
+    {
+      title: 'take our settings for the NVIDIA driver away',
+      why: 'no driver is left that needs them',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: files.map((file) => ({ marker: 'remove', text: file })),
+    },
+    {
+      script: `${sh`rm -f ${files}
+rmdir /etc/systemd/system/nvidia-persistenced.service.d 2>/dev/null || :
+systemctl daemon-reload`}${refresh}`,
+      timeoutS: 600,
+      writes: [...files],
+    },
+  );
+}
+
+/** Its owner may have run another one since. */
+export function isOurRunfile({ driver, ours }: Facts): boolean {
+  return ours.runfile !== undefined && ours.runfile.version === (driver.userspace ?? driver.loaded);
+}
+
+/** A driver that came from NVIDIA's `.run` file goes by its own uninstaller, where it is the one that we have installed. */
+function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refusal> {
+  const { runfile, loaded } = facts.driver;
+  if (!runfile) return;
+  if (!isOurRunfile(facts)) {
+    yield refusal(
+      'driver',
+      'NVIDIA driver was not installed by azp-fleet: its owner has run a .run file',
+      'take it away by hand (sudo nvidia-uninstall --silent), or leave --driver out',
+    );
+    return;
+  }
+  const unit = isOurUnit(facts);
+  yield runChange(
+    'driver',
+    'remove-runfile',
+    {
+      title: `remove NVIDIA driver ${facts.ours.runfile?.version ?? ''}`,
+      why: `--driver asks for it; ${loaded === undefined ? 'its uninstaller brings back what it had moved away' : 'its module is unloaded, unless something uses it until the next boot'}`,
+      disturbs: 'containers',
+      marker: 'remove',
+      details: [
+        { marker: 'remove', text: 'what its .run file has installed, by nvidia-uninstall' },
+        ...(unit ? [{ marker: 'remove' as const, text: managedFiles.persistenced }] : []),
+      ],
+    },
+    {
+      script: uninstallScript(`${disableServices}\n${dropModule(root)}`, unit),
+      timeoutS: 1800,
+      writes: [HostPaths.runfile, managedFiles.persistenced],
+    },
+  );
+}
+
+/** Sources of others come back as they were, once none of ours is read beside them that is for the same repository. */
+function* othersSources(
+  { ours: { sources } }: Facts,
+  { packages }: Platform,
+  staying: ReadonlySet<Vendor>,
+): Generator<Change> {
+  const back = sources.filter(
+    ({ by, names, taken }) =>
+      by !== undefined && !taken && [by, ...names].every((vendor) => !staying.has(vendor)),
+  );
+  if (back.length === 0) return;
+  yield runChange(
+    'driver',
+    'give-back',
+    {
+      title: 'switch package sources of others on again, as they were',
+      why: 'they were switched off while ours stood in their place',
+      disturbs: 'nothing',
+      details: back.map(({ file }) => ({ marker: 'add', text: file })),
+    },
+    { script: restoreSources(back), timeoutS: 60, writes: [packages.sourceFolder] },
+  );
+}
+
+/** What stays switched off although our source for that vendor goes, and what its owner can do about it. */
+function stayingOff({ ours: { sources } }: Facts, vendor: Vendor): readonly Detail[] {
+  return sources
+    .filter(({ by, names }) => by === vendor || (by === undefined && names.includes(vendor)))
+    .flatMap((source) => {
+      const effect = whyOff(source);
+      return effect === undefined
+        ? []
+        : [{ marker: 'change', text: `${source.aside} stays switched off`, effect }];
+    });
+}
+
+function whyOff({ file, aside, by, taken }: SwitchedOff): string | undefined {
+  if (taken) return `there is another ${file} by now: compare them, and delete one`;
+  if (by !== undefined) return undefined;
+  return `nobody noted who did that, as earlier releases did; to read it again: sudo mv '${aside}' '${file}'`;
+}

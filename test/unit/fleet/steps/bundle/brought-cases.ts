@@ -1,0 +1,79 @@
+import { onlyScript } from '../../../../../src/fleet/steps/bundle/agent.ts';
+import { loadScript } from '../../../../../src/fleet/steps/bundle/images.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+
+const archive = '/var/lib/azp-fleet/images/1a.image';
+const [manifest, config] = [`sha256:${'a'.repeat(64)}`, `sha256:${'b'.repeat(64)}`];
+const load = loadScript(archive, 'registry.lab/x@sha256:1a', [manifest, config]);
+const archives = '/var/lib/azp-fleet/archives';
+const wanted = 'c'.repeat(64);
+
+/** An engine that loads, and then knows the images of these names. */
+const docker = (...known: readonly string[]): string => `case $1 in
+  load) echo 'Loaded image: x'; echo 'and a warning' >&2 ;;
+  image) case " ${known.join(' ')} " in *" $3 "*) echo '[{}]' ;; *) echo "No such image: $3" >&2; echo '[]'; exit 1 ;; esac ;;
+esac`;
+const loads = `docker load -i ${archive}`;
+const inspects = (name: string): string => `docker image inspect ${name}`;
+
+export const broughtSuite: ScriptSuite = {
+  name: 'what a bundle brings to a host',
+  given: (host) => host.file(archive, 'layers').program('docker', docker(manifest)),
+  cases: [
+    {
+      name: 'an image is loaded, found by its content, and its archive goes',
+      script: load,
+      after: { calls: [loads, inspects(manifest)], files: { [archive]: 'gone' } },
+    },
+    {
+      name: 'it is found by its configuration, too',
+      script: load,
+      given: (host) => host.program('docker', docker(config)),
+      after: { calls: [loads, inspects(manifest), inspects(config)], files: { [archive]: 'gone' } },
+    },
+    {
+      name: 'it is another one: the archive stays, and what the engine said is told',
+      script: load,
+      given: (host) => host.program('docker', docker('x')),
+      after: {
+        code: 1,
+        calls: [loads, inspects(manifest), inspects(config)],
+        stderr: `failed: the image of the bundle goes by another name
+expected: registry.lab/x@sha256:1a
+seen: Loaded image: x
+and a warning
+next: make the bundle again
+`,
+      },
+    },
+    {
+      name: 'it cannot be loaded',
+      script: load,
+      given: (host) => host.program('docker', 'echo "no space left on device" >&2; exit 1'),
+      after: {
+        code: 1,
+        calls: [loads],
+        stderr: `failed: the image of the bundle cannot be loaded
+expected: registry.lab/x@sha256:1a
+seen: no space left on device
+next: look at the disk of Docker (docker system df), and run again
+`,
+      },
+    },
+    {
+      name: 'of agents only the one that is wanted stays, and nothing of uploads',
+      script: onlyScript(wanted),
+      given: (host) =>
+        host
+          .file(`${archives}/${wanted}.tar.gz`)
+          .file(`${archives}/${'d'.repeat(64)}.tar.gz`)
+          .file(`${archives}/${wanted}.tar.gz.1.part`),
+      after: {
+        files: {
+          [`${archives}/${'d'.repeat(64)}.tar.gz`]: 'gone',
+          [`${archives}/${wanted}.tar.gz.1.part`]: 'gone',
+        },
+      },
+    },
+  ],
+};

@@ -1,0 +1,95 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
+import { aptPrelude } from '../../../../../src/fleet/packages/apt/prelude.ts';
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
+import { fetchScript } from '../../../../../src/fleet/steps/driver/runfile-scripts.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { file, name, own, release, runfile, there } from './runfile-host.ts';
+
+const proxy = { https: 'http://proxy:3128', noProxy: [] };
+const byApt = fetchScript(release, apt.downloader(proxy));
+const byCurl = fetchScript(release, dnf.downloader(proxy));
+const fetched = { [`${own}/fetched`]: '755 /', [file]: `644 ${runfile}` };
+const folders = { '/var/lib/azp-fleet': '755 /', [own]: '755 /' };
+const helper = (address: string) =>
+  `apt-helper -o Acquire::Retries=3 download-file ${address}/${name} ${file}.part SHA256:${sha256(runfile)}`;
+const curl = (address: string) =>
+  `curl -fsSL --retry 3 --connect-timeout 20 --speed-time 60 --speed-limit 1 -o ${file}.part ${address}/${name}`;
+
+export const fetchSuite: ScriptSuite = {
+  name: "fetching NVIDIA's .run file",
+  elsewhere: [aptPrelude],
+  given: (host) => host.file('/etc/ssl/certs/ca-certificates.crt', 'many'),
+  cases: [
+    {
+      name: 'is fetched by apt, through the proxy',
+      script: byApt,
+      given: (host) =>
+        host.program('/usr/lib/apt/apt-helper', `echo "$https_proxy"; cat >"$5" <<'END'\n${runfile}END`),
+      after: { calls: [helper('https://first')], files: { ...folders, ...fetched } },
+    },
+    {
+      name: 'is fetched from where data centres have it, where it is not in the first place',
+      script: byApt,
+      given: (host) =>
+        host.program(
+          '/usr/lib/apt/apt-helper',
+          `case $4 in *first*) echo 'E: Failed to fetch 404' >&2; exit 100 ;; esac; cat >"$5" <<'END'\n${runfile}END`,
+        ),
+      after: {
+        stdout: `it is not at https://first/${name}, trying https://second/${name}\n\n`,
+        calls: [helper('https://first'), helper('https://second')],
+        files: { ...folders, ...fetched },
+      },
+    },
+    {
+      name: 'is nowhere, and the last address is told',
+      script: byApt,
+      given: (host) =>
+        host.program('/usr/lib/apt/apt-helper', `echo 'E: Failed to fetch https://x 404' >&2; exit 100`),
+      after: {
+        code: 1,
+        stdout: `it is not at https://first/${name}, trying https://second/${name}
+E: Failed to fetch https://x 404
+`,
+        stderr: `failed: https://second/${name} cannot be downloaded
+expected: the file with sha256 ${sha256(runfile)}
+seen: 404
+next: check the network, the proxy and the mirrors in the inventory
+`,
+        calls: [helper('https://first'), helper('https://second')],
+        files: { ...folders, [`${own}/fetched`]: '755 /' },
+      },
+    },
+    {
+      name: 'is not fetched again, once it is there',
+      script: byApt,
+      given: there,
+      after: {},
+    },
+    {
+      name: 'is fetched by curl, and its digest is counted',
+      script: byCurl,
+      given: (host) => {
+        there(host, 'half of another').program('curl', `shift 10; cat >"$1" <<'END'\n${runfile}END`);
+      },
+      after: { calls: [curl('https://first')], files: { [file]: `644 ${runfile}` } },
+    },
+    {
+      name: 'is not taken where it is another',
+      script: byCurl,
+      given: (host) => host.program('curl', 'shift 10; echo other >"$1"'),
+      after: {
+        code: 1,
+        stdout: `it is not at https://first/${name}, trying https://second/${name}\n`,
+        stderr: `failed: https://second/${name} cannot be downloaded
+expected: the file with sha256 ${sha256(runfile)}
+seen: sha256 ${sha256('other\n')}
+next: check the network, the proxy and the mirrors in the inventory
+`,
+        calls: [curl('https://first'), curl('https://second')],
+        files: { ...folders, [`${own}/fetched`]: '755 /', [`${file}.part`]: '644 other\n' },
+      },
+    },
+  ],
+};

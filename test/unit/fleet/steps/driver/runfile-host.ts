@@ -1,0 +1,16 @@
+import type { Release } from '../../../../../src/fleet/steps/driver/runfile-releases.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+
+export const own = '/var/lib/azp-fleet/runfile';
+export const name = 'NVIDIA-Linux-x86_64-580.95.05.run';
+export const file = `${own}/fetched/${name}`;
+/** What it does itself is no test's affair: it would not be led below the scratch folder. */
+export const runfile = 'a .run file\n';
+export const release: Release = {
+  version: '580.95.05',
+  sha256: sha256(runfile),
+  file: name,
+  addresses: [`https://first/${name}`, `https://second/${name}`],
+};
+export const there = (host: ScratchHost, text = runfile): ScratchHost => host.file(file, text);

@@ -1,0 +1,226 @@
+import {
+  confirmLoaded,
+  installScript,
+  uninstallScript,
+} from '../../../../../src/fleet/steps/driver/runfile-scripts.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { failFunction } from '../../../../../src/shared/base/shell.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { file, own, release, runfile, there } from './runfile-host.ts';
+
+/** A `sh` in its place runs it, and as the real one notes what it installs where. */
+const installs = `echo "$(stat -c %a "$TMPDIR")"
+mkdir -p /var/lib/nvidia
+printf '1.0-5809505 (580.95.05)\\nNVIDIA Accelerated Graphics Driver\\n' >/var/lib/nvidia/log
+touch /usr/bin/nvidia-uninstall`;
+const install = (more: Partial<Parameters<typeof installScript>[1]> = {}): string =>
+  installScript(release, {
+    options: ['--silent', '--dkms', '-m=kernel-open'],
+    kernel: undefined,
+    signs: false,
+    graphics: false,
+    before: '',
+    after: 'echo loading',
+    ...more,
+  });
+const unit = 'systemctl cat nvidia-persistenced.service';
+const status = 'dkms status -m nvidia -v 580.95.05 -k 6.1.0,lab';
+const runs = `sh ${file} --silent --dkms -m=kernel-open --tmpdir=${own}/fetched/work`;
+const installed = {
+  '/var/lib/nvidia': '755 /',
+  '/var/lib/nvidia/log': '644 1.0-5809505 (580.95.05)\nNVIDIA Accelerated Graphics Driver\n',
+  '/usr/bin/nvidia-uninstall': '644 ',
+};
+const done = {
+  ...installed,
+  [`${own}/fetched`]: 'gone',
+  [file]: 'gone',
+  [`${own}/installed`]: '644 580.95.05 compute\n',
+};
+
+export const runfileSuite: ScriptSuite = {
+  name: "running NVIDIA's .run file",
+  given: (host) => {
+    host
+      .folder('/usr/bin')
+      .program('sh', installs)
+      .program('uname', 'echo 6.1.0,lab')
+      .program('dkms', 'echo "nvidia/580.95.05, 6.1.0,lab, x86_64: installed"')
+      .program('systemctl', '[ "$1" != cat ] || { echo "No files found" >&2; exit 1; }');
+  },
+  cases: [
+    {
+      name: 'is run, and counted afterwards',
+      script: install(),
+      given: there,
+      after: { stdout: 'loading\n', calls: [runs, 'uname -r', status], files: done },
+    },
+    {
+      name: 'is run for another kernel, with what draws, and signed',
+      script: install({ kernel: '6.1.0-38-amd64', signs: true, graphics: true }),
+      given: there,
+      after: {
+        stdout: 'nvidia/580.95.05, 6.1.0,lab, x86_64: installed\n'.repeat(2) + 'loading\n',
+        calls: [
+          runs,
+          ...['build --force', 'install --force', 'status'].map(
+            (verb) => `dkms ${verb} -m nvidia -v 580.95.05 -k 6.1.0-38-amd64`,
+          ),
+        ],
+        files: { ...done, [`${own}/installed`]: '644 580.95.05 graphics\n' },
+      },
+    },
+    {
+      name: 'brings a daemon without a unit, which it gets',
+      script: install(),
+      given: (host) =>
+        there(host).folder('/etc/systemd/system').file('/usr/bin/nvidia-persistenced', '', { mode: 0o755 }),
+      after: {
+        stdout: 'loading\n',
+        calls: [runs, 'uname -r', status, unit, 'systemctl daemon-reload'],
+        files: {
+          ...done,
+          '/etc/systemd/system/nvidia-persistenced.service': `644 # Written by azp-fleet: GPUs stay initialised between containers.
+[Unit]
+Description=NVIDIA Persistence Daemon
+
+[Service]
+Type=forking
+ExecStart=/usr/bin/nvidia-persistenced --verbose
+ExecStopPost=/bin/rm -rf /run/nvidia-persistenced
+
+[Install]
+WantedBy=multi-user.target
+`,
+        },
+      },
+    },
+    {
+      name: 'is not run where it is another than what was fetched',
+      script: install(),
+      given: (host) => there(host, 'another'),
+      after: {
+        code: 1,
+        stderr: `failed: ${file} is not what was fetched
+expected: sha256 ${sha256(runfile)}
+seen: ${sha256('another')}
+next: run again
+`,
+      },
+    },
+    {
+      name: 'gives up, in the words of its log',
+      script: install(),
+      given: (host) =>
+        there(host)
+          .program(
+            'sh',
+            "printf 'Using: nvidia-installer\\nERROR: You  appear to run\\n' >/var/log/nvidia-installer.log; exit 1",
+          )
+          .file('/var/log/nvidia-installer.log', 'ERROR: of another day\n')
+          .file(`${own}/installed`, '570.86.10 compute\n'),
+      after: {
+        code: 1,
+        stderr: `failed: the installer of NVIDIA driver 580.95.05 gave up
+expected: the driver, installed
+seen: ERROR: You appear to run 
+next: look at /var/log/nvidia-installer.log on the host, and run again
+`,
+        calls: [runs],
+        files: {
+          '/var/log/nvidia-installer.log': '644 Using: nvidia-installer\nERROR: You  appear to run\n',
+          [`${own}/installed`]: 'gone',
+          [`${own}/fetched/work`]: '700 /',
+        },
+      },
+    },
+    {
+      name: 'ends well, and has installed nothing',
+      script: install(),
+      given: (host) => there(host).program('sh', ''),
+      after: {
+        code: 1,
+        stderr: `failed: the installer ended well, and has not installed its driver
+expected: 580.95.05 in /var/lib/nvidia/log
+seen: 
+next: look at /var/log/nvidia-installer.log on the host
+`,
+        calls: [runs],
+        files: { [`${own}/fetched/work`]: '700 /' },
+      },
+    },
+    {
+      name: 'is installed, and DKMS has not built it',
+      script: install(),
+      given: (host) => there(host).program('dkms', 'echo "nvidia/580.95.05: added"'),
+      after: {
+        code: 1,
+        stderr: `failed: DKMS has not built NVIDIA driver 580.95.05 for Linux 6.1.0,lab
+expected: installed
+seen: nvidia/580.95.05: added
+next: look at the newest /var/lib/dkms/nvidia/*/build/make.log on the host
+`,
+        calls: [runs, 'uname -r', status],
+        files: { ...installed, [`${own}/fetched/work`]: '700 /' },
+      },
+    },
+    {
+      name: 'is what runs',
+      script: `${failFunction}\n${confirmLoaded('580.95.05', { prefix: '' })}`,
+      given: (host) =>
+        host.file('/sys/module/nvidia/version', '580.95.05\n').program('nvidia-smi', 'echo 580.95.05'),
+      after: { calls: ['nvidia-smi --query-gpu=driver_version --format=csv,noheader'] },
+    },
+    {
+      name: 'is not what runs',
+      script: `${failFunction}\n${confirmLoaded('580.95.05', { prefix: '' })}`,
+      given: (host) => host.file('/sys/module/nvidia/version', '570.86.10\n'),
+      after: {
+        code: 1,
+        stderr: `failed: another NVIDIA module is loaded than the one that was installed
+expected: 580.95.05
+seen: 570.86.10
+next: reboot the host, and run again
+`,
+      },
+    },
+    {
+      name: 'is taken away by its own uninstaller',
+      script: uninstallScript('echo disabling', true),
+      given: (host) =>
+        there(host)
+          .file('/usr/bin/nvidia-uninstall')
+          .file('/etc/systemd/system/nvidia-persistenced.service', 'ours')
+          .program('nvidia-uninstall', 'rm /usr/bin/nvidia-uninstall'),
+      after: {
+        stdout: 'disabling\n',
+        calls: ['nvidia-uninstall --silent --skip-module-unload', 'systemctl daemon-reload'],
+        files: {
+          '/usr/bin/nvidia-uninstall': 'gone',
+          '/etc/systemd/system/nvidia-persistenced.service': 'gone',
+          [own]: 'gone',
+          [`${own}/fetched`]: 'gone',
+          [file]: 'gone',
+        },
+      },
+    },
+    {
+      name: 'is still there, whatever its uninstaller says',
+      script: uninstallScript('', false),
+      given: (host) =>
+        host
+          .file(`${own}/installed`, '580.95.05 compute\n')
+          .file('/usr/bin/nvidia-uninstall')
+          .program('nvidia-uninstall', ''),
+      after: {
+        code: 1,
+        stderr: `failed: the driver of the .run file is still there
+expected: no /usr/bin/nvidia-uninstall
+seen: it
+next: look at /var/log/nvidia-uninstall.log on the host
+`,
+        calls: ['nvidia-uninstall --silent --skip-module-unload'],
+      },
+    },
+  ],
+};

@@ -1,0 +1,215 @@
+import {
+  activateScript,
+  installScript,
+  type ManagerVersion,
+} from '../../../../../src/fleet/steps/manager/version.ts';
+import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+
+const folder = (id: string) => `${HostPaths.versions}/${id}`;
+const version: ManagerVersion = {
+  id: 'new',
+  directory: folder('new'),
+  runtime: { kind: 'text', text: '', sha256: 'aa' },
+  runtimeDirectory: `${HostPaths.runtimes}/aa`,
+};
+const quiet = activateScript({ version, reload: false, token: undefined });
+const thorough = activateScript({ version, reload: true, token: `${HostPaths.token}.next` });
+
+const unit = 'azp-fleet-manager.service';
+const begun = [
+  `systemctl --no-reload enable ${unit}`,
+  `systemctl reset-failed ${unit}`,
+  `systemctl restart ${unit}`,
+];
+const asked = [...begun, `journalctl -u ${unit} -n 8 --no-pager -o cat`];
+const gone = (...ids: readonly string[]) => Object.fromEntries(ids.map((id) => [folder(id), 'gone']));
+const failed = (outcome: string) => ({
+  code: 1,
+  stderr: `failed: this version of the manager did not become ready; ${outcome}
+expected: ${unit} started within its time
+seen: SyntaxError:  an odd word
+next: see journalctl -u ${unit} on the host; running jobs go on
+`,
+});
+
+function runs(host: ScratchHost, id: string): void {
+  host.folder(folder(id)).link(HostPaths.current, folder(id));
+}
+
+/** The manager becomes ready unless \`current\` is one of these. */
+function refuses(host: ScratchHost, ...ids: readonly string[]): void {
+  const bad = ids.map((id) => `restart*/${id}`).join(' | ');
+  host.program(
+    'systemctl',
+    `case "$1 $(readlink ${HostPaths.current})" in ${bad}) exit 1 ;; reset-failed*) echo "not loaded" >&2; exit 1 ;; esac`,
+  );
+}
+
+export const managerSuite: ScriptSuite = {
+  name: 'installing a version of the manager, and switching to it',
+  given: (host) => {
+    host
+      .folder(folder('new'), HostPaths.etc)
+      .program('journalctl', 'echo "SyntaxError:  an odd word"; exit 1');
+    refuses(host, 'nothing');
+  },
+  cases: [
+    {
+      name: 'makes the folders, those with secrets closed, and links the runtime',
+      script: installScript(version),
+      given: (host) => host.folder(HostPaths.runtimes),
+      run: { umask: '077' },
+      after: {
+        files: {
+          '/etc/azp-fleet': '700 /',
+          '/opt/azp-fleet/runtime/aa': '755 /',
+          '/opt/azp-fleet/versions/new/node': '-> /opt/azp-fleet/runtime/aa/node',
+          '/var/lib/azp-fleet': '700 /',
+        },
+      },
+    },
+    {
+      name: 'makes them once: a second time nothing changes, and a link that leads elsewhere is led back',
+      script: installScript(version),
+      given: (host) =>
+        host
+          .folder(
+            '/opt/azp-fleet/runtime/old',
+            '/opt/azp-fleet/runtime/aa',
+            '/etc/azp-fleet',
+            HostPaths.state,
+          )
+          .link('/opt/azp-fleet/versions/new/node', '/opt/azp-fleet/runtime/old'),
+      after: {
+        files: {
+          '/etc/azp-fleet': '700 /',
+          '/opt/azp-fleet/versions/new/node': '-> /opt/azp-fleet/runtime/aa/node',
+          '/var/lib/azp-fleet': '700 /',
+        },
+      },
+    },
+    {
+      name: 'the first version is switched to, and runs at boot',
+      script: quiet,
+      after: { calls: begun, files: { [HostPaths.current]: `-> ${folder('new')}` } },
+    },
+    {
+      name: 'keeps the version before, and only that',
+      script: quiet,
+      given: (host) => {
+        host.folder(folder('a'), folder('old est')).file(`${folder('a')}/manager.mjs`);
+        runs(host, '[a]');
+      },
+      after: {
+        calls: begun,
+        files: {
+          [HostPaths.current]: `-> ${folder('new')}`,
+          ...gone('a', 'a/manager.mjs', 'old est'),
+        },
+      },
+    },
+    {
+      name: 'throws away a credential that was left lying',
+      script: quiet,
+      given: (host) => host.file(`${HostPaths.token}.next`, 'left').file(HostPaths.token, 'in use'),
+      after: {
+        calls: begun,
+        files: { [`${HostPaths.token}.next`]: 'gone', [HostPaths.current]: `-> ${folder('new')}` },
+      },
+    },
+    {
+      name: 'puts a new credential in place, and lets systemd read its unit again, before the restart',
+      script: thorough,
+      given: (host) => {
+        host.file(`${HostPaths.token}.next`, 'new', { mode: 0o600 }).file(HostPaths.token, 'old');
+        host.program('systemctl', `[ "$1" != restart ] || cat ${HostPaths.token}`);
+        runs(host, 'before');
+      },
+      after: {
+        calls: ['systemctl daemon-reload', ...begun],
+        stdout: 'new',
+        files: {
+          [HostPaths.current]: `-> ${folder('new')}`,
+          [HostPaths.token]: '600 new',
+          [`${HostPaths.token}.next`]: 'gone',
+        },
+      },
+    },
+    {
+      name: 'ends where the credential that was announced is not there',
+      script: thorough,
+      after: {
+        code: 1,
+        stderr: "mv: cannot stat '/etc/azp-fleet/token.next': No such file or directory\n",
+      },
+    },
+    {
+      name: 'a switch that was cut off is done again',
+      script: quiet,
+      given: (host) => {
+        runs(host, 'before');
+        host.link(`${HostPaths.current}.next`, folder('before'));
+      },
+      after: {
+        calls: begun,
+        files: { [HostPaths.current]: `-> ${folder('new')}`, [`${HostPaths.current}.next`]: 'gone' },
+      },
+    },
+    {
+      name: 'goes back to the one before when the new one does not become ready, and shows its last lines',
+      script: quiet,
+      given: (host) => {
+        runs(host, 'before');
+        host.folder(folder('older'));
+        refuses(host, 'new');
+      },
+      after: {
+        ...failed(`the one before runs again: ${folder('before')}`),
+        calls: [...asked, `systemctl restart ${unit}`],
+      },
+    },
+    {
+      name: 'says so when there is none to go back to',
+      script: quiet,
+      given: (host) => refuses(host, 'new'),
+      after: {
+        ...failed('there is none before it to go back to'),
+        calls: asked,
+        files: { [HostPaths.current]: `-> ${folder('new')}` },
+      },
+    },
+    {
+      name: 'says so when it was this version all the time',
+      script: quiet,
+      given: (host) => {
+        runs(host, 'new');
+        refuses(host, 'new');
+      },
+      after: { ...failed('there is none before it to go back to'), calls: asked },
+    },
+    {
+      name: 'says so when the one before does not start either',
+      script: quiet,
+      given: (host) => {
+        runs(host, 'before');
+        refuses(host, 'new', 'before');
+      },
+      after: {
+        ...failed(`the one before does not either: ${folder('before')}`),
+        calls: [...asked, `systemctl restart ${unit}`],
+      },
+    },
+    {
+      name: 'a unit that cannot be enabled is not restarted',
+      script: quiet,
+      given: (host) => host.program('systemctl', '[ "$2" != enable ]'),
+      after: {
+        code: 1,
+        calls: begun.slice(0, 1),
+        files: { [HostPaths.current]: `-> ${folder('new')}` },
+      },
+    },
+  ],
+};

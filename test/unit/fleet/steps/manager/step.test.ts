@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
+import type { Change } from '../../../../../src/fleet/steps/change.ts';
+import { imageStep } from '../../../../../src/fleet/steps/image.ts';
+import { managerConfig } from '../../../../../src/fleet/steps/manager/config.ts';
+import { laterSettings, managerUnitFor } from '../../../../../src/fleet/steps/manager/files.ts';
+import { managerStep } from '../../../../../src/fleet/steps/manager/step.ts';
+import { activateScript, managerVersion } from '../../../../../src/fleet/steps/manager/version.ts';
+import type { Desired } from '../../../../../src/fleet/steps/step.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { desiredOf, driven, factsOf } from '../../../../support/host.ts';
+import { managerCases } from './cases.ts';
+import { artifacts, converged, text, wanted } from './converged.ts';
+
+function plan(facts: Facts, desired: Desired = wanted): string[] {
+  return [imageStep, managerStep]
+    .flatMap((step) => [...step.plan(facts, desired)])
+    .map((item) => ('refused' in item ? `refused: ${item.what}` : `${item.title} [${item.disturbs}]`));
+}
+
+describe('the image and manager steps', () => {
+  it.each(managerCases)('%s', (_name, facts, desired, expected) => {
+    expect(plan(facts, desired)).toEqual(expected);
+  });
+
+  it.each([
+    [239, 'host', ['refused: agents straight on the host need systemd 240, and this host has 239']],
+    [239, 'container', []],
+    [240, 'host', []],
+    [undefined, 'host', []],
+  ] as const)('know that systemd %s cannot start agents by mode %s', (systemd, mode, refused) => {
+    const slot = { gpus: [], share: false, limits: {}, capabilities: [], mode };
+    const agents = { kind: 'slots', slots: [slot] } as const;
+    const found = plan(factsOf({ systemd }), { ...wanted, host: { ...wanted.host, agents } });
+    expect(found.filter((line) => line.startsWith('refused'))).toEqual(refused);
+  });
+
+  it('use no setting that the systemd of the host does not know', () => {
+    const real = readFileSync('units/azp-fleet-manager.service', 'utf8');
+    const later = (systemd?: number): readonly string[] =>
+      [...laterSettings.keys()].filter((key) =>
+        managerUnitFor(real, systemd)
+          .text.split('\n')
+          .some((line) => line.startsWith(`${key}=`)),
+      );
+    expect(later(undefined)).toEqual([]);
+    expect(later(239)).toEqual([]);
+    expect(later(245)).toEqual(['ProtectHostname', 'RestrictSUIDSGID', 'ProtectClock']);
+    expect(later(252)).toEqual([
+      'ProtectHostname',
+      'RestrictSUIDSGID',
+      'ProtectClock',
+      'TimeoutStartFailureMode',
+      'LoadCredential',
+    ]);
+    expect(later(254)).toEqual([...laterSettings.keys()]);
+    expect(managerUnitFor(real, 252).text).toContain('\nRestartSec=5\n');
+    expect(plan(converged(wanted, factsOf({ systemd: 245, driver: driven })), wanted)).toEqual([]);
+  });
+
+  it('tell the manager where a service principal logs in', () => {
+    const principal = { kind: 'service-principal', clientId: 'c', tenantId: 't' } as const;
+    const source = { ...principal, secret: { env: 'SECRET' }, expires: '2027-05-01' };
+    const config = (authority: object) =>
+      managerConfig({ ...wanted, credential: { ...source, ...authority } }, 'x64').credential;
+    expect(config({})).toEqual(principal);
+    expect(config({ authority: 'https://login.example' })).toEqual({
+      ...principal,
+      authority: 'https://login.example',
+    });
+  });
+
+  it('change with the certificates of the site, so that agents that wait are replaced', () => {
+    const site = (caPem?: string) =>
+      managerConfig({ ...wanted, proxy: { noProxy: [], ...(caPem !== undefined && { caPem }) } }, 'x64')
+        .proxy;
+    expect(site('PEM')).toEqual({ noProxy: [], ca: true, caSha256: sha256('PEM') });
+    expect(site()).toEqual({ noProxy: [], ca: false });
+  });
+
+  it('have images that name no registry come from the mirror of docker.io', () => {
+    const slot = {
+      name: '1',
+      gpus: [0],
+      share: false,
+      limits: {},
+      capabilities: [],
+      mode: 'container',
+    } as const;
+    const image = (reference: string) => {
+      const agents = { kind: 'slots', slots: [{ ...slot, image: reference }] } as const;
+      const host = { ...wanted.host, image: reference, agents };
+      const config = managerConfig({ ...wanted, host, mirrors: { images: 'registry.lab/hub' } }, 'x64');
+      const of = config.agents.kind === 'slots' ? config.agents.slots[0]?.image : undefined;
+      return [config.image, of];
+    };
+    const at = (reference: string) => [{ kind: 'registry', reference }, reference];
+    expect(image('team/agent:7')).toEqual(at('registry.lab/hub/team/agent:7'));
+    expect(image('ghcr.io/team/agent:7')).toEqual(at('ghcr.io/team/agent:7'));
+  });
+
+  it('never carry the credential in the plan', () => {
+    const secret = desiredOf({}, { ...wanted, credentialDigest: () => sha256('machine:s3cret-token') });
+    expect(JSON.stringify([...managerStep.plan(factsOf(), secret)])).not.toContain('s3cret-token');
+  });
+
+  it('put a new credential in place at the moment of the restart, not before', () => {
+    const changes = [...managerStep.plan(factsOf(), wanted)] as Change[];
+    const [stored] = changes.find(({ id }) => id.startsWith('manager-credential'))?.actions ?? [];
+    expect(stored).toEqual({ kind: 'credential', path: '/etc/azp-fleet/token.next' });
+    const [start] = changes.at(-1)?.actions ?? [];
+    expect(start?.kind === 'run' && start.script).toContain(
+      'mv -f /etc/azp-fleet/token.next /etc/azp-fleet/token',
+    );
+  });
+});
+
+describe('the scripts of the manager step', () => {
+  const version = managerVersion(wanted, text('node'));
+  const scripts = [
+    activateScript({ version, reload: true, token: '/etc/azp-fleet/token.next' }),
+    activateScript({ version, reload: false, token: undefined }),
+  ];
+
+  it('reload systemd only when it is asked for', () => {
+    expect(scripts.map((script) => script.includes('systemctl daemon-reload'))).toEqual([true, false]);
+  });
+});
+
+it('an agent whose digest is not known is announced with what the host makes of it', () => {
+  const agent = (version: string) => ({ agent: { version, sha256: { x64: undefined, arm64: undefined } } });
+  const why = (version: string): string | undefined =>
+    [...managerStep.plan(factsOf(), desiredOf(agent(version), { artifacts: artifacts() }))]
+      .filter((each): each is Change => 'actions' in each)
+      .find(({ id }) => id.startsWith('manager-configuration'))?.why;
+  expect(why('5.300.0')).toBe(
+    'there is none; the digest of agent 5.300.0 is not known: the host holds it to the archive that comes first, over https',
+  );
+  expect(why('4.275.0')).toBe('there is none');
+});
