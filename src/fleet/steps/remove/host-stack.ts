@@ -2,7 +2,7 @@ import type { Facts, SwitchedOff } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { PartName } from '../../packages/package-record.ts';
-import { giveBack } from '../../packages/shell.ts';
+import { restoreSources } from '../../packages/sources.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import { type Change, type Detail, type Refusal, refusal, runChange } from '../change.ts';
 import { listed } from '../description.ts';
