@@ -10,58 +10,68 @@ export type AzureClientOptions = RestOptions;
 /** Reads may lag behind writes by this long; other tools for this service wait as long. */
 const settleMs = 5 * 60_000;
 
-/** Azure DevOps over HTTP. Every error is a FleetError with a code `azure.*` and a next action. */
+/** Creates the client of Azure DevOps over HTTP. Every error is a FleetError with a code `azure.*` and a next action. */
 export function createAzureClient(options: AzureClientOptions): AzureClient {
   const rest = createRest(options);
-  const list = async <T>(call: Call, read: Read<T>): Promise<readonly T[]> => {
-    const answer = await rest.send(call);
-    const items =
-      isObject(answer) && Array.isArray(answer['value']) ? answer['value'].map(read) : [undefined];
-    // As an empty list it would make every agent look deleted.
-    if (!items.every((item) => item !== undefined))
-      throw unexpectedAnswer(call.what, 'list', 'a JSON object with "value"');
-    return items;
+  const reader = readerOf(rest);
+  return {
+    ...poolMethods(rest, reader),
+    ...agentMethods(rest, reader),
+    ...projectMethods(rest, reader),
+    parallelJobs: async () => {
+      // Preview only: servers of different versions accept different preview versions.
+      const usage = await rest.send(calls.resourceUsage()).then(readUsage, (error: unknown) => {
+        if (hasCode(error, 'azure.auth')) throw error;
+        return undefined;
+      });
+      return usage ?? readLimits(await rest.send(calls.resourceLimits()));
+    },
   };
-  const maybe = async <T>(call: Call, read: Read<T>) => {
-    try {
-      return await sent(rest, call, read);
-    } catch (error) {
-      if (hasCode(error, 'azure.not-found')) return undefined;
-      throw error;
-    }
-  };
-  const sameName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
-  const findPool = async (name: string) =>
-    (await list(calls.listPools(name), readPool)).find((pool) => sameName(pool.name, name));
-  const findAgent = async (poolId: number, name: string) =>
-    (await list(calls.findAgent(poolId, name), readAgent)).find((agent) => sameName(agent.name, name));
-  const findProject = async (name: string): Promise<Project | undefined> => {
-    try {
-      const queues = await list(calls.listQueues(name), readQueue);
-      return { name, queues: queues.map(({ id, pool }) => ({ id, poolId: pool?.id ?? 0 })) };
-    } catch (error) {
-      // Every other "not found" concerns the organization.
-      if (error instanceof AzureError && error.typeKey?.includes('Project') === true) return undefined;
-      throw error;
-    }
-  };
-  const replaceAgent: AzureClient['replaceAgent'] = async (poolId, agentId, agent) =>
-    sent(rest, calls.replaceAgent(poolId, agentId, agent), readAgent);
+}
 
+interface Reader {
+  /** Reads a list. Throws when the answer is not a list of valid items. */
+  list<T>(call: Call, read: Read<T>): Promise<readonly T[]>;
+  /** Reads one item; undefined when it does not exist. */
+  maybe<T>(call: Call, read: Read<T>): Promise<T | undefined>;
+}
+
+function readerOf(rest: Rest): Reader {
+  return {
+    list: async (call, read) => {
+      const answer = await rest.send(call);
+      const items =
+        isObject(answer) && Array.isArray(answer['value']) ? answer['value'].map(read) : [undefined];
+      // As an empty list it would make every agent look deleted.
+      if (!items.every((item) => item !== undefined))
+        throw unexpectedAnswer(call.what, 'list', 'a JSON object with "value"');
+      return items;
+    },
+    maybe: async (call, read) => {
+      try {
+        return await sent(rest, call, read);
+      } catch (error) {
+        if (hasCode(error, 'azure.not-found')) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+const isSameName = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
+
+function poolMethods(
+  rest: Rest,
+  { list, maybe }: Reader,
+): Pick<
+  AzureClient,
+  'findPool' | 'listPools' | 'ensurePool' | 'setPoolAutoUpdate' | 'unfinishedRequests' | 'getRequest'
+> {
+  const findPool = async (name: string) =>
+    (await list(calls.listPools(name), readPool)).find((pool) => isSameName(pool.name, name));
   return {
     findPool,
-    findAgent,
-    findProject,
-    replaceAgent,
     listPools: () => list(calls.listPools(), readPool),
-    listAgents: (poolId, query = {}) => list(calls.listAgents(poolId, query), readAgent),
-    getAgent: (poolId, agentId) => maybe(calls.getAgent(poolId, agentId), readAgent),
-    getRequest: (poolId, requestId) => maybe(calls.getRequest(poolId, requestId), readRequest),
-    unfinishedRequests: async (poolId) =>
-      (await list(calls.unfinishedRequests(poolId), readRequest)).filter(
-        (request) => request.result === undefined,
-      ),
-
     ensurePool: async (name) => {
       const existing = await findPool(name);
       if (existing !== undefined) return { pool: existing, created: false };
@@ -78,6 +88,37 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
     setPoolAutoUpdate: async (poolId, autoUpdate) => {
       await rest.send(calls.setAutoUpdate(poolId, autoUpdate));
     },
+    getRequest: (poolId, requestId) => maybe(calls.getRequest(poolId, requestId), readRequest),
+    unfinishedRequests: async (poolId) =>
+      (await list(calls.unfinishedRequests(poolId), readRequest)).filter(
+        (request) => request.result === undefined,
+      ),
+  };
+}
+
+function agentMethods(
+  rest: Rest,
+  { list, maybe }: Reader,
+): Pick<
+  AzureClient,
+  | 'findAgent'
+  | 'listAgents'
+  | 'getAgent'
+  | 'createAgent'
+  | 'replaceAgent'
+  | 'setAgentEnabled'
+  | 'setUserCapabilities'
+  | 'deleteAgent'
+> {
+  const findAgent = async (poolId: number, name: string) =>
+    (await list(calls.findAgent(poolId, name), readAgent)).find((agent) => isSameName(agent.name, name));
+  const replaceAgent: AzureClient['replaceAgent'] = async (poolId, agentId, agent) =>
+    sent(rest, calls.replaceAgent(poolId, agentId, agent), readAgent);
+  return {
+    findAgent,
+    replaceAgent,
+    listAgents: (poolId, query = {}) => list(calls.listAgents(poolId, query), readAgent),
+    getAgent: (poolId, agentId) => maybe(calls.getAgent(poolId, agentId), readAgent),
     createAgent: async (poolId, agent) => {
       const made = await createOrSeen(rest, calls.createAgent(poolId, agent), readAgent, () =>
         findAgent(poolId, agent.name),
@@ -102,6 +143,25 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
         throw error;
       }
     },
+  };
+}
+
+function projectMethods(
+  rest: Rest,
+  { list, maybe }: Reader,
+): Pick<AzureClient, 'findProject' | 'createQueue' | 'isQueueAuthorized' | 'authorizeQueue'> {
+  const findProject = async (name: string): Promise<Project | undefined> => {
+    try {
+      const queues = await list(calls.listQueues(name), readQueue);
+      return { name, queues: queues.map(({ id, pool }) => ({ id, poolId: pool?.id ?? 0 })) };
+    } catch (error) {
+      // Every other "not found" concerns the organization.
+      if (error instanceof AzureError && error.typeKey?.includes('Project') === true) return undefined;
+      throw error;
+    }
+  };
+  return {
+    findProject,
     createQueue: async (project, pool) => {
       const made = await createOrSeen<{ readonly id: number }>(
         rest,
@@ -111,18 +171,8 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
       );
       return made.value;
     },
-    isQueueAuthorized: async (project, queueId) => {
-      const call = calls.readPermission(project, queueId);
-      return (await maybe(call, readAuthorized)) === true;
-    },
-    parallelJobs: async () => {
-      // Preview only: servers of different versions accept different preview versions.
-      const usage = await rest.send(calls.resourceUsage()).then(readUsage, (error: unknown) => {
-        if (hasCode(error, 'azure.auth')) throw error;
-        return undefined;
-      });
-      return usage ?? readLimits(await rest.send(calls.resourceLimits()));
-    },
+    isQueueAuthorized: async (project, queueId) =>
+      (await maybe(calls.readPermission(project, queueId), readAuthorized)) === true,
     authorizeQueue: async (project, queueId) => {
       await rest.send(calls.authorizeQueue(project, queueId));
     },

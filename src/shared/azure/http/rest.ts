@@ -72,7 +72,7 @@ const passesNever: ReadonlySet<string> = new Set(['azure.certificate', 'azure.de
 
 /** Sends requests to Azure DevOps: authentication, throttling, retries, and errors with a next action. */
 export function createRest(options: RestOptions): Rest {
-  const { signal, clock, fetch: send = globalThis.fetch } = options;
+  const { signal, clock } = options;
   const wait = async (ms: number) => {
     if (ms > 0) await clock.wait(ms, signal);
     signal.throwIfAborted();
@@ -89,33 +89,7 @@ export function createRest(options: RestOptions): Rest {
     const requested = unscaled(clock, notBefore - clock.monotonic());
     if (requested > longestPauseMs) throw pauseTooLong(requested, call);
     await pauseFor(requested);
-    const started = clock.monotonic();
-    const response = await send(urlOf(options.organization, call), {
-      method: call.method,
-      headers: {
-        authorization: (await options.credential.authorization(signal)).reveal(),
-        accept: 'application/json',
-        'user-agent': options.userAgent ?? 'azp-fleet',
-        'x-tfs-fedauthredirect': 'Suppress',
-        ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs ?? timeoutMs)]),
-    });
-    const answer = {
-      status: response.status,
-      headers: response.headers,
-      ...read(await textWithin(response, options.longestAnswer ?? longestAnswer)),
-    };
-    options.log.log('debug', 'azure request', {
-      method: call.method,
-      path: call.path,
-      status: answer.status,
-      ms: Math.round(clock.monotonic() - started),
-      activity: answer.headers.get('activityid') ?? undefined,
-    });
-    return answer;
+    return await exchange(options, call);
   };
 
   /** Makes one attempt. Returns the value, or the error and the pause before the next attempt. */
@@ -160,6 +134,38 @@ export function createRest(options: RestOptions): Rest {
       }
     },
   };
+}
+
+/** Sends one request and reads its whole answer. */
+async function exchange(options: RestOptions, call: Call): Promise<Answer> {
+  const { signal, clock, fetch: send = globalThis.fetch } = options;
+  const started = clock.monotonic();
+  const response = await send(urlOf(options.organization, call), {
+    method: call.method,
+    headers: {
+      authorization: (await options.credential.authorization(signal)).reveal(),
+      accept: 'application/json',
+      'user-agent': options.userAgent ?? 'azp-fleet',
+      'x-tfs-fedauthredirect': 'Suppress',
+      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+    redirect: 'manual',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs ?? timeoutMs)]),
+  });
+  const answer = {
+    status: response.status,
+    headers: response.headers,
+    ...read(await textWithin(response, options.longestAnswer ?? longestAnswer)),
+  };
+  options.log.log('debug', 'azure request', {
+    method: call.method,
+    path: call.path,
+    status: answer.status,
+    ms: Math.round(clock.monotonic() - started),
+    activity: answer.headers.get('activityid') ?? undefined,
+  });
+  return answer;
 }
 
 function urlOf(organization: string, call: Call): string {
