@@ -11,7 +11,7 @@ interface Case {
   readonly planned: string;
   readonly note?: string;
 }
-/** What is done there, to the letter: files in test/fixtures/dnf/bundle, one of a release of each family. */
+/** Recorded scripts: files in test/fixtures/dnf/bundle. */
 interface Written {
   readonly scripts: readonly string[];
   readonly note?: string;

@@ -1,4 +1,5 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import { systems } from '../../../../src/fleet/packages/systems.ts';
 import { keptNewer } from '../../../../src/fleet/steps/newer.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
@@ -158,9 +159,9 @@ const withEngine = {
 
 /** Red Hat's systems and Amazon Linux, in the form of host-stack-cases.ts. */
 export const enterpriseCases: readonly Case[] = [
-  ...['rhel', 'rocky', 'almalinux', 'ol'].flatMap((id) =>
-    ['8.10', '9.5', '10.0'].flatMap((versionId) => casesOf(id, versionId)),
-  ),
+  ...systems
+    .filter(({ nvidia }) => nvidia.folder.startsWith('rhel'))
+    .flatMap(({ id, versionId }) => casesOf(id, `${versionId}.5`)),
   ...casesOf('rocky', '9.5', 'aarch64'),
   [
     'Amazon Linux, fresh: its own engine comes, because Docker has none for it',
