@@ -25,10 +25,12 @@ type Proof = InLab | Planned | Case | Written | Impossible | typeof text;
 /** The columns, and the systems that each stands for. */
 export const columns = {
   'Rocky 9': ['rocky 9'],
-  'Rocky 8, 10; AlmaLinux, Oracle Linux, Red Hat Enterprise Linux 8, 9, 10': [
+  'Rocky 8, 10; AlmaLinux, Oracle Linux, Red Hat Enterprise Linux 8, 9, 10; CentOS Stream 9, 10': [
     'rocky 8',
     'rocky 10',
     ...['almalinux', 'ol', 'rhel'].flatMap((id) => ['8', '9', '10'].map((major) => `${id} ${major}`)),
+    'centos 9',
+    'centos 10',
   ],
   'Amazon Linux 2023': ['amzn 2023'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
@@ -174,7 +176,7 @@ export const rows: readonly Row[] = [
           'oracle-linux-9-with-its-own-kernel',
           'red-hat-enterprise-linux-9',
         ],
-        note: "a release of each; Red Hat's subscription text only",
+        note: "a release of Rocky, AlmaLinux, Oracle Linux and Red Hat; Red Hat's subscription text only",
       },
       { scripts: ['amazon-linux-2023'] },
     ],

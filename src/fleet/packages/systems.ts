@@ -44,6 +44,8 @@ export const systems: readonly Distribution[] = [
     redHatSystem({ id: 'almalinux', major, image: 'almalinux:' }),
     redHatSystem({ id: 'ol', major, image: 'oraclelinux:', epel: `oracle-epel-release-el${major}` }),
   ]),
+  redHatSystem({ id: 'centos', major: '9', image: 'quay.io/centos/centos:stream' }),
+  redHatSystem({ id: 'centos', major: '10', image: 'quay.io/centos/centos:stream' }),
   {
     id: 'amzn',
     versionId: '2023',

@@ -28,6 +28,8 @@ const systems: readonly [string, string, string, string][] = [
   ['ol', '8.9', 'rhel8', '/centos/8/'],
   ['ol', '9.5', 'rhel9', '/centos/9/'],
   ['ol', '10.0', 'rhel10', '/centos/10/'],
+  ['centos', '9', 'rhel9', '/centos/9/'],
+  ['centos', '10', 'rhel10', '/centos/10/'],
   ['amzn', '2023', 'amzn2023', '/centos/9/'],
 ];
 
