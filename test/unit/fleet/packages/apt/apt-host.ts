@@ -6,10 +6,15 @@ import type { ScratchHost } from '../../../../support/scratch/host.ts';
 export const database = '/var/lib/dpkg/state';
 /** What the sources offer: a line a package, its name, its version. */
 const offers = '/var/lib/apt/offers';
+/** Names that are installed after apt has removed them, one a line. */
+export const reinstalled = '/var/lib/apt/reinstalled';
 /** What apt says that it would do. */
 export const simulation = '/var/lib/apt/simulation';
 
-/** apt and dpkg with a small memory: what is installed by name and version is there afterwards, \`name-\` is gone. */
+/**
+ * apt and dpkg with a small memory: what is installed by name and version is there afterwards, \`name-\` is gone, and only its
+ * configuration stays where dpkg lists its files.
+ */
 export function aptHost(host: ScratchHost): void {
   host
     .file(database)
@@ -60,6 +65,10 @@ const policy = `echo "$2:"; echo '  Installed: (none)'; while read -r name versi
 done <${offers}`;
 
 const query = `format=\${2#-f=}
+if [ "$1" = -L ]; then
+  cat "/var/lib/dpkg/info/$2.list" 2>/dev/null || exit 1
+  exit
+fi
 [ "$1" = -W ] || exit 2
 shift 2
 found=
@@ -90,7 +99,13 @@ case $words in
   ' install'*)
     for word in \${words# install}; do
       case $word in
-        *-) sed -i "/^\${word%-} /d" ${database} ;;
+        *-) name=\${word%-}
+          if grep -qsx "$name" ${reinstalled}; then continue; fi
+          if [ -e "/var/lib/dpkg/info/$name.list" ]; then
+            sed -i "s/^\\($name .*\\) installed$/\\1 config-files/" ${database}
+          else
+            sed -i "/^$name /d" ${database}
+          fi ;;
         *) name=\${word%%=*}
           sed -i "/^$name /d" ${database}
           case $word in *=*) echo "$name \${word#*=} installed" ;; *) echo "$name 9.9 installed" ;; esac >>${database} ;;

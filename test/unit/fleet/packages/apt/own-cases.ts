@@ -1,21 +1,25 @@
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
-import { aptGetCall, database, has, offered, updated, updating } from './apt-host.ts';
+import { aptGetCall, database, has, offered, reinstalled, updated, updating } from './apt-host.ts';
 
-const own = apt.install({
-  without: 'nvidia',
-  packages: [{ name: 'drv', version: { branch: '550,1' } }],
-  sameVersion: true,
-  siblings: ['libdrv*'],
-  beside: [
-    { name: 'daemon', branch: '550,1' },
-    { name: 'other', branch: '550,1' },
-  ],
-  formerly: ['drv', 'vendor-drv'],
-  remove: ['vendor-drv'],
-  mayRemove: [],
-  proxy: { noProxy: [] },
-});
+const own = installing('vendor-drv');
+
+function installing(...remove: readonly string[]): string {
+  return apt.install({
+    without: 'nvidia',
+    packages: [{ name: 'drv', version: { branch: '550,1' } }],
+    sameVersion: true,
+    siblings: ['libdrv*'],
+    beside: [
+      { name: 'daemon', branch: '550,1' },
+      { name: 'other', branch: '550,1' },
+    ],
+    formerly: ['drv', 'vendor-drv'],
+    remove,
+    mayRemove: [],
+    proxy: { noProxy: [] },
+  });
+}
 
 const sources = '/etc/apt/sources.list.d';
 const vendors = 'deb https://developer.download.nvidia.com/compute/cuda/repos/debian13/x86_64 /\n';
@@ -53,6 +57,38 @@ export const ownCases: readonly ScriptCase[] = [
         [database]: `644 drv 550,1.2-1 installed
 daemon 550,1.0-9 installed
 libdrv 550,1.2-1 installed
+`,
+      },
+    },
+  },
+  {
+    name: 'purges a removed package whose pins would stay, and no package that is installed or pins nothing',
+    script: installing('pin-removed', 'pin-again', 'vendor-drv'),
+    given: (host) => {
+      has(host, 'vendor-drv 580,1.1-1', 'pin-removed 1', 'pin-again 1');
+      offered(host, 'drv 550,1.2-1');
+      host
+        .file('/var/lib/dpkg/info/vendor-drv.list', '/etc/vendor-drv.conf\n')
+        .file('/var/lib/dpkg/info/pin-removed.list', `${host.at('/etc/apt/preferences.d/pin-removed')}\n`)
+        .file('/var/lib/dpkg/info/pin-again.list', `${host.at('/etc/apt/preferences.d/pin-again')}\n`)
+        .file(reinstalled, 'pin-again\n');
+    },
+    after: {
+      stdout: 'apt did install drv=550,1.2-1 pin-removed- pin-again- vendor-drv-\n',
+      calls: [
+        ...updating,
+        'apt-mark unhold drv pin-removed pin-again vendor-drv',
+        aptGetCall('-s install --allow-downgrades drv=550,1.2-1 pin-removed- pin-again- vendor-drv-'),
+        aptGetCall('install --allow-downgrades drv=550,1.2-1 pin-removed- pin-again- vendor-drv-'),
+        'dpkg --purge pin-removed',
+        'apt-mark hold drv',
+      ],
+      files: {
+        ...updated,
+        [database]: `644 vendor-drv 580,1.1-1 config-files
+pin-removed 1 config-files
+pin-again 1 installed
+drv 550,1.2-1 installed
 `,
       },
     },
