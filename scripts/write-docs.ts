@@ -10,7 +10,6 @@ import { withRulesTable } from './health-rules-table.ts';
 import { withDnfMatrix } from './dnf-matrix.ts';
 import { withHostMatrix } from './host-matrix.ts';
 import { manPage } from './man-page.ts';
-import { troubleshootingPage } from './troubleshooting-page.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
 const azure = join(docs, 'azure.md');
@@ -20,7 +19,6 @@ const systems = join(docs, 'systems.md');
 writeFileSync(join(docs, 'commands.md'), commandReference(commands));
 writeFileSync(join(docs, '..', 'man', 'azp-fleet.1'), manPage(commands, version));
 writeFileSync(join(docs, 'errors.md'), errorsPage());
-writeFileSync(join(docs, 'troubleshooting.md'), troubleshootingPage());
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
 writeFileSync(systems, withDnfMatrix(withHostMatrix(readFileSync(systems, 'utf8'))));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));

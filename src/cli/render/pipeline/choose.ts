@@ -18,7 +18,7 @@ const needs: Record<PipelineKind, { readonly can: (offer: Offer) => boolean; rea
   matrix: { can: hasGpus, next: 'give the pool an agent with a GPU' },
   container: {
     can: takesContainers,
-    next: 'write out a slot with mode: host, give its host jobs: { docker: true }, and read in docs/manager.md what such a job may do',
+    next: 'list the agents, one with mode: host, and set jobs: { docker: true } on the host; docs/host-mode.md says what such a job may do',
   },
   image: { can: hasOwnImage, next: 'add dockerfile: or image: (docs/images.md), or print --kind gpu' },
   graphics: {

@@ -9,7 +9,7 @@ export interface Leg {
 /** A reader should see at a glance what can be told apart; whoever has more writes on from there. */
 const mostLegs = 8;
 
-/** Of the driver and the GPUs: what every agent publishes once it has seen them. docs/manager.md lists the same. */
+/** Of the driver and the GPUs: what every agent publishes once it has seen them. docs/jobs.md lists the same. */
 const measured = [
   'gpu.model',
   'gpu.memoryMiB',

@@ -103,7 +103,7 @@ function imageLines([{ host, slot }]: readonly [Offer, ...Offer[]]): readonly st
 
 const containerLines = [
   "The container is made by the host's Docker: --gpus all is every GPU there is,",
-  'and whoever may change this file is root on that host (docs/manager.md).',
+  'and everyone who can change this file is root on that host (docs/jobs.md).',
 ];
 
 /** In lines of at most 76 characters. */

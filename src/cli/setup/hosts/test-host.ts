@@ -53,7 +53,7 @@ export async function testHost(
 }
 
 const gib = 1024 ** 3;
-/** The manager starts nothing below 10 GiB (docs/manager.md); the driver's packages, Docker and the image need the rest. */
+/** The manager starts nothing below 10 GiB (docs/manager-problems.md); the driver's packages, Docker and the image need the rest. */
 const roomNeeded = 15 * gib;
 
 /** Whether a host with these facts can be provisioned. */

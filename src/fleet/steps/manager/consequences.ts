@@ -136,7 +136,7 @@ export function slotDetails(from: SlotConfig, to: SlotConfig, host: SharedHost):
     slots.length === 0 ? [] : [{ marker: 'change', text: subject(slots, after.size, verb), effect }];
   const running = kept.length - moved.length - restarted.length;
   return [
-    // docs/manager.md: one slot tries an image that has not worked here yet.
+    // docs/manager-problems.md: one slot tries an image that has not worked here yet.
     ...line(
       moved,
       'move to a new image',

@@ -12,7 +12,7 @@ export const usageCodes = {
   ],
   'setup.no-systemd': ['the machine has no systemd', 'use a machine that boots with systemd'],
   'setup.secret': ['a pasted secret cannot be saved', 'choose a folder that you can write to'],
-  'setup.unsupported': ['the system is not supported', 'use a system listed in docs/host-stack.md'],
+  'setup.unsupported': ['the system is not supported', 'use a system listed in docs/systems.md'],
   'usage.answer': ['a supplied answer is not valid', 'correct it in its option or in the answers file'],
   'usage.arguments': ['the arguments are not valid', 'run `azp-fleet COMMAND --help`'],
   'usage.code': ['there is no such code', 'copy it from the brackets behind a message'],

@@ -1,32 +1,30 @@
-// docs/troubleshooting.md: each code by what a user reads.
+// docs/errors.md: each code with its cause, its fix and its messages.
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
 import { composedTexts } from '../../../../../scripts/composed-texts.ts';
-import { errorCodes } from '../../../../../scripts/errors-page.ts';
-import { allTexts, troubleshootingPage } from '../../../../../scripts/troubleshooting-page.ts';
+import { allTexts, errorCodes, errorsPage } from '../../../../../scripts/errors-page.ts';
 import { FleetError } from '../../../../../src/shared/base/errors.ts';
+import { findings } from '../../../../../src/shared/base/codes/tables.ts';
 import { commands } from '../../../../../src/cli/commands.ts';
 import { parseArguments } from '../../../../../src/cli/parse.ts';
 
-const page = readFileSync('docs/troubleshooting.md', 'utf8');
+const page = readFileSync('docs/errors.md', 'utf8');
 const texts = allTexts();
 
-describe('docs/troubleshooting.md', () => {
+describe('docs/errors.md', () => {
   test('is what "npm run docs" writes', () => {
-    expect(page).toBe(troubleshootingPage(texts));
+    expect(page).toBe(errorsPage(texts));
   });
 
-  test('has an entry for each code, with words to look for', () => {
+  test('has one row for each code, with cause and fix, and each code has a message', () => {
     expect(errorCodes.filter((code) => (texts.get(code) ?? []).length === 0)).toEqual([]);
-    const entries = [...page.matchAll(/^\| \S.* \| \S.* \| \S.* \| `([a-z.-]+)` \|$/gm)].map(
-      ([, code]) => code,
-    );
-    expect(new Set(entries)).toEqual(new Set(errorCodes));
-    expect(entries).toHaveLength(errorCodes.length);
+    const rows = [...page.matchAll(/^\| `([a-z.-]+)` \| \S.* \| \S.* \| .*\|$/gm)].map(([, code]) => code);
+    const all = [...errorCodes, ...Object.keys(findings.entries)];
+    expect(rows.toSorted()).toEqual(all.toSorted());
   });
 
-  test('finds a message by the words that a user got', () => {
+  test('has a message by the words that a user got', () => {
     let read = '';
     try {
       const silent = () => undefined;
@@ -37,6 +35,14 @@ describe('docs/troubleshooting.md', () => {
     expect(read).toBe('there is no command "nope"');
     expect(page).toContain('there is no command "…"');
   });
+
+  test('leaves out a message that repeats its cause', () => {
+    const written = errorsPage(
+      new Map([['ssh.dns', ['the name … cannot be resolved', 'no DNS server answers']]]),
+    );
+    expect(written).not.toContain('the name … cannot');
+    expect(written).toContain('| no DNS server answers |');
+  });
 });
 
 describe('texts that the source composes', () => {
@@ -45,14 +51,14 @@ describe('texts that the source composes', () => {
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n');
 
-  test('are written by hand, and are still said', () => {
+  test('are in the source', () => {
     const gone = Object.values(composedTexts).flatMap((texts) =>
       texts.flatMap((text) => text.split('…').filter((piece) => !source.includes(piece.trim()))),
     );
     expect(gone).toEqual([]);
   });
 
-  test('are not those that can be read from it', () => {
+  test('are not read from the source as well', () => {
     const twice = [...texts.values()].filter((each) => new Set(each).size < each.length);
     expect(twice).toEqual([]);
   });
