@@ -149,7 +149,7 @@ const onXfs = `${noLimit}, or put the root directory of Docker on xfs with the m
 
 const stopped = 'btrfs has stopped counting what containers hold';
 const again =
-  'run `btrfs quota rescan` on the root directory of Docker, and set drop_subtree_threshold to 8 (docs/manager.md)';
+  'run `btrfs quota rescan` on the root directory of Docker, and set drop_subtree_threshold to 8 (docs/jobs.md)';
 
 /** What is not as the configuration wants it and keeps nobody from working. Pure. */
 export function shortfalls(slots: readonly Slot[], { below, sizes, uncounted }: Lacks): readonly Finding[] {
