@@ -1,8 +1,7 @@
 // The door to every npm script of a checkout. Plain JavaScript that an old Node can read: it brings what is
 // missing (npm packages, a Node new enough), builds, and runs the task on that Node.
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -78,14 +77,15 @@ linkBin();
 tasks[task]();
 if (counts.files > 0) process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
 
-/** npm ci, once for each state of the lock file. */
+/** Runs npm ci unless node_modules already contains what the lock file names, however it was installed. */
 function installPackages() {
-  const stamp = join(root, 'node_modules', '.azp-fleet-lock');
-  const digest = createHash('sha256').update(readFileSync('package-lock.json')).digest('hex');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
+  const packages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
+  const installed = join('node_modules', '.package-lock.json');
+  const present = existsSync(installed) ? packages(installed) : {};
+  const needed = Object.entries(packages('package-lock.json')).filter(([path]) => path !== '');
+  if (needed.every(([path, { version, optional }]) => optional || present[path]?.version === version)) return;
   say('installing the npm packages (once, about half a minute)');
   npm('ci');
-  writeFileSync(stamp, digest);
 }
 
 /** This Node when it is new enough, else one from the npm registry, kept beside the packages and not saved. */
