@@ -61,7 +61,7 @@ test('CUDA that does not begin is found, though nvidia-smi has nothing to say', 
     expect(seen.map(({ verdict }) => verdict)).toEqual(
       probed.map(() => ({
         state: 'failed',
-        cause: 'CUDA is not ready (error 802): the fabric manager has not joined the GPUs',
+        cause: 'CUDA is not ready (error 802): the fabric manager has not connected the GPUs',
         next: expect.stringContaining('systemctl status nvidia-fabricmanager') as string,
       })),
     );

@@ -8,28 +8,28 @@ import type { Finding, Verdict } from './verdict.ts';
 import type { GpuReport, SmiReport } from './smi-report.ts';
 import { checkXids, readXids, type XidEvent } from './xid.ts';
 
-/** The result of one look at a host's GPUs. */
+/** The result of one check of a host's GPUs. */
 export interface Checkup {
   readonly verdict: Verdict;
   /** Worst first. */
   readonly findings: readonly Finding[];
-  /** Absent when nvidia-smi gave nothing that could be read, and on a host without GPUs. */
+  /** Absent when the output of nvidia-smi cannot be read, and on a host without GPUs. */
   readonly report?: SmiReport;
 }
 
-/** What is known about a host besides what nvidia-smi says. */
+/** Facts about a host that do not come from nvidia-smi. */
 export interface Expectation {
   /** PCI addresses of the NVIDIA GPUs (`0000:83:00.0`); GPUs passed through to virtual machines left out. */
   readonly pci: readonly string[];
-  /** Addresses of those for screens: nvidia-smi may show them, and nothing is judged by them. */
+  /** Addresses of the GPUs for screens: nvidia-smi may list them; no rule applies to them. */
   readonly ignored?: readonly string[];
-  /** How many GPUs the inventory promises. */
+  /** The number of GPUs in the inventory. */
   readonly gpus?: number;
   /** Kernel log since boot. */
   readonly xids?: readonly XidEvent[];
 }
 
-/** The judgement on what nvidia-smi answered. Pure. */
+/** Judges an answer of nvidia-smi. Pure. */
 export function examine(answer: SmiAnswer, where: Where, expected: Expectation): Checkup {
   const { report, findings: ofSmi } = readAnswer(answer, where, expected.pci, expected.ignored);
   const findings = [
@@ -54,19 +54,19 @@ export function checkGpu(gpu: GpuReport): readonly Finding[] {
   });
 }
 
-/** Where something else has failed, CUDA says the same in fewer words. */
+/** Returns what CUDA reported, unless another check failed: that finding says more. */
 function ofCuda(answer: SmiAnswer, known: readonly Finding[]): readonly Finding[] {
   if (known.some(({ severity }) => severity === 'fail')) return [];
   const finding = explainCuda(aroundReport(answer.alone ?? answer));
   return finding === undefined ? [] : [finding];
 }
 
-/** A host without NVIDIA GPUs: well, unless the inventory promises some. */
+/** Judges a host without NVIDIA GPUs: healthy, unless the inventory expects some. */
 export function examineWithoutGpus(expectedGpus: number | undefined): Checkup {
   return conclude(fewer(0, expectedGpus), undefined);
 }
 
-/** Orders findings, worst first, and draws the verdict. */
+/** Sorts findings, worst first, and derives the verdict. */
 export function conclude(found: readonly Finding[], report: SmiReport | undefined): Checkup {
   const findings = [...found].sort((a, b) => rank[b.severity] - rank[a.severity]);
   const verdict = verdictOf(findings);
@@ -88,22 +88,22 @@ function verdictOf(findings: readonly Finding[]): Verdict {
   };
 }
 
-/** `GPU-513536b6` instead of the whole UUID; PCI addresses stay. */
+/** Shortens a UUID to `GPU-513536b6`; a PCI address is unchanged. */
 export function shortGpu(gpu: string): string {
   return /^((?:GPU|MIG)-[\da-f]{8})-/i.exec(gpu)?.[1] ?? `GPU ${gpu}`;
 }
 
-/** Not those that were asked for alone and have said why they cannot answer. */
-function missing(report: SmiReport, told: readonly Finding[], pci: readonly string[]): readonly Finding[] {
-  const known = new Set([...report.gpus.map(({ busId }) => busId), ...told.map(({ gpu }) => gpu)]);
+/** Finds GPUs that nvidia-smi does not list, except those that already have a finding from their own query. */
+function missing(report: SmiReport, known: readonly Finding[], pci: readonly string[]): readonly Finding[] {
+  const seen = new Set([...report.gpus.map(({ busId }) => busId), ...known.map(({ gpu }) => gpu)]);
   return pci
-    .filter((address) => !known.has(address))
+    .filter((address) => !seen.has(address))
     .map((address) => ({
       code: 'gpu.missing',
       gpu: address,
       severity: 'fail',
-      what: 'it is on the PCI bus, but nvidia-smi does not show it',
-      next: 'reboot the host; if it stays away, see `journalctl -k | grep NVRM` and have the hardware looked at',
+      what: 'it is on the PCI bus, and nvidia-smi does not list it',
+      next: 'reboot the host; if it is still missing, check `journalctl -k | grep NVRM` and the hardware',
     }));
 }
 
@@ -113,21 +113,21 @@ function fewer(count: number, expected: number | undefined): readonly Finding[] 
     {
       code: 'gpu.count',
       severity: 'fail',
-      what: `${count} of ${expected} GPUs are there`,
-      next: 'reboot the host and have the missing cards looked at, or correct `gpus:` in the inventory',
+      what: `${count} of ${expected} GPUs found`,
+      next: 'reboot the host and check the missing cards, or correct `gpus:` in the inventory',
     },
   ];
 }
 
-/** How a GPU is called in findings. */
+/** Returns the name of a GPU in findings: its UUID, or its address when the UUID is not known. */
 export function uuidOf(report: SmiReport | undefined, busId: string): string {
   return report?.gpus.find((gpu) => gpu.busId === busId)?.uuid || busId;
 }
 
 /**
- * Why a slot with these GPUs (`GPU-…` or `MIG-…` UUIDs) must not take jobs, if so. A finding about one GPU stops the
- * slots on that GPU; one about the host stops all, but for the plain count: the GPUs that are there still work.
- * Without a report nothing is known to work. A slot without GPUs is never stopped.
+ * Returns the finding that keeps a slot with these GPUs (`GPU-…` or `MIG-…` UUIDs) from taking jobs. A finding about one
+ * GPU stops the slots on that GPU; one about the host stops all, except `gpu.count`: the other GPUs still work. Without
+ * a report no GPU is known to work. A slot without GPUs is never stopped.
  */
 export function blocker(checkup: Checkup, gpus: readonly string[]): Finding | undefined {
   const { report, findings } = checkup;
@@ -141,7 +141,7 @@ export function blocker(checkup: Checkup, gpus: readonly string[]): Finding | un
   return finding ?? (lost === undefined ? undefined : gone(lost));
 }
 
-/** The UUID of the board that a GPU or MIG device is on. A MIG device is taken as there while no listing names any. */
+/** Returns the UUID of the board of a GPU or MIG device. While no listing names MIG devices, a MIG device counts as present. */
 function boardOf({ gpus }: SmiReport, uuid: string): string | undefined {
   const board = gpus.find(
     (gpu) => gpu.uuid === uuid || gpu.migDevices.some((device) => device.uuid === uuid),
@@ -156,17 +156,17 @@ function gone(uuid: string): Finding {
     code: 'gpu.missing',
     gpu: uuid,
     severity: 'fail',
-    what: `${uuid} is not there`,
+    what: `${uuid} is missing`,
     next: 'compare `nvidia-smi -L` on the host with the inventory; after a lost GPU, reboot the host',
   };
 }
 
 export type Diagnosis =
   | { readonly kind: 'nvidia-smi' | 'kernel-log'; readonly checkup: Checkup }
-  /** Nothing in it that this program knows how to read. */
+  /** The text is in no known format. */
   | { readonly kind: 'unknown' };
 
-/** What a saved output says: of `nvidia-smi -q -x`, of a failed nvidia-smi, or a kernel log. Pure. */
+/** Judges a saved output: `nvidia-smi -q -x`, a failed nvidia-smi, or a kernel log. Pure. */
 export function diagnose(text: string): Diagnosis {
   const run = { code: 0, output: text, timedOut: false };
   if (text.includes('<nvidia_smi_log>'))

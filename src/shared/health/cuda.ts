@@ -2,11 +2,12 @@ import { sh } from '../base/shell.ts';
 import type { Finding } from './verdict.ts';
 
 /**
- * A program of less than a kilobyte that is linked to one function of one library, calls it with 0, and prints the number that
- * it returns. Where the library or the function is not there, the dynamic linker says so, and the code is 127.
+ * A program of less than a kilobyte that calls one function of one library with 0 and prints the returned number.
+ * If the library or the function is missing, the dynamic linker reports it and the exit code is 127.
  *
  * The layout is that of the System V ABI (gABI, chapters 4 and 5; its supplements for AMD64 and for AArch64): headers, names and code
- * are mapped at `base`, to be read and run; from `dataAt` on, what the linker writes in lies 64 KiB higher, as large as pages get.
+ * are mapped at `base`, readable and executable; the part from `dataAt`, which the linker writes, is mapped 64 KiB higher,
+ * the largest page size.
  */
 const base = 0x40_0000;
 const data = 0x41_0000;
@@ -16,9 +17,9 @@ interface Machine {
   /** e_machine. */
   readonly id: number;
   readonly linker: string;
-  /** The relocation that puts a function's address into a word (GLOB_DAT). */
+  /** The relocation that writes a function's address into a word (GLOB_DAT). */
   readonly relocation: number;
-  /** Calls the function whose address is at `data + dataAt`; writes the decimal number and a line's end; ends with 0. */
+  /** Calls the function whose address is at `data + dataAt`, writes the decimal number and a newline, exits with 0. */
   readonly code: string;
 }
 
@@ -84,7 +85,7 @@ export function callProgram(machine: keyof typeof machines, library: string, nam
   const names = `\0${library}\0${name}\0`;
   const parts = {
     linker: Buffer.from(`${linker}\0`),
-    // Nothing, then the function: to be found elsewhere.
+    // The null symbol, then the function, undefined here.
     symbols: Buffer.concat([words(0, 0, 0), words(symbolInfo(names.indexOf(name)), 0, 0)]),
     relocations: words(data + dataAt, 2 ** 32 + relocation, 0),
     names: Buffer.from(names),
@@ -125,7 +126,7 @@ export function callProgram(machine: keyof typeof machines, library: string, nam
   return program;
 }
 
-/** First word of a symbol: its name, a function for all (GLOBAL, FUNC), defined nowhere here. */
+/** Returns the first word of a symbol: its name, GLOBAL, FUNC, undefined section. */
 const symbolInfo = (name: number): number => name + 0x12 * 2 ** 32;
 
 function elfHeader(machine: number, entry: number): Buffer {
@@ -163,13 +164,13 @@ const cases = (Object.keys(machines) as (keyof typeof machines)[])
   .join('\n');
 
 /**
- * The look at GPUs from inside a container, and then CUDA itself: no image of an agent has to have anything of CUDA, because
- * the library comes with the GPUs (capability `compute`). Nothing is asked where nvidia-smi failed, and nothing is said where
- * the program cannot be made. The exit code is that of the look.
+ * Returns a script that runs `check` and then calls cuInit. The image needs no CUDA files: the runtime mounts libcuda with
+ * the GPUs (capability `compute`). It skips CUDA where nvidia-smi failed or the program cannot be written. The exit code
+ * is that of `check`.
  */
-export function withCuda(look: string): string {
+export function withCuda(check: string): string {
   return `(
-${look})
+${check})
 code=$?
 case $code in
   0 | 14)
@@ -188,55 +189,58 @@ exit "$code"
 `;
 }
 
-/** What a number of cuInit means: CUDA Driver API, `CUresult`. */
+/** Meaning of a number that cuInit returned: CUDA Driver API, `CUresult`. */
 const meanings: Readonly<Record<string, Pick<Finding, 'code' | 'what' | 'next'>>> = {
   802: {
     code: 'cuda.not-ready',
-    what: 'CUDA is not ready (error 802): the fabric manager has not joined the GPUs',
-    next: 'wait a minute; then see `systemctl status nvidia-fabricmanager` on the host: its version must equal the driver’s',
+    what: 'CUDA is not ready (error 802): the fabric manager has not connected the GPUs',
+    next: 'wait a minute; then check `systemctl status nvidia-fabricmanager` on the host: its version must equal the driver’s',
   },
   803: {
     code: 'driver.mismatch',
     what: 'the loaded kernel module and libcuda have different versions (CUDA error 803)',
-    next: 'reboot the host, or drain it and reload the nvidia modules (`azp-fleet provision` does it)',
+    next: 'reboot the host, or run `azp-fleet provision`, which reloads the modules',
   },
   804: {
     code: 'cuda.failed',
-    what: 'the image brings a libcuda of its own that this driver or GPU does not take (CUDA error 804)',
-    next: 'take an image for a CUDA that the driver has itself (`nvidia-smi` tells it), or a newer driver branch',
+    what: 'the image contains its own libcuda, which this driver or GPU does not support (CUDA error 804)',
+    next: 'use an image for the CUDA version of the driver (`nvidia-smi` shows it), or a newer driver branch',
   },
 };
 
 /**
- * What CUDA said in a container, in what `withCuda` has printed. Undefined: it begins, or it was not asked. Pure.
+ * Returns the problem that CUDA reported in the output of `withCuda`. Undefined: CUDA works, or was not called. Pure.
  */
 export function explainCuda(output: string): Finding | undefined {
   const [, code, said = ''] = /^azp-fleet: cuInit exit (\d{1,3}) ?(.*)$/m.exec(output) ?? [];
   if (code === undefined || (code === '0' && said === '0')) return undefined;
-  return { severity: 'fail', ...told(code, said) };
+  return { severity: 'fail', ...problemOf(code, said) };
 }
 
-function told(code: string, said: string): Omit<Finding, 'severity'> & Partial<Pick<Finding, 'severity'>> {
-  const next = 'see `journalctl -k | grep NVRM` on the host';
+function problemOf(
+  code: string,
+  said: string,
+): Omit<Finding, 'severity'> & Partial<Pick<Finding, 'severity'>> {
+  const next = 'check `journalctl -k | grep NVRM` on the host';
   if (code === '0' && /^\d{1,10}$/.test(said))
     return (
       meanings[said] ?? {
         code: 'cuda.failed',
-        what: `CUDA does not begin in a container: cuInit ends with error ${said}`,
+        what: `CUDA does not initialize in a container: cuInit returns error ${said}`,
         next,
       }
     );
-  // Cold GPUs take long, and those that hang in the kernel are found by the container's own end.
+  // Cold GPUs take long; a GPU that hangs in the kernel is found by the deadline of the container.
   if (code === '124' || code === '137')
     return {
       code: 'cuda.failed',
       severity: 'warn',
-      what: 'CUDA does not begin in a container within 20 s',
+      what: 'CUDA does not initialize in a container within 20 s',
       next,
     };
   return {
     code: 'container.no-libcuda',
-    what: 'containers get no libcuda.so.1 that could be used: CUDA programs do not start',
-    next: 'look for libcuda.so.1 on the host (`ldconfig -p`), then `systemctl restart nvidia-cdi-refresh.service`',
+    what: 'containers have no usable libcuda.so.1: CUDA programs do not start',
+    next: 'check libcuda.so.1 on the host (`ldconfig -p`), then run `systemctl restart nvidia-cdi-refresh.service`',
   };
 }

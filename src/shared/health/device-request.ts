@@ -6,13 +6,13 @@ export type DeviceRequest = NonNullable<
 
 export interface GpuPath {
   readonly kind: 'cdi' | 'nvidia';
-  /** Why, for the debug log and `status --json`. */
+  /** The reason, for the debug log and `status --json`. */
   readonly why: string;
 }
 
 /**
- * How a Docker Engine gives GPUs to containers. CDI is preferred where the engine has it on and a specification is
- * there: containers made that way keep their GPUs over a `systemctl daemon-reload`.
+ * Returns how a Docker Engine gives GPUs to containers. CDI is preferred where the engine has it enabled and a
+ * specification exists: such containers keep their GPUs over a `systemctl daemon-reload`.
  * From 25.0 CDI is behind `features.cdi`, from 28.2 it is on by default; `cdiSpecDirs` of the engine's info is empty while it is off.
  */
 export function gpuPath(
@@ -20,15 +20,15 @@ export function gpuPath(
   cdiSpec: boolean,
 ): GpuPath {
   const major = Number.parseInt(engine.version, 10);
-  if (major < 25) return { kind: 'nvidia', why: `Docker ${engine.version} knows no CDI` };
+  if (major < 25) return { kind: 'nvidia', why: `Docker ${engine.version} does not support CDI` };
   if (engine.cdiSpecDirs.length === 0) return { kind: 'nvidia', why: 'CDI is off in the Docker Engine' };
   if (!cdiSpec) return { kind: 'nvidia', why: 'there is no CDI specification for nvidia.com/gpu' };
   return { kind: 'cdi', why: `Docker ${engine.version} with CDI` };
 }
 
 /**
- * The request for these GPUs (`GPU-…` or `MIG-…` UUIDs), or for all. UUIDs, not indices: those shift when a GPU falls
- * off. No GPUs: no request. The nvidia driver needs the UUIDs and capabilities; CDI takes neither count nor options.
+ * Returns the request for these GPUs (`GPU-…` or `MIG-…` UUIDs), or for all. UUIDs, not indices: indices shift when a GPU
+ * falls off the bus. No GPUs: no request. The nvidia driver needs the UUIDs and capabilities; CDI takes neither count nor options.
  */
 export function deviceRequests(
   path: GpuPath['kind'],

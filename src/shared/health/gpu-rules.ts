@@ -35,35 +35,35 @@ function family<Read extends object, const Code extends `gpu.${string}`>(
   return parts;
 }
 
-/** What is said where it holds; a condition that is not known does not. */
-function tell(condition: boolean | undefined, what: string | undefined): string | undefined {
+/** Returns the text where the condition is true; an unknown condition is not. */
+function sayIf(condition: boolean | undefined, what: string | undefined): string | undefined {
   return condition === true ? what : undefined;
 }
 
-/** `3 bad rows` where the value is known and not below the threshold. */
+/** Returns `3 bad rows` where the value is known and not below the threshold. */
 function atLeast(value: number | undefined, threshold: number, what: string): string | undefined {
-  return tell(value !== undefined && value >= threshold, `${value} ${what}`);
+  return sayIf(value !== undefined && value >= threshold, `${value} ${what}`);
 }
 
-/** `PCIe lanes: 8 of 16` where both are known and the value is below. */
+/** Returns `PCIe lanes: 8 of 16` where both are known and the value is below. */
 function below(value: number | undefined, max: number | undefined, what: string): string | undefined {
-  return tell(value !== undefined && max !== undefined && value < max, `${what}: ${value} of ${max}`);
+  return sayIf(value !== undefined && max !== undefined && value < max, `${what}: ${value} of ${max}`);
 }
 
-/** The first value that stands where the driver got an error from the GPU and reads like this: `uuid: [GPU is lost]`. */
+/** Returns the first failure token that matches the pattern: `uuid: [GPU is lost]`. */
 function faultLike(faults: Readonly<Record<string, string>>, pattern: RegExp): string | undefined {
   const [field, value] = Object.entries(faults).find(([, token]) => pattern.test(token)) ?? [];
-  return tell(field !== undefined, `${field}: ${value}`);
+  return sayIf(field !== undefined, `${field}: ${value}`);
 }
 
 /** For `next`. */
-const resetGpu = 'reset it when its job has ended: `nvidia-smi --gpu-reset -i {bus}`, or reboot the host';
+const resetGpu = 'reset it after its job ends: `nvidia-smi --gpu-reset -i {bus}`, or reboot the host';
 
-/** A GPU that is gone, or asks to be brought back. */
+/** A GPU that is lost, or needs a reset or reboot. */
 const failure = family({
   read: (gpu) =>
     defined({
-      /** None, Reset, Reboot, Drain P2P, Drain and Reset; older drivers' reset status is put into these words. */
+      /** None, Reset, Reboot, Drain P2P, Drain and Reset; the reset status of older drivers is translated to these. */
       recoveryAction: recoveryAction(gpu),
     }),
   rules: [
@@ -73,25 +73,25 @@ const failure = family({
       when: 'a value reads `GPU is lost` or `requires reset`',
       source: 'nvidia-smi manual',
       seen: ({ faults }) => faultLike(faults, /lost|requires reset/i),
-      next: 'reboot the host; if it comes back, have the hardware looked at',
+      next: 'reboot the host; if it comes back, check the hardware',
     },
     {
       code: 'gpu.recovery-action',
       severity: 'fail',
-      when: 'asks for Reset, Reboot, Drain and Reset (older drivers: reset required, drain and reset recommended)',
+      when: 'the driver asks for Reset, Reboot or Drain and Reset (older drivers: reset required, drain and reset recommended)',
       source: 'as DCGM does',
       seen: ({ recoveryAction: action = 'None' }) =>
-        tell(/reset|reboot/i.test(action), `it asks for: ${action}`),
+        sayIf(/reset|reboot/i.test(action), `the driver asks for: ${action}`),
       next: resetGpu,
     },
     {
       code: 'gpu.recovery-minor',
       severity: 'warn',
-      when: 'asks for anything else, as Drain P2P',
+      when: 'the driver asks for another action, such as Drain P2P',
       source: 'as DCGM does',
       seen: ({ recoveryAction: action = 'None' }) =>
-        tell(!/^none$|reset|reboot/i.test(action), `it asks for: ${action}`),
-      next: 'do what it asks for when its job has ended',
+        sayIf(!/^none$|reset|reboot/i.test(action), `the driver asks for: ${action}`),
+      next: 'do what the driver asks for after the job ends',
     },
   ],
 });
@@ -103,7 +103,7 @@ function recoveryAction(gpu: XmlElement): string | undefined {
   return flag(gpu, 'gpu_reset_status.drain_and_reset_recommended') === true ? 'Drain and Reset' : undefined;
 }
 
-const replace = 'take it out of service and have it replaced (NVIDIA’s field diagnostics, RMA)';
+const replace = 'replace the card (NVIDIA’s field diagnostics, RMA)';
 
 /** v13 splits the SRAM count into parity and SEC-DED errors; before Ampere there are double-bit errors. */
 const uncorrected = [
@@ -114,15 +114,15 @@ const uncorrected = [
   'ecc_errors.volatile.double_bit.total',
 ];
 
-/** Errors of the GPU's memory, and what is done about them. */
+/** Errors of the GPU's memory, and their repair. */
 const memory = family({
   read: (gpu) => ({
     ecc: defined({
       uncorrectedVolatile: sum(gpu, ...uncorrected),
       sramThresholdExceeded: flag(gpu, 'ecc_errors.aggregate.sram_threshold_exceeded'),
-      /** Before Ampere: a page waits for a reboot to be retired. */
+      /** Before Ampere: a page is retired at the next reboot. */
       retirementPending: flag(gpu, 'retired_pages.pending_retirement'),
-      /** Since Ampere: a row waits for a reset to be remapped. */
+      /** Since Ampere: a row is remapped at the next reset. */
       remapPending: flag(gpu, 'remapped_rows.remapped_row_pending'),
       remapFailure: flag(gpu, 'remapped_rows.remapped_row_failure'),
       remappedUncorrectable: number(gpu, 'remapped_rows.remapped_row_unc'),
@@ -143,73 +143,72 @@ const memory = family({
       severity: 'fail',
       when: 'SRAM threshold exceeded',
       source: 'NVIDIA’s criterion for replacement',
-      seen: ({ ecc }) => tell(ecc.sramThresholdExceeded, 'its SRAM has had more errors than NVIDIA allows'),
+      seen: ({ ecc }) => sayIf(ecc.sramThresholdExceeded, 'its SRAM has more errors than NVIDIA allows'),
       next: replace,
     },
     {
       code: 'gpu.remap-failure',
       severity: 'fail',
-      when: 'a row could not be remapped',
+      when: 'a memory row could not be remapped',
       source: 'as DCGM does',
-      seen: ({ ecc }) => tell(ecc.remapFailure, 'a bad memory row could not be replaced'),
+      seen: ({ ecc }) => sayIf(ecc.remapFailure, 'a bad memory row could not be remapped'),
       next: replace,
     },
     {
       code: 'gpu.remap-pending',
       severity: 'warn',
-      when: 'a row waits for a reset to be remapped',
+      when: 'a memory row is remapped at the next reset',
       source: 'as DCGM does',
-      seen: ({ ecc }) => tell(ecc.remapPending, 'a bad memory row waits to be replaced at the next reset'),
+      seen: ({ ecc }) => sayIf(ecc.remapPending, 'a bad memory row is remapped at the next reset'),
       next: resetGpu,
     },
     {
       code: 'gpu.retirement-pending',
       severity: 'warn',
-      when: 'a page waits for a reboot to be retired (before Ampere)',
+      when: 'a memory page is retired at the next reboot (before Ampere)',
       source: 'as DCGM does',
-      seen: ({ ecc }) =>
-        tell(ecc.retirementPending, 'a bad memory page waits to be retired at the next reboot'),
+      seen: ({ ecc }) => sayIf(ecc.retirementPending, 'a bad memory page is retired at the next reboot'),
       next: 'drain and reboot the host',
     },
     {
       code: 'gpu.remapped-rows',
       severity: 'warn',
-      when: 'rows remapped after uncorrected errors ≥ 512',
+      when: 'memory rows remapped after uncorrected errors ≥ 512',
       source: 'as DCGM does',
       seen: ({ ecc }) =>
-        atLeast(ecc.remappedUncorrectable, 512, 'memory rows replaced after uncorrected errors'),
-      next: 'plan to have it replaced',
+        atLeast(ecc.remappedUncorrectable, 512, 'memory rows remapped after uncorrected errors'),
+      next: 'plan to replace the card',
     },
   ],
 });
 
-/** What must have been set up before anything can compute on it. */
+/** Setup that a GPU needs before a job can compute on it. */
 const readiness = family({
   read: (gpu) => ({ fabric: fabricOf(gpu) }),
   rules: [
     {
       code: 'gpu.fabric',
       severity: 'fail',
-      when: 'NVLink fabric Not Started, or Completed without Success (SXM boards)',
-      source: 'CUDA then fails with 802',
+      when: 'NVLink fabric is Not Started, or Completed without Success (SXM boards)',
+      source: 'CUDA fails with error 802',
       seen: ({ fabric }) => fabricFault(fabric),
-      next: 'see `systemctl status nvidia-fabricmanager`: its version must equal the driver’s',
+      next: 'check `systemctl status nvidia-fabricmanager`: its version must equal the driver’s',
     },
     {
       code: 'gpu.fabric-starting',
       severity: 'warn',
-      when: 'NVLink fabric In Progress',
-      seen: ({ fabric }) => tell(fabric.state === 'In Progress', 'its NVLink fabric is still being set up'),
-      next: 'wait a minute; then see `systemctl status nvidia-fabricmanager`',
+      when: 'NVLink fabric is In Progress',
+      seen: ({ fabric }) => sayIf(fabric.state === 'In Progress', 'its NVLink fabric is still starting'),
+      next: 'wait a minute; then check `systemctl status nvidia-fabricmanager`',
     },
     {
       code: 'gpu.mig-empty',
       severity: 'fail',
-      when: 'MIG on without an instance',
-      source: 'nothing can compute there',
+      when: 'MIG is on and has no instance',
+      source: 'no job can use the GPU',
       seen: ({ migMode, migDevices }) =>
-        tell(migMode === 'enabled' && migDevices.length === 0, 'MIG is on and no instance has been made'),
-      next: 'make instances (`nvidia-smi mig -cgi …  -C`) or turn MIG off (`nvidia-smi -i {bus} -mig 0`)',
+        sayIf(migMode === 'enabled' && migDevices.length === 0, 'MIG is on and has no instance'),
+      next: 'create instances (`nvidia-smi mig -cgi …  -C`) or turn MIG off (`nvidia-smi -i {bus} -mig 0`)',
     },
   ],
 });
@@ -220,23 +219,23 @@ function fabricOf(gpu: XmlElement) {
 }
 
 function fabricFault({ state, status }: ReturnType<typeof fabricOf>): string | undefined {
-  if (state === 'Not Started') return 'its NVLink fabric has not been set up: CUDA fails with error 802';
-  return tell(
+  if (state === 'Not Started') return 'its NVLink fabric has not started: CUDA fails with error 802';
+  return sayIf(
     state === 'Completed' && status !== undefined && status !== 'Success',
-    `its NVLink fabric is set up with: ${status}`,
+    `its NVLink fabric completed with: ${status}`,
   );
 }
 
-const cooling = 'check air flow, dust, fans and the room';
+const cooling = 'check airflow, dust, fans and room temperature';
 
-/** Too hot, or slowed down by heat or power. */
+/** Temperature limits, and slowdowns by heat or power. */
 const heatAndPower = family({
   read: (gpu) => ({ thermal: temperatures(gpu), slowdown: slowdowns(gpu) }),
   rules: [
     {
       code: 'gpu.hot',
       severity: 'warn',
-      when: 'margin ≤ 0 °C; or at the highest operating temperature, of GPU or memory',
+      when: 'temperature margin ≤ 0 °C, or GPU or memory at the highest operating temperature',
       source: 'the card’s own limits',
       seen: ({ thermal }) => tooHot(thermal),
       next: cooling,
@@ -244,52 +243,52 @@ const heatAndPower = family({
     {
       code: 'gpu.slowed-heat',
       severity: 'warn',
-      when: 'a slowdown by heat is active now',
+      when: 'a slowdown by heat is active',
       source: 'one sample',
       seen: ({ slowdown }) =>
-        tell(
+        sayIf(
           slowdown.hardwareThermal === true || slowdown.softwareThermal === true,
-          'it is slowed down because of heat',
+          'a slowdown by heat is active',
         ),
       next: cooling,
     },
     {
       code: 'gpu.slowed-power',
       severity: 'warn',
-      when: 'the power brake is active now',
+      when: 'the power brake is active',
       source: 'one sample',
-      seen: ({ slowdown }) => tell(slowdown.powerBrake, 'it is slowed down by the power brake'),
+      seen: ({ slowdown }) => sayIf(slowdown.powerBrake, 'the power brake slows it down'),
       next: 'check power supplies and cables',
     },
     {
       code: 'gpu.slowed',
       severity: 'warn',
-      when: 'another slowdown by its hardware is active now',
+      when: 'another hardware slowdown is active',
       source: 'one sample',
       seen: ({ slowdown }) =>
-        tell(
+        sayIf(
           slowdown.hardware === true && slowdown.hardwareThermal !== true && slowdown.powerBrake !== true,
-          'its hardware slows it down',
+          'a hardware slowdown is active',
         ),
       next: 'check power and cooling',
     },
   ],
 });
 
-/** °C throughout. */
+/** Reads the temperatures, all in °C. */
 function temperatures(gpu: XmlElement) {
   return defined({
     gpuC: number(gpu, 'temperature.gpu_temp'),
     memoryC: number(gpu, 'temperature.memory_temp'),
     /** Margin to the highest operating temperature; 0 or less is too hot. */
     marginC: number(gpu, 'temperature.gpu_temp_tlimit'),
-    /** The highest operating temperature where the card gives absolute limits. */
+    /** The highest operating temperature of cards with absolute limits. */
     maxGpuC: number(gpu, 'temperature.gpu_temp_max_gpu_threshold'),
     maxMemoryC: number(gpu, 'temperature.gpu_temp_max_mem_threshold'),
   });
 }
 
-/** Until driver 525 the events were called throttle reasons. */
+/** Reads the active slowdowns. Until driver 525 they were called throttle reasons. */
 function slowdowns(gpu: XmlElement) {
   const reason = (name: string): boolean | undefined =>
     flag(
@@ -311,28 +310,28 @@ function tooHot(thermal: ReturnType<typeof temperatures>): string | undefined {
   if (gpuC !== undefined && maxGpuC !== undefined && gpuC >= maxGpuC)
     return `${gpuC} °C, its limit is ${maxGpuC}`;
   const memory = memoryC !== undefined && maxMemoryC !== undefined && memoryC >= maxMemoryC;
-  return tell(memory, `its memory has ${memoryC} °C, the limit is ${maxMemoryC}`);
+  return sayIf(memory, `its memory has ${memoryC} °C, its limit is ${maxMemoryC}`);
 }
 
-/** The link between the card and its host. */
+/** The PCIe link between card and host. */
 const pcie = family({
   read: (gpu) => ({ pcie: link(gpu) }),
   rules: [
     {
       code: 'gpu.pcie-width',
       severity: 'warn',
-      when: 'fewer lanes than the card has',
-      source: 'as DCGM does; some clouds’ machines show this always',
+      when: 'the PCIe link has fewer lanes than the card',
+      source: 'as DCGM does; some cloud machines always show this',
       seen: ({ pcie: { width, maxWidth } }) => below(width, maxWidth, 'PCIe lanes'),
       next: 'reseat the card, check risers and the slot',
     },
     {
       code: 'gpu.pcie-generation',
       severity: 'warn',
-      when: 'below what card and host can do, while working (P0 to P2, utilisation > 0)',
+      when: 'PCIe generation below that of card and host, under load (P0 to P2, utilization > 0)',
       source: 'an idle link slows down to save power',
       seen: (gpu) =>
-        tell(isWorking(gpu), below(gpu.pcie.generation, gpu.pcie.maxGeneration, 'PCIe generation')),
+        sayIf(isWorking(gpu), below(gpu.pcie.generation, gpu.pcie.maxGeneration, 'PCIe generation')),
       next: 'check BIOS settings, risers and the slot',
     },
   ],
@@ -345,19 +344,19 @@ function link(gpu: XmlElement) {
   const host = number(gpu, `${generation}.max_host_link_gen`);
   return defined({
     generation: number(gpu, `${generation}.current_link_gen`),
-    /** The best that card and host can do together. */
+    /** The highest generation that card and host support. */
     maxGeneration: device === undefined ? undefined : Math.min(device, host ?? device),
     width: number(gpu, `${width}.current_link_width`),
     maxWidth: number(gpu, `${width}.max_link_width`),
   });
 }
 
-/** An idle GPU lowers its link speed to save power; only a working one tells. */
+/** True under load: an idle GPU lowers its link speed to save power. */
 function isWorking({ performanceState, utilizationPercent }: Gpu): boolean {
   return performanceState !== undefined && performanceState <= 2 && (utilizationPercent ?? 0) > 0;
 }
 
-/** How the driver gets on with it, and how it is set. */
+/** Driver errors and settings. */
 const driver = family({
   read: (gpu) => defined({ persistence: flag(gpu, 'persistence_mode') }),
   rules: [
@@ -366,21 +365,21 @@ const driver = family({
       severity: 'warn',
       when: 'a value reads `Unknown Error` or `ERR!`',
       seen: ({ faults }) => faultLike(faults, /^(?!.*(?:lost|requires reset))/i),
-      next: 'see `nvidia-smi -q` and `journalctl -k | grep NVRM` on the host',
+      next: 'check `nvidia-smi -q` and `journalctl -k | grep NVRM` on the host',
     },
     {
       code: 'gpu.persistence',
       severity: 'warn',
-      when: 'persistence mode off',
-      source: 'every container start initialises the GPU anew',
+      when: 'persistence mode is off',
+      source: 'every container start initializes the GPU again',
       seen: ({ persistence }) =>
-        tell(persistence === false, 'persistence mode is off: each start initialises it anew'),
+        sayIf(persistence === false, 'persistence mode is off: every container start initializes it again'),
       next: 'enable it: `systemctl enable --now nvidia-persistenced`',
     },
   ],
 });
 
-/** What all families read of one `<gpu>` element of schema v10 to v13. */
+/** Reads the values of all families from one `<gpu>` element of schema v10 to v13. */
 export function readForRules(gpu: XmlElement) {
   return {
     ...failure.read(gpu),

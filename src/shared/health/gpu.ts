@@ -1,7 +1,7 @@
 /** A part of a GPU in MIG mode. */
 export interface MigDevice {
   readonly index: number;
-  /** `MIG-…`; only known where the listing of `nvidia-smi -L` came along. */
+  /** `MIG-…`; only known with the output of `nvidia-smi -L`. */
   readonly uuid?: string;
   /** `1g.18gb`; from the same listing. */
   readonly profile?: string;
@@ -11,17 +11,17 @@ export interface MigDevice {
   readonly memoryUsedMiB?: number;
 }
 
-/** Which GPU it is and what it does. What only its health rules want to know they read themselves. */
+/** Identity and load of a GPU. The health rules read their own values. */
 export interface Gpu {
   readonly index: number;
-  /** Empty when it could not be read; `faults` then says why. */
+  /** Empty when it cannot be read; `faults` then says why. */
   readonly uuid: string;
   readonly name: string;
   /** `Hopper`, `Ada Lovelace`, … */
   readonly architecture?: string;
   /** `0000:83:00.0`: four-digit domain, lower case, as in sysfs. */
   readonly busId: string;
-  /** `9.0`; the XML has none, the listing behind it or the architecture tells. */
+  /** `9.0`; not in the XML: it comes from the listing or the architecture. */
   readonly computeCapability?: string;
   readonly memoryTotalMiB?: number;
   readonly memoryUsedMiB?: number;
@@ -30,11 +30,11 @@ export interface Gpu {
   readonly performanceState?: number;
   readonly migMode?: 'enabled' | 'disabled';
   readonly migDevices: readonly MigDevice[];
-  /** Failure tokens by field, e.g. `{ 'temperature.gpu_temp': '[GPU is lost]' }`; the first ones of a GPU full of them. */
+  /** Failure tokens by field, e.g. `{ 'temperature.gpu_temp': '[GPU is lost]' }`; bounded in number. */
   readonly faults: Readonly<Record<string, string>>;
 }
 
-/** `00000000:83:00.0`, `0000:83:00` and `83:00.0` all become `0000:83:00.0`. Anything else is returned in lower case. */
+/** `00000000:83:00.0`, `0000:83:00` and `83:00.0` all become `0000:83:00.0`. Other text is returned in lower case. */
 export function normalizeBusId(id: string): string {
   const match = /^(?:PCI:)?(?:([\da-f]{1,8}):)?([\da-f]{1,2}):([\da-f]{1,2})(?:\.([\da-f]))?$/i.exec(
     id.trim(),

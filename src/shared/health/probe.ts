@@ -10,27 +10,27 @@ import { askSmi } from './smi-run.ts';
 import type { Finding } from './verdict.ts';
 
 export interface ProbeOptions {
-  /** Of the container; one of this name that was left behind is removed first. */
+  /** Of the container; a leftover container of this name is removed first. */
   readonly name: string;
   /** Inventory name of the host, for the label. */
   readonly host: string;
-  /** Local images to try, the best first. Nothing is pulled. Any glibc image with /bin/sh does. */
+  /** Local images to try, the best first; none is pulled. Any glibc image with /bin/sh works. */
   readonly images: readonly string[];
-  /** Whether a CDI specification for nvidia.com/gpu is on the host. */
+  /** The host has a CDI specification for nvidia.com/gpu. */
   readonly cdiSpec: boolean;
   readonly expected: Expectation;
-  /** Milliseconds for the container, from create to its end; default 60 000: eight cold GPUs take half of that. */
+  /** Milliseconds for the container, from its creation to its exit; default 60,000: eight cold GPUs take half of that. */
   readonly deadlineMs?: number;
 }
 
-/** Name of a host's probe container. Whoever may not be alone gives a suffix of their own. */
+/** Returns the name of a host's probe container. Callers that may run at the same time add a suffix. */
 export function probeName(host: string, suffix?: string): string {
   return ['azp-fleet-probe', host, suffix].filter((part) => part !== undefined).join('-');
 }
 
 /**
- * Runs nvidia-smi in a container with all GPUs, without network, has CUDA begin there, and judges what they say. Problems of the host,
- * of the engine and of the runtime are findings; nothing of that kind is thrown.
+ * Runs nvidia-smi and cuInit in a container with all GPUs and no network, and judges their output. Problems of host, engine and
+ * runtime are findings and are not thrown.
  */
 export async function probeHost(engine: Engine, options: ProbeOptions): Promise<Checkup> {
   if (options.expected.pci.length === 0) return examineWithoutGpus(options.expected.gpus);
@@ -58,8 +58,8 @@ export async function probeHost(engine: Engine, options: ProbeOptions): Promise<
 }
 
 /**
- * Where no manager tidies up, the next probe does. False: one cannot be ended, because its nvidia-smi hangs in the
- * kernel. Another would only hang beside it.
+ * Removes leftover probe containers: on a host without a manager only the next probe does. Returns false when one cannot
+ * be stopped because its nvidia-smi hangs in the kernel: another would hang, too.
  */
 async function removeLeft(engine: Engine, name: string, now: number): Promise<boolean> {
   const left = async (): Promise<readonly OwnContainer[]> =>
@@ -118,7 +118,7 @@ function noImage(images: readonly string[]): Finding {
   return {
     code: 'probe.no-image',
     severity: 'fail',
-    what: `there is no image on the host to probe with (looked for ${images.join(', ') || 'none'})`,
+    what: `the host has no image for the probe container (checked: ${images.join(', ') || 'none'})`,
     next: 'run `azp-fleet provision`, which builds or pulls the agent image',
   };
 }
@@ -129,6 +129,6 @@ function engineFinding({ problem }: FleetError): Finding {
     code: problem.code,
     severity: 'fail',
     what: problem.next === undefined ? `${problem.what}${seen}` : problem.what,
-    next: problem.next ?? 'see `journalctl -u docker` on the host',
+    next: problem.next ?? 'check `journalctl -u docker` on the host',
   };
 }

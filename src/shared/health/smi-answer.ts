@@ -6,14 +6,14 @@ import { aroundReport, documentIn, type Printed } from './smi-sections.ts';
 import { parseXml, type XmlElement } from './xml.ts';
 
 interface Read {
-  /** Undefined: nothing of what it said can be relied on. */
+  /** Undefined: the output cannot be trusted. */
   readonly report: SmiReport | undefined;
   readonly findings: readonly Finding[];
 }
 
 /**
- * What nvidia-smi showed of the GPUs at these PCI addresses (empty: not known which), and what it failed in. What it shows
- * of `ignored` ones is left out. Pure.
+ * Reads the answer of nvidia-smi about the GPUs at these PCI addresses (empty: not known), and its failures. GPUs in
+ * `ignored` are left out. Pure.
  */
 export function readAnswer(
   answer: SmiAnswer,
@@ -33,10 +33,10 @@ export function readAnswer(
   if (hung !== undefined) return { report: undefined, findings: [hung] };
   const each = readAlone(alone.output, where);
   const first = failure ?? (listing.ok ? undefined : doubt(listing, 'fail'));
-  // Then it is not about one of them.
+  // The failure is not about a single GPU.
   if (each.report.gpus.length === 0 && first !== undefined) return { report: undefined, findings: [first] };
-  const isTold = first === undefined || each.findings.some(({ gpu }) => gpu !== undefined);
-  return { report: each.report, findings: isTold ? each.findings : [...each.findings, asideFrom(first)] };
+  const isReported = first === undefined || each.findings.some(({ gpu }) => gpu !== undefined);
+  return { report: each.report, findings: isReported ? each.findings : [...each.findings, asideFrom(first)] };
 }
 
 function doubt(
@@ -46,22 +46,22 @@ function doubt(
   return isAmbiguous ? ambiguous(severity, reason) : unreadable(reason);
 }
 
-/** What the first answer lacked, when each GPU has answered for itself. */
+/** Downgrades the failure of the first query when each GPU answered its own query. */
 function asideFrom({ code, what, next }: Finding): Finding {
   const severity = code === 'smi.ambiguous' ? 'info' : 'warn';
-  return { code, severity, what: `${what}; each GPU was asked for alone`, next };
+  return { code, severity, what: `${what}; each GPU was queried separately`, next };
 }
 
 const header = /^azp-fleet: (?:gpu (?<gpu>\S+) exit (?<code>\d+)|more)$/;
 
 interface Section extends Printed {
-  /** Undefined: what follows the last GPU. */
+  /** Undefined: the part after the last GPU. */
   readonly gpu: string | undefined;
 }
 
 /**
- * Reads what `aloneScript` printed: a document for each GPU, and what was wrong with those that have none. A document
- * that shows another GPU than the one that was asked for counts for none. Pure.
+ * Reads the output of `aloneScript`: a document for each GPU, and the failure of each GPU without one. A document about
+ * another GPU than the queried one is ignored. Pure.
  */
 function readAlone(
   output: string,
@@ -105,6 +105,6 @@ function readOne(
   if (!parsed.ok) return { finding: unreadable(parsed.reason) };
   const [report, ...others] = gpusIn(parsed.root);
   if (report?.busId !== gpu || others.length > 0)
-    return { finding: ambiguous('fail', `asked for the GPU at ${gpu} alone, it shows something else`) };
+    return { finding: ambiguous('fail', `the query for the GPU at ${gpu} shows something else`) };
   return { report, root: parsed.root };
 }

@@ -9,7 +9,7 @@ export type Where = 'host' | 'container';
 interface Cause {
   readonly code: HealthCode;
   readonly severity?: 'warn';
-  /** The exit code that means this; the text decides first. */
+  /** The exit code with this meaning; texts are compared first. */
   readonly exit?: number;
   readonly text?: RegExp;
   readonly where?: Where;
@@ -17,11 +17,11 @@ interface Cause {
   readonly next: string;
 }
 
-const reboot = 'reboot the host; if it comes back, have the hardware looked at';
+const reboot = 'reboot the host; if it comes back, check the hardware';
 
 /**
- * What a failed nvidia-smi means. Exit codes from its manual ("RETURN VALUE"; 18 is NVML's own number, seen in the
- * field), texts as users report them. The first line that matches decides; the most telling come first.
+ * Meanings of a failed nvidia-smi. Exit codes are from its manual ("RETURN VALUE"; 18 is NVML's own number, seen in the
+ * field), texts from users' reports. The first match decides; the most specific come first.
  */
 const causes: readonly Cause[] = [
   {
@@ -29,7 +29,7 @@ const causes: readonly Cause[] = [
     exit: 18,
     text: /Driver\/library version mismatch/i,
     what: 'the loaded kernel module and the driver libraries have different versions',
-    next: 'reboot the host, or drain it and reload the nvidia modules (`azp-fleet provision` does it)',
+    next: 'reboot the host, or run `azp-fleet provision`, which reloads the modules',
   },
   {
     code: 'gpu.lost',
@@ -41,36 +41,36 @@ const causes: readonly Cause[] = [
   {
     code: 'gpu.unreachable',
     text: /Unable to determine the device handle for GPU/i,
-    what: 'the driver cannot reach a GPU, and nvidia-smi shows none because of it',
+    what: 'the driver cannot reach a GPU, and nvidia-smi lists none because of it',
     next: reboot,
   },
   {
     code: 'container.gpu-access',
     text: /Failed to initialize NVML: Unknown Error/i,
     where: 'container',
-    what: 'the container may not open the GPU devices',
-    next: 'recreate the container; if a new one fails as well, look for no-cgroups=true in /etc/nvidia-container-runtime/config.toml',
+    what: 'the container cannot open the GPU devices',
+    next: 'recreate the container; if a new one fails, too, check for no-cgroups=true in /etc/nvidia-container-runtime/config.toml',
   },
   {
     code: 'container.permission',
     text: /Failed to initialize NVML: Insufficient Permissions/i,
     where: 'container',
     what: 'the container is denied the GPU devices, as SELinux does',
-    next: 'allow them in the SELinux policy (setsebool container_use_devices on), or run with label=disable',
+    next: 'run `setsebool container_use_devices on`, or use label=disable',
   },
   {
     code: 'gpu.none-found',
     exit: 6,
     text: /No devices were found|No supported GPUs were found/i,
-    what: 'the driver is loaded but finds no GPU it can use',
-    next: 'install the open kernel modules for Blackwell GPUs, the proprietary ones of branch 580 for GPUs before Turing; then see `journalctl -k | grep NVRM`',
+    what: 'the driver is loaded and finds no GPU that it can use',
+    next: 'install the open kernel modules for Blackwell GPUs, the proprietary ones of branch 580 for GPUs before Turing; then check `journalctl -k | grep NVRM`',
   },
   {
     code: 'driver.not-loaded',
     exit: 9,
     text: /couldn't communicate with the NVIDIA driver|driver is not loaded|Driver Not Loaded/i,
     what: 'the NVIDIA kernel module is not loaded',
-    next: 'run `azp-fleet provision`; if it was installed already, see `dkms status` and `journalctl -k | grep -i nvidia` (Secure Boot, kernel update)',
+    next: 'run `azp-fleet provision`; if the driver is installed, check `dkms status` and `journalctl -k | grep -i nvidia` (Secure Boot, kernel update)',
   },
   {
     code: 'container.no-uvm',
@@ -80,41 +80,41 @@ const causes: readonly Cause[] = [
     next: 'run `modprobe nvidia_uvm` on the host, then `systemctl restart nvidia-cdi-refresh.service`',
   },
   {
-    // The toolkit's hook makes it for the first container; only what containers see decides.
+    // The toolkit's hook creates it for the first container, so a warning is enough here.
     code: 'driver.no-uvm',
     severity: 'warn',
     text: /azp-fleet: no \/dev\/nvidia-uvm/,
     where: 'host',
-    what: 'there is no /dev/nvidia-uvm yet, which CUDA needs',
-    next: 'wait for the manager’s next look, which makes it, or run `nvidia-modprobe -u -c=0`',
+    what: 'the host has no /dev/nvidia-uvm, which CUDA needs',
+    next: 'wait for the next check, which creates it, or run `nvidia-modprobe -u -c=0`',
   },
   {
     code: 'smi.missing',
     exit: 127,
     text: /nvidia-smi.*(?:not found|no such file)/i,
     where: 'container',
-    what: 'nvidia-smi was not put into the container',
-    next: 'check nvidia-container-toolkit and that the driver capabilities hold `utility`; run `azp-fleet provision`',
+    what: 'nvidia-smi is missing in the container',
+    next: 'check nvidia-container-toolkit and that the driver capabilities contain `utility`; run `azp-fleet provision`',
   },
   {
     code: 'smi.missing',
     exit: 127,
     text: /nvidia-smi.*(?:not found|no such file)|ENOENT/i,
-    what: 'there is no nvidia-smi',
+    what: 'nvidia-smi is missing',
     next: 'run `azp-fleet provision` to install the driver',
   },
   {
     code: 'smi.not-runnable',
     exit: 126,
     what: 'nvidia-smi cannot be executed',
-    next: 'compare its architecture with the host’s, and reinstall the driver’s user space',
+    next: 'compare its architecture with that of the host, and reinstall the user space of the driver',
   },
   {
     code: 'driver.no-library',
     exit: 12,
     text: /couldn't find libnvidia-ml/i,
     what: 'libnvidia-ml, the driver’s management library, is missing',
-    next: 'let the driver capabilities hold `utility` in a container; reinstall the driver’s user space on the host',
+    next: 'add `utility` to the driver capabilities of a container; on the host, reinstall the user space of the driver',
   },
   {
     code: 'driver.no-library',
@@ -140,29 +140,29 @@ const causes: readonly Cause[] = [
     exit: 14,
     text: /infoROM is corrupted/i,
     what: 'a GPU’s InfoROM is corrupted; it often still works',
-    next: 'plan to have the card replaced',
+    next: 'plan to replace the card',
   },
   {
     code: 'smi.permission',
     exit: 4,
     what: 'nvidia-smi lacks permission',
-    next: 'run as root, and check the device files under /dev/nvidia*',
+    next: 'run it as root, and check /dev/nvidia*',
   },
   {
     code: 'smi.argument',
     exit: 2,
-    what: 'this nvidia-smi does not know `-q -x`',
+    what: 'this nvidia-smi does not support `-q -x`',
     next: 'install a driver of branch 470 or newer',
   },
   {
     code: 'smi.unsupported',
     exit: 3,
-    what: 'the GPU does not support what was asked of it',
-    next: 'see the output of `nvidia-smi -q` on the host',
+    what: 'the GPU does not support the query',
+    next: 'check `nvidia-smi -q` on the host',
   },
 ];
 
-/** Undefined when the run says nothing bad by itself: exit 0 and none of the known texts. */
+/** Returns the failure of a run. Undefined: exit code 0 and none of the known texts. */
 export function explainSmiFailure(run: SmiRun, where: Where): Finding | undefined {
   if (run.timedOut) return hung(run.program);
   const outside = aroundReport(run);
@@ -175,8 +175,8 @@ export function explainSmiFailure(run: SmiRun, where: Where): Finding | undefine
   return {
     code: 'smi.failed',
     severity: 'fail',
-    what: `nvidia-smi ended with exit code ${run.code}${lastWords(outside)}`,
-    next: 'run `nvidia-smi` on the host and see `journalctl -k | grep NVRM`',
+    what: `nvidia-smi failed with exit code ${run.code}${lastLine(outside)}`,
+    next: 'run `nvidia-smi` on the host, and check `journalctl -k | grep NVRM`',
   };
 }
 
@@ -193,18 +193,18 @@ export function unreadable(reason: string): Finding {
   return {
     code: 'smi.unreadable',
     severity: 'fail',
-    what: `the output of nvidia-smi cannot be read: ${reason}`,
-    next: 'run `nvidia-smi -q -x` on the host and compare; report it if it looks well',
+    what: `the output of nvidia-smi cannot be parsed: ${reason}`,
+    next: 'run `nvidia-smi -q -x` on the host, and report the output if it is correct',
   };
 }
 
-/** It cannot be told what of the output the driver wrote, and what a process by its name. */
+/** Reports output in which text of the driver and names of processes cannot be told apart. */
 export function ambiguous(severity: Finding['severity'], reason: string): Finding {
   return {
     code: 'smi.ambiguous',
     severity,
-    what: `the output of nvidia-smi has more than one meaning: ${reason}`,
-    next: 'look for a process with XML in its name among those that use a GPU (`nvidia-smi -q -d PIDS`)',
+    what: `the output of nvidia-smi has two readings: ${reason}`,
+    next: 'check the names of GPU processes with `nvidia-smi -q -d PIDS` for XML',
   };
 }
 
@@ -215,13 +215,13 @@ function finding(cause: Cause, gpu: string | undefined): Finding {
     : { code, gpu, severity, what, next };
 }
 
-/** The GPU that an error names by its PCI address. */
+/** Returns the PCI address that an error names. */
 function busIdIn(output: string): string | undefined {
   const match = /(?:[\da-f]{4}){1,2}:[\da-f]{2}:[\da-f]{2}\.\d/i.exec(output);
   return match === null ? undefined : normalizeBusId(match[0]);
 }
 
-function lastWords(output: string): string {
+function lastLine(output: string): string {
   const line = output.trim().split('\n').at(-1)?.trim() ?? '';
   return line === '' ? '' : `: ${line.slice(0, 200)}`;
 }

@@ -5,11 +5,11 @@ import { aroundReport, listingIn, type Printed } from './smi-sections.ts';
 import { attribute, bounded, failureToken, find, flag, number, text } from './values.ts';
 import { parseXml, type XmlElement } from './xml.ts';
 
-/** One GPU as `nvidia-smi -q -x` shows it, with what the rules read of it. Absent values are undefined. */
+/** One GPU of `nvidia-smi -q -x`, with the values that the rules read. Absent values are undefined. */
 export type GpuReport = Gpu & Readings;
 
 export interface SmiReport {
-  /** `595.84`; empty when the output does not tell. */
+  /** `595.84`; empty when the output has none. */
   readonly driverVersion: string;
   /** The highest CUDA version of the driver, `13.2`. */
   readonly cudaVersion?: string;
@@ -18,13 +18,13 @@ export interface SmiReport {
 
 type SmiResult =
   | { readonly ok: true; readonly report: SmiReport }
-  /** Why the text is no report; what it means for the host is the checkup's business. */
+  /** Why the text is no report. */
   | { readonly ok: false; readonly reason: string; readonly isAmbiguous: boolean };
 
 /**
- * Reads the output of `nvidia-smi -q -x`, schemas v10 to v13, with noise around it. A listing by `nvidia-smi -L` and
- * lines of `uuid, compute capability` may follow. `pci`: addresses of the GPUs that there are, empty: not known. A GPU
- * twice, or one that is not there, makes it ambiguous; `ignored` ones are left out of the report. Never throws.
+ * Parses the output of `nvidia-smi -q -x`, schemas v10 to v13, with other output around it. The output of `nvidia-smi -L` and
+ * lines of `uuid, compute capability` may follow. `pci`: addresses of the present GPUs, empty: not known. A GPU that is listed
+ * twice, or is not present, makes the output ambiguous; GPUs in `ignored` are left out. Never throws.
  */
 export function parseSmi(
   printed: Printed,
@@ -42,12 +42,12 @@ export function parseSmi(
   return { ok: true, report: withVersions(parsed.root, served) };
 }
 
-/** The GPUs of a document, in its order. */
+/** Returns the GPUs of a document, in its order. */
 export function gpusIn(root: XmlElement): readonly GpuReport[] {
   return root.children.filter(({ name }) => name === 'gpu').map(gpuReport);
 }
 
-/** GPUs as a report, with the versions that a document of theirs names. */
+/** Returns GPUs as a report, with the versions in their document. */
 export function withVersions(root: XmlElement | undefined, gpus: readonly GpuReport[]): SmiReport {
   const cudaVersion = versionIn(root, 'cuda_version', 'cuda_umd_version');
   return {
@@ -59,18 +59,19 @@ export function withVersions(root: XmlElement | undefined, gpus: readonly GpuRep
 
 function doubtAbout(
   gpus: readonly GpuReport[],
-  told: number | undefined,
+  announced: number | undefined,
   pci: readonly string[],
 ): string | undefined {
-  if (told !== undefined && told !== gpus.length) return `it shows ${gpus.length} of ${told} GPUs`;
+  if (announced !== undefined && announced !== gpus.length)
+    return `it lists ${gpus.length} of ${announced} GPUs`;
   const addresses = gpus.map(({ busId }) => busId);
   const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);
-  if (twice !== undefined) return `the GPU at ${twice} is in it twice`;
+  if (twice !== undefined) return `it lists the GPU at ${twice} twice`;
   const unknown = pci.length === 0 ? undefined : addresses.find((address) => !pci.includes(address));
-  return unknown === undefined ? undefined : `there is no GPU at ${unknown}, which it shows`;
+  return unknown === undefined ? undefined : `it lists a GPU at ${unknown}, where there is none`;
 }
 
-/** Since driver 610 remarks follow the number in other outputs; only the number counts. */
+/** Returns a version number without the remarks that follow it since driver 610. */
 function versionIn(root: XmlElement | undefined, ...names: readonly string[]): string | undefined {
   for (const name of names) {
     const version = /^\d+(?:\.\d+)+/.exec((root && text(root, name)) ?? '')?.[0];
@@ -79,7 +80,7 @@ function versionIn(root: XmlElement | undefined, ...names: readonly string[]): s
   return undefined;
 }
 
-/** One `<gpu>` element of schema v10 to v13 as a report. */
+/** Reads one `<gpu>` element of schema v10 to v13. */
 function gpuReport(gpu: XmlElement, index: number): GpuReport {
   return {
     index,
@@ -100,7 +101,7 @@ function gpuReport(gpu: XmlElement, index: number): GpuReport {
   };
 }
 
-/** More than a GPU has values. */
+/** More values than a GPU has. */
 const mostFaults = 500;
 
 function migMode(gpu: XmlElement): 'enabled' | 'disabled' | undefined {
@@ -133,7 +134,7 @@ function* faults(element: XmlElement, path: string): Iterable<[string, string]> 
 }
 
 /**
- * Adds what the XML lacks: MIG UUIDs and profiles from `nvidia-smi -L` and compute capabilities from
+ * Adds values that the XML lacks: MIG UUIDs and profiles from `nvidia-smi -L` and compute capabilities from
  * `nvidia-smi --query-gpu=uuid,compute_cap --format=csv,noheader`.
  */
 export function addListing(gpus: readonly GpuReport[], listing: string): readonly GpuReport[] {
@@ -145,7 +146,7 @@ export function addListing(gpus: readonly GpuReport[], listing: string): readonl
   }));
 }
 
-/** The lowest compute capability of an architecture: enough to choose an image, which only asks for floors. */
+/** The lowest compute capability of an architecture: enough to choose an image, which has a minimum. */
 const byArchitecture: Readonly<Record<string, string>> = {
   Maxwell: '5.0',
   Pascal: '6.0',
@@ -161,7 +162,7 @@ type Listed = Required<Pick<MigDevice, 'uuid' | 'profile'>>;
 
 interface Listing {
   readonly capabilities: ReadonlyMap<string, string>;
-  /** GPU UUID → MIG device number → what is told of it. */
+  /** GPU UUID → MIG device number → its UUID and profile. */
   readonly migDevices: ReadonlyMap<string, ReadonlyMap<number, Listed>>;
 }
 

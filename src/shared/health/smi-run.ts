@@ -2,14 +2,14 @@ import { Raw, sh } from '../base/shell.ts';
 import { aroundReport, isWhole, type Printed } from './smi-sections.ts';
 import { parseSmi } from './smi-report.ts';
 
-/** What the XML lacks: MIG UUIDs, compute capabilities; and whether CUDA finds its device. */
+/** Values that the XML lacks: MIG UUIDs, compute capabilities; and whether CUDA finds its device. */
 const more = new Raw(`nvidia-smi -L
     nvidia-smi --query-gpu=uuid,compute_cap --format=csv,noheader
     [ ! -e /dev/nvidiactl ] || [ -e /dev/nvidia-uvm ] || echo 'azp-fleet: no /dev/nvidia-uvm'`);
 
 /**
- * The first look at GPUs, on the host and in the probe container; `askSmi` runs it. All GPUs in one document, as they
- * are. The listing's exit code is the script's. 14: all is there, but the InfoROM of a GPU is damaged.
+ * The first query, on the host and in the probe container: all GPUs in one document. The exit code of the listing is that
+ * of the script. 14: the listing is complete, and the InfoROM of a GPU is damaged.
  */
 export const listingScript = sh`nvidia-smi -q -x
 code=$?
@@ -22,10 +22,10 @@ exit "$code"
 `;
 
 /**
- * The second one, where a dead GPU makes the whole listing fail, or names of processes make it ambiguous: a command for
- * each GPU by its PCI address. What processes may have written never leaves the script: nvidia-smi prints all of it
- * between the first <processes> and the last </processes> of a GPU, and where it was killed in between, there is no
- * telling which is the last. In a locale of bytes, in which no name stops the pattern.
+ * The second query, where a failed GPU makes the whole listing fail, or names of processes make it ambiguous: a command for
+ * each GPU by its PCI address. Text that processes choose never leaves the script: nvidia-smi prints it between the first
+ * <processes> and the last </processes> of a GPU; if it was killed in between, everything after the first is cut. The
+ * locale is one of bytes, in which no name stops the pattern.
  */
 export function aloneScript(pci: readonly string[]): string {
   return sh`LC_ALL=C
@@ -47,24 +47,24 @@ ${more}
 
 /** One run of nvidia-smi: both streams together, since it prints several of its errors on stdout. */
 export interface SmiRun extends Printed {
-  /** It did not answer in time. A GPU in trouble leaves it in an uninterruptible sleep. */
+  /** It did not answer in time: a failed GPU leaves it in an uninterruptible sleep. */
   readonly timedOut: boolean;
-  /** The program that does not answer, where that is another one of NVIDIA's. */
+  /** The program that does not answer, if it is not nvidia-smi. */
   readonly program?: string;
 }
 
-/** What nvidia-smi answered when asked for all GPUs. */
+/** The answer of nvidia-smi about all GPUs. */
 export interface SmiAnswer extends SmiRun {
-  /** What it answered about each alone, where the first answer does not do. */
+  /** Its answers about each GPU, where the first answer is not enough. */
   readonly alone?: SmiRun;
 }
 
-/** Exit codes that are not about one GPU: no driver, no library, another version; not executable, not there. */
+/** Exit codes that are not about one GPU: no driver, no library, another version; not executable, missing. */
 const codesOfTheHost = new Set([9, 12, 13, 18, 126, 127]);
 
 /**
- * Asks nvidia-smi about these GPUs (PCI addresses). One dead GPU can make the whole listing fail, and so can a process
- * by its name: each GPU is then asked for alone, so that the others are not judged by it. `ignored` ones may be shown, too.
+ * Queries nvidia-smi about these GPUs (PCI addresses). One failed GPU, or the name of a process, can make the whole listing
+ * fail: each GPU is then queried separately, so that the others are judged by their own answers. It may also list GPUs in `ignored`.
  */
 export async function askSmi(
   pci: readonly string[],

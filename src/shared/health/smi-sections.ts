@@ -1,17 +1,17 @@
 /**
- * Finds the report in what nvidia-smi printed. It writes the names of processes into its XML as they are, and processes
- * choose their names: what stands in their sections may look like any part of the report, or like a message.
+ * Finds the report in the output of nvidia-smi. nvidia-smi writes the names of processes unescaped into its XML, and
+ * processes choose their names: a name may look like any part of the report, or like a message.
  */
 
-/** How much of what nvidia-smi printed there is. */
+/** Output of nvidia-smi, and whether it is complete. */
 export interface Printed {
   readonly code: number;
   readonly output: string;
-  /** Not all of it was kept. */
+  /** Part of the output is missing. */
   readonly isCut?: boolean;
 }
 
-/** It came to its end, and its end was kept: only then is the last mark of a kind its own. 14: a damaged InfoROM. */
+/** True when the output is complete: only then is the last tag of a kind nvidia-smi's own. 14: a damaged InfoROM. */
 export function isWhole({ code, isCut = false }: Printed): boolean {
   return !isCut && (code === 0 || code === 14);
 }
@@ -20,15 +20,15 @@ const begins = '<nvidia_smi_log>';
 const ends = '</nvidia_smi_log>';
 
 export type Listing =
-  /** `document` without any section of processes. `gpus`: how many it must show; undefined: as many as it does. */
+  /** `document` has no process sections. `gpus`: how many it must list; undefined: any number. */
   | { readonly ok: true; readonly document: string; readonly gpus: number | undefined }
-  /** Ambiguous: it cannot be told which parts the driver wrote. */
+  /** Ambiguous: parts of the driver and names of processes cannot be told apart. */
   | { readonly ok: false; readonly reason: string; readonly isAmbiguous: boolean };
 
 /**
- * The one document in the output of `nvidia-smi -q -x`. How many GPUs there are stands before all processes. Where there
- * are as many sections of processes as GPUs, each began and ended once, no name holds such a mark, and the cuts are those
- * of nvidia-smi; a single section leaves no room for another. Pure, never throws.
+ * Returns the one document in the output of `nvidia-smi -q -x`. The number of GPUs comes before all processes. If there are
+ * exactly as many process sections as GPUs, each opened and closed once, then no name contains such a tag, and every section is
+ * nvidia-smi's own; the same holds for a single section. Pure, never throws.
  */
 export function listingIn(printed: Printed): Listing {
   const { output } = printed;
@@ -40,14 +40,14 @@ export function listingIn(printed: Printed): Listing {
   const opened = count(whole, '<processes>');
   const gpus = attachedGpus(whole);
   if (opened !== count(whole, '</processes>') || (opened > 1 && opened !== gpus))
-    return ambiguous('the sections of processes are not one for each GPU');
+    return ambiguous('it does not have one process section for each GPU');
   const document = whole.replaceAll(/<processes>[\s\S]*?<\/processes>/g, '');
   if (count(document, begins) !== 1 || count(document, ends) !== 1 || document.includes('<!'))
-    return ambiguous('there is more than one report in it');
+    return ambiguous('it contains more than one report');
   return { ok: true, document, gpus: opened > 1 ? opened : undefined };
 }
 
-/** The document of a GPU that was asked for alone, its processes cut off already; undefined where there is none. */
+/** Returns the document of a GPU that was queried separately, without its processes; undefined where there is none. */
 export function documentIn(said: string): string | undefined {
   const from = said.indexOf(begins);
   const to = said.lastIndexOf(ends);
@@ -55,8 +55,8 @@ export function documentIn(said: string): string | undefined {
 }
 
 /**
- * Messages of nvidia-smi and whatever else was printed around the report: nothing between its begin and its end, nothing
- * behind one that was not printed to the end, and nothing of one whose begin is lost.
+ * Returns the output before and after the report: messages of nvidia-smi. Text after an incomplete report, and text before
+ * one whose start is missing, is left out.
  */
 export function aroundReport(printed: Printed): string {
   const { output } = printed;

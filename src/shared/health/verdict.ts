@@ -1,19 +1,19 @@
 import type { Code } from '../base/codes/code.ts';
 
-/** The judgement on one host, with its cause and the next action. */
+/** The state of one host, with its cause and the next action. */
 export interface Verdict {
-  /** `off`: it cannot be reached, and its agents say in the pool that nobody used it. */
+  /** `off`: it is unreachable, and its agents are disabled in the pool with the reason that it was idle. */
   readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unreachable' | 'off' | 'unknown';
   /** One line; empty when healthy. */
   readonly cause: string;
   readonly next: string;
   /** Of a host that cannot be read: the code of the problem. */
   readonly code?: Code;
-  /** One line that is told though nothing is wrong. */
+  /** One line of information about a host without a problem. */
   readonly note?: string;
-  /** The pools were not looked at: whether Azure DevOps shows the agents online is not known. */
+  /** The pools were not read: whether Azure DevOps shows the agents online is not known. */
   readonly azureAsked?: false;
-  /** Of a degraded host: all that is wrong with it, told apart by what does not change from one look to the next. */
+  /** Of a degraded host: all its problems, by keys that do not change from one check to the next. */
   readonly troubles?: readonly Trouble[];
 }
 
@@ -23,13 +23,13 @@ export interface Trouble {
   readonly on?: string;
 }
 
-/** One thing that a rule found. `warn` degrades a host, `fail` fails it; `info` is only told. */
+/** One finding of a rule. `warn` degrades a host, `fail` fails it; `info` is only shown. */
 export interface Finding {
-  /** Stable: `gpu.ecc-uncorrected`, `gpu.missing`, `driver.mismatch`, … docs/health.md tells those about GPUs. */
+  /** Stable: `gpu.ecc-uncorrected`, `gpu.missing`, `driver.mismatch`, … docs/health.md describes those about GPUs. */
   readonly code: Code;
   /** The GPU's UUID, or its PCI address (`0000:83:00.0`) when no UUID can be read. Absent: the whole host. */
   readonly gpu?: string;
-  /** Names of the agents that it is about. */
+  /** Names of the affected agents. */
   readonly agents?: readonly string[];
   readonly severity: 'info' | 'warn' | 'fail';
   /** One line: what is wrong. */

@@ -10,11 +10,11 @@ export interface XidEvent {
   readonly gpu: string;
   /** What follows the number, e.g. `GPU has fallen off the bus.` */
   readonly text: string;
-  /** Seconds since the boot by the kernel's own clock, where the log tells them. */
+  /** Seconds since the boot by the kernel's clock; absent where the log has no times. */
   readonly at?: number;
 }
 
-/** What has to be done about an XID, from least to most. */
+/** The action that an XID needs, from least to most. */
 type XidClass =
   | 'info'
   | 'watch'
@@ -27,8 +27,8 @@ type XidClass =
   | 'hardware';
 
 /**
- * What stands before a line's text in dmesg and in the journal. A pattern begins there and nowhere else: processes choose
- * their names, and the kernel writes those into its lines: with breaks that only some programs know, too.
+ * The prefix of a line in dmesg and in the journal. Patterns match only from the start of a line: processes choose their
+ * names, and the kernel writes those into its lines, with line breaks of every kind.
  */
 const prefix = String.raw`^(?:<\d+>)?(?:(?:\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:\S+ )?kernel: )?(?:\[ *(?<at>\d+\.\d+)\](?:\[ *[TC]\d+\])? )?`;
 const address = String.raw`(?:PCI:)?(?<gpu>[\da-fA-F:.]+)`;
@@ -37,7 +37,7 @@ const xidLine = new RegExp(
 );
 const offTheBus = new RegExp(String.raw`${prefix}NVRM: GPU (?:at )?${address}: GPU has fallen off the bus`);
 
-/** XIDs in kernel log text, oldest first. Give it the log since boot. */
+/** Returns the XIDs in kernel log text, oldest first. Give it the log since boot. */
 export function readXids(kernelLog: string): readonly XidEvent[] {
   return kernelLog.split('\n').flatMap((line) => readXid(line) ?? []);
 }
@@ -51,7 +51,7 @@ function readXid(line: string): XidEvent | undefined {
   return at === undefined ? event : { ...event, at: Number(at) };
 }
 
-/** Somebody has reset or replaced a GPU, or all: what the kernel had said of it until then is over. */
+/** A person reset or replaced a GPU, or all: earlier XIDs no longer count. */
 export interface Repair {
   /** PCI address, or `all`. */
   readonly gpu: string;
@@ -59,7 +59,7 @@ export interface Repair {
   readonly at: number;
 }
 
-/** What no repair has ended. What the log does not date counts as later: nobody can say that it came before. Pure. */
+/** Returns the events after the last repair of their GPU. An event without a time counts as later. Pure. */
 export function unrepaired(events: readonly XidEvent[], repairs: readonly Repair[]): readonly XidEvent[] {
   return events.filter(
     (event) =>
@@ -69,9 +69,9 @@ export function unrepaired(events: readonly XidEvent[], repairs: readonly Repair
   );
 }
 
-/** An unknown number is worth watching, no more. */
+/** Returns the class of an XID; an unknown number is `watch`. */
 export function classifyXid(xid: number): { readonly class: XidClass; readonly what: string } {
-  return classes.get(xid) ?? { class: 'watch', what: 'an error this version does not know' };
+  return classes.get(xid) ?? { class: 'watch', what: 'an error that this version does not know' };
 }
 
 const classes = new Map(
@@ -87,16 +87,19 @@ function expand(ranges: string): readonly number[] {
   });
 }
 
-const mark = '; afterwards: azp-fleet repaired HOST --gpu {gpu}';
+const repairedHint = '; afterwards: azp-fleet repaired HOST --gpu {gpu}';
 
 const actions: Readonly<Record<XidClass, { readonly severity: Finding['severity']; readonly next: string }>> =
   {
-    info: { severity: 'info', next: 'look at the jobs that ran if it comes often' },
-    watch: { severity: 'warn', next: `watch it; if it comes again, drain and reset the GPU${mark}` },
+    info: { severity: 'info', next: 'check the jobs that ran if it comes often' },
+    watch: {
+      severity: 'warn',
+      next: `watch it; if it comes again, drain the host and reset the GPU${repairedHint}`,
+    },
     config: { severity: 'warn', next: 'check the vGPU configuration and its licence' },
     'reset-when-idle': {
       severity: 'warn',
-      next: `reset it when idle: \`nvidia-smi --gpu-reset -i {gpu}\`${mark}`,
+      next: `reset it when idle: \`nvidia-smi --gpu-reset -i {gpu}\`${repairedHint}`,
     },
     'recovery-action': { severity: 'info', next: 'follow the recovery action that nvidia-smi shows' },
     support: {
@@ -105,21 +108,21 @@ const actions: Readonly<Record<XidClass, { readonly severity: Finding['severity'
     },
     reset: {
       severity: 'fail',
-      next: `drain it and reset it: \`nvidia-smi --gpu-reset -i {gpu}\`, or reboot${mark}`,
+      next: `drain it and reset it: \`nvidia-smi --gpu-reset -i {gpu}\`, or reboot${repairedHint}`,
     },
     reboot: {
       severity: 'fail',
-      next: 'drain and reboot the host; if it comes back, have the hardware looked at',
+      next: 'drain and reboot the host; if it comes back, check the hardware',
     },
-    hardware: { severity: 'fail', next: 'have power cables and the card looked at' },
+    hardware: { severity: 'fail', next: 'check the power cables and the card' },
   };
 
-/** After it the GPU must not take jobs until somebody has done something. */
+/** True for an XID after which the GPU must not run jobs until it is repaired. */
 export function isFatal({ xid }: XidEvent): boolean {
   return actions[classifyXid(xid).class].severity === 'fail';
 }
 
-/** One finding for each GPU and number, with how often it came. `uuidOf` turns a PCI address into what findings name. */
+/** Returns one finding for each GPU and XID, with its count. `uuidOf` turns a PCI address into the name in findings. */
 export function checkXids(
   events: readonly XidEvent[],
   uuidOf: (busId: string) => string,

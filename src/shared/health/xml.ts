@@ -1,6 +1,6 @@
 import { foreignLine } from '../base/foreign-text.ts';
 
-/** One element of the document. Text is what stands between its tags, children left out, trimmed. */
+/** One element of the document. `text` is the trimmed text between its tags, without children. */
 export interface XmlElement {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
@@ -29,8 +29,8 @@ const token = new RegExp(
 const attribute = new RegExp(String.raw`(${name})\s*=\s*(?:"([^"]*)"|'([^']*)')`, 'g');
 
 /**
- * Reads the plain XML that programs print: elements, attributes, text, comments, CDATA and the five named entities.
- * Knows no namespaces and no DTD content, so there is nothing to expand and nothing to fetch. Never throws.
+ * Parses the plain XML that programs print: elements, attributes, text, comments, CDATA and the five named entities.
+ * Supports no namespaces and no DTD content, so nothing is expanded or fetched. Never throws.
  */
 export function parseXml(source: string): XmlResult {
   const document: OpenElement = { name: '', attributes: {}, children: [], text: '' };
@@ -49,7 +49,7 @@ export function parseXml(source: string): XmlResult {
   return { ok: true, root };
 }
 
-/** Applies one token to the open elements; returns what is wrong with it. */
+/** Applies one token to the open elements; returns an error message. */
 function take(stack: OpenElement[], groups: Record<string, string | undefined>): string | undefined {
   const current = stack.at(-1);
   if (current === undefined) return 'text after the end';
@@ -82,7 +82,7 @@ function readAttributes(source: string): Record<string, string> {
 
 const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Unknown entities stay as they are written. */
+/** Decodes entities; unknown ones are unchanged. */
 function decodeEntities(text: string): string {
   return text.replaceAll(
     /&(?:#(\d{1,7})|#x([\da-fA-F]{1,6})|(amp|lt|gt|quot|apos));/g,

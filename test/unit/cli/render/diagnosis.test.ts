@@ -14,7 +14,7 @@ test('each file says what it is and what is wrong', () => {
   expect(diagnosisText(named, plain))
     .toBe(`✗ dmesg.txt: GPU 0000:9b:00.0: XID 54 in the kernel log: auxiliary power is not
   connected [xid.54]
-  next  have power cables and the card looked at
+  next  check the power cables and the card
 
 ✓ quiet.txt: nothing wrong (kernel-log)
 

@@ -170,9 +170,9 @@ gpu-[00-99]  healthy      1 change; Azure DevOps not asked
     expect([...machines].filter(([, { log }]) => log.length > 0).map(([name]) => name)).toEqual(['gpu-00']);
     expect(canary.log.join('\n')).not.toContain('undrain');
     expect(screen).toBe(`${plan}
-gpu-[01-99]  skipped      not begun because the canary gpu-00 failed: there is no image on the host
-                          to probe with (looked for none); its agents stay drained
-gpu-00       failed       1 change; there is no image on the host to probe with (looked for none);
+gpu-[01-99]  skipped      not begun because the canary gpu-00 failed: the host has no image for the
+                          probe container (checked: none); its agents stay drained
+gpu-00       failed       1 change; the host has no image for the probe container (checked: none);
                           its agents stay drained; next: run \`azp-fleet provision\`, which builds or
                           pulls the agent image; then run "azp-fleet provision gpu-00": it proves
                           the host and gives its agents back

@@ -44,7 +44,7 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
       'a recovery action',
       () => rig.programs.set('sh', second(/(<gpu_recovery_action>)None/, '$1Reset')),
       heal,
-      'GPU: it asks for: Reset',
+      'GPU: the driver asks for: Reset',
     ],
     [
       'a GPU that is lost',

@@ -41,7 +41,7 @@ test.each([
     examine(ran(fixture('t4-hot-v11.xml').replace('<total>2</total>', '<total>0</total>')), 'host', {
       pci: [],
     }),
-    'GPU-00000003: a bad memory page waits',
+    'GPU-00000003: a bad memory page is retired',
   ],
   ['hung', examine(ran('', 137, true), 'container', { pci }), 'does not answer'],
   [
@@ -50,13 +50,13 @@ test.each([
     'GPU 0000:85:00.0: it is on the PCI bus',
   ],
   ['failed', examine(ran(pair), 'container', { pci, gpus: 8 }), '2 of 8 GPUs'],
-  ['failed', examine(ran('no xml, but exit 0'), 'container', { pci }), 'cannot be read'],
+  ['failed', examine(ran('no xml, but exit 0'), 'container', { pci }), 'cannot be parsed'],
   ['degraded', examine(ran(pair, 14), 'host', { pci }), 'InfoROM'],
   ['healthy', examine(ran(`${pair}\nazp-fleet: cuInit exit 0 0\n`), 'container', { pci }), ''],
   [
     'failed',
     examine(ran(`${pair}\nazp-fleet: cuInit exit 0 802\n`), 'container', { pci }),
-    'CUDA is not ready (error 802): the fabric manager has not joined the GPUs',
+    'CUDA is not ready (error 802): the fabric manager has not connected the GPUs',
   ],
   [
     'failed',

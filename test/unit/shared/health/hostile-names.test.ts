@@ -147,14 +147,14 @@ function marks(): readonly string[] {
   return [close, open, forged, lost, ours, '\nazp-fleet: more\n', '[GPU is lost]', '\n', ...some.split(' ')];
 }
 
-describe('what cannot be told apart is said', () => {
+describe('ambiguous output is reported', () => {
   const examined = (output: string) => examine({ code: 0, output, timedOut: false }, 'host', { pci: [] });
   const hostile = withProcesses(takeApart(pair), () => [close + open]);
   const [part = ''] = /<gpu id[\s\S]*?<\/gpu>/.exec(pair) ?? [];
 
   test.each([
-    ['names in a saved report', hostile, 'the sections of processes are not one for each GPU'],
-    ['a GPU twice', pair.replace(/<gpu id="00000000:84[\s\S]*<\/gpu>/, part), '0000:83:00.0 is in it twice'],
+    ['names in a saved report', hostile, 'it does not have one process section for each GPU'],
+    ['a GPU twice', pair.replace(/<gpu id="00000000:84[\s\S]*<\/gpu>/, part), 'the GPU at 0000:83:00.0 twice'],
     ['two reports', pair.replace('</timestamp>', '</timestamp><nvidia_smi_log>'), 'more than one report'],
     ['a comment', pair.replace('</timestamp>', '</timestamp><!-- -->'), 'more than one report'],
   ])('%s', (_, output, reason) => {
@@ -164,10 +164,10 @@ describe('what cannot be told apart is said', () => {
     expect(found[0]?.what).toContain(reason);
   });
 
-  test('that each GPU was asked for alone because of it', async () => {
+  test('that each GPU was queried separately because of it', async () => {
     const { findings: found, verdict } = await look(takeApart(pair), { [first]: [close + open] });
     expect(found).toMatchObject([{ code: 'smi.ambiguous', severity: 'info' }]);
-    expect(found[0]?.what).toMatch(/sections of processes .* each GPU was asked for alone$/);
+    expect(found[0]?.what).toMatch(/one process section for each GPU; each GPU was queried separately$/);
     expect(verdict.state).toBe('healthy');
   });
 
@@ -180,7 +180,7 @@ describe('what cannot be told apart is said', () => {
       );
     const checkup = examine(await ask(takeApart(pair)), 'host', { pci: [first, second] });
     expect(checkup.report?.gpus.map(({ busId }) => busId)).toEqual([first, second]);
-    expect(checkup.findings[0]?.what).toContain('there is no GPU at 0000:85:00.0');
+    expect(checkup.findings[0]?.what).toContain('a GPU at 0000:85:00.0, where there is none');
   });
 
   test('a GPU that answers for another one', async () => {

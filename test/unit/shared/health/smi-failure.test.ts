@@ -105,6 +105,6 @@ test('exit 0 says nothing bad, and the XML itself is not searched for texts', ()
 
 test('an unknown failure tells its last words', () => {
   expect(explainSmiFailure(run(77, 'a\nsomething new\n'), 'host')?.what).toBe(
-    'nvidia-smi ended with exit code 77: something new',
+    'nvidia-smi failed with exit code 77: something new',
   );
 });
