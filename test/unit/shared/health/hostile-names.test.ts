@@ -154,7 +154,11 @@ describe('ambiguous output is reported', () => {
 
   test.each([
     ['names in a saved report', hostile, 'it does not have one process section for each GPU'],
-    ['a GPU twice', pair.replace(/<gpu id="00000000:84[\s\S]*<\/gpu>/, part), 'the GPU at 0000:83:00.0 twice'],
+    [
+      'a GPU twice',
+      pair.replace(/<gpu id="00000000:84[\s\S]*<\/gpu>/, part),
+      'the GPU at 0000:83:00.0 twice',
+    ],
     ['two reports', pair.replace('</timestamp>', '</timestamp><nvidia_smi_log>'), 'more than one report'],
     ['a comment', pair.replace('</timestamp>', '</timestamp><!-- -->'), 'more than one report'],
   ])('%s', (_, output, reason) => {
