@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import ssh2 from 'ssh2';
 
-import { systemClock } from '../src/shared/base/machine/clock.ts';
+import { systemClock } from '../src/shared/base/clock.ts';
 import { FleetError } from '../src/shared/base/errors.ts';
 import { silentLogger } from '../src/shared/base/log.ts';
 import { Secret } from '../src/shared/base/secret.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { machineRoot } from '../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../src/shared/base/host-root.ts';
 import { factProbes } from '../src/fleet/facts/gather.ts';
 import { frameScript } from '../src/fleet/ssh/session/frames.ts';
 import { ensurePackages } from '../practice/lab/machine.ts';

@@ -3,7 +3,7 @@ import { createAzureClient, type AzureClientOptions } from '../../src/shared/azu
 import { patCredential } from '../../src/shared/azure/http/credential.ts';
 import { sha256 } from '../../src/shared/base/digest.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
-import { systemClock } from '../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../src/shared/base/clock.ts';
 import { Secret } from '../../src/shared/base/secret.ts';
 
 export const token = 'bench';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { FleetError } from '../../src/shared/base/errors.ts';
-import { practiceOf } from '../../src/shared/base/machine/practice.ts';
+import { practiceOf } from '../../src/shared/base/practice.ts';
 import { startFake } from './start.ts';
 
 const help = `fake-azure: an imitation of Azure DevOps for practice and tests. No organization, no licence, no network needed.

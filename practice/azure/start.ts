@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
-import type { Clock } from '../../src/shared/base/machine/clock.ts';
+import type { Clock } from '../../src/shared/base/clock.ts';
 import type { Fake } from './world/fake.ts';
 import { advance } from './world/scheduler.ts';
 import { createFakeServer } from './server.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 import { type FakeControl, fakeControl } from '../azure/control/control.ts';
-import { clockVariable } from '../../src/shared/base/machine/practice.ts';
+import { clockVariable } from '../../src/shared/base/practice.ts';
 import { packAgent } from '../agent/pack.ts';
 import { withLock } from './lock.ts';
 import { mirror, network, repository } from './paths.ts';

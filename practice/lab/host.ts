@@ -1,4 +1,4 @@
-import { clockVariable } from '../../src/shared/base/machine/practice.ts';
+import { clockVariable } from '../../src/shared/base/practice.ts';
 import { managerUnit } from '../../src/shared/contract/paths.ts';
 import { freeAddress, takeAddress } from './addresses.ts';
 import type { HostRelease } from './dressed.ts';

@@ -1,12 +1,12 @@
 import { userInfo } from 'node:os';
 
-import { systemClock } from '../shared/base/machine/clock.ts';
+import { systemClock } from '../shared/base/clock.ts';
 import type { Context } from '../shared/base/context.ts';
 import { ExitCode } from '../shared/base/errors.ts';
-import { guardOutput } from '../shared/base/guard-output.ts';
-import { machineRoot } from '../shared/base/machine/host-root.ts';
-import { practiceOf } from '../shared/base/machine/practice.ts';
-import { Redactor } from '../shared/base/redact/redact.ts';
+import { guardOutput } from '../shared/base/terminal-output.ts';
+import { machineRoot } from '../shared/base/host-root.ts';
+import { practiceOf } from '../shared/base/practice.ts';
+import { Redactor } from '../shared/base/redact.ts';
 import { say } from './render/lines/say.ts';
 import { nameLog, report, warn } from './render/problem.ts';
 import { version } from '../shared/base/version.ts';

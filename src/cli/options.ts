@@ -1,10 +1,15 @@
 import path from 'node:path';
 
-import { parseDuration } from '../shared/base/notation/duration.ts';
+import {
+  parseDuration,
+  parseRate,
+  rateExpected,
+  parseShare,
+  shareExpected,
+  type Share,
+} from '../shared/base/quantities.ts';
 import { usageError } from '../shared/base/errors.ts';
-import { parseRate, rateExpected } from '../shared/base/notation/rate.ts';
-import { noControl } from '../shared/base/unseen.ts';
-import { parseShare, shareExpected, type Share } from '../shared/base/notation/share.ts';
+import { noControl } from '../shared/base/foreign-text.ts';
 
 const inItsPlace = 'put what is expected in its place';
 

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { timestamp, type Clock } from '../shared/base/machine/clock.ts';
+import { timestamp, type Clock } from '../shared/base/clock.ts';
 import { createFileLogger, type FileLogger } from '../shared/base/file-log.ts';
-import type { Redactor } from '../shared/base/redact/redact.ts';
+import type { Redactor } from '../shared/base/redact.ts';
 
 /** Debug logs of earlier runs that are kept: how many, and bytes of all of them. */
 const keep = { files: 200, bytes: 256 * 1024 * 1024 };

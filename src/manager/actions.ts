@@ -1,5 +1,5 @@
 import type { AzureAgent, Pool } from '../shared/azure/client.ts';
-import { defined } from '../shared/base/defined.ts';
+import { defined } from '../shared/base/objects.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
 import { causeOf, NotYet } from './causes.ts';

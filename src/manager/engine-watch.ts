@@ -1,5 +1,5 @@
 import { causeOf } from './causes.ts';
-import { unscaled } from '../shared/base/machine/clock.ts';
+import { unscaled } from '../shared/base/clock.ts';
 import type { ManagerTools } from './manager-tools.ts';
 
 const firstPauseMs = 200;

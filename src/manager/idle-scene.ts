@@ -1,4 +1,4 @@
-import { defined } from '../shared/base/defined.ts';
+import { defined } from '../shared/base/objects.ts';
 import type { IdleScene, Taker } from './idle/watch.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { Slot } from './model.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '../shared/base/machine/clock.ts';
+import { timestamp } from '../shared/base/clock.ts';
 import { type ImageConfig, sourceName } from '../shared/contract/config.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { ManagerStatus } from '../shared/contract/status.ts';

@@ -1,6 +1,6 @@
 import { foreignCode } from '../shared/base/codes/code.ts';
-import { defined } from '../shared/base/defined.ts';
-import { timestamp } from '../shared/base/machine/clock.ts';
+import { defined } from '../shared/base/objects.ts';
+import { timestamp } from '../shared/base/clock.ts';
 import { sourceName } from '../shared/contract/config.ts';
 import { Capabilities, Labels } from '../shared/contract/paths.ts';
 import type { SlotStatus } from '../shared/contract/status.ts';

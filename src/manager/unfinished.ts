@@ -1,4 +1,4 @@
-import { defined } from '../shared/base/defined.ts';
+import { defined } from '../shared/base/objects.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
 import { causeOf } from './causes.ts';

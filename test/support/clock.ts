@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../../src/shared/base/machine/clock.ts';
+import { systemClock, type Clock } from '../../src/shared/base/clock.ts';
 
 /** A clock that stands still until the test says otherwise: a wait passes at once and is noted, the wall may jump. */
 export class StillClock implements Clock {

@@ -1,11 +1,11 @@
 import { PassThrough } from 'node:stream';
 
 import type { Context } from '../../src/shared/base/context.ts';
-import type { Clock } from '../../src/shared/base/machine/clock.ts';
-import { guardOutput } from '../../src/shared/base/guard-output.ts';
-import { machineRoot } from '../../src/shared/base/machine/host-root.ts';
+import type { Clock } from '../../src/shared/base/clock.ts';
+import { guardOutput } from '../../src/shared/base/terminal-output.ts';
+import { machineRoot } from '../../src/shared/base/host-root.ts';
 import { type Logger, silentLogger } from '../../src/shared/base/log.ts';
-import { Redactor } from '../../src/shared/base/redact/redact.ts';
+import { Redactor } from '../../src/shared/base/redact.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { parseArguments, type Parsed } from '../../src/cli/parse.ts';
 import { runCommand as runParsed } from '../../src/cli/run-command.ts';

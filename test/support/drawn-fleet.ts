@@ -2,11 +2,11 @@
 import { PassThrough } from 'node:stream';
 
 import type { Context } from '../../src/shared/base/context.ts';
-import { guardOutput } from '../../src/shared/base/guard-output.ts';
+import { guardOutput } from '../../src/shared/base/terminal-output.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
-import { systemClock } from '../../src/shared/base/machine/clock.ts';
-import { machineRoot } from '../../src/shared/base/machine/host-root.ts';
-import { Redactor } from '../../src/shared/base/redact/redact.ts';
+import { systemClock } from '../../src/shared/base/clock.ts';
+import { machineRoot } from '../../src/shared/base/host-root.ts';
+import { Redactor } from '../../src/shared/base/redact.ts';
 import { createProgress } from '../../src/cli/render/progress.ts';
 
 const hosts = Array.from({ length: Number(process.argv[2] ?? 3) }, (_, index) => `gpu-host-${index}`);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Clock } from '../../src/shared/base/machine/clock.ts';
+import type { Clock } from '../../src/shared/base/clock.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
 import type { Engine } from '../../src/shared/engine/engine.ts';
 import { AgentRoots } from '../../src/manager/host-mode/agent-root.ts';

@@ -1,4 +1,4 @@
-import { machineRoot } from '../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../src/shared/base/host-root.ts';
 import { bareHost } from '../../src/fleet/bundle/make/needs.ts';
 import type { Facts } from '../../src/fleet/facts/facts.ts';
 import type { HostSpec } from '../../src/fleet/inventory/fleet.ts';

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import type { DrainOrder } from '../../src/shared/contract/drain.ts';
-import type { RunRecord } from '../../src/shared/contract/runs.ts';
-import type { ManagerStatus, SlotStatus } from '../../src/shared/contract/status.ts';
+import type { RunRecord, ManagerStatus, SlotStatus } from '../../src/shared/contract/status.ts';
 import { framesSaid, hostileHost, type HostileHost, type Said } from './hostile-host.ts';
 import { managerStatus } from './manager-status.ts';
 

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HostRoot } from '../../src/shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../src/shared/base/host-root.ts';
 
 /** A machine that has booted, and from what an image is built. */
 export function makeMachine({ prefix }: HostRoot, context: string): void {

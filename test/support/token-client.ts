@@ -1,7 +1,7 @@
 import type { AzureClient } from '../../src/shared/azure/client.ts';
 import { createAzureClient } from '../../src/shared/azure/create-client.ts';
 import { patCredential } from '../../src/shared/azure/http/credential.ts';
-import type { Clock } from '../../src/shared/base/machine/clock.ts';
+import type { Clock } from '../../src/shared/base/clock.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { systemClock } from '../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../src/shared/base/clock.ts';
 import { FleetError, type Problem } from '../../src/shared/base/errors.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
 import { Secret } from '../../src/shared/base/secret.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { startFake, type RunningFake } from '../../practice/azure/start.ts';
-import { systemClock } from '../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../src/shared/base/clock.ts';
 import { ensurePackages } from '../../practice/lab/machine.ts';
 import { gpuPrograms, writeGpuMachine } from './gpu-machine.ts';
 import { type OwnSshd, startOwnSshd } from './own-sshd.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../src/shared/base/clock.ts';
 import type { FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
 import type { Fault, LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/shared/base/machine/clock.ts';
+import type { Clock } from '../../../src/shared/base/clock.ts';
 import type { State } from './state.ts';
 
 export type Permission = 'pools.create' | 'pools.manage' | 'queues.create' | 'queues.authorize';

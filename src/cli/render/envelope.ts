@@ -1,4 +1,4 @@
-import { timestamp, type Clock } from '../../shared/base/machine/clock.ts';
+import { timestamp, type Clock } from '../../shared/base/clock.ts';
 import type { ExitCode, Problem } from '../../shared/base/errors.ts';
 import { version } from '../../shared/base/version.ts';
 

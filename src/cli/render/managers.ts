@@ -1,6 +1,5 @@
 import { drainLine, type Drain } from '../../shared/contract/drain.ts';
-import type { SlotStatus, ManagerStatus } from '../../shared/contract/status.ts';
-import type { RunRecord } from '../../shared/contract/runs.ts';
+import type { SlotStatus, ManagerStatus, RunRecord } from '../../shared/contract/status.ts';
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import { alike } from './groups/alike.ts';
 import { padded, widthOf } from './lines/width.ts';

@@ -1,7 +1,6 @@
 import { styleText } from 'node:util';
 
-import { interruptionLine } from '../../fleet/apply/interruption.ts';
-import { isBad, type HostOutcome } from '../../fleet/apply/outcome.ts';
+import { interruptionLine, isBad, type HostOutcome } from '../../fleet/apply/outcome.ts';
 import { alike } from './groups/alike.ts';
 import { hostLabel, type HostLabel } from './groups/host-label.ts';
 import { padded, widthOf } from './lines/width.ts';

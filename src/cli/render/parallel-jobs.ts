@@ -1,4 +1,4 @@
-import type { JobsView } from '../../fleet/status/parallel-jobs.ts';
+import type { JobsView } from '../../fleet/status/row.ts';
 import { count } from './inventory.ts';
 import type { Trouble } from './trouble.ts';
 

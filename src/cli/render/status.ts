@@ -1,5 +1,5 @@
-import { defined } from '../../shared/base/defined.ts';
-import { gibText } from '../../shared/contract/shares.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { gibText } from '../../shared/contract/slots.ts';
 import { drainEnd, drainLine } from '../../shared/contract/drain.ts';
 import { idleLine } from '../../shared/contract/idle.ts';
 import type { StatusRow } from '../../fleet/status/row.ts';

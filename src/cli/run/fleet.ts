@@ -6,7 +6,7 @@ import { patCredential, servicePrincipalCredential } from '../../shared/azure/ht
 import { createFetch } from '../../shared/azure/http/proxy.ts';
 import { organizationUrl } from '../../shared/azure/url.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { usageError, whyNot } from '../../shared/base/errors.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { version } from '../../shared/base/version.ts';

@@ -1,12 +1,12 @@
 import type { Refusal } from '../../fleet/steps/change.ts';
 import { applyHosts } from '../../fleet/apply/apply.ts';
 import type { ApplyTools } from '../../fleet/apply/apply-tools.ts';
-import { finishHost } from '../../fleet/apply/finish-host.ts';
-import { proofOf } from '../../fleet/apply/proof/prove.ts';
+import { finishHost } from '../../fleet/apply/apply-host.ts';
+import { proofOf } from '../../fleet/apply/prove.ts';
 import { surveyHosts, type HostsSurvey, type Survey } from '../../fleet/apply/survey.ts';
-import { wavesOf } from '../../fleet/apply/waves/survey-waves.ts';
+import { wavesOf } from '../../fleet/apply/waves.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import type { Facts } from '../../fleet/facts/facts.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { isEmpty, planOf } from '../../fleet/plan/plan.ts';

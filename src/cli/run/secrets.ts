@@ -1,6 +1,6 @@
 import type { Context } from '../../shared/base/context.ts';
 import { usageError } from '../../shared/base/errors.ts';
-import { isTooShort, shortestHidden } from '../../shared/base/redact/redact.ts';
+import { isTooShort, shortestHidden } from '../../shared/base/redact.ts';
 import { Secret } from '../../shared/base/secret.ts';
 import { registriesText, type RegistryLogins } from '../../shared/contract/registries.ts';
 import type { Fleet, HostSpec, SecretSource } from '../../fleet/inventory/fleet.ts';

@@ -1,5 +1,5 @@
 import type { Context } from '../../shared/base/context.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import type { Progress } from '../render/progress.ts';
 import { questionText } from '../../fleet/ssh/questions.ts';

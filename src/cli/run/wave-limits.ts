@@ -1,4 +1,4 @@
-import { parseShare } from '../../shared/base/notation/share.ts';
+import { parseShare } from '../../shared/base/quantities.ts';
 import type { Fleet, WaveLimits } from '../../fleet/inventory/fleet.ts';
 import type { WavesPlan } from '../../fleet/plan/waves-plan.ts';
 import type { Options } from '../options.ts';

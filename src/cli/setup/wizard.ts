@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import { parseFleet } from '../../fleet/inventory/load.ts';

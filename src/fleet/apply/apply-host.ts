@@ -1,23 +1,29 @@
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
-import type { HostPlan } from '../plan/fleet-plan.ts';
-import type { Change } from '../steps/change.ts';
-import { deviations, needsDrain, waitsMet, withoutNewWaits } from '../plan/refine.ts';
-import { drain, withoutMarksOf, type Drained } from './drain.ts';
-import { executeChange } from './execute.ts';
 import { createManagerClient } from '../client/manager-client.ts';
-import { readFacts } from './connection.ts';
-import { factsOnceQuiet, goesOnLine } from './going-on/follow.ts';
-import { leftAtWork, nothingAtWork, type AtWork } from './going-on/left-at-work.ts';
-import { Interrupted, type Interruption } from './interruption.ts';
-import { failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
-import { firstStage } from '../plan/plan.ts';
-import { planUnderLock } from './packages/plan-asked.ts';
-import { endEarly, proveDrained, type Proof } from './proof/end-drain.ts';
+import type { HostPlan } from '../plan/fleet-plan.ts';
+import { firstStage, isEmpty } from '../plan/plan.ts';
+import { deviations, needsDrain, waitsMet, withoutNewWaits } from '../plan/refine.ts';
 import { leftDrained } from '../plan/waves/agents.ts';
-import type { Survey } from './survey.ts';
+import type { Change } from '../steps/change.ts';
 import type { ApplyTools } from './apply-tools.ts';
+import { readFacts } from './connection.ts';
+import {
+  drain,
+  withoutMarksOf,
+  type Drained,
+  endEarly,
+  proveDrained,
+  type Proof,
+  probeOnly,
+} from './drain.ts';
+import { executeChange } from './execute.ts';
+import type { TakenOver } from './held-names.ts';
+import { Interrupted, type Interruption, failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
+import { planUnderLock } from './plan-host.ts';
+import { factsOnceQuiet, goesOnLine, leftAtWork, nothingAtWork, type AtWork } from './resume.ts';
+import type { Survey } from './survey.ts';
 
 /** Facts are gathered and planned this often before we say that the plan does not come to an end. */
 const maxRounds = 6;
@@ -135,7 +141,7 @@ function gone(before: HostPlan, now: HostPlan): readonly Change[] {
 }
 
 /** Why a host is not worked on at all. */
-export function refused(host: string, { step, what, next }: HostPlan['refusals'][number]): Problem {
+function refused(host: string, { step, what, next }: HostPlan['refusals'][number]): Problem {
   return { code: 'plan.refused', host, step, what, next };
 }
 
@@ -183,4 +189,77 @@ function endless(host: string, stage: readonly Change[]): FleetError {
     seen: stage.map(({ title }) => title).join('; '),
     next: 'find what undoes the changes on the host (configuration management, unattended upgrades?)',
   });
+}
+
+interface FinishOptions extends ApplyHostOptions {
+  /** Why the host's manager cannot be had now: it gets what is possible without. */
+  readonly blocked?: Problem | undefined;
+  /** Takes agents' names over, once the manager runs. */
+  readonly takeNames?: () => Promise<TakenOver>;
+}
+
+/** Applies the plan of one host and proves it. Never rejects. */
+export async function finishHost(
+  survey: Survey,
+  tools: ApplyTools,
+  { blocked, takeNames, ...options }: FinishOptions,
+): Promise<HostOutcome> {
+  const { name } = survey.host;
+  let changes: number | undefined;
+  try {
+    if (blocked !== undefined) return await withoutManager(survey, blocked, tools, options);
+    const planned = await applyPlan(survey, survey.plan, tools, options);
+    if (isCut(planned)) return planned;
+    changes = planned.changes;
+    const taken = (await takeNames?.()) ?? { changes: 0 };
+    changes += taken.changes;
+    const applied = { ...planned, changes, state: changes > 0 ? 'changed' : planned.state } as const;
+    if (taken.problem !== undefined) return { ...applied, state: 'failed', problem: taken.problem };
+    if (options.proof === undefined) return applied;
+    const known = taken.changes === 0 ? applied.verdict : undefined;
+    const verdict = known ?? (await options.proof.prove(() => Promise.resolve()));
+    tools.emit({ kind: 'verdict', host: name, verdict });
+    return { ...applied, verdict };
+  } catch (error) {
+    if (!tools.signal.aborted)
+      return failure(name, error, tools.log, { changes: changes ?? 0, begun: changes ?? 0 });
+    return interruptedOutcome(name, changes ?? 0, error instanceof Interrupted ? error.at : undefined);
+  }
+}
+
+async function withoutManager(
+  survey: Survey,
+  blocked: Problem,
+  tools: ApplyTools,
+  options: ApplyHostOptions,
+): Promise<HostOutcome> {
+  const { host, facts } = survey;
+  const { proof } = options;
+  const answers = survey.plan.packages ?? {};
+  const applied = await applyPlan(survey, tools.plan(facts, host, { answers, final: false }), tools, {
+    ...options,
+    ...(proof === undefined ? {} : { proof: probeOnly(proof) }),
+  });
+  return isCut(applied) ? applied : { ...applied, state: 'failed', problem: { ...blocked, host: host.name } };
+}
+
+/** `left`: what of the announced plan is possible now. */
+async function applyPlan(
+  survey: Survey,
+  left: HostPlan,
+  tools: ApplyTools,
+  options: ApplyHostOptions,
+): Promise<HostOutcome> {
+  const { name } = survey.host;
+  if (tools.signal.aborted) return interruptedOutcome(name, 0);
+  const [refusal] = survey.plan.refusals;
+  if (refusal !== undefined)
+    return { host: name, state: 'failed', changes: 0, problem: refused(name, refusal) };
+  return isEmpty(left) && !leftDrained(survey.facts)
+    ? { host: name, state: 'ok', changes: 0 }
+    : applyHost(survey, tools, options);
+}
+
+function isCut({ state }: HostOutcome): boolean {
+  return state === 'failed' || state === 'skipped' || state === 'unreachable';
 }

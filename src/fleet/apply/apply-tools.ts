@@ -1,4 +1,4 @@
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import type { Facts } from '../facts/facts.ts';

@@ -1,26 +1,23 @@
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { troubleOf } from '../../shared/base/host-trouble.ts';
-import type { HostSpec } from '../inventory/fleet.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
-import type { WaveLimits } from '../inventory/fleet.ts';
-import type { ApplyHostOptions } from './apply-host.ts';
-import type { ApplyTools } from './apply-tools.ts';
-import { finishHost } from './finish-host.ts';
-import type { FleetSurvey } from './fleet-survey.ts';
-import { latePools } from './late-pools.ts';
-import { takeOverNames } from './names/take-over.ts';
-import type { HostOutcome } from './outcome.ts';
-import { applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
-import { poolLists } from './proof/pool-lists.ts';
-import { proofOf } from './proof/prove.ts';
-import { settle, settleNotBegun } from './settle.ts';
-import type { HostsSurvey, Survey } from './survey.ts';
+import type { HostSpec, WaveLimits } from '../inventory/fleet.ts';
+import { foldNames } from '../inventory/fold-names.ts';
 import { judge } from '../verdict/judge.ts';
 import type { AgentsIn } from '../verdict/sight.ts';
-import { runWaves, type InWaves } from './waves/run-waves.ts';
-import { blockedOf, wavesOf } from './waves/survey-waves.ts';
+import { type ApplyHostOptions, finishHost } from './apply-host.ts';
+import type { ApplyTools } from './apply-tools.ts';
+import type { EventSink } from './events.ts';
+import type { FleetSurvey } from './fleet-survey.ts';
+import { takeOverNames } from './held-names.ts';
+import { type HostOutcome, interruptionLine } from './outcome.ts';
+import { poolLists } from './pool-lists.ts';
+import { latePools, applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
+import { proofOf } from './prove.ts';
+import type { HostsSurvey, Survey } from './survey.ts';
+import { runWaves, type InWaves, blockedOf, wavesOf } from './waves.ts';
 
-export interface ApplyFleetOptions extends Pick<ApplyHostOptions, 'exactFacts'> {
+interface ApplyFleetOptions extends Pick<ApplyHostOptions, 'exactFacts'> {
   /** Prove each host afterwards. */
   readonly probe: boolean;
   /** All hosts of the inventory: they make up the pools. */
@@ -108,4 +105,33 @@ function lastVerdict(
     troubleOf(host.name, error, log);
     return undefined;
   }
+}
+
+/** Tells how a host has ended. What it shares with others is told once, elsewhere. */
+function settle(outcome: HostOutcome, emit: EventSink): void {
+  const { host, problem, verdict, changes, interrupted } = outcome;
+  const shared = problem?.step === 'pool' || isNotBegun(outcome);
+  if (problem !== undefined && !shared) emit({ kind: 'problem', problem });
+  const unwell = verdict !== undefined && verdict.state !== 'healthy' ? verdict : undefined;
+  const cut = outcome.state === 'skipped' ? interruptionLine(changes, interrupted) : undefined;
+  const text =
+    problem?.what ?? cut ?? (unwell === undefined ? undefined : `${unwell.state}: ${unwell.cause}`);
+  const state = unwell !== undefined && unwell.state !== 'degraded' ? 'failed' : outcome.state;
+  emit({ kind: 'host-state', host, state, ...(text === undefined ? {} : { text }) });
+}
+
+/** Tells of hosts that were not begun, all with the same reason together. */
+function settleNotBegun(outcomes: readonly HostOutcome[], emit: EventSink): void {
+  const left = outcomes.filter(isNotBegun);
+  for (const outcome of left) settle(outcome, emit);
+  const alike = Map.groupBy(left, ({ problem }) => JSON.stringify([problem?.what, problem?.next]));
+  for (const same of alike.values()) {
+    const problem = same[0]?.problem;
+    const host = foldNames(same.map((each) => each.host));
+    if (problem !== undefined) emit({ kind: 'problem', problem: { ...problem, host } });
+  }
+}
+
+function isNotBegun({ problem }: HostOutcome): boolean {
+  return problem?.code === 'wave.stopped' || problem?.code === 'wave.held';
 }

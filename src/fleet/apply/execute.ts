@@ -1,15 +1,13 @@
-import { defined } from '../../shared/base/defined.ts';
-import { FleetError } from '../../shared/base/errors.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
 import type { Session, UploadOptions } from '../ssh/transport.ts';
 import type { Action, Change } from '../steps/change.ts';
-import { awaitManager } from './proof/await-manager.ts';
-import type { HostConnection } from './connection.ts';
-import { Interrupted, type Interruption } from './interruption.ts';
-import { reboot } from './reboot.ts';
-import { scriptFailure } from './script-failure.ts';
 import type { ApplyTools } from './apply-tools.ts';
+import { awaitManager } from './await-manager.ts';
+import type { HostConnection } from './connection.ts';
+import { Interrupted, type Interruption } from './outcome.ts';
 
 /**
  * Runs one change of the plan's present stage. Anything else is refused: what was not planned is not done. Rejects with
@@ -188,4 +186,100 @@ async function storeSecret(
 ): Promise<void> {
   if (secret === undefined) throw new Error(`${path} is planned but what goes into it was not read`);
   await session.upload({ bytes: Buffer.from(secret.reveal()) }, path, { mode: 0o600, signal });
+}
+
+export const readBootId = 'cat /proc/sys/kernel/random/boot_id\n';
+const wellFormed = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/**
+ * What starts at boot is part of the facts that come next; a host that never gets there is judged as it is then. systemd waits
+ * by itself from 240 on; the one of release 8 of Red Hat's systems says at once that it is starting.
+ */
+export const settle = `timeout 180 sh -c 'while case $(systemctl is-system-running --wait 2>/dev/null) in
+  initializing | starting) sleep 1 ;;
+  *) false ;;
+esac; do :; done' || :
+`;
+/** Detached, so that the session can end in order before the machine goes down. */
+export const rebootScript = `nohup sh -c 'sleep 1; systemctl reboot' </dev/null >/dev/null 2>&1 &\n`;
+
+/**
+ * Reboots and proves it: a connection made afterwards must read another, well-formed boot id. An error text, a
+ * refused connection or a short uptime prove nothing: big machines are slow to go down.
+ */
+async function reboot(
+  connection: HostConnection,
+  host: string,
+  timeoutS: number,
+  tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'signal'>,
+): Promise<void> {
+  const before = await bootId(connection);
+  const wait = { since: tools.clock.monotonic(), limitMs: timeoutS * 1000 };
+  tools.emit({ kind: 'host-state', host, state: 'rebooting', wait });
+  await (await connection.session()).script(rebootScript, { totalTimeoutMs: 15_000 });
+  await connection.drop();
+  const deadline = tools.clock.monotonic() + timeoutS * 1000;
+  let seen = 'still the boot id from before';
+  for (let wait = 2000; ; wait = Math.min(wait * 1.5, 15_000)) {
+    await tools.sleep(wait + Math.random() * 1000);
+    try {
+      const now = await bootId(connection);
+      if (wellFormed.test(now) && now !== before) break;
+      seen = 'still the boot id from before';
+    } catch (error) {
+      if (tools.signal.aborted || isFinal(error)) throw error;
+      seen = error instanceof Error ? error.message : String(error);
+    }
+    await connection.drop();
+    if (tools.clock.monotonic() >= deadline) throw notBack(host, timeoutS, seen);
+  }
+  await (await connection.session()).script(settle, { totalTimeoutMs: 200_000, signal: tools.signal });
+  tools.emit({ kind: 'host-state', host, state: 'applying' });
+}
+
+async function bootId(connection: HostConnection): Promise<string> {
+  const session = await connection.session();
+  const { stdout } = await session.script(readBootId, { as: 'login', totalTimeoutMs: 10_000 });
+  return stdout.trim();
+}
+
+/** Another host key after the reboot is nothing to wait for. */
+function isFinal(error: unknown): boolean {
+  return error instanceof FleetError && error.problem.code.startsWith('ssh.host-key');
+}
+
+function notBack(host: string, timeoutS: number, seen: string): FleetError {
+  return new FleetError({
+    code: 'plan.reboot-timeout',
+    host,
+    what: `the host did not come back within ${timeoutS} s of its reboot`,
+    expected: 'a new boot id over a new connection',
+    seen,
+    next: 'look at its console; when it is up, run "azp-fleet status"; a provision goes on when it is run again',
+  });
+}
+
+/** How many lines of a script's output are shown when it does not explain itself. The debug log has all. */
+const shownLines = 6;
+
+/** The problem behind a script that ended with an error: its own words (`fail` of the steps), or its last lines. */
+export function scriptFailure(title: string, code: number, output: string): FleetError {
+  const told = explained(output);
+  if (told !== undefined) return new FleetError({ code: 'change.failed', ...told });
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  return new FleetError({
+    code: 'change.failed',
+    what: `"${title}" failed with exit code ${code}`,
+    seen: lines.slice(-shownLines).join('\n') || 'no output',
+    next: 'cure the cause and run the same command again: it goes on from what is there',
+  });
+}
+
+/** The last `failed: … expected: … seen: … next: …` of the output; each part may have several lines. */
+function explained(output: string): Omit<Problem, 'code'> | undefined {
+  const match = /(?:^|\n)failed: ([^\n]*)\nexpected: ([^]*?)\nseen: ([^]*?)\nnext: ([^]*?)\s*$/.exec(
+    output.slice(Math.max(0, output.lastIndexOf('failed: '))),
+  );
+  if (match === null) return undefined;
+  const [, what = '', expected = '', seen = '', next = ''] = match;
+  return { what, expected, seen: seen.trim() || 'nothing', next };
 }

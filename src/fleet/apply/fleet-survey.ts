@@ -1,20 +1,31 @@
 import type { AzureClient } from '../../shared/azure/client.ts';
-import { defined } from '../../shared/base/defined.ts';
-import { timestamp, type Clock } from '../../shared/base/machine/clock.ts';
+import { findAgents } from '../../shared/azure/pools/agents.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { timestamp, type Clock } from '../../shared/base/clock.ts';
+import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import { plainPools } from '../inventory/pool-pattern.ts';
-import type { FleetPlan } from '../plan/fleet-plan.ts';
-import type { WavesPlan } from '../plan/waves-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
+import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../plan/held-names.ts';
-import { lookForHeldNames } from './names/look.ts';
-import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
 import { planLaterPools } from '../plan/pools.ts';
+import { needsDrain } from '../plan/refine.ts';
+import type { WavesPlan } from '../plan/waves-plan.ts';
+import { leftDrained } from '../plan/waves/agents.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
-import { planReached, reachHosts, type HostsSurvey, type Reached, type ReachOptions } from './survey.ts';
-import type { AgentsIn } from '../verdict/sight.ts';
+import type { AgentsIn, PoolAgents } from '../verdict/sight.ts';
 import type { ApplyTools } from './apply-tools.ts';
-import { agentsToLose } from './proof/agents-to-lose.ts';
+import { lookForHeldNames } from './held-names.ts';
+import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
+import {
+  planReached,
+  reachHosts,
+  type HostsSurvey,
+  type Reached,
+  type ReachOptions,
+  type Survey,
+} from './survey.ts';
 
 /** Everything that is known before anything is changed. */
 export interface FleetSurvey extends HostsSurvey {
@@ -28,7 +39,7 @@ export interface FleetSurvey extends HostsSurvey {
 /** With the pools, or of commands that need none. */
 export type AnySurvey = HostsSurvey & Partial<Pick<FleetSurvey, 'pools' | 'held'>>;
 
-export interface SurveyOptions extends ReachOptions {
+interface SurveyOptions extends ReachOptions {
   /** Called when it is known which pools cannot be used, before any host is planned. */
   readonly onPools: (pools: PoolsPlan) => void;
 }
@@ -100,4 +111,37 @@ export function toFleetPlan(
 
 export async function closeAll(survey: HostsSurvey): Promise<void> {
   await Promise.all(survey.hosts.map(({ connection }) => connection.close()));
+}
+
+/**
+ * The server's view of hosts that are proven in waves, before they are changed: what is wrong already is not blamed on the
+ * change. A pool that cannot be listed is undefined.
+ */
+async function agentsToLose(
+  hosts: readonly Pick<Survey, 'facts' | 'plan'>[],
+  client: Pick<AzureClient, 'findPool' | 'listAgents' | 'findAgent'>,
+): Promise<AgentsIn> {
+  const judged = hosts.filter(({ facts, plan }) => needsDrain(plan.stages.flat()) || leftDrained(facts));
+  const pools = new Set(
+    judged.flatMap(({ facts: { manager } }) =>
+      manager.status === undefined ? [] : poolsInUse(manager.status),
+    ),
+  );
+  const listed = await Promise.all(
+    [...pools].map(async (pool): Promise<readonly [string, PoolAgents]> => {
+      try {
+        const found = await client.findPool(pool);
+        const asked = judged.flatMap(({ facts: { manager } }) =>
+          manager.status === undefined ? [] : [agentsOf(manager.status, pool)],
+        );
+        const agents = found === undefined ? [] : await findAgents(client, found, asked);
+        return [pool, new Map(agents.map((agent) => [agent.name, agent]))];
+      } catch (error) {
+        if (!(error instanceof FleetError)) throw error;
+        return [pool, undefined];
+      }
+    }),
+  );
+  const views = new Map(listed);
+  return (pool) => views.get(pool);
 }

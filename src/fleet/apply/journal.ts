@@ -5,8 +5,7 @@ import { z } from 'zod';
 
 import { sha256 } from '../../shared/base/digest.ts';
 import { usageError } from '../../shared/base/errors.ts';
-import { foreignJson } from '../../shared/base/foreign-text.ts';
-import { escapeHidden } from '../../shared/base/unseen.ts';
+import { foreignJson, escapeHidden } from '../../shared/base/foreign-text.ts';
 import { isBad, type HostOutcome } from './outcome.ts';
 
 /** How the last run on one inventory ended, kept on the admin's side for `--rerun failed`. */

@@ -1,9 +1,12 @@
-import type { AzureClient } from '../../shared/azure/client.ts';
-import { readPoolState } from '../../shared/azure/pools/overview.ts';
-import { planPools, type FleetChange } from '../plan/pools.ts';
-import { applyFleetChange } from './azure-pools.ts';
+import type { AzureClient, Pool } from '../../shared/azure/client.ts';
+import { readPoolState, requireProject } from '../../shared/azure/pools/overview.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { mayBecome } from '../inventory/pool-pattern.ts';
+import { planPools, type FleetChange } from '../plan/pools.ts';
+import { knownPools } from '../steps/pool-names.ts';
+import type { ApplyTools } from './apply-tools.ts';
 import type { EventSink } from './events.ts';
+import type { HostsSurvey } from './survey.ts';
 
 /** The fleet part of a plan, pool by pool: one pool that cannot be read or changed does not stop the others. */
 export interface PoolsPlan {
@@ -62,4 +65,76 @@ export function distinct(blocked: ReadonlyMap<string, Problem>): Problem[] {
 function problemOf(error: unknown): Problem {
   if (!(error instanceof FleetError)) throw error;
   return error.at({ step: 'pool' }).problem;
+}
+
+/** Carries out one change. Done already, only announced, or a manager's to do: does nothing. */
+export async function applyFleetChange(client: AzureClient, { action }: FleetChange): Promise<void> {
+  if (action.kind === 'name-later' || action.kind === 'take-over') return;
+  if (action.kind === 'create-pool') {
+    await client.ensurePool(action.pool);
+    return;
+  }
+  const pool = await requirePool(client, action.pool);
+  if (action.kind === 'disable-auto-update') {
+    await client.setPoolAutoUpdate(pool.id, false);
+    return;
+  }
+  const project = await requireProject(client, action.project);
+  const queue =
+    project.queues.find(({ poolId }) => poolId === pool.id) ??
+    (await client.createQueue(action.project, pool));
+  if (action.kind === 'authorize-queue') await client.authorizeQueue(action.project, queue.id);
+}
+
+async function requirePool(client: AzureClient, name: string): Promise<Pool> {
+  const pool = await client.findPool(name);
+  if (pool !== undefined) return pool;
+  throw new FleetError({
+    code: 'azure.pool-missing',
+    step: 'pool',
+    what: `agent pool ${name} does not exist`,
+    next: `run "azp-fleet pool create ${name}", or provision again`,
+  });
+}
+
+/**
+ * What has pools ready whose names were not known when the plan was made: each is made once for all hosts, as a pool
+ * that was announced by name is, and only where its pattern was announced.
+ */
+export function latePools(
+  client: AzureClient,
+  { hosts, pools }: Pick<HostsSurvey, 'hosts'> & { readonly pools: PoolsPlan },
+  projects: readonly string[],
+  emit: EventSink,
+): NonNullable<ApplyTools['poolsReady']> {
+  const before = new Set(hosts.flatMap(({ host, facts }) => knownPools(host, facts)));
+  const patterns = pools.changes.flatMap(({ action }) =>
+    action.kind === 'name-later' ? [action.pattern] : [],
+  );
+  const made = new Map<string, Promise<Problem | undefined>>();
+  const make = async (name: string): Promise<Problem | undefined> => {
+    const plan = await planFleetPools(client, [name], projects);
+    const problem = (await applyFleetPools(client, plan, emit)).blocked.get(name);
+    if (problem !== undefined) emit({ kind: 'problem', problem });
+    return problem;
+  };
+  return async (host, facts) => {
+    for (const name of knownPools(host, facts).filter((each) => !before.has(each))) {
+      if (!patterns.some((pattern) => mayBecome(pattern, name))) throw notAnnounced(host.name, name);
+      const making = made.get(name) ?? make(name);
+      made.set(name, making);
+      const problem = await making;
+      if (problem !== undefined) throw new FleetError({ ...problem, host: host.name });
+    }
+  };
+}
+
+function notAnnounced(host: string, pool: string): FleetError {
+  return new FleetError({
+    code: 'plan.not-announced',
+    host,
+    step: 'manager',
+    what: `stopped before the manager starts: its agents would go to pool ${pool}, which was not announced`,
+    next: 'run it again without a saved plan, to see the new plan and agree to it',
+  });
 }

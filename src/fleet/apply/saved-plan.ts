@@ -2,7 +2,7 @@ import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 import { codeOf, FleetError, usageError } from '../../shared/base/errors.ts';
-import { escapeHidden } from '../../shared/base/unseen.ts';
+import { escapeHidden } from '../../shared/base/foreign-text.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { readPlan, readPlanHead } from '../plan/read-plan.ts';
 import type { FleetSurvey } from './fleet-survey.ts';

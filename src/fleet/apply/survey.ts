@@ -12,9 +12,9 @@ import { knownPools, laterPools } from '../steps/pool-names.ts';
 import { judge } from '../verdict/judge.ts';
 import { HostConnection, readFacts } from './connection.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
-import { factsOnceQuiet, goingOn } from './going-on/follow.ts';
+import { factsOnceQuiet, goingOn } from './resume.ts';
 import { failure, type HostOutcome } from './outcome.ts';
-import { planAsked } from './packages/plan-asked.ts';
+import { planAsked } from './plan-host.ts';
 
 /** A host that was reached and read. */
 export interface Reached {

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 
 import { sha256 } from '../../shared/base/digest.ts';
 import { codeOf, usageError } from '../../shared/base/errors.ts';
-import { shown } from '../../shared/base/shown.ts';
+import { excerpt } from '../../shared/base/foreign-text.ts';
 import { tar } from '../../shared/base/tar.ts';
 import { dockerfileMistake } from './dockerfile.ts';
 import { dockerignore, type Ignore } from './dockerignore.ts';
@@ -78,7 +78,7 @@ async function checkDockerfile(folder: string, files: readonly FolderFile[]): Pr
   if (dockerfile === undefined) throw unusable(folder, 'it has no Dockerfile');
   const mistake = dockerfileMistake(await readFile(dockerfile.from, 'utf8'));
   if (mistake === undefined) return;
-  const what = `the Dockerfile in ${shown(folder)} cannot be used: ${mistake.what}`;
+  const what = `the Dockerfile in ${excerpt(folder)} cannot be used: ${mistake.what}`;
   throw usageError({ code: 'image.dockerfile', step: 'image', ...mistake, what });
 }
 
@@ -86,7 +86,7 @@ function unusable(folder: string, why: string, seen?: string): Error {
   return usageError({
     code: 'image.folder',
     step: 'image',
-    what: `the folder ${shown(folder)} cannot be built: ${why}`,
+    what: `the folder ${excerpt(folder)} cannot be built: ${why}`,
     expected: 'a folder with a Dockerfile that begins with ARG BASE and FROM ${BASE}',
     ...(seen === undefined ? {} : { seen }),
     next: 'correct the folder, or `dockerfile:` in the inventory',
@@ -155,7 +155,7 @@ async function list(folder: string, below: string): Promise<string[]> {
     throw usageError({
       code: 'image.folder',
       step: 'image',
-      what: `the folder ${shown(join(folder, below))} cannot be read`,
+      what: `the folder ${excerpt(join(folder, below))} cannot be read`,
       seen: codeOf(error),
       next: 'correct `dockerfile:` in the inventory, or put the folder there',
     });
@@ -166,9 +166,9 @@ function refused(folder: string, path: string, what: string): Error {
   return usageError({
     code: 'image.folder',
     step: 'image',
-    what: `${shown(path)} in ${shown(folder)} is ${what}`,
+    what: `${excerpt(path)} in ${excerpt(folder)} is ${what}`,
     expected: 'ordinary files and folders',
-    next: `put the file itself there, or leave it out in ${shown(join(folder, '.dockerignore'))}`,
+    next: `put the file itself there, or leave it out in ${excerpt(join(folder, '.dockerignore'))}`,
   });
 }
 
@@ -176,9 +176,9 @@ function tooMuch(folder: string, seen: string): Error {
   return usageError({
     code: 'image.folder',
     step: 'image',
-    what: `the folder ${shown(folder)} is too large to be built on the hosts`,
+    what: `the folder ${excerpt(folder)} is too large to be built on the hosts`,
     expected: `at most ${mostBytes / 1024 ** 2} MiB in ${mostFiles} files`,
     seen,
-    next: `leave out what the build does not need in ${shown(join(folder, '.dockerignore'))}, and let the Dockerfile fetch the rest`,
+    next: `leave out what the build does not need in ${excerpt(join(folder, '.dockerignore'))}, and let the Dockerfile fetch the rest`,
   });
 }

@@ -1,4 +1,4 @@
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { version } from '../../shared/base/version.ts';
 import { digestIn, provenIds } from '../../shared/image/digest-proof.ts';

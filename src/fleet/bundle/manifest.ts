@@ -1,7 +1,7 @@
 import * as z from 'zod';
 
 import { foreignJson } from '../../shared/base/foreign-text.ts';
-import { isObject } from '../../shared/base/object.ts';
+import { isObject } from '../../shared/base/objects.ts';
 
 /** A name that is part of a file's name, a version or a reference: printable ASCII without quotes, `\` and blanks. */
 const word = z.string().regex(/^[\w.,:@~^+%/=-]{1,300}$/);

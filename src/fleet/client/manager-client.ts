@@ -12,9 +12,7 @@ import {
   type Release,
   type ReleaseGap,
 } from '../../shared/contract/release.ts';
-import { readRuns, readStatus } from '../../shared/contract/read-status.ts';
-import type { RunRecord } from '../../shared/contract/runs.ts';
-import type { ManagerStatus } from '../../shared/contract/status.ts';
+import { readRuns, readStatus, type RunRecord, type ManagerStatus } from '../../shared/contract/status.ts';
 
 /** The manager's control socket, through an HTTP agent whose sockets end at it. */
 export interface ManagerClient {

@@ -1,7 +1,6 @@
 import { FleetError } from '../../shared/base/errors.ts';
-import type { Clock } from '../../shared/base/machine/clock.ts';
-import type { SlotStatus } from '../../shared/contract/status.ts';
-import { heldCode } from './held-names.ts';
+import type { Clock } from '../../shared/base/clock.ts';
+import type { SlotStatus, ManagerStatus } from '../../shared/contract/status.ts';
 import type { ManagerClient } from './manager-client.ts';
 
 const pollMs = 500;
@@ -9,7 +8,7 @@ const pollMs = 500;
 const patienceMs = 30_000;
 
 /** What a manager has made of the order to take names over. */
-export interface NamesTaken {
+interface NamesTaken {
   readonly taken: readonly SlotStatus[];
   /** It has looked, and their owner lives; each has its cause. */
   readonly refused: readonly SlotStatus[];
@@ -63,4 +62,27 @@ export function refusedNames(host: string, refused: readonly SlotStatus[]): Flee
     what: refused.map(({ agent, cause }) => cause ?? `agent ${agent} is held by another owner`).join('; '),
     next: refused[0]?.next ?? `run "azp-fleet status ${host}"`,
   });
+}
+
+/** Of a slot whose name in the pool somebody else has. */
+const heldCode = 'agent.name-held';
+
+/**
+ * Slots that do not start because somebody else holds their name in the pool. `chosen`: only these; none: all. A name
+ * that no slot has is an error. Pure.
+ */
+export function heldNames(status: ManagerStatus, chosen: readonly string[]): readonly SlotStatus[] {
+  const unknown = chosen.find((name) => !status.slots.some(({ slot }) => slot === name));
+  if (unknown !== undefined) {
+    throw new FleetError({
+      code: 'slot.unknown',
+      step: 'manager',
+      what: `there is no slot ${unknown}`,
+      expected: status.slots.map(({ slot }) => slot).join(', '),
+      next: 'run it again with one of these',
+    });
+  }
+  return status.slots.filter(
+    ({ slot, code }) => code === heldCode && (chosen.length === 0 || chosen.includes(slot)),
+  );
 }

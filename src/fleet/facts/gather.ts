@@ -1,6 +1,6 @@
 import { FleetError } from '../../shared/base/errors.ts';
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
-import { isIgnored } from '../../shared/contract/ignored-gpus.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
+import { isIgnored } from '../../shared/contract/gpus.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';

@@ -1,5 +1,5 @@
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
-import { machineRoot } from '../../shared/base/machine/host-root.ts';
+import { machineRoot } from '../../shared/base/host-root.ts';
 import type { Session } from '../ssh/transport.ts';
 import type { Facts } from './facts.ts';
 import { machineProbe } from './probes/machine.ts';

@@ -1,4 +1,4 @@
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { Frame } from '../ssh/session/frames.ts';
 
 /** What the script needs to know before it runs: nothing that the host could tell itself. */

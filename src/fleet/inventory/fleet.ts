@@ -3,7 +3,7 @@
  * The zod schema in schema/ describes the file; resolve.ts turns the file into these types.
  */
 
-import type { Share } from '../../shared/base/notation/share.ts';
+import type { Share } from '../../shared/base/quantities.ts';
 import type { Dataset } from '../../shared/contract/config.ts';
 import type { IdleConfig } from '../../shared/contract/idle.ts';
 import type { Agents, DriverCapabilities, SlotLimits } from '../../shared/contract/slots.ts';

@@ -1,6 +1,6 @@
 import { sha256 } from '../../shared/base/digest.ts';
-import { defined } from '../../shared/base/defined.ts';
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
+import { defined } from '../../shared/base/objects.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { Desired } from '../steps/step.ts';

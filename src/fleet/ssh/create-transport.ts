@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 
 import { FleetError } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import type { SecretSource, SshSpec, UploadLimits } from '../inventory/fleet.ts';
 import type { JumpHost } from './config/jump-hosts.ts';

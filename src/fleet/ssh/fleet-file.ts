@@ -1,12 +1,11 @@
 import { SSHConfig } from 'ssh-config';
 
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { type Problem, usageError } from '../../shared/base/errors.ts';
-import { foreignLine } from '../../shared/base/foreign-text.ts';
+import { foreignLine, noControl } from '../../shared/base/foreign-text.ts';
 import { troubleOf } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import { parseHop } from '../../shared/base/notation/hop.ts';
-import { noControl } from '../../shared/base/unseen.ts';
+import { parseHop } from '../../shared/base/jump-chain.ts';
 import type { SshSpec } from '../inventory/fleet.ts';
 import { plainSpec } from './config/inventory-options.ts';
 import { type JumpHost, hostOfHop, jumpTo } from './config/jump-hosts.ts';

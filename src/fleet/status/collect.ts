@@ -1,26 +1,28 @@
 import pLimit from 'p-limit';
+
 import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
 import { findAgents, isListedWhole, type AgentsOf } from '../../shared/azure/pools/agents.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
-import { createEngine } from '../../shared/engine/docker.ts';
-import type { Facts } from '../facts/facts.ts';
-import { gatherFacts } from '../facts/gather.ts';
-import { probeHost } from '../../shared/health/probe.ts';
-import type { Checkup } from '../../shared/health/checkup.ts';
-import type { HostSpec } from '../inventory/fleet.ts';
+import { troubleOf } from '../../shared/base/host-trouble.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
 import { poolsInUse } from '../../shared/contract/status.ts';
+import { createEngine } from '../../shared/engine/docker.ts';
+import type { Checkup } from '../../shared/health/checkup.ts';
+import { probeHost } from '../../shared/health/probe.ts';
 import type { EventSink } from '../apply/events.ts';
 import { failure } from '../apply/outcome.ts';
-import type { Logger } from '../../shared/base/log.ts';
+import type { Facts } from '../facts/facts.ts';
+import { gatherFacts } from '../facts/gather.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
 import type { Session, Transport } from '../ssh/transport.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import { probeOptions } from '../steps/probe.ts';
 import type { PoolAgents } from '../verdict/sight.ts';
 import { agentNamesOf, type Look } from './row.ts';
 
-export interface LookTools {
+interface LookTools {
   readonly transport: Transport;
   readonly root: HostRoot;
   readonly emit: EventSink;
@@ -76,7 +78,7 @@ async function probe(session: Session, host: HostSpec, facts: Facts, deadlineMs:
   }
 }
 
-export interface PoolListing {
+interface PoolListing {
   /** By pool name. */
   readonly agents: ReadonlyMap<string, PoolAgents>;
   /** What kept pools from being listed; a problem of several pools stands here once. */
@@ -144,4 +146,27 @@ async function listPool(
     ? await client.listAgents(pool.id)
     : await findAgents(client, pool, await wanted(name));
   return new Map(agents.map((agent) => [agent.name, agent]));
+}
+
+/**
+ * What `tell` makes of each host, and what went wrong on hosts. Where it fails over one host's words that host is told of
+ * as one that could not be read.
+ */
+export function tellEach<Told>(
+  looks: readonly Look[],
+  log: Logger,
+  tell: (look: Look) => Told,
+): { readonly told: readonly Told[]; readonly problems: readonly Problem[] } {
+  const problems: Problem[] = [];
+  const told = looks.map((look) => {
+    if (look.problem !== undefined) problems.push(look.problem);
+    try {
+      return tell(look);
+    } catch (error) {
+      const problem = troubleOf(look.host.name, error, log);
+      problems.push(problem);
+      return tell({ host: look.host, problem });
+    }
+  });
+  return { told, problems };
 }

@@ -1,4 +1,4 @@
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import type { Problem } from '../../shared/base/errors.ts';
 import { keptImages, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
 import type { Facts } from '../facts/facts.ts';

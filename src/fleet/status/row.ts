@@ -1,12 +1,15 @@
-import { defined } from '../../shared/base/defined.ts';
-import type { Problem } from '../../shared/base/errors.ts';
-import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
+import type { ParallelJobs } from '../../shared/azure/client.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { type Problem, ExitCode } from '../../shared/base/errors.ts';
+import { troubleOf } from '../../shared/base/host-trouble.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
 import type { IdleStatus } from '../../shared/contract/idle.ts';
+import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
 import type { ManagerStatus } from '../../shared/contract/status.ts';
-import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
+import type { ApplyTools } from '../apply/apply-tools.ts';
+import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
@@ -206,4 +209,64 @@ function azureCounts(places: readonly AgentPlace[], agentsIn: AgentsIn): AzureCo
     disabled: agents.filter(({ enabled }) => !enabled).length,
     busy: agents.filter(({ assignedRequest }) => assignedRequest !== undefined).length,
   };
+}
+
+/** What `provision` would change or refuse on each host that could be read: host → titles. A mistake over one is its own. */
+export function driftOf(
+  looks: readonly Look[],
+  { plan, log }: Pick<ApplyTools, 'plan' | 'log'>,
+): { readonly hosts: ReadonlyMap<string, readonly string[]>; readonly problems: readonly Problem[] } {
+  const hosts = new Map<string, readonly string[]>();
+  const problems: Problem[] = [];
+  for (const { host, facts } of looks) {
+    if (facts === undefined) continue;
+    try {
+      const { stages, refusals } = plan(facts, host);
+      const titles = stages.flat().map(({ title }) => title);
+      hosts.set(host.name, [...titles, ...refusals.map(({ what }) => `cannot: ${what}`)]);
+    } catch (error) {
+      problems.push(troubleOf(host.name, error, log));
+    }
+  }
+  return { hosts, problems };
+}
+
+/**
+ * With `drift`, pending changes come before the state of health, since they were asked for; a host or pool that could
+ * not be read comes before both, since nothing is known about it. One that powered itself off is as it should be, but what
+ * it lacks is not known. Degraded is well, unless `strict`.
+ */
+export function statusExitCode(
+  rows: readonly StatusRow[],
+  asked: {
+    readonly strict: boolean;
+    readonly drift: boolean;
+    readonly fleetDrift: boolean;
+    readonly problems: number;
+  },
+): ExitCode {
+  const states = new Set(rows.map(({ verdict }) => verdict.state));
+  const unread = states.has('unreachable') || (asked.drift && states.has('off'));
+  if (unread || asked.problems > 0) return ExitCode.hostFailed;
+  const pending = asked.fleetDrift || rows.some(({ drift = [] }) => drift.length > 0);
+  if (asked.drift && pending) return ExitCode.changesPending;
+  if (states.has('failed') || states.has('hung') || states.has('unknown')) return ExitCode.hostFailed;
+  return asked.strict && states.has('degraded') ? ExitCode.hostFailed : ExitCode.ok;
+}
+
+/** How many agents there are beside how many may work at once. */
+export interface JobsView {
+  /** Of the hosts that were looked at. */
+  readonly agents: number;
+  /** Of the organization's private projects. */
+  readonly permitted: number;
+  /** Running now, wherever; absent: not known. */
+  readonly used?: number;
+}
+
+/** Undefined where there is no limit, or none is known. Pure. */
+export function jobsView(rows: readonly StatusRow[], jobs: ParallelJobs | undefined): JobsView | undefined {
+  if (jobs?.permitted === undefined) return undefined;
+  const agents = rows.reduce((sum, { local, azure }) => sum + (local?.wanted ?? azure?.registered ?? 0), 0);
+  return { agents, permitted: jobs.permitted, ...(jobs.used === undefined ? {} : { used: jobs.used }) };
 }

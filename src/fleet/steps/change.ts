@@ -1,5 +1,5 @@
 import type { Bound } from '../packages/simulation.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { sha256, stableJson } from '../../shared/base/digest.ts';
 
 /** In the order in which they run; `command`: what a command asks for by itself, such as a reboot. */

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 
 import { foreignLine } from '../../shared/base/foreign-text.ts';
-import { isObject } from '../../shared/base/object.ts';
+import { isObject } from '../../shared/base/objects.ts';
 import { compareVersions } from '../../shared/image/choose.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Description, Detail, TextDiff } from './change.ts';

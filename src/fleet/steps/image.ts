@@ -5,7 +5,7 @@ import { agentArch, buildsImage } from './manager/config.ts';
 import { isCurrent, managerVersion } from './manager/version.ts';
 import { laterPools } from './pool-names.ts';
 import type { Desired, Step } from './step.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { sha256 } from '../../shared/base/digest.ts';
 import { sh } from '../../shared/base/shell.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';

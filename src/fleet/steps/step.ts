@@ -1,4 +1,4 @@
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Artifact, Change, Refusal, Shape, StepName } from './change.ts';

@@ -2,7 +2,7 @@ import type { Facts } from '../facts/facts.ts';
 import type { VersionSpec } from '../inventory/fleet.ts';
 import { platformOf } from '../packages/distribution.ts';
 import type { Desired } from './step.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 
 /**
  * DGX OS calls itself another system; its driver, Docker Engine and toolkit NVIDIA keeps together, in sources of its own:

@@ -1,4 +1,4 @@
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { conclude } from '../../shared/health/checkup.ts';
 import type { Finding, Trouble, Verdict } from '../../shared/health/verdict.ts';
 import { imageOverall } from '../../shared/contract/status.ts';

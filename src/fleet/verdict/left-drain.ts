@@ -1,5 +1,4 @@
-import { drainEnd, drainLine, drainsOfRuns, type Drain } from '../../shared/contract/drain.ts';
-import { minuteOf } from '../../shared/contract/moment.ts';
+import { drainEnd, drainLine, drainsOfRuns, type Drain, minuteOf } from '../../shared/contract/drain.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Finding } from '../../shared/health/verdict.ts';

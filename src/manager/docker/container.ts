@@ -3,7 +3,7 @@ import type Docker from 'dockerode';
 import type { EngineWays } from './engine-abilities.ts';
 import type { LeftSession, NextKey, Slot } from '../model.ts';
 import { agentNetwork, Labels } from '../../shared/contract/paths.ts';
-import { bytes } from '../../shared/contract/size.ts';
+import { bytes } from '../../shared/contract/slots.ts';
 import type { ManagerConfig } from '../../shared/contract/config.ts';
 import { deviceRequests } from '../../shared/health/device-request.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { describesGpus } from '../../shared/contract/cdi.ts';
+import { describesGpus } from '../../shared/contract/gpus.ts';
 import { gpuPath } from '../../shared/health/device-request.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import type { Fence } from './network-isolation.ts';
@@ -8,7 +8,7 @@ import { ImageUsers } from './job-user.ts';
 import { readsOnlyBelow } from './mounts.ts';
 import { mountPoints, unescaped } from '../machine/datasets.ts';
 import type { EngineInfo } from '../../shared/engine/engine.ts';
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Dataset } from '../../shared/contract/config.ts';
 import type { Slot } from '../model.ts';

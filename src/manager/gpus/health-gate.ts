@@ -1,4 +1,4 @@
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import type { Cause } from '../model.ts';
 
 /** What is remembered of how often a slot was closed because of its GPUs. Times are monotonic. */

@@ -1,10 +1,10 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
-import { isIgnored } from '../../shared/contract/ignored-gpus.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
+import { isIgnored } from '../../shared/contract/gpus.ts';
 import { askSmi, type SmiRun } from '../../shared/health/smi-run.ts';
 import type { CommandResult, RunCommand } from '../machine/command.ts';
-import { type Clock, timestamp, unscaled } from '../../shared/base/machine/clock.ts';
+import { type Clock, timestamp, unscaled } from '../../shared/base/clock.ts';
 import { type Checkup, conclude, examine, examineWithoutGpus } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { isFatal, readXids, type XidEvent } from '../../shared/health/xid.ts';

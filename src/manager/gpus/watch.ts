@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { FleetError } from '../../shared/base/errors.ts';
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
 import { type Checkup, conclude, uuidOf } from '../../shared/health/checkup.ts';
 import { normalizeBusId } from '../../shared/health/gpu.ts';
 import { probeHost, probeName } from '../../shared/health/probe.ts';

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { untar } from '../../shared/base/tar.ts';
 import { Labels } from '../../shared/contract/paths.ts';

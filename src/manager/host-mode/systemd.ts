@@ -4,7 +4,7 @@ import { stopTimeoutS } from '../docker/container.ts';
 import type { ManagerConfig } from '../../shared/contract/config.ts';
 import { bundleIn, locale, networkVariables, stopSignal, variableLines } from '../docker/agent-setup.ts';
 import { agentUnits } from '../../shared/contract/paths.ts';
-import { bytes } from '../../shared/contract/size.ts';
+import { bytes } from '../../shared/contract/slots.ts';
 import type { Slot } from '../model.ts';
 import { slotFile } from './user.ts';
 

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { minuteOf } from '../../shared/contract/moment.ts';
+import { minuteOf } from '../../shared/contract/drain.ts';
 import type { Use } from './uses.ts';
 import type { RunCommand } from '../machine/command.ts';
 import { livingChanges } from '../machine/at-work.ts';

@@ -4,7 +4,7 @@ import type { RunCommand } from '../machine/command.ts';
 import type { AzureAgent, JobRequest } from '../../shared/azure/client.ts';
 import { type IdleStatus, offReason } from '../../shared/contract/idle.ts';
 import { Alarm, repeat } from '../alarm.ts';
-import { unscaled } from '../../shared/base/machine/clock.ts';
+import { unscaled } from '../../shared/base/clock.ts';
 import { causeOf } from '../causes.ts';
 import type { Cause, Hold } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';

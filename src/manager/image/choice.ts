@@ -1,5 +1,5 @@
 import { sourceName, type ImageConfig } from '../../shared/contract/config.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import type { Slot } from '../model.ts';
 import type { State } from '../state.ts';
 

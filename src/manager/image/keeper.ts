@@ -1,7 +1,7 @@
 import type { Logger } from '../../shared/base/log.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { outputOf } from '../../shared/engine/fault.ts';
-import { backoffMs, type Clock, timestamp } from '../../shared/base/machine/clock.ts';
+import { backoffMs, type Clock, timestamp } from '../../shared/base/clock.ts';
 import { causeOf } from '../causes.ts';
 import { type ImageEngine, localImage, type LocalImage, makeImage } from './make.ts';
 import { NotPushedYet, pullFailure } from './not-pushed.ts';

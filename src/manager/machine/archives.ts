@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Fetch } from '../../shared/azure/http/proxy.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import { timestamp, type Clock } from '../../shared/base/machine/clock.ts';
+import { timestamp, type Clock } from '../../shared/base/clock.ts';
 import type { AgentRelease } from '../../shared/contract/agent-release.ts';
 
 const downloadMs = 30 * 60_000;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { foreignJson, foreignLine } from '../../shared/base/foreign-text.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
 import type { RunCommand } from './command.ts';
-import { isObject } from '../../shared/base/object.ts';
-import { minuteOf } from '../../shared/contract/moment.ts';
+import { isObject } from '../../shared/base/objects.ts';
+import { minuteOf } from '../../shared/contract/drain.ts';
 
 /** A durable change that goes on on this host, with its run or without. */
 interface LivingChange {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
-import type { HostRoot } from '../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
 
 /** Another one after each boot; empty where the kernel does not tell. */
 export async function bootId({ prefix }: HostRoot): Promise<string> {

@@ -1,4 +1,4 @@
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';
 import { readAnswer } from '../../shared/health/smi-answer.ts';
 import { askSmi } from '../../shared/health/smi-run.ts';

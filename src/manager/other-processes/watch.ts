@@ -2,7 +2,7 @@ import type { Cause, Hold, Slot } from '../model.ts';
 import { causeOf, judge, type Judgement, leftOf, notTold } from './judge.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { ProcessFacts } from '../machine/process.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { Labels } from '../../shared/contract/paths.ts';
 import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import { Alarm, repeat } from '../alarm.ts';

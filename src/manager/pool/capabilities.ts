@@ -1,5 +1,5 @@
 import type { AzureAgent } from '../../shared/azure/client.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { ManagerConfig } from '../../shared/contract/config.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';

@@ -1,5 +1,5 @@
 import type { JobRequest } from '../../shared/azure/client.ts';
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import type { Cause } from '../model.ts';
 
 /** The server keeps a job this long after its lock has run out; the agent itself counts on it (RenewJobRequestAsync). */

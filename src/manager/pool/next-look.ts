@@ -1,4 +1,4 @@
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 
 /** While nothing happens: a thousand managers make two hundred looks a minute. */
 const idleMs = 5 * 60_000;

@@ -1,6 +1,6 @@
 import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
 import { AzureError, hasCode } from '../../shared/azure/http/errors.ts';
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 
 /** So long a server that does not look at marks is asked by names alone: it may be a newer one by then. */

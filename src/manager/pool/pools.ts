@@ -1,5 +1,5 @@
 import type { AzureClient } from '../../shared/azure/client.ts';
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import type { Cause, Slot } from '../model.ts';
 import type { OwnAgents } from './own-agents.ts';
 import { PoolWatch } from './watch.ts';

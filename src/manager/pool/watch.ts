@@ -1,7 +1,7 @@
 import type { AzureAgent, AzureClient, Pool } from '../../shared/azure/client.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { causeOf } from '../causes.ts';
-import { unscaled, type Clock } from '../../shared/base/machine/clock.ts';
+import { unscaled, type Clock } from '../../shared/base/clock.ts';
 import type { Cause } from '../model.ts';
 import { nextLook } from './next-look.ts';
 import type { Listing, OwnAgents } from './own-agents.ts';

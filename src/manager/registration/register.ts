@@ -1,7 +1,7 @@
 import { agentFiles } from '../../shared/azure/keys.ts';
 import type { AzureAgent, JobRequest, NewAgent } from '../../shared/azure/client.ts';
 import { hasCode } from '../../shared/azure/http/errors.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { leftForMs } from '../../shared/contract/holder.ts';
 import { Capabilities, Labels } from '../../shared/contract/paths.ts';

@@ -14,8 +14,8 @@ import {
   keptLines,
   type RunStore,
 } from './run-store.ts';
-import { defined } from '../../shared/base/defined.ts';
-import type { RunRecord } from '../../shared/contract/runs.ts';
+import { defined } from '../../shared/base/objects.ts';
+import type { RunRecord } from '../../shared/contract/status.ts';
 import { outputLost } from './causes.ts';
 import { type Asked, judge, type Outcome } from './outcome.ts';
 import type { ManagerDeps } from '../manager-deps.ts';

@@ -1,5 +1,5 @@
 import { stopTimeoutS } from '../docker/container.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import { disable } from '../pool/agents.ts';
 

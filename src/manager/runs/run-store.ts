@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
-import type { RunRecord } from '../../shared/contract/runs.ts';
+import type { RunRecord } from '../../shared/contract/status.ts';
 import { readJson, writeAtomic } from '../machine/files.ts';
 import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 import type { Outcome } from './outcome.ts';

@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { defined } from '../../shared/base/defined.ts';
+import { defined, isObject } from '../../shared/base/objects.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { foreignJson, foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
-import { isObject } from '../../shared/base/object.ts';
 import type { DrainOrder, UndrainOrder } from '../../shared/contract/drain.ts';
 import { ask } from './ask.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import type { Notifier } from './notify.ts';
 
 /** How a look at the slots ended. `outside`: something around us failed, which another version could not help. */

@@ -1,5 +1,5 @@
 import { sha256 } from '../../shared/base/digest.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { Labels } from '../../shared/contract/paths.ts';
 import type { SlotStatus } from '../../shared/contract/status.ts';
 import type { OwnContainer } from '../../shared/engine/engine.ts';

@@ -1,5 +1,5 @@
 import type { FirstSights } from '../machine/archives.ts';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
 import type { IdleStatus } from '../../shared/contract/idle.ts';
@@ -12,7 +12,7 @@ import type {
   PoolStatus,
   SlotStatus,
 } from '../../shared/contract/status.ts';
-import { sizeOf } from '../../shared/contract/size.ts';
+import { sizeOf } from '../../shared/contract/slots.ts';
 import type { HostLook } from '../gpus/observe.ts';
 import type { AskedWork, ImageState } from '../image/keeper.ts';
 import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';

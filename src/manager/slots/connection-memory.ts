@@ -1,4 +1,4 @@
-import { unscaled, type Clock } from '../../shared/base/machine/clock.ts';
+import { unscaled, type Clock } from '../../shared/base/clock.ts';
 import type { LeftSession } from '../model.ts';
 
 /** A session that nobody polls any more ends after about this time (vso-agent#202). */

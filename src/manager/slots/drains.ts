@@ -1,4 +1,4 @@
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import {
   drainedBy,

@@ -1,4 +1,4 @@
-import { backoffMs, unscaled, type Clock } from '../../shared/base/machine/clock.ts';
+import { backoffMs, unscaled, type Clock } from '../../shared/base/clock.ts';
 import type { Cause, NextKey } from '../model.ts';
 import type { Asked, Outcome } from '../runs/outcome.ts';
 import { ConnectionMemory } from './connection-memory.ts';

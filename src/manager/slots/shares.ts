@@ -1,4 +1,4 @@
-import { cpuShares, memoryShare } from '../../shared/contract/shares.ts';
+import { cpuShares, memoryShare } from '../../shared/contract/slots.ts';
 import type { MachineSize } from '../machine/machine-facts.ts';
 import type { Slot } from '../model.ts';
 

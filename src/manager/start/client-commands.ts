@@ -1,9 +1,8 @@
 import { hostname, userInfo } from 'node:os';
 import { env } from 'node:process';
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { usageError } from '../../shared/base/errors.ts';
-import { foreignLines } from '../../shared/base/foreign-text.ts';
-import { escapeHidden } from '../../shared/base/unseen.ts';
+import { foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
 import { ask } from '../serve/ask.ts';
 import type { Invocation } from './arguments.ts';
 

@@ -1,8 +1,7 @@
 import type { Logger } from '../../shared/base/log.ts';
-import { Redactor } from '../../shared/base/redact/redact.ts';
+import { Redactor } from '../../shared/base/redact.ts';
 import { FleetError } from '../../shared/base/errors.ts';
-import { foreignLine, foreignLines } from '../../shared/base/foreign-text.ts';
-import { escapeHidden } from '../../shared/base/unseen.ts';
+import { foreignLine, foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
 
 const priorities = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 

@@ -1,6 +1,6 @@
 import { organizationUrl } from '../../shared/azure/url.ts';
 import { usageError } from '../../shared/base/errors.ts';
-import { noControl } from '../../shared/base/unseen.ts';
+import { noControl } from '../../shared/base/foreign-text.ts';
 import { builtImage } from '../../shared/contract/agent-release.ts';
 import type { ManagerConfig, Dataset } from '../../shared/contract/config.ts';
 import type { Values } from './arguments.ts';

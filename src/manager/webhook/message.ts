@@ -1,4 +1,4 @@
-import { defined } from '../../shared/base/defined.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
 import type { Episode } from './episodes.ts';
 

@@ -1,6 +1,6 @@
 import type { Fetch } from '../../shared/azure/http/proxy.ts';
 import { FleetError } from '../../shared/base/errors.ts';
-import { timestamp } from '../../shared/base/machine/clock.ts';
+import { timestamp } from '../../shared/base/clock.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { causeOf } from '../causes.ts';
 import type { ManagerDeps } from '../manager-deps.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../base/object.ts';
+import { isObject } from '../base/objects.ts';
 import { Capabilities } from '../contract/paths.ts';
 import type { AgentQuery, AzureAgent, JobRequest, NewAgent, Pool } from './client.ts';
 import type { Call } from './http/rest.ts';

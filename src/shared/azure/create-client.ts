@@ -1,4 +1,4 @@
-import { isObject } from '../base/object.ts';
+import { isObject } from '../base/objects.ts';
 import { calls, readAgent, readPool, readQueue, readRequest } from './calls.ts';
 import type { AzureClient, Project } from './client.ts';
 import { AzureError, hasCode } from './http/errors.ts';

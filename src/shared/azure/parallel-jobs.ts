@@ -1,6 +1,6 @@
 import { FleetError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { isObject } from '../base/object.ts';
+import { isObject } from '../base/objects.ts';
 import type { AzureClient, ParallelJobs } from './client.ts';
 
 /** The service reports "no limit" as the largest 32-bit number. */

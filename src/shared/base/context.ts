@@ -1,5 +1,5 @@
-import type { Clock } from './machine/clock.ts';
-import type { HostRoot } from './machine/host-root.ts';
+import type { Clock } from './clock.ts';
+import type { HostRoot } from './host-root.ts';
 import type { Logger } from './log.ts';
 
 export type OutputStream = NodeJS.WritableStream & {

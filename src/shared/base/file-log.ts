@@ -1,12 +1,11 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { timestamp, type Clock } from './machine/clock.ts';
+import { timestamp, type Clock } from './clock.ts';
 import { FleetError } from './errors.ts';
-import { foreignLines } from './foreign-text.ts';
+import { foreignLines, escapeHidden } from './foreign-text.ts';
 import type { Logger, LogLevel } from './log.ts';
-import { Redactor } from './redact/redact.ts';
-import { escapeHidden } from './unseen.ts';
+import { Redactor } from './redact.ts';
 
 export interface FileLogger extends Logger {
   readonly path: string;

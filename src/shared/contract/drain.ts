@@ -1,5 +1,3 @@
-import { minuteOf } from './moment.ts';
-
 /** That no jobs are to be taken, said by somebody. */
 export interface DrainEntry {
   readonly reason: string;
@@ -81,4 +79,10 @@ export function drainEnd({ run }: DrainEntry): string {
   return run === undefined
     ? 'run "azp-fleet undrain" when jobs may come again'
     : 'wait for that run to end; if it was cut off, run "azp-fleet provision" (or "azp-fleet undrain")';
+}
+
+/** `2026-11-21 12:03 UTC`; undefined when it is no time. Pure. */
+export function minuteOf(at: string): string | undefined {
+  if (Number.isNaN(Date.parse(at))) return undefined;
+  return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

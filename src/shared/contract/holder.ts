@@ -1,4 +1,4 @@
-import { minuteOf } from './moment.ts';
+import { minuteOf } from './drain.ts';
 import { Capabilities } from './paths.ts';
 
 /** What the server tells of an agent that may be somebody else's. */

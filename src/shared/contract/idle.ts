@@ -1,5 +1,5 @@
-import { elapsed } from '../base/notation/elapsed.ts';
-import { minuteOf } from './moment.ts';
+import { elapsed } from '../base/quantities.ts';
+import { minuteOf } from './drain.ts';
 
 /** What ends a machine that nobody uses. */
 export interface IdleConfig {

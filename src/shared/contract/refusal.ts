@@ -1,5 +1,5 @@
 import { foreignCode } from '../base/codes/code.ts';
-import { defined } from '../base/defined.ts';
+import { defined } from '../base/objects.ts';
 import type { Problem } from '../base/errors.ts';
 
 /** What a manager answers when it refuses, in its own words; undefined: it is no such answer. Whoever shows it cleans it. */

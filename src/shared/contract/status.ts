@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 import type { Drain } from './drain.ts';
 import type { IdleStatus } from './idle.ts';
 
@@ -190,4 +192,166 @@ export interface HostHealth {
     readonly what: string;
     readonly next: string;
   }[];
+}
+
+const text = z.string();
+const texts = z.array(text);
+
+/** Work on the image that somebody asked for, and the image itself. */
+const work = { cause: text.optional(), output: texts.optional() };
+const image = {
+  state: text,
+  reference: text.optional(),
+  digest: text.optional(),
+  under: text.optional(),
+  pushed: text.optional(),
+  progress: text.optional(),
+  ...work,
+};
+
+/** States are names that a newer manager may have more of; what readers choose by is fixed. Other keys stay. */
+const status = z.looseObject({
+  schema: z.literal(1),
+  version: text,
+  protocol: z.number().optional(),
+  node: text.optional(),
+  at: text,
+  host: text,
+  pool: z.looseObject({ name: text, id: z.number().optional() }),
+  pools: z.array(z.looseObject({ name: text, id: z.number().optional(), up: z.boolean() })).optional(),
+  configHash: text,
+  started: z.looseObject({ program: text, unit: text.optional(), ca: text.optional() }).optional(),
+  image: z.looseObject({
+    ...image,
+    asked: z.looseObject({ at: text, state: text, ...work }).optional(),
+  }),
+  images: z.array(z.looseObject({ ...image, slots: texts })).optional(),
+  archives: z.array(z.looseObject({ archive: text, sha256: text, at: text })).optional(),
+  owner: text.optional(),
+  drained: z.boolean(),
+  drains: z
+    .array(
+      z.looseObject({
+        reason: text,
+        at: text,
+        owner: text.optional(),
+        run: text.optional(),
+        slot: text.optional(),
+      }),
+    )
+    .optional(),
+  idle: z
+    .looseObject({
+      afterS: z.number(),
+      run: text,
+      idleS: z.number(),
+      stays: z.looseObject({ what: text, next: text }).optional(),
+      ending: z.boolean().optional(),
+    })
+    .optional(),
+  slots: z.array(
+    z.looseObject({
+      slot: text,
+      agent: text,
+      agentId: z.number().optional(),
+      pool: text.optional(),
+      image: text.optional(),
+      state: text,
+      gpus: texts,
+      share: z.looseObject({ memoryMiB: z.number().optional(), cpuShares: z.number() }).optional(),
+      container: text.optional(),
+      job: text.optional(),
+      jobSince: text.optional(),
+      since: text,
+      run: z
+        .looseObject({ id: text, startedAt: text, agentId: z.number().optional(), settings: text })
+        .optional(),
+      settings: text.optional(),
+      awaySince: text.optional(),
+      cause: text.optional(),
+      code: text.optional(),
+      next: text.optional(),
+      jobsRun: z.number(),
+    }),
+  ),
+  health: z.looseObject({
+    state: z.enum(['healthy', 'degraded', 'failed', 'hung', 'unknown']),
+    checkedAt: text.optional(),
+    cudaVersion: text.optional(),
+    gpus: z.array(z.looseObject({ uuid: text, name: text, computeCapability: text.optional() })).optional(),
+    findings: z.array(
+      z.looseObject({
+        code: text,
+        gpu: text.optional(),
+        severity: z.enum(['info', 'warn', 'fail']),
+        what: text,
+        next: text,
+      }),
+    ),
+  }),
+  problems: z.array(z.looseObject({ code: text, what: text, next: text })),
+});
+
+const runs = z.array(
+  z.looseObject({
+    schema: z.literal(1),
+    run: text,
+    slot: text,
+    agent: text,
+    image: text,
+    gpus: texts,
+    startedAt: text.optional(),
+    finishedAt: text,
+    waitedS: z.number().optional(),
+    durationS: z.number().optional(),
+    exitCode: z.number().optional(),
+    oomKilled: z.boolean(),
+    job: text.optional(),
+    result: text.optional(),
+    cause: z.looseObject({ code: text, what: text, next: text }).optional(),
+    diagnostics: z.boolean().optional(),
+    unfinished: z.looseObject({ job: text, until: text.optional() }).optional(),
+    log: texts,
+  }),
+);
+
+/** What a manager said of itself, as its types promise; undefined when it is something else. */
+export function readStatus(value: unknown): ManagerStatus | undefined {
+  return status.safeParse(value).data as ManagerStatus | undefined;
+}
+
+export function readRuns(value: unknown): readonly RunRecord[] | undefined {
+  return runs.safeParse(value).data as readonly RunRecord[] | undefined;
+}
+
+/** What is kept of one run after its container is gone. /var/lib/azp-fleet/runs/SLOT/RUN.json, GET /v1/runs. */
+export interface RunRecord {
+  readonly schema: 1;
+  readonly run: string;
+  readonly slot: string;
+  /** Which of this host's runs it was, from 1; sorts where clocks were set. Absent: written by an earlier version. */
+  readonly sequence?: number;
+  readonly agent: string;
+  readonly image: string;
+  readonly gpus: readonly string[];
+  /** ISO 8601; absent when the container never started. */
+  readonly startedAt?: string;
+  readonly finishedAt: string;
+  /** Seconds from the start of the agent to its job, or to its end without one. Absent: written by an earlier version. */
+  readonly waitedS?: number;
+  /** Seconds that the job took, by the agent's own stamps; absent without one. Earlier versions: the agent's whole life. */
+  readonly durationS?: number;
+  readonly exitCode?: number;
+  readonly oomKilled: boolean;
+  readonly job?: string;
+  /** succeeded, succeededwithissues, failed, canceled, … */
+  readonly result?: string;
+  /** What was wrong: why no job was done, or why it failed where that shows from outside. */
+  readonly cause?: { readonly code: string; readonly what: string; readonly next: string };
+  /** The server still showed a job on this agent after its end; `until`: when it gives it up, ISO 8601. */
+  readonly unfinished?: { readonly job: string; readonly until?: string };
+  /** The agent's own logs of this run are kept: GET /v1/diagnostics. */
+  readonly diagnostics?: boolean;
+  /** The last lines of the agent's output. */
+  readonly log: readonly string[];
 }

@@ -1,4 +1,4 @@
-import { isObject } from '../base/object.ts';
+import { isObject } from '../base/objects.ts';
 
 /** One thing that the engine tells of. */
 export type Answer = Readonly<Record<string, unknown>>;

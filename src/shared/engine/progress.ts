@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { foreignJson, foreignLine, foreignLines, foreignStream } from '../base/foreign-text.ts';
-import { isObject } from '../base/object.ts';
+import { foreignJson, foreignLine, foreignLines } from '../base/foreign-text.ts';
+import { isObject } from '../base/objects.ts';
 import { answer, text } from './answers.ts';
 import { Lines, longestMessage } from './frames.ts';
 
@@ -31,13 +31,13 @@ export async function followProgress(
   onProgress?: (line: string) => void,
 ): Promise<void> {
   const lines = new Lines(longestMessage);
-  const output = foreignStream();
   let written = '';
   let last = '';
   const read = (line: string): void => {
     const { text, raw, error } = progressMessage(line);
-    written = (written + output.push(raw)).slice(-mostWritten);
-    if (error !== undefined) throw new WorkFailure(error, stepOutput(written));
+    written = (written + raw).slice(-mostWritten);
+    if (error !== undefined)
+      throw new WorkFailure(error, stepOutput(foreignLines(written, Number.POSITIVE_INFINITY)));
     if (text === '' || text === last) return;
     last = text;
     onProgress?.(text);

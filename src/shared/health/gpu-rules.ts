@@ -1,6 +1,6 @@
 import type { Gpu } from './gpu.ts';
 import type { XmlElement } from './xml.ts';
-import { defined } from '../base/defined.ts';
+import { defined } from '../base/objects.ts';
 import { flag, number, sum, text } from './values.ts';
 
 /** One rule. `Read` is what its family reads for it. */

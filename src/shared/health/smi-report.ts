@@ -1,6 +1,6 @@
 import { type Gpu, type MigDevice, normalizeBusId } from './gpu.ts';
 import { readForRules, type Readings } from './gpu-rules.ts';
-import { defined } from '../base/defined.ts';
+import { defined } from '../base/objects.ts';
 import { aroundReport, listingIn, type Printed } from './smi-sections.ts';
 import { attribute, bounded, failureToken, find, flag, number, text } from './values.ts';
 import { parseXml, type XmlElement } from './xml.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { defined } from '../base/defined.ts';
+import { defined } from '../base/objects.ts';
 import { FleetError } from '../base/errors.ts';
 import { type ImageConfig, type ManagerConfig, wantsGraphics } from '../contract/config.ts';
 import { Labels } from '../contract/paths.ts';

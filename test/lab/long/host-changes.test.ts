@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { scriptFailure } from '../../../src/fleet/apply/script-failure.ts';
+import { scriptFailure } from '../../../src/fleet/apply/execute.ts';
 import type { Change } from '../../../src/fleet/steps/change.ts';
 import { buildDeb, type Deb } from '../../../practice/lab/deb.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';

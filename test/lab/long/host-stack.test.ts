@@ -14,7 +14,7 @@ import { toolkitStep } from '../../../src/fleet/steps/toolkit/step.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
 import { toolkitVersion } from '../../../practice/lab/nvidia-packages.ts';
-import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../src/shared/base/host-root.ts';
 import { installOwn } from '../support/host-history.ts';
 import { StackRun, wantedStack } from '../support/stack-run.ts';
 

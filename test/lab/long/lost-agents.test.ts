@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import type { AzureClient } from '../../../src/shared/azure/client.ts';
 import type { FakeJob } from '../../../practice/azure/control/control.ts';
-import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../src/shared/base/clock.ts';
 import type { SlotStatus } from '../../../src/shared/contract/status.ts';
 import { tokenClient } from '../../support/token-client.ts';
 import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';

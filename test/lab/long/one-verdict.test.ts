@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { AzureClient } from '../../../src/shared/azure/client.ts';
 import { agentFiles, generateAgentKey } from '../../../src/shared/azure/keys.ts';
-import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../src/shared/base/clock.ts';
 import { AgentSession } from '../../support/agent-session.ts';
 import { Terminal } from '../../../practice/lab/terminal.ts';
 import { tokenClient } from '../../support/token-client.ts';

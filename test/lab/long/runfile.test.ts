@@ -12,7 +12,7 @@ import type { Desired } from '../../../src/fleet/steps/step.ts';
 import { desiredOf } from '../../support/host.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
-import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../src/shared/base/host-root.ts';
 import { mirror } from '../../../practice/lab/paths.ts';
 import { runfileDigest } from '../../../practice/lab/runfile.ts';
 import { giveKernel } from '../support/host-history.ts';

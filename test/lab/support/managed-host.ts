@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 import type { FakeJob } from '../../../practice/azure/control/control.ts';
-import type { RunRecord } from '../../../src/shared/contract/runs.ts';
-import type { ManagerStatus } from '../../../src/shared/contract/status.ts';
+import type { RunRecord, ManagerStatus } from '../../../src/shared/contract/status.ts';
 import type { LabAzure } from '../../../practice/lab/azure.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { until } from '../../../practice/lab/run.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { env } from 'node:process';
 
-import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../src/shared/base/host-root.ts';
 import type { Facts } from '../../../src/fleet/facts/facts.ts';
 import { packagesProbes, together, userspaceVersion } from '../../../src/fleet/facts/probes/packages.ts';
 import type { Installed } from '../../../src/fleet/packages/package-manager.ts';

@@ -2,7 +2,7 @@ import { createAzureClient } from '../../../src/shared/azure/create-client.ts';
 import { patCredential } from '../../../src/shared/azure/http/credential.ts';
 import { agentFiles, generateAgentKey } from '../../../src/shared/azure/keys.ts';
 import { silentLogger } from '../../../src/shared/base/log.ts';
-import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../src/shared/base/clock.ts';
 import { Secret } from '../../../src/shared/base/secret.ts';
 import { AgentSession } from '../agent-session.ts';
 import { practiceFleet } from '../practice-fleet.ts';

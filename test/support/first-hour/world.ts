@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 
 import { fakeControl, type FakeControl } from '../../../practice/azure/control/control.ts';
 import { startFake, type RunningFake } from '../../../practice/azure/start.ts';
-import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../src/shared/base/clock.ts';
 import { runCommand } from '../command.ts';
 import { leftOnScreen } from '../screen.ts';
 import { sshKeyPair } from '../ssh-key.ts';

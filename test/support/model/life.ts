@@ -1,6 +1,6 @@
 import type { AzureClient } from '../../../src/shared/azure/client.ts';
 import { AgentKey } from '../../../src/shared/azure/keys.ts';
-import type { Clock } from '../../../src/shared/base/machine/clock.ts';
+import type { Clock } from '../../../src/shared/base/clock.ts';
 import { Secret } from '../../../src/shared/base/secret.ts';
 import type { Logger } from '../../../src/shared/base/log.ts';
 import type { ManagerConfig } from '../../../src/shared/contract/config.ts';

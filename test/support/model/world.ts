@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/shared/base/machine/clock.ts';
+import type { Clock } from '../../../src/shared/base/clock.ts';
 import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
 import { agentName, poolOfSlot, slotNames } from '../../../src/shared/contract/slots.ts';
 import { AgentProcess, type AgentTroubles } from './agent.ts';

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../src/shared/base/host-root.ts';
 import { factProbes } from '../../../src/fleet/facts/gather.ts';
 import { withCuda } from '../../../src/shared/health/cuda.ts';
 import { aloneScript, listingScript } from '../../../src/shared/health/smi-run.ts';
-import { readBootId, rebootScript, settle } from '../../../src/fleet/apply/reboot.ts';
+import { readBootId, rebootScript, settle } from '../../../src/fleet/apply/execute.ts';
 import { agentStart } from '../../../src/manager/docker/agent-setup.ts';
 import { followNew } from '../../../src/manager/gpus/observe.ts';
 import { vacateScript } from '../../../src/manager/host-mode/user.ts';

@@ -1,6 +1,6 @@
 import type { Refusal } from '../../../src/fleet/steps/change.ts';
 import { sha256 } from '../../../src/shared/base/digest.ts';
-import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../src/shared/base/host-root.ts';
 import { HostPaths } from '../../../src/shared/contract/paths.ts';
 import type { Facts } from '../../../src/fleet/facts/facts.ts';
 import { managedFiles } from '../../../src/fleet/facts/probes/files.ts';

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
-import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../src/shared/base/clock.ts';
 import { openRunLog } from '../../../src/cli/run-log.ts';
-import { Redactor } from '../../../src/shared/base/redact/redact.ts';
+import { Redactor } from '../../../src/shared/base/redact.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-run-log-'));
 afterAll(() => rmSync(folder, { recursive: true }));

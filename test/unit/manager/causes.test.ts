@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { SlotStatus } from '../../../src/shared/contract/status.ts';
-import type { RunRecord } from '../../../src/shared/contract/runs.ts';
+import type { SlotStatus, RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 

@@ -3,8 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { ManagerStatus } from '../../../src/shared/contract/status.ts';
-import type { RunRecord } from '../../../src/shared/contract/runs.ts';
+import type { ManagerStatus, RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 

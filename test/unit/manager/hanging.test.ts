@@ -1,7 +1,7 @@
 // Agents that have told the end of their job and do not end: a process of theirs hangs. The whole daemon over real
 // sockets; five minutes are 0.6 s.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RunRecord } from '../../../src/shared/contract/runs.ts';
+import type { RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 

@@ -1,7 +1,7 @@
 // What an agent leaves with the server when it ends without a word, and what the slot makes of it: the whole daemon, a
 // fake Azure DevOps server and a stand-in dockerd over real sockets, agents that log in and hold sessions.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RunRecord } from '../../../src/shared/contract/runs.ts';
+import type { RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { LiveAgents } from '../../support/live-agents.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';

@@ -1,6 +1,6 @@
 // Docker does not give out what an ended container has written. Evidence is best effort: the container goes all the same.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RunRecord } from '../../../src/shared/contract/runs.ts';
+import type { RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 

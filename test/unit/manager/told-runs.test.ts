@@ -1,8 +1,7 @@
 // What the manager tells of a slot's run, so that whoever waits for a change knows which agents were made before it.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { readStatus } from '../../../src/shared/contract/read-status.ts';
-import type { SlotStatus } from '../../../src/shared/contract/status.ts';
+import { readStatus, type SlotStatus } from '../../../src/shared/contract/status.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 let rig: ManagerRig;

@@ -7,7 +7,7 @@ import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../../../fleet/app
 import { refusedTakeOvers } from '../../../fleet/plan/held-names.ts';
 import { hasChanges } from '../../../fleet/plan/plan.ts';
 import { planWaves } from '../../../fleet/plan/waves/waves.ts';
-import { wavesOf } from '../../../fleet/apply/waves/survey-waves.ts';
+import { wavesOf } from '../../../fleet/apply/waves.ts';
 import { waveLimits } from '../../run/wave-limits.ts';
 import { checkPlanFile, writePlanFile } from '../../../fleet/apply/saved-plan.ts';
 import { distinct } from '../../../fleet/apply/pools.ts';

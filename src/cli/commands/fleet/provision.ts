@@ -13,7 +13,7 @@ import { hasOnlyTakeOvers } from '../../../fleet/plan/held-names.ts';
 import type { FleetPlan } from '../../../fleet/plan/fleet-plan.ts';
 import { confirm } from '../../ask.ts';
 import { planWaves } from '../../../fleet/plan/waves/waves.ts';
-import { wavesOf } from '../../../fleet/apply/waves/survey-waves.ts';
+import { wavesOf } from '../../../fleet/apply/waves.ts';
 import { waveLimits } from '../../run/wave-limits.ts';
 import { changeHosts } from '../../run/change-hosts.ts';
 import type { CommandInput } from '../../command.ts';

@@ -1,5 +1,5 @@
 import { warn } from '../../render/problem.ts';
-import { timestamp } from '../../../shared/base/machine/clock.ts';
+import { timestamp } from '../../../shared/base/clock.ts';
 import type { Context } from '../../../shared/base/context.ts';
 import { writeJournal } from '../../../fleet/apply/journal.ts';
 import type { HostOutcome } from '../../../fleet/apply/outcome.ts';

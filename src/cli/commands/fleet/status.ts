@@ -8,12 +8,23 @@ import { painter } from '../../render/color.ts';
 import { jobsTrouble } from '../../render/parallel-jobs.ts';
 import { statusText } from '../../render/status.ts';
 import { troubleLines } from '../../render/trouble.ts';
-import { agentsWanted, joined, listPools, lookAtHosts, poolsSeen } from '../../../fleet/status/collect.ts';
-import { driftOf } from '../../../fleet/status/drift.ts';
-import { jobsView, type JobsView } from '../../../fleet/status/parallel-jobs.ts';
-import { statusExitCode } from '../../../fleet/status/exit-code.ts';
-import { statusRow, type Look, type StatusRow } from '../../../fleet/status/row.ts';
-import { tellEach } from '../../../fleet/status/tell-each.ts';
+import {
+  agentsWanted,
+  joined,
+  listPools,
+  lookAtHosts,
+  poolsSeen,
+  tellEach,
+} from '../../../fleet/status/collect.ts';
+import {
+  driftOf,
+  jobsView,
+  type JobsView,
+  statusExitCode,
+  statusRow,
+  type Look,
+  type StatusRow,
+} from '../../../fleet/status/row.ts';
 import { knownPools } from '../../../fleet/steps/pool-names.ts';
 import type { CommandInput } from '../../command.ts';
 import { openFleet, openForPlan, withFleet, type OpenFleet } from '../../run/fleet.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import type { Context } from '../../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../../shared/base/errors.ts';
 import { fromAnsible } from '../../../fleet/inventory/import/ansible.ts';

@@ -1,4 +1,4 @@
-import { applyFleetChange } from '../../../fleet/apply/azure-pools.ts';
+import { applyFleetChange } from '../../../fleet/apply/pools.ts';
 import type { FleetChange } from '../../../fleet/plan/pools.ts';
 import type { Context } from '../../../shared/base/context.ts';
 import { ExitCode } from '../../../shared/base/errors.ts';

@@ -1,6 +1,5 @@
 import type { Context } from '../../../shared/base/context.ts';
-import { heldNames } from '../../../fleet/client/held-names.ts';
-import { refusedNames, takeNames } from '../../../fleet/client/take-names.ts';
+import { heldNames, refusedNames, takeNames } from '../../../fleet/client/take-names.ts';
 import { say } from '../../render/lines/say.ts';
 import { adoptText, heldLines } from '../../render/managers.ts';
 import { confirm } from '../../ask.ts';

@@ -1,5 +1,5 @@
 import type { Context } from '../../../shared/base/context.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { undrainText, type Undrained } from '../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
 import { answered, askEach } from '../../run/managers.ts';

@@ -4,7 +4,7 @@ import type { Context } from '../../../shared/base/context.ts';
 import { ExitCode, FleetError, usageError } from '../../../shared/base/errors.ts';
 import { troubleOf } from '../../../shared/base/host-trouble.ts';
 import { sh } from '../../../shared/base/shell.ts';
-import { controlIn } from '../../../shared/base/unseen.ts';
+import { controlIn } from '../../../shared/base/foreign-text.ts';
 import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
 import { askedOutput } from '../../render/asked-output.ts';
 import { painter } from '../../render/color.ts';

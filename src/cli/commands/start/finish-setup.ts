@@ -1,6 +1,6 @@
 import { createTestPipeline } from '../../../shared/azure/test-run.ts';
 import type { Context } from '../../../shared/base/context.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { ExitCode } from '../../../shared/base/errors.ts';
 import { version } from '../../../shared/base/version.ts';
 import { loadFleet } from '../../../fleet/inventory/load.ts';

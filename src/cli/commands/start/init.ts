@@ -1,6 +1,6 @@
 import path from 'node:path';
 
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import type { Context } from '../../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../../shared/base/errors.ts';
 import { parseFleet } from '../../../fleet/inventory/load.ts';

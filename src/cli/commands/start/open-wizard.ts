@@ -6,7 +6,7 @@ import { patCredential, servicePrincipalCredential } from '../../../shared/azure
 import type { RestOptions } from '../../../shared/azure/http/rest.ts';
 import { createFetch } from '../../../shared/azure/http/proxy.ts';
 import type { Context } from '../../../shared/base/context.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { version } from '../../../shared/base/version.ts';
 import { defaultUploads } from '../../../fleet/inventory/schema/defaults.ts';
 import type { Interview } from '../../setup/interview/interview.ts';

@@ -1,4 +1,4 @@
-import { elapsed } from '../../../shared/base/notation/elapsed.ts';
+import { elapsed } from '../../../shared/base/quantities.ts';
 import { clip, columnsOf } from '../../../shared/base/columns.ts';
 import { foreignLine } from '../../../shared/base/foreign-text.ts';
 import type { HostState } from '../../../fleet/apply/events.ts';

@@ -1,5 +1,5 @@
 import type { ParallelJobs } from '../../../shared/azure/client.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import type { CredentialSource } from '../../../fleet/inventory/fleet.ts';
 import { problemLines } from '../../render/problem.ts';
 import type { Choices, NetworkChoice } from '../choices.ts';

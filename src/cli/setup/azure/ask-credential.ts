@@ -1,5 +1,5 @@
 import { isHostedService } from '../../../shared/azure/url.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import type { CredentialSource } from '../../../fleet/inventory/fleet.ts';
 import { askSecretSource } from '../secrets/ask-secret.ts';
 import { tell, type Wizard } from '../wizard-context.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import type { Mirrors } from '../../../fleet/inventory/fleet.ts';
 import { httpUrl, registryPrefix } from '../../../fleet/inventory/schema/values.ts';
 import type { NetworkChoice } from '../choices.ts';

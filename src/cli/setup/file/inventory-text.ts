@@ -1,7 +1,6 @@
-import { Document, isMap, isScalar } from 'yaml';
-import type { Node, Scalar, YAMLMap } from 'yaml';
+import { Document, isMap, isScalar, type Node, type Scalar, type YAMLMap } from 'yaml';
 
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { addHosts } from '../../../fleet/inventory/document/add-hosts.ts';
 import type { SecretSource } from '../../../fleet/inventory/fleet.ts';
 import type { Choices, HostChoice, NetworkChoice } from '../choices.ts';

@@ -1,4 +1,4 @@
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { fold } from '../../render/lines/fold.ts';
 import { createProgress } from '../../render/progress.ts';
 import { columns } from '../../render/table.ts';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-import { isHostName, isUserName } from '../../../shared/base/notation/hop.ts';
+import { isHostName, isUserName } from '../../../shared/base/jump-chain.ts';
 import { name as inventoryName } from '../../../fleet/inventory/schema/values.ts';
 import { FleetError, usageError } from '../../../shared/base/errors.ts';
 import type { HostChoice } from '../choices.ts';

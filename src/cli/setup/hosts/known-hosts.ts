@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import type { Context } from '../../../shared/base/context.ts';
-import { isHostName } from '../../../shared/base/notation/hop.ts';
+import { isHostName } from '../../../shared/base/jump-chain.ts';
 import { parseKnownHosts } from '../../../fleet/ssh/connect/known-hosts.ts';
 
 /** The machines that somebody has logged in to, as typed words: `name`, `name:2222`. Hashed names and patterns are nobody's. */

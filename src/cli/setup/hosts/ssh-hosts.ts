@@ -4,7 +4,7 @@ import { SSHConfig } from 'ssh-config';
 
 import type { Context } from '../../../shared/base/context.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
-import { isHostName } from '../../../shared/base/notation/hop.ts';
+import { isHostName } from '../../../shared/base/jump-chain.ts';
 import { plainSpec } from '../../../fleet/ssh/config/inventory-options.ts';
 import { SshResolver } from '../../../fleet/ssh/config/resolver.ts';
 import { forges } from './known-hosts.ts';

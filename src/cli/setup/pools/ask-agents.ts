@@ -4,7 +4,7 @@ import {
   placeholders,
   placeholdersIn,
 } from '../../../fleet/inventory/pool-pattern.ts';
-import { noControl } from '../../../shared/base/unseen.ts';
+import { noControl } from '../../../shared/base/foreign-text.ts';
 import type { Choices, HostChoice } from '../choices.ts';
 import type { Prompts } from '../interview/prompts.ts';
 import type { Wizard } from '../wizard-context.ts';

@@ -1,5 +1,5 @@
 import type { ParallelJobs } from '../../../shared/azure/client.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { jobsTrouble } from '../../render/parallel-jobs.ts';
 import { troubleLines } from '../../render/trouble.ts';
 import type { AgentsChoice } from './ask-agents.ts';

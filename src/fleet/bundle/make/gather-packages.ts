@@ -6,7 +6,7 @@ import { extract } from 'tar-stream';
 import { FleetError } from '../../../shared/base/errors.ts';
 import { foreignLine } from '../../../shared/base/foreign-text.ts';
 import { withRegistry } from '../../../shared/image/plan.ts';
-import { scriptFailure } from '../../apply/script-failure.ts';
+import { scriptFailure } from '../../apply/execute.ts';
 import type { ListedPackage, Mount } from '../../packages/package-manager.ts';
 import type { Site } from '../../packages/vendors.ts';
 import type { BundledPackages, Member } from '../manifest.ts';

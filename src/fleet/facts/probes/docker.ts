@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 import { foreignJson } from '../../../shared/base/foreign-text.ts';
 import { sh } from '../../../shared/base/shell.ts';
-import { cdiLibraries, describesGpus } from '../../../shared/contract/cdi.ts';
+import { cdiLibraries, describesGpus } from '../../../shared/contract/gpus.ts';
 import { isOurKind, Labels } from '../../../shared/contract/paths.ts';
 import { packageManagers } from '../../packages/distribution.ts';
 import type { Facts } from '../facts.ts';

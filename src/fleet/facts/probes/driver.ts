@@ -1,4 +1,4 @@
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
 import type { Facts } from '../facts.ts';

@@ -1,6 +1,6 @@
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
-import { readStatus } from '../../../shared/contract/read-status.ts';
+import { readStatus } from '../../../shared/contract/status.ts';
 import { releaseOf } from '../../../shared/contract/release.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';

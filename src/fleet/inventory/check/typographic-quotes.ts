@@ -1,5 +1,5 @@
 import type { Problem } from '../../../shared/base/errors.ts';
-import { shown } from '../../../shared/base/shown.ts';
+import { excerpt } from '../../../shared/base/foreign-text.ts';
 
 const pairs = /^[\u201c\u201d\u201e\u00ab\u2018\u2019](.*)[\u201c\u201d\u00bb\u2018\u2019]$/su;
 
@@ -15,8 +15,8 @@ export function typographicQuotes(
         code: 'inventory.value',
         step: 'inventory',
         what: `${place}: the quotes here are those of printed text, and become part of the value`,
-        seen: shown(text),
-        next: `put it in quotes: "${shown(inner)}"`,
+        seen: excerpt(text),
+        next: `put it in quotes: "${excerpt(inner)}"`,
       },
     ];
   });

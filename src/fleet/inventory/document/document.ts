@@ -1,8 +1,19 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
-import type { Document, Node, Pair, Scalar } from 'yaml';
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+  type Node,
+  type Pair,
+  type Scalar,
+} from 'yaml';
 
 import type { Problem } from '../../../shared/base/errors.ts';
-import { shown } from '../../../shared/base/shown.ts';
+import { excerpt } from '../../../shared/base/foreign-text.ts';
 import { joinDuplicates, type Duplicate } from './duplicates.ts';
 import { brokenAliases } from './aliases.ts';
 import { expand } from './expand.ts';
@@ -57,7 +68,7 @@ export class InventoryDocument {
     return {
       code: 'inventory.duplicate-key',
       step: 'inventory',
-      what: `${this.#place(second)}: the key ${shown(key)} stands here twice`,
+      what: `${this.#place(second)}: the key ${excerpt(key)} stands here twice`,
       seen: `the first one at ${this.#place(first)}`,
       next: 'keep one of them, with what belongs to both',
     };

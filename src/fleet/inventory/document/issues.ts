@@ -2,7 +2,7 @@ import type * as z from 'zod';
 
 import type { Problem } from '../../../shared/base/errors.ts';
 import { completed, nearest } from '../../../shared/base/nearest.ts';
-import { shown } from '../../../shared/base/shown.ts';
+import { excerpt } from '../../../shared/base/foreign-text.ts';
 import type { InventoryDocument } from './document.ts';
 
 import { keysAt, wordsAt } from './keys.ts';
@@ -88,7 +88,7 @@ function invalidKey(issue: Extract<Issue, { code: 'invalid_key' }>, path: Path, 
     named: dotted(path.slice(0, -1)),
     says: 'has a name that cannot be used',
     expected: issue.issues[0]?.message ?? issue.message,
-    seen: shown(String(path.at(-1))),
+    seen: excerpt(String(path.at(-1))),
     next: 'rename it',
   };
 }
@@ -127,15 +127,15 @@ function meant(
   if (Array.isArray(value) && path.length === 1 && path[0] === 'hosts')
     return { next: 'write each as a key, with a colon behind it and no - before it' };
   if (typeof value !== 'string') return {};
-  if (expected.startsWith('a list of ')) return { next: shown(`write it as a list: [${value}]`) };
+  if (expected.startsWith('a list of ')) return { next: excerpt(`write it as a list: [${value}]`) };
   const parts = path.at(-1) === 'address' ? addressParts(value) : [];
-  if (parts.length > 1) return { next: shown(`write ${parts.join(' and ')}, each on a line of its own`) };
+  if (parts.length > 1) return { next: excerpt(`write ${parts.join(' and ')}, each on a line of its own`) };
   const words = wordsAt(schema, path);
   const near = nearest(value, words) ?? completed(value, words);
   if (near !== undefined) return { next: `did you mean "${near}"?` };
   const [, key, rest] = /^([\w.-]+)(?::|\s+)(\S.*)$/.exec(value) ?? [];
   if (key === undefined || rest === undefined || !keysAt(schema, path).includes(key)) return {};
-  return { next: shown(`put a colon and a blank behind the key: ${key}: ${rest}`) };
+  return { next: excerpt(`put a colon and a blank behind the key: ${key}: ${rest}`) };
 }
 
 /** An address with user and port, as ssh's own programs take it. */
@@ -176,10 +176,10 @@ function readable(message: string): string {
 function seen(value: unknown, name: string, written: string | undefined): string {
   if (value === null) return 'nothing (an empty value)';
   if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return `keys ${shown(Object.keys(value).join(', ')) || '(none)'}`;
+  if (typeof value === 'object') return `keys ${excerpt(Object.keys(value).join(', ')) || '(none)'}`;
   if (mayHoldSecret(name)) return 'a literal value (not shown)';
   const type = typeof value === 'number' ? 'the number ' : '';
-  return `${type}${shown(withoutUserInfo(written ?? JSON.stringify(value)))}`;
+  return `${type}${excerpt(withoutUserInfo(written ?? JSON.stringify(value)))}`;
 }
 
 function withoutUserInfo(text: string): string {

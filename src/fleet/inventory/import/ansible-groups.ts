@@ -1,4 +1,4 @@
-import { shown } from '../../../shared/base/shown.ts';
+import { excerpt } from '../../../shared/base/foreign-text.ts';
 import { mostHosts, type LeftOut } from './found-host.ts';
 import { expandRange } from './host-range.ts';
 
@@ -33,7 +33,7 @@ export class AnsibleGroups {
     const [, name = pattern, port] = /^([^:]*(?:\[[^\]]*\][^:]*)*):(\d+)$/.exec(pattern) ?? [];
     const names = expandRange(name, mostHosts);
     if (names === undefined || this.#hosts.size + names.length > mostHosts) {
-      this.leftOut.push({ what: shown(pattern), why: `no range, or more than ${mostHosts} hosts` });
+      this.leftOut.push({ what: excerpt(pattern), why: `no range, or more than ${mostHosts} hosts` });
       return;
     }
     const { hosts } = this.group(group);

@@ -1,6 +1,6 @@
 import { parseDocument } from 'yaml';
 
-import { shown } from '../../../shared/base/shown.ts';
+import { excerpt } from '../../../shared/base/foreign-text.ts';
 import { AnsibleGroups, type Vars } from './ansible-groups.ts';
 
 /** Groups in groups in groups: nobody writes more. */
@@ -33,7 +33,7 @@ function readGroup(found: AnsibleGroups, name: string, value: unknown, levels: n
   const group = found.group(name);
   if (value === null || value === undefined) return;
   if (!isMap(value) || levels === 0) {
-    found.leftOut.push({ what: `group ${shown(name)}`, why: 'it is no group, or lies too deep' });
+    found.leftOut.push({ what: `group ${excerpt(name)}`, why: 'it is no group, or lies too deep' });
     return;
   }
   const { hosts, vars, children } = value;

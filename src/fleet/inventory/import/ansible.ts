@@ -1,4 +1,4 @@
-import { shown } from '../../../shared/base/shown.ts';
+import { excerpt } from '../../../shared/base/foreign-text.ts';
 import { name as groupName } from '../schema/values.ts';
 import type { AnsibleGroups, Vars } from './ansible-groups.ts';
 import { parseAnsibleIni } from './ansible-ini.ts';
@@ -32,7 +32,7 @@ export function fromAnsible(text: string): Found {
   const refused = order
     .filter((name) => !usable.includes(name) && name !== 'all' && name !== 'ungrouped')
     .map((name): LeftOut => ({
-      what: `group ${shown(name)}`,
+      what: `group ${excerpt(name)}`,
       why: isHost.has(name) ? 'a host has that name' : 'no name that can stand in an inventory',
     }));
   const all = together([{ hosts: [], leftOut: groups.leftOut }, ...hosts, { hosts: [], leftOut: refused }]);
@@ -42,7 +42,7 @@ export function fromAnsible(text: string): Found {
 function hostOf(name: string, vars: Vars, groups: readonly string[]): Found {
   const connection = vars.get('ansible_connection');
   if (connection !== undefined && !isOneOf(bySsh, connection))
-    return { hosts: [], leftOut: [{ what: `host ${shown(name)}`, why: 'it is not reached by SSH' }] };
+    return { hosts: [], leftOut: [{ what: `host ${excerpt(name)}`, why: 'it is not reached by SSH' }] };
   const values = Object.entries(taken).flatMap(([key, spellings]) => {
     const value = spellings
       .map((spelling) => vars.get(spelling))
@@ -101,7 +101,7 @@ function variablesLeft({ groups }: AnsibleGroups): readonly LeftOut[] {
     .filter((name) => !ourOwn.has(name) && name !== 'ansible_connection')
     .toSorted();
   return Object.entries(Object.groupBy(names, whyLeft)).map(([why, of = []]) => ({
-    what: `variable${of.length === 1 ? '' : 's'} ${of.slice(0, 12).map(shown).join(', ')}${of.length > 12 ? ', …' : ''}`,
+    what: `variable${of.length === 1 ? '' : 's'} ${of.slice(0, 12).map(excerpt).join(', ')}${of.length > 12 ? ', …' : ''}`,
     why,
   }));
 }

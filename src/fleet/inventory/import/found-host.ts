@@ -1,6 +1,5 @@
-import { shown } from '../../../shared/base/shown.ts';
-import type { HostEntry } from '../schema/host.ts';
-import { hostEntry } from '../schema/host.ts';
+import { excerpt } from '../../../shared/base/foreign-text.ts';
+import { type HostEntry, hostEntry } from '../schema/host.ts';
 import { name as hostNameInFile } from '../schema/values.ts';
 
 /** A host that another program's file names, in the inventory's own words. */
@@ -41,7 +40,7 @@ const importable = hostEntry.unwrap().pick({
  * fills in `${VARIABLE}`, so that none may come from elsewhere.
  */
 export function foundHost(name: string, values: object, groups: readonly string[]): Found {
-  const refused = (why: string): Found => ({ hosts: [], leftOut: [{ what: `host ${shown(name)}`, why }] });
+  const refused = (why: string): Found => ({ hosts: [], leftOut: [{ what: `host ${excerpt(name)}`, why }] });
   if (!hostNameInFile.safeParse(name).success)
     return refused('a name has letters, digits, ".", "_" and "-" alone, and at most 63 of them');
   const variable = Object.entries(values).find(([, value]) => /\$\{|\{\{/.test(JSON.stringify(value)));
@@ -51,11 +50,11 @@ export function foundHost(name: string, values: object, groups: readonly string[
   const [issue] = error.issues;
   if (issue?.code === 'unrecognized_keys')
     return refused(
-      `of it more is said than how it is reached: ${issue.keys.slice(0, 5).map(shown).join(', ')}`,
+      `of it more is said than how it is reached: ${issue.keys.slice(0, 5).map(excerpt).join(', ')}`,
     );
   const key = String(issue?.path[0] ?? '');
   const value: unknown = Reflect.get(values, key);
-  return refused(`its ${key} is ${shown(JSON.stringify(value) ?? '')}; expected ${issue?.message ?? ''}`);
+  return refused(`its ${key} is ${excerpt(JSON.stringify(value) ?? '')}; expected ${issue?.message ?? ''}`);
 }
 
 export function together(parts: readonly Found[]): Found {

@@ -1,5 +1,4 @@
-import { foreignJson } from '../../../shared/base/foreign-text.ts';
-import { shown } from '../../../shared/base/shown.ts';
+import { foreignJson, excerpt } from '../../../shared/base/foreign-text.ts';
 import { foundHost, mostHosts, together, type Found, type LeftOut } from './found-host.ts';
 import { isObject, machinesOf } from './terraform-machines.ts';
 
@@ -45,6 +44,6 @@ function fromEntry(name: string, host: unknown): Found {
     if (Object.hasOwn(Object.fromEntries(given), 'address'))
       return foundHost(name, Object.fromEntries(given), []);
   }
-  const leftOut: LeftOut = { what: `host ${shown(name)}`, why: 'it has no address' };
+  const leftOut: LeftOut = { what: `host ${excerpt(name)}`, why: 'it has no address' };
   return { hosts: [], leftOut: [leftOut] };
 }

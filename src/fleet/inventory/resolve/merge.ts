@@ -1,4 +1,4 @@
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import type { Group, InventoryFile } from '../schema/file.ts';
 import type { HostEntry, HostVars } from '../schema/host.ts';
 

@@ -1,9 +1,7 @@
 import path from 'node:path';
 
-import { defined } from '../../../shared/base/defined.ts';
-import { parseDuration } from '../../../shared/base/notation/duration.ts';
-import { parseRate } from '../../../shared/base/notation/rate.ts';
-import { parseShare } from '../../../shared/base/notation/share.ts';
+import { defined } from '../../../shared/base/objects.ts';
+import { parseDuration, parseRate, parseShare } from '../../../shared/base/quantities.ts';
 import type {
   CredentialSource,
   DockerfileSpec,

@@ -1,10 +1,14 @@
 import * as z from 'zod';
 
-import { controlIn, noControl } from '../../../shared/base/unseen.ts';
-import { parseDuration } from '../../../shared/base/notation/duration.ts';
-import { hopExpected, hopsIn, isHostName, isUserName, parseHop } from '../../../shared/base/notation/hop.ts';
-import { parseRate, rateExpected } from '../../../shared/base/notation/rate.ts';
-import { parseShare, shareExpected } from '../../../shared/base/notation/share.ts';
+import { controlIn, noControl } from '../../../shared/base/foreign-text.ts';
+import {
+  parseDuration,
+  parseRate,
+  rateExpected,
+  parseShare,
+  shareExpected,
+} from '../../../shared/base/quantities.ts';
+import { hopExpected, hopsIn, isHostName, isUserName, parseHop } from '../../../shared/base/jump-chain.ts';
 
 /**
  * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":

@@ -1,4 +1,4 @@
-import { shareOf } from '../../../shared/base/notation/share.ts';
+import { shareOf } from '../../../shared/base/quantities.ts';
 import type { WaveLimits } from '../../inventory/fleet.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { poolsOf } from '../../../shared/contract/slots.ts';
 import type { Problem } from '../../../shared/base/errors.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import { mayBecome, placeholdersIn } from '../../inventory/pool-pattern.ts';

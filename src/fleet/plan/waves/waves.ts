@@ -1,5 +1,5 @@
-import { defined } from '../../../shared/base/defined.ts';
-import { shareText } from '../../../shared/base/notation/share.ts';
+import { defined } from '../../../shared/base/objects.ts';
+import { shareText } from '../../../shared/base/quantities.ts';
 import type { Held, Wave, WavesPlan } from '../waves-plan.ts';
 import { heldBack } from './held.ts';
 import type { WaveLimits } from '../../inventory/fleet.ts';

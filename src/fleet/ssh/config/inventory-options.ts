@@ -1,4 +1,4 @@
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 
 /** A host of which the inventory says nothing but, maybe, where ssh's configuration is. */

@@ -1,5 +1,5 @@
 import { usageError } from '../../../shared/base/errors.ts';
-import { type Hop, parseHop } from '../../../shared/base/notation/hop.ts';
+import { type Hop, parseHop } from '../../../shared/base/jump-chain.ts';
 import type { SecretSource, SshSpec } from '../../inventory/fleet.ts';
 import type { Target } from '../transport.ts';
 import { plainSpec } from './inventory-options.ts';

@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 
 import { usageError } from '../../../shared/base/errors.ts';
 import { foreignLine } from '../../../shared/base/foreign-text.ts';
-import { isHostName, isUserName, hopExpected, hopsIn, parseHop } from '../../../shared/base/notation/hop.ts';
+import { isHostName, isUserName, hopExpected, hopsIn, parseHop } from '../../../shared/base/jump-chain.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import { inventoryArguments, inventoryOptions } from './inventory-options.ts';
 import { type Dump, filesOf } from './ssh-dump.ts';

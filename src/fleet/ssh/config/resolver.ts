@@ -3,7 +3,7 @@ import { hostname, userInfo } from 'node:os';
 
 import pLimit from 'p-limit';
 
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { quote } from '../../../shared/base/shell.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import type { Target } from '../transport.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import { FleetError } from '../../../shared/base/errors.ts';
 import { foreignLine } from '../../../shared/base/foreign-text.ts';
-import { timestamp, type Clock } from '../../../shared/base/machine/clock.ts';
+import { timestamp, type Clock } from '../../../shared/base/clock.ts';
 import { Raw, sh } from '../../../shared/base/shell.ts';
 import type { DurableResult, DurableSpec, ScriptOptions, ScriptResult } from '../transport.ts';
 import type { RunParts } from './run-script.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 import { FleetError } from '../../../shared/base/errors.ts';
 import { foreignJson, foreignLine } from '../../../shared/base/foreign-text.ts';
-import type { Clock } from '../../../shared/base/machine/clock.ts';
+import type { Clock } from '../../../shared/base/clock.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { interrupted } from '../failures.ts';
 import type { HostLock, LockOptions, LockOwner } from '../transport.ts';

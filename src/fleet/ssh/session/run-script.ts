@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { StringDecoder } from 'node:string_decoder';
 
 import { FleetError } from '../../../shared/base/errors.ts';
-import type { Clock } from '../../../shared/base/machine/clock.ts';
+import type { Clock } from '../../../shared/base/clock.ts';
 import { connectionLost, interrupted, lookAtHost } from '../failures.ts';
 import type { ScriptOptions, ScriptResult } from '../transport.ts';
 import type { Ending, Wire } from '../wire/wire.ts';

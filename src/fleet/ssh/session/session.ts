@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import type { Clock } from '../../../shared/base/machine/clock.ts';
+import type { Clock } from '../../../shared/base/clock.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { followChange, startChange } from './durable-change.ts';

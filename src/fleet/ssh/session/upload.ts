@@ -8,7 +8,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 
 import { sha256 as sha256Of } from '../../../shared/base/digest.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
-import type { Clock } from '../../../shared/base/machine/clock.ts';
+import type { Clock } from '../../../shared/base/clock.ts';
 import { Raw, sh } from '../../../shared/base/shell.ts';
 import type { UploadLimits } from '../../inventory/fleet.ts';
 import type { UploadOptions, UploadSource } from '../transport.ts';

@@ -7,7 +7,7 @@ import { agentArch, managerConfig } from '../manager/config.ts';
 import type { Desired, Planned } from '../step.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
 import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
-import type { AgentArch } from '../../../shared/contract/agent-digests.ts';
+import type { AgentArch } from '../../../shared/contract/agent-release.ts';
 import { imagesOf } from '../../../shared/contract/config.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
 import { keptImages } from '../../../shared/contract/status.ts';

@@ -1,7 +1,7 @@
 import type { Proxy } from '../../inventory/fleet.ts';
 import { stableJson } from '../../../shared/base/digest.ts';
 import { foreignJson } from '../../../shared/base/foreign-text.ts';
-import { isObject } from '../../../shared/base/object.ts';
+import { isObject } from '../../../shared/base/objects.ts';
 
 /** dockerd's configuration. Keys that we do not know are kept as they are. */
 export type DaemonConfig = Readonly<Record<string, unknown>>;

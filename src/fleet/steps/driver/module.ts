@@ -2,7 +2,7 @@ import { driverModules } from '../../facts/probes/driver.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import { hasModule } from '../../packages/kernel-module.ts';
 import { enableServices, startServices, type wantedServices } from './services.ts';
-import type { HostRoot } from '../../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../../shared/base/host-root.ts';
 import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
 
 type Units = ReturnType<typeof wantedServices>;

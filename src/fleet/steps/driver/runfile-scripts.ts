@@ -2,7 +2,7 @@ import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { Release } from './runfile-releases.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
-import type { HostRoot } from '../../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../../shared/base/host-root.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
 

@@ -3,8 +3,10 @@ import {
   type Dataset,
   type ImageConfig,
   type ManagerConfig,
+  isConfigKey,
+  readConfig,
+  type StoredConfig,
 } from '../../../shared/contract/config.ts';
-import { isConfigKey, readConfig, type StoredConfig } from '../../../shared/contract/read-config.ts';
 import { slotSpecs, type Agents, type SlotSpec } from '../../../shared/contract/slots.ts';
 import type { Detail } from '../change.ts';
 import { bounded, compare, details, isDowngrade, listed, type Item, type KeyTexts } from '../description.ts';

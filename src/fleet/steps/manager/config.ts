@@ -1,8 +1,12 @@
 import type { Desired } from '../step.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { sha256, stableJson } from '../../../shared/base/digest.ts';
-import type { AgentArch } from '../../../shared/contract/agent-digests.ts';
-import { agentDownloads, agentSha256, agentUrl } from '../../../shared/contract/agent-release.ts';
+import {
+  type AgentArch,
+  agentDownloads,
+  agentSha256,
+  agentUrl,
+} from '../../../shared/contract/agent-release.ts';
 import type { ImageConfig, ManagerConfig } from '../../../shared/contract/config.ts';
 import { withRegistry } from '../../../shared/image/plan.ts';
 

@@ -5,8 +5,7 @@ import {
   type ImageConfig,
   type ManagerConfig,
 } from '../../../shared/contract/config.ts';
-import { gibText, memoryShare } from '../../../shared/contract/shares.ts';
-import { agentName, slotSpecs, type SlotSpec } from '../../../shared/contract/slots.ts';
+import { gibText, memoryShare, agentName, slotSpecs, type SlotSpec } from '../../../shared/contract/slots.ts';
 import type { ManagerStatus } from '../../../shared/contract/status.ts';
 import type { Detail } from '../change.ts';
 import { details, item, listed } from '../description.ts';

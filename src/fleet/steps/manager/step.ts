@@ -23,7 +23,7 @@ import { managerVersion } from './version.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { laterPools, poolNames, withPoolNames } from '../pool-names.ts';
 import type { Desired, Step } from '../step.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
 import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
 import type { ManagerConfig } from '../../../shared/contract/config.ts';

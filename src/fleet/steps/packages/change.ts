@@ -5,7 +5,7 @@ import type { Transaction } from '../../packages/transaction.ts';
 import { compareVersions } from '../../packages/version.ts';
 import { type Change, type Disturbs, runChange, type StepName } from '../change.ts';
 import { noting, type PartRecord } from './recorded.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 
 /** A change that is one transaction of the host's package manager, before that was asked what it would do. */
 export interface PackageChange extends Change {

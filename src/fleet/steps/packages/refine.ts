@@ -16,7 +16,7 @@ import { type Disks, needsOf, Room, uploadNeeds } from './disk-space.ts';
 import { sourceIsThere } from './upkeep.ts';
 import { lacksSiteCa } from '../site-ca.ts';
 import type { Desired, Planned } from '../step.ts';
-import { defined } from '../../../shared/base/defined.ts';
+import { defined } from '../../../shared/base/objects.ts';
 
 type Found = Planned | Refusal;
 

@@ -7,7 +7,7 @@ import {
   withGpuSettings,
 } from '../docker/daemon-json.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
-import { isObject } from '../../../shared/base/object.ts';
+import { isObject } from '../../../shared/base/objects.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
 
 interface DaemonJsonNow {

@@ -12,7 +12,7 @@ import { disableServices } from '../driver/services.ts';
 import { vendorOf } from '../packages/parts.ts';
 import { recordOf } from '../packages/recorded.ts';
 import { ownershipOf, type Part, partsOf } from './ownership.ts';
-import type { HostRoot } from '../../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../../shared/base/host-root.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
 

@@ -1,4 +1,4 @@
-import type { HostRoot } from '../../../shared/base/machine/host-root.ts';
+import type { HostRoot } from '../../../shared/base/host-root.ts';
 import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
 import { poolsInUse } from '../../../shared/contract/status.ts';
 import type { Facts } from '../../facts/facts.ts';

@@ -1,5 +1,5 @@
 import { failFunction, sh } from '../../../shared/base/shell.ts';
-import { cdiLibraries, describesGpus } from '../../../shared/contract/cdi.ts';
+import { cdiLibraries, describesGpus } from '../../../shared/contract/gpus.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { DriverUse } from '../../packages/names.ts';
 import { asideOf, cdiMark } from '../../facts/probes/ours-cdi.ts';

@@ -1,7 +1,7 @@
 import { FleetError } from '../../base/errors.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
-import type { Clock } from '../../base/machine/clock.ts';
-import { isObject } from '../../base/object.ts';
+import type { Clock } from '../../base/clock.ts';
+import { isObject } from '../../base/objects.ts';
 import { Secret } from '../../base/secret.ts';
 import { type Outcome, longestPauseMs, noticedMs, retryAfter, retryDelay, textWithin } from './limits.ts';
 import type { Fetch } from './proxy.ts';

@@ -1,4 +1,4 @@
-import { unscaled, type Clock } from '../../base/machine/clock.ts';
+import { unscaled, type Clock } from '../../base/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Logger } from '../../base/log.ts';

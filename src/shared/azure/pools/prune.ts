@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/machine/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { Capabilities } from '../../contract/paths.ts';
 import type { AzureAgent, AzureClient } from '../client.ts';
 

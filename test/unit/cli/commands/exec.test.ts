@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { startOwnSshd, type OwnSshd } from '../../../support/own-sshd.ts';
 import { runCommand } from '../../../support/command.ts';
 import { leftOnScreen } from '../../../support/screen.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
-import { defined } from '../../../../src/shared/base/defined.ts';
-import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
-import type { SlotStatus } from '../../../../src/shared/contract/status.ts';
+import { defined } from '../../../../src/shared/base/objects.ts';
+import type { RunRecord, SlotStatus } from '../../../../src/shared/contract/status.ts';
 import { drainText, runsText, undrainText } from '../../../../src/cli/render/managers.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 

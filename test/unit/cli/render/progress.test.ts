@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import type { FleetEvent, HostState } from '../../../../src/fleet/apply/events.ts';
-import { elapsed } from '../../../../src/shared/base/notation/elapsed.ts';
+import { elapsed } from '../../../../src/shared/base/quantities.ts';
 import { frame } from '../../../../src/cli/render/progress/frame.ts';
 import { eventLine } from '../../../../src/cli/render/progress/lines.ts';
 import { advance, emptyModel } from '../../../../src/cli/render/progress/model.ts';

@@ -42,7 +42,7 @@ vi.mock('../../../../src/fleet/plan/held-names.ts', async (original) => breakabl
 vi.mock('../../../../src/fleet/plan/waves/agents.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/fleet/plan/waves/wave-fleet.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/shared/contract/status.ts', async (original) => breakable(await original()));
-vi.mock('../../../../src/shared/contract/read-status.ts', async (original) => breakable(await original()));
+vi.mock('../../../../src/shared/contract/status.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/fleet/ssh/config/options.ts', async (original) => breakable(await original()));
 
 const cwd = mkdtempSync(join(tmpdir(), 'one-host-breaks-'));

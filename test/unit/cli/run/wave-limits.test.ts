@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { shareText } from '../../../../src/shared/base/notation/share.ts';
+import { shareText } from '../../../../src/shared/base/quantities.ts';
 import { waveLimits } from '../../../../src/cli/run/wave-limits.ts';
 import { Options } from '../../../../src/cli/options.ts';
 import type { Fleet } from '../../../../src/fleet/inventory/fleet.ts';

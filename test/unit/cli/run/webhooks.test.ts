@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Context } from '../../../../src/shared/base/context.ts';
-import { Redactor } from '../../../../src/shared/base/redact/redact.ts';
+import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { resolveWebhooks } from '../../../../src/cli/run/secrets.ts';
 import { secretVariables } from '../../../../src/fleet/inventory/secret-sources.ts';
 import { fleet } from '../../fleet/inventory/fixture.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { fakeControl } from '../../../../practice/azure/control/control.ts';
 import { startFake, type RunningFake } from '../../../../practice/azure/start.ts';
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { askAzure } from '../../../../src/cli/setup/azure/ask-azure.ts';
 import { askHosts } from '../../../../src/cli/setup/hosts/ask-hosts.ts';
 import { askAgents } from '../../../../src/cli/setup/pools/ask-agents.ts';

@@ -4,7 +4,7 @@ import type { Drain } from '../../../../src/shared/contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../../../../src/shared/contract/status.ts';
 import { applyHosts } from '../../../../src/fleet/apply/apply.ts';
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
-import { wavesOf } from '../../../../src/fleet/apply/waves/survey-waves.ts';
+import { wavesOf } from '../../../../src/fleet/apply/waves.ts';
 import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
 import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
 import { executeChange } from '../../../../src/fleet/apply/execute.ts';

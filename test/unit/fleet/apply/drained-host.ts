@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest';
 
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
-import type { Proof } from '../../../../src/fleet/apply/proof/end-drain.ts';
+import type { Proof } from '../../../../src/fleet/apply/drain.ts';
 import type { Drain } from '../../../../src/shared/contract/drain.ts';
 import type { Verdict } from '../../../../src/shared/health/verdict.ts';
 import { merge } from '../../../support/host.ts';

@@ -2,8 +2,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { applyFleet } from '../../../../src/fleet/apply/apply.ts';
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
-import { interruptionLine, type Interruption } from '../../../../src/fleet/apply/interruption.ts';
-import type { HostOutcome } from '../../../../src/fleet/apply/outcome.ts';
+import {
+  interruptionLine,
+  type Interruption,
+  type HostOutcome,
+} from '../../../../src/fleet/apply/outcome.ts';
 import type { AzureClient } from '../../../../src/shared/azure/client.ts';
 import type { SlotStatus } from '../../../../src/shared/contract/status.ts';
 import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
-import { scriptFailure } from '../../../../src/fleet/apply/script-failure.ts';
+import { scriptFailure } from '../../../../src/fleet/apply/execute.ts';
 import { exitCodeOf, failure, type HostOutcome } from '../../../../src/fleet/apply/outcome.ts';
 
 const outcome = (

@@ -1,4 +1,4 @@
-import { readBootId, rebootScript, settle } from '../../../../src/fleet/apply/reboot.ts';
+import { readBootId, rebootScript, settle } from '../../../../src/fleet/apply/execute.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 
 export const rebootSuite: ScriptSuite = {

@@ -1,9 +1,8 @@
-import { createServer, type Server } from 'node:http';
-import { Agent } from 'node:http';
+import { createServer, type Server, Agent } from 'node:http';
 import { connect } from 'node:net';
 
 import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
-import { readBootId, rebootScript, settle } from '../../../../src/fleet/apply/reboot.ts';
+import { readBootId, rebootScript, settle } from '../../../../src/fleet/apply/execute.ts';
 import type { ApplyTools } from '../../../../src/fleet/apply/apply-tools.ts';
 import type { Survey } from '../../../../src/fleet/apply/survey.ts';
 import { sha256 } from '../../../../src/shared/base/digest.ts';

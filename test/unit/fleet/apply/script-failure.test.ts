@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { scriptFailure } from '../../../../src/fleet/apply/script-failure.ts';
+import { scriptFailure } from '../../../../src/fleet/apply/execute.ts';
 
 test('a script that explains itself has the last word', () => {
   const output =

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { ManagerStatus, SlotStatus } from '../../../../src/shared/contract/status.ts';
-import { heldNames } from '../../../../src/fleet/client/held-names.ts';
+import { heldNames } from '../../../../src/fleet/client/take-names.ts';
 import { adoptText, heldLines } from '../../../../src/cli/render/managers.ts';
 
 const slot = (name: string, code?: string): SlotStatus => ({

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { sha256 } from '../../../../src/shared/base/digest.ts';
-import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../../src/shared/base/host-root.ts';
 import { filesProbe } from '../../../../src/fleet/facts/probes/files.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'azp-fleet-files-'));

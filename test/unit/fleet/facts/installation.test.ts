@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { ownerId } from '../../../../src/shared/azure/pools/agents.ts';
-import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../../src/shared/base/host-root.ts';
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
 import { managerProbe } from '../../../../src/fleet/facts/probes/manager.ts';
 import { StateStore } from '../../../../src/manager/state.ts';

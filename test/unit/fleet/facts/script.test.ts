@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
-import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../../src/shared/base/host-root.ts';
 import { factProbes } from '../../../../src/fleet/facts/gather.ts';
 import { parseFacts } from '../../../../src/fleet/facts/parse.ts';
 import { frameScript, parseFrames } from '../../../../src/fleet/ssh/session/frames.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import { defaultUploads } from '../../../../src/fleet/inventory/schema/defaults.ts';

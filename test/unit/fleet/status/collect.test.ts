@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
-import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../../src/shared/base/host-root.ts';
 import { agentsWanted, listPools, lookAtHosts } from '../../../../src/fleet/status/collect.ts';
 import { useFake } from '../../practice/azure/server.ts';
 import { facts, host, status } from './look.ts';

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import { statusExitCode } from '../../../../src/fleet/status/exit-code.ts';
-import { statusRow, type StatusRow } from '../../../../src/fleet/status/row.ts';
+import { statusExitCode, statusRow, type StatusRow, jobsView } from '../../../../src/fleet/status/row.ts';
 import type { PoolAgents } from '../../../../src/fleet/verdict/sight.ts';
-import { jobsView } from '../../../../src/fleet/status/parallel-jobs.ts';
 import { agent, facts, host, now, pool, slot, status } from './look.ts';
 
 const rowOf = (seen: Facts, agents: PoolAgents = pool): StatusRow =>

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
-import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../../src/shared/base/host-root.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Transaction } from '../../../../src/fleet/packages/transaction.ts';
 import type { Change } from '../../../../src/fleet/steps/change.ts';

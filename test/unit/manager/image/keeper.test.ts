@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { ImageKeeper } from '../../../../src/manager/image/keeper.ts';
 import type { ImagePlan } from '../../../../src/shared/image/plan.ts';
 import { renewImage } from '../../../../src/fleet/client/image-build.ts';

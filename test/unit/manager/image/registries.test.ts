@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FleetError } from '../../../../src/shared/base/errors.ts';
 import type { Logger } from '../../../../src/shared/base/log.ts';
-import { Redactor } from '../../../../src/shared/base/redact/redact.ts';
+import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { registriesText } from '../../../../src/shared/contract/registries.ts';
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import type { Engine } from '../../../../src/shared/engine/engine.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Datasets, mountPoints } from '../../../../src/manager/machine/datasets.ts';
-import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
+import type { RunRecord } from '../../../../src/shared/contract/status.ts';
 import { boundedLog, newestFirst, RunStore } from '../../../../src/manager/runs/run-store.ts';
 import { readContext } from '../../../../src/manager/image/plan.ts';
 import { pciGpus } from '../../../../src/manager/gpus/observe.ts';

@@ -2,7 +2,7 @@
 // still, and what happens in the five seconds between "disabled" and "looked at again" the test decides.
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { defined } from '../../../../src/shared/base/defined.ts';
+import { defined } from '../../../../src/shared/base/objects.ts';
 import type { AzureAgent, AzureClient } from '../../../../src/shared/azure/client.ts';
 import { agentFiles, generateAgentKey, type AgentKey } from '../../../../src/shared/azure/keys.ts';
 import { retire } from '../../../../src/manager/runs/retire.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
+import type { RunRecord } from '../../../../src/shared/contract/status.ts';
 import {
   diagnosticLimits,
   diagnosticOf,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Clock } from '../../../../src/shared/base/machine/clock.ts';
+import type { Clock } from '../../../../src/shared/base/clock.ts';
 import { ConnectionMemory } from '../../../../src/manager/slots/connection-memory.ts';
 
 const start = Date.parse('2026-11-21T02:00:00Z');

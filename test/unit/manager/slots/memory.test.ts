@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { backoffMs } from '../../../../src/shared/base/machine/clock.ts';
+import { backoffMs } from '../../../../src/shared/base/clock.ts';
 import { failedOn, proved, wantedImage } from '../../../../src/manager/image/choice.ts';
 import { SlotMemory } from '../../../../src/manager/slots/memory.ts';
 import { StillClock } from '../../../support/clock.ts';

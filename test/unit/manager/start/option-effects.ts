@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { tar } from '../../../../src/shared/base/tar.ts';
-import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
+import type { RunRecord } from '../../../../src/shared/contract/status.ts';
 import { expect } from 'vitest';
 import { generateAgentKey } from '../../../../src/shared/azure/keys.ts';
 import { options, parseArguments } from '../../../../src/manager/start/arguments.ts';

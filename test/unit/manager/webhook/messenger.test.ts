@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { defined } from '../../../../src/shared/base/defined.ts';
+import { defined } from '../../../../src/shared/base/objects.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';

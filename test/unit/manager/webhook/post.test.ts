@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createPlainFetch } from '../../../../src/shared/azure/http/proxy.ts';
-import { Redactor } from '../../../../src/shared/base/redact/redact.ts';
+import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import { journalLogger } from '../../../../src/manager/start/journal-log.ts';
 import { addressReader } from '../../../../src/manager/webhook/address.ts';

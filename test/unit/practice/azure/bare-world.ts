@@ -1,4 +1,4 @@
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import type { Fake } from '../../../../practice/azure/world/fake.ts';
 import { emptyState, hostedAgent } from '../../../../practice/azure/world/new-organization.ts';
 import { advance } from '../../../../practice/azure/world/scheduler.ts';

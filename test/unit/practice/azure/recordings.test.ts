@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { fakeControl } from '../../../../practice/azure/control/control.ts';
 import { startFake, type RunningFake } from '../../../../practice/azure/start.ts';
 import { recordedWorld } from './recorded-world.ts';

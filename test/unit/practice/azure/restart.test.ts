@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import type { AzureClient, NewAgent } from '../../../../src/shared/azure/client.ts';

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import fc from 'fast-check';
 
 import { FleetError } from '../../../../src/shared/base/errors.ts';
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import type { AzureClient } from '../../../../src/shared/azure/client.ts';
 import { patCredential } from '../../../../src/shared/azure/http/credential.ts';

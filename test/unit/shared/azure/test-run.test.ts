@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { patCredential } from '../../../../src/shared/azure/http/credential.ts';
 import { createTestPipeline } from '../../../../src/shared/azure/test-run.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import { useFake } from '../../practice/azure/server.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { createFileLogger, logLimits } from '../../../../src/shared/base/file-log.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';

@@ -4,13 +4,12 @@ import { describe, expect, test } from 'vitest';
 import {
   foreignLine,
   foreignLines,
-  foreignStream,
   foreignValue,
+  excerpt,
 } from '../../../../src/shared/base/foreign-text.ts';
-import { OutputNet } from '../../../../src/shared/base/output-net.ts';
-import { Redactor } from '../../../../src/shared/base/redact/redact.ts';
+import { OutputNet } from '../../../../src/shared/base/terminal-output.ts';
+import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
-import { shown } from '../../../../src/shared/base/shown.ts';
 
 /** Everything that a terminal obeys and that turns the writing round. */
 const dangerous =
@@ -76,21 +75,6 @@ describe('whatever is said', () => {
           expect(once.length).toBeLessThanOrEqual(limit);
           expect(clean(once, limit)).toBe(once);
         }
-      }),
-    );
-  });
-
-  test('where chunks are cut makes no difference', () => {
-    fc.assert(
-      fc.property(hostile, fc.array(fc.nat(200), { maxLength: 8 }), (text, places) => {
-        const stream = foreignStream();
-        const cuts = [
-          0,
-          ...places.map((place) => Math.min(place, text.length)).sort((a, b) => a - b),
-          text.length,
-        ];
-        const chunks = cuts.slice(1).map((end, index) => stream.push(text.slice(cuts[index], end)));
-        expect([...chunks, stream.end()].join('')).toBe(foreignLines(text, Number.POSITIVE_INFINITY));
       }),
     );
   });
@@ -192,7 +176,7 @@ describe('the net before a terminal', () => {
 });
 
 test('a quoted piece of a file shows what cannot be seen', () => {
-  expect(shown('a\u202e\t\u0007é\n')).toBe('a\\u202e\\u0009\\u0007é\\u000a');
+  expect(excerpt('a\u202e\t\u0007é\n')).toBe('a\\u202e\\u0009\\u0007é\\u000a');
 });
 
 test('a secret with controls is hidden where it was cleaned too', () => {

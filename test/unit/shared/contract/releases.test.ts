@@ -7,11 +7,10 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { heldNames } from '../../../../src/fleet/client/held-names.ts';
+import { heldNames, takeNames } from '../../../../src/fleet/client/take-names.ts';
 import { createManagerClient } from '../../../../src/fleet/client/manager-client.ts';
-import { takeNames } from '../../../../src/fleet/client/take-names.ts';
 import { Capabilities, Labels } from '../../../../src/shared/contract/paths.ts';
-import { readStatus } from '../../../../src/shared/contract/read-status.ts';
+import { readStatus } from '../../../../src/shared/contract/status.ts';
 import { protocol, releaseOf } from '../../../../src/shared/contract/release.ts';
 import { managerStatusProbe } from '../../../../src/fleet/facts/probes/texts.ts';
 import { parseConfig } from '../../../../src/manager/start/configuration.ts';

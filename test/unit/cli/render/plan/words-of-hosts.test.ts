@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-import { defined } from '../../../../../src/shared/base/defined.ts';
+import { defined } from '../../../../../src/shared/base/objects.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { parseShare } from '../../../../../src/shared/base/notation/share.ts';
+import { parseShare } from '../../../../../src/shared/base/quantities.ts';
 import type { WaveLimits } from '../../../../../src/fleet/inventory/fleet.ts';
 import { defaultWaves } from '../../../../../src/fleet/inventory/schema/defaults.ts';
 import { mayBeDown } from '../../../../../src/fleet/plan/waves/limits.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { SshSpec } from '../../../../../src/fleet/inventory/fleet.ts';
 import { hopTarget, hostOfHop, jumpTo } from '../../../../../src/fleet/ssh/config/jump-hosts.ts';
-import { parseHop } from '../../../../../src/shared/base/notation/hop.ts';
+import { parseHop } from '../../../../../src/shared/base/jump-chain.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
 
 const host = (name: string, spec: Partial<SshSpec> = {}) => ({ name, ssh: sshSpec(spec) });

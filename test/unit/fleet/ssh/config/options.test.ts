@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 
 import { chainOf } from '../../../../../src/fleet/ssh/config/options.ts';
-import { isHostName, isUserName, parseHop } from '../../../../../src/shared/base/notation/hop.ts';
+import { isHostName, isUserName, parseHop } from '../../../../../src/shared/base/jump-chain.ts';
 import { problemOf } from '../../../../support/transport.ts';
 
 // The oracle is the system's own ssh, character by character.

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 
-import { machineRoot } from '../../../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../../../src/shared/base/host-root.ts';
 import { hostLockProbe } from '../../../../../src/fleet/facts/probes/host-lock.ts';
 import type { Session } from '../../../../../src/fleet/ssh/transport.ts';
 import { startDelayProxy } from '../../../../support/delay-proxy.ts';

@@ -10,7 +10,7 @@ import { Output, runScript } from '../../../../../src/fleet/ssh/session/run-scri
 import { Sudo } from '../../../../../src/fleet/ssh/session/sudo.ts';
 import type { ScriptOptions, Session } from '../../../../../src/fleet/ssh/transport.ts';
 import type { Wire, WireProcess } from '../../../../../src/fleet/ssh/wire/wire.ts';
-import { systemClock } from '../../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../../src/shared/base/clock.ts';
 import { type OwnSshd, startOwnSshd } from '../../../../support/own-sshd.ts';
 import { problemOf, testTransport, type TestTransport } from '../../../../support/transport.ts';
 

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import ssh2, { type ServerChannel } from 'ssh2';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { systemClock } from '../../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../../src/shared/base/clock.ts';
 import { silentLogger } from '../../../../../src/shared/base/log.ts';
 import { Secret } from '../../../../../src/shared/base/secret.ts';
 import { defaultUploads } from '../../../../../src/fleet/inventory/schema/defaults.ts';

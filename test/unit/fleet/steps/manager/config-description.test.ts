@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
-import type { ManagerConfig } from '../../../../../src/shared/contract/config.ts';
-import { readConfig } from '../../../../../src/shared/contract/read-config.ts';
+import { type ManagerConfig, readConfig } from '../../../../../src/shared/contract/config.ts';
 import { describeConfig } from '../../../../../src/fleet/steps/manager/config-description.ts';
 import { managerStatus } from '../../../../support/manager-status.ts';
 

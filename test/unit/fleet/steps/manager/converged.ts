@@ -1,4 +1,4 @@
-import { defined } from '../../../../../src/shared/base/defined.ts';
+import { defined } from '../../../../../src/shared/base/objects.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import type { ManagerStatus } from '../../../../../src/shared/contract/status.ts';

@@ -1,7 +1,7 @@
 // Whose packages are, where no source of ours tells: on hosts that a bundle has provisioned, and those with the system's own driver.
 import { describe, expect, it } from 'vitest';
 
-import { machineRoot } from '../../../../../src/shared/base/machine/host-root.ts';
+import { machineRoot } from '../../../../../src/shared/base/host-root.ts';
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import type { DriverSpec } from '../../../../../src/fleet/inventory/fleet.ts';
 import { readRecord, recordLines, type PartName } from '../../../../../src/fleet/packages/package-record.ts';

@@ -1,10 +1,9 @@
 // What is done so that nothing of ours is left on a host, from what is found there.
 import { describe, expect, test } from 'vitest';
 
-import type { SwitchedOff } from '../../../../../src/fleet/facts/facts.ts';
-import { machineRoot } from '../../../../../src/shared/base/machine/host-root.ts';
+import type { SwitchedOff, Facts } from '../../../../../src/fleet/facts/facts.ts';
+import { machineRoot } from '../../../../../src/shared/base/host-root.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
-import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import { managedFiles } from '../../../../../src/fleet/facts/probes/files.ts';
 import { needsDrain } from '../../../../../src/fleet/plan/refine.ts';
 import { renderDaemonJson } from '../../../../../src/fleet/steps/docker/daemon-json.ts';

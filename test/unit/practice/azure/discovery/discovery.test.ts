@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { locations } from '../../../../../practice/azure/discovery/locations.ts';
 import { startFake, type RunningFake } from '../../../../../practice/azure/start.ts';
-import { systemClock } from '../../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../../src/shared/base/clock.ts';
 import { recordings } from '../recordings.ts';
 import { useFake } from '../server.ts';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../../../../src/shared/base/machine/clock.ts';
+import { systemClock } from '../../../../../src/shared/base/clock.ts';
 import { belowOrganization, ownUrl } from '../../../../../practice/azure/http/address.ts';
 import { startFake, type FakeOptions, type RunningFake } from '../../../../../practice/azure/start.ts';
 import { createAzureClient } from '../../../../../src/shared/azure/create-client.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AzureClient } from '../../../../../src/shared/azure/client.ts';
 import { servicePrincipalCredential } from '../../../../../src/shared/azure/http/credential.ts';
-import { systemClock, type Clock } from '../../../../../src/shared/base/machine/clock.ts';
+import { systemClock, type Clock } from '../../../../../src/shared/base/clock.ts';
 import { Secret } from '../../../../../src/shared/base/secret.ts';
 import { StillClock } from '../../../../support/clock.ts';
 import { problem, useFake } from '../../../practice/azure/server.ts';

@@ -1,0 +1,99 @@
+import { foreignCode } from '../../shared/base/codes/code.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { sh } from '../../shared/base/shell.ts';
+import { HostPaths, managerUnit } from '../../shared/contract/paths.ts';
+import { imageOverall, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
+import { imageFailure, imageLine } from '../client/image-build.ts';
+import { createManagerClient } from '../client/manager-client.ts';
+import type { Session } from '../ssh/transport.ts';
+import type { ApplyTools } from './apply-tools.ts';
+
+const pollMs = 1000;
+/** A problem that lasts this long will not go away by waiting. Starting takes the manager a few seconds. */
+const patienceMs = 20_000;
+const journal = sh`systemctl is-active ${managerUnit}; journalctl -u ${managerUnit} -n 5 --no-pager -o cat`;
+
+/** Waits until the manager runs with the wanted configuration and has its agent images. */
+export async function awaitManager(
+  connect: () => Promise<Session>,
+  wanted: { readonly host: string; readonly configHash: string; readonly timeoutS: number },
+  onLine: (line: string) => void,
+  tools: Pick<ApplyTools, 'clock' | 'sleep'>,
+): Promise<void> {
+  const { host, configHash, timeoutS } = wanted;
+  const start = tools.clock.monotonic();
+  let lastWell = start;
+  for (let said = ''; ;) {
+    const seen = await look(await connect());
+    const text = typeof seen === 'string' ? `manager: ${seen}` : imageLine(imageOverall(seen));
+    if (text !== said) onLine(text);
+    said = text;
+    if (typeof seen !== 'string') {
+      const current = seen.configHash === configHash;
+      const image = imageOverall(seen);
+      if (current && image.state === 'ready') return;
+      if (current && image.state === 'failed') throw noImage(host, image);
+      if (seen.problems.length === 0) lastWell = tools.clock.monotonic();
+      else if (tools.clock.monotonic() - lastWell > patienceMs) throw inTrouble(host, seen);
+    } else if (tools.clock.monotonic() - lastWell > patienceMs) throw await dead(host, await connect(), seen);
+    if (tools.clock.monotonic() - start > timeoutS * 1000) throw late(host, timeoutS, said);
+    await tools.sleep(pollMs);
+  }
+}
+
+async function look(session: Session): Promise<ManagerStatus | string> {
+  try {
+    return await createManagerClient(session.socketAgent(HostPaths.socket), session.host, {
+      attempts: 1,
+    }).status();
+  } catch (error) {
+    if (error instanceof FleetError && error.problem.code.startsWith('manager.'))
+      return error.problem.seen ?? error.problem.what;
+    throw error;
+  }
+}
+
+function noImage(host: string, image: ImageStatus): FleetError {
+  return new FleetError({
+    code: 'image.failed',
+    host,
+    step: 'image',
+    what: 'the agent image could not be made ready',
+    seen: imageFailure(image),
+    next: 'cure the cause and run again',
+  });
+}
+
+function inTrouble(host: string, { problems }: ManagerStatus): FleetError {
+  const [first] = problems;
+  return new FleetError({
+    code: first === undefined ? 'manager.problem' : foreignCode(first.code),
+    host,
+    step: 'manager',
+    what: first?.what ?? 'the manager reports a problem',
+    ...(first === undefined ? {} : { next: first.next }),
+  });
+}
+
+async function dead(host: string, session: Session, seen: string): Promise<FleetError> {
+  const { stdout } = await session.script(journal, { totalTimeoutMs: 15_000 });
+  return new FleetError({
+    code: 'manager.not-running',
+    host,
+    step: 'manager',
+    what: 'the manager does not answer on its socket',
+    seen: [seen, ...stdout.trim().split('\n')].join('\n'),
+    next: 'see `journalctl -u azp-fleet-manager` on the host',
+  });
+}
+
+function late(host: string, timeoutS: number, seen: string): FleetError {
+  return new FleetError({
+    code: 'manager.not-ready',
+    host,
+    step: 'manager',
+    what: `the manager was not ready within ${timeoutS} s`,
+    seen,
+    next: 'run again later: it goes on by itself; or see `journalctl -u azp-fleet-manager` on the host',
+  });
+}

@@ -1,0 +1,163 @@
+import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
+import { findAgents, isListedWhole, ownerId } from '../../shared/azure/pools/agents.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import type { Clock } from '../../shared/base/clock.ts';
+import { leftForMs } from '../../shared/contract/holder.ts';
+import { Capabilities, HostPaths } from '../../shared/contract/paths.ts';
+import { createManagerClient } from '../client/manager-client.ts';
+import { refusedNames, takeNames } from '../client/take-names.ts';
+import type { Facts } from '../facts/facts.ts';
+import {
+  heldNames,
+  wantedNames,
+  type HeldNames,
+  type WantedNames,
+  heldProblem,
+  mayBeTaken,
+} from '../plan/held-names.ts';
+import type { ApplyTools } from './apply-tools.ts';
+import { readFacts } from './connection.ts';
+import type { Reached, Survey } from './survey.ts';
+
+interface HeldSurvey {
+  readonly held: readonly HeldNames[];
+  /** Pool → why its agents could not be listed. */
+  readonly blocked: ReadonlyMap<string, Problem>;
+}
+
+/**
+ * Looks in the pools for names of these hosts that somebody else has, and for what else that owner has; not at all where all
+ * names are at work on their hosts.
+ */
+export async function lookForHeldNames(
+  client: AzureClient,
+  reached: readonly Pick<Reached, 'host' | 'facts'>[],
+  clock: Clock,
+): Promise<HeldSurvey> {
+  const wanted = reached.map(({ host, facts }) => ({
+    host: host.name,
+    owner: ownerOf(facts),
+    names: wantedNames(host, facts),
+  }));
+  const pools = [...new Set(wanted.flatMap(({ names }) => names.map(({ pool }) => pool)))];
+  const blocked = new Map<string, Problem>();
+  const listed = await Promise.all(
+    pools.map(async (pool): Promise<[string, readonly AzureAgent[]]> => {
+      try {
+        return [pool, await agentsOf(client, pool, wanted)];
+      } catch (error) {
+        if (!(error instanceof FleetError)) throw error;
+        blocked.set(pool, error.at({ step: 'pool' }).problem);
+        return [pool, []];
+      }
+    }),
+  );
+  return { held: foundIn(wanted, new Map(listed), clock), blocked };
+}
+
+/** Looks at these names once more: who has them now, with the facts of the host as it is now. */
+export async function lookAgain(
+  client: AzureClient,
+  { host, pool, names, holder, others }: HeldNames,
+  facts: Facts,
+  clock: Clock,
+): Promise<readonly HeldNames[]> {
+  const found = await client.findPool(pool);
+  const asked = {
+    ...defined({ owner: holder.owner }),
+    names: [...names.map(({ agent }) => agent), ...others],
+  };
+  const agents = found === undefined ? [] : await findAgents(client, found, [asked]);
+  return foundIn([{ host, owner: ownerOf(facts), names }], new Map([[pool, agents]]), clock);
+}
+
+function ownerOf({ machineId, manager: { installation } }: Facts): string | undefined {
+  return installation === undefined ? undefined : ownerId(machineId, installation);
+}
+
+/** Who has the names that are wanted in a pool, and all that others have who have one of them. */
+async function agentsOf(
+  client: AzureClient,
+  name: string,
+  wanted: readonly WantedNames[],
+): Promise<readonly AzureAgent[]> {
+  const pool = await client.findPool(name);
+  if (pool === undefined) return [];
+  const asked = wanted.map(({ owner, names }) => ({
+    ...defined({ owner }),
+    names: names.flatMap((each) => (each.pool === name ? [each.agent] : [])),
+  }));
+  const agents = await findAgents(client, pool, asked);
+  if (isListedWhole(pool, asked)) return agents;
+  const names = new Set(asked.flatMap((each) => each.names.map((agent) => agent.toLowerCase())));
+  const listed = new Set(asked.flatMap((each) => (each.names.length === 0 ? [] : (each.owner ?? []))));
+  const marks = agents.flatMap(({ name: agent, userCapabilities }) =>
+    names.has(agent.toLowerCase()) ? (userCapabilities?.[Capabilities.owner] ?? []) : [],
+  );
+  const owners = new Set(marks.filter((mark) => !listed.has(mark)));
+  const all = new Map(agents.map((agent) => [agent.id, agent]));
+  for (const owner of owners)
+    for (const agent of await client.listAgents(pool.id, { owner })) all.set(agent.id, agent);
+  return [...all.values()];
+}
+
+function foundIn(
+  wanted: readonly WantedNames[],
+  agents: ReadonlyMap<string, readonly AzureAgent[]>,
+  clock: Clock,
+): readonly HeldNames[] {
+  const now = { wall: clock.wall(), leftForMs: clock.scaled(leftForMs) };
+  return wanted.flatMap((each) => heldNames(each, (pool) => agents.get(pool) ?? [], now));
+}
+
+interface TakeOver {
+  readonly client: AzureClient;
+  /** What the plan saw, of all hosts. */
+  readonly held: readonly HeldNames[];
+  /** Ids of the changes that were shown and agreed to. */
+  readonly agreed: ReadonlySet<string>;
+}
+
+/** What became of the names that the plan saw held. */
+export interface TakenOver {
+  /** How many changes were made. */
+  readonly changes: number;
+  /** Why names stay held. */
+  readonly problem?: Problem;
+}
+
+/**
+ * Takes the names of a host over that were agreed to, once its manager runs. Each owner is looked at again just before, and
+ * by the manager in the moment itself: one that has come back, or is another one by now, keeps its names, and the problem
+ * says so. So it does of what was not agreed to.
+ */
+export async function takeOverNames(
+  { host, connection }: Pick<Survey, 'host' | 'connection'>,
+  { client, held, agreed }: TakeOver,
+  tools: ApplyTools,
+): Promise<TakenOver> {
+  const ours = held.filter((each) => each.host === host.name);
+  if (ours.length === 0) return { changes: 0 };
+  const facts = await readFacts(connection, host, tools);
+  const looks = await Promise.all(ours.map((each) => lookAgain(client, each, facts, tools.clock)));
+  const problems: Problem[] = [];
+  let changes = 0;
+  for (const each of looks.flat()) {
+    if (!mayBeTaken(each, agreed)) {
+      problems.push(heldProblem(each));
+      continue;
+    }
+    const session = await connection.session();
+    const manager = createManagerClient(session.socketAgent(HostPaths.socket), host.name);
+    const slots = each.names.map(({ slot }) => slot);
+    const { taken, refused, later } = await takeNames(manager, slots, tools);
+    if (taken.length > 0) changes += 1;
+    if (refused.length > 0) problems.push(refusedNames(host.name, refused).problem);
+    const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
+    for (const { agent } of taken) note(`took over agent ${agent}`);
+    for (const { agent } of later) note(`takes over agent ${agent} when its slot starts one`);
+  }
+  const [problem] = problems;
+  return problem === undefined ? { changes } : { changes, problem };
+}

@@ -1,4 +1,0 @@
-/** An object as JSON has them: no list, not null. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

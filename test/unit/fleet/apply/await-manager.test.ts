@@ -1,0 +1,83 @@
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { awaitManager } from '../../../../src/fleet/apply/await-manager.ts';
+import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
+import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
+import { desiredOf } from '../../../support/host.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+import { FakeHost } from './fake-fleet.ts';
+
+const hosts: FakeHost[] = [];
+afterEach(() => hosts.splice(0).forEach((host) => host.close()));
+
+/** Waits for configuration `new` on a host whose manager says these things one after the other, the last for ever. */
+async function awaiting(...said: Partial<ManagerStatus>[]): Promise<string[]> {
+  const host = new FakeHost([]);
+  hosts.push(host);
+  let asked = 0;
+  await host.serveManager(() => {
+    host.status = managerStatus(said[Math.min(asked, said.length - 1)] ?? {});
+    asked += 1;
+  });
+  const connection = new HostConnection(desiredOf().host, host.tools());
+  const lines: string[] = [];
+  const wanted = { host: 'h200-1', configHash: 'new', timeoutS: 60 };
+  await awaitManager(
+    () => connection.session(),
+    wanted,
+    (line) => lines.push(line),
+    host.tools(),
+  );
+  return lines;
+}
+
+const problem = { code: 'azure.auth', what: 'the token is not accepted', next: 'replace it' };
+
+describe('waiting for the manager', () => {
+  it('follows it from the configuration before to the finished image', async () => {
+    const lines = await awaiting(
+      { configHash: 'old', image: { state: 'ready' } },
+      { configHash: 'new', image: { state: 'building', progress: 'Step 3/9' } },
+      { configHash: 'new', image: { state: 'ready' } },
+    );
+    expect(lines).toEqual(['agent image ready', 'agent image building: Step 3/9', 'agent image ready']);
+  });
+
+  it.each<[string, Partial<ManagerStatus>, object]>([
+    [
+      'the image cannot be made',
+      { configHash: 'new', image: { state: 'failed', cause: 'no route to the registry' } },
+      { code: 'image.failed', seen: 'no route to the registry' },
+    ],
+    [
+      'a problem does not go away',
+      { configHash: 'new', image: { state: 'missing' }, problems: [problem] },
+      problem,
+    ],
+    ['it takes too long', { configHash: 'new', image: { state: 'pulling' } }, { code: 'manager.not-ready' }],
+    [
+      'it never takes the configuration',
+      { configHash: 'old', image: { state: 'ready' } },
+      { code: 'manager.not-ready' },
+    ],
+  ])('ends with the cause when %s', async (_name, status, expected) => {
+    await expect(awaiting(status)).rejects.toMatchObject({ problem: expected });
+  });
+
+  it('shows the last lines of a manager that is not there', async () => {
+    const host = new FakeHost([]);
+    host.onRun = () => ({ code: 1, tail: 'failed\nSyntaxError: unexpected end of JSON input' });
+    const connection = new HostConnection(desiredOf().host, host.tools());
+    const wanted = { host: 'h200-1', configHash: 'new', timeoutS: 60 };
+    await expect(
+      awaitManager(
+        () => connection.session(),
+        wanted,
+        () => undefined,
+        host.tools(),
+      ),
+    ).rejects.toMatchObject({
+      problem: { code: 'manager.not-running', seen: expect.stringContaining('SyntaxError') },
+    });
+  });
+});

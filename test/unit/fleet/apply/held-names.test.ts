@@ -1,0 +1,252 @@
+import { readFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import type { HostConnection } from '../../../../src/fleet/apply/connection.ts';
+import {
+  lookForHeldNames,
+  takeOverNames,
+  type TakenOver,
+  lookAgain,
+} from '../../../../src/fleet/apply/held-names.ts';
+import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../../../../src/fleet/plan/held-names.ts';
+import type { Session } from '../../../../src/fleet/ssh/transport.ts';
+import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
+import { agentFiles, generateAgentKey } from '../../../../src/shared/azure/keys.ts';
+import { AgentSession } from '../../../support/agent-session.ts';
+import { StillClock } from '../../../support/clock.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+import { newAgent, useFake } from '../../practice/azure/server.ts';
+import { FakeHost } from './fake-fleet.ts';
+
+// A machine that was set up anew: the real manager and the real client of Azure DevOps against the practice server.
+
+const host = { ...desiredOf({ pool: 'gpu-lab', agents: { kind: 'count', count: 2 } }).host, name: 'box' };
+
+let rig: ManagerRig;
+let machine: FakeHost;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+  machine = new FakeHost([]);
+});
+afterEach(() => rig.close());
+
+const before = factsOf();
+const now = () => {
+  const { installation } = JSON.parse(readFileSync(join(rig.directory, 'state/manager.json'), 'utf8')) as {
+    installation: string;
+  };
+  return factsOf({ machineId: 'machine-1', manager: { installation } });
+};
+
+/** An earlier installation of the machine has registered this name; what is given runs under it. */
+async function earlier(name: string): Promise<{ readonly id: number; online: () => Promise<void> }> {
+  const key = await generateAgentKey();
+  const agent = await rig.azure.createAgent(rig.poolId, {
+    ...newAgent(name, key),
+    userCapabilities: { 'azp-fleet.owner': 'e'.repeat(32), 'azp-fleet.host': 'box' },
+  });
+  const files = agentFiles({
+    agent,
+    key,
+    pool: { id: rig.poolId, name: 'gpu-lab' },
+    organization: rig.fake.organization,
+  });
+  const online = async () => {
+    await AgentSession.open(new Map(files.map((file) => [file.name, file.content])));
+  };
+  return { id: agent.id, online };
+}
+
+const entry = (name: string): Promise<AzureAgent | undefined> => rig.azure.findAgent(rig.poolId, name);
+const ownerOf = async (name: string) => (await entry(name))?.userCapabilities?.['azp-fleet.owner'];
+
+async function look(): Promise<readonly HeldNames[]> {
+  return (await lookForHeldNames(rig.azure, [{ host, facts: before }], rig.clock)).held;
+}
+
+/** As `provision` does once the manager runs; `agreed`: to all that was planned. */
+function takeOver(held: readonly HeldNames[], agreed = true): Promise<TakenOver> {
+  const agent = () =>
+    Object.assign(new Agent(), { createConnection: () => connect(rig.socket) }) as unknown as Agent;
+  const session = { host: 'box', socketAgent: agent } as Partial<Session> as Session;
+  const connection = { session: () => Promise.resolve(session) } as Partial<HostConnection> as HostConnection;
+  const tools = {
+    ...machine.tools(),
+    gather: () => Promise.resolve(now()),
+    clock: rig.clock,
+    sleep: () => new Promise<void>((resolve) => setTimeout(resolve, 10)),
+  };
+  const ids = new Set(agreed ? planTakeOvers(held).map(({ id }) => id) : []);
+  return takeOverNames({ host, connection }, { client: rig.azure, held, agreed: ids }, tools);
+}
+
+describe('the names of an earlier installation', () => {
+  test('that is offline are planned, taken over once that was agreed to, and serve', async () => {
+    await earlier('box-0');
+    const held = await look();
+    expect(planTakeOvers(held)).toEqual([
+      {
+        id: `agent.take-over.gpu-lab.box-0.${'e'.repeat(32)}`,
+        title: 'take over agent box-0 in pool gpu-lab for box',
+        why: 'agent box-0 belongs to another installation, offline; only where it is agreed to, or with --adopt',
+        action: { kind: 'take-over', pool: 'gpu-lab', host: 'box', slots: ['0'] },
+      },
+    ]);
+    expect(refusedTakeOvers(held)).toEqual([]);
+    await rig.start();
+    expect(await takeOver(held)).toEqual({ changes: 1 });
+    await rig.until('idle');
+    expect(await ownerOf('box-0')).toBe(await ownerOf('box-1'));
+    expect(machine.events).toMatchObject([{ kind: 'note', text: 'took over agent box-0' }]);
+  });
+
+  test('stay where nobody agreed, with the words of status', async () => {
+    await earlier('box-0');
+    await rig.start();
+    await rig.until('backing-off', ['0']);
+    const { problem } = await takeOver(await look(), false);
+    const { cause, next } = await rig.slot('0');
+    expect(problem).toMatchObject({ code: 'agent.name-held', host: 'box', what: cause, next });
+    expect(problem?.next).toContain('"azp-fleet provision box --adopt"');
+    expect(await ownerOf('box-0')).toBe('e'.repeat(32));
+  });
+
+  test('are refused while it is online, under any of its names', async () => {
+    const first = await earlier('box-0');
+    const second = await earlier('box-7');
+    await second.online();
+    expect(planTakeOvers(await look())).toEqual([]);
+    expect(refusedTakeOvers(await look())).toMatchObject([
+      {
+        what: expect.stringMatching(
+          /^agent box-0 belongs to another installation, whose agent box-7 is online/,
+        ),
+        seen: 'in pool gpu-lab, registered by installation eeeeeeee',
+        next: expect.stringContaining('stop the manager that runs it') as string,
+      },
+    ]);
+    expect((await entry('box-0'))?.id).toBe(first.id);
+  });
+
+  test('are not taken from an owner that has come back since the plan', async () => {
+    const { online } = await earlier('box-0');
+    const held = await look();
+    expect(planTakeOvers(held)).toHaveLength(1);
+    await online();
+    await rig.start();
+    const { changes, problem } = await takeOver(held);
+    expect(changes).toBe(0);
+    expect(problem?.what).toMatch(/^agent box-0 belongs to another installation, online since /);
+    expect(await ownerOf('box-0')).toBe('e'.repeat(32));
+    expect((await entry('box-0'))?.status).toBe('online');
+  });
+
+  test('that have got another owner since the plan are another question', async () => {
+    const { id } = await earlier('box-0');
+    const held = await look();
+    await rig.azure.setUserCapabilities(rig.poolId, id, { 'azp-fleet.owner': 'f'.repeat(32) });
+    await rig.start();
+    const { changes, problem } = await takeOver(held);
+    expect(changes).toBe(0);
+    expect(problem).toMatchObject({ code: 'agent.name-held', seen: expect.stringContaining('ffffffff') });
+  });
+
+  test('that were deleted meanwhile need nobody', async () => {
+    const { id } = await earlier('box-0');
+    const held = await look();
+    await rig.azure.deleteAgent(rig.poolId, id);
+    await rig.start();
+    await rig.until('idle');
+    expect(await takeOver(held)).toEqual({ changes: 0 });
+  });
+
+  test('of a drained host are taken when its slots start again', async () => {
+    await earlier('box-0');
+    const held = await look();
+    await rig.start();
+    await rig.until('backing-off', ['0']);
+    await rig.post('/v1/drain', {});
+    expect(await takeOver(held)).toEqual({ changes: 0 });
+    expect(machine.events).toMatchObject([{ text: 'takes over agent box-0 when its slot starts one' }]);
+    await rig.post('/v1/undrain', {});
+    await rig.until('idle');
+  });
+});
+
+describe('the manager looks at the owner itself, in the moment of the take-over', () => {
+  test('one that lives keeps its name, and what was allowed ends with that', async () => {
+    const { online } = await earlier('box-0');
+    await online();
+    await rig.start();
+    await rig.until('backing-off', ['0']);
+    await rig.post('/v1/adopt', { slots: ['0'] });
+    await expect
+      .poll(async () => (await rig.slot('0')).cause)
+      .toMatch(/^agent box-0 belongs to another installation, online since /);
+    await rig.control.endSession('box-0');
+    // Long enough for its owner to be gone, and for the slot to try again.
+    await expect.poll(async () => (await rig.slot('0')).cause).toMatch(/, offline since /);
+    expect(await ownerOf('box-0')).toBe('e'.repeat(32));
+    expect((await rig.slot('0')).code).toBe('agent.name-held');
+  });
+});
+
+test('where all names are at work on their hosts, the pool is not asked', async () => {
+  await rig.start();
+  await rig.until('idle');
+  const facts = factsOf({ manager: { status: await rig.status() } });
+  await rig.stop();
+  const last = (await rig.control.requests()).at(-1)?.n ?? 0;
+  await lookForHeldNames(rig.azure, [{ host, facts }], rig.clock);
+  expect(await rig.control.requests(last)).toEqual([]);
+});
+
+// Names that somebody else has, in a pool that nobody lists whole. The server is the practice server.
+
+const server = useFake();
+const largeHost = { ...desiredOf({ pool: 'gpu', agents: { kind: 'count', count: 2 } }).host, name: 'box' };
+
+test('are found with all that their owner has, by few calls', async () => {
+  const client = server.client();
+  const { pool } = await client.ensurePool('gpu');
+  await server.control.makeAgents({ pool: 'gpu', count: 400 });
+  await server.control.makeAgents({ pool: 'gpu', count: 1, namePattern: 'box-{n}' });
+  await server.control.makeAgents({ pool: 'gpu', count: 3, namePattern: 'theirs-{n}' });
+  for (const name of ['box-1', 'theirs-1', 'theirs-2', 'theirs-3']) {
+    const agent = await client.findAgent(pool.id, name);
+    await client.setUserCapabilities(pool.id, agent?.id ?? 0, {
+      'azp-fleet.owner': 'them',
+      'azp-fleet.host': 'other',
+    });
+  }
+  const clock = new StillClock();
+  const last = (await server.control.requests()).at(-1)?.n ?? 0;
+  const asked = async () =>
+    (await server.control.requests(last))
+      .filter(({ path }) => path.endsWith('/agents'))
+      .map(({ query }) => /agentName=[^&]*|demands=[^&]*/u.exec(query)?.[0] ?? 'all');
+  const { held, blocked } = await lookForHeldNames(client, [{ host: largeHost, facts: factsOf() }], clock);
+  expect(blocked.size).toBe(0);
+  expect(held).toMatchObject([
+    {
+      names: [{ agent: 'box-1' }],
+      holder: { owner: 'them', host: 'other', state: 'away' },
+      others: ['theirs-1', 'theirs-2', 'theirs-3'],
+    },
+  ]);
+  expect(await asked()).toEqual([
+    'agentName=box-0',
+    'agentName=box-1',
+    'demands=azp-fleet.owner+-equals+them',
+  ]);
+  const [first] = held;
+  if (first === undefined) throw new Error('nothing is held');
+  expect(await lookAgain(client, first, factsOf(), clock)).toMatchObject([{ others: first.others }]);
+  // One call more tells of the owner and all its agents.
+  expect((await asked()).slice(3)).toEqual(['demands=azp-fleet.owner+-equals+them']);
+});

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+
+import { poolLists } from '../../../../src/fleet/apply/pool-lists.ts';
+import type { AzureAgent, AzureClient } from '../../../../src/shared/azure/client.ts';
+import { SimulatedClock, StillClock } from '../../../support/clock.ts';
+
+const host = (name: string) => ({ names: [`${name}-0`], owner: name });
+
+/** A pool of so many agents; what is asked of it, each with its second. */
+function pool(size: number) {
+  const clock = new SimulatedClock();
+  const asked: { readonly what: string; readonly s: number }[] = [];
+  const note = (what: string) => asked.push({ what, s: clock.monotonic() / 1000 });
+  const server = { status: 'offline' as AzureAgent['status'], size };
+  const client = {
+    findPool: async () => (note('pool'), { id: 1, name: 'gpu', size: server.size }),
+    listAgents: async (_: number, { owner }: { owner?: string } = {}) => {
+      note(owner ?? 'all');
+      return (owner === undefined ? ['h1', 'h2'] : [owner]).map((name) => ({
+        id: 1,
+        name: `${name}-0`,
+        enabled: true,
+        status: server.status,
+        userCapabilities: { 'azp-fleet.owner': name },
+      }));
+    },
+    findAgent: async (_: number, name: string) => void note(name),
+  } as Partial<AzureClient> as AzureClient;
+  return {
+    clock,
+    server,
+    lists: poolLists(client, clock),
+    asked: () => asked.splice(0).filter(({ what }) => what !== 'pool'),
+    pools: () => asked.filter(({ what }) => what === 'pool').length,
+  };
+}
+
+describe('a small pool', () => {
+  test('who comes online between two looks is seen; hosts that look together cost one call', async () => {
+    const { clock, server, lists, asked } = pool(16);
+    const seen = async () => (await lists.of('gpu', host('h1'))).get('h1-0')?.status;
+    expect(await Promise.all([seen(), seen(), lists.of('gpu', host('h2')).then(() => 'offline')])).toEqual([
+      'offline',
+      'offline',
+      'offline',
+    ]);
+    expect(asked().map(({ what }) => what)).toEqual(['all']);
+    server.status = 'online';
+    await clock.pass(2000);
+    expect(await seen()).toBe('online');
+  });
+
+  test('a pool that is not there yet is looked for again', async () => {
+    const clock = new StillClock();
+    let calls = 0;
+    const client = { findPool: async () => void (calls += 1) } as Partial<AzureClient> as AzureClient;
+    const lists = poolLists(client, clock);
+    expect((await lists.of('gpu', host('h1'))).size).toBe(0);
+    expect((await lists.of('gpu', host('h1'))).size).toBe(0);
+    expect(calls).toBe(2);
+  });
+});
+
+describe('a pool of 8,000', () => {
+  test('is asked about the hosts that wait, each as often as their number lets, twice a second in all', async () => {
+    const { clock, lists, asked, pools } = pool(8000);
+    const hosts = Array.from({ length: 20 }, (_, index) => host(`h${index}`));
+    const polls = hosts.map(async (each) => {
+      // As a proof looks: a second after it has its answer.
+      while (clock.monotonic() < 60_000) {
+        await lists.of('gpu', each);
+        await clock.wait(1000);
+      }
+    });
+    await clock.pass(60_000);
+    const during = pools();
+    const all = asked();
+    expect(all.every(({ what }) => what !== 'all')).toBe(true);
+    expect(all.length).toBeLessThanOrEqual(122);
+    expect(all.length).toBeGreaterThan(100);
+    const first = all.filter(({ what }) => what === 'h0').map(({ s }) => s);
+    expect(first.length).toBeGreaterThanOrEqual(5);
+    expect(during).toBeLessThanOrEqual(2);
+    await clock.pass(60_000);
+    await Promise.all(polls);
+  });
+
+  test('a lone host looks every two seconds, at its own agents', async () => {
+    const { clock, lists, asked } = pool(8000);
+    for (let s = 0; s < 10; s += 1) {
+      await Promise.all([lists.of('gpu', host('h1')), clock.pass(1000)]);
+    }
+    expect(asked().map(({ what }) => what)).toEqual(['h1', 'h1', 'h1', 'h1', 'h1']);
+  });
+
+  test('is listed whole where a quarter of it waits, not more often than every 20 s', async () => {
+    const { clock, lists, asked } = pool(8000);
+    const hosts = Array.from({ length: 250 }, (_, index) => ({
+      names: Array.from({ length: 8 }, (__, slot) => `h${index}-${slot}`),
+      owner: `h${index}`,
+    }));
+    for (let s = 0; s < 60; s += 1) {
+      await Promise.all(hosts.map((each) => lists.of('gpu', each)));
+      await clock.pass(1000);
+    }
+    const all = asked();
+    expect(all.filter(({ what }) => what === 'all').map(({ s }) => s)).toEqual([0, 20, 40]);
+    expect(all).toHaveLength(3);
+  });
+});

@@ -1,0 +1,253 @@
+import { describe, expect, it, afterEach, test } from 'vitest';
+
+import { outcomeText } from '../../../../src/cli/render/outcome.ts';
+import { exitCodeOf } from '../../../../src/fleet/apply/outcome.ts';
+import { proveHost, probeVerdict, waitingLine } from '../../../../src/fleet/apply/prove.ts';
+import type { Verdict } from '../../../../src/shared/health/verdict.ts';
+import { merge } from '../../../support/host.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+import { FakeHost } from './fake-fleet.ts';
+import { before, expectOneVerdict, iso, none, online, prove, slot } from './proofs.ts';
+
+// What `provision` says of a host in the end, held against what `status` says of the same sight.
+
+const exitCode = (verdict: Verdict): number =>
+  exitCodeOf([{ host: 'h200-1', state: 'changed', changes: 2, verdict }]);
+
+describe('the old agents are online', () => {
+  const held = {
+    code: 'agent.name-held',
+    cause: 'the pool already has an agent h200-1-0 that belongs to another host or an earlier installation',
+    next: 'choose another agentName, delete the agent in the pool, or take the name over: azp-fleet adopt',
+  };
+
+  it('and the machine that was set up anew may not have their name: failed at once, in the manager’s words', async () => {
+    const proof = await prove({
+      manager: (ms) => ({
+        slots: [
+          slot('0', {
+            ...none,
+            since: iso(ms),
+            state: ms % 2000 === 0 ? 'backing-off' : 'starting',
+            ...held,
+          }),
+        ],
+      }),
+      agents: [online('0', { userCapabilities: { 'azp-fleet.owner': 'the earlier installation' } })],
+    });
+    expect(proof.verdict).toEqual({ state: 'failed', cause: held.cause, next: held.next });
+    expect(exitCode(proof.verdict)).toBe(1);
+    expect(proof.tookMs).toBe(0);
+    expectOneVerdict(proof);
+  });
+
+  it('and made before a dataset was configured that is missing: failed when the new ones cannot be made', async () => {
+    const missing = {
+      code: 'dataset.unusable',
+      cause: 'dataset IMAGENET: /data/imagenet is no folder that can be read',
+      next: 'correct the path in the inventory, or create it',
+    };
+    const all = ['0', '1'];
+    const proof = await prove({
+      manager: (ms) => ({
+        slots: all.map((name) => {
+          if (ms < 3000) return slot(name, { run: before, awaySince: iso(0), since: iso(-60_000) });
+          if (ms < 9000)
+            return slot(name, { state: 'stopping', run: before, awaySince: iso(0), since: iso(3000) });
+          return slot(name, { ...none, state: 'waiting', awaySince: iso(0), since: iso(9000), ...missing });
+        }),
+      }),
+      agents: all.map((name) => online(name)),
+    });
+    expect(proof.verdict).toEqual({
+      state: 'failed',
+      cause: `h200-1-0, h200-1-1: ${missing.cause}`,
+      next: missing.next,
+    });
+    expect(exitCode(proof.verdict)).toBe(1);
+    expect(proof.tookMs).toBe(9000);
+    expect(proof.progress).toEqual([
+      'waiting for h200-1-0, h200-1-1: its agent is still the one from before the last change',
+      'waiting for h200-1-0, h200-1-1: is still being stopped',
+    ]);
+    expectOneVerdict(proof);
+  });
+
+  it('or their sessions are, and nobody takes a job: failed, though each try is a new state', async () => {
+    const conflict = {
+      code: 'agent.session-conflict',
+      cause: 'the server still holds a session of this agent',
+      next: 'wait 5 minutes for it to expire',
+    };
+    const tries = ['starting', 'stopping', 'waiting', 'starting', 'backing-off'] as const;
+    const proof = await prove({
+      manager: (ms) => ({
+        slots: ['0', '1'].map((name) =>
+          slot(name, {
+            state: tries[(ms / 1000) % tries.length] ?? 'starting',
+            since: iso(ms),
+            awaySince: iso(-2000),
+            ...conflict,
+          }),
+        ),
+      }),
+      agents: [online('0'), online('1')],
+    });
+    expect(proof.verdict).toEqual({
+      state: 'failed',
+      cause: `h200-1-0, h200-1-1: ${conflict.cause}`,
+      next: conflict.next,
+    });
+    expect(exitCode(proof.verdict)).toBe(1);
+    expect(proof.tookMs).toBeLessThanOrEqual(120_000);
+    expect(proof.progress).toEqual([`waiting for h200-1-0, h200-1-1: ${conflict.cause}`]);
+    expectOneVerdict(proof);
+    // Not only in the end: whenever somebody looks.
+    expect(proof.row.local).toMatchObject({ ready: 0, wanted: 2 });
+  });
+});
+
+describe('a proof', () => {
+  it('is made at once where the new agents are online', async () => {
+    const proof = await prove({ manager: () => ({ slots: [slot('0')] }), agents: [online('0')] });
+    expect(proof).toMatchObject({ verdict: { state: 'healthy', cause: '', next: '' }, tookMs: 0 });
+    expectOneVerdict(proof);
+  });
+
+  it('waits for the new agents and says for whom', async () => {
+    const proof = await prove({
+      manager: (ms) => ({
+        slots: [
+          slot('0'),
+          ms < 5000 ? slot('1', { ...none, state: 'starting', awaySince: iso(-1000) }) : slot('1'),
+        ],
+      }),
+      agents: [online('0'), online('1')],
+    });
+    expect(proof).toMatchObject({ verdict: { state: 'healthy' }, tookMs: 5000 });
+    expect(proof.progress).toEqual(['waiting for h200-1-1: is still starting']);
+    expectOneVerdict(proof);
+  });
+
+  it('does not wait for the end of a job that began before, and names it', async () => {
+    const busy = slot('0', { state: 'busy', job: 'train', run: before, awaySince: iso(0) });
+    const proof = await prove({
+      manager: () => ({ slots: [busy, slot('1')] }),
+      agents: [online('0'), online('1')],
+    });
+    const note = 'on a job from before the last change: h200-1-0 (train)';
+    expect(proof).toMatchObject({ verdict: { state: 'healthy', note }, tookMs: 0, notes: [note] });
+    expectOneVerdict(proof);
+    const outcome = { host: 'h200-1', state: 'changed', changes: 2, verdict: proof.verdict } as const;
+    expect(outcomeText([outcome], { color: false, width: 200 })).toContain(
+      `h200-1  healthy      2 changes; ${note}`,
+    );
+  });
+
+  it('is not undone by an agent that is between two jobs when another comes', async () => {
+    const proof = await prove({
+      manager: (ms) => ({
+        slots: ['0', '1'].map((name, index) =>
+          // Never both at once.
+          (ms / 1000) % 2 === index
+            ? slot(name, { state: 'starting', awaySince: iso(ms - 500) })
+            : slot(name),
+        ),
+      }),
+      agents: [online('0'), online('1')],
+    });
+    expect(proof).toMatchObject({ verdict: { state: 'healthy' }, tookMs: 1000 });
+  });
+
+  it('is none while the manager runs with what was written before', async () => {
+    const proof = await prove({
+      manager: () => ({ slots: [slot('0')] }),
+      agents: [online('0')],
+      written: 'the new one',
+    });
+    expect(proof.verdict).toMatchObject({
+      state: 'failed',
+      cause: 'the manager still runs with the configuration before the last change',
+    });
+    expect(proof.tookMs).toBeLessThanOrEqual(120_000);
+    expectOneVerdict(proof);
+  });
+
+  it('cannot be made by a manager that does not tell what its agents were made from, and ends', async () => {
+    const proof = await prove({
+      manager: () => ({ version: '0.2.0', slots: [slot('0', none)] }),
+      agents: [online('0')],
+    });
+    expect(proof).toMatchObject({
+      verdict: {
+        state: 'degraded',
+        cause: expect.stringMatching(/^h200-1-0: cannot tell .*\(0\.2\.0\)/u) as string,
+      },
+      tookMs: 0,
+    });
+    expectOneVerdict(proof);
+  });
+
+  it('ends with what the pool does not say', async () => {
+    const host = new FakeHost([]);
+    host.facts = merge(host.facts, {
+      gpus: [],
+      docker: { active: true },
+      manager: { current: 'versions/1', unitActive: 'active' },
+    });
+    host.status = managerStatus({ slots: [slot('0')] });
+    await host.serveManager(() => undefined);
+    expect(await proveHost(host.survey(), undefined, host.tools())).toEqual({
+      azureAsked: false,
+      state: 'healthy',
+      cause: '',
+      next: '',
+    });
+    host.close();
+  });
+});
+
+describe('the probe', () => {
+  let host: FakeHost;
+  afterEach(() => host.close());
+
+  it('a host without GPUs passes the probe, whatever its agents do', async () => {
+    host = new FakeHost([]);
+    host.facts = merge(host.facts, { gpus: [] });
+    host.status = managerStatus({ problems: [{ code: 'azure.auth', what: 'refused', next: 'renew' }] });
+    await host.serveManager(() => undefined);
+    expect(await probeVerdict(host.survey(), host.tools())).toMatchObject({ state: 'healthy' });
+  });
+
+  it('what keeps the host from being probed is the verdict', async () => {
+    host = new FakeHost([]);
+    await host.serveManager(() => undefined);
+    host.refuses = true;
+    expect(await probeVerdict(host.survey(), host.tools())).toMatchObject({
+      state: 'failed',
+      cause: expect.stringContaining('the manager answered 500') as string,
+      next: expect.stringContaining('journalctl') as string,
+    });
+  });
+});
+
+const wait = (who: string, why: string) => ({ who, why, told: false });
+
+test.each([
+  [[wait('h1-0', 'is still starting')], 'waiting for h1-0: is still starting'],
+  [
+    [wait('h1-0', 'is still starting'), wait('h1-1', 'is still starting')],
+    'waiting for h1-0, h1-1: is still starting',
+  ],
+  [
+    [wait('h1-0', 'job 7 is still assigned to agent h1-0'), wait('h1-1', 'is still starting')],
+    'waiting for h1-0: job 7 is still assigned to agent h1-0; h1-1: is still starting',
+  ],
+  [[wait('a', 'x'), wait('b', 'y'), wait('c', 'z'), wait('d', 'w')], 'waiting for a: x; b: y; and 2 more'],
+  [
+    ['0', '1', '2', '3'].map((name) => wait(`h1-${name}`, 'is still starting')),
+    'waiting for h1-[0-3]: is still starting',
+  ],
+])('%o', (waiting, line) => {
+  expect(waitingLine(waiting)).toBe(line);
+});

@@ -1,0 +1,91 @@
+import { expect, it } from 'vitest';
+
+import { aftermath, nothingAtWork, type Aftermath, type AtWork } from '../../../../src/fleet/apply/resume.ts';
+import { surveyHosts } from '../../../../src/fleet/apply/survey.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { desiredOf } from '../../../support/host.ts';
+import { change } from '../plan/changes.ts';
+import { FakeHost } from './fake-fleet.ts';
+
+// What a run finds at work on a host when it looks there first.
+
+const { host } = desiredOf();
+const survey = (fake: FakeHost, follow: boolean) => surveyHosts([host], fake.tools(), { follow });
+const notes = ({ events }: FakeHost) =>
+  events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
+
+it('a change that goes on is followed under the lock, and the plan is made of what it has come to', async () => {
+  const fake = new FakeHost([change('driver'), change('docker')]);
+  fake.begin('driver');
+  const { hosts } = await survey(fake, true);
+  expect(fake.log).toEqual(['lock', 'follow driver', 'unlock']);
+  expect(hosts.map(({ plan }) => plan.stages.flat().map(({ title }) => title))).toEqual([['do docker']]);
+  expect(fake.events).toContainEqual(
+    expect.objectContaining({ kind: 'change-end', ok: true, resumed: true }),
+  );
+});
+
+it('so is one whose run has had its lock broken', async () => {
+  const fake = new FakeHost([change('driver'), change('docker')]);
+  fake.begin('driver');
+  await surveyHosts([host], fake.tools({ breakLock: true }), { follow: true });
+  expect(fake.log).toEqual(['lock', 'follow driver', 'unlock']);
+});
+
+it('one whose run still holds the lock is left to it', async () => {
+  const fake = new FakeHost([change('driver')]);
+  fake.begin('driver');
+  fake.lockedBy = new FleetError({ code: 'ssh.locked', what: 'bob@desk is working on this host' });
+  const { hosts, failures } = await survey(fake, true);
+  expect(hosts).toEqual([]);
+  expect(failures).toMatchObject([{ state: 'failed', problem: { code: 'ssh.locked' } }]);
+  expect(fake.log).toEqual([]);
+});
+
+it('who only looks follows nothing, and says that it runs', async () => {
+  const fake = new FakeHost([change('driver')]);
+  fake.begin('driver');
+  await survey(fake, false);
+  expect(fake.log).toEqual([]);
+  expect(notes(fake)).toEqual([
+    '"do driver", started by ann@laptop, runs here: what is shown is the host before its end',
+  ]);
+});
+
+it('Ctrl-C while it is followed leaves it to itself and names it', async () => {
+  const fake = new FakeHost([change('driver')]);
+  fake.begin('driver');
+  fake.onRun = () => {
+    fake.stop.abort();
+    throw new Error('aborted');
+  };
+  await expect(survey(fake, true)).rejects.toThrow('aborted');
+  expect(fake.log).toEqual(['lock', 'follow driver', 'unlock']);
+  expect(notes(fake).at(-1)).toBe(
+    '"do driver" goes on on the host as azp-fleet-change-driver.service; run again to follow it',
+  );
+});
+
+const running: AtWork = {
+  kind: 'change',
+  change: { id: 'driver-1', title: 'install driver', owner: 'ann@laptop', state: 'running', code: undefined },
+};
+const unknown: AtWork = { kind: 'unknown' };
+const others: AtWork = { kind: 'others' };
+
+it.each<[string, AtWork, boolean, boolean, Aftermath['agents']]>([
+  ['nothing was begun', nothingAtWork, false, false, 'back'],
+  ['nothing was begun, and Ctrl-C', nothingAtWork, false, true, 'back'],
+  ['a change has failed', nothingAtWork, true, false, 'back-if-well'],
+  ['Ctrl-C after a change', nothingAtWork, true, true, 'kept'],
+  ['a change goes on', running, true, false, 'kept'],
+  ['a change goes on after Ctrl-C', running, true, true, 'kept'],
+  ['a change goes on that we have not begun', running, false, false, 'kept'],
+  ['it cannot be told what goes on', unknown, true, false, 'kept'],
+  ['it cannot be told, and Ctrl-C', unknown, true, true, 'kept'],
+  ['nothing was begun, and the host cannot be asked', unknown, false, false, 'back'],
+  ['somebody else has the lock', others, true, false, 'leave'],
+  ['somebody else has the lock, and Ctrl-C', others, false, true, 'leave'],
+])('%s', (_, atWork, begun, interrupted, agents) => {
+  expect(aftermath({ atWork, begun, interrupted }).agents).toBe(agents);
+});

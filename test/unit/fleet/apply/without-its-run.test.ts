@@ -1,0 +1,147 @@
+import { expect, it } from 'vitest';
+
+import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
+import { connectionLost } from '../../../../src/fleet/ssh/failures.ts';
+import { lockLost } from '../../../../src/fleet/ssh/session/lock.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { apply, done, healthy, host, left, notes, restart } from './drained-host.ts';
+import type { FakeHost } from './fake-fleet.ts';
+
+// A change that goes on as a unit, however its run loses sight of it: no job may start beside it.
+
+const goesOn = '"do restart" goes on on the host as azp-fleet-change-restart.service';
+
+/** A host on which it goes on when `end` has come over the run. */
+async function leaving(end: (fake: FakeHost) => Error) {
+  const fake = await host([restart]);
+  fake.onRun = () => {
+    fake.begin('restart');
+    throw end(fake);
+  };
+  return fake;
+}
+const interrupt = (fake: FakeHost) => {
+  fake.stop.abort();
+  return new Error('aborted');
+};
+
+it.each<[string, (fake: FakeHost) => Error]>([
+  ['Ctrl-C or SIGTERM', interrupt],
+  ['the connection, for good in its present form', () => connectionLost('h200-1', 'a change')],
+  ['an exception of ours', () => new TypeError('undefined is not a function')],
+  [
+    'a clock that ran out',
+    () => new FleetError({ code: 'ssh.change-timeout', what: 'the change ran out of time' }),
+  ],
+])('keeps the agents from work: %s', async (_, end) => {
+  const fake = await leaving(end);
+  await apply(fake, healthy);
+  expect(done(fake)).toEqual(['lock', 'drain', 'restart', 'drain', 'unlock']);
+  expect(fake.log.findLast((line) => line.startsWith('POST'))).toBe(
+    'POST /v1/drain {"owner":"ann@laptop","run":"run-1","reason":"do restart; not given back: the run ended before azp-fleet-change-restart.service"}',
+  );
+  expect(notes(fake)).toEqual([`its agents stay drained: ${goesOn}; run again to follow it`]);
+});
+
+it('keeps them without a proof, too', async () => {
+  const fake = await leaving(() => connectionLost('h200-1', 'a change'));
+  await applyHost(fake.survey(), fake.tools(), { exactFacts: false });
+  expect(done(fake)).not.toContain('undrain');
+});
+
+it('says where it goes on and what to do, also where the run has failed', async () => {
+  const cut = await leaving(() => connectionLost('h200-1', 'a change'));
+  expect((await apply(cut, healthy)).problem?.next).toBe(
+    `run the same command again: ${goesOn}, and is followed to its end`,
+  );
+  const stopped = await leaving(interrupt);
+  expect((await apply(stopped, healthy)).interrupted).toEqual({
+    during: 'change',
+    title: 'do restart',
+    goesOn: true,
+    unit: 'azp-fleet-change-restart.service',
+  });
+});
+
+it('keeps them where nobody can be asked any more', async () => {
+  const fake = await leaving(() => {
+    fake.gone = true;
+    fake.cut();
+    return connectionLost('h200-1', 'a change');
+  });
+  expect(await apply(fake, healthy)).toMatchObject({ state: 'unreachable' });
+  expect(done(fake)).toEqual(['lock', 'drain', 'restart']);
+  expect(notes(fake)).toEqual([
+    'its agents stay drained: what was begun may still go on on the host; run again to go on',
+  ]);
+});
+
+it('leaves all marks alone where the lock is lost: they are for whoever has it now', async () => {
+  const fake = await leaving((each) => {
+    each.lockLost = true;
+    return lockLost('h200-1');
+  });
+  expect(await apply(fake, healthy)).toMatchObject({ problem: { code: 'ssh.lock-lost' } });
+  expect(done(fake).slice(0, 3)).toEqual(['lock', 'drain', 'restart']);
+  expect(done(fake).slice(3)).not.toContain('drain');
+  expect(done(fake)).not.toContain('undrain');
+});
+
+it('is followed by the next run, before anything else and under the lock; then the agents are given back', async () => {
+  const fake = await host([restart], [left]);
+  fake.begin('restart');
+  expect(await apply(fake, healthy)).toMatchObject({ state: 'ok', verdict: healthy });
+  expect(done(fake)).toEqual(['lock', 'follow restart', 'drain', 'probe', 'undrain', 'agents', 'unlock']);
+  expect(notes(fake)[0]).toBe(
+    '"do restart", started by ann@laptop, still runs here: following it to its end',
+  );
+});
+
+it('that fails under the eyes of the next run is made again', async () => {
+  const fake = await host([restart], [left]);
+  fake.begin('restart');
+  fake.onRun = (script) => (script === 'follow restart' ? { code: 100 } : undefined);
+  expect(await apply(fake, healthy)).toMatchObject({ state: 'changed', changes: 1 });
+  expect(done(fake)).toEqual([
+    'lock',
+    'follow restart',
+    'drain',
+    'restart',
+    'probe',
+    'undrain',
+    'agents',
+    'unlock',
+  ]);
+  expect(notes(fake)).toContain(
+    '"do restart" has ended with exit code 100; what is still needed is planned again',
+  );
+});
+
+it.each(['ssh.change-died', 'ssh.change-timeout'] as const)(
+  'that ends without a result is not the next run’s failure: %s',
+  async (code) => {
+    const fake = await host([restart], [left]);
+    fake.begin('restart');
+    fake.onRun = (script) => {
+      if (script !== 'follow restart') return undefined;
+      fake.end('restart', 143);
+      throw new FleetError({ code, what: 'the change restart ended without a result' });
+    };
+    expect(await apply(fake, healthy)).toMatchObject({ state: 'changed', changes: 1 });
+    expect(done(fake).slice(0, 4)).toEqual(['lock', 'follow restart', 'drain', 'restart']);
+    expect(notes(fake)).toContain(
+      'the change restart ended without a result; what is still needed is planned again',
+    );
+  },
+);
+
+it('is left to itself where the next run is interrupted while it follows, and is named', async () => {
+  const fake = await host([restart], [left]);
+  fake.begin('restart');
+  fake.onRun = () => {
+    throw interrupt(fake);
+  };
+  expect(await apply(fake, healthy)).toMatchObject({ state: 'skipped', changes: 0 });
+  expect(done(fake)).toEqual(['lock', 'follow restart', 'unlock']);
+  expect(notes(fake)).toContain(`${goesOn}; run again to follow it`);
+});
