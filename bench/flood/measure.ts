@@ -10,11 +10,11 @@ import type { Place } from './hosts.ts';
 
 /** What one host of a fleet does without end, and the command that meets it. */
 const floods = [
-  { flood: 'lines', told: 'output without an end (`yes`)', command: ['exec', '--login', '--', 'df'] },
-  { flood: 'line', told: 'one line without an end', command: ['exec', '--login', '--', 'df'] },
-  { flood: 'facts', told: 'facts of 640 kB', command: ['image', 'which'] },
-  { flood: 'endless facts', told: 'facts without an end', command: ['image', 'which'] },
-  { flood: 'answer', told: "a manager's answer without an end", command: ['undrain', 'gpu-*'] },
+  { flood: 'lines', title: 'output without an end (`yes`)', command: ['exec', '--login', '--', 'df'] },
+  { flood: 'line', title: 'one line without an end', command: ['exec', '--login', '--', 'df'] },
+  { flood: 'facts', title: 'facts of 640 kB', command: ['image', 'which'] },
+  { flood: 'endless facts', title: 'facts without an end', command: ['image', 'which'] },
+  { flood: 'answer', title: "a manager's answer without an end", command: ['undrain', 'gpu-*'] },
 ] as const;
 
 /** What it took until the other hosts were done, and what the whole run ended with. */
@@ -38,13 +38,13 @@ export async function run(args: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'azp-flood-'));
   const rows: string[] = [];
   try {
-    for (const { flood, told, command } of floods) {
+    for (const { flood, title, command } of floods) {
       const [calm, flooded]: [Taken[], Taken[]] = [[], []];
       for (let round = 0; round < rounds; round += 1) {
         calm.push(await taken(folder, count, 'none', command));
         flooded.push(await taken(folder, count, flood, command));
       }
-      rows.push(row(told, command.join(' '), calm, flooded));
+      rows.push(row(title, command.join(' '), calm, flooded));
     }
   } finally {
     rmSync(folder, { recursive: true });
@@ -72,7 +72,7 @@ export async function run(args: readonly string[]): Promise<void> {
   );
 }
 
-function row(told: string, command: string, calm: readonly Taken[], flooded: readonly Taken[]): string {
+function row(title: string, command: string, calm: readonly Taken[], flooded: readonly Taken[]): string {
   const middle = (of: readonly Taken[], what: (taken: Taken) => number): number =>
     percentile(of.map(what), 0.5);
   const figures = [
@@ -84,7 +84,7 @@ function row(told: string, command: string, calm: readonly Taken[], flooded: rea
     middle(flooded, what).toFixed(0),
     (middle(flooded, what) / middle(calm, what)).toFixed(2),
   ]);
-  return [told, command, ...figures, flooded[0]?.code ?? ''].join(' | ');
+  return [title, command, ...figures, flooded[0]?.code ?? ''].join(' | ');
 }
 
 async function taken(

@@ -28,7 +28,7 @@ async function surplusOf(host: LabHost): Promise<readonly string[]> {
   return lines.filter((line) => !slots.delete(line.split(' ').slice(0, 3).join(' ')));
 }
 
-/** How often an agent was told that its name has a session already. */
+/** How often an agent's session was refused because its name had one already. */
 export async function sessionConflicts(control: FakeControl, since: number): Promise<number> {
   const requests = await control.requests();
   return requests.filter(

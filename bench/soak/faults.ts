@@ -54,10 +54,10 @@ export function dockerKill(host: LabHost): Disturbance {
   };
 }
 
-/** Somebody works on the first GPU by hand for a while: its slots wait, the others go on. */
+/** Another user's process occupies the first GPU for a while: its slots wait, the others continue. */
 export function gpuTaken(host: LabHost): Disturbance {
   return {
-    name: `somebody else's process on a GPU of ${host.name}`,
+    name: `another user's process on a GPU of ${host.name}`,
     hosts: [host],
     boundMs: shortMs,
     run: async () => {

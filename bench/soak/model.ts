@@ -32,10 +32,10 @@ export interface FaultRecord {
   readonly boundMs: number;
 }
 
-/** The life of a container of a slot, as a host's engine told it. */
+/** The life of a slot's container, from the engine's events. */
 export interface ContainerEvent {
   readonly host: string;
-  /** `again`: all that live are told anew as `present`, after the engine or the host was away. */
+  /** `again`: all running containers are reported again as `present`, after the engine or the host was down. */
   readonly kind: 'again' | 'present' | 'start' | 'die';
   readonly id: string;
   readonly slot: string;
@@ -56,6 +56,6 @@ export interface Evidence {
   readonly sessionConflicts: number;
   /** Places where the token was found and may not be. */
   readonly tokens: readonly string[];
-  /** What somebody got with the copied key of an ended job. */
+  /** What a thief got with the copied key of an ended job. */
   readonly loot: readonly string[];
 }

@@ -23,7 +23,7 @@ export interface Soak {
   readonly to: number;
 }
 
-/** Moments to some seconds of work, in a container that no other job has seen, on GPUs that nobody else is on. */
+/** Moments to some seconds of work, in a container that no other job has seen, on GPUs without another process. */
 const script = `
 [ ! -e "$HOME/left-behind" ] || exit 9
 touch "$HOME/left-behind"

@@ -4,7 +4,7 @@ import type { FakeJob } from '../../practice/azure/control/control.ts';
 import { AgentSession, SessionConflict } from '../../test/support/agent-session.ts';
 import { copiedKey } from './hostile.ts';
 
-/** The first seconds after a job are known to be open: the server has to be told of another key first. */
+/** The first seconds after a job are known to be open: the server must get another key first. */
 const openMs = 10_000;
 
 /**

@@ -32,7 +32,7 @@ export const equivalents: readonly Equivalent[] = [
     after: /&& (?::|true)(?!\w)/,
   },
   {
-    why: 'nobody asks for the exit code there',
+    why: 'the exit code is not read there',
     line: /reset-failed docker|journalctl -u docker|installed \/\/p|sha256sum|read -r pid|List-Cleanup=0 <|answer=\$\(apt_get|read -r (?:title|owner|code)|grep -xF -f held/,
     kind: 'rest',
   },
@@ -80,7 +80,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'root may write anywhere', line: '[ -w "$HOME/.config" ]' },
   { why: 'how long a hanging perl may take', line: /^\s*alarm 6/ },
   {
-    why: 'numbers that nobody looks at: an order, a protocol, an exit code',
+    why: 'numbers that no caller reads: an order, a protocol, an exit code',
     line: /^n=(?:1000|\$\(\(n)|SOCK_STREAM, 0/,
     kind: 'number',
   },

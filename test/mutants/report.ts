@@ -23,7 +23,7 @@ export const coreGoal: Goal = {
 export interface Report {
   /** Markdown. */
   readonly table: string;
-  /** What no case saw and nobody has excused, a paragraph each. */
+  /** Mutants that no case caught and no reason excuses, a paragraph each. */
   readonly missing: string;
   readonly enough: boolean;
 }

@@ -21,7 +21,7 @@ const quickly = ['--prefer-offline', '--no-audit', '--no-fund'];
 
 const prefixOf = (node: TestNode) => join(folder, node.version);
 
-/** Where somebody else works who has this Node and the installed command. */
+/** The environment of another user with this Node and the installed command. */
 async function installed(node: TestNode) {
   const prefix = prefixOf(node);
   const cwd = join(prefix, 'work');
@@ -82,7 +82,7 @@ describe.each(taken)('npm install -g on Node $version', (node) => {
   });
 
   test('a plan finds all that would be uploaded, and asks hosts and server', async () => {
-    // Nobody listens on port 9.
+    // Nothing listens on port 9.
     writeFileSync(
       join(here.cwd, 'lab.yaml'),
       `organization: ${fake.server.organization}

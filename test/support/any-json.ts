@@ -3,7 +3,7 @@ import fc from 'fast-check';
 /** Deeper than any function that calls itself for each level can go. */
 const bomb = 200_000;
 
-/** Texts of JSON that nobody expects: values of every kind, and some that are deep. */
+/** Arbitrary JSON texts: values of every kind, some of them deep. */
 export const anyJson: fc.Arbitrary<string> = fc.oneof(
   { arbitrary: fc.json({ maxDepth: 4 }), weight: 8 },
   fc.constantFrom(

@@ -58,7 +58,7 @@ interface Timer {
   readonly end: () => void;
 }
 
-/** Time passes only as the test says, and whoever waits is woken in order. */
+/** A clock that advances only when the test says so, and wakes waiters in order. */
 export class SimulatedClock implements Clock {
   #passed = 0;
   #timers: Timer[] = [];

@@ -25,7 +25,7 @@ interface Place {
   readonly env?: Readonly<Record<string, string>>;
   /** stdout and stderr are one, of 100 columns and 30 rows or so many. */
   readonly terminal?: boolean | { readonly columns: number; readonly rows: number };
-  /** Where answers come from; nobody unless given. */
+  /** The source of answers; none by default. */
   readonly stdin?: Context['stdin'];
   /** Gets what is written to stderr, as it is written. */
   readonly heard?: (text: string) => void;

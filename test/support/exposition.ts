@@ -23,8 +23,8 @@ const sampleLine = new RegExp(
 );
 
 /**
- * The families in their order. Refuses what a scraper may pass over in silence: a family told twice, samples away from
- * their family or before its HELP and TYPE, a series told twice, a histogram whose buckets do not add up.
+ * The families in their order. Refuses what a scraper may pass over in silence: a family listed twice, samples away from
+ * their family or before its HELP and TYPE, a series listed twice, a histogram whose buckets do not add up.
  */
 export function readExposition(text: string): readonly Family[] {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');
@@ -42,7 +42,7 @@ export function readExposition(text: string): readonly Family[] {
     }
     const [, typed, type = ''] = typeLine.exec(lines[at + 1] ?? '') ?? [];
     if (typed !== name) throw new Error(`no TYPE after: ${line}`);
-    if (families.some((family) => family.name === name)) throw new Error(`family told twice: ${name}`);
+    if (families.some((family) => family.name === name)) throw new Error(`family listed twice: ${name}`);
     families.push({ name, help, type, samples: [] });
     at += 1;
   }
@@ -59,7 +59,8 @@ function sampleOf(family: Family, line: string): Sample {
   const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(
     ([, key = '', escaped = '']) => [key, unescape(escaped)] as const,
   );
-  if (new Set(pairs.map(([key]) => key)).size < pairs.length) throw new Error(`a label told twice: ${line}`);
+  if (new Set(pairs.map(([key]) => key)).size < pairs.length)
+    throw new Error(`a label listed twice: ${line}`);
   return { name, labels: Object.fromEntries(pairs), value: Number(value) };
 }
 
@@ -70,7 +71,7 @@ function unescape(text: string): string {
 function checkFamily({ name, type, samples }: Family): void {
   const series = samples.map((sample) => key(sample.name, sample.labels));
   const twice = series.find((each, at) => series.indexOf(each) < at);
-  if (twice !== undefined) throw new Error(`series told twice: ${twice}`);
+  if (twice !== undefined) throw new Error(`series listed twice: ${twice}`);
   if ((type === 'counter') !== name.endsWith('_total')) throw new Error(`${name} is a ${type}`);
   if (type === 'histogram') checkHistogram(name, samples);
 }

@@ -23,26 +23,26 @@ export interface HostileHost {
 }
 
 interface Behaviour {
-  /** Asks this before it lets anybody in; without it a password will do. */
+  /** The questions before a login; without them a password is enough. */
   readonly asks?: { readonly instructions: string; readonly prompt: string; readonly name?: string };
-  /** Before the version line, and once somebody wants to log in. */
+  /** Sent before the version line, and when a login begins. */
   readonly greeting?: string;
   readonly banner?: string;
   /** Whatever it likes, instead of running the script. */
   readonly answer?: (script: string) => Said;
   /** Asks for the sudo password with each command's own marker, whatever the command is, and goes on when it has one. */
   readonly wantsSudo?: boolean | (() => boolean);
-  /** Says who runs the script: `sudo`, else whoever logged in. */
+  /** The user that runs the script: `sudo`, else the login user. */
   readonly ready?: string;
   /** A socket of this machine that it serves as the manager's. */
   readonly managerSocket?: string;
-  /** Lets anybody in, without any proof. */
+  /** Accepts every login without proof. */
   readonly open?: true;
   /** Takes keys only, and none of them. */
   readonly keysOnly?: true;
   /** What it says where it opens no channel. */
   readonly refusal?: string;
-  /** Somebody who was logged in has left. */
+  /** A logged-in client has disconnected. */
   readonly left?: () => void;
 }
 

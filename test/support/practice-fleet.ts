@@ -184,7 +184,7 @@ export async function practiceFleet(folder: string): Promise<PracticeFleet> {
     hosts.push(`${name}: { address: 127.0.0.1, port: ${host.port}, ${more} }`);
   }
   return {
-    // Nobody listens on this port.
+    // Nothing listens on this port.
     hosts: [...hosts, 'away: { address: 127.0.0.1, port: 9 }'],
     close: () => {
       for (const host of served) host.close();

@@ -19,7 +19,7 @@ type Answer = CommandResult | Promise<CommandResult>;
 export class StandInPrograms {
   /** Answers by name, to all arguments alike or by them; the default: there are none. */
   readonly programs = new Map<string, Answer | ((args: readonly string[]) => Answer)>([
-    // Nobody is on the GPUs.
+    // No process uses the GPUs.
     ['nvidia-smi', printed('')],
   ]);
   /** Of the machine, by pid. */

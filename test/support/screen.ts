@@ -9,7 +9,7 @@ export function leftOnScreen(written: string): string[] {
     if (up !== undefined) lines = [...lines.slice(0, Math.max(0, lines.length - 1 - Number(up))), ''];
     else if (newline !== undefined) lines.push('');
     else if (text !== undefined) lines.push(`${lines.pop() ?? ''}${stripVTControlCharacters(text)}`);
-    else if (erase === undefined) throw new TypeError('the terminal was told what it does not know');
+    else if (erase === undefined) throw new TypeError('the terminal got an unknown sequence');
   }
   return lines;
 }

@@ -27,7 +27,7 @@ interface SittingOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly home?: string;
   readonly cwd?: string;
-  /** Nobody is at the terminal. */
+  /** There is no terminal. */
   readonly alone?: boolean;
   readonly supplied?: Readonly<Record<string, Supplied>>;
   readonly before?: readonly Given[];
@@ -91,7 +91,7 @@ export function sit(options: SittingOptions = {}): Sitting {
   return { wizard, interview, keyboard, said, kept: () => kept };
 }
 
-/** Answers while the questions run, going back where somebody does. */
+/** Answers while the questions run, and goes back where the answers say so. */
 export async function answering<T>(
   { keyboard, interview }: Sitting,
   asked: () => Promise<T>,

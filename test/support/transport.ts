@@ -25,7 +25,7 @@ export function testTransport(
     /** Text of ~/.ssh/config. */
     readonly config?: string;
     readonly env?: Record<string, string>;
-    /** Answers questions; without it nobody can be asked. */
+    /** Answers questions; without it there is no terminal. */
     readonly answer?: (question: Question) => string | Promise<string>;
     /** The hosts of the inventory. */
     readonly hosts?: readonly Target[];

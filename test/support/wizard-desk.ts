@@ -30,7 +30,7 @@ async function startMachine(hostname: string, gpus: number): Promise<OwnSshd> {
   return sshd;
 }
 
-/** `box-a` and `box-b` are machines of 2 GPUs and 1; on `closed` nobody listens. */
+/** `box-a` and `box-b` are machines of 2 GPUs and 1; on `closed` nothing listens. */
 export async function makeDesk(): Promise<Desk> {
   await ensurePackages({ tmux: 'tmux' });
   const folder = mkdtempSync(join(tmpdir(), 'azp-wizard-'));
@@ -44,7 +44,7 @@ export async function makeDesk(): Promise<Desk> {
     ({ port, user, clientKeyFile }, at) =>
       `Host box-${'ab'.charAt(at)}\n  HostName 127.0.0.1\n  Port ${port}\n  User ${user}\n  IdentityFile ${clientKeyFile}\n`,
   );
-  // Nobody listens on port 9.
+  // Nothing listens on port 9.
   const closed = 'Host closed\n  HostName 127.0.0.1\n  Port 9\n';
   const all = `Host *\n  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile ${join(folder, 'known_hosts')}\n`;
   const config = join(folder, 'ssh_config');

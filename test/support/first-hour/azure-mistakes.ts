@@ -46,7 +46,7 @@ export const networkMistakes: readonly Mistake[] = [
     ),
   },
   {
-    name: 'nobody listens at the address of the server',
+    name: 'nothing listens at the address of the server',
     make: async (world) => world.slip(url(world), `organization: http://127.0.0.1:${await closedPort()}/lab`),
     typed,
     place: 'http://127.0.0.1:22222/lab',

@@ -2,19 +2,19 @@ import { strict as assert } from 'node:assert';
 
 import { editFor } from './edits.ts';
 import type { Helper } from './mistake.ts';
-import type { Told } from './told.ts';
+import type { Reported } from './reported.ts';
 import type { World } from './world.ts';
 
 /** Does literally what the text says, and tells what that was, but for another command. Throws where it says nothing to do. */
-export async function carryOut(world: World, told: Told, by: Helper | undefined): Promise<string> {
-  const asked = by?.asked.exec(told.next);
+export async function carryOut(world: World, reported: Reported, by: Helper | undefined): Promise<string> {
+  const asked = by?.asked.exec(reported.next);
   if (by !== undefined && asked) {
     await by.carry(world, asked);
     return `${by.who}: ${by.does}`;
   }
-  const command = commandIn(told);
+  const command = commandIn(reported);
   if (command !== undefined) return run(world, command);
-  const edit = editFor(told);
+  const edit = editFor(reported);
   if (edit !== undefined) {
     const { file, change } = edit;
     if (file === undefined) {
@@ -25,7 +25,7 @@ export async function carryOut(world: World, told: Told, by: Helper | undefined)
     world.write(file, change(old));
     return `${file}: ${difference(old, world.read(file))}`;
   }
-  throw new Error(`nothing that can be carried out: ${JSON.stringify(told)}`);
+  throw new Error(`nothing that can be carried out: ${JSON.stringify(reported)}`);
 }
 
 /** The first line that is another one, as it is now. */
@@ -48,7 +48,7 @@ interface Command {
 }
 
 /** The command in a text: all of it, or what follows a colon, with its comment. */
-function commandIn({ lines, next }: Told): Command | undefined {
+function commandIn({ lines, next }: Reported): Command | undefined {
   const at = program.exec(lines);
   if (at === null) return undefined;
   const copied = lines.slice(at.index + at[0].length);

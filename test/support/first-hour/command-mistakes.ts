@@ -98,7 +98,7 @@ export const commandMistakes: readonly Mistake[] = [
     }),
   },
   {
-    name: 'a question, and nobody to answer it',
+    name: 'a question without a terminal',
     make: nothing,
     typed: 'pool create',
     place: 'agent pool gpu-lab',
@@ -107,7 +107,7 @@ export const commandMistakes: readonly Mistake[] = [
     }),
   },
   {
-    name: 'a pipeline for a pool of nobody',
+    name: 'a pipeline for an unknown pool',
     make: nothing,
     typed: 'pipeline gpu-lap',
     place: 'gpu-lap',

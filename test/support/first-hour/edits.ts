@@ -1,4 +1,4 @@
-import type { Told } from './told.ts';
+import type { Reported } from './reported.ts';
 
 interface Place {
   readonly file: string;
@@ -15,30 +15,30 @@ export interface Edit {
 }
 
 /** What a text about a file or a command line asks for, literally; undefined where it asks for nothing of the kind. */
-export function editFor(told: Told): Edit | undefined {
-  const [, file, line, column] = /(\S+\.ya?ml):(\d+):(\d+): /.exec(told.what) ?? [];
+export function editFor(reported: Reported): Edit | undefined {
+  const [, file, line, column] = /(\S+\.ya?ml):(\d+):(\d+): /.exec(reported.what) ?? [];
   if (file === undefined) {
-    const change = onTheLine(told);
+    const change = onTheLine(reported);
     return change && { file, change };
   }
   const place = { file, line: Number(line), column: Number(column) };
   for (const form of forms) {
-    const change = form(told, place);
+    const change = form(reported, place);
     if (change !== undefined) return { file, change };
   }
   return undefined;
 }
 
-const meantIn = ({ next }: Told): string | undefined => /did you mean "([^"]+)"/.exec(next)?.[1];
+const meantIn = ({ next }: Reported): string | undefined => /did you mean "([^"]+)"/.exec(next)?.[1];
 
 /** Another word on the command line. */
-function onTheLine(told: Told): Change | undefined {
+function onTheLine(reported: Reported): Change | undefined {
   const [, quoted, bare] =
     /there is no command "([^"]+)"|(?:matches|no (?:pool|kind)|in pool|unknown option) '?([^\s"',?]+)/.exec(
-      told.what,
+      reported.what,
     ) ?? [];
   const wrong = quoted ?? bare;
-  const meant = meantIn(told)?.replace(/^azp-fleet /, '');
+  const meant = meantIn(reported)?.replace(/^azp-fleet /, '');
   return meant === undefined || wrong === undefined ? undefined : (typed) => typed.replace(wrong, meant);
 }
 
@@ -79,7 +79,7 @@ const insertBelow = (place: Place, line: string): Change =>
 const replaceBy = (place: Place, lines: readonly string[]): Change =>
   onLine(place, (old) => lines.map((line) => indentOf(old) + line).join('\n'));
 
-type Form = (told: Told, place: Place) => Change | undefined;
+type Form = (reported: Reported, place: Place) => Change | undefined;
 
 /** A form that is a pattern of the next action, with what it names. */
 const whereNext =
@@ -90,9 +90,9 @@ const whereNext =
   };
 
 const forms: readonly Form[] = [
-  (told, place) => {
-    const meant = meantIn(told);
-    return meant === undefined ? undefined : swap(place, meant, told.seen);
+  (reported, place) => {
+    const meant = meantIn(reported);
+    return meant === undefined ? undefined : swap(place, meant, reported.seen);
   },
   whereNext(/^put it in quotes: (".*")$/, swap),
   whereNext(/^take the quotes away: (.*)$/, swap),

@@ -9,7 +9,7 @@ export interface Mistake {
   readonly typed: string;
   /** File, line and column, host or server, as the screen must name it. */
   readonly place: string;
-  /** Where no program can do what is told: who does it. The text must ask for exactly that. */
+  /** Who carries out a next action that no program can; the text must ask for exactly that. */
   readonly by?: Helper;
   /** The line from which on nothing is said about it: it is not kept. */
   readonly until?: string;

@@ -26,7 +26,7 @@ async function withFacts(world: World): Promise<void> {
   await world.type('exec -- true');
 }
 
-/** Somebody else's agent of this name is at work in the pool. */
+/** Another installation's agent with this name is online in the pool. */
 async function elsewhere(world: World, name: string): Promise<void> {
   const { organization } = world.azure;
   const client = createAzureClient({

@@ -18,7 +18,7 @@ agents: one-per-gpu
   );
 };
 
-/** `answer`: its key, as it is told. */
+/** `answer`: the key that the text names. */
 const answered = (name: string, right: string, wrong: string, answer: string): Mistake => ({
   name,
   make: (world) => {

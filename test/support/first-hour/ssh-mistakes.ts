@@ -10,9 +10,9 @@ const onHost = { typed: 'exec h200-1 -- true', place: 'h200-1 · connect' } as c
 const portOf = (world: World) => `port: ${world.host.port}`;
 const key = 'identityFile: ~/.ssh/id_ed25519';
 
-/** Whoever wrote the inventory corrects it, as it was before the slip. */
+/** The author of the inventory restores the text before the mistake. */
 const corrects = (asked: RegExp, does: string, carry: Helper['carry']): Helper => ({
-  who: 'whoever wrote the inventory',
+  who: 'the author of the inventory',
   asked,
   does,
   carry,
@@ -45,7 +45,7 @@ export const loginMistakes: readonly Mistake[] = [
   },
   {
     ...onHost,
-    name: 'a key with a passphrase, and nobody to ask',
+    name: 'a key with a passphrase, without a terminal',
     make: async (world) => {
       world.passphrase = 'open sesame';
       execFileSync('ssh-keygen', [
@@ -101,7 +101,7 @@ export const loginMistakes: readonly Mistake[] = [
   },
   {
     ...onHost,
-    name: 'the host was installed anew',
+    name: 'the host was reinstalled',
     make: async (world) => {
       await world.type(onHost.typed);
       await world.host.reinstall();
@@ -109,7 +109,7 @@ export const loginMistakes: readonly Mistake[] = [
   },
   {
     ...onHost,
-    name: 'the host was installed anew, and its key is pinned',
+    name: 'the host was reinstalled, and its key is pinned',
     make: async (world) => {
       await world.type('trust h200-1 --yes');
       await world.host.reinstall();
@@ -133,7 +133,7 @@ const admin = (asked: RegExp, does: string, carry: Helper['carry']): Helper => (
 export const wayMistakes: readonly Mistake[] = [
   {
     ...onHost,
-    name: 'the address is a name that nobody knows',
+    name: 'the address is an unknown name',
     make: (world) => world.slip('address: 127.0.0.1', 'address: h200-1.lab.invalid'),
     by: corrects(
       /^correct "address:" of h200-1 in the inventory: .* an IP address/,

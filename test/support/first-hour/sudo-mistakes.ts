@@ -5,7 +5,7 @@ const onSudo = { typed: 'exec h200-1 -- true', place: 'h200-1 · sudo' } as cons
 export const sudoMistakes: readonly Mistake[] = [
   {
     ...onSudo,
-    name: 'sudo wants a password, and nobody is asked',
+    name: 'sudo needs a password, without a terminal',
     make: (world) => world.host.sudo('secret'),
     by: {
       who: 'ann',

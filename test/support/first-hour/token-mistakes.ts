@@ -3,7 +3,7 @@ import { token, type World } from './world.ts';
 
 const typed = 'pool create --yes';
 
-/** Somebody with a browser makes a token, and puts it where the text says. */
+/** A person creates a token in a browser and stores it where the text says. */
 const browser = (asked: RegExp, does: string, carry: Helper['carry']): Helper => ({
   who: 'ann in a browser',
   asked,

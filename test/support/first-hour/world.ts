@@ -30,13 +30,13 @@ export class World {
   readonly env: Record<string, string> = {};
   /** The command as it is typed next, without `azp-fleet`. */
   typed = '';
-  /** Nobody sits at the terminal unless they answer. */
+  /** Without answers there is no terminal. */
   answers: readonly Answer[] = [];
   /** What they type where a key's passphrase is asked for. */
   passphrase = '';
   /** What the server takes. */
   readonly tokenFile = `${this.folder}-tokens`;
-  /** What somebody may do later, by a word. */
+  /** What a person may do later, by a word. */
   readonly notes = new Map<string, () => unknown>();
   readonly #ends: (() => unknown)[] = [];
   #azure: RunningFake | undefined;

@@ -10,7 +10,7 @@ import { inventoryMistakes } from '../../support/first-hour/inventory-mistakes.t
 import type { Mistake } from '../../support/first-hour/mistake.ts';
 import { practiceMistakes } from '../../support/first-hour/practice-mistakes.ts';
 import { setupMistakes } from '../../support/first-hour/setup-mistakes.ts';
-import { toldOn } from '../../support/first-hour/told.ts';
+import { reportedOn } from '../../support/first-hour/reported.ts';
 import { loginMistakes, wayMistakes } from '../../support/first-hour/ssh-mistakes.ts';
 import { sudoMistakes } from '../../support/first-hour/sudo-mistakes.ts';
 import { tokenMistakes } from '../../support/first-hour/token-mistakes.ts';
@@ -54,15 +54,15 @@ async function story(mistake: Mistake, world: World): Promise<string> {
   expect(shown).toContain(mistake.place);
   expect(before.exitCode === 0).toBe(mistake.warns === true);
   expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([]);
-  const told = toldOn(before.text);
-  expect(told).not.toEqual([]);
-  expect(told.filter(({ next }) => next === '')).toEqual([]);
+  const reported = reportedOn(before.text);
+  expect(reported).not.toEqual([]);
+  expect(reported.filter(({ next }) => next === '')).toEqual([]);
   const done: string[] = [];
   // From the last to the first: lines below move when one above is changed.
-  for (const each of told.toReversed()) done.push(await carryOut(world, each, mistake.by));
+  for (const each of reported.toReversed()) done.push(await carryOut(world, each, mistake.by));
   const after = await world.type(world.typed);
   expect(`${after.text}\n[exit ${after.exitCode}]`).toContain(`\n[exit ${mistake.well ?? 0}]`);
-  expect(toldOn(after.text)).toEqual([]);
+  expect(reportedOn(after.text)).toEqual([]);
   return [
     `$ azp-fleet ${world.shown(typed)}`,
     shown,

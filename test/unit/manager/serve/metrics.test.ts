@@ -219,11 +219,11 @@ test('every metric is in the documentation with its labels and its help, and nei
 describe('our own reader refuses', () => {
   const head = (name: string, type = 'gauge') => `# HELP ${name} x\n# TYPE ${name} ${type}\n`;
   test.each([
-    ['a family told twice', `${head('a')}a 1\n${head('b')}b 1\n${head('a')}`],
+    ['a family listed twice', `${head('a')}a 1\n${head('b')}b 1\n${head('a')}`],
     ['samples away from their family', `${head('a')}${head('b')}b 1\na 1\n`],
     ['a sample before its family', `a 1\n${head('a')}`],
-    ['a series told twice', `${head('a')}a{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
-    ['a label told twice', `${head('a')}a{x="1",x="2"} 1\n`],
+    ['a series listed twice', `${head('a')}a{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
+    ['a label listed twice', `${head('a')}a{x="1",x="2"} 1\n`],
     ['a quote that is not escaped', `${head('a')}a{x="1"2"} 1\n`],
     ['a backslash that escapes nothing', `${head('a')}a{x="\\d"} 1\n`],
     ['a value that is none', `${head('a')}a Nan\n`],

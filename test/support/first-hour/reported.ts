@@ -1,18 +1,18 @@
-/** A mistake as the screen tells it. */
-export interface Told {
+/** A mistake as the screen reports it. */
+export interface Reported {
   /** What is wrong, with its place; wrapped lines joined. */
   readonly what: string;
   readonly expected: string;
   readonly seen: string;
   readonly next: string;
-  /** What is to be done as it stands there, line by line, without the margin. */
+  /** The next action as printed, line by line, without the margin. */
   readonly lines: string;
 }
 
-type Part = Exclude<keyof Told, 'lines'>;
+type Part = Exclude<keyof Reported, 'lines'>;
 
-/** The problems and warnings that stand on a screen, in their order. */
-export function toldOn(screen: string): Told[] {
+/** Returns the problems and warnings on a screen, in their order. */
+export function reportedOn(screen: string): Reported[] {
   const found: { parts: Record<Part, string[]>; at: Part }[] = [];
   for (const line of screen.split('\n')) {
     const [, what] = /^\s*[✗!] (.*)$/u.exec(line) ?? [];
