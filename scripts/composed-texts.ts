@@ -22,8 +22,8 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'engine.conflict': ['Docker failed while …'],
   'image.no-base': [
     'no CUDA base fits: …',
-    'the driver does not say which CUDA it supports',
-    'there is no agent for the architecture …',
+    'the driver does not report its CUDA version',
+    'no agent exists for the architecture …',
   ],
   'control.bad-request': [
     'a run drains the whole host',

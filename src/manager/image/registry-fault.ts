@@ -1,41 +1,41 @@
 import type { Problem } from '../../shared/base/errors.ts';
 import { registryOf } from '../../shared/image/reference.ts';
 
-interface Asked {
+interface PullRequest {
   readonly image: string;
-  /** Whom the registry was told; undefined: nobody. */
+  /** The user of the request; undefined: anonymous. */
   readonly user: string | undefined;
 }
 
 interface Rule {
   readonly match: RegExp;
-  readonly problem: (registry: string, asked: Asked) => Omit<Problem, 'seen'>;
+  readonly problem: (registry: string, request: PullRequest) => Omit<Problem, 'seen'>;
 }
 
 /**
- * What Docker Engines 20.10 to 29 and containerd say of a registry that does not give an image, by the registry's own
- * codes (OCI distribution specification, "Error Codes") or by Go's words for what the network did. The first that fits.
+ * Messages of Docker Engines 20.10 to 29 and containerd about a failed pull: the registry's codes (OCI distribution
+ * specification, "Error Codes") or Go's texts for network errors. The first match decides.
  */
 const rules: readonly Rule[] = [
   {
     match: /toomanyrequests|too many requests|\b429\b/i,
     problem: (registry, { image, user }) => ({
       code: 'registry.limit',
-      what: `${registry} gives no more images for now: ${image}`,
-      expected: `an answer to ${user ?? 'somebody without a name'}`,
+      what: `${registry} limits pulls: ${image}`,
+      expected: `a pull by ${user ?? 'an anonymous user'}`,
       next:
         user === undefined
-          ? `wait, or give ${registry} a user under registries: in the inventory, for whom it allows more`
-          : 'wait: it is tried again; a mirror (mirrors.images) has no such limit',
+          ? `wait, or add a user for ${registry} under registries: in the inventory, which has a higher limit`
+          : 'retried automatically; a mirror (mirrors.images) has no such limit',
     }),
   },
   {
     match: /http: server gave HTTP response to HTTPS client/i,
     problem: (registry, { image }) => ({
       code: 'registry.plain-http',
-      what: `${registry} speaks plain http, which Docker does not accept: ${image}`,
+      what: `${registry} uses plain http, which Docker does not accept: ${image}`,
       expected: 'https',
-      next: `give the registry a certificate, or allow it in insecure-registries of the hosts' /etc/docker/daemon.json`,
+      next: `install a certificate on the registry, or add it to insecure-registries in /etc/docker/daemon.json of the hosts`,
     }),
   },
   {
@@ -43,8 +43,8 @@ const rules: readonly Rule[] = [
     problem: (registry, { image }) => ({
       code: 'registry.certificate',
       what: `the certificate of ${registry} is not trusted: ${image}`,
-      expected: 'one that the host trusts',
-      next: 'name the authority that signed it as ca: in the inventory, then: azp-fleet provision',
+      expected: 'a certificate that the host trusts',
+      next: 'set ca: in the inventory to its certificate authority, then run `azp-fleet provision`',
     }),
   },
   {
@@ -60,7 +60,7 @@ const rules: readonly Rule[] = [
       code: 'registry.not-found',
       what: `${registry} has no ${image}`,
       expected: "an image of this name and tag, for this host's architecture",
-      next: 'correct its name and tag in the inventory, or push it there; it is asked for again',
+      next: 'correct its name and tag in the inventory, or push it; retried automatically',
     }),
   },
   {
@@ -70,48 +70,48 @@ const rules: readonly Rule[] = [
       code: 'registry.unreachable',
       what: `the host cannot reach ${registry}: ${image}`,
       expected: 'an answer over https',
-      next: `try it on the host: curl -sSI https://${registry === 'docker.io' ? 'registry-1.docker.io' : registry}/v2/`,
+      next: `run on the host: curl -sSI https://${registry === 'docker.io' ? 'registry-1.docker.io' : registry}/v2/`,
     }),
   },
 ];
 
-function refusedLogin(registry: string, { image, user }: Asked): Omit<Problem, 'seen'> {
-  if (user === undefined) return unknownHere(registry, image);
+function refusedLogin(registry: string, { image, user }: PullRequest): Omit<Problem, 'seen'> {
+  if (user === undefined) return loginMissing(registry, image);
   return {
     code: 'registry.password',
-    what: `${registry} does not accept the password of user ${user}: ${image}`,
-    expected: `the present password or token of ${user}`,
-    next: `correct what registries: ${registry}: points at in the inventory, then: azp-fleet provision`,
+    what: `${registry} rejected the password of user ${user}: ${image}`,
+    expected: `the current password or token of ${user}`,
+    next: `correct registries: ${registry}: in the inventory, then run \`azp-fleet provision\``,
   };
 }
 
-function refusedImage(registry: string, { image, user }: Asked): Omit<Problem, 'seen'> {
-  if (user === undefined) return unknownHere(registry, image);
+function refusedImage(registry: string, { image, user }: PullRequest): Omit<Problem, 'seen'> {
+  if (user === undefined) return loginMissing(registry, image);
   return {
     code: 'registry.denied',
-    what: `${registry} does not let user ${user} have ${image}, or has no such image`,
-    expected: `the right of ${user} to it`,
-    next: `grant it in ${registry}, or correct the image or the user in the inventory, then: azp-fleet provision`,
+    what: `${registry} denies user ${user} access to ${image}, or has no such image`,
+    expected: `pull access for ${user}`,
+    next: `grant it in ${registry}, or correct the image or the user in the inventory, then run \`azp-fleet provision\``,
   };
 }
 
-function unknownHere(registry: string, image: string): Omit<Problem, 'seen'> {
+function loginMissing(registry: string, image: string): Omit<Problem, 'seen'> {
   return {
     code: 'registry.password',
-    what: `${registry} asks who we are, and the inventory does not say: ${image}`,
-    expected: 'a user and a password, unless the name of the image is wrong',
-    next: `add ${registry} under registries: in the inventory, with user and secret, then: azp-fleet provision`,
+    what: `${registry} requires a login, and the inventory has none: ${image}`,
+    expected: 'a user and a password, unless the image name is wrong',
+    next: `add ${registry} under registries: in the inventory, with user and secret, then run \`azp-fleet provision\``,
   };
 }
 
-/** What a registry's refusal means. Undefined: Docker speaks of something else. Pure. */
-export function registryProblem(seen: string, asked: Asked): Problem | undefined {
-  const registry = registryOf(asked.image);
+/** Returns the problem behind a failed pull. Undefined: the message is not about a registry. Pure. */
+export function registryProblem(seen: string, request: PullRequest): Problem | undefined {
+  const registry = registryOf(request.image);
   const rule = rules.find(({ match }) => match.test(seen));
-  return rule && { ...rule.problem(registry, asked), seen };
+  return rule && { ...rule.problem(registry, request), seen };
 }
 
-/** The image that a failed step of a build could not get; undefined: the step was about something else. */
+/** Returns the image that a failed step of a build could not pull; undefined: the step pulls none. */
 export function imageOfStep(
   heading: string | undefined,
   args: Readonly<Record<string, string>>,

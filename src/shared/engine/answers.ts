@@ -1,11 +1,11 @@
 import { isObject } from '../base/objects.ts';
 
-/** One thing that the engine tells of. */
+/** One JSON object of the engine. */
 export type Answer = Readonly<Record<string, unknown>>;
 
 /**
- * What the engine answers, read as far as it is used: what is not there, or is something else, is empty. Where a thing is
- * known by it, or something is decided by it, `needed…` throws instead; within `bounded` that is an error of the engine.
+ * Reads the engine's answers: a value that is missing, or has another type, is empty. Values that identify an object, or
+ * that a decision rests on, are read with `needed…`, which throws; within `bounded` that is an error of the engine.
  */
 export function answer(value: unknown): Answer {
   return isObject(value) ? value : {};
@@ -29,30 +29,30 @@ export function number(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
 
-/** Of a listed container, which the engine calls `/name`. */
+/** Returns the name of a listed container; the engine writes `/name`. */
 export function containerName({ Names: names }: Answer): string {
   return (texts(names)[0] ?? '').replace(/^\//, '');
 }
 
 export function neededList(value: unknown): readonly Answer[] {
-  if (!Array.isArray(value) || !value.every(isObject)) throw new TypeError('its answer is no list');
+  if (!Array.isArray(value) || !value.every(isObject)) throw new TypeError('the answer is not a list');
   return value;
 }
 
 export function neededText(of: Answer, key: string): string {
   const value = of[key];
-  if (typeof value !== 'string') throw new TypeError(`its answer has no ${key}`);
+  if (typeof value !== 'string') throw new TypeError(`the answer has no ${key}`);
   return value;
 }
 
 export function neededNumber(of: Answer, key: string): number {
   const value = of[key];
-  if (typeof value !== 'number') throw new TypeError(`its answer has no ${key}`);
+  if (typeof value !== 'number') throw new TypeError(`the answer has no ${key}`);
   return value;
 }
 
 export function neededFlag(of: Answer, key: string): boolean {
   const value = of[key];
-  if (typeof value !== 'boolean') throw new TypeError(`its answer has no ${key}`);
+  if (typeof value !== 'boolean') throw new TypeError(`the answer has no ${key}`);
   return value;
 }

@@ -23,10 +23,10 @@ import { Lines, LogFrames, logText, longestMessage } from './frames.ts';
 import { archiveTails } from './tails.ts';
 import { contextStream, followProgress } from './progress.ts';
 
-/** Where the engine is: its socket on this machine, or an HTTP agent whose sockets end at it (the CLI over SSH). */
+/** Address of the engine: its socket on this machine, or an HTTP agent whose sockets end at it (the CLI over SSH). */
 export type EngineAddress = { readonly socketPath: string } | { readonly agent: Agent };
 
-/** Opens no connection by itself; every call does, and ends by its deadline. */
+/** Returns the engine at an address. It opens no connection; every call does, and has a deadline. */
 export function createEngine(address: EngineAddress): Engine {
   const docker = new Docker(modemOptions(address));
   const single = containerCalls(docker);
@@ -36,13 +36,13 @@ export function createEngine(address: EngineAddress): Engine {
     ...labelCalls(docker),
     ...networkCalls(docker),
     async version() {
-      return get(docker, '/version', 'asking its version', (said) => ({
+      return get(docker, '/version', 'reading its version', (said) => ({
         version: neededText(said, 'Version'),
         apiVersion: text(said['ApiVersion']),
       }));
     },
     async info() {
-      return get(docker, '/info', 'asking its settings', infoFrom);
+      return get(docker, '/info', 'reading its settings', infoFrom);
     },
     async listOwn(filter = {}) {
       const label = Object.entries(filter).map(([key, value]) => `${key}=${value}`);
@@ -56,20 +56,20 @@ export function createEngine(address: EngineAddress): Engine {
   };
 }
 
-/** A named host keeps dockerode from looking for a socket; DOCKER_HOST of the caller must not win over the address. */
+/** Returns options with a named host, so that dockerode neither searches for a socket nor reads DOCKER_HOST. */
 function modemOptions(address: EngineAddress): Docker.DockerOptions & { agent?: Agent } {
   if ('agent' in address) return { protocol: 'http', host: 'docker', port: 80, agent: address.agent };
   return { protocol: 'http', socketPath: address.socketPath, host: undefined };
 }
 
-/** dockerode's own version() and info() take no signal. */
-function get<T>(docker: Docker, path: string, doing: string, read: (said: Answer) => T): Promise<T> {
+/** Reads a path of the engine; dockerode's own version() and info() take no signal. */
+function get<T>(docker: Docker, path: string, doing: string, read: (found: Answer) => T): Promise<T> {
   return bounded(doing, deadlines.short, async (abortSignal) => {
     const request = { path, method: 'GET', abortSignal, statusCodes: { 200: true, 500: 'server error' } };
-    const said = await new Promise<unknown>((resolve, reject) => {
-      docker.modem.dial(request, (error, told) => (error ? reject(error) : resolve(told)));
+    const found = await new Promise<unknown>((resolve, reject) => {
+      docker.modem.dial(request, (error, body) => (error ? reject(error) : resolve(body)));
     });
-    return read(answer(said));
+    return read(answer(found));
   });
 }
 
@@ -90,17 +90,17 @@ function infoFrom(info: Answer): EngineInfo {
   };
 }
 
-/** The default runtime's features as the engine hands them on: JSON in a string (Engine 25 and newer). */
+/** Returns the mount options of the default runtime: JSON in a string (Engine 25 and newer). */
 function mountOptionsOf(info: Answer): readonly string[] | undefined {
   const { status } = answer(answer(info['Runtimes'])[text(info['DefaultRuntime'])]);
-  const told = answer(status)['org.opencontainers.runtime-spec.features'];
-  const { mountOptions } = answer(foreignJson(text(told)));
+  const features = answer(status)['org.opencontainers.runtime-spec.features'];
+  const { mountOptions } = answer(foreignJson(text(features)));
   return Array.isArray(mountOptions) ? texts(mountOptions) : undefined;
 }
 
 const states = ['created', 'running', 'paused', 'restarting', 'removing', 'exited', 'dead'] as const;
 
-/** In a state that we do not know it may be alive: it counts as running. */
+/** Reads a container; an unknown state counts as running. */
 function ownContainer(found: Answer): OwnContainer {
   return {
     id: neededText(found, 'Id'),
@@ -130,10 +130,10 @@ type SingleContainer = Pick<
   | 'removeUnlessRunning'
 >;
 
-/** What is read out of a container are the few KiB of a registration; what is in it decides how much comes. */
+/** Limit of a file that is read from a container: a registration has a few KiB, and the content is not trusted. */
 const maxArchiveBytes = 1024 * 1024;
 
-/** What is done with one container. */
+/** Calls for one container. */
 function containerCalls(docker: Docker): SingleContainer {
   return {
     async create(name, options) {
@@ -172,7 +172,7 @@ function containerCalls(docker: Docker): SingleContainer {
       );
     },
     async startWithInput(id, input) {
-      await bounded('giving a container its input', deadlines.normal, async (abortSignal) => {
+      await bounded('writing the input of a container', deadlines.normal, async (abortSignal) => {
         const container = docker.getContainer(id);
         const stream = await container.attach({ stream: true, stdin: true, hijack: true, abortSignal });
         await container.start({ abortSignal });
@@ -188,12 +188,12 @@ function containerCalls(docker: Docker): SingleContainer {
       ).catch(ignoreStopped);
     },
     async isRunning(id) {
-      return bounded('looking at a container', deadlines.short, async (abortSignal) =>
+      return bounded('inspecting a container', deadlines.short, async (abortSignal) =>
         neededFlag(stateOf(await docker.getContainer(id).inspect({ abortSignal })), 'Running'),
       );
     },
     async exit(id) {
-      return bounded('reading how a container ended', deadlines.short, async (abortSignal) => {
+      return bounded('reading the exit of a container', deadlines.short, async (abortSignal) => {
         const state = stateOf(await docker.getContainer(id).inspect({ abortSignal }));
         return {
           code: neededNumber(state, 'ExitCode'),
@@ -219,7 +219,7 @@ function stateOf(inspected: unknown): Answer {
   return answer(answer(inspected)['State']);
 }
 
-/** 404: it is gone. 409: it runs, or somebody else is removing it. */
+/** Removes a container. 404: it is gone. 409: it runs, or is being removed. */
 async function remove(docker: Docker, id: string, force: boolean): Promise<void> {
   await bounded('removing a container', deadlines.normal, (abortSignal) =>
     docker.getContainer(id).remove({ force, v: true, abortSignal }),
@@ -243,13 +243,13 @@ async function* followLogs(docker: Docker, id: string, signal: AbortSignal): Asy
 function tooLarge(path: string): FleetError {
   return new FleetError({
     code: 'engine.file-too-large',
-    what: `${path} in the container is larger than anything that is read from there`,
+    what: `${path} in the container is too large`,
     expected: 'at most 1 MiB',
-    next: 'look at what the image puts there, or let the image be built on the host',
+    next: 'check this file in the image, or build the image on the host',
   });
 }
 
-/** 304 (not running) and 404 (gone) are what stop wants. */
+/** Ignores 304 (not running) and 404 (gone) of a stop. */
 function ignoreStopped(error: unknown): void {
   if (isEngineFault(error, 'engine.not-found')) return;
   if (error instanceof Error && error.cause instanceof Error && 'statusCode' in error.cause) {
@@ -258,7 +258,7 @@ function ignoreStopped(error: unknown): void {
   throw error;
 }
 
-/** `not-running` answers at once for a container that has already ended. */
+/** Waits for a container; `not-running` answers at once for one that has already exited. */
 async function awaitEnd(docker: Docker, id: string, deadlineMs: number): Promise<number | undefined> {
   const { signal, clear } = deadline(deadlineMs);
   try {
@@ -266,7 +266,7 @@ async function awaitEnd(docker: Docker, id: string, deadlineMs: number): Promise
     return neededNumber(answer(await Promise.race([waiting, aborted(signal)])), 'StatusCode');
   } catch (error) {
     if (signal.aborted) return undefined;
-    throw engineFault(error, 'awaiting a container');
+    throw engineFault(error, 'waiting for a container');
   } finally {
     clear();
   }
@@ -278,11 +278,11 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Eight GPUs have 10,000 lines, when nvidia-smi tells all about them. */
+/** nvidia-smi -q -x prints 10,000 lines for eight GPUs. */
 const mostLines = 50_000;
 
 /**
- * Creates, starts, awaits and removes one container; past the deadline it is killed and what it wrote is returned.
+ * Runs one container to its exit and removes it; after the deadline it is killed, and its output so far is returned.
  * `isCut`: it wrote more than the last 50,000 lines.
  */
 async function runToEnd(
@@ -297,12 +297,12 @@ async function runToEnd(
     await single.start(id);
     const code = await single.awaitEnd(id, deadlineMs);
     timedOut = code === undefined;
-    // The process may hang in the kernel: then its output is what there is so far.
+    // The process may hang in the kernel: then the output is incomplete.
     const output = await single.logs(id, mostLines);
     const isCut = output.split('\n').length >= mostLines;
     return { code: code ?? -1, output, timedOut, isCut };
   } finally {
-    // One that hangs in the kernel cannot be removed, either; that it hangs is what has to be told.
+    // A container that hangs in the kernel cannot be removed; the timeout is the error to report.
     await single.remove(id).catch((error: unknown) => {
       if (!timedOut) throw error;
     });
@@ -318,7 +318,7 @@ type Images = Pick<
 function imageCalls(docker: Docker): Images {
   async function inspect(reference: string): Promise<Answer | undefined> {
     try {
-      return await bounded(`looking for image ${reference}`, deadlines.short, async () =>
+      return await bounded(`inspecting image ${reference}`, deadlines.short, async () =>
         answer(await docker.getImage(reference).inspect()),
       );
     } catch (error) {
@@ -337,11 +337,11 @@ function imageCalls(docker: Docker): Images {
     async push(id, reference, onProgress, login) {
       const at = reference.lastIndexOf(':');
       const [repo, tag] = [reference.slice(0, at), reference.slice(at + 1)];
-      await bounded(`naming an image ${reference}`, deadlines.short, () =>
+      await bounded(`tagging an image ${reference}`, deadlines.short, () =>
         docker.getImage(id).tag({ repo, tag }),
       );
       await bounded(`pushing ${reference}`, deadlines.image, async (abortSignal) => {
-        // Empty where there is no login: Docker up to 22 refuses a push without the header.
+        // Empty without a login: Docker up to 22 refuses a push without the header.
         const options = { tag, abortSignal, authconfig: login === undefined ? {} : authConfig(login) };
         await followProgress(await docker.getImage(repo).push(options), onProgress);
       });
@@ -372,7 +372,7 @@ function imageCalls(docker: Docker): Images {
       if (id === undefined) {
         throw new FleetError({
           code: 'engine.build-failed',
-          what: `the build ended without the image ${options.tag}`,
+          what: `the build finished without the image ${options.tag}`,
         });
       }
       return id;
@@ -400,7 +400,7 @@ function imageCalls(docker: Docker): Images {
   };
 }
 
-/** Among the options dockerode would write the password into the request's address, and dockerd that into its log. */
+/** Pulls with the login as an own argument: as an option, dockerode would write it into the URL, and dockerd into its log. */
 function pullStream(
   docker: Docker,
   reference: string,
@@ -414,7 +414,7 @@ function pullStream(
   });
 }
 
-/** Docker's names for its own registry are older than `docker.io`. */
+/** The address of Docker Hub in logins. */
 const hubAddress = 'https://index.docker.io/v1/';
 
 function addressOf({ registry }: RegistryLogin): string {
@@ -425,7 +425,7 @@ function authConfig(login: RegistryLogin): Docker.AuthConfig {
   return { username: login.user, password: login.secret.reveal(), serveraddress: addressOf(login) };
 }
 
-/** What a build may need to fetch what it starts from; dockerode makes a header of it. */
+/** Returns the logins for the base images of a build, which dockerode sends as a header. */
 function registryConfig(logins: readonly RegistryLogin[]): Pick<Docker.ImageBuildOptions, 'registryconfig'> {
   if (logins.length === 0) return {};
   const entries = logins.map((login) => [
@@ -441,14 +441,14 @@ type Networks = Pick<Engine, 'networksNamed' | 'createNetwork' | 'removeNetwork'
 function networkCalls(docker: Docker): Networks {
   return {
     async networksNamed(name) {
-      // The engine's filter is for names that have this in them.
+      // The engine's filter matches parts of names.
       return bounded('listing networks', deadlines.short, async (abortSignal) => {
         const found = neededList(await docker.listNetworks({ filters: { name: [name] }, abortSignal }));
         return found.filter((network) => network['Name'] === name).map(foundNetwork);
       });
     },
     async createNetwork(options) {
-      // An engine before 25 makes a second one of the name unless it is asked not to.
+      // Without this an engine before 25 creates a second network of the name.
       const { id } = await bounded('creating the network of the agents', deadlines.normal, () =>
         docker.createNetwork({ CheckDuplicate: true, ...options }),
       );
@@ -462,14 +462,14 @@ function networkCalls(docker: Docker): Networks {
       });
     },
     async freeEndpoint(network, name) {
-      await bounded('freeing a place in the network of the agents', deadlines.normal, (abortSignal) =>
+      await bounded('freeing an endpoint in the network of the agents', deadlines.normal, (abortSignal) =>
         docker.getNetwork(network).disconnect({ Container: name, Force: true, abortSignal }),
       );
     },
   };
 }
 
-/** Whoever may use Docker has named these things. */
+/** Reads a network. Any user of Docker may have chosen these texts, so they are cleaned. */
 function foundNetwork(found: Answer): FoundNetwork {
   const ipam = answer(found['IPAM']);
   return foreignValue(
@@ -486,11 +486,11 @@ function foundNetwork(found: Answer): FoundNetwork {
       options: textsByName(found['Options']),
       labels: textsByName(found['Labels']),
     },
-    (said) => foreignLine(said),
+    (value) => foreignLine(value),
   );
 }
 
-/** 403: it has active endpoints; newer engines say 409. 404: somebody else was faster. */
+/** 403: it has active endpoints; newer engines answer 409. 404: it is gone. */
 function isUsedOrGone(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return (
@@ -498,7 +498,7 @@ function isUsedOrGone(error: unknown): boolean {
   );
 }
 
-/** What others than we made: found by its label, or because it runs. */
+/** Calls that also find containers and networks that azp-fleet did not create. */
 function labelCalls(docker: Docker): Pick<Engine, 'withLabel' | 'running'> {
   return {
     async running() {
@@ -510,7 +510,7 @@ function labelCalls(docker: Docker): Pick<Engine, 'withLabel' | 'running'> {
       );
     },
     async withLabel(label) {
-      return bounded('looking for a label', deadlines.short, async (abortSignal) => {
+      return bounded('listing by a label', deadlines.short, async (abortSignal) => {
         const filters = { label: [label] };
         const [containers, networks] = await Promise.all([
           docker.listContainers({ all: true, filters, abortSignal }),
@@ -532,7 +532,7 @@ function labelCalls(docker: Docker): Pick<Engine, 'withLabel' | 'running'> {
   };
 }
 
-/** The engine's event stream, only of what carries our labels. */
+/** Follows the engine's events of containers with azp-fleet's labels. */
 async function* dockerEvents(docker: Docker, signal: AbortSignal): AsyncIterable<EngineEvent> {
   const lines = new Lines(longestMessage);
   try {
@@ -547,16 +547,16 @@ async function* dockerEvents(docker: Docker, signal: AbortSignal): AsyncIterable
       }
     }
   } catch (error) {
-    if (!signal.aborted) throw engineFault(error, 'listening to its events');
+    if (!signal.aborted) throw engineFault(error, 'reading its events');
   }
 }
 
 const types = ['container', 'image', 'daemon'] as const;
 
-/** One line of the stream; what is not an event of a known type is passed over. */
+/** Parses one line of the stream; undefined: not an event of a known type. */
 export function parseEvent(line: string): EngineEvent | undefined {
-  const { Type: told, Action: action, Actor: actor } = answer(foreignJson(line));
-  const type = types.find((known) => known === told);
+  const { Type: kind, Action: action, Actor: actor } = answer(foreignJson(line));
+  const type = types.find((known) => known === kind);
   if (type === undefined || typeof action !== 'string') return undefined;
   const { ID: id, Attributes: labels } = answer(actor);
   return { type, action, id: text(id), labels: textsByName(labels) };

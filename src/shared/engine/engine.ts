@@ -2,7 +2,7 @@ import type Docker from 'dockerode';
 import type { FileTail, TailLimits } from './tails.ts';
 import type { Secret } from '../base/secret.ts';
 
-/** One container that carries our labels, whatever its state. */
+/** One container with azp-fleet's labels, in any state. */
 export interface OwnContainer {
   readonly id: string;
   readonly name: string;
@@ -32,17 +32,17 @@ export interface EngineEvent {
 export interface EngineInfo {
   readonly cgroupDriver: string;
   readonly cgroupVersion: string;
-  /** Empty: the engine's CDI support is off. */
+  /** Empty: CDI is disabled in the engine. */
   readonly cdiSpecDirs: readonly string[];
   readonly rootDir: string;
   readonly runtimes: readonly string[];
-  /** As `uname -r` has it. */
+  /** As `uname -r` prints it. */
   readonly kernel: string;
-  /** Its storage: `overlay2`, `btrfs`; with the image store of containerd the name of a snapshotter. */
+  /** Its storage driver: `overlay2`, `btrfs`; with the image store of containerd a snapshotter. */
   readonly storage: { readonly driver: string; readonly byContainerd: boolean };
-  /** What its default runtime can do to mounts; undefined: it does not tell. */
+  /** Mount options that its default runtime supports; undefined: not known. */
   readonly mountOptions: readonly string[] | undefined;
-  /** Its machine's clock, milliseconds since the epoch; NaN when it does not say. */
+  /** The clock of its machine, milliseconds since the epoch; NaN when not known. */
   readonly now: number;
 }
 
@@ -55,7 +55,7 @@ export interface OwnImage {
   readonly bytes: number;
 }
 
-/** Who we are to a registry. It travels in a header of the one call that needs it. */
+/** The login for a registry, sent as a header of the one call that needs it. */
 export interface RegistryLogin {
   /** `docker.io`, or host and port. */
   readonly registry: string;
@@ -63,14 +63,14 @@ export interface RegistryLogin {
   readonly secret: Secret;
 }
 
-/** A network as the engine describes it, whoever made it. */
+/** A network as the engine describes it. */
 export interface FoundNetwork {
   readonly id: string;
   readonly driver: string;
   readonly internal: boolean;
   readonly attachable: boolean;
   readonly ipv6: boolean;
-  /** Who gives out its addresses: `default` is the engine. */
+  /** The driver that assigns its addresses: `default` is the engine. */
   readonly ipam: string;
   /** `172.18.0.0/16` */
   readonly subnets: readonly string[];
@@ -78,24 +78,24 @@ export interface FoundNetwork {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What carries one label, whoever made it. */
+/** Containers and networks with a label, not only azp-fleet's. */
 export interface Labelled {
   readonly containers: readonly {
     readonly id: string;
     readonly name: string;
-    /** Paths of the host that are mounted in it. */
+    /** Mounted paths of the host. */
     readonly sources: readonly string[];
   }[];
   readonly networks: readonly { readonly id: string; readonly name: string }[];
 }
 
-/** A container that runs, whoever made it. */
+/** A running container, not only azp-fleet's. */
 interface RunningContainer {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** The Docker Engine as we use it. Every call has a deadline. The manager and the CLI share this. */
+/** The Docker Engine for manager and CLI. Every call has a deadline. */
 export interface Engine {
   version(): Promise<{ readonly version: string; readonly apiVersion: string }>;
   info(): Promise<EngineInfo>;
@@ -103,9 +103,9 @@ export interface Engine {
   create(name: string, options: Docker.ContainerCreateOptions): Promise<string>;
   /** Unpacks a tar archive below `path` of a created container. */
   putArchive(id: string, path: string, tar: Buffer): Promise<void>;
-  /** A tar archive of one small file of a container, running or not; more than 1 MiB is `engine.file-too-large`. */
+  /** Returns a tar archive of one small file of a container, running or not; more than 1 MiB is `engine.file-too-large`. */
   getArchive(id: string, path: string): Promise<Buffer>;
-  /** The ends of the files below a folder of a container, running or not, whose name is accepted. */
+  /** Returns the ends of files with accepted names below a folder of a container, running or not. */
   readTails(
     id: string,
     path: string,
@@ -113,26 +113,26 @@ export interface Engine {
     limits: TailLimits,
   ): Promise<readonly FileTail[]>;
   start(id: string): Promise<void>;
-  /** Starts a container that was created with OpenStdin and StdinOnce, and gives it this as its whole input. */
+  /** Starts a container that was created with OpenStdin and StdinOnce, and writes its whole input. */
   startWithInput(id: string, input: string): Promise<void>;
-  /** The exit code, undefined when it has not ended by the deadline. */
+  /** Returns the exit code, undefined when it still runs at the deadline. */
   awaitEnd(id: string, deadlineMs: number): Promise<number | undefined>;
-  /** The container's own stop signal, then SIGKILL after the given seconds. */
+  /** Sends the container's stop signal, and SIGKILL after the given seconds. */
   stop(id: string, timeoutS: number): Promise<void>;
-  /** As the container itself says; the list can be wrong. */
+  /** Inspects the container; the list can be wrong. */
   isRunning(id: string): Promise<boolean>;
   exit(id: string): Promise<ContainerExit>;
-  /** The last lines of stdout and stderr. */
+  /** Returns the last lines of stdout and stderr. */
   logs(id: string, tail: number): Promise<string>;
-  /** Lines as they are written, the earlier ones first; ends with the container, the stream or the signal. */
+  /** Follows the output from its first line; ends with the container, the stream or the signal. */
   followLogs(id: string, signal: AbortSignal): AsyncIterable<string>;
-  /** Ends it if it runs. A container that is already gone is no error. */
+  /** Removes a container, running or not. A missing container is no error. */
   remove(id: string): Promise<void>;
-  /** Only if it does not run: the engine itself decides, at that moment. One that runs stays; that is no error. */
+  /** Removes a container that does not run; the engine decides. A running container stays, without an error. */
   removeUnlessRunning(id: string): Promise<void>;
-  /** Digest (`sha256:…`) of a local image, undefined when absent. */
+  /** Returns the digest (`sha256:…`) of a local image, undefined when absent. */
   imageId(reference: string): Promise<string | undefined>;
-  /** A label of a local image; undefined when it, or the image, is absent. */
+  /** Returns a label of a local image; undefined when it, or the image, is absent. */
   imageLabel(reference: string, label: string): Promise<string | undefined>;
   pull(reference: string, onProgress?: (line: string) => void, login?: RegistryLogin): Promise<void>;
   build(
@@ -141,41 +141,41 @@ export interface Engine {
       readonly tag: string;
       readonly args: Readonly<Record<string, string>>;
       readonly labels: Readonly<Record<string, string>>;
-      /** Nothing from the cache. */
+      /** Builds without the cache. */
       readonly fresh?: boolean;
-      /** What it starts from is looked up again in its registry. */
+      /** Pulls the base image again. */
       readonly lookUp?: boolean;
-      /** For images that the build starts from. */
+      /** For the base images of the build. */
       readonly logins?: readonly RegistryLogin[];
     },
     onProgress?: (line: string) => void,
   ): Promise<string>;
-  /** Gives a local image this name too, and sends it to the registry of it; its digest there, `REPOSITORY@sha256:…`. */
+  /** Tags a local image and pushes it; returns its digest there, `REPOSITORY@sha256:…`. */
   push(
     id: string,
     reference: string,
     onProgress?: (line: string) => void,
     login?: RegistryLogin,
   ): Promise<string>;
-  /** Images that carry our labels. */
+  /** Lists images with azp-fleet's labels. */
   listOwnImages(): Promise<readonly OwnImage[]>;
-  /** Never forced: the engine keeps an image that a container uses, and says so. */
+  /** Removes an image, never forced: the engine refuses one that a container uses. */
   removeImage(id: string): Promise<void>;
-  /** With exactly this name. Older engines allow several. */
+  /** Lists networks with exactly this name. Older engines allow several. */
   networksNamed(name: string): Promise<readonly FoundNetwork[]>;
-  /** The id. */
+  /** Returns the id. */
   createNetwork(options: Docker.NetworkCreateOptions): Promise<string>;
-  /** Frees the place in a network that the engine keeps for a container of this name which is gone. */
+  /** Frees the endpoint that the engine keeps in a network for a removed container of this name. */
   freeEndpoint(network: string, name: string): Promise<void>;
-  /** Containers, running or not, and networks with this label, also those that are not ours. */
+  /** Lists containers, running or not, and networks with this label, not only azp-fleet's. */
   withLabel(label: string): Promise<Labelled>;
-  /** All containers that run or are paused, also those that are not ours. */
+  /** Lists all running and paused containers, not only azp-fleet's. */
   running(): Promise<readonly RunningContainer[]>;
-  /** Never forced: a network that a container is on stays; that, and one that is gone, is no error. */
+  /** Removes a network, never forced: a network in use stays, without an error; a missing one is no error. */
   removeNetwork(id: string): Promise<void>;
   /**
-   * Runs a container to its end and returns its output; the container is removed, also after the deadline, unless it
-   * hangs in the kernel. `isCut`: the beginning of the output was not kept.
+   * Runs a container to its exit and returns its output; the container is removed, also after the deadline, unless it
+   * hangs in the kernel. `isCut`: the start of the output was dropped.
    */
   run(
     name: string,
@@ -187,6 +187,6 @@ export interface Engine {
     readonly timedOut: boolean;
     readonly isCut: boolean;
   }>;
-  /** Ends when the stream or the engine ends; the caller reopens it. */
+  /** Follows events until the stream or the engine ends; the caller reopens it. */
   events(signal: AbortSignal): AsyncIterable<EngineEvent>;
 }

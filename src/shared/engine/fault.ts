@@ -9,7 +9,7 @@ interface Rule {
   readonly next: string;
 }
 
-/** What the engine says when something on the host is not as needed, newest spelling included. */
+/** Messages of the engine about problems of the host, with the newest spellings. */
 const rules: readonly Rule[] = [
   {
     code: 'engine.no-gpu-driver',
@@ -21,8 +21,8 @@ const rules: readonly Rule[] = [
   {
     code: 'engine.cdi-stale',
     match: /unresolvable CDI devices/i,
-    what: 'the CDI specification does not know the GPU',
-    next: 'write it anew: nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml',
+    what: 'the CDI specification does not contain the GPU',
+    next: 'write it again: nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml',
   },
   {
     code: 'engine.driver-not-loaded',
@@ -39,26 +39,26 @@ const rules: readonly Rule[] = [
   {
     code: 'engine.gpu-unknown',
     match: /unknown device/i,
-    what: 'the GPU that the slot names is not there',
+    what: 'the GPU of the slot is missing',
     next: 'compare nvidia-smi -L on the host with the inventory',
   },
   {
     code: 'engine.endpoint-left',
     match: /endpoint with name \S+ already exists in network/i,
-    what: 'Docker still keeps the place in the network of a container that is gone',
-    next: 'wait: it is freed and the start tried again; by hand: docker network disconnect -f azp-fleet NAME',
+    what: 'Docker still keeps the network endpoint of a removed container',
+    next: 'retried automatically; by hand: docker network disconnect -f azp-fleet NAME',
   },
   {
     code: 'engine.no-folder',
     match: /bind source path does not exist/i,
-    what: 'a folder of the host that the container is to have is not there',
+    what: 'a folder of the host that the container mounts is missing',
     next: 'mount or create it on the host, or correct its path in the inventory',
   },
   {
     code: 'engine.no-sizes',
     match: /storage[- ]?opt|pquota/i,
-    what: 'the storage of Docker cannot hold containers to a size',
-    next: 'take limits.disk out of the inventory, or put the root directory of Docker on xfs with the mount option pquota',
+    what: 'the storage of Docker does not support size limits of containers',
+    next: 'remove limits.disk from the inventory, or put the root directory of Docker on xfs with the mount option pquota',
   },
   {
     code: 'engine.disk-full',
@@ -82,7 +82,7 @@ const rules: readonly Rule[] = [
 
 const byStatus: Readonly<Record<number, ErrorCode>> = { 404: 'engine.not-found', 409: 'engine.conflict' };
 
-/** A dockerode error as a typed problem; `doing` completes "while …". */
+/** Turns a dockerode error into a typed problem; `doing` completes "while …". */
 export function engineFault(error: unknown, doing: string): FleetError {
   if (error instanceof FleetError) return error;
   const seen = textOf(error);
@@ -99,7 +99,7 @@ export function engineFault(error: unknown, doing: string): FleetError {
   return new FleetError(problem, { cause: error });
 }
 
-/** What the last step of a failed build wrote. */
+/** Returns the output of the last step of a failed build. */
 export function outputOf(error: unknown): readonly string[] {
   const cause = error instanceof FleetError ? error.cause : error;
   return cause instanceof WorkFailure ? cause.output : [];
@@ -120,18 +120,18 @@ function textOf(error: unknown): string {
   return `${code}${error.name === 'Error' ? '' : `${error.name}: `}${error.message}`.trim();
 }
 
-/** Milliseconds a call may take. A pooled request on a dead connection never returns by itself. */
+/** Milliseconds that a call may take. A pooled request on a dead connection never returns. */
 export const deadlines = {
   short: 15_000,
   /** Creating and removing wait for the disk. */
   normal: 60_000,
-  /** Images come over the network. */
+  /** Images are downloaded. */
   image: 3_600_000,
 } as const;
 
 /**
- * Aborted after so many milliseconds. Unlike AbortSignal.timeout it keeps the process alive until then: on a connection
- * that died silently this timer may be all that is left.
+ * Returns a signal that aborts after so many milliseconds. Unlike AbortSignal.timeout it keeps the process running until
+ * then: on a dead connection this timer may be the only handle left.
  */
 export function deadline(ms: number): { readonly signal: AbortSignal; clear: () => void } {
   const controller = new AbortController();
@@ -139,7 +139,7 @@ export function deadline(ms: number): { readonly signal: AbortSignal; clear: () 
   return { signal: controller.signal, clear: () => clearTimeout(timer) };
 }
 
-/** Runs one call with a deadline and turns what it throws into a typed problem. */
+/** Runs one call with a deadline and turns its error into a typed problem. */
 export async function bounded<T>(
   doing: string,
   deadlineMs: number,

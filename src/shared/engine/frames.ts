@@ -18,19 +18,19 @@ export class LogFrames {
   }
 }
 
-/** The text of a whole multiplexed log; what a cut left of the last frame is dropped. */
+/** Returns the text of a whole multiplexed log, without an incomplete last frame. */
 export function logText(raw: Buffer): string {
   return Buffer.concat(new LogFrames().push(raw)).toString('utf8');
 }
 
-/** Characters of a line that people or patterns read; no agent writes half as much. */
+/** Characters kept of a line; no agent writes half as much. */
 export const longestLine = 4096;
-/** The same of a line of JSON that the engine writes: an event, a step of a build. */
+/** Characters kept of a JSON line of the engine: an event, a step of a build. */
 export const longestMessage = 1024 * 1024;
 
 /**
- * Lines of a text that arrives in pieces, each cut at `longest` characters; the unfinished last one is kept until `end`.
- * What is beyond that is not kept, and each piece is read once: a line without an end costs no more than any other.
+ * Splits a text that arrives in chunks into lines, each cut at `longest` characters; the incomplete last line is kept until
+ * `end`. Each chunk is read once, so a line without an end costs no more than any other.
  */
 export class Lines {
   #rest = '';
@@ -55,8 +55,8 @@ export class Lines {
   }
 
   #grown(text: string, from: number, to: number): string {
-    const room = this.#longest - this.#rest.length;
-    return room > 0 ? this.#rest + text.slice(from, Math.min(to, from + room)) : this.#rest;
+    const left = this.#longest - this.#rest.length;
+    return left > 0 ? this.#rest + text.slice(from, Math.min(to, from + left)) : this.#rest;
   }
 
   end(): string[] {

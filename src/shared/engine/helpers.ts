@@ -1,12 +1,12 @@
 import { Labels } from '../contract/paths.ts';
 import type { OwnContainer } from './engine.ts';
 
-/** What runs no job and lives for a minute or two: a look at the GPUs, a registration. */
+/** Short-lived containers without a job: a GPU probe, a registration. */
 export type HelperKind = 'probe' | 'config';
 
-/** Creating, starting and removing take their time as well. */
+/** Time to create, start and remove a container. */
 const spareS = 60;
-/** Of one that does not say how long it may live. */
+/** Lifetime of a container without a label for it. */
 const longestS = 540;
 
 export function helperLabels(kind: HelperKind, host: string, deadlineMs: number): Record<string, string> {
@@ -21,7 +21,7 @@ export function isHelper({ labels }: OwnContainer): boolean {
   return labels[Labels.kind] === 'probe' || labels[Labels.kind] === 'config';
 }
 
-/** Whether whoever made this helper must have died. `now`: milliseconds since the epoch on the engine's machine. */
+/** True when the creator of this helper must have exited. `now`: milliseconds since the epoch on the engine's machine. */
 export function isOverdue({ labels, created }: OwnContainer, now: number): boolean {
   const lifetimeS = Number.parseInt(labels[Labels.lifetime] ?? '', 10);
   const allowedS = (Number.isFinite(lifetimeS) ? lifetimeS : longestS) + spareS;

@@ -4,7 +4,7 @@ import { isObject } from '../base/objects.ts';
 import { answer, text } from './answers.ts';
 import { Lines, longestMessage } from './frames.ts';
 
-/** A pull or build that failed. `message` is one line; `output` what its last step wrote, at most a screenful. */
+/** A failed pull or build. `message` is one line; `output` is the output of its last step, at most a screen. */
 export class WorkFailure extends Error {
   readonly output: readonly string[];
   constructor(said: string, output: readonly string[]) {
@@ -18,14 +18,14 @@ export class WorkFailure extends Error {
   }
 }
 
-/** Of a command that failed Docker quotes all of its text; what tells the cause is the last thing that it wrote. */
+/** Shortens a message: Docker quotes the whole text of a failed command; its last output line names the cause. */
 function brief(said: string, output: readonly string[]): string {
   const code = /returned a non-zero code: (\d+)\s*$/.exec(said)?.[1];
   const last = output.at(-1);
   return code === undefined || last === undefined ? said : `${last} (exit code ${code})`;
 }
 
-/** Reads a pull or build to its end: each new step as one line; an error inside the stream is a WorkFailure. */
+/** Reads a pull or build to its end, one line for each step; an error inside the stream is a WorkFailure. */
 export async function followProgress(
   stream: NodeJS.ReadableStream,
   onProgress?: (line: string) => void,
@@ -48,12 +48,12 @@ export async function followProgress(
   for (const line of lines.end()) read(line);
 }
 
-/** Characters of a build's output that are kept meanwhile. */
+/** Characters kept of the output of a build. */
 const mostWritten = 16_384;
 const mostLines = 12;
 const mostWidth = 200;
 
-/** What the present step of a build has written: its heading, then its last lines. */
+/** Returns the heading and the last lines of the current step of a build. */
 function stepOutput(written: string): readonly string[] {
   const lines = written
     .split(/[\r\n]+/)
@@ -68,17 +68,17 @@ function isHeading(line: string): boolean {
   return /^Step \d+\/\d+ : /.test(line);
 }
 
-/** One JSON line of the engine's progress. Byte counters and colours are left out. */
+/** Parses one JSON line of the engine's progress, without byte counters and colors. */
 export function progressMessage(line: string): {
-  /** What to show: one step of the work, or nothing. */
+  /** One step to show, or empty. */
   readonly text: string;
-  /** What a build's step wrote, as it came: perhaps part of a line. */
+  /** Raw output of a build step: perhaps part of a line. */
   readonly raw: string;
   readonly error: string | undefined;
 } {
   const message = line.trim() === '' ? {} : foreignJson(line);
   if (!isObject(message))
-    return { text: '', raw: '', error: `Docker says what is no JSON: ${foreignLine(line, 200)}` };
+    return { text: '', raw: '', error: `Docker answers with invalid JSON: ${foreignLine(line, 200)}` };
   const raw = text(message['stream']);
   const status = text(message['status']);
   const step = status === '' ? raw : [text(message['id']), status].filter((part) => part !== '').join(': ');
@@ -87,11 +87,11 @@ export function progressMessage(line: string): {
   return {
     text: foreignLine(step).trim(),
     raw,
-    error: failed ? foreignLines(wrong || 'Docker does not say what went wrong') : undefined,
+    error: failed ? foreignLines(wrong || 'Docker reports an error without a message') : undefined,
   };
 }
 
-/** dockerode takes a build context as a stream. */
+/** Returns a build context as a stream, as dockerode needs it. */
 export function contextStream(context: Buffer): NodeJS.ReadableStream {
   return Readable.from([context]);
 }

@@ -2,13 +2,13 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract } from 'tar-stream';
 
-/** How much of files that somebody else writes is read: all of it may be hostile. */
+/** Limits for reading files of jobs, which may be hostile. */
 export interface TailLimits {
-  /** So many at most. */
+  /** Most files. */
   readonly files: number;
-  /** Of each its last bytes. */
+  /** Last bytes of each file. */
   readonly fileBytes: number;
-  /** Where they come in one stream: of that. */
+  /** Bytes of the whole stream. */
   readonly streamBytes: number;
 }
 
@@ -21,7 +21,7 @@ export interface FileTail {
   readonly end: Buffer;
 }
 
-/** The last bytes of what is pushed. */
+/** Keeps the last bytes of pushed chunks. */
 class Tail {
   readonly #limit: number;
   #chunks: Buffer[] = [];
@@ -48,8 +48,8 @@ class Tail {
 }
 
 /**
- * The ends of the regular files of a tar archive whose name is accepted. An archive that is too long, damaged or cut off
- * gives what was read until then.
+ * Returns the ends of the regular files with accepted names in a tar archive. Of an archive that is too long, damaged or
+ * incomplete, it returns the files read so far.
  */
 export async function archiveTails(
   archive: Readable,

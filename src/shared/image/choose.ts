@@ -1,6 +1,6 @@
 import table from './bases.json' with { type: 'json' };
 
-/** One CUDA release that is offered as a base image. */
+/** One CUDA release with base images. */
 interface CudaRelease {
   /** `13.2.1` */
   readonly version: string;
@@ -12,9 +12,9 @@ interface CudaRelease {
   readonly belowCc?: string;
 }
 
-/** The data file: when the vendor offers new images or withdraws old ones, only it changes. */
+/** The data file of base images; only it changes when the vendor adds or removes images. */
 export interface Bases {
-  /** As `uname -m` says; all images here exist for each. */
+  /** Names of `uname -m`; every image exists for each. */
   readonly arch: readonly string[];
   /** Below docker.io. */
   readonly repository: string;
@@ -48,15 +48,15 @@ export type Choice =
   | { readonly ok: false; readonly what: string; readonly next: string };
 
 /**
- * The newest CUDA base that driver, architecture and every GPU allow. Never a newer one than the driver's own CUDA:
- * the images refuse to start there, although minor versions would be compatible.
+ * Returns the newest CUDA base that driver, architecture and every GPU support. Never newer than the driver's CUDA: such
+ * images refuse to start, although minor versions are compatible.
  */
 export function chooseBase(host: HostGpus, from: Bases = bases): Choice {
   const { arch, cudaMax, capabilities } = host;
   if (!from.arch.includes(arch)) {
     return {
       ok: false,
-      what: `there is no agent for the architecture ${arch}`,
+      what: `no agent exists for the architecture ${arch}`,
       next: 'use x86_64 or aarch64 hosts',
     };
   }
@@ -64,7 +64,7 @@ export function chooseBase(host: HostGpus, from: Bases = bases): Choice {
   if (cudaMax === undefined) {
     return {
       ok: false,
-      what: 'the driver does not say which CUDA it supports',
+      what: 'the driver does not report its CUDA version',
       next: 'install the driver (`azp-fleet provision`), or name the base: `baseImage:` in the inventory',
     };
   }
@@ -85,7 +85,7 @@ export function chooseBase(host: HostGpus, from: Bases = bases): Choice {
   return { ok: true, tag, os, cuda: minor(best.version), why: reason(host, cudaMax) };
 }
 
-/** The highest CUDA of a driver version or branch (`580`, `580.95.05`), by the newest branch that is not newer. */
+/** Returns the highest CUDA of a driver version or branch (`580`, `580.95.05`), by the newest known branch that is not newer. */
 export function cudaOfDriver(version: string, from: Bases = bases): string | undefined {
   const branch = Number.parseInt(version, 10);
   const known = Object.keys(from.cudaOfDriver)

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { sha256 } from '../base/digest.ts';
 import { foreignJson } from '../base/foreign-text.ts';
 
-/** The digest (hex) that an image's name ends with; undefined: it is named by a tag. */
+/** Returns the digest (hex) at the end of an image reference; undefined: it has a tag. */
 export function digestIn(reference: string): string | undefined {
   return /@sha256:([0-9a-f]{64})$/.exec(reference)?.[1];
 }
@@ -32,7 +32,7 @@ const indexShape = z.object({
 });
 const imageShape = z.object({ config: described, layers: z.array(described).max(1000) });
 
-/** One content of an image, as its manifest names it. Bytes. */
+/** One blob of an image, as its manifest describes it. `size` is in bytes. */
 export interface Blob {
   /** Hex. */
   readonly digest: string;
@@ -40,7 +40,7 @@ export interface Blob {
   readonly mediaType: string | undefined;
 }
 
-/** What a digest of an image is the sha256 of: the image's own manifest, or a list of them, one a platform. */
+/** The document that an image digest identifies: a manifest, or an index with one manifest for each platform. */
 export type ImageManifest =
   | { readonly kind: 'image'; readonly config: Blob; readonly layers: readonly Blob[] }
   | {
@@ -48,13 +48,13 @@ export type ImageManifest =
       readonly manifests: readonly (Blob & { readonly os: string; readonly architecture: string })[];
     };
 
-/** OCI's and Docker's kinds (image-spec, "image manifest", "image index"; Docker's schema 2). Undefined: neither. */
+/** Parses manifests and indexes of OCI and Docker (image-spec; Docker's schema 2). Undefined: neither. */
 export function parseManifest(text: string): ImageManifest | undefined {
-  const said = foreignJson(text);
-  const image = imageShape.safeParse(said).data;
+  const value = foreignJson(text);
+  const image = imageShape.safeParse(value).data;
   if (image !== undefined)
     return { kind: 'image', config: blob(image.config), layers: image.layers.map(blob) };
-  const index = indexShape.safeParse(said).data;
+  const index = indexShape.safeParse(value).data;
   if (index === undefined) return undefined;
   return {
     kind: 'index',
@@ -71,9 +71,9 @@ function blob({ digest: named, size, mediaType }: z.infer<typeof described>): Bl
 }
 
 /**
- * By which ids (`sha256:…`) an engine can have the image of this digest: those of its manifest and of its configuration,
- * because engines go by the one or the other. `documents` are manifests; each counts for what its own sha256 is, so they
- * prove what they say, whoever wrote them down. None: they prove nothing about this digest. Pure.
+ * Returns the ids (`sha256:…`) that an engine can show for the image of this digest: that of its manifest and that of its
+ * configuration; engines use the one or the other. `documents` are manifests; each is identified by its own sha256, so its
+ * source need not be trusted. Empty: the documents do not belong to this digest. Pure.
  */
 export function provenIds(wanted: string, documents: readonly Uint8Array[]): readonly string[] {
   const known = new Map(documents.map((each) => [sha256(each), Buffer.from(each).toString()]));

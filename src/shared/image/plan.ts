@@ -13,7 +13,7 @@ export type ImagePlan = PullPlan | BuildPlan | TopPlan;
 interface PullPlan {
   readonly kind: 'pull';
   readonly reference: string;
-  /** The host that builds and pushes it. */
+  /** The host that builds and pushes the image. */
   readonly builtBy?: string;
 }
 
@@ -29,17 +29,17 @@ export interface BuildPlan {
 export interface TopPlan extends Omit<BuildPlan, 'kind' | 'context'> {
   readonly kind: 'top';
   readonly under: BuildPlan;
-  /** Of the folder. */
+  /** Name of the folder. */
   readonly name: string;
-  /** Read when it is needed. */
+  /** Reads the folder. */
   readonly context: () => Promise<Buffer>;
-  /** Where it is pushed, with its tag. */
+  /** Reference that it is pushed to. */
   readonly push?: string;
 }
 
 type BuildConfig = Extract<ImageConfig, { kind: 'build' }>;
 
-/** Throws a FleetError when no base fits. `readFolder`: the archive with this sha256. */
+/** Plans the image of a host's agents. Throws a FleetError when no base fits. `readFolder` returns the archive with a sha256. */
 export function planImageFor(
   config: ManagerConfig,
   host: HostGpus,
@@ -134,7 +134,7 @@ export function buildArgs(spec: ImageSpec): Readonly<Record<string, string>> {
   };
 }
 
-/** What a site's network asks of any build. Proxies go by the names that Docker keeps out of the image's history. */
+/** Returns the build arguments of a site's network. Docker keeps these proxy names out of the image's history. */
 function siteArgs({ aptMirror, proxy }: Pick<ImageSpec, 'aptMirror' | 'proxy'>): Record<string, string> {
   const { http, https, noProxy = [] } = proxy ?? {};
   return {
@@ -145,7 +145,7 @@ function siteArgs({ aptMirror, proxy }: Pick<ImageSpec, 'aptMirror' | 'proxy'>):
   };
 }
 
-/** `azp-fleet/agent:4.255.0-cuda13.2-1a2b3c4d5e6f`: the last part changes with anything that goes into the image. */
+/** `azp-fleet/agent:4.255.0-cuda13.2-1a2b3c4d5e6f`: the last part changes with all inputs of the image. */
 export function imageTag(spec: ImageSpec, context: Buffer): string {
   const { proxy: _, ...identity } = spec;
   const digest = createHash('sha256')
@@ -156,19 +156,19 @@ export function imageTag(spec: ImageSpec, context: Buffer): string {
   return `azp-fleet/agent:${spec.agentVersion}-${spec.flavour}-${digest}`;
 }
 
-/** `azp-fleet/agent:…-vision-1a2b3c4d5e6f`: the agent image's tag, and what is built on top. */
+/** `azp-fleet/agent:…-vision-1a2b3c4d5e6f`: the tag of the agent image, and the folder built on it. */
 function topTag(agentTag: string, name: string, folder: string): string {
   return `${agentTag}-${name}-${folder.slice(0, 12)}`;
 }
 
-/** The build context: reproducible, so that equal files give an equal tag. */
+/** Packs the build context reproducibly, so that equal files give an equal tag. */
 export function contextTar(files: readonly Pick<TarEntry, 'path' | 'content' | 'mode'>[]): Promise<Buffer> {
   return tar([...files].sort((a, b) => (a.path < b.path ? -1 : 1)));
 }
 
 /**
- * A docker.io reference under another registry's prefix: `nvidia/cuda:1` → `registry.example/hub/nvidia/cuda:1`.
- * One that names its registry stays.
+ * Moves a docker.io reference to another registry: `nvidia/cuda:1` → `registry.example/hub/nvidia/cuda:1`.
+ * A reference with a registry is unchanged.
  */
 export function withRegistry(reference: string, registry: string | undefined): string {
   if (registry === undefined || registryOf(reference) !== 'docker.io') return reference;

@@ -88,7 +88,7 @@ test('a wrong password is told as such, with registry, user and image', async ()
   const { code, stdout, stderr } = await provision(inventory, '--no-probe');
   const said = `${stdout}${stderr}`;
   expect(code, said).toBe(1);
-  const refusal = `${registry.address} does not accept the password of user ci: ${registry.address}/vision/agent:`;
+  const refusal = `${registry.address} rejected the password of user ci: ${registry.address}/vision/agent:`;
   expect(said.replaceAll(/\s+/g, ' ')).toContain(refusal);
   const images = await Promise.all([builder, other].map(async (host) => (await host.status()).image));
   expect(images).toMatchObject([

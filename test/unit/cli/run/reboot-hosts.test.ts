@@ -180,7 +180,7 @@ gpu-00       failed       1 change; the host has no image for the probe containe
 100 hosts: 1 failed, 99 skipped
 `);
     expect(problems).toContain(
-      'gpu-[01-99]: not begun because the canary gpu-00 failed: there is no image on the host',
+      'gpu-[01-99]: not begun because the canary gpu-00 failed: the host has no image for the probe',
     );
     expect(problems).toContain('next      cure gpu-00, then run it again with --booted-before');
   });

@@ -160,5 +160,5 @@ test('a network that somebody else put a container on stays, which is no mistake
 
 test('while Docker does not answer, nothing counts as removed', async () => {
   docker.fail(/GET \/networks/, 500, 'not now');
-  await expect(removeJobLeftovers(engine, root)).rejects.toThrow('looking for a label');
+  await expect(removeJobLeftovers(engine, root)).rejects.toThrow('listing by a label');
 });

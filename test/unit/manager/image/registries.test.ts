@@ -100,7 +100,7 @@ describe('the password of a registry', () => {
     expect(error).toMatchObject({
       problem: {
         code: 'registry.password',
-        what: 'registry.lab:5000 does not accept the password of user ci: registry.lab:5000/team/agent:7',
+        what: 'registry.lab:5000 rejected the password of user ci: registry.lab:5000/team/agent:7',
       },
     });
     log.log('warn', 'no agent image', { ...causeOf(error) });
@@ -117,7 +117,7 @@ describe('the password of a registry', () => {
     await expect(build()).rejects.toMatchObject({
       problem: {
         code: 'registry.password',
-        what: 'registry.lab:5000 asks who we are, and the inventory does not say: registry.lab:5000/base:1',
+        what: 'registry.lab:5000 requires a login, and the inventory has none: registry.lab:5000/base:1',
       },
     });
   });

@@ -94,8 +94,8 @@ describe("a registry's refusal", () => {
 
   test('a wrong password names the user, the place in the inventory and the command', () => {
     expect(registryProblem('unauthorized: authentication required', { image, user: 'ci' })).toMatchObject({
-      what: `registry.lab:5000 does not accept the password of user ci: ${image}`,
-      next: 'correct what registries: registry.lab:5000: points at in the inventory, then: azp-fleet provision',
+      what: `registry.lab:5000 rejected the password of user ci: ${image}`,
+      next: 'correct registries: registry.lab:5000: in the inventory, then run `azp-fleet provision`',
     });
   });
 

@@ -164,6 +164,6 @@ test('events and progress', () => {
       expectShape(progressMessage(line), { text: '', raw: '' });
     }),
   );
-  expect(progressMessage('<html>').error).toBe('Docker says what is no JSON: <html>');
-  expect(progressMessage('{"error":{}}').error).toBe('Docker does not say what went wrong');
+  expect(progressMessage('<html>').error).toBe('Docker answers with invalid JSON: <html>');
+  expect(progressMessage('{"error":{}}').error).toBe('Docker reports an error without a message');
 });

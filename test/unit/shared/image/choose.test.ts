@@ -39,7 +39,7 @@ test.each<[string, HostGpus, string]>([
   ],
   ['a very old driver', host('11.4', ['7.5']), 'CUDA up to 11.4'],
   ['POWER', host('12.4', [], 'ppc64le'), 'architecture ppc64le'],
-  ['driver silent', host(undefined, ['8.0']), 'does not say'],
+  ['driver silent', host(undefined, ['8.0']), 'does not report'],
 ])('none fits: %s', (_, gpus, what) => {
   expect(chooseBase(gpus)).toMatchObject({
     ok: false,
