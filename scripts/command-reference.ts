@@ -2,17 +2,24 @@ import { argumentsOf } from '../src/cli/arguments.ts';
 import type { CommandSpec, OptionSpec } from '../src/cli/command.ts';
 import { sharedBy, sharedOptions } from '../src/cli/shared-options.ts';
 
-/** docs/commands.md: every command with its options and examples, from the same table that `--help` uses. */
+/** Returns docs/commands.md: every command with its options and examples, from the tables that `--help` uses. */
 export function commandReference(commands: readonly CommandSpec[]): string {
   const head = `# Commands
 
-Written by \`npm run docs\` from the tables in \`src/cli/commands\`; a test holds the two together.
+    azp-fleet --help
+    azp-fleet help provision
+
+| command | |
+| --- | --- |
+${commands.map(({ name, summary }) => `| [${name}](#${anchor(name)}) | ${summary} |`).join('\n')}
+
+\`npm run docs\` writes this page from the tables in \`src/cli/commands\`.
 
 ## Options of all commands
 
-They are taken before a command's words, between them and after them: \`azp-fleet --json status\` is
-\`azp-fleet status --json\`. Given twice, the later one counts; repeatable ones gather. A positional that
-ends in \`.yaml\` or \`.yml\` is the inventory. What stands after \`--\` is left alone.
+They may come before, between and after a command's words: \`azp-fleet --json status\` is
+\`azp-fleet status --json\`. Of two values the later one counts; repeatable options collect them. An
+argument that ends in \`.yaml\` or \`.yml\` is the inventory. Everything after \`--\` belongs to the command.
 
 | option | meaning |
 | --- | --- |
@@ -23,37 +30,37 @@ ${exceptions(commands, sharedOptions)}
 
 | variable | meaning |
 | --- | --- |
-| \`AZP_FLEET_INVENTORY\` | the inventory where none is named |
+| \`AZP_FLEET_INVENTORY\` | the default inventory |
 | \`XDG_STATE_HOME\` | debug logs and the last run of each inventory are in \`azp-fleet\` below it; default \`~/.local/state\` |
-| \`XDG_CONFIG_HOME\` | a token that is pasted into \`setup\` is kept in \`azp-fleet\` below it; default \`~/.config\` |
+| \`XDG_CONFIG_HOME\` | a token pasted into \`setup\` is in \`azp-fleet\` below it; default \`~/.config\` |
 | \`XDG_CACHE_HOME\` | files for hosts are in \`azp-fleet\` below it; default \`~/.cache\` |
-| \`NO_COLOR\`, \`TERM\` | no colours; \`TERM=dumb\`: no live picture either |
+| \`NO_COLOR\`, \`TERM\` | no colors; \`TERM=dumb\`: no live progress either |
 | \`SSH_AUTH_SOCK\` | the SSH agent that holds the keys |
-| \`NODE_EXTRA_CA_CERTS\` | a file of certificates that Node trusts beside its own; with \`ca:\` npm gets both |
+| \`NODE_EXTRA_CA_CERTS\` | a file of certificates that Node trusts in addition to its own; with \`ca:\` npm gets both |
 | \`DOCKER_CONFIG\`, \`HOME\` | where \`bundle\` finds the logins of \`docker login\`; default \`~/.docker\` |
 | \`SHELL\` | runs what \`Match exec\` of ssh_config names |
 | \`AZP_FLEET_PRACTICE_CLOCK\` | for practice only ([practice.md](practice.md)) |
 
-The inventory names variables of its own (\`{ env: NAME }\`, \`\${NAME}\`), and so may ssh_config. The manager takes from
-its unit \`NOTIFY_SOCKET\`, \`WATCHDOG_USEC\`, \`CREDENTIALS_DIRECTORY\` and \`AZP_FLEET_UNIT\`; asked by hand, it names you by
-\`SUDO_USER\`.
+The inventory (\`{ env: NAME }\`, \`\${NAME}\`) and ssh_config may name more variables. The manager reads
+\`NOTIFY_SOCKET\`, \`WATCHDOG_USEC\`, \`CREDENTIALS_DIRECTORY\` and \`AZP_FLEET_UNIT\` from its unit; its commands on a host take
+your name from \`SUDO_USER\`.
 
 ## JSON
 
-With \`--json\` stdout holds one document, also where the command fails. No progress is drawn; where a command
-asks, it does so on stderr, and \`--yes\` is the answer. The first members are the same for all commands:
+With \`--json\` stdout has one document, also when the command fails, and no progress is drawn. Questions are on
+stderr; \`--yes\` answers them. Every document begins with the same members:
 
 | member | meaning |
 | --- | --- |
-| \`schema\` | 1; another number when a member changes its meaning or goes |
-| \`command\` | as typed, e.g. \`inventory show\`; absent where the arguments were not understood |
+| \`schema\` | 1; increases when a member changes its meaning or is removed |
+| \`command\` | as typed, e.g. \`inventory show\`; absent if the arguments are invalid |
 | \`version\` | of azp-fleet |
-| \`at\` | when the document was written, ISO 8601 |
-| \`exitCode\` | that of the program |
-| \`problems\` | what went wrong, on hosts and beside them: \`code\` ([errors.md](errors.md)), \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` |
-| \`log\` | the debug log of this run, where one could be written |
+| \`at\` | the time of the document, ISO 8601 |
+| \`exitCode\` | the exit code |
+| \`problems\` | errors, of hosts and others: \`code\` ([errors.md](errors.md)), \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` |
+| \`log\` | the debug log of this run, if it could be written |
 
-Then come the command's own, named below with each. Where it failed as a whole there are none.
+Then the command's own members follow, listed below with each command; a failed command has none.
 
 \`\`\`sh
 azp-fleet status --json | jq '.hosts[] | select(.verdict.state != "healthy") | .host'
@@ -63,7 +70,7 @@ azp-fleet exec --json -- uptime | jq -r '.problems[] | "\\(.host): \\(.what)"'
   return `${head}\n${commands.map(section).join('\n')}`;
 }
 
-/** Who takes which shared option not. */
+/** Returns the commands that lack a shared option, as a sentence. */
 function exceptions(commands: readonly CommandSpec[], options: readonly OptionSpec[]): string {
   const without = options.flatMap((option) => {
     const names = commands
@@ -71,7 +78,12 @@ function exceptions(commands: readonly CommandSpec[], options: readonly OptionSp
       .map(({ name }) => `\`${name}\``);
     return names.length === 0 ? [] : [`\`${longName(option)}\` (${names.join(', ')})`];
   });
-  return `\nNot taken where it would mean nothing: ${without.join(', ')}.`;
+  return `\nNot available where they have no meaning: ${without.join(', ')}.`;
+}
+
+/** Returns the anchor that GitHub gives a heading. */
+function anchor(name: string): string {
+  return name.replaceAll(' ', '-');
 }
 
 function longName({ flags }: OptionSpec): string {

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../src/shared/base/codes/code.ts';
 
-/** What is said with codes whose words and code stand in different places of the source; `…` differs from case to case. */
+/** Messages of codes where message and code are in different places of the source; `…` differs from case to case. */
 export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'setup.unsupported': ['… is not supported'],
   'usage.pool': [

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../src/shared/base/codes/code.ts';
 import { codeTables, findings } from '../src/shared/base/codes/tables.ts';
 import { composedTexts } from './composed-texts.ts';
-import { saidTexts } from './said-texts.ts';
+import { messagesByCode } from './code-messages.ts';
 
 /** Every code of docs/errors.md but those of findings about GPUs, which have no message in the source. */
 export const errorCodes = codeTables.flatMap(({ entries }) => Object.keys(entries));
@@ -11,9 +11,9 @@ const inTable = 8;
 
 /** Returns the messages of each code as the screen shows them; `…` differs from case to case. */
 export function allTexts(): ReadonlyMap<string, readonly string[]> {
-  const said = saidTexts(new Set(errorCodes));
+  const messages = messagesByCode(new Set(errorCodes));
   return new Map(
-    [...said].map(([code, texts]) => [code, [...texts, ...(composedTexts[code as ErrorCode] ?? [])]]),
+    [...messages].map(([code, texts]) => [code, [...texts, ...(composedTexts[code as ErrorCode] ?? [])]]),
   );
 }
 

@@ -2,11 +2,11 @@ import { argumentsOf } from '../src/cli/arguments.ts';
 import type { CommandSpec, OptionSpec } from '../src/cli/command.ts';
 import { sharedOptions } from '../src/cli/shared-options.ts';
 
-/** man/azp-fleet.1, from the same tables that `--help` uses. In the macros of man(7), which every man reads. */
+/** Returns man/azp-fleet.1, from the tables that `--help` uses, in the macros of man(7), which every man program reads. */
 export function manPage(commands: readonly CommandSpec[], version: string): string {
   return [
     `.TH AZP\\-FLEET 1 "" "azp\\-fleet ${escaped(version)}" "User Commands"`,
-    // No word is broken, none is moved apart: commands are copied from here.
+    // No hyphenation and no justification: readers copy commands from here.
     '.nh',
     '.ad l',
     '.SH NAME',
@@ -18,10 +18,10 @@ export function manPage(commands: readonly CommandSpec[], version: string): stri
     '.RI [ arguments ]',
     '.SH DESCRIPTION',
     ...paragraph(
-      'Takes machines from bare to agents that run jobs: driver, Docker Engine, container toolkit, agent image, a manager as a systemd service, the pool in Azure DevOps. What is wanted stands in an inventory (inventory.yaml), which azp-fleet setup writes by asking.',
+      'Takes machines from bare to agents that run jobs: driver, Docker Engine, container toolkit, agent image, a manager as a systemd service, the pool in Azure DevOps. The desired state is in an inventory (inventory.yaml), which azp-fleet setup creates with questions.',
     ),
     '.SH OPTIONS OF ALL COMMANDS',
-    ...paragraph('They may stand before a command or after it.'),
+    ...paragraph('They may come before a command or after it.'),
     ...sharedOptions.flatMap(option),
     '.SH COMMANDS',
     ...commands.flatMap(section),
@@ -32,7 +32,7 @@ export function manPage(commands: readonly CommandSpec[], version: string): stri
     '.SH FILES',
     '.TP',
     `.I ${escaped('inventory.yaml')}`,
-    text('the inventory where none is named'),
+    text('the default inventory'),
     '.TP',
     `.I ${escaped('~/.local/state/azp-fleet/logs')}`,
     text('a debug log of each run, without secrets'),
@@ -40,14 +40,14 @@ export function manPage(commands: readonly CommandSpec[], version: string): stri
     '.BR ssh (1),',
     '.BR ssh_config (5)',
     '.PP',
-    text('The pages in the folder docs of the package: npm root -g says where it lies.'),
+    text('The pages in the folder docs of the package: npm root -g prints its parent folder.'),
     '',
   ].join('\n');
 }
 
 const exitCodes = [
-  ['0', 'well'],
-  ['1', 'some host failed, is unhealthy, hung or unreachable, or a drain timed out'],
+  ['0', 'success'],
+  ['1', 'a host failed, is unhealthy, hung or unreachable, or a drain timed out'],
   ['2', 'usage or inventory'],
   ['3', 'changes pending'],
   ['4', 'declined at the prompt'],
@@ -56,13 +56,13 @@ const exitCodes = [
 ] as const;
 
 const environment = [
-  ['AZP_FLEET_INVENTORY', 'the inventory where none is named'],
+  ['AZP_FLEET_INVENTORY', 'the default inventory'],
   ['XDG_STATE_HOME', 'debug logs are in azp-fleet below it'],
   ['XDG_CACHE_HOME', 'files for hosts are in azp-fleet below it'],
-  ['NO_COLOR', 'no colours'],
-  ['TERM', 'dumb: no colours and no live picture'],
+  ['NO_COLOR', 'no colors'],
+  ['TERM', 'dumb: no colors and no live progress'],
   ['SSH_AUTH_SOCK', 'the SSH agent that holds the keys'],
-  ['NODE_EXTRA_CA_CERTS', 'a file of certificates that Node trusts beside its own'],
+  ['NODE_EXTRA_CA_CERTS', 'a file of certificates that Node trusts in addition to its own'],
 ] as const;
 
 function section(command: CommandSpec): string[] {
@@ -95,13 +95,13 @@ function paragraph(words: string): string[] {
   return ['.PP', text(words)];
 }
 
-/** A line of text: none that begins as a macro does. */
+/** Returns a line of text that roff does not take for a macro. */
 function text(line: string): string {
   const safe = escaped(line);
   return /^[.']/.test(safe) ? `\\&${safe}` : safe;
 }
 
-/** As it stands on the screen: roff would make typographic signs of these. */
+/** Escapes characters that roff would replace by typographic ones. */
 function escaped(words: string): string {
   return words
     .replaceAll('\\', '\\e')

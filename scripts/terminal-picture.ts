@@ -15,7 +15,7 @@ const palette = ['#6e7681', '#ff7b72', '#56d364', '#e3b341', '#79c0ff', '#d2a8ff
 const cell = { width: 8.4, height: 19 };
 const margin = 16;
 
-/** The style after one SGR sequence. */
+/** Returns the style after one SGR sequence. */
 function restyle(style: Style, codes: readonly number[]): Style {
   let next = style;
   for (const code of codes.length === 0 ? [0] : codes) {
@@ -46,7 +46,7 @@ function span(text: string, style: Style, column: number): string {
   return `<tspan ${attributes.join(' ')}>${escape(text)}</tspan>`;
 }
 
-/** One line as spans; the style goes on into the next line, as on a terminal. */
+/** Returns one line as spans, and the style with which the next line begins, as on a terminal. */
 function drawLine(
   line: string,
   style: Style,

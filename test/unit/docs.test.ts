@@ -10,13 +10,13 @@ function exists(path: string): boolean {
   return statSync(join(root, path), { throwIfNoEntry: false }) !== undefined;
 }
 
-test('there are pages to look at', () => {
+test('the pages are found', () => {
   expect(pages).toEqual(
     expect.arrayContaining(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/ssh.md']),
   );
 });
 
-test.each(pages)('%s names no file and no folder of the repository that is not there', (page) => {
+test.each(pages)('%s names only files and folders that exist', (page) => {
   const text = readFileSync(join(root, page), 'utf8');
   const inText = [
     ...text.matchAll(/(?<![\w/.-])(?:src|test|docs|scripts|bench|demo|units|dockeragent)\/[\w./*-]*\w/g),
@@ -51,7 +51,7 @@ function anchorsOf(page: string): ReadonlySet<string> {
   return new Set(proseLines(page).flatMap((line) => /^#+ (.*)$/.exec(line)?.slice(1).map(anchor) ?? []));
 }
 
-test.each(pages)('%s points at no heading that is not there', (page) => {
+test.each(pages)('%s links only to headings that exist', (page) => {
   const prose = proseLines(page).join('\n');
   const missing = [...prose.matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
     .filter(([, to = '', name = '']) => {
@@ -70,10 +70,10 @@ test('the README links to the index, and the index to every page', () => {
 });
 
 describe('one style', () => {
-  // The changelog has its own, by releases.
+  // The changelog has its own style, by releases.
   const styled = pages.filter((page) => page !== 'CHANGELOG.md');
 
-  test.each(styled)('%s has one title, headings with a line around them, and tables of one dress', (page) => {
+  test.each(styled)('%s has one title, headings with a line around them, and tables of one style', (page) => {
     const lines = proseLines(page);
     expect(lines[0]).toMatch(/^# \S/);
     expect(lines.filter((line) => line.startsWith('# '))).toHaveLength(1);
@@ -86,12 +86,12 @@ describe('one style', () => {
   });
 });
 
-test('the unit points at no page that we do not have', () => {
+test('the unit links to no web page', () => {
   for (const unit of globSync('units/*', { cwd: root }))
     expect(readFileSync(join(root, unit), 'utf8')).not.toMatch(/https?:/);
 });
 
-test('the changelog goes by releases, from what is unreleased or this version down to the first', () => {
+test('the changelog lists releases from the newest to the first', () => {
   const text = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => heading);

@@ -1,4 +1,4 @@
-// What a person is told to do next has one voice: lower case, an imperative or a command to type, no full stop.
+// Every next action has one voice: lower case, an imperative or a command to type, no full stop.
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
@@ -12,14 +12,14 @@ const scripted = new RegExp(
   'g',
 );
 
-/** Openings that tell something instead of asking for it. */
-const telling =
+/** Openings of a statement instead of an imperative. */
+const statement =
   /^(?:nothing|the|an?|it|this|that|these|there|something|somebody|you|we|in|on|if|when|after|then)\b|^running\b|^azp-fleet [\w-]+ (?:[\w-]+ )?(?:makes|shows|writes|lists|needs|works)\b/;
 
 function faults(text: string): readonly string[] {
   return [...text.matchAll(literal), ...text.matchAll(scripted)].flatMap(([, , next = '']) => {
     if (/^[A-Z][a-z]+\b/.test(next)) return [`begins with a capital: ${next}`];
-    if (telling.test(next)) return [`is no imperative: ${next}`];
+    if (statement.test(next)) return [`is no imperative: ${next}`];
     return /[^.]\.$/.test(next) ? [`ends with a full stop: ${next}`] : [];
   });
 }
@@ -31,7 +31,7 @@ test('the texts are found', () => {
   expect(count).toBeGreaterThan(200);
 });
 
-test('so are those of scripts', () => {
+test('the texts of scripts are found', () => {
   const found = files.flatMap((file) => [...readFileSync(file, 'utf8').matchAll(scripted)]);
   expect(found.length).toBeGreaterThan(15);
 });
@@ -51,7 +51,7 @@ test.each([
   expect(faults(text)).toEqual(wanted);
 });
 
-test('all speak with one voice', () => {
+test('all have one voice', () => {
   const wrong = files.flatMap((file) =>
     faults(readFileSync(file, 'utf8')).map((fault) => `${file} ${fault}`),
   );

@@ -1,4 +1,4 @@
-// Whatever command a page shows is understood by the program as it stands there.
+// The program accepts every command that a page shows.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -12,11 +12,11 @@ const pages = globSync(['*.md', 'docs/*.md', 'dockeragent/*.md', 'examples/**/*.
 
 interface Shown {
   readonly line: string;
-  /** In a sentence a command may stand without what it needs: "`azp-fleet exec` is for many". */
+  /** In a sentence a command may lack its arguments: "`azp-fleet exec` is for many". */
   readonly inText: boolean;
 }
 
-/** The command lines of a page: those of its blocks, and those in a sentence. Templates (`<hosts...>`) are none. */
+/** Returns the command lines of a page: in blocks, and in a sentence. Templates (`<hosts...>`) do not count. */
 function shownIn(text: string): readonly Shown[] {
   const start = /^\s*(?:\$ )?(?:sudo )?(?:npx (?:-p \S+ )?)?azp-fleet (?=\S)/;
   const blocks = text.matchAll(/^```(?:sh|text)?\n([\s\S]*?)^```|^ {4}\S.*$/gm);
@@ -32,15 +32,15 @@ function shownIn(text: string): readonly Shown[] {
   return [...inBlocks, ...inProse].filter(({ line }) => !/<|\[[A-Za-z]|…|\w\.\.\./.test(line));
 }
 
-/** The words that a shell makes of a line; no more of its grammar than pages use. */
+/** Splits a line as a shell does; only the grammar that pages use. */
 function words(line: string): readonly string[] {
   const cut = line.split(/\s(?:#|&&|\||>|;)(?=\s|$)/)[0] ?? '';
   const parts = [...cut.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)];
   return parts.map(([word]) => word.replaceAll(/["']/g, ''));
 }
 
-/** Why the program does not understand a line; undefined where it does. */
-function misunderstood({ line, inText }: Shown): string | undefined {
+/** Returns why the program rejects a line; undefined if it accepts it. */
+function rejection({ line, inText }: Shown): string | undefined {
   const nothing = () => undefined;
   try {
     parseArguments(words(line), commands, { out: nothing, err: nothing, env: {}, version: '0', columns: 80 });
@@ -52,7 +52,7 @@ function misunderstood({ line, inText }: Shown): string | undefined {
 }
 
 describe('the reader of pages', () => {
-  test('finds commands in blocks and in sentences, and sees wrong ones', () => {
+  test('finds commands in blocks and in sentences, and wrong ones among them', () => {
     const page = [
       '```sh',
       'azp-fleet plan -o friday.json   # a comment',
@@ -71,7 +71,7 @@ describe('the reader of pages', () => {
       'exec',
       'pool prune --gone HOST',
     ]);
-    expect(shown.map((each) => misunderstood(each) === undefined)).toEqual([true, false, false, true, true]);
+    expect(shown.map((each) => rejection(each) === undefined)).toEqual([true, false, false, true, true]);
   });
 
   test('finds many', () => {
@@ -80,9 +80,9 @@ describe('the reader of pages', () => {
   });
 });
 
-test.each(pages)('%s shows no command that the program does not understand', (page) => {
+test.each(pages)('%s shows only commands that the program accepts', (page) => {
   const wrong = shownIn(readFileSync(join(root, page), 'utf8')).flatMap((shown) => {
-    const why = misunderstood(shown);
+    const why = rejection(shown);
     return why === undefined ? [] : [`azp-fleet ${shown.line}: ${why}`];
   });
   expect(wrong).toEqual([]);

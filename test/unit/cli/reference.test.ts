@@ -16,13 +16,13 @@ test('man/azp-fleet.1 is what "npm run docs" writes', () => {
   expect(readFileSync('man/azp-fleet.1', 'utf8')).toBe(manPage(commands, version));
 });
 
-test('every argument is told in help', () => {
-  const untold = commands.flatMap((command) =>
+test('help describes every argument', () => {
+  const missing = commands.flatMap((command) =>
     argumentsOf(command).flatMap(({ notation, about }) =>
       about === '' ? `${command.name} ${notation}` : [],
     ),
   );
-  expect(untold).toEqual([]);
+  expect(missing).toEqual([]);
 });
 
 test('the version is that of package.json', () => {

@@ -2,21 +2,21 @@ import { globSync, readFileSync } from 'node:fs';
 
 import { type Expression, parseSync, Visitor } from 'oxc-parser';
 
-/** What differs from case to case. */
+/** Stands for what differs from case to case. */
 const blank = '…';
 
 /**
- * What the program says with each code, as a user reads it, by the code: read from the source, from the objects that have
- * a `code` and a `what`, and from the calls that are given both. What is only known when it runs is `…`.
+ * Returns the messages of each code as a user reads them, from the source: from objects with a `code` and a `what`, and
+ * from calls with both as arguments. A part that is known only at run time is `…`.
  */
-export function saidTexts(codes: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
-  const said = new Map<string, Set<string>>([...codes].map((code) => [code, new Set()]));
+export function messagesByCode(codes: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
+  const messages = new Map<string, Set<string>>([...codes].map((code) => [code, new Set()]));
   for (const file of globSync('{src,practice}/**/*.ts').toSorted())
-    if (!file.startsWith('src/shared/base/codes/')) readFile(file, said);
-  return new Map([...said].map(([code, texts]) => [code, [...texts]]));
+    if (!file.startsWith('src/shared/base/codes/')) readFile(file, messages);
+  return new Map([...messages].map(([code, texts]) => [code, [...texts]]));
 }
 
-/** The code that the plan gives to what a step says of a host that is not worked on. */
+/** The code that a plan gives to a refusal of a step. */
 const refusal = 'plan.refused';
 const refusing = /^src\/fleet\/(?:steps|packages)\//;
 
@@ -26,7 +26,7 @@ interface Constant {
   readonly init: Expression;
 }
 
-function readFile(file: string, said: ReadonlyMap<string, Set<string>>): void {
+function readFile(file: string, messages: ReadonlyMap<string, Set<string>>): void {
   const source = readFileSync(file, 'utf8');
   if (!/\bwhat\b|'[a-z]+\.[a-z-]+'/.test(source)) return;
   const constants: Constant[] = [];
@@ -38,7 +38,7 @@ function readFile(file: string, said: ReadonlyMap<string, Set<string>>): void {
   }).visit(program);
   const add = (from: Expression | typeof refusal, what: Expression) => {
     for (const code of typeof from === 'string' ? [from] : texts(from, constants))
-      for (const text of texts(what, constants)) if (tells(text)) said.get(code)?.add(text);
+      for (const text of texts(what, constants)) if (isSearchable(text)) messages.get(code)?.add(text);
   };
   new Visitor({
     ObjectExpression({ properties }) {
@@ -61,8 +61,8 @@ function readFile(file: string, said: ReadonlyMap<string, Set<string>>): void {
   }).visit(program);
 }
 
-/** Two words at least: fewer find nothing. */
-function tells(text: string): boolean {
+/** Returns whether a text has at least two words; fewer find nothing. */
+function isSearchable(text: string): boolean {
   return (
     text
       .replaceAll(blank, ' ')
@@ -71,7 +71,7 @@ function tells(text: string): boolean {
   );
 }
 
-/** What an expression can come to, with blanks. */
+/** Returns the texts that an expression can have, with blanks. */
 function texts(of: Expression, constants: readonly Constant[]): readonly string[] {
   const each = (part: Expression) => texts(part, constants);
   switch (of.type) {
