@@ -2,6 +2,7 @@ import type { ErrorCode } from '../src/shared/base/codes/code.ts';
 import { codeTables, findings } from '../src/shared/base/codes/tables.ts';
 import { composedTexts } from './composed-texts.ts';
 import { messagesByCode } from './code-messages.ts';
+import { screen } from './screens-in-pages.ts';
 
 /** Every code of docs/errors.md but those of findings about GPUs, which have no message in the source. */
 export const errorCodes = codeTables.flatMap(({ entries }) => Object.keys(entries));
@@ -48,14 +49,15 @@ export function errorsPage(texts = allTexts()): string {
 
 const head = `# Errors: every code, its cause and its fix
 
-Each error ends with its code in brackets. Print the entry of a code, or search this page for it:
+Each error ends with its code in brackets:
 
-    azp-fleet explain ssh.auth
+\`\`\`console
+${screen('inventory-check-slip')}\`\`\`
 
-    ✗ h200-1 · ssh: the host accepted none of the keys [ssh.auth]
-      expected  …
-      seen      …
-      next      …
+\`azp-fleet explain\` prints the entry of a code; this page lists all of them:
+
+\`\`\`console
+${screen('explain')}\`\`\`
 
 An error names the place first: the host and the step, or the file with line and column. Then what happened, \`expected\` and
 \`seen\` where they help, and \`next\`: what to do in this case, which takes precedence over this page. Codes stay the same from

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { commands } from '../src/cli/commands.ts';
 import { gpuRules } from '../src/shared/health/gpu-rules.ts';
@@ -10,6 +10,7 @@ import { withRulesTable } from './health-rules-table.ts';
 import { withDnfMatrix } from './dnf-matrix.ts';
 import { withHostMatrix } from './host-matrix.ts';
 import { manPage } from './man-page.ts';
+import { withScreens } from './screens-in-pages.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
 const azure = join(docs, 'azure.md');
@@ -22,3 +23,7 @@ writeFileSync(join(docs, 'errors.md'), errorsPage());
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
 writeFileSync(systems, withDnfMatrix(withHostMatrix(readFileSync(systems, 'utf8'))));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));
+for (const page of globSync('*.md', { cwd: docs })) {
+  const file = join(docs, page);
+  writeFileSync(file, withScreens(readFileSync(file, 'utf8')));
+}

@@ -2,6 +2,8 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
+import { withScreens } from '../../scripts/screens-in-pages.ts';
+
 const root = join(import.meta.dirname, '../..');
 const pages = globSync(['*.md', 'docs/*.md', 'dockeragent/*.md', 'examples/**/*.md'], { cwd: root });
 
@@ -67,6 +69,11 @@ test('the README links to the index, and the index to every page', () => {
   const index = readFileSync(join(root, 'docs/README.md'), 'utf8');
   const docs = pages.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md');
   expect(docs.filter((page) => !index.includes(`](${page.slice('docs/'.length)})`))).toEqual([]);
+});
+
+test.each(pages)('%s shows screens as "npm run docs" writes them', (page) => {
+  const text = readFileSync(join(root, page), 'utf8');
+  expect(text).toBe(withScreens(text));
 });
 
 describe('one style', () => {
