@@ -1,5 +1,5 @@
 import { OwnAgents } from '../../src/manager/pool/own-agents.ts';
-import { Pools } from '../../src/manager/pool/pools.ts';
+import { Pools } from '../../src/manager/pool/watch.ts';
 import { plainSlot } from '../../test/support/slot.ts';
 import { SimulatedClock } from '../../test/support/clock.ts';
 import { clientFor, namesOf, ownerOf } from './client.ts';

@@ -10,13 +10,12 @@ import type { Action, Cause, Slot, Wanted } from './model.ts';
 import { agentIdOf, disable, enable, poolIdOf, publish } from './pool/agents.ts';
 import { userCapabilities } from './pool/capabilities.ts';
 import { imageOf } from './reconcile.ts';
-import { endKey, endLostKey } from './registration/next-key.ts';
-import { registeredVersion } from './registration/version.ts';
+import { endKey, endLostKey } from './registration/keys.ts';
+import { registeredVersion } from './registration/register.ts';
 import { collect } from './runs/collect.ts';
 import { launch } from './runs/launch.ts';
 import { retire } from './runs/retire.ts';
-import type { SlotMemory } from './slots/memory.ts';
-import { countWait } from './slots/queue-memory.ts';
+import { type SlotMemory, countWait } from './slots/memory.ts';
 import { settingsOf } from './slots/resolve.ts';
 import type { LoopParts } from './snapshot.ts';
 

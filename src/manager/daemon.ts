@@ -1,17 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ManagerStatus } from '../shared/contract/status.ts';
 import { Alarm, repeat } from './alarm.ts';
-import { serveControl } from './serve/control.ts';
-import { watchEngine } from './engine-watch.ts';
-import { controlHandlers } from './handlers.ts';
-import { Manager } from './manager.ts';
-import { serveMetrics } from './serve/metrics-server.ts';
-import type { WorkPlaces } from './machine/at-work.ts';
-import { LifeSigns } from './serve/life-signs.ts';
-import type { Notifier } from './serve/notify.ts';
-import { StatusFile } from './serve/status-file.ts';
-import type { Loaded } from './serve/status-view.ts';
+import { serveControl, controlHandlers } from './serve/control.ts';
 import { type ImagePlaces, Watches } from './watches.ts';
+import { Manager } from './manager.ts';
+import { serveMetrics } from './serve/metrics.ts';
+import type { WorkPlaces } from './machine/at-work.ts';
+import { LifeSigns, type Notifier } from './serve/systemd.ts';
+import { StatusFile } from './serve/status-file.ts';
+import type { Loaded } from './serve/status.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { Messenger } from './webhook/messenger.ts';
 
@@ -70,7 +67,6 @@ export async function runDaemon(
     watches.run(signal, () => manager.slots()),
     manager.tenants.run(signal),
     manager.idle?.run(signal),
-    watchEngine(tools, wake, () => watches.meetEngine()),
     tools.config.webhook && repeat(tools, { ms: tellEveryMs, signal }, () => messenger.deliver()),
   ]);
   const signs = new LifeSigns(notifier, clock);

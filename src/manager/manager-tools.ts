@@ -6,7 +6,7 @@ import type { AgentStore } from './host-mode/agent-store.ts';
 import type { HostEngine } from './host-mode/host-engine.ts';
 import type { ManagerDeps } from './manager-deps.ts';
 import type { ReadPresence } from './idle/presence.ts';
-import type { KeyStock } from './registration/key-stock.ts';
+import type { KeyStock } from './registration/keys.ts';
 import type { RunStore } from './runs/run-store.ts';
 import type { Archives } from './machine/archives.ts';
 import type { Metrics } from './serve/metrics.ts';

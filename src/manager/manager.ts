@@ -8,24 +8,23 @@ import { causeOf, isFromOutside } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
 import { PresentRuns } from './host-mode/present-runs.ts';
-import { idleScene } from './idle-scene.ts';
-import { IdleWatch } from './idle/watch.ts';
+import { IdleWatch, type IdleScene, type Taker } from './idle/watch.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
 import { Actions } from './actions.ts';
-import { outdated } from './runs/causes.ts';
+import { outdated } from './runs/outcome.ts';
 import { reconcile } from './reconcile.ts';
 import { SnapshotBuilder } from './snapshot.ts';
-import { countWait } from './slots/queue-memory.ts';
-import { SlotBook } from './slots/memory.ts';
-import { noteUnfinished } from './unfinished.ts';
-import type { PassEnd } from './serve/life-signs.ts';
-import { type Loaded, managerStatus } from './serve/status-view.ts';
+import { countWait, SlotBook } from './slots/memory.ts';
+import { noteUnfinished } from './runs/collect.ts';
+import type { PassEnd } from './serve/systemd.ts';
+import { type Loaded, managerStatus } from './serve/status.ts';
 import type { Watches } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { TenantWatch } from './other-processes/watch.ts';
 import type { State } from './state.ts';
 import type { SlotLook } from './webhook/messenger.ts';
+import { defined } from '../shared/base/objects.ts';
 
 /** Looks are never further apart than this, events or not. */
 const periodMs = 10_000;
@@ -60,20 +59,7 @@ export class Manager {
       changed: wake,
     });
     const { idle } = tools.config;
-    this.idle =
-      idle &&
-      new IdleWatch(
-        tools,
-        idle,
-        idleScene(tools, watches, this.#book, this.tenants, {
-          slots: () => this.slots(),
-          takesJobs: (slot) => this.#snapshot.takesJobs(slot),
-          busy: () =>
-            this.#mayRunJobs().map(({ id, name }) => ({ agent: name, job: this.#logs.of(id)?.job })),
-          isEmpty: () => this.#runs.isEmpty,
-          changed: wake,
-        }),
-      );
+    this.idle = idle && new IdleWatch(tools, idle, this.#idleScene());
     const parts = { tools, watches, book: this.#book, logs: this.#logs, tenants: this.tenants };
     this.#snapshot = new SnapshotBuilder(parts, () => this.idle?.hold);
     this.#actions = new Actions({ ...parts, slots: () => this.slots() }, wake);
@@ -186,6 +172,41 @@ export class Manager {
       if (agent !== undefined && isOurs(agent, this.#tools.state.owner, agentId))
         await countWait(this.#tools, slot, queue, agent.assignedRequest);
     }
+  }
+
+  /** What the idle watch has to know of a host before it ends the machine. */
+  #idleScene(): IdleScene {
+    const { state } = this.#tools;
+    const { images, pools } = this.#watches;
+    const taker = (slot: Slot): Taker => {
+      const pool = pools.of(slot);
+      const id = this.#book.of(slot.name).agentId ?? pool.agent(slot.agent)?.id;
+      return { agent: slot.agent, pool: slot.pool, poolId: pool.pool?.id, id };
+    };
+    return {
+      own: () => ({
+        busy: this.#mayRunJobs().map(({ id, name }) => ({
+          agent: name,
+          ...defined({ job: this.#logs.of(id)?.job }),
+        })),
+        assigned: this.slots().flatMap((slot) => {
+          const request = pools.of(slot).agent(slot.agent)?.assignedRequest;
+          return request === undefined ? [] : [{ agent: slot.agent, job: request.jobName ?? 'a job' }];
+        }),
+        drains: drainsOf(state.value.drain).filter(({ slot }) => slot === undefined),
+        images: images.all.map((each) => each.state),
+        isRenewing: images.asked?.state === 'running',
+        tenants: this.slots().flatMap(({ name }) => this.tenants.hold(name)?.cause ?? []),
+      }),
+      agents: () => this.slots().map(taker),
+      takers: () =>
+        this.slots()
+          .filter((slot) => this.#snapshot.takesJobs(slot))
+          .map(taker),
+      isEmpty: () =>
+        this.#runs.isEmpty && this.slots().every(({ name }) => this.#book.of(name).busyWith === undefined),
+      changed: this.#wake,
+    };
   }
 
   #isBusy(slot: string): boolean {

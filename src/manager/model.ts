@@ -5,7 +5,7 @@ import type { OwnContainer } from '../shared/engine/engine.ts';
 import type { ImageConfig } from '../shared/contract/config.ts';
 import type { SlotSpec } from '../shared/contract/slots.ts';
 
-/** What a reader is told when something does not work: a stable name, plain words, and what to do. */
+/** Describes what does not work: a stable code, plain words, and the next action. */
 export interface Cause {
   readonly code: Code;
   readonly what: string;
@@ -19,12 +19,12 @@ export interface Slot {
   readonly agent: string;
   /** UUIDs, resolved on this host. */
   readonly gpus: readonly string[];
-  /** GPUs that the slot should have and that the driver does not show. */
+  /** Configured GPUs that the driver does not show. */
   readonly missing: readonly string[];
   readonly limits: SlotSpec['limits'];
   /** Docker's; absent: an equal part. */
   readonly cpuShares?: number;
-  /** Whom its containers' processes belong to; straight on the host it has a user of its own. */
+  /** The user of its containers' processes; a slot with `mode: host` has a user of its own. */
   readonly uid: number;
   readonly capabilities: SlotSpec['capabilities'];
   readonly mode: SlotSpec['mode'];
@@ -37,15 +37,15 @@ export interface Slot {
 /** Why a slot takes no jobs. */
 export interface Hold {
   /**
-   * `close`: the agent is disabled in the pool with the reason, an idle container is stopped, a busy one ends its job.
-   * `pause`: only nothing new is started.
+   * `close`: the agent is disabled in the pool with the reason, an idle container is stopped, a busy one finishes its job.
+   * `pause`: nothing new is started, and nothing else changes.
    */
   readonly kind: 'close' | 'pause';
   readonly state: 'drained' | 'quarantined' | 'waiting';
   readonly cause: Cause;
 }
 
-/** A container of a slot, with what its output has told so far. */
+/** A container of a slot, with what its output shows so far. */
 export interface SeenContainer {
   readonly id: string;
   readonly state: OwnContainer['state'];
@@ -53,21 +53,21 @@ export interface SeenContainer {
   readonly settings: string;
   /** `unknown` until its output has been read, `connecting` until the agent listens for jobs. */
   readonly phase: 'unknown' | 'connecting' | 'listening' | 'running' | 'done';
-  /** It will not come to listen, or not in time: it is to be given up for a new one. */
+  /** Why the container must be replaced: its agent does not start to listen, or does not end after its job. */
   readonly stuck: Cause | undefined;
 }
 
-/** A session that an agent of the slot left behind when it ended: nobody polls it, and the server keeps it for a while. */
+/** A session that an agent of the slot left open when it ended. The server keeps it for a while. */
 export interface LeftSession {
   /** When it ends at the latest; ISO 8601, by this host's clock. */
   readonly until: string;
   /** Seconds until then. */
   readonly leftS: number;
-  /** The entry has not just been made anew for the same reason: then it did not help. */
+  /** False shortly after the entry was created again for the same reason: that did not help. */
   readonly mayRenew: boolean;
 }
 
-/** A key that the server has for an agent and that no container has been given yet: the next run's own. */
+/** A key that the server has for an agent and that no container knows yet: the next run uses it. */
 export interface NextKey {
   readonly poolId: number;
   /** As the server answered when it took the key. */
@@ -78,29 +78,29 @@ export interface NextKey {
 /** What is known of a slot at one moment. */
 export interface SeenSlot {
   readonly containers: readonly SeenContainer[];
-  /** An operation on this slot is under way; nothing else is started for it. */
+  /** An action on this slot is running; no other is started for it. */
   readonly busyWith: string | undefined;
-  /** Before this nothing is tried: an operation has just failed. Monotonic. */
+  /** No action is started before: one has just failed. Monotonic. */
   readonly retryAt: number;
-  /** Before this nothing is launched. Monotonic. */
+  /** Nothing is launched before. Monotonic. */
   readonly notBefore: number;
   readonly hold: Hold | undefined;
   /** The reason with which this manager has disabled the agent in the pool, as far as is known. */
   readonly disabledFor: string | undefined;
-  /** The pool shows other capabilities than the agent is to have. */
+  /** The pool shows other capabilities than configured. */
   readonly unpublished: boolean;
   /** The pool has an agent of ours whose key an ended run knows, as far as is known. */
   readonly keySpent: boolean;
 }
 
-/** An image that came from a registry because this manager asked for it. */
+/** An image that this manager has pulled. */
 export interface PulledImage {
   readonly id: string;
   /** Seconds since the epoch, as Docker dates images. */
   readonly at: number;
 }
 
-/** Where it is remembered. */
+/** The state that lists pulled images. */
 export interface PulledImages {
   readonly value: { readonly pulled: readonly PulledImage[] };
   note(
@@ -116,52 +116,50 @@ export interface WantedImage {
   readonly id: string | undefined;
   /** Slots of one source share their image. */
   readonly source: string;
-  /** No container has yet come to listen on this image: try it on one slot of its source first. */
+  /** No agent has listened on this image yet: one slot of its source tries it first. */
   readonly unproven: boolean;
 }
 
+/** What the configuration asks for. */
 export interface Wanted {
   readonly slots: readonly Slot[];
-  /** By slot; those straight on the host have none. */
+  /** By slot; slots with `mode: host` have none. */
   readonly images: ReadonlyMap<string, WantedImage>;
-  /** What slots straight on the host run in place of an image. */
+  /** What slots with `mode: host` run instead of an image. */
   readonly hostProgram: string;
   /** Fingerprint per slot of what a container is created with; a container with another one is outdated. */
   readonly settings: ReadonlyMap<string, string>;
 }
 
+/** A container of ours by its label whose slot is no longer configured. */
 export interface Stray extends SeenContainer {
   readonly slot: string;
   readonly busyWith: string | undefined;
   readonly retryAt: number;
 }
 
+/** What was observed. */
 export interface Seen {
   /** Monotonic. */
   readonly now: number;
   readonly slots: ReadonlyMap<string, SeenSlot>;
-  /** Ours by label, of slots that are no longer wanted. */
   readonly strays: readonly Stray[];
 }
 
+/** One step towards what is wanted. The table in actions.ts says when each is chosen and what it does. */
 export type Action =
   | { readonly kind: 'launch'; readonly slot: string }
-  /** Ended: keep the runStore, remove it. */
   | { readonly kind: 'collect'; readonly slot: string; readonly container: string }
-  /** Created and never started: no job can have run in it. */
   | { readonly kind: 'discard'; readonly slot: string; readonly container: string }
-  /** Idle: disable the agent, look again, stop it. */
   | {
       readonly kind: 'retire';
       readonly slot: string;
       readonly container: string;
       readonly reason: string;
-      /** What is wrong with it, where that is why. */
+      /** What is wrong with the container, where that is the reason. */
       readonly cause?: Cause;
     }
   | { readonly kind: 'disable'; readonly slot: string; readonly reason: string }
   | { readonly kind: 'enable'; readonly slot: string }
-  /** No container is there, and none is launched for now: the key of the last run is to open no session meanwhile. */
   | { readonly kind: 'end-key'; readonly slot: string }
-  /** Write the agent's capabilities anew; what it does is not disturbed. */
   | { readonly kind: 'publish'; readonly slot: string };

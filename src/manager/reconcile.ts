@@ -1,8 +1,8 @@
 import type { Action, Seen, SeenContainer, SeenSlot, Slot, Stray, Wanted, WantedImage } from './model.ts';
 
 /**
- * What must be done so that what is seen becomes what is wanted. Pure; at most one action per slot, so that the next
- * look at the world decides what follows. No action of this function ever ends a container that runs a job.
+ * Returns the actions that turn what was observed into what is wanted. Pure; at most one action per slot, so that the next
+ * observation decides what follows. No action of this function ever ends a container that runs a job.
  */
 export function reconcile(wanted: Wanted, seen: Seen): readonly Action[] {
   const trials = onTrial(wanted, seen);
@@ -31,7 +31,7 @@ function forSlot(
   return occupied(slot, container, state, wanted, rolling);
 }
 
-/** Containers that ended or never started. */
+/** Removes containers that ended or never started. */
 function tidy(slot: string, container: SeenContainer): Action | undefined {
   if (container.state === 'created') return { kind: 'discard', slot, container: container.id };
   if (container.state === 'exited' || container.state === 'dead') {
@@ -55,7 +55,7 @@ function occupied(
   wanted: Wanted,
   rolling: boolean,
 ): readonly Action[] {
-  // Held or not: its job has ended, and whoever drains waits for it.
+  // Held or not: its job has ended, and a drain waits for it.
   if (hangs(container)) return endHanging(slot.name, container);
   const close = state.hold?.kind === 'close' ? state.hold.cause.what : undefined;
   if (close !== undefined) {
@@ -70,7 +70,7 @@ function occupied(
     return retireIdle(slot.name, container, outdated);
   }
   if (state.disabledFor !== undefined) return [{ kind: 'enable', slot: slot.name }];
-  // A demand that only the next container meets must not bring a job into this one.
+  // A capability that only the next container has must not bring a job into this one.
   const isCurrent = container.settings === wanted.settings.get(slot.name);
   return isCurrent && state.unpublished && state.hold === undefined
     ? [{ kind: 'publish', slot: slot.name }]
@@ -84,7 +84,7 @@ function outdatedBecause(slot: Slot, container: SeenContainer, wanted: Wanted): 
   return container.settings === wanted.settings.get(slot.name) ? undefined : 'new settings';
 }
 
-/** What a new run of the slot is made from. */
+/** Returns what a new run of the slot is made from; undefined: it is not ready. */
 export function imageOf(slot: Slot, wanted: Wanted): string | undefined {
   return slot.mode === 'host' ? wanted.hostProgram : wanted.images.get(slot.name)?.id;
 }
@@ -93,7 +93,7 @@ function disableOnce(slot: string, state: SeenSlot, reason: string): readonly Ac
   return state.disabledFor === reason ? [] : [{ kind: 'disable', slot, reason }];
 }
 
-/** Only an agent without a job is stopped; the operation itself looks again at the server before it does. */
+/** Stops only an agent without a job; the effect asks the server again before it does. */
 function retireIdle(
   slot: string,
   container: SeenContainer,
@@ -103,7 +103,7 @@ function retireIdle(
   return idle ? [{ kind: 'retire', slot, container: container.id, reason }] : [];
 }
 
-/** It has told the end of its job and does not end itself. */
+/** Stops a container whose agent has reported the end of its job and does not exit. */
 function endHanging(
   slot: string,
   { id, stuck }: SeenContainer,
@@ -129,7 +129,7 @@ function isUp(container: SeenContainer): boolean {
   return container.state === 'running' || container.state === 'paused' || container.state === 'restarting';
 }
 
-/** Sources of images with a slot on trial: it changes, waits to try again, or runs the image already. */
+/** Returns the sources whose image a slot tries now: it changes, waits to try again, or runs the image already. */
 function onTrial(wanted: Wanted, seen: Seen): ReadonlySet<string> {
   return new Set(
     wanted.slots.flatMap((slot) => {
@@ -147,7 +147,7 @@ function tries(state: SeenSlot, image: WantedImage): boolean {
   return container.image === image.id || !isUp(container);
 }
 
-/** An image on which nothing has listened yet is tried by one slot; the others follow once it listens. */
+/** Lets one slot try an image on which no agent has listened yet; the others follow once it listens. */
 function firstTrialOnly(actions: readonly Action[], wanted: Wanted): readonly Action[] {
   const tried = new Set<string>();
   return actions.filter((action) => {

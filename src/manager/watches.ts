@@ -9,20 +9,19 @@ import { countsLost, type EngineWays, learnEngine, shortfalls, Sizes } from './d
 import { lookEveryMs, watchKernelLog } from './gpus/observe.ts';
 import { GpuWatch } from './gpus/watch.ts';
 import { provenImages } from './image/choice.ts';
-import { forgetFolders, readFolder } from './image/folders.ts';
+import { forgetFolders, readFolder, planImage, readContext } from './image/plan.ts';
 import { Images } from './image/images.ts';
 import type { ImagePlan } from '../shared/image/plan.ts';
-import { planImage, readContext } from './image/plan.ts';
 import { ImageUsers } from './docker/job-user.ts';
 import { Janitor } from './docker/janitor.ts';
 import type { Slot } from './model.ts';
-import { NotYet } from './causes.ts';
+import { NotYet, causeOf } from './causes.ts';
 import { OwnAgents } from './pool/own-agents.ts';
-import { Pools } from './pool/pools.ts';
-import { NewToken } from './pool/new-token.ts';
+import { Pools, NewToken } from './pool/watch.ts';
 import { Sweeper } from './pool/sweeper.ts';
 import { poolIdOf } from './pool/agents.ts';
 import type { ManagerTools } from './manager-tools.ts';
+import { unscaled } from '../shared/base/clock.ts';
 
 /** Where what images are built from lies. */
 export interface ImagePlaces {
@@ -93,8 +92,8 @@ export class Watches {
     return this.#ways;
   }
 
-  /** The engine has come, or come back. */
-  async meetEngine(): Promise<void> {
+  /** Runs when the engine answers for the first time, or again. */
+  async #meetEngine(): Promise<void> {
     this.#ways = await learnEngine(this.#tools);
     this.gpus.probeSoon();
     await this.janitor.removeLeftBehind();
@@ -118,6 +117,7 @@ export class Watches {
     await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
     signal.addEventListener('abort', () => this.lookSoon(), { once: true });
     await Promise.all([
+      watchEngine(this.#tools, this.#wake, () => this.#meetEngine()),
       this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
       this.#every(tokenMs, signal, () => this.#minding.look()),
       this.#every(lookEveryMs, signal, () => this.#look(), this.#lookAlarm),
@@ -231,3 +231,33 @@ export class Watches {
     return repeat(this.#tools, { ms, signal, ...(alarm === undefined ? {} : { alarm }) }, work);
   }
 }
+
+const firstPauseMs = 200;
+const longestPauseMs = 5_000;
+
+/**
+ * Listens to the engine's events and wakes the loop on each that matters. The stream ends when dockerd restarts: it
+ * is opened again, after the engine's abilities have been learnt anew, and the loop looks at everything.
+ */
+async function watchEngine(tools: ManagerTools, wake: () => void, learn: () => Promise<void>): Promise<void> {
+  const { engine, signal, clock, log } = tools;
+  let pause = firstPauseMs;
+  while (!signal.aborted) {
+    try {
+      await learn();
+      wake();
+      for await (const event of engine.events(signal)) {
+        pause = firstPauseMs;
+        if (relevant.has(event.action)) wake();
+      }
+      if (!signal.aborted) log.log('info', 'the event stream of Docker ended; opening it again');
+    } catch (error) {
+      log.log('warn', 'no events from Docker', { ...causeOf(error) });
+    }
+    // Reconnecting is not one of the server's slow rules.
+    await clock.wait(unscaled(clock, pause), signal);
+    pause = Math.min(pause * 2, longestPauseMs);
+  }
+}
+
+const relevant = new Set(['die', 'destroy', 'start', 'oom', 'pause', 'unpause']);

@@ -3,7 +3,7 @@ import { createAzureClient } from '../../src/shared/azure/create-client.ts';
 import { patCredential } from '../../src/shared/azure/http/credential.ts';
 import type { Clock } from '../../src/shared/base/clock.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
-import { tokenReader } from '../../src/manager/start/token.ts';
+import { tokenReader } from '../../src/manager/start/configuration.ts';
 
 /** A client as the manager makes one, with the token in a file. */
 export function tokenClient(

@@ -1,10 +1,10 @@
 import { isOurKind, Labels } from '../../shared/contract/paths.ts';
 import type { OwnContainer } from '../../shared/engine/engine.ts';
 import { drainedBy, drainEnd, type DrainEntry } from '../../shared/contract/drain.ts';
-import type { ImageState } from '../image/keeper.ts';
+import type { ImageState } from '../image/images.ts';
 import type { Cause } from '../model.ts';
 import type { JobRequest } from '../../shared/azure/client.ts';
-import { isWaiting } from '../pool/waiting.ts';
+import { isWaiting } from '../pool/job-requests.ts';
 
 /** Something that keeps a machine on. */
 export interface Use {

@@ -2,6 +2,7 @@ import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
 import { AzureError, hasCode } from '../../shared/azure/http/errors.ts';
 import type { Clock } from '../../shared/base/clock.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
+import type { State, StateStore } from '../state.ts';
 
 /** So long a server that does not look at marks is asked by names alone: it may be a newer one by then. */
 const believedForMs = 60 * 60_000;
@@ -62,4 +63,24 @@ export class OwnAgents {
 /** The whole pool, or no answer to this question. */
 function isIgnorance(error: unknown): boolean {
   return hasCode(error, 'azure.too-long') || (error instanceof AzureError && error.status === 400);
+}
+
+type Names = State['names'];
+
+/** Before an agent of ours comes to be under a name: a server that does not read marks is asked for it later. Never rejects. */
+export async function rememberNames(
+  state: Pick<StateStore, 'value' | 'note'>,
+  poolId: number,
+  agents: readonly string[],
+): Promise<void> {
+  const known = state.value.names[poolId] ?? [];
+  const fresh = agents.map((name) => name.toLowerCase()).filter((name) => !known.includes(name));
+  if (fresh.length > 0)
+    await state.note(({ names }) => ({ names: withNames(names, poolId, [...known, ...fresh]) }));
+}
+
+/** With these names for a pool, and without the pool where there are none. Pure. */
+export function withNames(names: Names, poolId: number, kept: readonly string[]): Names {
+  const { [poolId]: _, ...others } = names;
+  return kept.length === 0 ? others : { ...others, [poolId]: kept };
 }

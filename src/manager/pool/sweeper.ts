@@ -4,10 +4,8 @@ import { Capabilities } from '../../shared/contract/paths.ts';
 import type { Slot } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import type { StateStore } from '../state.ts';
-import { rememberNames, withNames } from './names.ts';
-import type { OwnAgents } from './own-agents.ts';
-import type { Pools } from './pools.ts';
-import { sweep, type Orphans } from './sweep.ts';
+import { rememberNames, withNames, type OwnAgents } from './own-agents.ts';
+import type { Pools } from './watch.ts';
 
 /** A pool that slots have left is looked at this often; more often while an agent there may be removed soon. */
 const leftMs = { idle: 5 * 60_000, waiting: 60_000 };
@@ -128,4 +126,33 @@ export class Sweeper {
     const fresh = ids.filter((id) => !state.value.pools.includes(id));
     if (fresh.length > 0) await state.note(({ pools }) => ({ pools: [...new Set([...pools, ...fresh])] }));
   }
+}
+
+/** An agent that is nobody's is removed when it has been so for this long, in two looks at least. */
+const patienceMs = 3 * 60_000;
+
+/** Agent id → the look at which it was first seen without a slot; monotonic. */
+export type Orphans = ReadonlyMap<number, number>;
+
+/**
+ * Agents of ours in the pool for which this host has no slot any more: offline, without a job. Pure; `scaled` is the
+ * patience as it passes on the clock; `now` when the agents were looked at.
+ */
+export function sweep(
+  agents: Iterable<AzureAgent>,
+  ours: { readonly owner: string; readonly names: ReadonlySet<string> },
+  before: Orphans,
+  now: number,
+  scaled: (ms: number) => number = (ms) => ms,
+): { readonly remove: readonly AzureAgent[]; readonly orphans: Orphans } {
+  const found = [...agents].filter(
+    (agent) =>
+      agent.userCapabilities?.[Capabilities.owner] === ours.owner &&
+      !ours.names.has(agent.name.toLowerCase()) &&
+      agent.status === 'offline' &&
+      agent.assignedRequest === undefined,
+  );
+  const orphans = new Map(found.map((agent) => [agent.id, before.get(agent.id) ?? now]));
+  const remove = found.filter((agent) => now - (before.get(agent.id) ?? now) >= scaled(patienceMs));
+  return { remove, orphans };
 }

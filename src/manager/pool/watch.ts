@@ -2,9 +2,9 @@ import type { AzureAgent, AzureClient, Pool } from '../../shared/azure/client.ts
 import { FleetError } from '../../shared/base/errors.ts';
 import { causeOf } from '../causes.ts';
 import { unscaled, type Clock } from '../../shared/base/clock.ts';
-import type { Cause } from '../model.ts';
-import { nextLook } from './next-look.ts';
+import type { Cause, Slot } from '../model.ts';
 import type { Listing, OwnAgents } from './own-agents.ts';
+import type { Secret } from '../../shared/base/secret.ts';
 
 /** Names that a host's agents have in a pool, and that they had. */
 export interface PoolNames {
@@ -182,4 +182,150 @@ function noPool(name: string): FleetError {
     what: `there is no agent pool ${name}, or the credential may not see it`,
     next: 'create it with azp-fleet provision or azp-fleet pool create, or correct pool: in the inventory',
   });
+}
+
+/** While nothing happens: a thousand managers make two hundred looks a minute. */
+const idleMs = 5 * 60_000;
+/** While something is waited for that only the pool tells. */
+const waitingMs = 60_000;
+/** Runs that begin and end make looks no more often than this. */
+const eventMs = 60_000;
+/** After a failure: soon again, so that a pool that appears or a network that comes back is noticed. */
+const retryMs = 15_000;
+/** What has failed for long is asked for less often: after a quarter of that time, and never later than this. */
+const longestRetryMs = 2 * 60_000;
+
+/** What decides when a pool is looked at next; times are monotonic. */
+export interface Looks {
+  /** When the last look was begun. */
+  readonly at: number;
+  /** Since when looks fail; undefined: the last one did not. */
+  readonly failingSince: number | undefined;
+  /** Somebody wants to know what the pool shows at or after this time. */
+  readonly wantedAt: number | undefined;
+  /** It does not wait: a person has asked for something, or a call has failed. */
+  readonly urgent: boolean;
+  /** Only the pool tells when something that is waited for has come. */
+  readonly waiting: boolean;
+  /** The last look was the first, or the first that did not fail again: many hosts have looked in the same moment. */
+  readonly together: boolean;
+  /** From 0 up to 1, another one for each look: hosts that were started together do not ask together. */
+  readonly chance: number;
+}
+
+/** When the pool is looked at next; monotonic. Pure. */
+export function nextLook(looks: Looks, { scaled }: Pick<Clock, 'scaled'>): number {
+  const { at, failingSince, wantedAt, urgent, waiting, together, chance } = looks;
+  if (urgent) return at;
+  const spread = 0.8 + chance * 0.4;
+  if (failingSince !== undefined) {
+    const pause = Math.min(Math.max((at - failingSince) / 4, scaled(retryMs)), scaled(longestRetryMs));
+    return at + pause * spread;
+  }
+  // Over the whole time, once: then no minute has more looks than another, however hosts were started.
+  const due = at + scaled(waiting ? waitingMs : idleMs) * (together ? chance : spread);
+  return wantedAt === undefined ? due : Math.min(due, Math.max(wantedAt, at + scaled(eventMs) * spread));
+}
+
+/** A run that has begun or ended shows in the pool after this; unscaled milliseconds. */
+const settleMs = 5_000;
+
+/** The pools of this host's agents, each watched by itself. */
+export class Pools {
+  readonly #watches: ReadonlyMap<string, PoolWatch>;
+
+  /** `names`: at least one. */
+  constructor(
+    azure: Pick<AzureClient, 'findPool'>,
+    own: Pick<OwnAgents, 'list'>,
+    names: readonly string[],
+    clock: Clock,
+    onChange: () => void,
+  ) {
+    // Azure DevOps tells pools apart without their case.
+    this.#watches = new Map(
+      names.map((name) => [name.toLowerCase(), new PoolWatch(azure, own, name, clock, onChange)]),
+    );
+  }
+
+  get all(): readonly PoolWatch[] {
+    return [...this.#watches.values()];
+  }
+
+  named(name: string): PoolWatch {
+    const watch = this.#watches.get(name.toLowerCase());
+    if (watch === undefined) throw new Error(`pool ${name} is not watched`);
+    return watch;
+  }
+
+  of({ pool }: Pick<Slot, 'pool'>): PoolWatch {
+    return this.named(pool);
+  }
+
+  /** What is wrong with any of them; the same of several once. */
+  get problems(): readonly Cause[] {
+    return [
+      ...new Map(this.all.flatMap(({ problem }) => (problem ? [[problem.what, problem]] : []))).values(),
+    ];
+  }
+
+  /** A person has asked for something that they may show. */
+  lookSoon(): void {
+    for (const watch of this.all) watch.lookSoon();
+  }
+
+  /** A call has failed. */
+  doubt(): void {
+    for (const watch of this.all) watch.doubt();
+  }
+
+  /** A run has begun or ended. */
+  runChanged(): void {
+    for (const watch of this.all) watch.lookAfter(settleMs);
+  }
+
+  /** `slots`: what this host has, as of now; `earlier`: names that its agents had in a pool. */
+  async run(
+    signal: AbortSignal,
+    slots: () => readonly Slot[],
+    earlier: (poolId: number) => readonly string[],
+  ): Promise<void> {
+    await Promise.all(
+      this.all.map((watch) =>
+        watch.run(signal, (poolId) => ({
+          now: slots().flatMap((slot) => (this.of(slot) === watch ? [slot.agent] : [])),
+          earlier: earlier(poolId),
+        })),
+      ),
+    );
+  }
+}
+
+interface Refusing {
+  readonly problems: readonly Pick<Cause, 'code'>[];
+  lookSoon(): void;
+}
+
+/** Has pools that refuse the credential looked at again as soon as there is another one. */
+export class NewToken {
+  readonly #read: () => Promise<Secret>;
+  readonly #pools: Refusing;
+  /** The one that was refused; undefined: none is, or it could not be read. */
+  #refused: Secret | undefined;
+  #isRefused = false;
+
+  constructor(read: () => Promise<Secret>, pools: Refusing) {
+    this.#read = read;
+    this.#pools = pools;
+  }
+
+  /** Reads it only while it is refused. Never rejects. */
+  async look(): Promise<void> {
+    const was = this.#isRefused;
+    this.#isRefused = this.#pools.problems.some(({ code }) => code === 'azure.auth');
+    if (!this.#isRefused) return;
+    const now = await this.#read().catch(() => undefined);
+    if (was && now !== undefined && now.reveal() !== this.#refused?.reveal()) this.#pools.lookSoon();
+    this.#refused = now;
+  }
 }

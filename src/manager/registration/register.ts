@@ -6,18 +6,19 @@ import { FleetError } from '../../shared/base/errors.ts';
 import { leftForMs } from '../../shared/contract/holder.ts';
 import { Capabilities, Labels } from '../../shared/contract/paths.ts';
 import { mergeCapabilities } from '../pool/capabilities.ts';
-import { rememberNames } from '../pool/names.ts';
-import { givenUpAt, stillAssigned } from '../pool/given-up.ts';
+import { rememberNames } from '../pool/own-agents.ts';
+import { givenUpAt, stillAssigned } from '../pool/job-requests.ts';
 import type { LaunchOrder, Registration } from '../docker/container.ts';
 import { NotYet } from '../causes.ts';
 import { type ConfigTools, configureInContainer } from './register-by-config.ts';
-import { decideRegistration, isLeftOnline } from './files.ts';
-import { isAsWanted } from './next-key.ts';
+import { decideRegistration, isLeftOnline } from './decide.ts';
+import { isAsWanted, type KeyStock } from './keys.ts';
 import type { NextKey, Slot } from '../model.ts';
 import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import type { Configuring, KeptEntry, StateStore } from '../state.ts';
-import type { KeyStock } from './key-stock.ts';
+import { defaultAgentVersion } from '../../shared/contract/agent-release.ts';
+import type { ImageConfig } from '../../shared/contract/config.ts';
 
 export interface RegisterTools extends ConfigTools, Pick<ManagerDeps, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
@@ -239,4 +240,14 @@ function capabilities(order: LaunchOrder, existing: KeptEntry | undefined): Read
     order.capabilities,
   );
   return all;
+}
+
+/**
+ * The version that an agent is registered with until it says its own at the start of its session: of an image that is
+ * built here the one that goes into it; of another what the server knew last, else the one that we would put in. Never
+ * 0.0.0: the server would want to update such an agent, and no job that demands a version would be given to it.
+ */
+export function registeredVersion(image: ImageConfig, known: string | undefined): string {
+  if (image.kind === 'build') return image.agentVersion;
+  return known === undefined || !/^[1-9]\d*(?:\.\d+)+$/u.test(known) ? defaultAgentVersion : known;
 }

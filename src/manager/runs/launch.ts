@@ -1,4 +1,4 @@
-import { agentNetwork } from '../../shared/contract/paths.ts';
+import { agentNetwork, Labels } from '../../shared/contract/paths.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { tar } from '../../shared/base/tar.ts';
 import { isEngineFault } from '../../shared/engine/fault.ts';
@@ -8,7 +8,7 @@ import { jobUser } from '../docker/job-user.ts';
 import { siteFiles } from '../docker/agent-setup.ts';
 import { createOnHost, type HostTools, requireFree } from '../host-mode/create.ts';
 import { register, type RegisterTools } from '../registration/register.ts';
-import { removeUnstarted } from './remove-unstarted.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
 
 type LaunchTools = RegisterTools & HostTools;
 
@@ -79,4 +79,18 @@ async function create(tools: LaunchTools, order: LaunchOrder, agentId: number): 
 function seenIn(error: unknown): string {
   const said = error instanceof FleetError ? (error.problem.seen ?? error.problem.what) : String(error);
   return said.replace(/^\(HTTP code \d+\) [\w ]+ - /, '').trim();
+}
+
+/**
+ * Takes a container away that could not be started. An answer that came too late is no failure of the start: what runs
+ * may have a job already, and what has run is collected like any other run, its key and its evidence with it.
+ */
+export async function removeUnstarted(
+  engine: Pick<Engine, 'listOwn' | 'removeUnlessRunning'>,
+  id: string,
+  run: string,
+): Promise<void> {
+  const found = await engine.listOwn({ [Labels.run]: run });
+  if (found.some((container) => container.id === id && container.state === 'created'))
+    await engine.removeUnlessRunning(id);
 }

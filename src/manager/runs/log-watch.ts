@@ -1,5 +1,4 @@
 import type { Engine } from '../../shared/engine/engine.ts';
-import { Pace } from './pace.ts';
 import { emptyTranscript, read, type Transcript } from './transcript.ts';
 
 /**
@@ -83,5 +82,40 @@ export class LogWatch {
       this.#following.delete(id);
       if (ended) this.#onChange();
     }
+  }
+}
+
+/** Passes something on at once, and then no more often than every `ms` milliseconds; what came meanwhile is told together. */
+export class Pace {
+  readonly #tell: () => void;
+  readonly #ms: number;
+  #timer: NodeJS.Timeout | undefined;
+  #pending = false;
+
+  constructor(tell: () => void, ms: number) {
+    this.#tell = tell;
+    this.#ms = ms;
+  }
+
+  tell(): void {
+    if (this.#timer !== undefined) {
+      this.#pending = true;
+      return;
+    }
+    this.#tell();
+    this.#timer = setTimeout(() => this.#over(), this.#ms);
+  }
+
+  /** Nothing is told any more. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#pending = false;
+  }
+
+  #over(): void {
+    this.#timer = undefined;
+    if (!this.#pending) return;
+    this.#pending = false;
+    this.tell();
   }
 }

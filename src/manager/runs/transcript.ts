@@ -1,5 +1,6 @@
 import type { SeenContainer } from '../model.ts';
-import { readLine, type ConsoleEvent, type Remark } from './console.ts';
+import { longestLine } from '../../shared/engine/frames.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
 
 /** What the output of one agent has told so far. */
 export interface Transcript {
@@ -78,4 +79,133 @@ export function readAll(text: string): Transcript {
 /** The remark that explains most: the last, but one that says something before those that only say that it failed. */
 export function telling({ remarks }: Pick<Transcript, 'remarks'>): Remark | undefined {
   return remarks.findLast(({ kind }) => kind !== 'failed' && kind !== 'updating') ?? remarks.at(-1);
+}
+
+/**
+ * Why an agent does not work, as its console tells. `failed`: in words that say nothing more to us.
+ * `aborted`: the runtime gave up before the agent's own code could say anything.
+ */
+export type RemarkKind =
+  | 'session-conflict'
+  | 'session-lost'
+  | 'agent-deleted'
+  | 'login'
+  | 'clock'
+  | 'network'
+  | 'not-configured'
+  | 'updating'
+  | 'sees-no-gpu'
+  | 'aborted'
+  | 'failed';
+
+export interface Remark {
+  readonly kind: RemarkKind;
+  /** What the agent adds to it in words of the server or of .NET, cleaned and cut; empty: nothing. */
+  readonly words: string;
+}
+
+/** What one line of the console says. Times are the console's own stamps: ISO 8601, whole seconds. */
+export type ConsoleEvent =
+  /** It begins to connect; once more when it needs a new session. */
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'reconnected' }
+  | { readonly kind: 'running'; readonly job: string; readonly at: string }
+  | { readonly kind: 'completed'; readonly job: string; readonly result: string; readonly at: string }
+  /** Somebody asked it to leave (SIGINT). */
+  | { readonly kind: 'leaving' }
+  | { readonly kind: 'remark'; readonly remark: Remark }
+  /** Not one of the agent's lines as we know them. `stamped`: it begins as only the agent's own do. */
+  | { readonly kind: 'unknown'; readonly words: string; readonly stamped: boolean };
+
+const longestWords = 300;
+
+/**
+ * The agent's lines in the C locale, and what the .NET runtime writes where the agent cannot say anything. v4 (4.275) and
+ * v5 (5.278) have the same texts (their strings.json differ in none of these).
+ */
+export function readLine(whole: string): ConsoleEvent {
+  // Before any pattern: whoever writes to the console decides how long a line is.
+  const line = whole.slice(0, longestLine);
+  if (/^(?:Scanning for tool capabilities|Connecting to the server)\.$/.test(line))
+    return { kind: 'connecting' };
+  if (line === 'Exiting...') return { kind: 'leaving' };
+  const [, day, time, said] = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\dZ): (.*)$/s.exec(line) ?? [];
+  if (day !== undefined && time !== undefined && said !== undefined)
+    return stamped(`${day}T${time}`, said) ?? unknown(line, true);
+  return plain(line) ?? unknown(line, false);
+}
+
+function stamped(at: string, said: string): ConsoleEvent | undefined {
+  if (said === 'Listening for Jobs') return { kind: 'listening' };
+  if (said === 'Agent reconnected.') return { kind: 'reconnected' };
+  const [, begun] = /^Running job: (.+)$/s.exec(said) ?? [];
+  if (begun !== undefined) return { kind: 'running', job: name(begun), at };
+  const [, job, result] = /^Job (.+) completed with result: (\w+)$/s.exec(said) ?? [];
+  if (job !== undefined && result !== undefined)
+    return { kind: 'completed', job: name(job), result: result.toLowerCase(), at };
+  const [, trouble] = /^Agent connect error: (.*?)\.?(?: Retrying until reconnected\.)?$/s.exec(said) ?? [];
+  return trouble === undefined ? undefined : inTrouble(trouble);
+}
+
+function plain(line: string): ConsoleEvent | undefined {
+  const [, trouble] = /^(?:An error occurred:|Failed to create session\.) (.*)$/s.exec(line) ?? [];
+  if (trouble !== undefined) return inTrouble(trouble);
+  if (pointer.test(line)) return unknown('', false);
+  const found = ownLines.find(([pattern]) => pattern.test(line));
+  if (found === undefined) return undefined;
+  const [, kind] = found;
+  return { kind: 'remark', remark: { kind, words: kind === 'aborted' ? cut(line) : '' } };
+}
+
+/** Two lines that only say that the agent's own log knows more. */
+const pointer = /^\w+ reported in diagnostic logs\. |^ {4}- /;
+
+/** Whole lines, each with its meaning. */
+const ownLines: readonly (readonly [RegExp, RemarkKind])[] = [
+  [/^A session for this agent already exists\.|^Stop retry on SessionConflictException /, 'session-conflict'],
+  [/^The agent no longer exists on the server\./, 'agent-deleted'],
+  [/^The local machine's clock may be out of sync|^Stopped retrying OAuth token request exception /, 'clock'],
+  [/^Agent is not configured\.|^azp-fleet: \S+ is missing/, 'not-configured'],
+  [/^Agent update in progress, |^Downloading \S+ agent$|^Agent will exit shortly for update, /, 'updating'],
+  [/^(?:Process terminated\.|Unhandled exception\.|Fatal error\.) /, 'aborted'],
+  [/Failed to initialize NVML|No devices were found/, 'sees-no-gpu'],
+];
+
+/** Words of the server and of .NET inside the agent's lines; the first that fits. */
+const troubles: readonly (readonly [RegExp, RemarkKind])[] = [
+  [/already has an active session/, 'session-conflict'],
+  [/session has expired/i, 'session-lost'],
+  [/Current server time is/, 'clock'],
+  [/^Not configured$/, 'not-configured'],
+  [
+    /No agent found with identifier|agent .*(?:was not found|does not exist|no longer exists)/i,
+    'agent-deleted',
+  ],
+  [
+    /client is not registered|invalid_client|Registration .*was not found|not authorized|Unauthorized|Access denied|signature|VS30063|TF400813|access token|status code\D*40[13]/i,
+    'login',
+  ],
+  [
+    /Connection (?:refused|reset|timed out)|No route to host|(?:Network|Host) is (?:unreachable|down)|Name or service not known|name resolution|No such host|Resource temporarily unavailable|SSL connection|certificate|proxy|timed? ?out|sending the request|response ended|status code\D*(?:407|429|5\d\d)/i,
+    'network',
+  ],
+];
+
+function inTrouble(trouble: string): ConsoleEvent {
+  const words = cut(trouble);
+  const kind = troubles.find(([pattern]) => pattern.test(words))?.[1] ?? 'failed';
+  return { kind: 'remark', remark: { kind, words } };
+}
+
+function unknown(line: string, isStamped: boolean): ConsoleEvent {
+  return { kind: 'unknown', words: cut(line), stamped: isStamped };
+}
+
+function cut(words: string): string {
+  return foreignLine(words, longestWords).trim();
+}
+
+function name(job: string): string {
+  return foreignLine(job).trim();
 }

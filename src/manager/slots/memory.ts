@@ -1,8 +1,7 @@
 import { backoffMs, unscaled, type Clock } from '../../shared/base/clock.ts';
-import type { Cause, NextKey } from '../model.ts';
+import type { Cause, NextKey, LeftSession } from '../model.ts';
 import type { Asked, Outcome } from '../runs/outcome.ts';
-import { ConnectionMemory } from './connection-memory.ts';
-import { QueueMemory } from './queue-memory.ts';
+import type { JobRequest } from '../../shared/azure/client.ts';
 
 /** What the manager remembers of a slot between two passes. All of it may be lost with the process; times are monotonic. */
 export class SlotMemory {
@@ -208,4 +207,125 @@ export class SlotBook {
   retryNow(): void {
     for (const memory of this.#memories.values()) memory.retryNow();
   }
+}
+
+/** A session that nobody polls any more ends after about this time (vso-agent#202). */
+const sessionMs = 5 * 60_000;
+
+/** What the manager remembers of a slot's way to the server: since when its agent connects, and whose session is left. */
+export class ConnectionMemory {
+  readonly #clock: Clock;
+  #connecting: { readonly container: string; readonly since: number } | undefined;
+  #left: { readonly until: number; readonly at: string } | undefined;
+  #renewedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Unscaled milliseconds since this container was first seen to connect: now, if it is new. */
+  connectingMs(container: string): number {
+    const now = this.#clock.monotonic();
+    if (this.#connecting?.container !== container) this.#connecting = { container, since: now };
+    return unscaled(this.#clock, now - this.#connecting.since);
+  }
+
+  /** An agent ended and left its session, which nobody has polled since then (ISO 8601). */
+  leave(since: string): void {
+    const life = this.#clock.scaled(sessionMs);
+    const wall = this.#clock.wall();
+    const age = Math.max(0, wall - Date.parse(since)) || 0;
+    // What another clock says of the past is believed only within a session's life.
+    const rest = Math.max(0, life - age);
+    const at = `${new Date(wall + rest).toISOString().slice(0, 19)}Z`;
+    this.#left = { until: this.#clock.monotonic() + rest, at };
+  }
+
+  get left(): LeftSession | undefined {
+    const now = this.#clock.monotonic();
+    if (this.#left === undefined || this.#left.until <= now) return undefined;
+    return {
+      until: this.#left.at,
+      leftS: unscaled(this.#clock, this.#left.until - now) / 1000,
+      mayRenew: now - this.#renewedAt >= this.#clock.scaled(sessionMs),
+    };
+  }
+
+  /** The entry has been made anew. */
+  renewed(): void {
+    this.#renewedAt = this.#clock.monotonic();
+    this.#left = undefined;
+  }
+
+  /** An agent has been started: what comes of it, it says itself. */
+  launched(): void {
+    this.#left = undefined;
+  }
+}
+
+/** Longer than any job waits: the server gives one up long before. */
+const longestS = 366 * 86_400;
+
+/** How long the job of a request waited for an agent. */
+export interface QueueWait {
+  readonly requestId: number;
+  /** Seconds. */
+  readonly waitedS: number;
+}
+
+/**
+ * From the job's arrival in the pool's queue until an agent had it; both times are the server's, so that no clock of ours
+ * plays a part. Undefined where the server does not tell, or tells what cannot be. Pure.
+ */
+export function queueWaitOf(request: JobRequest | undefined): QueueWait | undefined {
+  if (request === undefined || !Number.isSafeInteger(request.requestId)) return undefined;
+  const { requestId, queueTime = '', receiveTime, assignTime = '' } = request;
+  const waitedS = (Date.parse(receiveTime ?? assignTime) - Date.parse(queueTime)) / 1000;
+  return waitedS >= 0 && waitedS <= longestS ? { requestId, waitedS } : undefined;
+}
+
+/** Which requests of a slot's agent have been counted: each once, whichever look shows it first. */
+export class QueueMemory {
+  #last: QueueWait | undefined;
+  #newest = Number.NEGATIVE_INFINITY;
+
+  /** Of the job that the slot took last; undefined: not seen by this process. */
+  get last(): QueueWait | undefined {
+    return this.#last;
+  }
+
+  /** Undefined unless it is newer than what has been seen, and than `counted`: requests have growing numbers. */
+  see(request: JobRequest | undefined, counted = Number.NEGATIVE_INFINITY): QueueWait | undefined {
+    const wait = queueWaitOf(request);
+    if (wait === undefined || wait.requestId <= Math.max(this.#newest, counted)) return undefined;
+    this.#newest = wait.requestId;
+    this.#last = wait;
+    return wait;
+  }
+}
+
+interface Books {
+  readonly metrics: { queued(pool: string, waitedS: number): void };
+  /** `counted`: by slot, the newest request. */
+  readonly state: {
+    readonly value: { readonly counted: Readonly<Record<string, number>> };
+    note(
+      change: (state: { readonly counted: Readonly<Record<string, number>> }) => {
+        readonly counted: Readonly<Record<string, number>>;
+      },
+    ): Promise<void>;
+  };
+}
+
+/** Counts how long a job waited that the slot took, unless that was done before, by an earlier process perhaps. */
+export async function countWait(
+  { metrics, state }: Books,
+  slot: { readonly name: string; readonly pool: string },
+  queue: QueueMemory,
+  request: JobRequest | undefined,
+): Promise<void> {
+  const wait = queue.see(request, state.value.counted[slot.name]);
+  if (wait === undefined) return;
+  metrics.queued(slot.pool, wait.waitedS);
+  await state.note(({ counted }) => ({ counted: { ...counted, [slot.name]: wait.requestId } }));
 }

@@ -1,11 +1,12 @@
 import { sha256 } from '../../shared/base/digest.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { imageOf, type ManagerConfig } from '../../shared/contract/config.ts';
-import { agentName, slotSpecs } from '../../shared/contract/slots.ts';
+import { agentName, slotSpecs, cpuShares, memoryShare } from '../../shared/contract/slots.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { slotUid } from '../../shared/image/layout.ts';
 import { agentStart } from '../docker/agent-setup.ts';
 import type { Slot } from '../model.ts';
+import type { MachineSize } from '../machine/machine-facts.ts';
 
 /** One GPU of this host; without a UUID the driver does not show it. */
 export interface HostGpu {
@@ -65,5 +66,19 @@ export function checkNames(slots: readonly string[], known: readonly string[]): 
     what: `there is no slot ${unknown}`,
     expected: known.length === 0 ? 'no slot: the host has none' : `slots: ${known.join(', ')}`,
     next: 'name one of them',
+  });
+}
+
+/** The slots with their part of the machine, where they name none of their own. Pure. */
+export function withShares(
+  slots: readonly Slot[],
+  { memoryMiB, cpus: machineCpus }: MachineSize,
+): readonly Slot[] {
+  const share = memoryShare(memoryMiB, slots.length);
+  return slots.map((slot) => {
+    const { cpus } = slot.limits;
+    const memory = share === undefined ? {} : { memory: `${share}m` };
+    const weight = cpus === undefined ? {} : { cpuShares: cpuShares(cpus, machineCpus, slots.length) };
+    return { ...slot, limits: { ...memory, ...slot.limits }, ...weight };
   });
 }

@@ -3,7 +3,7 @@ import { env } from 'node:process';
 import { defined } from '../../shared/base/objects.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
-import { ask } from '../serve/ask.ts';
+import { ask } from '../serve/control.ts';
 import type { Invocation } from './arguments.ts';
 
 /**

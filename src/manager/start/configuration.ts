@@ -1,8 +1,82 @@
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { readFile, stat } from 'node:fs/promises';
 import { sha256 } from '../../shared/base/digest.ts';
-import { FleetError } from '../../shared/base/errors.ts';
+import { usageError, FleetError } from '../../shared/base/errors.ts';
+import { HostPaths } from '../../shared/contract/paths.ts';
+import { everySlot, withAdopted } from '../slots/drains.ts';
+import type { Values } from './arguments.ts';
+import { StateStore } from '../state.ts';
 import { builtImage } from '../../shared/contract/agent-release.ts';
-import { configDefaults, type ManagerConfig } from '../../shared/contract/config.ts';
+import { configDefaults, type ManagerConfig, type Dataset } from '../../shared/contract/config.ts';
+import { organizationUrl } from '../../shared/azure/url.ts';
+import { noControl } from '../../shared/base/foreign-text.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { Secret } from '../../shared/base/secret.ts';
+
+/** Where a manager finds and leaves things. */
+export interface RunPlaces {
+  /** The first that is there holds the credential. */
+  readonly tokens: readonly string[];
+  readonly state: string;
+  /** Folders of agents straight on the host; beside the state, which only root may enter. */
+  readonly agents: string;
+  readonly docker: string;
+  readonly socket: string;
+  readonly status: string;
+  /** The build context of the image. */
+  readonly context: string;
+  /** Archives of teams' folders. */
+  readonly folders: string;
+  /** A folder for each durable change. */
+  readonly changes: string;
+  /** The lock of whoever changes the host. */
+  readonly hostLock: string;
+}
+
+/** `program`: the folder that the manager was started from. */
+export function runPlaces(values: Values, program: string, env: NodeJS.ProcessEnv): RunPlaces {
+  // Beside the manager on a host; beside its folder in the package.
+  const state = values.state ?? HostPaths.state;
+  const socket = values.socket ?? HostPaths.socket;
+  const contexts = [join(program, 'dockeragent'), join(program, '..', 'dockeragent')];
+  return {
+    tokens: tokenPaths(values['token-file'], env['CREDENTIALS_DIRECTORY'], HostPaths.token),
+    state,
+    folders: join(state, 'folders'),
+    agents: values.state === undefined ? HostPaths.agents : `${resolve(values.state)}-agents`,
+    docker: values.docker ?? '/var/run/docker.sock',
+    socket,
+    changes: join(state, 'changes'),
+    hostLock: join(dirname(socket), 'lock'),
+    status: values['status-file'] ?? HostPaths.status,
+    context: values.context ?? contexts.find((path) => existsSync(path)) ?? join(program, 'dockeragent'),
+  };
+}
+
+/** What an earlier manager of this machine kept; with `--adopt`, every name may be taken over from another owner. */
+export async function openState(values: Values, directory: string, machineId: string): Promise<StateStore> {
+  const store = await StateStore.open(directory, machineId);
+  if (values.adopt === true) {
+    await store.update(({ adopt }) => ({ adopt: withAdopted(adopt, [everySlot]) }));
+  }
+  return store;
+}
+
+/** From the file, or, on a machine of its own, from the command line. */
+export async function configuration(values: Values): Promise<LoadedConfig> {
+  if (values.config !== undefined) return loadConfig(values.config);
+  if (values['token-file'] === undefined) {
+    throw usageError({
+      code: 'manager.usage',
+      what: '--token-file is missing',
+      next: 'azp-fleet-manager --help',
+    });
+  }
+  const config = standaloneConfig(values, hostname());
+  return { config, hash: sha256(JSON.stringify(config)) };
+}
 
 export interface LoadedConfig {
   readonly config: ManagerConfig;
@@ -11,7 +85,7 @@ export interface LoadedConfig {
 }
 
 /** The CLI has validated it; here only what would make the daemon fail later and unclearly is checked. */
-export async function loadConfig(path: string): Promise<LoadedConfig> {
+async function loadConfig(path: string): Promise<LoadedConfig> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw broken(path, 'it cannot be read', cause);
   });
@@ -50,4 +124,114 @@ function broken(path: string, why: string, cause?: unknown): FleetError {
     },
     { cause },
   );
+}
+
+/** The configuration of a machine that is run without an inventory. Pure. */
+export function standaloneConfig(values: Values, hostname: string): ManagerConfig {
+  const url = required(values.url, '--url');
+  return {
+    schema: 1,
+    host: plain(values.name ?? hostname, '--name'),
+    organization: organizationUrl(url),
+    credential: { kind: 'pat' },
+    pool: plain(required(values.pool, '--pool'), '--pool'),
+    agents:
+      values.agents === undefined
+        ? { kind: 'one-per-gpu' }
+        : { kind: 'count', count: count(values.agents, '--agents') },
+    share: values.share ?? false,
+    agentName: '{host}-{slot}',
+    limits: {},
+    driverCapabilities: ['compute', 'utility'],
+    image:
+      values.image === undefined ? builtImage(process.arch) : { kind: 'registry', reference: values.image },
+    datasets: (values.volume ?? []).map(volume),
+    jobs: { sudo: values.sudo ?? false, docker: false },
+    registration: 'rest',
+    capabilities: {},
+    proxy: { noProxy: [], ca: false },
+    metricsPort:
+      values['metrics-port'] === undefined ? 0 : count(values['metrics-port'], '--metrics-port', 0),
+  };
+}
+
+/** `HOST:CONTAINER:ENV`, as in `/data/imagenet:/datasets/imagenet:IMAGENET`. */
+function volume(text: string): Dataset {
+  const [host = '', container = '', name = '', ...rest] = text.split(':');
+  const right = host.startsWith('/') && container.startsWith('/') && /^[A-Z_][A-Z0-9_]*$/i.test(name);
+  if (right && rest.length === 0) return { name, host, container, requireMount: false };
+  throw usageError({
+    code: 'manager.usage',
+    what: `--volume ${text} is not HOST:CONTAINER:ENV`,
+    expected:
+      'two absolute paths and the name of a variable, as in /data/imagenet:/datasets/imagenet:IMAGENET',
+    seen: text,
+  });
+}
+
+function required(value: string | undefined, name: string): string {
+  if (value !== undefined && value !== '') return value;
+  throw usageError({ code: 'manager.usage', what: `${name} is missing`, next: 'azp-fleet-manager --help' });
+}
+
+/** It becomes part of what the server is asked, and of the names that it shows. */
+function plain(text: string, name: string): string {
+  if (noControl.test(text)) return text;
+  throw usageError({
+    code: 'manager.usage',
+    what: `${name} has a control character`,
+    expected: 'a name without control characters',
+    seen: JSON.stringify(text),
+  });
+}
+
+function count(text: string, name: string, least = 1): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= 65_535) return value;
+  throw usageError({
+    code: 'manager.usage',
+    what: `${name} must be a whole number from ${least} on`,
+    seen: text,
+  });
+}
+
+/**
+ * Reads the credential from the newest of these files, every time it is asked: what systemd loaded at the start, until
+ * the file that it came from is replaced. So a new token is taken up without a restart.
+ */
+export function tokenReader(paths: readonly string[], log: Logger): () => Promise<Secret> {
+  return async () => {
+    const files = await Promise.all(paths.map(read));
+    const [newest] = files.flat().sort((one, other) => other.changedMs - one.changedMs);
+    if (newest !== undefined) {
+      const secret = new Secret(newest.text);
+      log.redact(secret);
+      return secret;
+    }
+    throw new FleetError({
+      code: 'azure.auth',
+      what: `there is no credential: ${paths.join(', ')} cannot be read or is empty`,
+      next: 'write it with azp-fleet provision, or name it with --token-file',
+    });
+  };
+}
+
+/** The file's content and when it was written (ms); nothing where it cannot be read or is empty. */
+async function read(path: string): Promise<readonly { readonly text: string; readonly changedMs: number }[]> {
+  try {
+    const text = (await readFile(path, 'utf8')).trim();
+    return text === '' ? [] : [{ text, changedMs: (await stat(path)).mtimeMs }];
+  } catch {
+    return [];
+  }
+}
+
+/** Where the credential may be: what systemd loaded, and the file that it came from. */
+export function tokenPaths(
+  given: string | undefined,
+  credentialsDirectory: string | undefined,
+  installed: string,
+): readonly string[] {
+  if (given !== undefined) return [given];
+  return credentialsDirectory === undefined ? [installed] : [`${credentialsDirectory}/token`, installed];
 }

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SlotStatus, RunRecord } from '../../../src/shared/contract/status.ts';
-import { ask } from '../../../src/manager/serve/ask.ts';
+import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 // Every cause that a slot can be held up by, from the fault itself to the words in the status, and back. The server and

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { untar } from '../../../src/shared/base/tar.ts';
-import { ask } from '../../../src/manager/serve/ask.ts';
-import { serveControl } from '../../../src/manager/serve/control.ts';
+import { ask, serveControl } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; see manager-rig.ts.

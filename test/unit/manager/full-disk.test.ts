@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ManagerStatus, RunRecord } from '../../../src/shared/contract/status.ts';
-import { ask } from '../../../src/manager/serve/ask.ts';
+import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 let rig: ManagerRig;

@@ -2,7 +2,7 @@
 // sockets; five minutes are 0.6 s.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunRecord } from '../../../src/shared/contract/status.ts';
-import { ask } from '../../../src/manager/serve/ask.ts';
+import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 let rig: ManagerRig;

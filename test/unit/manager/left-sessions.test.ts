@@ -2,7 +2,7 @@
 // fake Azure DevOps server and a stand-in dockerd over real sockets, agents that log in and hold sessions.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunRecord } from '../../../src/shared/contract/status.ts';
-import { ask } from '../../../src/manager/serve/ask.ts';
+import { ask } from '../../../src/manager/serve/control.ts';
 import { LiveAgents } from '../../support/live-agents.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 

@@ -1,7 +1,7 @@
 // Docker does not give out what an ended container has written. Evidence is best effort: the container goes all the same.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunRecord } from '../../../src/shared/contract/status.ts';
-import { ask } from '../../../src/manager/serve/ask.ts';
+import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 let rig: ManagerRig;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { diskCause, diskState, prunable } from '../../../src/manager/machine/disk.ts';
 import { gpuOrder } from '../../../src/manager/gpus/remembered.ts';
-import { sweep } from '../../../src/manager/pool/sweep.ts';
+import { sweep } from '../../../src/manager/pool/sweeper.ts';
 
 const gib = 1024 ** 3;
 const space = (freeGiB: number, totalGiB = 1000, freeInodes = 1) => ({

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { sha256 } from '../../../../src/shared/base/digest.ts';
 import type { Engine } from '../../../../src/shared/engine/engine.ts';
-import { withBrought } from '../../../../src/manager/image/brought.ts';
+import { withBrought } from '../../../../src/manager/image/engine.ts';
 import { makeImage } from '../../../../src/manager/image/make.ts';
 
 let folder: string;

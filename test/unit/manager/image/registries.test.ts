@@ -9,8 +9,8 @@ import { registriesText } from '../../../../src/shared/contract/registries.ts';
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import type { Engine } from '../../../../src/shared/engine/engine.ts';
 import { causeOf } from '../../../../src/manager/causes.ts';
-import { registryReader, withRegistries } from '../../../../src/manager/image/registries.ts';
-import { journalLogger } from '../../../../src/manager/start/journal-log.ts';
+import { registryReader, withRegistries } from '../../../../src/manager/image/engine.ts';
+import { journalLogger } from '../../../../src/manager/start/reporting.ts';
 import { StandInEngine } from '../../../support/docker/engine.ts';
 
 const password = 'correct-horse-battery';

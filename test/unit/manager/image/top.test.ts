@@ -6,7 +6,7 @@ import { sha256 } from '../../../../src/shared/base/digest.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { ImageConfig } from '../../../../src/shared/contract/config.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
-import { ImageKeeper } from '../../../../src/manager/image/keeper.ts';
+import { ImageKeeper } from '../../../../src/manager/image/images.ts';
 import type { ImageEngine } from '../../../../src/manager/image/make.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 import { StillClock } from '../../../support/clock.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Secret } from '../../../../src/shared/base/secret.ts';
-import { NewToken } from '../../../../src/manager/pool/new-token.ts';
+import { NewToken } from '../../../../src/manager/pool/watch.ts';
 
 /** What is read at each look, what the pools say then, and at which looks they are looked at again. */
 function looks(rounds: readonly (readonly [refused: boolean, token: string | undefined])[]) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nextLook, type Looks } from '../../../../src/manager/pool/next-look.ts';
+import { nextLook, type Looks } from '../../../../src/manager/pool/watch.ts';
 
 const clock = { scaled: (ms: number) => ms };
 const quiet: Looks = {

@@ -2,7 +2,7 @@
 // waits for. The daemon with a fake Azure DevOps server and a stand-in dockerd; the thief logs in as the agent does.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { KeyStock } from '../../../../src/manager/registration/key-stock.ts';
+import { KeyStock } from '../../../../src/manager/registration/keys.ts';
 import { untar } from '../../../../src/shared/base/tar.ts';
 import { AgentSession } from '../../../support/agent-session.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';

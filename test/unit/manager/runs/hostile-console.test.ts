@@ -2,8 +2,13 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { longestLine } from '../../../../src/shared/engine/frames.ts';
-import { readLine } from '../../../../src/manager/runs/console.ts';
-import { emptyTranscript, read, readAll, type Transcript } from '../../../../src/manager/runs/transcript.ts';
+import {
+  readLine,
+  emptyTranscript,
+  read,
+  readAll,
+  type Transcript,
+} from '../../../../src/manager/runs/transcript.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 const starts = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judge } from '../../../../src/manager/runs/outcome.ts';
+import { judge, stuckBecause, sessionLeftSince, spansOf } from '../../../../src/manager/runs/outcome.ts';
 import { readAll } from '../../../../src/manager/runs/transcript.ts';
 import { consoleTable, listening, start } from './console-table.ts';
 
@@ -18,12 +18,12 @@ test('an agent that we stopped ourselves has not failed', () => {
   expect(judge(end(0), readAll(listening), {})).toEqual({ ranJob: false });
 });
 
-test('an agent that we stopped because something was wrong says what', () => {
+test('an agent that we stopped because of a fault reports the fault', () => {
   const cause = { code: 'bug', what: 'x', next: 'x' } as const;
   expect(judge(end(0), readAll(start), { cause })).toEqual({ ranJob: false, cause });
 });
 
-test('a line that is not known says nothing of the language of an agent that listened', () => {
+test('an unknown line after the agent listened is no sign of another language', () => {
   const strange = '2026-11-21 02:01:00Z: The moon is full\n';
   expect(judge(end(1), readAll(`${listening}${strange}`), undefined).cause).toMatchObject({
     code: 'run.failed',
@@ -32,7 +32,89 @@ test('a line that is not known says nothing of the language of an agent that lis
   expect(judge(end(1), readAll(`${start}${strange}`), undefined).cause?.code).toBe('agent.unreadable');
 });
 
-test('a remark that was overcome explains nothing later', () => {
+test('a remark before a new connection explains no later failure', () => {
   const text = `${start}A session for this agent already exists.\n${listening}`;
   expect(judge(end(1), readAll(text), undefined).cause?.code).toBe('run.failed');
+});
+
+const minute = 60_000;
+const conflict = `${start}A session for this agent already exists.\n`;
+const trouble = (words: string): string =>
+  `${start}2026-11-21 02:00:01Z: Agent connect error: ${words}. Retrying until reconnected.\n`;
+const german = 'Nach Toolfunktionen wird gesucht.\n2026-11-21 02:00:00Z: Auf Aufträge lauschen\n';
+
+test.each([
+  ['its output has not been read', undefined, 60 * minute, undefined],
+  ['it begins', start, 4 * minute, undefined],
+  ['it listens', listening, 60 * minute, undefined],
+  ['it runs a job', `${listening}2026-11-21 02:00:01Z: Running job: x\n`, 600 * minute, undefined],
+  ['a conflict, at once', conflict, 0, 'agent.session-conflict'],
+  ['it may still reach the server', trouble('Connection refused (a:443)'), 4 * minute, undefined],
+  ['the network', trouble('Connection refused (a:443)'), 5 * minute, 'agent.cannot-connect'],
+  ['the login', trouble('The client is not registered'), 5 * minute, 'agent.login-refused'],
+  ['the clock', trouble('Current server time is 11/21/2026'), 5 * minute, 'agent.clock-skew'],
+  ['something else', trouble('Frobnicated'), 5 * minute, 'agent.failed'],
+  ['another language gets the same time', german, 4 * minute, undefined],
+  ['another language', german, 5 * minute, 'agent.unreadable'],
+  ['another program', 'Hello!\n', 5 * minute, 'agent.unreadable'],
+  ['no further output', start, 5 * minute, 'agent.silent'],
+  ['no output', '', 5 * minute, 'agent.silent'],
+])('an agent that does not start to listen: %s', (_, console, connectingMs, code) => {
+  const transcript = console === undefined ? undefined : readAll(console);
+  expect(stuckBecause(transcript, { connectingMs, doneMs: 0 })?.code).toBe(code);
+});
+
+test.each([
+  ['a minute after its job', 1, undefined],
+  ['just before the limit', 4.9, undefined],
+  ['five minutes after its job', 5, 'run.does-not-end'],
+])('an agent that has not ended %s', (_, minutes, code) => {
+  const ended = `${listening}2026-11-21 02:00:01Z: Running job: x
+2026-11-21 02:00:02Z: Job x completed with result: Succeeded
+`;
+  const stuck = stuckBecause(readAll(ended), { connectingMs: 60 * minute, doneMs: minutes * minute });
+  expect(stuck?.code).toBe(code);
+});
+
+const startedAt = 'its start';
+const finishedAt = 'its end';
+const cut = `${listening}An error occurred: Connection refused (a:443)\n`;
+
+test.each([
+  ['SIGINT, or one job done', 0, listening, undefined],
+  ['SIGKILL', 137, listening, finishedAt],
+  ['SIGTERM: v5 leaves it, v4 does not, and the server knows', 143, listening, finishedAt],
+  ['the machine went down', 255, listening, finishedAt],
+  ['an error while the server is there', 2, `${listening}An error occurred: x\n`, undefined],
+  ['an error because the server is away', 2, cut, finishedAt],
+  ['an update', 4, listening, undefined],
+  ['killed before it had one', 137, start, undefined],
+  ['ICU is missing', 134, 'Process terminated. x\n', undefined],
+  ["another agent's session was in the way", 0, conflict, startedAt],
+  ['the same, given up by the agent', 1, conflict, startedAt],
+])('the session that a run leaves open: %s', (_, code, console, since) => {
+  expect(sessionLeftSince({ code, startedAt, finishedAt }, readAll(console))).toBe(since);
+});
+
+const life = { startedAt: '2026-11-21T02:00:00.5Z', finishedAt: '2026-11-21T02:01:00.5Z' };
+
+test.each([
+  [
+    'a job of ten seconds after 49 s of waiting is no run of 60 s',
+    life,
+    { beganAt: '2026-11-21T02:00:49Z', endedAt: '2026-11-21T02:00:59Z' },
+    { waitedS: 48.5, durationS: 10 },
+  ],
+  ['without a job', life, {}, { waitedS: 60 }],
+  ['a job that was cut off', life, { beganAt: '2026-11-21T02:00:40Z' }, { waitedS: 39.5, durationS: 20.5 }],
+  [
+    'stamps are whole seconds: no span is negative',
+    life,
+    { beganAt: '2026-11-21T02:00:00Z', endedAt: '2026-11-21T02:00:00Z' },
+    { waitedS: 0, durationS: 0 },
+  ],
+  ['never started', { startedAt: '0001-01-01T00:00:00Z', finishedAt: '0001-01-01T00:00:00Z' }, {}, {}],
+  ['not a time', { startedAt: '', finishedAt: '' }, { beganAt: 'x' }, {}],
+])('how long a run waited and worked: %s', (_, exit, stamps, spans) => {
+  expect(spansOf(exit, stamps)).toEqual(spans);
 });

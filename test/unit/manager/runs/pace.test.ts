@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Pace } from '../../../../src/manager/runs/pace.ts';
+import { Pace } from '../../../../src/manager/runs/log-watch.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { LifeSigns, type PassEnd } from '../../../../src/manager/serve/life-signs.ts';
+import { LifeSigns, type PassEnd } from '../../../../src/manager/serve/systemd.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemdNotifier } from '../../../../src/manager/serve/notify.ts';
+import { systemdNotifier } from '../../../../src/manager/serve/systemd.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
 
 describe('what systemd-notify is told', () => {

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
-import { serveMetrics } from '../../../../src/manager/serve/metrics-server.ts';
+import { serveMetrics } from '../../../../src/manager/serve/metrics.ts';
 import { readExposition } from '../../../support/exposition.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 

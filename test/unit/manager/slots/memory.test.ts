@@ -1,8 +1,16 @@
 import { expect, test } from 'vitest';
-import { backoffMs } from '../../../../src/shared/base/clock.ts';
+import { backoffMs, type Clock } from '../../../../src/shared/base/clock.ts';
 import { failedOn, proved, wantedImage } from '../../../../src/manager/image/choice.ts';
-import { SlotMemory } from '../../../../src/manager/slots/memory.ts';
+import {
+  SlotMemory,
+  SlotBook,
+  ConnectionMemory,
+  countWait,
+  QueueMemory,
+  queueWaitOf,
+} from '../../../../src/manager/slots/memory.ts';
 import { StillClock } from '../../../support/clock.ts';
+import type { JobRequest } from '../../../../src/shared/azure/client.ts';
 
 const cause = { code: 'bug', what: 'x', next: 'x' } as const;
 
@@ -51,4 +59,150 @@ test('an image is given up after three failures in a row, but only for one that 
   expect(wantedImage('new', { proven: 'old', rejected: 'new' })).toBe('old');
   expect(wantedImage('newer', { proven: 'old', rejected: 'new' })).toBe('newer');
   expect(proved({ proven: 'old', rejected: 'new' }, 'new')).toEqual({ proven: 'new' });
+});
+
+// Seen on a busy machine: the engine's list, asked for before a container was started, was answered after its agent had
+// taken a job; the container looked as if it had never been started and was thrown away with the job.
+test('what was seen of a slot is old as soon as an operation on it has ended', () => {
+  const book = new SlotBook(new StillClock());
+  book.of('0').operations += 1;
+  const hasChanged = book.mark();
+  expect(hasChanged('0')).toBe(false);
+  book.of('0').operations += 1;
+  book.of('new').operations += 1;
+  expect(['0', '1', 'new'].map(hasChanged)).toEqual([true, false, true]);
+});
+
+const start = Date.parse('2026-11-21T02:00:00Z');
+
+/** Stands still until a test moves it. */
+function still(speed = 1) {
+  const times = { monotonic: 1000, wall: start };
+  const clock: Clock = {
+    monotonic: () => times.monotonic,
+    wall: () => times.wall,
+    scaled: (ms) => ms / speed,
+    wait: () => Promise.resolve(),
+  };
+  const pass = (ms: number): void => {
+    times.monotonic += ms;
+    times.wall += ms;
+  };
+  return { memory: new ConnectionMemory(clock), pass, times };
+}
+
+test('how long a container connects is counted from its first sight, on the clock that nobody sets', () => {
+  const { memory, pass, times } = still();
+  expect(memory.connectingMs('a')).toBe(0);
+  pass(7000);
+  times.wall += 3_600_000;
+  expect(memory.connectingMs('a')).toBe(7000);
+  expect(memory.connectingMs('b')).toBe(0);
+});
+
+test('a session is left for five minutes at most, counted from the end of its agent', () => {
+  const { memory, pass } = still();
+  expect(memory.left).toBeUndefined();
+  memory.leave('2026-11-21T01:59:00Z');
+  expect(memory.left).toEqual({ until: '2026-11-21T02:04:00Z', leftS: 240, mayRenew: true });
+  pass(239_000);
+  expect(memory.left).toMatchObject({ until: '2026-11-21T02:04:00Z', leftS: 1 });
+  pass(1000);
+  expect(memory.left).toBeUndefined();
+});
+
+test.each([
+  ['in the future', '2027-01-01T00:00:00Z', 300],
+  ['not a time', 'x', 300],
+])('an end that is %s leaves the whole of it', (_, since, leftS) => {
+  const { memory } = still();
+  memory.leave(since);
+  expect(memory.left?.leftS).toBe(leftS);
+});
+
+test('an agent that was started has no session left behind', () => {
+  const { memory } = still();
+  memory.leave('2026-11-21T02:00:00Z');
+  memory.launched();
+  expect(memory.left).toBeUndefined();
+});
+
+test('an entry is made anew once in the life of a session', () => {
+  const { memory, pass } = still();
+  memory.leave('2026-11-21T02:00:00Z');
+  memory.renewed();
+  expect(memory.left).toBeUndefined();
+  pass(10_000);
+  memory.leave('2026-11-21T02:00:10Z');
+  expect(memory.left?.mayRenew).toBe(false);
+  pass(290_000);
+  memory.leave('2026-11-21T02:05:00Z');
+  expect(memory.left?.mayRenew).toBe(true);
+});
+
+test('in practice, all of it is faster', () => {
+  const { memory, pass } = still(100);
+  memory.leave('2026-11-21T02:00:00Z');
+  expect(memory.left).toMatchObject({ until: '2026-11-21T02:00:03Z', leftS: 300 });
+  memory.connectingMs('a');
+  pass(1000);
+  expect(memory.connectingMs('a')).toBe(100_000);
+});
+
+const at = (seconds: number): string => new Date(1_790_000_000_000 + seconds * 1000).toISOString();
+const request = (requestId: number, queued: number, taken: number): JobRequest => ({
+  requestId,
+  queueTime: at(queued),
+  assignTime: at(taken),
+});
+
+test.each<[string, JobRequest | undefined, number | undefined]>([
+  ['nothing is shown', undefined, undefined],
+  ['until the agent had it', { ...request(1, 0, 60), receiveTime: at(63.5) }, 63.5],
+  ['assigned, and not yet received', request(1, 0, 60), 60],
+  ['taken at once', request(1, 0, 0), 0],
+  ['no time of its arrival', { requestId: 1, assignTime: at(1) }, undefined],
+  ['nobody has it yet', { requestId: 1, queueTime: at(1) }, undefined],
+  ['taken before it came', request(1, 60, 0), undefined],
+  ['longer than a year', request(1, 0, 400 * 86_400), undefined],
+  ['no times', { requestId: 1, queueTime: 'yesterday', assignTime: 'today' }, undefined],
+  ['no number', { ...request(1, 0, 1), requestId: Number.NaN }, undefined],
+])('how long a job waited: %s', (_, given, expected) => {
+  expect(queueWaitOf(given)?.waitedS).toBe(expected);
+});
+
+test('each request counts once, whichever look shows it, and an older one that a lagging read brings not at all', () => {
+  const queue = new QueueMemory();
+  expect(queue.see(request(7, 0, 30))?.waitedS).toBe(30);
+  expect(queue.see(request(7, 0, 30))).toBeUndefined();
+  expect(queue.see(request(5, 0, 99))).toBeUndefined();
+  expect(queue.see(request(8, 0, 10))?.waitedS).toBe(10);
+  expect(queue.last).toEqual({ requestId: 8, waitedS: 10 });
+});
+
+test('what an earlier process has counted is not counted again, and what came after it is', async () => {
+  const counted: Record<string, number> = {};
+  const observed: number[] = [];
+  const books = {
+    metrics: { queued: (_: string, waitedS: number) => void observed.push(waitedS) },
+    state: {
+      value: { counted },
+      note: async (change: (state: { counted: Record<string, number> }) => object) =>
+        void Object.assign(counted, (change({ counted }) as { counted: object }).counted),
+    },
+  };
+  const slot = { name: '0', pool: 'gpus' };
+  await countWait(books, slot, new QueueMemory(), request(7, 0, 30));
+  const later = new QueueMemory();
+  await countWait(books, slot, later, request(7, 0, 30));
+  await countWait(books, slot, later, request(8, 0, 40));
+  await countWait(books, { ...slot, name: '1' }, new QueueMemory(), request(5, 0, 50));
+  expect(observed).toEqual([30, 40, 50]);
+  expect(counted).toEqual({ '0': 8, '1': 5 });
+});
+
+test('a request that tells no times yet counts when it does', () => {
+  const queue = new QueueMemory();
+  expect(queue.see({ requestId: 7 })).toBeUndefined();
+  expect(queue.see(request(7, 0, 30))?.waitedS).toBe(30);
 });

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parseArguments } from '../../../../src/manager/start/arguments.ts';
-import { parseConfig } from '../../../../src/manager/start/configuration.ts';
-import { standaloneConfig } from '../../../../src/manager/start/standalone.ts';
-import { tokenPaths } from '../../../../src/manager/start/token.ts';
+import { parseConfig, standaloneConfig, tokenPaths } from '../../../../src/manager/start/configuration.ts';
 import { config } from '../../../support/manager-config.ts';
 
 const alone = (...args: readonly string[]) => {

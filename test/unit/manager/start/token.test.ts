@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
-import { tokenReader } from '../../../../src/manager/start/token.ts';
+import { tokenReader } from '../../../../src/manager/start/configuration.ts';
 
 let folder: string;
 let loaded: string;

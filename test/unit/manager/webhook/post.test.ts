@@ -8,9 +8,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createPlainFetch } from '../../../../src/shared/azure/http/proxy.ts';
 import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
-import { journalLogger } from '../../../../src/manager/start/journal-log.ts';
-import { addressReader } from '../../../../src/manager/webhook/address.ts';
-import { judge, post } from '../../../../src/manager/webhook/post.ts';
+import { journalLogger } from '../../../../src/manager/start/reporting.ts';
+import { addressReader, judge, post } from '../../../../src/manager/webhook/post.ts';
 
 let servers: Server[] = [];
 let folder: string;

@@ -1,0 +1,103 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AzureAgent, NewAgent } from '../../shared/azure/client.ts';
+import { Capabilities, Labels } from '../../shared/contract/paths.ts';
+import { NotYet } from '../causes.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
+import type { NextKey } from '../model.ts';
+import { isOurs } from '../pool/agents.ts';
+import { givenUpAt, stillAssigned } from '../pool/job-requests.ts';
+import { containerExists } from './decide.ts';
+import { generateAgentKey, type AgentKey } from '../../shared/azure/keys.ts';
+
+export interface KeyTools extends Pick<ManagerDeps, 'azure' | 'clock'> {
+  readonly state: { readonly owner: string };
+  readonly keys: Pick<KeyStock, 'take'>;
+}
+
+/**
+ * Gives the agent of a run that has ended another key: whatever the job has copied opens no session any more. Its
+ * container is known to be over, so it does not matter what the server still shows of it. Undefined: nothing there is
+ * ours. `id`: under which the run was registered, where it is known. `found`: is told of the agent as it was before.
+ */
+export async function endKey(
+  tools: KeyTools,
+  { poolId, agent: name, id }: { readonly poolId: number; readonly agent: string; readonly id?: number },
+  found: (agent: AzureAgent) => void,
+): Promise<NextKey | undefined> {
+  const agent = await tools.azure.findAgent(poolId, name);
+  if (agent === undefined || !isOurs(agent, tools.state.owner, id)) return undefined;
+  found(agent);
+  return replaceKey(tools, poolId, agent);
+}
+
+/** The same for an agent of which no container is there: one that the engine has lost may still have a job. */
+export async function endLostKey(
+  tools: KeyTools & Pick<ManagerDeps, 'engine'>,
+  { poolId, agent: name }: { readonly poolId: number; readonly agent: string },
+): Promise<NextKey | undefined> {
+  const [agent, containers] = await Promise.all([
+    tools.azure.findAgent(poolId, name),
+    tools.engine.listOwn({ [Labels.kind]: 'agent' }),
+  ]);
+  if (agent === undefined || !isOurs(agent, tools.state.owner)) return undefined;
+  if (containers.some((container) => container.name === name)) throw new NotYet(containerExists(name));
+  const { assignedRequest } = agent;
+  if (assignedRequest !== undefined)
+    throw new NotYet(stillAssigned(name, assignedRequest, givenUpAt(assignedRequest, tools.clock)));
+  return replaceKey(tools, poolId, agent);
+}
+
+/** The server has of an agent all that is wanted, but for the key. Pure. */
+export function isAsWanted(agent: AzureAgent, wanted: NewAgent): boolean {
+  return (
+    agent.version === wanted.version &&
+    agent.enabled === (wanted.enabled ?? true) &&
+    isDeepStrictEqual({ ...agent.systemCapabilities }, { ...wanted.systemCapabilities }) &&
+    isDeepStrictEqual({ ...agent.userCapabilities }, { ...wanted.userCapabilities })
+  );
+}
+
+async function replaceKey(tools: KeyTools, poolId: number, known: AzureAgent): Promise<NextKey> {
+  const key = await tools.keys.take();
+  const { name, version = '', enabled, systemCapabilities = {}, userCapabilities } = known;
+  const agent = await tools.azure.replaceAgent(poolId, known.id, {
+    name,
+    version,
+    osDescription: 'Linux',
+    systemCapabilities,
+    userCapabilities: { ...userCapabilities, [Capabilities.owner]: tools.state.owner },
+    enabled,
+    publicKey: key.publicKey,
+  });
+  // Who was disabled, by whomever, stays so.
+  if (agent.enabled !== enabled) await tools.azure.setAgentEnabled(poolId, agent.id, enabled);
+  return { poolId, agent, key };
+}
+
+/** Key pairs made ahead of need, so that no launch waits for one. */
+export class KeyStock {
+  readonly #size: number;
+  readonly #ready: Promise<AgentKey>[] = [];
+
+  constructor(size: number) {
+    this.#size = size;
+    this.#fill();
+  }
+
+  take(): Promise<AgentKey> {
+    const key = this.#ready.shift() ?? generateAgentKey();
+    this.#fill();
+    return key;
+  }
+
+  /** One at a time: making keys must not take the processors from jobs. */
+  #fill(): void {
+    if (this.#ready.length >= this.#size) return;
+    const key = generateAgentKey();
+    this.#ready.push(key);
+    void key.then(
+      () => this.#fill(),
+      () => undefined,
+    );
+  }
+}

@@ -1,0 +1,88 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Logger } from '../../shared/base/log.ts';
+import { Redactor } from '../../shared/base/redact.ts';
+import { FleetError, ExitCode } from '../../shared/base/errors.ts';
+import { foreignLine, foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
+import type { Metrics } from '../serve/metrics.ts';
+
+const priorities = { debug: 7, info: 6, warn: 4, error: 3 } as const;
+
+/** One line per message with systemd's priority prefix, so that journalctl -p sorts it. Debug only when asked for. */
+export function journalLogger(
+  write: (line: string) => void,
+  debug: boolean,
+  redactor: Redactor = new Redactor(),
+): Logger {
+  return {
+    log(level, message, fields = {}) {
+      if (level === 'debug' && !debug) return;
+      const details = Object.keys(fields).length === 0 ? '' : ` ${JSON.stringify(fields, readable)}`;
+      const line = escapeHidden(redactor.text(`${foreignLine(message)}${details}`));
+      write(`<${priorities[level]}>${line}\n`);
+    },
+    redact: (secret) => redactor.add(secret),
+  };
+}
+
+function readable(_key: string, value: unknown): unknown {
+  if (value instanceof FleetError) return value.problem;
+  if (value instanceof Error) return { name: value.name, message: value.message, stack: value.stack };
+  return typeof value === 'string' ? foreignLines(value) : value;
+}
+
+type Program = Pick<NodeJS.Process, 'on' | 'exit' | 'stdout' | 'stderr'>;
+
+/**
+ * What becomes of errors that nothing caught. A log that cannot be written (EPIPE while journald restarts) and a promise
+ * that nobody waited for take nothing down: whatever needed them has its own deadline. After an exception nobody knows
+ * what still holds: the process ends, and its service starts it anew, as after a kill; agents' containers go on.
+ * `crashes`: file with the number of such ends, which outlives them.
+ */
+export function castNets(
+  program: Program,
+  crashes: string,
+  { log, metrics }: { readonly log: Logger; readonly metrics: Pick<Metrics, 'strayError'> },
+): void {
+  const before = crashesIn(crashes);
+  metrics.strayError('exception', before);
+  for (const stream of [program.stdout, program.stderr])
+    stream.on('error', () => metrics.strayError('output', 1));
+  program.on('unhandledRejection', (error) => {
+    metrics.strayError('rejection', 1);
+    log.log('error', 'a promise was rejected that nobody waited for; the manager goes on', { error });
+  });
+  program.on('uncaughtException', (error) => {
+    try {
+      log.log('error', 'an error that nobody caught ends the manager; running jobs go on', { error });
+      writeFileSync(crashes, `${before + 1}\n`, { mode: 0o600 });
+    } finally {
+      program.exit(ExitCode.bug);
+    }
+  });
+}
+
+/** What is not there, or is no number, is none. */
+function crashesIn(path: string): number {
+  try {
+    const count = Number(readFileSync(path, 'utf8'));
+    return Number.isSafeInteger(count) && count > 0 ? count : 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** What whoever started the program is told, and its exit code. What is no refusal of ours is our bug: with its stack. Pure. */
+export function complaint(error: unknown): { readonly text: string; readonly exitCode: ExitCode } {
+  if (!(error instanceof FleetError)) {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { text: `${text}\n`, exitCode: ExitCode.bug };
+  }
+  const { what, expected, seen, next } = error.problem;
+  const parts = Object.entries({ expected, seen, next }).filter(([, text]) => text !== undefined);
+  const lines = parts.map(([label, text = '']) => `  ${label.padEnd(10)}${indented(text)}`);
+  return { text: `${[what, ...lines].join('\n')}\n`, exitCode: error.exitCode };
+}
+
+function indented(text: string): string {
+  return text.replaceAll('\n', `\n${' '.repeat(12)}`);
+}

@@ -1,0 +1,71 @@
+// What who asks a manager on its host is told when it refuses.
+import { createServer, type Server } from 'node:http';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ask } from '../../../../src/manager/serve/control.ts';
+import { complaint } from '../../../../src/manager/start/reporting.ts';
+
+let directory: string;
+let server: Server | undefined;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'ask-'));
+});
+afterEach(() => {
+  server?.close();
+  server = undefined;
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** What is printed when a manager answers so; undefined: nobody is there. */
+async function printed(answer?: { readonly status: number; readonly body: string }): Promise<string> {
+  const path = join(directory, 'sock');
+  if (answer !== undefined) {
+    server = createServer((_, response) => response.writeHead(answer.status).end(answer.body));
+    await new Promise<void>((resolve) => server?.listen(path, resolve));
+  }
+  const error = await ask(path, { method: 'GET', path: '/v1/x' }).catch((thrown: unknown) => thrown);
+  return complaint(error).text.replaceAll(directory, 'DIR');
+}
+
+test('a refusal in words is told in words: what, expected, seen, next', async () => {
+  const problem = {
+    code: 'slot.unknown',
+    what: 'there is no slot 9',
+    expected: '0 or 1',
+    seen: '9',
+    next: 'name one of them',
+  };
+  expect(await printed({ status: 400, body: JSON.stringify(problem) })).toBe(
+    'there is no slot 9\n  expected  0 or 1\n  seen      9\n  next      name one of them\n',
+  );
+});
+
+test('a refusal without a next action has no such line', async () => {
+  const body = JSON.stringify({ code: 'control.bad-request', what: 'the body is not JSON' });
+  expect(await printed({ status: 400, body })).toBe('the body is not JSON\n');
+});
+
+test.each(['<html>oops</html>', '{"what":7,"code":"x"}', '[]', 'null', ''])(
+  'an answer that is no refusal of ours is shown as it is: %s',
+  async (body) => {
+    const text = await printed({ status: 500, body });
+    expect(text).toContain('the manager answered 500 without a reason of its own\n');
+    expect(text).toContain('next      look at its journal: journalctl -u azp-fleet-manager\n');
+    expect(text).toContain(body);
+  },
+);
+
+test('what a refusal says moves no cursor', async () => {
+  const body = JSON.stringify({ code: 'x', what: 'a\u001b[2Jb\nc', next: 'd\u001b]0;e\u0007' });
+  const text = await printed({ status: 500, body });
+  expect(text).not.toMatch(/[\u001b\u0007]/);
+  expect(text).toMatch(/^a.*b c\n {2}next {6}d/);
+});
+
+test('a manager that is not there has its place, and what to look at', async () => {
+  expect(await printed()).toBe(
+    'the manager does not answer on DIR/sock\n  seen      connect ENOENT DIR/sock\n  next      see whether it runs: systemctl status azp-fleet-manager\n',
+  );
+});

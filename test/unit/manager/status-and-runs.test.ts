@@ -1,0 +1,87 @@
+// What the manager tells of a slot's run, so that whoever waits for a change knows which agents were made before it.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readStatus, type SlotStatus } from '../../../src/shared/contract/status.ts';
+import { ManagerRig } from '../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const one = { agents: { kind: 'count', count: 1 } } as const;
+const missing = {
+  ...one,
+  datasets: [
+    { name: 'IMAGENET', host: '/nowhere/imagenet', container: '/datasets/imagenet', requireMount: false },
+  ],
+};
+
+test('an agent that waits for jobs: its entry in the pool, its making, and that nobody is away', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const entry = await rig.azure.findAgent(rig.poolId, 'box-0');
+  const status = await rig.status();
+  expect(status.owner).toBe(entry?.userCapabilities?.['azp-fleet.owner']);
+  const [slot] = status.slots;
+  expect(slot?.run).toMatchObject({ agentId: entry?.id, settings: slot?.settings });
+  expect(slot?.run?.id).toMatch(/^[0-9a-z]{9}-[0-9a-f]{6}$/u);
+  expect(slot?.awaySince).toBeUndefined();
+  expect(readStatus(status)).toEqual(status);
+});
+
+test('a job that began before a change runs on what was wanted then', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  await rig.stop();
+  await rig.start(missing);
+  await expect.poll(async () => (await rig.slot('0')).settings).toBeDefined();
+  const { state, run, settings } = await rig.slot('0');
+  expect(state).toBe('busy');
+  expect(run?.settings).not.toBe(settings);
+});
+
+test('an idle agent from before a change counts as nobody there, from then until a new one listens', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  await rig.stop();
+  await rig.start(missing);
+  const seen: SlotStatus[] = [];
+  await expect
+    .poll(async () => {
+      seen.push(await rig.slot('0'));
+      return seen.at(-1)?.code;
+    })
+    .toBe('dataset.unusable');
+  expect(new Set(seen.map(({ state }) => state)).size).toBeGreaterThan(1);
+  expect(new Set(seen.map(({ awaySince }) => awaySince))).toEqual(new Set([seen[0]?.awaySince]));
+  expect(seen[0]?.awaySince).toMatch(/^\d{4}-/u);
+});
+
+test('each try is a change of state, but does not begin the absence anew', async () => {
+  const version = { name: 'box-0', version: '4.275.0', osDescription: 'Linux' };
+  const publicKey = { exponent: 'AQAB', modulus: 'AQAB' };
+  await rig.azure.createAgent(rig.poolId, {
+    ...version,
+    systemCapabilities: {},
+    userCapabilities: { 'azp-fleet.owner': 'an earlier installation' },
+    enabled: true,
+    publicKey,
+  });
+  await rig.start(one);
+  await rig.until('backing-off', ['0']);
+  const first = await rig.slot('0');
+  await expect.poll(async () => (await rig.slot('0')).since).not.toBe(first.since);
+  expect(await rig.slot('0')).toMatchObject({ code: 'agent.name-held', awaySince: first.awaySince });
+  expect(first.awaySince).toBeDefined();
+});
+
+test('who is drained is not away', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  await rig.post('/v1/drain', { reason: 'fan' });
+  await rig.until('drained', ['0']);
+  expect((await rig.slot('0')).awaySince).toBeUndefined();
+});
