@@ -21,7 +21,7 @@ test('the pages are found', () => {
 test.each(pages)('%s names only files and folders that exist', (page) => {
   const text = readFileSync(join(root, page), 'utf8');
   const inText = [
-    ...text.matchAll(/(?<![\w/.-])(?:src|test|docs|scripts|bench|demo|units|dockeragent)\/[\w./*-]*\w/g),
+    ...text.matchAll(/(?<![\w/.-])(?:src|practice|test|docs|scripts|bench|units|dockeragent)\/[\w./*-]*\w/g),
   ]
     .map(([path]) => path)
     // NAME stands for the reader's own.
@@ -69,6 +69,18 @@ test('the README links to the index, and the index to every page', () => {
   const index = readFileSync(join(root, 'docs/README.md'), 'utf8');
   const docs = pages.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md');
   expect(docs.filter((page) => !index.includes(`](${page.slice('docs/'.length)})`))).toEqual([]);
+});
+
+const generated = ['docs/commands.md', 'docs/errors.md'];
+const read = pages.filter((page) => page.startsWith('docs/') && !generated.includes(page));
+
+test.each(read)('%s has fewer than 250 lines', (page) => {
+  expect(readFileSync(join(root, page), 'utf8').split('\n').length).toBeLessThan(250);
+});
+
+test.each(read.filter((page) => page !== 'docs/README.md'))('%s begins with a command', (page) => {
+  const begin = readFileSync(join(root, page), 'utf8').split('\n').slice(0, 20).join('\n');
+  expect(begin).toMatch(/^(?: {4}|\$ )?(?:azp-fleet|npm|az|curl|terraform|git|systemctl) /m);
 });
 
 test.each(pages)('%s shows screens as "npm run docs" writes them', (page) => {
