@@ -174,7 +174,7 @@ function tampered(name: string, expected: string, seen: string): FleetError {
     what: `${name} is not the file that azp-fleet was tested with`,
     expected,
     seen,
-    next: 'check which registry npm uses; a damaged download is cured by running again',
+    next: 'check which registry npm uses; after a damaged download, run again',
   });
 }
 

@@ -123,7 +123,7 @@ export async function writeBundle(
         code: 'bundle.file',
         what: `the bundle ${file} cannot be written`,
         seen: codeOf(error),
-        next: 'name another file with -o, or make room',
+        next: 'name another file with -o, or free disk space',
       },
       error,
     );
@@ -200,7 +200,7 @@ export async function readMember({ file, places }: OpenedBundle, sha256: string)
   try {
     const content = await piece(handle, file, place.start, place.size);
     if (createHash('sha256').update(content).digest('hex') !== sha256)
-      throw damaged(file, `sha256 ${sha256}`, 'it has changed while it was used');
+      throw damaged(file, `sha256 ${sha256}`, 'it changed while it was read');
     return content;
   } finally {
     await handle.close();
@@ -224,7 +224,7 @@ async function readManifest(
   await checkFilling(handle, file, block, bytes);
   if (manifest !== undefined) return { manifest, text };
   if (typeof schema === 'number' && schema !== 1) throw newer(file, schema);
-  throw damaged(file, 'a manifest that fits together', 'one that does not');
+  throw damaged(file, 'a consistent manifest', 'an inconsistent one');
 }
 
 async function checkMember(
@@ -276,7 +276,7 @@ const again = 'copy it again, or make it again: azp-fleet bundle';
 function damaged(file: string, expected: string, seen: string): FleetError {
   return usageError({
     code: 'bundle.damaged',
-    what: `the bundle ${file} is damaged, or somebody has changed it`,
+    what: `the bundle ${file} is damaged or was changed`,
     expected,
     seen,
     next: again,
@@ -287,7 +287,7 @@ function foreign(file: string, seen: string): FleetError {
   return usageError({
     code: 'bundle.file',
     what: `${file} is no bundle`,
-    expected: 'what azp-fleet bundle has written',
+    expected: 'a file that azp-fleet bundle wrote',
     seen,
     next: again,
   });
@@ -299,7 +299,7 @@ function newer(file: string, schema: number): FleetError {
     what: `the bundle ${file} is of another kind than this azp-fleet (${version}) reads`,
     expected: 'schema 1',
     seen: `schema ${schema}`,
-    next: 'use the release that made it, or make it again',
+    next: 'use the release that made it, or make the bundle again',
   });
 }
 
@@ -309,7 +309,7 @@ function unreadable(file: string, seen: string, cause: unknown): FleetError {
       code: 'bundle.file',
       what: `the bundle ${file} cannot be read`,
       seen,
-      next: 'name the file that azp-fleet bundle has written',
+      next: 'name the file that azp-fleet bundle wrote',
     },
     cause,
   );

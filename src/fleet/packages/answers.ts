@@ -2,24 +2,24 @@ import { foreignLine } from '../../shared/base/foreign-text.ts';
 import type { Answer, Answers, Asked, Effects, Moved } from './simulation.ts';
 import { compareVersions, upstream } from './version.ts';
 
-/** Packages of one kind in one answer; a transaction of ours that touches more is none. */
+/** The most packages of one kind in one answer; a real transaction has fewer. */
 const mostPackages = 2000;
 const longestWords = 400;
 const packageVersion = /^[A-Za-z0-9.+:~^_-]{1,120}$/;
 
-/** What one package manager says in its own way. */
+/** How one package manager names packages and failures. */
 export interface Dialect {
   /** `apt` */
   readonly program: string;
-  /** What a package may be called, with its architecture where it is another than the machine's. */
+  /** A package name, with its architecture where it differs from the machine's. */
   readonly packageName: RegExp;
-  /** What a person types to let held packages change. */
+  /** The command that unholds packages. */
   readonly unhold: (names: readonly string[]) => string;
-  /** Where a person looks when it finds no way. */
+  /** The next action when it found no solution. */
   readonly next: string;
   /**
-   * Of the words why it cannot be done those that mean something known. `newest`: of dkms, as it is offered. `leastBranch`: that
-   * of the transaction.
+   * Returns an answer for failures with a known cause. `newest`: the newest dkms that is offered. `leastBranch`: that of the
+   * transaction.
    */
   readonly known: (
     words: string,
@@ -29,9 +29,9 @@ export interface Dialect {
 }
 
 /**
- * What simulations print: `partial` and `silent` first, then for each key a section from `begin KEY` to `end` with what the
- * package manager would do, or why it would not. `partial` in a section: a source that only this transaction brings; `certain`: why it
- * would not holds whatever could not be read.
+ * Parses what a simulation prints: `partial` and `silent` first, then for each key a section from `begin KEY` to `end` with what
+ * the package manager would do, or why not. `partial` in a section: a source that only this transaction adds was not read;
+ * `certain`: the failure holds although sources were not read.
  */
 export function parseAnswers(dialect: Dialect, output: string, asked: readonly Asked[]): Answers {
   const [head = '', ...parts] = output.split(/^begin /m);
@@ -44,7 +44,7 @@ export function parseAnswers(dialect: Dialect, output: string, asked: readonly A
       const silent = vendor && wordsOf(heard, `silent ${vendor}`);
       if (silent !== undefined) return [key, { kind: 'unknown', why: silent }];
       const partial = wordsOf(heard, 'partial');
-      // The system's own sources are those that could not be read: what is missing may be in them.
+      // A system source was not read: it may have what is missing.
       const missed = vendor === undefined ? partial : undefined;
       return [key, answerIn(dialect, sections.get(key) ?? [], { partial, missed, leastBranch })];
     }),
@@ -62,7 +62,7 @@ function answerIn(
     readonly leastBranch: number | undefined;
   },
 ): Answer {
-  if (!lines.includes('end')) return { kind: 'unknown', why: 'the host broke off' };
+  if (!lines.includes('end')) return { kind: 'unknown', why: 'the simulation ended early on the host' };
   const broken = wordsOf(lines, 'broken');
   if (broken !== undefined)
     return { kind: 'unknown', why: `${dialect.program} ended with exit code ${broken}` };
@@ -99,7 +99,7 @@ function obstacleIn(
   return (
     known(words, wordsOf(lines, 'dkms'), leastBranch) ?? {
       kind: 'impossible',
-      what: `${program} finds no way: ${words}`,
+      what: `${program} found no solution: ${words}`,
       next,
     }
   );
@@ -115,12 +115,12 @@ function effects(lines: readonly string[], { packageName }: Dialect): Answer {
     kept: moved(lines, 'kept', () => ({})),
   };
   const all = Object.values(moves);
-  // A line that is not understood may be a removal: then nothing is.
+  // A line that is not understood may be a removal.
   if (
     !all.every((each) => understood(each, packageName)) ||
     (version !== undefined && !packageVersion.test(version))
   )
-    return { kind: 'unknown', why: 'its answer is not one that can be understood' };
+    return { kind: 'unknown', why: 'its output was not understood' };
   return {
     kind: 'known',
     ...moves,
@@ -181,7 +181,7 @@ function offered(lines: readonly string[]): string[] {
   return [...new Set(versions)].toSorted((a, b) => compareVersions(b, a));
 }
 
-/** What stands behind a word at the beginning of a line, as one clean line. Empty where nothing does. */
+/** Returns the rest of the first line that begins with the word, as one clean line. */
 function wordsOf(lines: readonly string[], word: string): string | undefined {
   const line = lines.find((each) => each === word || each.startsWith(`${word} `));
   return line === undefined
@@ -189,7 +189,7 @@ function wordsOf(lines: readonly string[], word: string): string | undefined {
     : foreignLine(line.slice(word.length), longestWords).trim().replace(/:$/, '');
 }
 
-/** What a mirror would have to offer, a bundle would have to hold. `next`: how it is made again. */
+/** Rewords answers for a host with a bundle instead of mirrors. `next`: how to make the bundle again. */
 export function bundleAnswers(answers: Answers, asked: readonly Asked[], next: string): Answers {
   return Object.fromEntries(
     Object.entries(answers).map(([key, answer]) => [
@@ -205,7 +205,7 @@ export function bundleAnswers(answers: Answers, asked: readonly Asked[], next: s
 
 function bundleAnswer(answer: Answer, asked: Asked | undefined, next: string): Answer {
   if (answer.kind === 'impossible')
-    return { ...answer, what: `the bundle does not do: ${answer.what}`, next };
+    return { ...answer, what: `the bundle is incomplete: ${answer.what}`, next };
   if (answer.kind !== 'not-offered') return answer;
   const [first] = asked?.transaction.packages ?? [];
   const version = first?.version ?? {};

@@ -2,36 +2,36 @@ import type { PackageManager } from './package-manager.ts';
 import { retired, systems, type Distribution } from './systems.ts';
 import type { Machine, System } from './vendors.ts';
 
-/** Those of all supported systems, each once. */
+/** The package managers of all supported systems. */
 export const packageManagers: readonly PackageManager[] = [
   ...new Set(systems.map(({ packages }) => packages)),
 ];
 
 const machines: readonly Machine[] = ['x86_64', 'aarch64'];
 
-/** What a step needs to know of a supported host. */
+/** A supported distribution on a machine type. */
 export interface Platform extends Distribution, System {}
 
-/** What a host says that it is. */
+/** A host's operating system and machine type. */
 interface Host {
   readonly os: { readonly id: string; readonly versionId: string; readonly pretty: string };
   /** `uname -m` */
   readonly arch: string;
 }
 
-/** Undefined when the host's system, release or architecture is not in the tables. */
+/** Returns the platform of a host; undefined: it is not supported. */
 export function platformOf({ os, arch }: Host): Platform | undefined {
   const machine = machines.find((name) => name === arch);
   const found = systemOf(os);
   return found === undefined || machine === undefined ? undefined : { ...found, machine };
 }
 
-/** The supported system whose release, or one of whose releases, it is: 9.5 is one of 9. */
+/** Returns the supported system of a release: 9.5 belongs to 9. */
 export function systemOf(os: Pick<Host['os'], 'id' | 'versionId'>): Distribution | undefined {
   return systems.find((system) => isOf(system, os));
 }
 
-/** The refusal of a host that is not in the tables, without its step. */
+/** Returns why a host is not supported, and the next action. */
 export function unsupported({ os, arch }: Host): { readonly what: string; readonly next: string } {
   const others = `${systemNames()} on ${machines.join(' or ')}, or leave this host out with --limit`;
   const old = retired.find((system) => isOf(system, os));

@@ -1,10 +1,10 @@
 /**
- * Of modules.dep, which says what modules a kernel has: the driver's own, also under the names that Debian's DKMS gives it
+ * Matches the line of NVIDIA's module in modules.dep, also by the names that Debian's DKMS gives it
  * (`nvidia-current`, `nvidia-current-open`, `nvidia-tesla-535`), not nvidia-modeset and its like.
  */
 const line = String.raw`^([^:]*/)?nvidia(-current|-tesla-[0-9]+|-legacy-[0-9a-z]+)?(-open)?\.ko[.a-z0-9]*:`;
 
-/** Shell condition: the kernel has an NVIDIA module. `release`: shell text, as in `$kernel`. */
+/** Returns a shell condition: the kernel has an NVIDIA module. `release`: shell text, such as `$kernel`. */
 export function hasModule(release: string): string {
   return `grep -Eqs '${line}' "/lib/modules/${release}/modules.dep"`;
 }

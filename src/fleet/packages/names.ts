@@ -5,17 +5,17 @@ import type { Machine, Site } from './vendors.ts';
 /** Which kernel modules. */
 export type Flavor = Exclude<DriverSpec['flavor'], 'auto'>;
 
-/** What agents may do with the driver beyond computing. */
+/** What jobs may use the driver for beyond computing. */
 export type DriverUse = 'graphics' | 'video';
 
-/** What one distribution calls what steps install, look for and take away. */
+/** The package names of one distribution. */
 export interface SystemNames {
   readonly engine: {
     /** The distribution's own Docker Engine. */
     readonly own: string;
-    /** The distribution's packages that hold the same files as Docker's. */
+    /** The distribution's packages that have the same files as Docker's. */
     readonly conflicts: readonly string[];
-    /** Docker has no packages for this system: the distribution's engine comes and stays, at its version. */
+    /** Docker has no packages for this system: the distribution's engine is installed and keeps its version. */
     readonly kept?: true;
   };
   readonly driver: DriverNames;
@@ -25,70 +25,67 @@ export interface SystemNames {
   readonly kernels: Readonly<Record<Machine, readonly string[]>>;
   /** Patterns of packages. */
   readonly desktop: {
-    /** A host that has one of them shows something on a screen; none goes for a change of ours. */
+    /** A host with one of them has a desktop; no change removes them. */
     readonly own: readonly string[];
-    /** What a desktop draws and plays with, of the driver's. */
+    /** The driver's packages that a desktop needs. */
     readonly driver: readonly string[];
   };
 }
 
-/**
- * NVIDIA's driver as packaged for one distribution, compute only: no display server comes with it. Whose packages they are,
- * NVIDIA's or the distribution's own, the wish says (`method`).
- */
+/** NVIDIA's driver as packaged for one distribution, compute only. `method` decides between NVIDIA's and the distribution's packages. */
 export interface DriverNames {
-  /** The distribution has packages of its own, of this branch where nobody asks for another one. */
+  /** The distribution has own driver packages, by default of this branch. */
   readonly own?: { readonly branch: string };
-  /** All at one version. */
+  /** Packages that all have one version. */
   packages(spec: DriverSpec, flavor: Flavor, nvswitches: number): readonly string[];
-  /** Libraries that come with them, at their version, so that containers can have them. */
+  /** Libraries at the same version, which containers use. */
   extras(spec: DriverSpec, uses: readonly DriverUse[]): readonly string[];
-  /** Of such libraries those that an installed driver has not, under the names that they have in its family. */
+  /** The libraries that an installed driver lacks, by the names of its family. */
   lacks(packages: Readonly<Record<string, string>>, uses: readonly DriverUse[]): readonly string[];
-  /** Patterns of the names that the first one of `packages` has in any branch. */
+  /** Name patterns of the first package in any branch. */
   variants(spec: DriverSpec): readonly string[];
-  /** The same in either's packages: whatever has its version was held with it. */
+  /** The same for NVIDIA's and the distribution's packages: what has its version was held with it. */
   readonly formerly: readonly string[];
-  /** Come along where some source offers them at the driver's version. */
+  /** Installed where a source offers them at the driver's version. */
   optional(spec: DriverSpec): readonly string[];
-  /** Come along at the newest version of the branch, whatever the driver's is. */
+  /** Installed at the newest version of the branch. */
   beside?(spec: DriverSpec): readonly string[];
-  /** Of the installed packages those of another branch, kind or pin, which would be in the way. */
+  /** Installed packages of another branch, kind or pin that conflict. */
   obsolete(installed: readonly string[], spec: DriverSpec, wanted: readonly string[]): readonly string[];
   /** Patterns of packages that are held with the driver, where they have its version. */
   readonly family: readonly string[];
-  /** Patterns of packages that may go when the driver changes. */
+  /** Patterns of packages that may be removed when the driver changes. */
   readonly replaced: readonly string[];
-  /** What the modules are built with. `next`: the running kernel gets none. */
+  /** What builds the modules. `next`: for the next kernel only. */
   build(host: BuildHost, scope: 'all' | 'next'): Build;
-  /** Shell text for `before` of the driver's transaction: pins, what the packages lean on. */
+  /** Shell text for `before` of the driver's transaction: pins, and repositories of dependencies. */
   prepare(spec: DriverSpec, site: Pick<Site, 'mirrors'>): string;
   readonly runfile: RunfileNeeds;
   readonly signing: Signing;
-  /** Shell text that lets what stands in /etc/modprobe.d hold from the next boot on. */
+  /** Shell text that applies /etc/modprobe.d from the next boot on. */
   readonly refreshInitramfs: string;
 }
 
-/** What the installer in NVIDIA's `.run` file leans on, beside what modules are built with. */
+/** What the installer in NVIDIA's `.run` file needs, beyond what builds modules. */
 export interface RunfileNeeds {
   packages(uses: readonly DriverUse[]): readonly string[];
-  /** Shell text for `before` of the transaction that brings them: a source that they come from. */
+  /** Shell text for `before` of the transaction that installs them: adds their repository. */
   prepare?(site: Pick<Site, 'mirrors'>): string;
 }
 
-/** What Secure Boot asks of kernel modules. */
+/** How kernel modules are signed for Secure Boot. */
 interface Signing {
-  /** What DKMS signs with, unless its configuration names another one: the certificate's path. */
+  /** Path of the certificate that DKMS signs with by default. */
   readonly certificate: string;
-  /** What a person types where there is none. */
+  /** The command that creates it. */
   readonly create: string;
-  /** Its kernel of this release takes modules that are signed with a key of the firmware's own list (`db`). */
+  /** Tells whether the kernel accepts modules signed with a key of the firmware's list (`db`). */
   trustsFirmware(release: string): boolean;
-  /** The distribution has signed an NVIDIA module for this kernel, and it is installed. */
+  /** Tells whether a module that the distribution signed for this kernel is installed. */
   covers(packages: Readonly<Record<string, string>>, release: string): boolean;
-  /** The installed modules are built on the host. */
+  /** Tells whether the installed modules are built on the host. */
   builtHere(packages: Readonly<Record<string, string>>): boolean;
-  /** How a person gets modules that need no key of the host's own: `take …`. Undefined: there are none. */
+  /** How a person gets modules that need no key of the host: `take …`. Undefined: there are none. */
   readyMade(
     host: { readonly arch: string; readonly packages: Readonly<Record<string, string>> },
     spec: DriverSpec,
@@ -96,7 +93,7 @@ interface Signing {
   ): string | undefined;
 }
 
-/** What a host shows of the kernels that it may run, and of what it builds modules with. */
+/** A host's kernels, and what it builds modules with. */
 export interface BuildHost {
   /** The running kernel, then the newest newer one that is installed, if any. */
   readonly kernels: readonly {
@@ -104,32 +101,32 @@ export interface BuildHost {
     readonly headers: boolean;
     readonly driver: boolean;
   }[];
-  /** Programs that are not there. */
+  /** Programs that are missing. */
   readonly lacksToBuild: readonly string[];
-  /** Installed ones by name. */
+  /** Installed packages: name → version. */
   readonly packages: Readonly<Record<string, string>>;
   readonly held: readonly string[];
 }
 
-/** What has to come, so that modules can be built for a host's kernels: also for those that upgrades bring. */
+/** The packages that build modules for a host's kernels, now and after upgrades. */
 export interface Build {
-  /** Names, for people. None: all is there. */
+  /** Names, for people. Empty: nothing is missing. */
   readonly packages: readonly string[];
-  /** Shell text for `before` of a transaction that brings them. It says what no source offers. */
+  /** Shell text for `before` of the transaction that installs them. It fails with what no source offers. */
   readonly script: string;
-  /** The newer kernel, where a package brought it: it will be booted. */
+  /** The newer kernel that boots next, if a package installed it. */
   readonly next: BuildHost['kernels'][number] | undefined;
 }
 
-/** What a program needs of the system's libraries and does not find. */
+/** System libraries that a program lacks. */
 export interface Libraries {
-  /** In words: `ICU`. None: all are there. */
+  /** For people: `ICU`. */
   readonly missing: readonly string[];
-  /** Shell text for `before` of a transaction that brings them. It says what no source offers. */
+  /** Shell text for `before` of the transaction that installs them. It fails with what no source offers. */
   readonly script: string;
 }
 
-/** One library, under all names that it has on the systems of a family, the newest first. */
+/** One library with its package names on all systems of a family, the newest first. */
 export interface LibraryNames {
   readonly what: string;
   readonly names: readonly string[];
@@ -148,7 +145,7 @@ export function missingLibraries(
   };
 }
 
-/** Shell function `first WHAT NAME…`: the first of them that is offered is put on the list in `$libraries`. */
+/** Shell function `first WHAT NAME…`: adds the first name that a source offers to `$libraries`. */
 const functions = `libraries=
 first() {
   what=$1

@@ -4,144 +4,142 @@ import type { Transaction } from './transaction.ts';
 import type { Site, System, Vendor } from './vendors.ts';
 
 /**
- * All that the rest knows of a package manager. Each has a folder, and distributions name theirs.
- * Scripts are POSIX sh under `-eu` as root: they may be cut off at any line and run again, wait for the locks,
- * and end failures with `fail` (base/shell.ts).
+ * A package manager, as the steps use it. Its scripts are POSIX sh and run as root under `-eu`. They can be interrupted at any
+ * line and run again, wait for locks, and report failures with `fail` (base/shell.ts).
  */
 export interface PackageManager {
   /** `[a-z0-9]+` */
   readonly name: string;
   /** Paths that the fact script takes digests of: the sources, their keys, and the site's authority. */
   readonly files: readonly string[];
-  /** Where its sources lie, a file each. */
+  /** Folder of its sources, one file each. */
   readonly sourceFolder: string;
-  /** Folders and files that its scripts themselves write: sources, keys, the site's authority. */
+  /** Folders that its scripts write to: sources, keys, the site's authority. */
   readonly folders: readonly string[];
-  /** Files whose kernel locks guard the package database. */
+  /** Files that lock the package database. */
   readonly locks: readonly string[];
   readonly installed: InstalledProbe;
-  /** Matches NVIDIA's user-space libraries, under any name that a package of this manager has for them. */
+  /** Matches every package name of NVIDIA's user-space libraries. */
   readonly driverLibraries: RegExp;
   readonly trust: TrustStore;
-  /** A vendor's source as it has to be on such a system. */
+  /** Returns a vendor's source for a system. */
   source(vendor: Vendor, system: System, site: Site): PackageSource;
   readonly simulator: Simulator;
   /**
-   * Script: unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens.
-   * `bound`: what was announced of it; without, what the transaction itself foresees may go.
+   * Script: installs exactly the transaction's packages and holds them, also when it fails. It stops before it would remove or
+   * downgrade more than `bound`, or without one more than the transaction names.
    */
   install(transaction: Transaction, bound?: Bound): string;
   /**
-   * Script: keeps packages that are there at their version, and those that match a pattern of `siblings` and have the
-   * version of the first.
+   * Script: holds installed packages, and those that match a pattern of `siblings` and have the version of the first.
    */
   hold(names: readonly string[], siblings?: readonly string[]): string;
   /** Script: lets packages be upgraded again. */
   unhold(names: readonly string[]): string;
   /**
-   * Script: takes these packages away, held or not, and no other: where more would go, it ends before. Their settings stay.
-   * `before`: shell text that comes after that look, and before anything goes.
+   * Script: removes these packages, held or not, and stops before it would remove others. Their settings stay. `before`: shell
+   * text that runs after that check and before the removal.
    */
   remove(names: readonly string[], before?: string): string;
-  /** Takes a vendor's source and its key away, as `source` has written them. */
+  /** Removes the files that `source` has written. */
   withdraw(vendor: Vendor): Withdrawal;
   readonly offline: OfflinePackages;
   /**
-   * Shell text that a script begins with: `download URL FILE [SHA256]` fetches a file, or ends the script with the address;
-   * an address with https finds the system's authorities. `fail` is there, too.
+   * Shell text with the functions `download URL FILE [SHA256]`, which fetches a file or ends the script with its URL, and `fail`.
+   * It makes sure that the system has certificate authorities for https.
    */
   downloader(proxy: Proxy): string;
-  /** What a person types to take packages away. */
+  /** The command with which a person removes packages. */
   removal(names: readonly string[]): string;
 }
 
-/** Packages that lie in a folder of the host, in the place of every source: how they are gathered, and used. */
+/** How packages are fetched into a bundle, and used from a folder of the host instead of every source. */
 interface OfflinePackages {
-  /** On the host. The packages lie in `pool` below it. */
+  /** On the host; its `pool` has the packages. */
   readonly folder: string;
-  /** What the package manager reads. */
+  /** The index that the package manager reads. */
   readonly index: string;
-  /** A file in it that holds the digest of the index, once all that the index names is there. */
+  /** A file with the digest of the index, written once all packages of the index are in the folder. */
   readonly mark: string;
-  /** An installed package, by its name, is a kernel, whose headers a host may need. */
+  /** Tells whether a package name is a kernel's. */
   isKernel(name: string): boolean;
   /**
-   * Script, as root in a container of that image: fetches all that the transactions take on a host that has nothing yet, and
-   * writes it to standard output as a tar archive: the index by its bare name, `keys/VENDOR`, `pool/FILE`.
+   * Script for a container of the system's image: fetches the packages that the transactions install on an empty host, and writes a
+   * tar archive to stdout: the index by its bare name, `keys/VENDOR`, `pool/FILE`.
    */
   gather(question: GatherQuestion): string;
-  /** Matches a line of its standard error that tells of one more file being fetched. */
+  /** Matches a line on its stderr for each fetched file. */
   readonly fetches: RegExp;
-  /** What an index names. Total: where it is broken, fields are empty. */
+  /** Parses an index. Fields that are missing are empty. */
   listed(index: string): readonly ListedPackage[];
-  /** Holding packages takes a package, too. */
+  /** Holds need a package of their own plugin. */
   readonly bringsToHold: boolean;
-  /** Script: takes out of the folder what its index does not name. */
+  /** Script: removes files from the folder that its index does not name. */
   readonly tidy: string;
-  /** The package manager as it is with the folder alone. `next`: what to do where something is not in it. */
+  /** Returns the package manager with the folder as its only source. `next`: the next action where a package is missing. */
   manager(index: string, next: string): PackageManager;
 }
 
 /** A vendor's package source and the key that signs it. */
 export interface PackageSource {
   readonly file: string;
-  /** All of the file. */
+  /** Content of the file. */
   readonly text: string;
-  /** Where the key goes. Its content is the vendor's. */
+  /** Path of the vendor's key. */
   readonly keyFile: string;
-  /** Script: fetches the key, writes both, and switches off other sources for the same repository. */
+  /** Script: fetches the key, writes key and source, and switches off other sources for the same repository. */
   readonly script: string;
 }
 
-/** How a source is undone. */
+/** How a source is removed. */
 interface Withdrawal {
-  /** All that may have been written for it. */
+  /** All files that may have been written for it. */
   readonly files: readonly string[];
   readonly script: string;
 }
 
-/** What is installed. Nothing on a host that has another package manager. */
+/** Reads the installed packages. It prints nothing on a host with another package manager. */
 export interface InstalledProbe {
-  /** POSIX sh, within milliseconds. `patterns`: shell patterns of the names that steps look at. */
+  /** POSIX sh that takes milliseconds. `patterns`: shell patterns of the package names that steps use. */
   script(patterns: readonly string[]): string;
-  /** Total, whatever the host printed. */
+  /** Parses any output. */
   parse(output: string): Installed;
 }
 
 export interface Installed {
   /** Fully installed packages: name → version. */
   readonly packages: Readonly<Record<string, string>>;
-  /** Packages that are there in part, because their installation or removal was cut; absent: there is no such state. */
+  /** Packages whose installation or removal was interrupted; absent: the package manager has no such state. */
   readonly unfinished?: Readonly<Record<string, string>>;
   /** Sorted. */
   readonly held: readonly string[];
-  /** Something that only a reboot brings into use is newer than the boot, and nothing else on such systems says so. */
+  /** A package that needs a reboot is newer than the boot, and no file on the host says so. */
   readonly awaitsReboot: boolean;
 }
 
 /** The system's certificate authorities. */
 export interface TrustStore {
-  /** The site's own, as PEM, among them. */
+  /** File of the site's authority, as PEM. */
   readonly file: string;
-  /** Shell condition: the file is there, and its certificates are among those that programs read. */
+  /** Shell condition: the file exists, and programs read its certificates. */
   readonly trusted: string;
-  /** Script: writes the file, and has the system trust it. */
+  /** Script: writes the file and makes the system trust it. */
   script(caPem: string, proxy: Proxy): string;
-  /** Script: takes the file away again, and has the system forget it. */
+  /** Script: removes the file and makes the system forget it. */
   readonly withdraw: string;
 }
 
-/** What is fetched for hosts of one system that will reach no source. */
+/** The transactions whose packages are fetched for the hosts of one system. */
 export interface GatherQuestion {
   readonly transactions: readonly Transaction[];
   readonly system: System;
   readonly site: Site & { readonly caPem?: string };
 }
 
-/** One package of an index, as the package manager knows it. */
+/** One package of an index. */
 export interface ListedPackage {
   readonly name: string;
-  /** With its epoch, where it has one. */
+  /** With its epoch, if any. */
   readonly version: string;
   readonly architecture: string;
   /** Below `pool`. */
@@ -149,14 +147,14 @@ export interface ListedPackage {
   readonly sha256: string;
 }
 
-/** A folder of the machine that Docker runs on, for a container to read. */
+/** A folder of the machine with Docker that a container reads. */
 export interface Mount {
   readonly source: string;
   readonly target: string;
 }
 
-/** On a host that takes its packages from a bundle. They lie in `pool` below it. */
+/** Folder of a host that takes its packages from a bundle. */
 export const packagesFolder = '/var/lib/azp-fleet/packages';
 
-/** Holds the digest of the index, once all that the index names is there. */
+/** Has the digest of the index once all its packages are in the folder. */
 export const folderMark = `${packagesFolder}/mark`;

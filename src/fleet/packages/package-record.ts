@@ -6,35 +6,35 @@ import { sh } from '../../shared/base/shell.ts';
 export const recordFile = '/var/lib/azp-fleet/package-record';
 const folder = dirname(recordFile);
 
-/** What is taken away from a host only where it is asked for by its own name. */
+/** Parts of the stack that `remove` removes only by name. */
 export const partNames = ['toolkit', 'docker', 'driver'] as const;
 export type PartName = (typeof partNames)[number];
 
 const kinds = ['part', 'theirs', 'kept', 'brought', 'held'] as const;
 
-/** What we have done to packages of a host, in its own file there. Names are without their architecture. */
+/** Which packages azp-fleet installed or held on a host, kept in a file there. Names have no architecture. */
 export interface PackageRecord {
-  /** It knows of these: what it does not name of them is not ours. */
+  /** Parts that the record covers: packages of these that it does not name are not ours. */
   readonly part: readonly PartName[];
-  /** Were there when we came. */
+  /** Installed before azp-fleet came. */
   readonly theirs: readonly string[];
-  /** Of those the ones that somebody had held. */
+  /** Of those, the ones that were on hold. */
   readonly kept: readonly string[];
-  /** Came with us: names, or shell patterns of names where nobody could say beforehand what would come. */
+  /** Installed by azp-fleet: names, or shell patterns where the names were not known beforehand. */
   readonly brought: readonly string[];
-  /** Of theirs the ones that we hold. */
+  /** Of `theirs`, the ones that azp-fleet holds. */
   readonly held: readonly string[];
 }
 
-/** Of its own file the record is read so far: ours have some hundred lines of at most a hundred characters. */
+/** The most bytes that are read of the file. A record has some hundred lines of at most 100 characters. */
 export const longestRecord = 65_536;
 
-/** A line for each thing, in a fixed order. */
+/** Returns the record's lines in a fixed order. */
 export function recordLines(record: PackageRecord): string[] {
   return kinds.flatMap((kind) => [...new Set(record[kind])].map((value) => `${kind} ${value}`));
 }
 
-/** What stands in the file; undefined: there is none. Whatever is not understood is left out. */
+/** Parses the file; undefined: it does not exist. Lines that are not understood are ignored. */
 export function readRecord(text: string): PackageRecord | undefined {
   if (text === '') return undefined;
   const all = (kind: (typeof kinds)[number]) => {
@@ -52,8 +52,8 @@ export function readRecord(text: string): PackageRecord | undefined {
 }
 
 /**
- * Shell text that comes before what it tells of: the lines that the file lacks are on the disk when it ends, or the script
- * ends with it.
+ * Returns shell text that adds missing lines to the file and syncs them to the disk, before the script changes what they
+ * describe. Where that fails, the script ends.
  */
 export function noteScript(lines: readonly string[]): string {
   return sh`lacking=$(printf '%s\n' ${lines} | while read -r line; do grep -qsxF "$line" ${recordFile} || echo "$line"; done)
@@ -66,7 +66,7 @@ if [ -n "$lacking" ]; then
 fi`;
 }
 
-/** Script: of the record these lines stay; none: it goes. */
+/** Script: reduces the record to these lines, or removes it where there are none. */
 export function reduceScript(lines: readonly string[]): string {
   if (lines.length === 0) return sh`rm -f ${recordFile}`;
   return sh`printf '%s\n' ${lines} >${recordFile}.new

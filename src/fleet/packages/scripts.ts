@@ -113,7 +113,7 @@ function guard(
   return [
     'guard() {',
     ...ask.map((line) => `  ${line}`),
-    stop('removals', removes, `${name} would also remove other packages`, 'go', next),
+    stop('removals', removes, `${name} would also remove other packages`, 'be removed', next),
     ...(bound === undefined
       ? []
       : [
@@ -121,7 +121,7 @@ function guard(
             'downgrades',
             bound.downgrades,
             `${name} would also downgrade other packages`,
-            'get older',
+            'be downgraded',
             next,
           ),
         ]),

@@ -1,9 +1,7 @@
 import { sh } from '../../shared/base/shell.ts';
 import type { Proxy } from '../inventory/fleet.ts';
 
-/** Shell functions that the scripts of several package managers begin with. */
-
-/** `await_first_boot`: a first boot installs packages, too, and ends on its own. */
+/** Shell function `await_first_boot`: waits for cloud-init, which installs packages too. */
 export const awaitFirstBoot = `await_first_boot() {
   if [ -x /usr/bin/cloud-init ] && [ ! -e /run/cloud-init/result.json ]; then
     echo 'waiting for cloud-init to end'
@@ -11,12 +9,12 @@ export const awaitFirstBoot = `await_first_boot() {
   fi
 }`;
 
-/** `newest NAME PREFIX`: of what `offered` says, the first that begins so without its epoch, which is the packager's. */
+/** Shell function `newest NAME PREFIX`: prints the first version of `offered` that begins with the prefix, epoch aside. */
 export const newestOffered = `newest() {
   offered "$1" | awk -v prefix="$2" '{ bare = $0; sub(/^[0-9]+:/, "", bare) } index(bare, prefix) == 1 { print; exit }'
 }`;
 
-/** `unforeseen PATTERN…`: names in, those out that no shell pattern matches, whatever their architecture. */
+/** Shell function `unforeseen PATTERN…`: filters out the names that a shell pattern matches, of any architecture. */
 export const unforeseenNames = `unforeseen() {
   while read -r name; do
     for pattern in "$@"; do
@@ -28,10 +26,7 @@ export const unforeseenNames = `unforeseen() {
   done
 }`;
 
-/**
- * Exports for the length of one script. What the host's own configuration of its package manager says wins over them,
- * and its own use of it is left as it is.
- */
+/** Returns exports of the proxy for one script. A proxy in the package manager's own configuration takes precedence. */
 export function proxyExports({ http, https, noProxy }: Proxy): string[] {
   return [
     ...(http === undefined ? [] : [sh`export http_proxy=${http}`]),
@@ -41,10 +36,10 @@ export function proxyExports({ http, https, noProxy }: Proxy): string[] {
 }
 
 /**
- * Shell function `package_lock_holder`: prints `NAME (pid N) holds FILE` for each holder of these lock files.
- * The files may always exist; only the kernel's table tells whether anybody holds them. It has files by device and number,
- * where the device is that of the mounted file system: what `stat` gives is another one on btrfs. Where it cannot be told, the number decides. A file that ends in
- * `.pid` is no lock of the kernel's: it has its holder's process id, and counts as long as that process lives.
+ * Returns shell function `package_lock_holder`: prints `NAME (pid N) holds FILE` for each holder of these lock files.
+ * The files may always exist; only the kernel's table of locks shows a holder. It names files by inode and by the device of the
+ * mounted file system, which differs from `stat`'s on btrfs. Where the device is unknown, the inode decides. A file that ends
+ * in `.pid` has the process id of its holder, and counts as long as that process runs.
  */
 export function lockHolder(files: readonly string[]): string {
   const pidFiles = files.filter((file) => file.endsWith('.pid'));
@@ -74,19 +69,19 @@ package_lock_holder() {
 function pidLocks(files: readonly string[]): string {
   return `  for lock in ${sh`${files}`}; do
     pid=
-    # dnf writes the number without a newline, where read says no, and has read it.
+    # dnf writes the number without a newline: read fails, and has read it.
     if [ -r "$lock" ]; then { read -r pid <"$lock" || :; } 2>/dev/null; fi
     if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then lock_held_by "$pid" "$lock"; fi
   done`;
 }
 
-/** Shell function `wait_for_lock`. It needs `package_lock_holder` and `fail`. */
+/** Shell function `wait_for_lock`: waits up to 30 minutes. It needs `package_lock_holder` and `fail`. */
 export const waitForLock = `wait_for_lock() {
   waited=0
   while holder=$(package_lock_holder) && [ -n "$holder" ]; do
     if [ "$((waited % 30))" -eq 0 ]; then echo "waiting, because $holder ($waited s)"; fi
     [ "$waited" -lt 1800 ] || fail 'the package database stays locked' 'a free lock within 30 minutes' "$holder" \\
-      'let that process end, or end it by hand, and run again'
+      'wait until that process exits, or stop it, and run again'
     waited=$((waited + 2))
     sleep 2
   done

@@ -1,47 +1,47 @@
 import type { Proxy } from '../inventory/fleet.ts';
 import type { Vendor } from './vendors.ts';
 
-/** What one transaction brings and takes away. */
+/** Packages to install and to remove together. */
 export interface Transaction {
-  /** Whose source offers them. Without: the system's own. */
+  /** Whose source offers them. Default: the system's. */
   readonly vendor?: Vendor;
-  /** They are held. Empty where `before` brings all. */
+  /** Packages to install and hold. Empty where `before` installs all. */
   readonly packages: readonly WantedPackage[];
-  /** All packages take the version that was chosen for the first one, or its release as their packagers have it. */
+  /** All packages take the version of the first one, or the newest packaging of its release. */
   readonly sameVersion?: boolean;
-  /** Patterns of packages that are held together with the first one, where they have its version. */
+  /** Patterns of packages that are held with the first one where they have its version. */
   readonly siblings?: readonly string[];
-  /** Installed packages that conflict; removed in the same transaction, so that nothing is lost when it cannot be done. */
+  /** Conflicting packages, removed in the same transaction, so that a failure loses nothing. */
   readonly remove: readonly string[];
-  /** Shell patterns of other packages that may go as well. If any other would, it is not begun. */
+  /** Shell patterns of other packages that may be removed too. */
   readonly mayRemove: readonly string[];
-  /** Packages that the first one's version brings along where some source offers them at it. */
+  /** Packages that are installed where a source offers them at the first one's version. */
   readonly optional?: readonly string[];
-  /** Come along at the newest version that begins so, where some source offers one. */
+  /** Packages that are installed at the newest version that begins with `branch`. */
   readonly beside?: readonly { readonly name: string; readonly branch: string }[];
-  /** Patterns of the names that the first package has in other branches: they tell which of them are offered. */
+  /** Name patterns of the first package in other branches: they show which branches are offered. */
   readonly variants?: readonly string[];
-  /** The same, of whoever may have packaged it before: with these goes what was held together with them. Default: `variants`. */
+  /** Name patterns of the first package by any packager: what was held with it can change too. Default: `variants`. */
   readonly formerly?: readonly string[];
-  /** Of the driver's branches the first one that knows the host's GPUs: no older one is worth suggesting. */
+  /** The first driver branch that supports the host's GPUs: the script suggests no older one. */
   readonly leastBranch?: number;
-  /** Whose sources must not be among those that are read, because packages in them have the same names: they are switched off. */
+  /** Vendor whose sources are switched off, because their packages have the same names. */
   readonly without?: Vendor;
   readonly proxy: Proxy;
   /**
-   * Shell text between reading the package lists and the transaction. It may use `fail`. A simulation runs it, too, with
-   * stand-ins for the package manager's functions that change the host: it must use no other means.
+   * Shell text that runs between reading the package lists and the transaction. It may use `fail`. A simulation runs it too, with
+   * stand-ins for the functions that change the host: it must change the host only through these.
    */
   readonly before?: string;
-  /** Shell text after the versions have been confirmed and held. It may use `fail`. */
+  /** Shell text that runs after the packages are confirmed and held. It may use `fail`. */
   readonly after?: string;
 }
 
 interface WantedPackage {
   readonly name: string;
-  /** Without: the newest that is offered. */
+  /** Default: the newest that is offered. */
   readonly version?: WantedVersion;
 }
 
-/** Upstream's number without a packager's additions: exactly that release, or the newest of a branch. */
+/** Upstream's number: exactly that release, or the newest of a branch. */
 export type WantedVersion = { readonly release: string } | { readonly branch: string };

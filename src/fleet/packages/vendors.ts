@@ -6,7 +6,7 @@ export type Vendor = 'nvidia' | 'docker' | 'nvidia-container-toolkit';
 interface Repositories {
   /** Base URL without trailing slash. */
   readonly base: string;
-  /** What replaces the base on a site of its own. */
+  /** The site's setting that replaces the base. */
   readonly mirror: keyof Mirrors;
   /** Extended regular expression: package sources that match it are for the same repositories. */
   readonly pattern: string;
@@ -38,13 +38,13 @@ export const nvidiaMachine: Readonly<Record<Machine, string>> = { x86_64: 'x86_6
 /** `uname -m` of the machines that are supported. */
 export type Machine = 'x86_64' | 'aarch64';
 
-/** What the vendors' repositories call a system, below their bases. */
+/** The folders of a system in the vendors' repositories. */
 export interface System {
   readonly machine: Machine;
   readonly nvidia: {
     /** Folder in the CUDA repositories: `debian12`. */
     readonly folder: string;
-    /** sha256 of the file in its x86_64 folder that carries the key; undefined: TLS alone vouches for it. */
+    /** sha256 of the keyring package in its x86_64 folder; undefined: only TLS protects the key. */
     readonly keySha256?: string;
   };
   readonly docker: {
@@ -55,7 +55,7 @@ export interface System {
   };
 }
 
-/** What one site has of its own. */
+/** A site's mirrors and proxy. */
 export interface Site {
   readonly mirrors: Mirrors;
   readonly proxy: Proxy;

@@ -1,11 +1,11 @@
-/** `5:29.7.2-1~debian.12~bookworm` → `29.7.2`; `580.95.05-0ubuntu1` → `580.95.05`; `3:29.7.2-1.el9` → `29.7.2`. */
+/** Returns the upstream version: `5:29.7.2-1~debian.12~bookworm` → `29.7.2`; `580.95.05-0ubuntu1` → `580.95.05`; `3:29.7.2-1.el9` → `29.7.2`. */
 export function upstream(version: string): string {
   return version.replace(/^\d+:/, '').replace(/-[^-]*$/, '');
 }
 
 /**
- * Below 0 where the first is older, by the numbers at its beginning: `9.10` is newer than `9.9`. A number that only one
- * of them has decides nothing: `580` and `580.95.05` are equal.
+ * Compares two versions by their leading numbers; negative: the first is older. `9.10` is newer than `9.9`. A number that only
+ * one of them has is ignored: `580` and `580.95.05` are equal.
  */
 export function compareVersions(first: string, second: string): number {
   const [left, right] = [first, second].map((version) =>

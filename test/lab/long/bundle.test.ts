@@ -113,7 +113,7 @@ test('a file that somebody has changed is refused before anything is done', asyn
   writeFileSync(file, bytes);
   const { code, stderr } = await provision('--yes');
   expect(code).toBe(2);
-  expect(stderr.replaceAll(/\s+/g, ' ')).toContain('is damaged, or somebody has changed it');
+  expect(stderr.replaceAll(/\s+/g, ' ')).toContain('is damaged or was changed');
 });
 
 test('it leaves the fleet: no hold stays, and what the bundle brought goes where it is named', async () => {

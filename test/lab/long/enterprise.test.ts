@@ -142,7 +142,7 @@ describe('a fresh host with a history', () => {
     expect(said).toMatch(/waiting, because dnf-automatic \(pid \d+\) holds \/var\/lib\/(rpm|dnf)\//);
     expect(said.match(/trying again in 3 s/g)).toHaveLength(1);
     expect(said).toContain(
-      `going on without a package source: ${gone}/repodata/repomd.xml cannot be read: Curl error (7)`,
+      `continuing without a package source: ${gone}/repodata/repomd.xml cannot be read: Curl error (7)`,
     );
     expect(said).not.toContain('left twice');
     expect(said).toContain('switching off /etc/yum.repos.d/cuda-rhel9.repo');

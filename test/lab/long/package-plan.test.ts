@@ -170,7 +170,7 @@ describe('a plan that is carried out', () => {
       if (!change.id.startsWith('docker-install')) await apply(change);
       else
         await expect(apply(change)).rejects.toThrow(
-          /apt would also remove other packages\nexpected: only containerd, docker\.io, runc, site-desk may go\nseen: site-late/,
+          /apt would also remove other packages\nexpected: only containerd, docker\.io, runc, site-desk may be removed\nseen: site-late/,
         );
       if (change.id.startsWith('docker-install')) break;
     }

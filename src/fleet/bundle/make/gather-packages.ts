@@ -134,7 +134,7 @@ function withMembers(
   if (lost !== undefined)
     throw new FleetError({
       code: 'bundle.packages',
-      what: `the package ${lost.name} did not come out of its container whole`,
+      what: `the package ${lost.name} came out of its container damaged or not at all`,
       next: 'run it again',
     });
   return listed.toSorted((a, b) => (a.file < b.file ? -1 : 1));

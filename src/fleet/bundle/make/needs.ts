@@ -310,7 +310,7 @@ export function namedSystem(text: string): NamedSystem {
   const names = systems.map((each) => `${each.id}-${each.versionId}`);
   throw usageError({
     code: 'usage.option',
-    what: '--for names no system that azp-fleet knows',
+    what: '--for names a system that is not supported',
     expected: `one of ${names.join(', ')}, with /${machines.join(' or /')}`,
     seen: text,
   });

@@ -8,7 +8,7 @@ import { aptLocks, downloader } from './prelude.ts';
 import { aptSimulation } from './simulation.ts';
 import { aptFiles, aptFolders, aptSource, aptTrust, withdrawal } from './source.ts';
 
-/** dpkg's words for what has been begun: of a removal the first two. */
+/** dpkg's states of an unfinished installation or removal. */
 const begun: ReadonlySet<string> = new Set([
   'half-configured',
   'half-installed',
@@ -17,7 +17,7 @@ const begun: ReadonlySet<string> = new Set([
   'triggers-pending',
 ]);
 
-/** The installed packages and the holds come from one read of dpkg's status file; apt's tools cost ten times that. */
+/** Reads packages and holds from dpkg's status file at once; apt's tools take ten times as long. */
 const aptInstalled: InstalledProbe = {
   script: (patterns) => `if command -v dpkg-query >/dev/null; then
   dpkg-query -W -f='\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || :
@@ -34,7 +34,7 @@ fi`,
       packages[name] = version;
       if (want === 'hold') held.push(name);
     }
-    // Debian's packages say so themselves, in /run/reboot-required.
+    // Debian's packages write /run/reboot-required.
     return { packages, unfinished, held: [...new Set(held)].sort(), awaitsReboot: false };
   },
 };

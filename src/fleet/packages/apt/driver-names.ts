@@ -1,7 +1,7 @@
 import type { DriverSpec } from '../../inventory/fleet.ts';
 import type { DriverUse, Flavor } from '../names.ts';
 
-/** What NVIDIA's packages of some branches are called. `BRANCH` stands for the branch. */
+/** Package names of some driver branches. `BRANCH` stands for the branch. */
 interface DriverRow {
   /** The first branch with these names. */
   readonly from: number;
@@ -9,24 +9,24 @@ interface DriverRow {
   readonly userspace: readonly string[];
   readonly modules: Readonly<Record<Flavor, string>>;
   /**
-   * Comes along where it is offered at the same version: the daemon that keeps the GPUs initialised between containers, and
-   * what NVIDIA's userspace has in one package.
+   * Installed where it is offered at the same version: the daemon that keeps the GPUs initialised between containers, and
+   * parts that NVIDIA's packages include in one.
    */
   readonly optional: readonly string[];
-  /** What else comes along, at the newest version of the branch, because its packager counts by himself. */
+  /** Installed at the newest version of the branch, because it has own version numbers. */
   readonly beside?: readonly string[];
-  /** What containers can draw and en- and decode with only where the host has it. */
+  /** Libraries that the host must have, so that containers can draw, encode and decode. */
   readonly uses: Readonly<Record<DriverUse, readonly string[]>>;
-  /** NVSwitches need it. Undefined: there is none, and plans refuse such hosts. */
+  /** NVSwitches need it. Undefined: there is none, and plans refuse hosts with NVSwitches. */
   readonly fabricManager?: string;
   /** Where the names were seen. */
   readonly source: string;
 }
 
-/** Whose packages: NVIDIA's for a family of systems, or that family's own. */
+/** The packager: NVIDIA for a family of systems, or the family itself. */
 type Family = 'debian' | 'ubuntu' | 'debianOwn' | 'ubuntuOwn';
 
-/** One row for each change of names, the newest last. */
+/** A row for each change of names, the newest last. */
 export const driverRows = {
   debian: [
     {
@@ -125,7 +125,7 @@ export const driverRows = {
 } as const satisfies Readonly<Record<Family, readonly [DriverRow, ...DriverRow[]]>>;
 
 export interface BranchNames {
-  /** What is installed at one version. */
+  /** Packages that are installed at one version. */
   packages(flavor: Flavor, nvswitches: number): string[];
   readonly optional: readonly string[];
   readonly beside: readonly string[];
@@ -148,8 +148,8 @@ export function namesOf(family: Family, { branch }: Pick<DriverSpec, 'branch'>):
 }
 
 /**
- * What an installed driver lacks, whoever packaged it: `libnvidia-compute-580-server` has `libnvidia-gl-580-server`. Nothing
- * where its names are not in the table.
+ * Returns the libraries that an installed driver of any packager lacks: `libnvidia-compute-580-server` needs
+ * `libnvidia-gl-580-server`. Empty where the driver's names are not in the table.
  */
 export function lackingOf(
   families: readonly Family[],

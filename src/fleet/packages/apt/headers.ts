@@ -2,17 +2,17 @@ import { quote, sh } from '../../../shared/base/shell.ts';
 import type { Build, BuildHost } from '../names.ts';
 
 /**
- * The packages that stand for the newest kernel of a flavour. Each has a twin with the headers: Debian's `linux-image-amd64`
+ * Packages that depend on the newest kernel of a flavour. Each has a twin for the headers: Debian's `linux-image-amd64`
  * and `-cloud-amd64`, Ubuntu's `-generic`, `-generic-hwe-24.04`, `-virtual`, `-lowlatency`, and those of clouds. The images
- * pull no headers, so that without the twin DKMS has nothing to build with from the first kernel upgrade on.
+ * do not depend on headers: without the twin DKMS cannot build after the first kernel upgrade.
  */
 const flavor =
   /^linux-image-((?:rt-|cloud-)?(?:amd64|arm64)(?:-16k)?|(?:generic|virtual|lowlatency|realtime|nvidia|aws|azure|gcp|gke|gkeop|oracle|ibm|kvm|intel|oem)(?:-64k)?(?:-hwe|-lts)?(?:-\d+\.\d+[a-z]?)?(?:-edge)?)$/;
 
 /**
- * The headers of the running kernel (unless only the next one matters), of the kernel that boots next, and the packages
- * that bring those of all kernels to come; the compiler, and make: dkms only recommends them from 3.2 on.
- * What is held is not upgraded, and needs nothing to come.
+ * Returns the headers of the running kernel (unless only the next one matters) and of the kernel that boots next, the packages
+ * that install those of later kernels, the compiler, and make, which dkms only recommends from 3.2 on. A held kernel is not
+ * upgraded and needs no such package.
  */
 export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
   const [running, newer] = host.kernels;
@@ -42,7 +42,7 @@ export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
   return { packages, script, next };
 }
 
-/** The kernel's own compiler: where it cannot be had, the system's may do. */
+/** The compiler that built the kernel: optional, because the system's may work too. */
 const numbered = /-\d+$/;
 
 function isPackaged(release: string, packages: BuildHost['packages']): boolean {
@@ -62,8 +62,8 @@ function needHeaders(release: string, next: Build['next']): string {
 }
 
 /**
- * Shell functions. `need NAME WHAT NEXT` and `want NAME` put a package on the list in `$build`; `follow IMAGE HEADERS` does
- * with the version that the image is or will be upgraded to: with a kernel of backports, the newest headers are others.
+ * Shell function `follow IMAGE HEADERS`: adds the headers at the version that the image is upgraded to. With a kernel of
+ * backports, the newest headers are others.
  */
 const functions = `build=
 want() {

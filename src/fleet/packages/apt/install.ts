@@ -116,9 +116,9 @@ export function removeScript(names: readonly string[], before?: string): string 
     'wait_for_lock',
     'mend',
     sh`answer=$(apt_get -s --allow-change-held-packages remove ${names} 2>&1) ||
-  fail 'apt cannot take the packages away' 'a transaction that apt can do' "$answer" 'mend the packages of the host (apt-get -f install), and run again'
+  fail 'apt cannot remove the packages' 'a transaction that apt can do' "$answer" 'fix the packages of the host (apt-get -f install), and run again'
 unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
-[ -z "$unforeseen" ] || fail 'apt would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
+[ -z "$unforeseen" ] || fail 'apt would also remove other packages' ${`only ${names.join(', ')} may be removed`} "$unforeseen" \
   'remove them by hand if nothing needs them, and run again'`,
     ...(before === undefined ? [] : [before]),
     sh`apt-mark unhold ${names} >/dev/null 2>&1 || :

@@ -7,8 +7,8 @@ import { kernelBuild } from './headers.ts';
 import { componentFiles } from './source.ts';
 
 /**
- * Debian and Ubuntu name them alike. /var/lib/docker outlives them. docker-buildx, docker-compose and docker-compose-v2
- * hold the plugins' very files, in no conflict that apt would know of (docker/docs#25506): dpkg ends over them.
+ * Names of Debian and Ubuntu. Their removal keeps /var/lib/docker. docker-buildx, docker-compose and docker-compose-v2 have the
+ * files of Docker's plugins, without a conflict that apt knows of (docker/docs#25506): dpkg fails over them.
  */
 const engine: SystemNames['engine'] = {
   own: 'docker.io',
@@ -25,7 +25,7 @@ const engine: SystemNames['engine'] = {
   ],
 };
 
-/** Debian and Ubuntu name them alike. */
+/** Names of Debian and Ubuntu. */
 export const desktop: SystemNames['desktop'] = {
   own: [
     'xserver-xorg',
@@ -60,8 +60,8 @@ export const desktop: SystemNames['desktop'] = {
 };
 
 /**
- * What .NET, which the agent is made with, loads on Debian and Ubuntu: learn.microsoft.com/dotnet/core/install, "dependencies"
- * of the page of each system. Each under all names of the releases that are supported, the newest first.
+ * Libraries that .NET, and so the agent, loads (learn.microsoft.com/dotnet/core/install, "dependencies" of each system), by
+ * their names in all supported releases, the newest first.
  */
 export const agentLibraries: readonly LibraryNames[] = [
   { what: 'ICU', names: ['libicu78', 'libicu76', 'libicu74', 'libicu72', 'libicu70'] },
@@ -70,7 +70,7 @@ export const agentLibraries: readonly LibraryNames[] = [
   { what: 'zlib', names: ['zlib1g'] },
 ];
 
-/** What NVIDIA's packages for Debian and those for Ubuntu have in common. */
+/** The common part of NVIDIA's packages for Debian and Ubuntu. */
 const driverCommons = {
   family: [
     'nvidia-*',
@@ -81,7 +81,7 @@ const driverCommons = {
     'firmware-nvidia-*',
     'xserver-xorg-video-nvidia*',
   ],
-  // Other branches, the distribution's own driver, and what a host without a desktop has of either to draw with.
+  // Other branches, the distribution's driver, and the drawing libraries of both.
   replaced: [
     '*nvidia*',
     'libcuda*',
@@ -101,7 +101,7 @@ const driverCommons = {
       .toSorted();
   },
   build: kernelBuild,
-  // DKMS for the kernels to come; with libglvnd's own the installer leaves the system's in place.
+  // DKMS builds for later kernels. Where libglvnd-dev is installed, the installer keeps the system's libglvnd.
   runfile: {
     packages: (uses) => [
       'dkms',
@@ -116,10 +116,9 @@ const ours =
   /^nvidia-(driver-pinning-.+|(kernel|dkms|headless|utils|driver|fabricmanager)(-.*)?-\d{3}(-server)?(-open)?|kernel(-open)?-dkms|open-kernel-dkms|kernel-source(-open)?|dkms(-\d{3})?(-open)?)$|^libnvidia-compute-\d{3}(-server)?$/;
 
 /**
- * What only the other one's packages are called; libraries have the same names, and get its version. NVIDIA's had Debian's
- * structure once. What stayed of that would have the kernel look for its module under Debian's name (`install nvidia modprobe
- * -i nvidia-current`). So would the settings of Debian's proprietary modules beside its open ones: of the two alternatives
- * theirs has the higher priority.
+ * Returns names that only the other packager uses; libraries have the same names and change their version. Remains of NVIDIA's
+ * former packages, which were built like Debian's, make modprobe load Debian's module name (`install nvidia modprobe -i
+ * nvidia-current`). So do the settings of Debian's proprietary modules beside its open ones, by their higher priority.
  */
 function others({ method, branch }: DriverSpec, wanted: readonly string[]): RegExp {
   if (method === 'distro') return wanted.includes('nvidia-open-kernel-dkms') ? vendorsOrProprietary : vendors;
@@ -132,8 +131,8 @@ const vendorsOrProprietary = new RegExp(`${vendors.source}|^nvidia-kernel-suppor
 const debians = /^nvidia-(alternative|smi|open-kernel-support)$/;
 
 /**
- * What the wanted modules lean on is of their branch and kind: `nvidia-kernel-source-580-open` of `nvidia-dkms-580-open`.
- * In a change within the branch it stays, at another version.
+ * Tells whether the desired modules depend on the package: `nvidia-kernel-source-580-open` for `nvidia-dkms-580-open`. A change
+ * within the branch keeps it at another version.
  */
 function belongs(name: string, { branch, method }: DriverSpec, wanted: readonly string[]): boolean {
   const series = method === 'distro' ? `${branch}-server` : branch;
@@ -142,30 +141,27 @@ function belongs(name: string, { branch, method }: DriverSpec, wanted: readonly 
   return !twoKinds.test(part) || wanted.includes(`nvidia-dkms${suffix}${open}`);
 }
 
-/** Packages that are another one for open modules. */
+/** Packages with a separate name for open modules. */
 const twoKinds = /^(dkms|kernel-source|headless|headless-no-dkms|driver)$/;
 
-/** Keeps apt on the branch, or on the version, whatever appears in the repository. */
+/** The package whose pins keep apt on the branch or version. */
 function pinningPackage(spec: DriverSpec): string {
   return `nvidia-driver-pinning-${spec.version ?? spec.branch}`;
 }
 
-/**
- * What else is needed, then the vendor's pinning package. Older branches have none, nor has a distribution; the holds do it
- * then.
- */
+/** Returns the given shell text, then the vendor's pinning package. Older branches and distributions have none and rely on holds. */
 function prepare(spec: DriverSpec, ...more: readonly string[]): string {
   if (spec.method === 'distro') return more.join('\n');
   const pin = quote(pinningPackage(spec));
   return [...more, `if [ -n "$(offered ${pin})" ]; then pin ${pin}; fi`].join('\n');
 }
 
-/** What Debian and Ubuntu have in common: DKMS signs whatever it builds. */
+/** The common part of Debian and Ubuntu: DKMS signs what it builds. */
 const common = {
   // Both patch their kernels for it: Debian's features/all/db-mok-keyring/KEYS-Make-use-of-platform-keyring-for-module-signature,
   // Ubuntu's "SAUCE: (lockdown) KEYS: Make use of platform keyring for module signature verify" (its shim review names it).
   trustsFirmware: () => true,
-  // `linux-modules-nvidia-580-server-open-6.8.0-45-generic`: Canonical's, signed for exactly this kernel.
+  // `linux-modules-nvidia-580-server-open-6.8.0-45-generic`: Canonical signed it for exactly this kernel.
   covers: (packages, release) =>
     Object.keys(packages).some((name) => signedModules.test(name) && name.endsWith(`-${release}`)),
   builtHere: (packages) => Object.keys(packages).some((name) => /^nvidia-[a-z0-9-]*dkms/.test(name)),
@@ -173,7 +169,7 @@ const common = {
 
 const signedModules = /^linux-modules-nvidia-\d{3}(-server)?(-open)?-\d/;
 
-/** DKMS makes its key when it first builds, or when it is told to. */
+/** DKMS creates its key with its first build, or by `dkms generate_mok`. */
 const debianSigning: DriverNames['signing'] = {
   ...common,
   certificate: '/var/lib/dkms/mok.pub',
@@ -181,7 +177,7 @@ const debianSigning: DriverNames['signing'] = {
   readyMade: () => undefined,
 };
 
-/** Ubuntu's dkms signs with the key that its shim-signed package keeps. */
+/** Ubuntu's dkms signs with the key of the package shim-signed. */
 const ubuntuSigning: DriverNames['signing'] = {
   ...common,
   certificate: '/var/lib/shim-signed/mok/MOK.der',
@@ -195,19 +191,13 @@ const ubuntuSigning: DriverNames['signing'] = {
   },
 };
 
-/**
- * Debian: NVIDIA's packages lean on some of the archive's contrib component, and Debian's own driver is in contrib and
- * non-free, with its firmware.
- */
+/** Components of Debian's archive: NVIDIA's packages depend on contrib; Debian's own driver is in contrib and non-free. */
 const components = {
   repo: ['contrib'],
   distro: ['contrib', 'non-free', 'non-free-firmware'],
 } as const;
 
-/**
- * Shell text that adds those which no other source has, from the archive that main is from. Taken back where apt does not
- * like it.
- */
+/** Returns shell text that adds the components that no source has, from main's archive, and removes them if apt then fails. */
 function debianComponents({ method }: Pick<DriverSpec, 'method'>): string {
   const whose = method === 'distro' ? method : 'repo';
   const file = componentFiles[whose];
@@ -233,7 +223,7 @@ if [ -n "$lacking" ] && ! grep -qxF "Components:$lacking" "$ours" 2>/dev/null; t
       printf 'Types: deb\\nURIs: %s\\nSuites: %s\\nComponents:%s\\n' "\${entry%% *}" "\${release%% *}" "$lacking"
       if [ -n "$signed" ]; then echo "Signed-By: $signed"; fi
     } >"$ours.new"
-    # Whoever comes after an interruption here reads all lists again, this source's among them.
+    # After an interruption here, the next run reads all lists again, also of this source.
     rm -f /run/azp-fleet/package-lists
     mv "$ours.new" "$ours"
     if apt-get indextargets >/dev/null 2>&1; then
@@ -276,7 +266,7 @@ function debianDriver(spec: DriverSpec): ReturnType<typeof namesOf> {
 const plain = ['libnvidia-compute', 'libnvidia-compute-[0-9][0-9][0-9]'];
 const forServers = ['libnvidia-compute-[0-9][0-9][0-9]-server'];
 
-/** Its own driver is the one that Canonical keeps for servers. */
+/** Its own driver is Canonical's for servers. */
 export const ubuntu: SystemNames = {
   engine,
   desktop,

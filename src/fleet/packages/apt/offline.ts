@@ -6,11 +6,11 @@ import { requestLines } from './install.ts';
 import { aptPrelude } from './prelude.ts';
 import { aptSource, aptTrust, sourceParts } from './source.ts';
 
-/** Of a flat repository, seen from its root: apt's own name for it. */
+/** apt's name for the index of a flat repository. */
 export const indexName = 'Packages';
 
 /**
- * Shell function `describe FOLDER`: what a repository says of its index. Without, apt 2.6 takes a folder for one only after
+ * Shell function `describe FOLDER`: writes the Release file of the index. Without it, apt 2.6 accepts the folder only after
  * several attempts.
  */
 const describeFunction = `describe() {
@@ -19,9 +19,9 @@ const describeFunction = `describe() {
 }`;
 
 /**
- * Shell text: for as long as the script runs, apt knows the folder and nothing else, and keeps its lists there, so that the
- * host's own sources are not asked and its own lists stay. What lies in the folder was checked by the digests of the bundle,
- * and the index holds apt to the digest of every package: it is trusted as a script of ours is.
+ * Shell text: while the script runs, apt uses only the folder and keeps its lists there, and the host's sources and lists stay
+ * unchanged. The folder is trusted: its files were checked against the bundle's digests, and apt checks each package against the
+ * index.
  */
 const onlyTheFolder = sh`${new Raw(describeFunction)}
 folder=${packagesFolder}
@@ -45,9 +45,9 @@ END
 export APT_CONFIG="$folder/apt.conf"
 `;
 
-/** A source that has nothing but what the index says. Quoted, the text is taken as it is. */
+/** Returns shell text for a source with the packages of the index alone. */
 function onlyThese(index: string): string {
-  // The package that pins brings nothing that is known before it is there, and there is no other version beside it.
+  // The pins of the pinning package are unknown, and the index has only one version of each package.
   return `${describeFunction}
 pin() {
   bring "$@"
@@ -72,8 +72,8 @@ export const aptFolder: FolderParts = {
 };
 
 /**
- * Runs in a container that is thrown away, so its own sources are changed at will. Packages are resolved as if nothing were
- * installed: the whole of what they need comes along, whatever a host has of it.
+ * Fetches packages in a temporary container, whose sources it may change. apt resolves as if nothing were installed, so that all
+ * dependencies are fetched.
  */
 export function gatherScript({ transactions, system, site }: GatherQuestion): string {
   const vendors = [...new Set(transactions.flatMap(({ vendor }) => vendor ?? []))];
@@ -101,24 +101,24 @@ mkdir -p "$out/pool/partial" "$out/keys"
 cd "$out" || exit
 : >nothing-installed
 cp -a /etc/apt/preferences.d pins
-# Images of distributions let apt throw away what it has fetched.
+# Images of distributions make apt delete what it has fetched.
 rm -f /etc/apt/apt.conf.d/docker-clean
 printf 'APT::Sandbox::User "root";\nAcquire::Retries "3";\n' >/etc/apt/apt.conf.d/zz-azp-fleet
-# What the container reads is shown to nobody.
+# Nothing shows the sources of the container.
 source_added() { :; }
 restore_pins() {
   rm -rf /etc/apt/preferences.d
   cp -a "$out/pins" /etc/apt/preferences.d
 }`;
 
-/** The same replacement as in the agents' image. */
+/** Replaces the archive by the site's mirror, as the agents' image does. */
 const fromMirror = `for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
   if [ -f "$file" ]; then
     sed -E -i "s#https?://((archive|security|ports)\\.ubuntu\\.com|(deb|security)\\.debian\\.org)#$archive#" "$file"
   fi
 done`;
 
-/** \`take\` fetches and installs nothing; \`bring\` and \`pin\` are what \`before\` of transactions calls. */
+/** `take` fetches without installing; `before` of transactions calls `bring` and `pin`. */
 const gathering = `take() {
   apt_get -o Dir::State::status="$out/nothing-installed" -o Dir::Cache::Archives="$out/pool" --download-only "$@"
 }
@@ -133,7 +133,7 @@ pin() {
   done
 }`;
 
-/** Names without what a URI would encode; of each package what apt resolves by, and what holds it to its content. */
+/** Writes the index: names without characters that a URI encodes, the fields that apt resolves by, and each digest. */
 const finish = `rm -rf pool/partial pool/lock nothing-installed pins
 for file in pool/*.deb; do
   name=$(dpkg-deb -f "$file" Package)
@@ -148,7 +148,7 @@ for file in pool/*.deb; do
 done >${indexName}
 tar -cf - ${indexName} keys pool >&3`;
 
-/** What an index of `gatherScript` names. Fields that it lacks are empty. */
+/** Parses an index of `gatherScript`. Missing fields are empty. */
 export function listedPackages(index: string): ListedPackage[] {
   return index
     .trim()
@@ -165,7 +165,7 @@ export function listedPackages(index: string): ListedPackage[] {
     });
 }
 
-/** Takes out of the folder what its index does not name. */
+/** Removes files from the folder that its index does not name. */
 export const tidyScript = sh`cd ${packagesFolder}/pool || exit
 for file in *; do
   if ! grep -qxF "Filename: ./pool/$file" ../${indexName}; then rm -f "$file"; fi

@@ -17,16 +17,15 @@ export const aptLocks: readonly string[] = [
 
 /**
  * Shell functions that every script for an apt host starts with.
- * `DPkg::Lock::Timeout` waits for dpkg's locks, but not for that of the package lists: `update` does that itself.
- * Nothing may ask, restart services on its own, or bring packages that were not named. Ubuntu keeps an update from a share of
- * its hosts at first (phasing), by a number of each host's own: what a transaction needs comes all the same, on every host as
- * it was announced.
- * `update FILE [optional]` reads all package lists, or, within half an hour of that, only those of the source FILE. A download that
- * fails is a warning to apt; `update` takes it for an error, and tries again. What fails twice is told in one line with its URL:
- * where it is of FILE, that ends the script, unless FILE is optional; without the others it goes on.
- * `apt WORD…` has whoever waited for a lock look again at what would go (`guard`), and fetches a second time.
- * `mend` finishes what an interrupted dpkg has begun.
- * Versions are compared without their epoch, which is the packager's.
+ * `DPkg::Lock::Timeout` waits for dpkg's locks, but not for the lock of the package lists: `update` waits for that itself.
+ * apt asks no question, restarts no service, and installs no recommended package. Phased updates of Ubuntu, which reach each host
+ * at a different time, are always included, so that every host gets what the plan says.
+ * `update FILE [optional]` reads all package lists, or, within half an hour of that, only those of the source FILE. It tries a
+ * failed download again. A second failure is one line with the URL: for FILE, unless it is optional, it ends the script; for other
+ * sources the script continues.
+ * `apt WORD…` checks again what would be removed (`guard`) after it waited for a lock, and fetches a second time after a failure.
+ * `mend` finishes an interrupted dpkg run.
+ * Versions are compared without their epoch.
  */
 export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l APT_LISTCHANGES_FRONTEND=none
@@ -68,7 +67,7 @@ mend() {
   if [ -n "$(dpkg --audit)" ] || [ -n "$(ls /var/lib/dpkg/updates)" ]; then
     wait_for_lock
     dpkg --configure -a --force-confdef --force-confold ||
-      echo 'going on: what dpkg cannot configure, apt unpacks again'
+      echo 'continuing: apt unpacks again what dpkg cannot configure'
   fi
 }
 update() {
@@ -92,7 +91,7 @@ update() {
       lines=$(printf '%s\\n' "$words" | unread)
       [ -z "$own" ] || stop_at "$(printf '%s\\n' "$lines" | grep -F "$own")"
       lines=$(printf '%s\\n' "$lines" | head -n 1)
-      echo "going on with the package lists that could be read: \${lines:-$words}"
+      echo "continuing with the package lists that could be read: \${lines:-$words}"
     fi
   done
   if [ "$#" -eq 0 ]; then install -D /dev/null /run/azp-fleet/package-lists; fi
@@ -127,7 +126,7 @@ at() {
 installed() {
   dpkg-query -W -f='\${db:Status-Status} \${Version}\\n' "$1" 2>/dev/null | sed -n 's/^installed //p' || :
 }
-# Packages that match and are gone but for their settings.
+# Removed packages that match, of which the settings are left.
 left() {
   dpkg-query -W -f='\${db:Status-Status} \${Package}\\n' "$1" 2>/dev/null | sed -n 's/^config-files //p' || :
 }
@@ -151,14 +150,13 @@ confirm() {
   case \${seen#*:} in
     "$2"*) ;;
     *) fail "$1 has the wrong version after its installation" "$2" "$seen" \\
-      'look for a pin under /etc/apt/preferences.d that prefers another version' ;;
+      'check /etc/apt/preferences.d for a pin that prefers another version' ;;
   esac
 }`;
 
 /**
- * Shell functions, all filters. `removals`: the output of `apt-get -s` in, the names that would be removed or purged
- * out, one a line; a name of another architecture carries it: `libcuda1:i386`. `downgrades`: the same of those that
- * would get an older version.
+ * Shell functions that filter the output of `apt-get -s`. `removals` prints the names that would be removed or purged, one a line,
+ * with another architecture than the machine's: `libcuda1:i386`. `downgrades` prints those that would get an older version.
  */
 export const consequenceFilters = `removals() {
   awk '$1 == "Remv" || $1 == "Purg" { print $2 }'
@@ -169,20 +167,20 @@ downgrades() {
 }
 ${unforeseenNames}`;
 
-/** A bare system knows no authority at all. */
+/** Shell text: installs certificate authorities where a bare system has none. */
 export const needAuthorities = `if [ ! -s /etc/ssl/certs/ca-certificates.crt ]; then
       update ''
       apt install ca-certificates
     fi`;
 
-/** What a script begins with that fetches over https, by whatever way. */
+/** Returns the beginning of a script that fetches over https. */
 export function downloader(proxy: Proxy): string {
   return [...proxyExports(proxy), aptPrelude, download, needAuthorities].join('\n');
 }
 
 /**
- * Shell function `download URL FILE [SHA256]`, by apt's own helper: a bare system has neither curl nor gpg, and the
- * helper honours apt's proxies. It needs `fail`.
+ * Shell function `download URL FILE [SHA256]`. It uses apt's helper, because a bare system has neither curl nor gpg, and the helper
+ * uses apt's proxies. It needs `fail`.
  */
 export const download = `download() {
   rm -f "$2"

@@ -38,20 +38,19 @@ function addSource(vendor: Vendor, { file, keyFile, text, key }: SourceParts): s
 }
 
 /**
- * Shell text that gives apt a world of its own for as long as the script runs: its lists begin as the host's, and its
- * configuration is the host's without what would be run at an update. `$scratch` is its folder, which `APT_CONFIG` leads
- * every tool of apt into; it is not below /run/azp-fleet, which is closed to the user that apt downloads as. `$sources`
- * is where its sources have to be put.
+ * Shell text that makes apt use the folder `$scratch` while the script runs, by `APT_CONFIG`: with the host's lists, and its
+ * configuration without update hooks. The folder is not below /run/azp-fleet, which apt's download user cannot read. `$sources` is
+ * the folder of its sources.
  *
- * The host's lists are links: apt writes a list beside the old one, and puts it into its place by renaming. Of lists
- * only those of packages are read. Even a simulation has apt log how it would go about it, in its log folder. Pins that a package brought, and that go with it, are taken out one by one.
+ * The host's lists are links: apt writes a new list beside the old one and renames it. Only lists of packages are read. The
+ * folder also has apt's logs, which even a simulation writes, and links to the host's pins.
  */
 const makeScratch = `${makeFolder}
 chmod 755 "$scratch"
 cd "$scratch"
 sources=$scratch/sources.list.d
 mkdir -p lists/partial cache/archives/partial conf.d preferences.d keys pins "$sources"
-# apt downloads as a user of its own.
+# apt downloads as a separate user.
 if id _apt >/dev/null 2>&1; then chown _apt lists/partial cache/archives/partial keys pins; fi
 link() {
   for file in "$@"; do
@@ -100,20 +99,20 @@ for target in $(apt-config dump Acquire::IndexTargets | sed -n 's/^\\(Acquire::I
   esac
 done`;
 
-/** Has apt trust the site's authority beside those of the host, which may not have it yet. */
+/** Returns shell text that makes apt trust the site's authority beside the host's. */
 function trustSite(caPem: string): string {
   return sh`{ cat /etc/ssl/certs/ca-certificates.crt 2>/dev/null || :; printf '%s\n' ${caPem}; } >ca.crt
 printf 'Acquire::https::CAInfo "%s/ca.crt";\n' "$scratch" >>last.conf`;
 }
 
 /**
- * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
- * the host, or wait: `fail`, `choose`, `update`, `bring`, `pin`, `source_added`.
+ * Shell functions of a simulation. They need the prelude, and replace its functions that end the script, change the host, or wait:
+ * `fail`, `choose`, `update`, `bring`, `pin`, `source_added`.
  *
- * `read_lists` updates apt's own lists, all of them. `listen VENDOR URI FILE` says whether that source has answered.
- * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes dpkg's status as it is
- * without these holds, `lift_pins NAME…` takes away the pins of packages that go, and `ask WORD…` has the answer of
- * `apt-get WORD…` with the room that it takes (`--print-uris` changes nothing, and sums up what it would), and names what holds of the host's owner keep it from changing. What else is brought along is in `$brought`.
+ * `read_lists` reads all lists. `listen VENDOR URI FILE` prints whether that source answered.
+ * `begin KEY` and `finish CODE` enclose one transaction. Between them, `unheld NAME…` removes these holds from the copied dpkg status,
+ * `lift_pins NAME…` removes the pins of packages, and `ask WORD…` prints the answer of `apt-get WORD…`, the disk space that it
+ * takes (by `--print-uris`, which changes nothing), and the holds that prevent it. `$brought` has further packages.
  */
 export const simulationFunctions = `said() {
   sed -En 's/^(E|Error|W|Warning): //p' "$@" | head -n 1 | tr -s ' ' | cut -c 1-300
@@ -245,16 +244,16 @@ const dialect: Dialect = {
   program: 'apt',
   packageName: /^[a-z0-9][a-z0-9+.-]{1,100}(?::[a-z0-9-]{1,20})?$/,
   unhold: (names) => sh`sudo apt-mark unhold ${names}`,
-  next: 'complete the mirror, or look at the pins in /etc/apt/preferences.d of the host',
+  next: 'complete the mirror, or check the pins in /etc/apt/preferences.d of the host',
   known: oldDkms,
 };
 
-/** The last branch whose packages take any dkms. */
+/** The last branch whose packages accept any dkms. */
 const lastWithout = 565;
 
 /**
- * NVIDIA's packages from 570.148 on want dkms 3.1.8; Debian 12 has 3.0.10, Ubuntu 22.04 has 2.8.7, and their backports none.
- * Where NVIDIA's repository has it as well, apt takes it from there, and this is never met.
+ * NVIDIA's packages need dkms 3.1.8 from 570.148 on; Debian 12 has 3.0.10, Ubuntu 22.04 has 2.8.7, and their backports none.
+ * Where NVIDIA's repository has dkms, apt takes it from there.
  */
 function oldDkms(words: string, newest = '', leastBranch = 0): Answer | undefined {
   const [, name, wanted] = /(\S+) : Depends: dkms \(>= ([\w.~+-]+)\)/.exec(words) ?? [];

@@ -17,12 +17,12 @@ export function sourceFile(vendor: Vendor): string {
   return `/etc/apt/sources.list.d/azp-fleet-${vendor}.sources`;
 }
 
-/** apt goes by the ending: `.gpg` is binary, `.asc` is text. */
+/** apt reads the format from the ending: `.gpg` is binary, `.asc` is text. */
 function keyFile(vendor: Vendor): string {
   return `/etc/apt/keyrings/azp-fleet-${vendor}.${vendor === 'nvidia' ? 'gpg' : 'asc'}`;
 }
 
-/** What of Debian's archive beside main the driver needs, by where it is from. */
+/** Source files of Debian's components beside main, by `method` of the driver. */
 export const componentFiles = {
   repo: '/etc/apt/sources.list.d/azp-fleet-contrib.sources',
   distro: '/etc/apt/sources.list.d/azp-fleet-non-free.sources',
@@ -62,8 +62,8 @@ type Layouts = Readonly<Record<Vendor, (base: string, system: System, mirrored: 
 
 const layouts: Layouts = {
   /**
-   * The key comes out of the vendor's keyring package, whose sha256 is known for x86_64; elsewhere, and on a site's
-   * mirror, the transport or the mirror is trusted.
+   * The key is in the vendor's keyring package, whose sha256 is known for x86_64. Elsewhere TLS or the site's mirror is
+   * trusted.
    */
   nvidia: (base, { nvidia, machine }, mirrored) => {
     const uri = `${base}/${nvidia.folder}/${nvidiaMachine[machine]}`;
@@ -77,7 +77,7 @@ const layouts: Layouts = {
 dpkg-deb --fsys-tarfile "$work/keyring.deb" | tar -xOf - ./usr/share/keyrings/cuda-archive-keyring.gpg >"$key"`,
     };
   },
-  /** The key is trusted because it came over TLS, or from the site's own mirror. */
+  /** TLS or the site's mirror is trusted for the key. */
   docker: (base, { docker }) => {
     const uri = `${base}/${docker.folder}`;
     return {
@@ -87,7 +87,7 @@ dpkg-deb --fsys-tarfile "$work/keyring.deb" | tar -xOf - ./usr/share/keyrings/cu
       fetchKey: sh`download ${`${uri}/gpg`} "$key"`,
     };
   },
-  /** One flat repository serves every distribution. The key is trusted like Docker's. */
+  /** One flat repository for all distributions. The key is trusted like Docker's. */
   'nvidia-container-toolkit': (base, { machine }) => ({
     uri: `${base}/stable/deb/${architectures[machine]}`,
     suite: '/',
@@ -123,8 +123,8 @@ export function aptSource(vendor: Vendor, system: System, site: Site): PackageSo
 }
 
 /**
- * Writes key and source. Two source files for one repository with different Signed-By stop all of apt, so others are
- * renamed to what ends in `.disabled`, which apt passes over.
+ * Writes key and source. Two sources of one repository with different Signed-By make apt fail, so others are renamed to
+ * `.disabled`, which apt ignores.
  */
 function writeSource(vendor: Vendor, { uri, file, keyFile, text, supersedes, key }: SourceParts): string {
   return `${sh`uri=${uri} file=${file} key_file=${keyFile} supersedes=${supersedes}`}
@@ -152,7 +152,7 @@ if ! words=$(apt-get indextargets 2>&1 >/dev/null); then
 fi`;
 }
 
-/** Shell text after which no source for a vendor's repositories is read; that of its mirror only where it is ours. */
+/** Returns shell text that switches off all sources of a vendor; a mirror's only where it is ours. */
 export function switchOffSources(vendor: Vendor): string {
   return sh`supersedes=${vendors[vendor].pattern}
 rm -f ${sourceFile(vendor)} ${keyFile(vendor)}
@@ -164,7 +164,7 @@ for other in "$sources"/*.list "$sources"/*.sources; do
 done`;
 }
 
-/** A source, its key, and what of Debian's archive came with it. apt forgets it with its next update. */
+/** Removes a source, its key, and Debian's components for it. apt forgets them with its next update. */
 export function withdrawal(vendor: Vendor): ReturnType<PackageManager['withdraw']> {
   const files = [
     sourceFile(vendor),
@@ -174,7 +174,7 @@ export function withdrawal(vendor: Vendor): ReturnType<PackageManager['withdraw'
   return withdrawFiles(files);
 }
 
-/** What update-ca-certificates makes last, of all authorities as they are. */
+/** update-ca-certificates writes it last, with all authorities. */
 const bundle = '/etc/ssl/certs/ca-certificates.crt';
 
 export const aptTrust: TrustStore = {

@@ -13,7 +13,7 @@ export const dnfTransactions: TransactionParts = {
     'wait_for_lock',
     'answer=$(request "$@" | dnf_run --assumeno --allowerasing shell 2>&1) || :',
     `trouble=$(printf '%s\\n' "$answer" | troubles)`,
-    `[ -z "$trouble" ] || fail 'dnf finds no way' "$*" "$trouble" 'complete the mirror, or look at the versionlocks and excludes of the host'`,
+    `[ -z "$trouble" ] || fail 'dnf found no solution' "$*" "$trouble" 'complete the mirror, or check the versionlocks and excludes of the host'`,
   ],
   bring: [bringFunctions, performFunction],
   canHold: ['can_hold'],
@@ -77,10 +77,10 @@ export function removeScript(names: readonly string[], before?: string): string 
     'settle',
     sh`answer=$(dnf_run --disablerepo='*' --assumeno remove ${names} 2>&1) || :
 trouble=$(printf '%s\n' "$answer" | troubles)
-[ -z "$trouble" ] || fail 'dnf cannot take the packages away' 'a transaction that dnf can do' "$trouble" \
-  'mend the packages of the host (dnf check), and run again'
+[ -z "$trouble" ] || fail 'dnf cannot remove the packages' 'a transaction that dnf can do' "$trouble" \
+  'fix the packages of the host (dnf check), and run again'
 unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
-[ -z "$unforeseen" ] || fail 'dnf would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
+[ -z "$unforeseen" ] || fail 'dnf would also remove other packages' ${`only ${names.join(', ')} may be removed`} "$unforeseen" \
   'remove them by hand if nothing needs them, and run again'`,
     ...(before === undefined ? [] : [before]),
     sh`unlock ${names}

@@ -38,7 +38,7 @@ settle() {
   if ! rpm -qa >/dev/null 2>&1; then rpm --rebuilddb; fi
   if [ -n "$(dnf -q --disablerepo='*' repoquery --duplicates 2>/dev/null)" ]; then
     dnf_run --disablerepo='*' -y remove --duplicates ||
-      echo 'going on: dnf cannot take away what an interrupted transaction left twice'
+      echo 'continuing: dnf cannot remove the duplicates that an interrupted transaction left'
   fi
 }
 unread() {
@@ -62,10 +62,10 @@ update() {
     fi
     case $words in
       *"repository '$own'"*)
-        fail "\${line:-the package source $own cannot be read}" 'the lists of the package source' 'the same three times' \\
+        fail "\${line:-the package source $own cannot be read}" 'the lists of the package source' 'three failures' \\
           'check the network, the proxy and the mirrors in the inventory' ;;
     esac
-    echo "going on without a package source: \${line:-it cannot be read}"
+    echo "continuing without a package source: \${line:-it cannot be read}"
     without='--setopt=*.skip_if_unavailable=1'
   done
   if [ "$#" -eq 0 ]; then
@@ -146,11 +146,11 @@ request() {
 confirm() {
   seen=$(installed "$1")
   [ -n "$seen" ] || fail "dnf has not installed $1" "a package $1" none \
-    'look for an exclude in /etc/dnf/dnf.conf, or at the end of /var/log/dnf.log on the host'
+    'check /etc/dnf/dnf.conf for an exclude, and the end of /var/log/dnf.log on the host'
   case \${seen#*:} in
     "$2"*) ;;
     *) fail "$1 has the wrong version after its installation" "$2" "$seen" \\
-      'look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version' ;;
+      'check /etc/dnf/dnf.conf for an exclude, and for a repository of a higher priority that prefers another version' ;;
   esac
 }`;
 
@@ -278,8 +278,8 @@ bring() {
     aloud dnf_run -y install "$@"
     if fetched "$pause"; then break; fi
   done
-  [ "$code" -eq 0 ] || fail 'dnf could not bring what has to be there first' "$*" \\
-    "\${trouble:-$(printf '%s\\n' "$words" | tail -n 1)}" 'look at the end of /var/log/dnf.log on the host'
+  [ "$code" -eq 0 ] || fail 'dnf could not install what is needed first' "$*" \\
+    "\${trouble:-$(printf '%s\\n' "$words" | tail -n 1)}" 'check the end of /var/log/dnf.log on the host'
 }
 more_packages() {
   bring "$1"
@@ -316,7 +316,7 @@ perform() {
     aloud ask_for "$@"
     if fetched "$pause"; then break; fi
   done
-  [ -z "$trouble" ] || fail 'dnf could not do it' "$*" "$trouble" 'look at the end of /var/log/dnf.log on the host'
+  [ -z "$trouble" ] || fail 'dnf could not install the packages' "$*" "$trouble" 'check the end of /var/log/dnf.log on the host'
 }`;
 
 /** Shell function `download URL FILE [SHA256]`; rpm itself needs curl, so it is there. */

@@ -189,7 +189,7 @@ const dialect: Dialect = {
   program: 'dnf',
   packageName: /^[A-Za-z0-9][A-Za-z0-9_+.-]{0,100}(?::[a-z0-9_]{1,20})?$/,
   unhold: (names) => sh`sudo dnf versionlock delete ${names}`,
-  next: 'complete the mirror, or look at the excludes in /etc/dnf/dnf.conf and /etc/yum.repos.d of the host',
+  next: 'complete the mirror, or check the excludes in /etc/dnf/dnf.conf and /etc/yum.repos.d of the host',
   known: missingRepository,
 };
 

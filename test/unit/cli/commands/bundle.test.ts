@@ -27,8 +27,8 @@ describe('azp-fleet bundle', () => {
   it.each([
     ['no file', [], 'it is not said which file'],
     ['two files', ['-o', 'a', '--show', 'b'], 'it is not said which file'],
-    ['a system of nobody', ['-o', 'x', '--for', 'plan9-4'], '--for names no system that azp-fleet knows'],
-    ['a machine of nobody', ['-o', 'x', '--for', 'debian-12/riscv64'], '--for names no system'],
+    ['a system of nobody', ['-o', 'x', '--for', 'plan9-4'], '--for names a system that is not supported'],
+    ['a machine of nobody', ['-o', 'x', '--for', 'debian-12/riscv64'], '--for names a system'],
     [
       'a kernel that is none',
       ['-o', 'x', '--for', 'debian-12', '--kernel', '$(id)'],

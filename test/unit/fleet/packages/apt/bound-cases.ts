@@ -72,7 +72,7 @@ export const boundCases: readonly ScriptCase[] = [
         .program('sleep', `cp /var/lib/simulation.then ${simulation}; : >/proc/locks`);
     },
     after: {
-      ...stopped('downgrade', 'none may get older', 'libtool libc6:i386'),
+      ...stopped('downgrade', 'none may be downgraded', 'libtool libc6:i386'),
       stdout: 'waiting, because unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend (0 s)\n',
       calls: [...opening, looked, 'sleep 2', looked, 'apt-mark hold tool'],
       files: { ...updated, [simulation]: `644 ${lower}` },
@@ -82,19 +82,19 @@ export const boundCases: readonly ScriptCase[] = [
     name: 'stops where another package would go, though its like may go',
     script: agreed,
     given: (host) => host.file(simulation, 'Remv gdm3 [43]\nRemv gdm3-data [43]\n'),
-    after: stopped('remove', 'only gdm3 may go', 'gdm3-data'),
+    after: stopped('remove', 'only gdm3 may be removed', 'gdm3-data'),
   },
   {
     name: 'stops where another one would get older',
     script: agreed,
     given: (host) => host.file(simulation, `${lower}  libold libtool\nThe following:\n  other\n`),
-    after: stopped('downgrade', 'only libtool, libc? may get older', 'libold'),
+    after: stopped('downgrade', 'only libtool, libc? may be downgraded', 'libold'),
   },
   {
     name: 'stops where anything would go, or get older, and nothing was agreed to',
     script: nothing,
     given: (host) => host.file(simulation, 'Remv gdm3 [43]\n'),
-    after: stopped('remove', 'none may go', 'gdm3'),
+    after: stopped('remove', 'none may be removed', 'gdm3'),
   },
   {
     name: 'stops where anything would get older, and nothing was agreed to',
@@ -103,6 +103,6 @@ export const boundCases: readonly ScriptCase[] = [
       host.file(simulation, lower);
       has(host, 'tool 1');
     },
-    after: stopped('downgrade', 'none may get older', 'libtool libc6:i386'),
+    after: stopped('downgrade', 'none may be downgraded', 'libtool libc6:i386'),
   },
 ];

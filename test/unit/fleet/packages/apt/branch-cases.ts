@@ -117,7 +117,7 @@ persist 580,1.9-1 installed
       stderr: `failed: ${wrong} has the wrong version after its installation
 expected: 580,1.
 seen: 590,1.9-1
-next: look for a pin under /etc/apt/preferences.d that prefers another version
+next: check /etc/apt/preferences.d for a pin that prefers another version
 `,
       calls: [
         'dpkg --audit',
@@ -146,7 +146,7 @@ next: look for a pin under /etc/apt/preferences.d that prefers another version
       code: 1,
       stdout: 'C.UTF-8\n',
       stderr: `failed: apt would also remove other packages
-expected: none may go
+expected: none may be removed
 seen: drv-old${' '}
 next: remove them by hand if nothing needs them, or leave this host out, and run again
 `,

@@ -151,7 +151,7 @@ export const headersSuite: ScriptSuite = {
       after: {
         code: 1,
         stderr: `failed: apt would also remove other packages
-expected: none may go
+expected: none may be removed
 seen: kubelet${' '}
 next: remove them by hand if nothing needs them, or leave this host out, and run again
 `,

@@ -47,7 +47,7 @@ export const installSuite: ScriptSuite = {
         code: 1,
         stdout: words,
         stderr: `failed: apt would also remove other packages
-expected: only old, old-* may go
+expected: only old, old-* may be removed
 seen: kubeadm kubelet:i386${' '}
 next: remove them by hand if nothing needs them, or leave this host out, and run again
 `,
@@ -97,7 +97,7 @@ next: correct the version in the inventory, or complete the mirror
         stderr: `failed: tool has the wrong version after its installation
 expected: 2.0,1-
 seen: 5:1.9-1
-next: look for a pin under /etc/apt/preferences.d that prefers another version
+next: check /etc/apt/preferences.d for a pin that prefers another version
 `,
         calls: [...bought.slice(0, -1), 'apt-mark hold tool'],
         files: updated,
@@ -116,7 +116,7 @@ next: look for a pin under /etc/apt/preferences.d that prefers another version
         stdout: words,
         stderr: `failed: tool has the wrong version after its installation
 expected: 2.0,1-
-seen: \nnext: look for a pin under /etc/apt/preferences.d that prefers another version
+seen: \nnext: check /etc/apt/preferences.d for a pin that prefers another version
 `,
         calls: bought.slice(0, -1),
         files: { ...updated, [database]: '644 tool 5:2.0,1-1 half-configured\n' },

@@ -72,7 +72,7 @@ export const listsCases: readonly ScriptCase[] = [
       flaky(host, 9, `Hit:1 http://mirror/docker\n${bad.ubuntu}\nE: Some index files failed to download.`);
     },
     after: {
-      stdout: `${again}going on with the package lists that could be read: http://archive/ubuntu cannot be read: the repository does not have a Release file.\n${words}after\n`,
+      stdout: `${again}continuing with the package lists that could be read: http://archive/ubuntu cannot be read: the repository does not have a Release file.\n${words}after\n`,
       calls: [...twice, ...bought.slice(2)],
       files: { ...updated, ...result },
     },
@@ -96,7 +96,7 @@ export const listsCases: readonly ScriptCase[] = [
     script: engine,
     given: (host) => flaky(host, 9, 'E: The list of sources could not be read.'),
     after: {
-      stdout: `${again}going on with the package lists that could be read: E: The list of sources could not be read.\n${words}after\n`,
+      stdout: `${again}continuing with the package lists that could be read: E: The list of sources could not be read.\n${words}after\n`,
       calls: [...twice, ...bought.slice(2)],
       files: { ...updated, ...result },
     },
@@ -214,7 +214,7 @@ export const listsCases: readonly ScriptCase[] = [
     given: (host) => host.file('/var/lib/dpkg/updates/0001').program('dpkg', '[ "$1" = --audit ]'),
     after: {
       ...well,
-      stdout: `going on: what dpkg cannot configure, apt unpacks again\n${stdout}`,
+      stdout: `continuing: apt unpacks again what dpkg cannot configure\n${stdout}`,
       calls: [
         updating[0],
         'dpkg --configure -a --force-confdef --force-confold',
@@ -266,7 +266,7 @@ export const listsCases: readonly ScriptCase[] = [
       stderr: `failed: the package database stays locked
 expected: a free lock within 30 minutes
 seen: apt-get (pid 812) holds /var/lib/dpkg/lock
-next: let that process end, or end it by hand, and run again
+next: wait until that process exits, or stop it, and run again
 `,
       calls: ['dpkg --audit', ...Array.from({ length: 900 }, () => 'sleep 2')],
     },

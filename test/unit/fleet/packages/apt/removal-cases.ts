@@ -62,7 +62,7 @@ case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purge
       after: {
         code: 1,
         stderr: `failed: apt would also remove other packages
-expected: only drv, drv-pin, libdrv1 go
+expected: only drv, drv-pin, libdrv1 may be removed
 seen: cuda-demo${' '}
 next: remove them by hand if nothing needs them, and run again
 `,
@@ -75,10 +75,10 @@ next: remove them by hand if nothing needs them, and run again
       given: (host) => host.program('apt-get', 'echo "E: Unmet dependencies." >&2; exit 100'),
       after: {
         code: 1,
-        stderr: `failed: apt cannot take the packages away
+        stderr: `failed: apt cannot remove the packages
 expected: a transaction that apt can do
 seen: E: Unmet dependencies.
-next: mend the packages of the host (apt-get -f install), and run again
+next: fix the packages of the host (apt-get -f install), and run again
 `,
         calls: seen,
       },

@@ -198,12 +198,12 @@ export const wrong = (name: string, expected: string, seen: string): string =>
   `failed: ${name} has the wrong version after its installation
 expected: ${expected}
 seen: ${seen}
-next: look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version
+next: check /etc/dnf/dnf.conf for an exclude, and for a repository of a higher priority that prefers another version
 `;
 
 /** The same, of one that is not there. */
 export const leftOut = (name: string): string => `failed: dnf has not installed ${name}
 expected: a package ${name}
 seen: none
-next: look for an exclude in /etc/dnf/dnf.conf, or at the end of /var/log/dnf.log on the host
+next: check /etc/dnf/dnf.conf for an exclude, and the end of /var/log/dnf.log on the host
 `;

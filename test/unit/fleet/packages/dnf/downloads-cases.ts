@@ -189,10 +189,10 @@ export const downloadsCases: readonly ScriptCase[] = [
 No match for argument: headers
 Error: Unable to find a match: headers
 `,
-      stderr: `failed: dnf could not bring what has to be there first
+      stderr: `failed: dnf could not install what is needed first
 expected: headers
 seen: Unable to find a match: headers${' '}
-next: look at the end of /var/log/dnf.log on the host
+next: check the end of /var/log/dnf.log on the host
 `,
       calls: [...updating, bringing],
       files: updated,
@@ -205,10 +205,10 @@ next: look at the end of /var/log/dnf.log on the host
     after: {
       code: 1,
       stdout: 'what?\nCould not open: it\n',
-      stderr: `failed: dnf could not bring what has to be there first
+      stderr: `failed: dnf could not install what is needed first
 expected: headers
 seen: Could not open: it
-next: look at the end of /var/log/dnf.log on the host
+next: check the end of /var/log/dnf.log on the host
 `,
       calls: [...updating, bringing],
       files: updated,

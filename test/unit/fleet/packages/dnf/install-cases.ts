@@ -77,7 +77,7 @@ export const installSuite: ScriptSuite = {
         code: 1,
         stdout: words,
         stderr: `failed: dnf would also remove other packages
-expected: only old, absent, old-* may go
+expected: only old, absent, old-* may be removed
 seen: kubelet:i686 kubeadm${' '}
 next: remove them by hand if nothing needs them, or leave this host out, and run again
 `,
@@ -86,7 +86,7 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
       },
     },
     {
-      name: 'does nothing where dnf finds no way, and says why',
+      name: 'does nothing where dnf found no solution, and says why',
       script: engine,
       given: (host) =>
         host.file(
@@ -96,10 +96,10 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
       after: {
         code: 1,
         stdout: words,
-        stderr: `failed: dnf finds no way
+        stderr: `failed: dnf found no solution
 expected: tool-2.0 extra
 seen: conflicting requests nothing provides dkms needed by tool-2.0${' '}
-next: complete the mirror, or look at the versionlocks and excludes of the host
+next: complete the mirror, or check the versionlocks and excludes of the host
 `,
         calls: [...looked],
         files: { ...updated, ...oneRequest, ...before },
@@ -130,10 +130,10 @@ next: correct the version in the inventory, or complete the mirror
       after: {
         code: 1,
         stdout: `${words}Error: Transaction test error:\n  file /usr/bin/tool conflicts\n`,
-        stderr: `failed: dnf could not do it
+        stderr: `failed: dnf could not install the packages
 expected: tool-2.0 extra
 seen: Transaction test error:${' '}
-next: look at the end of /var/log/dnf.log on the host
+next: check the end of /var/log/dnf.log on the host
 `,
         calls: bought,
         files: { ...updated, ...twoRequests, ...well.files },
@@ -182,7 +182,7 @@ next: look at the end of /var/log/dnf.log on the host
         code: 1,
         stdout: words,
         stderr: `failed: dnf would also remove other packages
-expected: only old, absent, old-* may go
+expected: only old, absent, old-* may be removed
 seen: kubelet${' '}
 next: remove them by hand if nothing needs them, or leave this host out, and run again
 `,

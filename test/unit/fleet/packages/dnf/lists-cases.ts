@@ -45,7 +45,7 @@ export const listsCases: readonly ScriptCase[] = [
     given: (host) => host.file('/run/gone', dead),
     after: {
       ...well,
-      stdout: `${again(3)}${again(10)}going on without a package source: ${url} cannot be read: Status code: 404\n${stdout}`,
+      stdout: `${again(3)}${again(10)}continuing without a package source: ${url} cannot be read: Status code: 404\n${stdout}`,
       calls: [...tried, read, ...without(bought.slice(2))],
       files: { ...well.files, ...skipped },
     },
@@ -76,7 +76,7 @@ export const listsCases: readonly ScriptCase[] = [
       stdout: `${again(3)}${again(10)}`,
       stderr: `failed: ${url} cannot be read: Status code: 404
 expected: the lists of the package source
-seen: the same three times
+seen: three failures
 next: check the network, the proxy and the mirrors in the inventory
 `,
       calls: [...tried, read].map((call) =>
@@ -107,7 +107,7 @@ next: check the network, the proxy and the mirrors in the inventory
     given: (host) => host.file('/run/deaf', 'what?\n'),
     after: {
       ...well,
-      stdout: `${again(3)}${again(10)}going on without a package source: it cannot be read\n${stdout}`,
+      stdout: `${again(3)}${again(10)}continuing without a package source: it cannot be read\n${stdout}`,
       calls: [...tried, read, ...without(bought.slice(2))],
       files: { ...well.files, ...skipped },
     },
@@ -168,7 +168,7 @@ next: check the network, the proxy and the mirrors in the inventory
       stderr: `failed: the package database stays locked
 expected: a free lock within 30 minutes
 seen: dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid
-next: let that process end, or end it by hand, and run again
+next: wait until that process exits, or stop it, and run again
 `,
       files: { '/run/slept': `644 ${'x\n'.repeat(900)}` },
     },
@@ -220,7 +220,7 @@ next: let that process end, or end it by hand, and run again
     },
     after: {
       ...well,
-      stdout: `going on: dnf cannot take away what an interrupted transaction left twice\n${stdout}`,
+      stdout: `continuing: dnf cannot remove the duplicates that an interrupted transaction left\n${stdout}`,
       calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...bought.slice(1)],
     },
   },

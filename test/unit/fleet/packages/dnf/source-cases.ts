@@ -217,10 +217,10 @@ exit 1`,
         host.file('/run/answer', 'Error: The operation would result in removing protected packages: tool\n'),
       after: {
         code: 1,
-        stderr: `failed: dnf cannot take the packages away
+        stderr: `failed: dnf cannot remove the packages
 expected: a transaction that dnf can do
 seen: The operation would result in removing protected packages: tool${' '}
-next: mend the packages of the host (dnf check), and run again
+next: fix the packages of the host (dnf check), and run again
 `,
         calls: [settled, dnfCall("'--disablerepo=*' --assumeno remove tool old")],
       },
@@ -233,7 +233,7 @@ next: mend the packages of the host (dnf check), and run again
       after: {
         code: 1,
         stderr: `failed: dnf would also remove other packages
-expected: only tool, old go
+expected: only tool, old may be removed
 seen: rest${' '}
 next: remove them by hand if nothing needs them, and run again
 `,

@@ -72,7 +72,7 @@ next: complete the mirror
       after: {
         code: 1,
         stderr: `failed: apt would also remove other packages
-expected: none may go
+expected: none may be removed
 seen: krb5-legacy${' '}
 next: remove them by hand if nothing needs them, or leave this host out, and run again
 `,

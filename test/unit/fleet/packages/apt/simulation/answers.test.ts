@@ -95,8 +95,8 @@ describe('what apt would do', () => {
       [],
       {
         kind: 'impossible',
-        what: 'apt finds no way: tool : Depends: other (= 2) but 1 is to be installed',
-        next: 'complete the mirror, or look at the pins in /etc/apt/preferences.d of the host',
+        what: 'apt found no solution: tool : Depends: other (= 2) but 1 is to be installed',
+        next: 'complete the mirror, or check the pins in /etc/apt/preferences.d of the host',
       },
     ],
     [
@@ -136,7 +136,12 @@ describe('what apt would do', () => {
       { kind: 'unknown', why: 'Failed to fetch http://mirror/ Connection refused' },
     ],
     ["another's silence", ['end'], ['silent nvidia no route'], nothing],
-    ['an end in the middle', ['remove docker.io 1'], [], { kind: 'unknown', why: 'the host broke off' }],
+    [
+      'an end in the middle',
+      ['remove docker.io 1'],
+      [],
+      { kind: 'unknown', why: 'the simulation ended early on the host' },
+    ],
     [
       'a function that failed',
       ['broken 100', 'end'],
@@ -147,19 +152,19 @@ describe('what apt would do', () => {
       'a name that is none',
       ['remove $(reboot) 1', 'end'],
       [],
-      { kind: 'unknown', why: 'its answer is not one that can be understood' },
+      { kind: 'unknown', why: 'its output was not understood' },
     ],
     [
       'a version that is none',
       ['upgrade libc6 2.36 \u001b[2J', 'end'],
       [],
-      { kind: 'unknown', why: 'its answer is not one that can be understood' },
+      { kind: 'unknown', why: 'its output was not understood' },
     ],
     [
       'more than there is',
       [...Array.from({ length: 2001 }, (_, index) => `remove p${index} 1`), 'end'],
       [],
-      { kind: 'unknown', why: 'its answer is not one that can be understood' },
+      { kind: 'unknown', why: 'its output was not understood' },
     ],
   ])('%s', (_, lines, head, expected) => {
     expect(said(lines, head)).toEqual(expected);
@@ -167,7 +172,7 @@ describe('what apt would do', () => {
 
   it('is unknown where nothing was answered', () => {
     expect(apt.simulator.parse('', asked)).toEqual({
-      'docker-install-0': { kind: 'unknown', why: 'the host broke off' },
+      'docker-install-0': { kind: 'unknown', why: 'the simulation ended early on the host' },
     });
   });
 

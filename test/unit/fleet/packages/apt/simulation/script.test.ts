@@ -208,7 +208,7 @@ describe('asking apt', () => {
     );
     expect(simulate()).toMatchObject({
       kind: 'impossible',
-      what: 'apt finds no way: tool : Depends: other (= 2) but 1 is to be installed',
+      what: 'apt found no solution: tool : Depends: other (= 2) but 1 is to be installed',
     });
     put('freed', 'Inst other [1] (2 x [amd64])\n');
     expect(simulate()).toMatchObject({
