@@ -118,6 +118,39 @@ export interface Build {
   readonly next: BuildHost['kernels'][number] | undefined;
 }
 
+/** Returns the kernels that modules are built for, and the next one that boots. `scope` `next`: without the running kernel. */
+export function kernelsToBuild(
+  { kernels: [running, newer], packages }: BuildHost,
+  scope: 'all' | 'next',
+  isPackaged: (release: string, packages: BuildHost['packages']) => boolean,
+): {
+  readonly kernels: BuildHost['kernels'];
+  readonly lacking: readonly string[];
+  readonly next: Build['next'];
+} {
+  const next = newer !== undefined && isPackaged(newer.release, packages) ? newer : undefined;
+  const kernels = [...(scope === 'all' ? [running] : []), next].filter((each) => each !== undefined);
+  const lacking = kernels.filter(({ headers }) => !headers).map(({ release }) => release);
+  return { kernels, lacking, next };
+}
+
+/** Shell functions `need NAME WHAT NEXT` and `want NAME`: add a package to `$build`; `need` fails where no source offers it. */
+export const needFunctions = `build=
+want() {
+  if [ -n "$(offered "$1")" ]; then build="$build $1"; fi
+}
+need() {
+  [ -n "$(offered "$1")" ] || fail "no package source offers $2" "$1" 'only other versions, if any' "$3"
+  build="$build $1"
+}`;
+
+/** Shell text: installs the packages in `$build`. */
+export const bringNeeded = `if [ -n "$build" ]; then
+  # Package names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2086
+  bring $build
+fi`;
+
 /** System libraries that a program lacks. */
 export interface Libraries {
   /** For people: `ICU`. */

@@ -1,5 +1,5 @@
 import { quote, sh } from '../../../shared/base/shell.ts';
-import type { Build, BuildHost } from '../names.ts';
+import { bringNeeded, kernelsToBuild, needFunctions, type Build, type BuildHost } from '../names.ts';
 
 /**
  * Packages that depend on the newest kernel of a flavour. Each has a twin for the headers: Debian's `linux-image-amd64`
@@ -15,10 +15,7 @@ const flavor =
  * upgraded and needs no such package.
  */
 export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
-  const [running, newer] = host.kernels;
-  const next = newer !== undefined && isPackaged(newer.release, host.packages) ? newer : undefined;
-  const kernels = [...(scope === 'all' ? [running] : []), next].filter((each) => each !== undefined);
-  const releases = kernels.filter(({ headers }) => !headers).map(({ release }) => release);
+  const { lacking, next } = kernelsToBuild(host, scope, isPackaged);
   const twins = Object.keys(host.packages)
     .filter((name) => !host.held.includes(name))
     .flatMap((image) => {
@@ -28,17 +25,17 @@ export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
     });
   const tools = host.lacksToBuild.filter((tool) => !numbered.test(tool));
   const packages = [
-    ...releases.map((release) => `linux-headers-${release}`),
+    ...lacking.map((release) => `linux-headers-${release}`),
     ...twins.map(({ headers }) => headers),
     ...tools,
   ];
   const lines = [
-    ...releases.map((release) => needHeaders(release, next)),
+    ...lacking.map((release) => needHeaders(release, next)),
     ...twins.map(({ image, headers }) => sh`follow ${image} ${headers}`),
     ...tools.map((tool) => sh`need ${tool} ${tool} 'complete the mirror'`),
     ...host.lacksToBuild.filter((tool) => numbered.test(tool)).map((tool) => sh`want ${tool}`),
   ];
-  const script = lines.length === 0 ? '' : [functions, ...lines, finish].join('\n');
+  const script = lines.length === 0 ? '' : [needFunctions, followFunction, ...lines, bringNeeded].join('\n');
   return { packages, script, next };
 }
 
@@ -65,15 +62,7 @@ function needHeaders(release: string, next: Build['next']): string {
  * Shell function `follow IMAGE HEADERS`: adds the headers at the version that the image is upgraded to. With a kernel of
  * backports, the newest headers are others.
  */
-const functions = `build=
-want() {
-  if [ -n "$(offered "$1")" ]; then build="$build $1"; fi
-}
-need() {
-  [ -n "$(offered "$1")" ] || fail "no package source offers $2" "$1" 'only other versions, if any' "$3"
-  build="$build $1"
-}
-follow() {
+const followFunction = `follow() {
   candidate=$(apt-cache policy "$1" | sed -n 's/^ *Candidate: //p')
   if offered "$2" | grep -qxF "$candidate"; then
     build="$build $2=$candidate"
@@ -81,9 +70,3 @@ follow() {
     need "$2" "the headers of $1" ${quote('complete the mirror')}
   fi
 }`;
-
-const finish = `if [ -n "$build" ]; then
-  # Package names hold no blanks, and are meant to be split.
-  # shellcheck disable=SC2086
-  bring $build
-fi`;

@@ -9,8 +9,8 @@ import { dnfSimulation } from './simulation.ts';
 import { dnfFiles, dnfFolders, dnfSource, dnfTrust, withdrawal } from './source.ts';
 
 /**
- * Those after which dnf's own `needs-restarting` asks for a reboot (dnf-plugins-core, needs_restarting.py). Like it, of the
- * two times of a boot we take the later one: a machine's clock may have been wrong when its kernel started.
+ * Packages after which dnf's `needs-restarting` requests a reboot (dnf-plugins-core, needs_restarting.py). Like it, the script uses
+ * the later of the two boot times, because the clock may have been wrong when the kernel started.
  */
 const bootedOnce = [
   'kernel',
@@ -25,8 +25,8 @@ const bootedOnce = [
 ];
 
 /**
- * What rpm has, and the lines of the versionlock plugin. A lock may be any pattern: `docker-ce-3:29.7.2-1.el9.*`,
- * `*nvidia*580*`. Lines with `!` keep versions away, and hold nothing.
+ * Reads rpm's packages and the lines of the versionlock plugin. A lock may be any pattern: `docker-ce-3:29.7.2-1.el9.*`,
+ * `*nvidia*580*`. Lines with `!` exclude versions, and hold nothing.
  */
 const dnfInstalled: InstalledProbe = {
   script: (patterns) => `if command -v rpm >/dev/null && [ -d /etc/yum.repos.d ]; then
@@ -56,10 +56,10 @@ fi`,
   },
 };
 
-/** Of these several are installed: each is listed under its full name, too. */
+/** Several of these may be installed: each is listed by its full name too. */
 const kernels = /^kernel(-uek|-64k|-rt|\d+\.\d+)?(-core)?$/;
 
-/** The full name of one: `kernel-core-5.14.0-570.el9.x86_64`. */
+/** Full name of a kernel: `kernel-core-5.14.0-570.el9.x86_64`. */
 const kernelPackage = /^kernel(-uek|-64k|-rt|\d+\.\d+)?(-core)?-\d[^-]*-[^-]+$/;
 
 interface Found {
@@ -67,7 +67,7 @@ interface Found {
   /** `kernel-core-5.14.0-570.el9.x86_64` */
   readonly full: string;
   readonly version: string;
-  /** All the ways in which a lock may name it. */
+  /** All names by which a lock may match it. */
   readonly names: readonly string[];
 }
 
@@ -91,7 +91,7 @@ function packageIn(line: string): Found[] {
   ];
 }
 
-/** A shell pattern, as long as it is sensible: others' files. */
+/** Converts a shell pattern of the lock list, at most 200 characters of it. */
 function globOf(pattern: string): RegExp {
   const text = pattern
     .slice(0, 200)
@@ -102,7 +102,7 @@ function globOf(pattern: string): RegExp {
   return new RegExp(`^${text}$`);
 }
 
-/** dnf 4 with rpm: Red Hat Enterprise Linux 8 to 10 and its kin, Amazon Linux 2023. */
+/** dnf 4 with rpm: Red Hat Enterprise Linux 8 to 10, its relatives, and Amazon Linux 2023. */
 export const dnf = packageManager({
   name: 'dnf',
   files: [...dnfFiles, folderMark],

@@ -1,37 +1,34 @@
 import { sh } from '../../../shared/base/shell.ts';
-import type { Build, BuildHost } from '../names.ts';
+import { bringNeeded, kernelsToBuild, needFunctions, type Build, type BuildHost } from '../names.ts';
 
 /**
- * The headers of the running kernel (unless only the next one matters) and of the kernel that boots next; the compiler, and
- * make. Those of kernels to come follow by themselves: dnf installs the newest kernel-devel beside the others whenever it
- * brings a kernel. Oracle's may want another compiler than the system's.
+ * Returns the headers of the running kernel (unless only the next one matters) and of the kernel that boots next, the compiler, and
+ * make. dnf installs kernel-devel with each later kernel. Oracle's kernels may need another compiler than the system's.
  */
 export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
-  const [running, newer] = host.kernels;
-  const next = newer !== undefined && isPackaged(newer.release, host.packages) ? newer : undefined;
-  const kernels = [...(scope === 'all' ? [running] : []), next].filter((each) => each !== undefined);
-  const releases = kernels.filter(({ headers }) => !headers).map(({ release }) => release);
+  const { kernels, lacking, next } = kernelsToBuild(host, scope, isPackaged);
+  const running = host.kernels[0]?.release;
   const tools = host.lacksToBuild.filter((tool) => !/-\d+$/.test(tool));
   const toolset = toolsetOf(kernels.map(({ release }) => release));
   const packages = [
-    ...releases.flatMap((release) => headersOf(release)),
-    ...(toolset === undefined || releases.length === 0 ? [] : [toolset.package]),
+    ...lacking.flatMap((release) => headersOf(release)),
+    ...(toolset === undefined || lacking.length === 0 ? [] : [toolset.package]),
     ...tools,
   ];
   const lines = [
-    ...releases.map((release) => needHeaders(release, release === running?.release ? next : undefined)),
+    ...lacking.map((release) => needHeaders(release, release === running ? next : undefined)),
     ...(toolset === undefined ? [] : [toolset.need]),
     ...tools.map((tool) => sh`need ${tool} ${tool} 'complete the mirror'`),
   ];
   const used = toolset === undefined ? [] : [toolset.use];
-  const script = lines.length === 0 ? '' : [functions, ...lines, finish, ...used].join('\n');
+  const script = lines.length === 0 ? '' : [needFunctions, ...lines, bringNeeded, ...used].join('\n');
   return { packages, script, next };
 }
 
 /**
- * The packages that a module for this kernel is built with. Oracle's kernel, the one with 64 KiB pages and the real-time
- * one have their own; Amazon Linux puts the number of newer kernels into the name (`kernel6.12-devel`), and keeps what
- * NVIDIA's modules lean on in one more package (aws/aws-parallelcluster-cookbook).
+ * Returns the packages that build a module for a kernel. Oracle's kernel, the one with 64 KiB pages and the real-time kernel have
+ * separate packages. Amazon Linux names newer kernels by number (`kernel6.12-devel`), and NVIDIA's modules need one more package
+ * there (aws/aws-parallelcluster-cookbook).
  */
 export function headersOf(release: string): string[] {
   const full = release.replace(/\+.*$/, '');
@@ -50,7 +47,7 @@ const kinds: readonly (readonly [RegExp, string])[] = [
   [/\+rt|\.rt\d/, 'kernel-rt'],
 ];
 
-/** Installed beside others of its name: found under its full name. */
+/** Tells whether a package installed the kernel, by the full name, because several kernels may be installed. */
 function isPackaged(release: string, packages: BuildHost['packages']): boolean {
   const full = release.replace(/\+.*$/, '');
   return Object.keys(packages).some((name) => name.endsWith(`-${full}`));
@@ -68,24 +65,8 @@ function needHeaders(release: string, next: Build['next']): string {
   ].join('\n');
 }
 
-/** Shell functions. `need NAME WHAT NEXT` and `want NAME` put a package on the list in `$build`. */
-const functions = `build=
-want() {
-  if [ -n "$(offered "$1")" ]; then build="$build $1"; fi
-}
-need() {
-  [ -n "$(offered "$1")" ] || fail "no package source offers $2" "$1" 'only other versions, if any' "$3"
-  build="$build $1"
-}`;
-
-const finish = `if [ -n "$build" ]; then
-  # Package names hold no blanks, and are meant to be split.
-  # shellcheck disable=SC2086
-  bring $build
-fi`;
-
 /**
- * Oracle's kernels that are built with a newer compiler than the system's first one, and where that one is
+ * Oracle's kernels that are built with a newer compiler than the system's, and the package with that compiler
  * (dkms-project/dkms, .github/workflows/tests.yml; dkms.8, `build_environment`, from dkms 3.3 on).
  */
 const toolsets: readonly (readonly [pattern: RegExp, kernels: string, name: string])[] = [
@@ -100,13 +81,13 @@ export const toolsetFolder = '/etc/dkms';
 
 interface Toolset {
   readonly package: string;
-  /** Shell text: puts the package on the list. It needs `need` and `installed`. */
+  /** Shell text: adds the package to `$build`. It needs `need` and `installed`. */
   readonly need: string;
-  /** Shell text: has DKMS build for these kernels with it, unless its owner has set something. It needs `put_source`. */
+  /** Shell text: makes DKMS build with it for these kernels, unless the host's owner configured another. It needs `put_source`. */
   readonly use: string;
 }
 
-/** What else the modules for some of these kernels are built with. */
+/** Returns the compiler that some of these kernels need beside the system's. */
 function toolsetOf(releases: readonly string[]): Toolset | undefined {
   const [found] = toolsets.flatMap(([pattern, kernels, name]) => {
     const release = releases.find((each) => pattern.test(each));

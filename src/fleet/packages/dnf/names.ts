@@ -9,7 +9,7 @@ import {
 import { kernelBuild } from './headers.ts';
 import { type Epel, withBuilder, withDkms } from './repositories.ts';
 
-/** What holds the same files as Docker's packages (docs.docker.com/engine/install/rhel). /var/lib/docker outlives them. */
+/** Packages with the same files as Docker's (docs.docker.com/engine/install/rhel). Their removal keeps /var/lib/docker. */
 const conflicts: readonly string[] = [
   'docker',
   'docker-client',
@@ -24,7 +24,7 @@ const conflicts: readonly string[] = [
   'runc',
 ];
 
-/** What shows something on a screen on Red Hat's systems, and what of NVIDIA's driver it draws with. */
+/** Desktop packages of Red Hat's systems, and the driver's packages that they need. */
 export const desktop: SystemNames['desktop'] = {
   own: [
     'gdm',
@@ -38,7 +38,7 @@ export const desktop: SystemNames['desktop'] = {
   driver: ['nvidia-driver', 'nvidia-driver-libs', 'nvidia-settings', 'nvidia-xconfig', 'xorg-x11-nvidia'],
 };
 
-/** What .NET, which the agent is made with, loads on Red Hat's systems (learn.microsoft.com/dotnet/core/install/linux-rhel). */
+/** Libraries that .NET, and so the agent, loads (learn.microsoft.com/dotnet/core/install/linux-rhel). */
 const agentLibraries: readonly LibraryNames[] = [
   { what: 'ICU', names: ['libicu'] },
   { what: 'OpenSSL', names: ['openssl-libs'] },
@@ -48,7 +48,7 @@ const agentLibraries: readonly LibraryNames[] = [
 
 /**
  * NVIDIA's packages for Red Hat's systems and Amazon Linux, compute only (driver installation guide, "compute-only"; spec
- * files of NVIDIA/yum-packaging-nvidia-driver). The names are those of every branch.
+ * files of NVIDIA/yum-packaging-nvidia-driver). All branches have these names.
  */
 const driverCommons = {
   packages: (spec: DriverSpec, flavor: 'open' | 'proprietary', nvswitches: number) => [
@@ -63,7 +63,7 @@ const driverCommons = {
       : librariesFor(uses).filter((name) => packages[name] === undefined),
   variants: () => ['nvidia-driver-cuda'],
   formerly: ['nvidia-driver-cuda'],
-  // Keeps the GPUs initialised between containers. Newer branches need it anyway.
+  // Keeps the GPUs initialised between containers. Newer branches depend on it.
   optional: () => ['nvidia-persistenced'],
   obsolete: (installed: readonly string[], _: DriverSpec, wanted: readonly string[]) =>
     installed.filter((name) => inTheWay.test(name) && !wanted.includes(name)).toSorted(),
@@ -73,11 +73,11 @@ const driverCommons = {
   refreshInitramfs: 'if command -v dracut >/dev/null; then dracut --force --regenerate-all; fi',
 } as const satisfies Partial<DriverNames>;
 
-/** The other kind of modules, modules built beforehand for one kernel, RPM Fusion's driver, and Amazon's. */
+/** The other kind of modules, prebuilt modules of one kernel, RPM Fusion's driver, and Amazon's. */
 const inTheWay =
   /^(kmod-nvidia(-.+)?|akmod-nvidia.*|xorg-x11-drv-nvidia.*|nvidia-fabricmanager-\d+|nvidia-fabric-manager)$/;
 
-/** `prepare`: where DKMS comes from. */
+/** `prepare`: adds the repository of DKMS. */
 function runfileNeeds(prepare: NonNullable<RunfileNeeds['prepare']>): RunfileNeeds {
   return {
     packages: (uses) => [
@@ -89,7 +89,7 @@ function runfileNeeds(prepare: NonNullable<RunfileNeeds['prepare']>): RunfileNee
   };
 }
 
-/** The libraries for video come with nvidia-driver-cuda-libs, those for EGL and Vulkan do not. */
+/** nvidia-driver-cuda-libs includes the libraries for video, but not those for EGL and Vulkan. */
 function librariesFor(uses: readonly DriverUse[]): string[] {
   return uses.includes('graphics') ? ['nvidia-driver-libs'] : [];
 }
@@ -99,19 +99,19 @@ function fabricManager({ branch }: DriverSpec): string {
   return Number(branch) < 580 ? 'nvidia-fabric-manager' : 'nvidia-fabricmanager';
 }
 
-/** DKMS makes its key when it first builds, or when it is told to. Nothing here is signed by a distribution. */
+/** DKMS creates its key with its first build, or by `dkms generate_mok`. No distribution here signs NVIDIA's modules. */
 const dkmsSigning: DriverNames['signing'] = {
   certificate: '/var/lib/dkms/mok.pub',
   create: 'sudo dnf install dkms mokutil && sudo dkms generate_mok',
-  // The managing guide of Red Hat's release 8: modules are checked against the platform keyring, too; Amazon Linux 2023 carries
-  // the same patch. Of Oracle's own kernel (UEK) no page says so.
+  // Red Hat's guide for release 8 (managing kernels): modules are checked against the platform keyring too; Amazon Linux 2023 has
+  // the same patch. No page says so of Oracle's own kernel (UEK).
   trustsFirmware: (release) => !release.includes('uek'),
   covers: () => false,
   builtHere: (packages) => Object.keys(packages).some((name) => /^kmod-nvidia-.*dkms$/.test(name)),
   readyMade: () => undefined,
 };
 
-/** The packages that build modules bring the headers of the newest kernel. */
+/** Empty: the packages that build modules install the headers of the newest kernel. */
 const kernels: SystemNames['kernels'] = { x86_64: [], aarch64: [] };
 
 /** Red Hat Enterprise Linux and its rebuilds. */
@@ -130,7 +130,7 @@ export function enterpriseLinux(epel: Epel): SystemNames {
   };
 }
 
-/** Docker has no packages for it; the system's own engine comes, and is taken as it is. */
+/** Docker has no packages for it: the system's engine is installed and keeps its version. */
 export const amazonLinux: SystemNames = {
   engine: { own: 'docker', conflicts: [], kept: true },
   desktop,

@@ -6,16 +6,16 @@ import { dnfTransactions, requestLines } from './install.ts';
 import { bringFunctions, consequenceFilters, dnfPrelude } from './prelude.ts';
 import { dnfSource, dnfTrust, sourceFunctions, sourceParts } from './source.ts';
 
-/** Of a repository, seen from its root. */
+/** Path of the index in a repository. */
 export const indexPath = 'repodata/primary.xml';
 
 const repository = 'azp-fleet-bundle';
 
 /**
- * Shell function `describe FOLDER SOURCES`: what a repository says of its index, and what tells dnf of the repository, in a
- * folder of its own. `module_hotfixes`: packages of a module come without the module's metadata here, whatever stream of it
- * the host has enabled (dnf/db/group.py, `_test_fail_safe`). What the packages are was checked by the digests of the bundle,
- * and the index holds dnf to the digest of each (dnf/base.py, `verifyLocalPkg`): it is trusted as a script of ours is.
+ * Shell function `describe FOLDER SOURCES`: writes the folder's repomd.xml, and a .repo file into SOURCES. `module_hotfixes`: the
+ * folder has no metadata of modules, whatever stream the host has enabled (dnf/db/group.py, `_test_fail_safe`). The folder is
+ * trusted: its files were checked against the bundle's digests, and dnf checks each package against the index (dnf/base.py,
+ * `verifyLocalPkg`).
  */
 const describeFunction = sh`describe() {
   mkdir -p "$2"
@@ -38,8 +38,8 @@ END
 }`;
 
 /**
- * Plugins that ask Red Hat or Amazon at every call of dnf, keep an account of what they sent, or keep in /var/cache/dnf which
- * names there are to complete. dnf goes on where it has none of the name.
+ * Plugins that contact Red Hat or Amazon with each call of dnf, or store names for completion in /var/cache/dnf. dnf ignores
+ * unknown names.
  */
 const withoutPlugins = [
   'subscription-manager',
@@ -50,7 +50,7 @@ const withoutPlugins = [
   .map((name) => `--disableplugin=${name}`)
   .join(' ');
 
-/** Shell functions in the place of others: what would bring a repository brings none. `next`: what to do. */
+/** Returns shell functions that fail where a repository would be added. `next`: the next action. */
 function noRepositories(next: string): string {
   return `more_packages() {
   fail "packages are missing that \${1##*/} would bring" 'all of them in the bundle' none ${quote(next)}
@@ -61,9 +61,8 @@ more_source() {
 }
 
 /**
- * Shell text: for as long as the script runs, dnf knows the folder and nothing else, and keeps its lists there, so that the
- * host's own sources are not asked and its own lists stay. A function has precedence over the program, wherever the
- * script calls it; what is installed, locked and logged is in the host's own places.
+ * Shell text: while the script runs, dnf uses only the folder and keeps its lists there, and the host's sources and lists stay
+ * unchanged. The function replaces the program wherever the script calls it. Packages, locks and logs are the host's.
  */
 const onlyTheFolder = sh`${new Raw(describeFunction)}
 folder=${packagesFolder}
@@ -75,7 +74,7 @@ dnf() {
 }
 `;
 
-/** A source that has nothing but what the index says. Quoted, the text is taken as it is; the packages themselves are not looked at. */
+/** Returns shell text for a source with the packages of the index alone. dnf does not read the packages themselves. */
 function onlyThese(index: string): string {
   return `${describeFunction}
 mkdir -p index/repodata
@@ -96,10 +95,9 @@ export const dnfFolder: FolderParts = {
 };
 
 /**
- * Runs in a container that is thrown away, so its own sources are changed at will. Packages are resolved into an empty root:
- * the whole of what they need comes along, whatever a host has of it. dnf of all generations (4.7 in release 8 to 4.20 in
- * release 10, 4.14 in Amazon Linux 2023) checks signatures of what it only downloads, too (dnf/cli/cli.py, `do_transaction`),
- * which `dnf download` does not.
+ * Fetches packages in a temporary container, whose sources it may change. dnf resolves into an empty root, so that all dependencies
+ * are fetched. All supported versions of dnf (4.7 in release 8 to 4.20 in release 10, 4.14 in Amazon Linux 2023) check signatures
+ * also with --downloadonly (dnf/cli/cli.py, `do_transaction`); `dnf download` does not.
  */
 export function gatherScript({ transactions, system, site }: GatherQuestion): string {
   const vendors = [...new Set(transactions.flatMap(({ vendor }) => vendor ?? []))];
@@ -138,9 +136,9 @@ done
 if [ "$#" -gt 0 ]; then dnf -y install "$@"; fi`;
 
 /**
- * `take` fetches and installs nothing; `bring` and `more_packages` are what `before` of transactions calls. What EPEL and
- * NVIDIA's packages lean on is in repositories that images have and switch off; Oracle's kernels are, too. Whatever
- * the image says of a repository, no package of it comes without a signature that fits.
+ * `take` fetches without installing; `before` of transactions calls `bring` and `more_packages`. Dependencies of EPEL's and NVIDIA's
+ * packages, and Oracle's kernels, are in repositories that images have disabled. `gpgcheck=1` checks the signature of each package,
+ * whatever the image configures.
  */
 const gathering = `known=$(dnf -q repolist --all)
 set --
@@ -169,7 +167,7 @@ more_packages() {
   command dnf -y install "$1"
 }`;
 
-/** Names as rpm makes them, whatever the repository called the files. */
+/** Renames files as rpm names packages, and writes the index and the archive. */
 const finish = sh`for file in pool/*.rpm; do
   plain=$(rpm -qp --nosignature --qf '%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm' "$file")
   if [ "$file" != "pool/$plain" ]; then mv "$file" "pool/$plain"; fi
@@ -178,7 +176,7 @@ write_index
 mv ${indexPath} .
 tar -cf - primary.xml keys pool >&3`;
 
-/** What one package says of itself, a line a fact, its fields apart by tabs. */
+/** Query format of rpm: one fact a line, fields separated by tabs. */
 const format = [
   String.raw`name\t%{NAME}\t%{EPOCHNUM}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\t%{LONGSIZE}\n`,
   ...['PROVIDE', 'REQUIRE', 'CONFLICT', 'OBSOLETE'].map(
@@ -188,10 +186,10 @@ const format = [
 ].join('');
 
 /**
- * Shell function \`write_index\`: of the packages in \`pool\` the one part of a repository's metadata that dnf resolves by, in
- * one form for the same packages (the fields are those of rpm-software-management/createrepo_c, xml_dump_primary.c). Of a
- * package's files those that others may name: what that program takes for such, /usr/libexec, and what a package in the pool asks for.
- * Weak dependencies are left out: nothing of ours follows them.
+ * Shell function `write_index`: writes primary.xml of the packages in `pool`, which dnf resolves by, always the same for the same
+ * packages (fields as in rpm-software-management/createrepo_c, xml_dump_primary.c). It lists the files that other packages may
+ * require: those that createrepo_c lists, /usr/libexec, and what a package in the pool requires. Weak dependencies are left out,
+ * because no script installs them.
  */
 export const writeIndex = sh`write_index() {
   mkdir -p ${indexPath.slice(0, indexPath.lastIndexOf('/'))}
@@ -255,7 +253,7 @@ export const writeIndex = sh`write_index() {
   rm facts
 }`;
 
-/** What an index of `writeIndex` names. Fields that it lacks are empty. */
+/** Parses an index of `writeIndex`. Missing fields are empty. */
 export function listedPackages(index: string): ListedPackage[] {
   return index
     .split('<package ')
@@ -274,7 +272,7 @@ export function listedPackages(index: string): ListedPackage[] {
     });
 }
 
-/** Takes out of the folder what its index does not name. */
+/** Removes files from the folder that its index does not name. */
 export const tidyScript = sh`cd ${packagesFolder}/pool || exit
 for file in *; do
   if ! grep -qF "<location href=\"pool/$file\"/>" ../${indexPath}; then rm -f "$file"; fi

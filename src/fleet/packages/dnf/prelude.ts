@@ -2,10 +2,10 @@ import { failFunction } from '../../../shared/base/shell.ts';
 import type { Proxy } from '../../inventory/fleet.ts';
 import { awaitFirstBoot, lockHolder, newestOffered, proxyExports, waitForLock } from '../shell.ts';
 
-/** What keeps packages at their version, a line a package: `docker-ce-3:29.7.2-1.el9.*`. */
+/** The versionlock plugin's list, one package a line: `docker-ce-3:29.7.2-1.el9.*`. */
 export const lockList = '/etc/dnf/plugins/versionlock.list';
 
-/** rpm's lock is the kernel's; dnf's are files with the holder's process id (dnf/lock.py of dnf 4). */
+/** rpm uses a kernel lock; dnf writes the holder's process id (dnf/lock.py of dnf 4). */
 export const dnfLocks: readonly string[] = [
   '/var/lib/rpm/.rpm.lock',
   '/usr/lib/sysimage/rpm/.rpm.lock',
@@ -16,12 +16,11 @@ export const dnfLocks: readonly string[] = [
 
 /**
  * Shell functions that every script for a dnf host starts with.
- * Nothing may ask, or bring packages that were not named; what was asked for comes exactly, or not at all (`best`).
- * Removals and installations of one transaction go through dnf's shell, whose exit code says nothing: its words do.
- * `update FILE` reads all lists, or, within half an hour of that, only those of the repository whose FILE it is. A
- * repository that cannot be read three times is told in one line: the one of FILE ends the script, others are gone on without
- * (`$without`), until all are read again.
- * The list of locks is written here: the plugin's own `delete` takes comments and `!` lines of the owner along.
+ * dnf asks no question and installs no weak dependency; a request is done exactly, or fails (`best`).
+ * Removals and installations of one transaction use dnf's shell, whose exit code is always 0: the scripts read its output.
+ * `update FILE` reads all lists, or, within half an hour of that, only those of the repository of FILE. A repository that fails three
+ * times is one line: the one of FILE ends the script, others are skipped (`$without`) until all lists are read again.
+ * The scripts write the lock list themselves, because the plugin's `delete` also deletes the owner's comments and `!` lines.
  */
 export const dnfPrelude = `export LC_ALL=C.UTF-8
 without=--setopt=skip_if_unavailable=0
@@ -33,7 +32,7 @@ dnf_run() {
 }
 ${awaitFirstBoot}
 settle() {
-  # What somebody is at has packages twice, too.
+  # A running transaction has duplicates too.
   wait_for_lock
   if ! rpm -qa >/dev/null 2>&1; then rpm --rebuilddb; fi
   if [ -n "$(dnf -q --disablerepo='*' repoquery --duplicates 2>/dev/null)" ]; then
@@ -155,12 +154,11 @@ confirm() {
 }`;
 
 /**
- * Shell functions. `effects`: what dnf says that a transaction would do in, a line a package out:
- * `install NAME VERSION`, `upgrade NAME VERSION`, `downgrade NAME VERSION`, `remove NAME VERSION`. dnf breaks the lines of
- * its table where a name is long. A package of another architecture than the machine's carries it: `libcuda:i686`.
- * `troubles`: the same text in, what keeps it from being done out: lists that it goes on without do not. `unfetched`: the same in,
- * `ADDRESS cannot be read: REASON` out for the first package that could not be had; where dnf does not say the address (a server
- * that answers with something else), the file. `room`: the same in, `room DOWNLOAD INSTALLED` out.
+ * Shell functions that filter dnf's description of a transaction. `effects` prints one line a package: `install NAME VERSION`,
+ * `upgrade NAME VERSION`, `downgrade NAME VERSION`, `remove NAME VERSION`. dnf wraps the lines of its table where a name is long. A
+ * name has another architecture than the machine's: `libcuda:i686`. `troubles` prints what prevents the transaction; skipped lists do
+ * not. `unfetched` prints `ADDRESS cannot be read: REASON` of the first package that failed to download, with the file where dnf
+ * does not name the address. `room` prints `room DOWNLOAD INSTALLED`.
  */
 export const consequenceFilters = `effects() {
   awk -v machine="$(uname -m)" '
@@ -236,13 +234,13 @@ room() {
 }`;
 
 /**
- * Shell functions of what fetches packages. They need the prelude, `troubles`, `unfetched`, `bring_key` and `put_source`. `aloud COMMAND…` runs it,
- * shows what it says, and leaves that in `$words` and its exit code in `$code`.
- * `fetched PAUSE`, after `aloud`: false where some package could not be had, PAUSE seconds later; where PAUSE is 0, that ends the
- * script, in one line with the address. What kept dnf from doing it is in `$trouble`.
- * `bring PACKAGE…` brings what may take nothing away; `more_packages PACKAGE` one that brings a repository, and
- * `switch_on ID` reads a repository that the host has and does not read; `more_source ID FILE TEXT KEY-ADDRESS KEY-FILE SHA256` one without a package; what of its lists cannot be read is in
- * `$line`. `refuse` is `fail`, and a plan refuses then even where other lists could not be read.
+ * Shell functions that download packages. They need the prelude, `troubles`, `unfetched`, `bring_key` and `put_source`.
+ * `aloud COMMAND…` runs a command, shows its output, and leaves that in `$words` and its exit code in `$code`.
+ * `fetched PAUSE`, after `aloud`: waits PAUSE seconds and returns false where a download failed; with PAUSE 0 that ends the script, in
+ * one line with the address. What prevented the transaction is in `$trouble`.
+ * `bring PACKAGE…` installs without removing. `more_packages PACKAGE` installs a package that adds a repository, `switch_on ID` enables
+ * a repository of the host, and `more_source ID FILE TEXT KEY-ADDRESS KEY-FILE SHA256` adds one without a package; `$line` has what
+ * could not be read of its lists. `refuse` is `fail`; in a plan it refuses even where other lists could not be read.
  */
 export const bringFunctions = `aloud() {
   notes=$(mktemp -d)
@@ -304,14 +302,14 @@ more_source() {
   update "$2"
 }`;
 
-/** `perform` does what `guard` has looked at: what went wrong, it says at the end, because dnf's shell ends well whatever happened. */
+/** Shell function `perform`: installs what `guard` checked. It reads failures from the output, because dnf's shell always exits with 0. */
 export const performFunction = `ask_for() {
   request "$@" | dnf_run -y --allowerasing shell
 }
 perform() {
   for pause in 10 0; do
     wait_for_lock
-    # Whoever held it may have changed what would go.
+    # The process that held the lock may have changed what would be removed.
     if [ "$waited" -gt 0 ]; then guard "$@"; fi
     aloud ask_for "$@"
     if fetched "$pause"; then break; fi
@@ -319,7 +317,7 @@ perform() {
   [ -z "$trouble" ] || fail 'dnf could not install the packages' "$*" "$trouble" 'check the end of /var/log/dnf.log on the host'
 }`;
 
-/** Shell function `download URL FILE [SHA256]`; rpm itself needs curl, so it is there. */
+/** Shell function `download URL FILE [SHA256]`. rpm depends on curl, so it is installed. */
 const download = `download() {
   words=$(curl -fsSL --retry 3 --connect-timeout 20 --speed-time 60 --speed-limit 1 -o "$2" "$1" 2>&1) ||
     fail "$1 cannot be downloaded" "the file\${3:+ with sha256 $3}" "$words" \\

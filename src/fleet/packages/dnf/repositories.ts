@@ -1,18 +1,18 @@
 import { sh } from '../../../shared/base/shell.ts';
 import type { Site } from '../vendors.ts';
 
-/** Where a system's DKMS comes from: no release of Red Hat's has it, and EPEL does. */
+/** EPEL for a system: it has DKMS, which no release of Red Hat has. */
 export interface Epel {
-  /** The package that brings the repository, where the system's own sources have it. */
+  /** The system's package that adds the repository. */
   readonly release: string;
-  /** Its number in EPEL: `9`. */
+  /** Release number in EPEL. */
   readonly major: '8' | '9' | '10';
 }
 
 const base = 'https://dl.fedoraproject.org/pub/epel';
 
 /**
- * sha256 of RPM-GPG-KEY-EPEL-N, as both rpm-software-management/distribution-gpg-keys and voxpupuli/puppet-epel have it. The
+ * sha256 of RPM-GPG-KEY-EPEL-N, as rpm-software-management/distribution-gpg-keys and voxpupuli/puppet-epel both have it. The
  * keys' fingerprints end in 2F86D6A1, 3228467C and E37ED158.
  */
 const keys = {
@@ -27,9 +27,9 @@ const epelKeyFile = `/etc/pki/rpm-gpg/${id}`;
 export const epelFiles: readonly string[] = [epelFile, epelKeyFile];
 
 /**
- * Shell text for `before` of the driver's transaction: where nothing offers dkms, EPEL comes first: from the site's mirror where
- * there is one, else with its release package, from the system's own sources, or (Red Hat's own have no such package) from the
- * Fedora project. What EPEL has then is dkms, or it ends the script. It needs `more_packages`, `more_source` and `refuse`.
+ * Returns shell text for `before` of the driver's transaction. Where no source offers dkms, it adds EPEL: from the site's mirror, else
+ * by its release package from the system's sources, or (Red Hat has no such package) from the Fedora project. It ends the script
+ * where EPEL has no dkms either. It needs `more_packages`, `more_source` and `refuse`.
  */
 export function withDkms(epel: Epel | undefined, { mirrors }: Pick<Site, 'mirrors'>): string {
   const otherwise = 'put dkms into a package source of the host, and run again';
@@ -59,7 +59,7 @@ function releasePackage({ release, major }: Epel): string {
   fi`;
 }
 
-/** As EPEL itself lies there. The key is the one that is known, whoever brings it. */
+/** Adds a mirror of EPEL. The key must have the known sha256, wherever it is from. */
 function mirrored({ major }: Epel, mirror: string): string {
   const text = `# Written by azp-fleet.
 [${id}]
@@ -73,16 +73,16 @@ gpgkey=file://${epelKeyFile}
   return sh`  more_source ${id} ${epelFile} ${text} ${`${mirror}/RPM-GPG-KEY-EPEL-${major}`} ${epelKeyFile} ${keys[major]}`;
 }
 
-/** What NVIDIA's packages lean on (NVIDIA/yum-packaging-nvidia-driver, `cuda`), and where some release keeps it for builders. */
+/** Dependencies of NVIDIA's packages (NVIDIA/yum-packaging-nvidia-driver, `cuda`) that some releases have only in a disabled repository. */
 const leansOn: readonly string[] = ['ocl-icd', 'opencl-filesystem'];
 
-/** Repositories that Red Hat's systems have and switch off: Rocky's and Alma's from 9 on, before, Oracle's, Red Hat's own. */
+/** Repositories for builders, disabled by default: of Rocky and Alma from 9 on, of their release 8, of Oracle, of Red Hat. */
 const builders =
   'crb|powertools|ol[0-9]+_codeready_builder|codeready-builder-for-rhel-[0-9]+-[a-z0-9_]+-rpms';
 
 /**
- * Shell text for `before` of the driver's transaction: where nothing offers what the packages lean on, the repository for builders
- * is read from now on, if the host has one. It needs `switch_on`. What nobody has then, dnf says itself.
+ * Shell text for `before` of the driver's transaction: where no source offers the dependencies, it enables the repository for
+ * builders, if the host has one. It needs `switch_on`. dnf itself names what is missing then.
  */
 export const withBuilder = sh`for name in ${leansOn}; do
   if [ -z "$(installed "$name")" ] && [ -z "$(offered "$name")" ]; then

@@ -23,9 +23,9 @@ function sources({ missing, system, site }: Question, vendors: readonly Vendor[]
 }
 
 /**
- * Shell text that gives dnf a world of its own for as long as the script runs, in `$scratch`: its lists begin as links to
- * the host's, which dnf replaces one by one, as it renames new ones into place; `$sources` has the host's repositories;
- * the list of locks is a copy. The database of what is installed is the host's: nothing is begun that would write to it.
+ * Shell text that makes dnf use the folder `$scratch` while the script runs. Its lists are links to the host's, which dnf replaces
+ * by renaming; `$sources` has the host's repositories; the lock list is a copy. The rpm database is the host's: the script
+ * starts nothing that writes to it.
  */
 const makeScratch = `${makeFolder}
 cd "$scratch"
@@ -42,21 +42,21 @@ printf '[main]\\nenabled=1\\nlocklist=%s/locks\\n' "$scratch" >plugins/versionlo
 cat ${lockList} >all-locks 2>/dev/null || :
 cp all-locks locks`;
 
-/** Has dnf trust the site's authority beside those of the host, which may not have it yet. */
+/** Returns shell text that makes dnf trust the site's authority beside the host's. */
 function trustSite(caPem: string): string {
   return sh`{ cat /etc/pki/tls/certs/ca-bundle.crt 2>/dev/null || :; printf '%s\n' ${caPem}; } >ca.crt
 authority=--setopt=sslcacert=$scratch/ca.crt`;
 }
 
 /**
- * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
- * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`, `more_source`, `switch_on`, `put_source`, `refuse`.
+ * Shell functions of a simulation. They need the prelude, and replace its functions that end the script, change the host, or wait:
+ * `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`, `more_source`, `switch_on`, `put_source`, `refuse`.
  *
- * `read_lists` reads dnf's own lists, all of them. `listen VENDOR ID` says whether that repository has answered.
- * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes the list of locks as it is
- * without these, `more_packages PACKAGE` unpacks one that brings a repository and reads that (`$line`: what of it cannot be read), and `ask WORD…` has dnf's answer, with what else is brought along in `$brought`, the room that it takes,
- * and what locks of the host's owner keep it from changing. dnf's plugin that completes names on the command line keeps them in
- * /var/cache/dnf, wherever the lists are.
+ * `read_lists` reads all lists. `listen VENDOR ID` prints whether that repository answered.
+ * `begin KEY` and `finish CODE` enclose one transaction. Between them, `unheld NAME…` removes locks from the copied list,
+ * `more_packages PACKAGE` unpacks a package that adds a repository and reads that (`$line`: what could not be read of it), and
+ * `ask WORD…` prints dnf's answer, the disk space that it takes, and the locks that prevent it. `$brought` has further packages.
+ * The completion plugin is off, because it writes to /var/cache/dnf wherever the lists are.
  */
 const simulationFunctions = `dnf_run() {
   dnf --setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0 \\
@@ -193,7 +193,7 @@ const dialect: Dialect = {
   known: missingRepository,
 };
 
-/** Some of what NVIDIA's packages lean on is in repositories that most of these systems have and switch off. */
+/** Some dependencies of NVIDIA's packages are in repositories that most of these systems have disabled. */
 function missingRepository(words: string): Answer | undefined {
   const [, lacks, name] = /nothing provides (\S+).* needed by (\S+)/.exec(words) ?? [];
   if (lacks === undefined || name === undefined) return undefined;

@@ -7,7 +7,7 @@ import { toolsetFiles, toolsetFolder } from './headers.ts';
 import { dnfPrelude } from './prelude.ts';
 import { epelFiles } from './repositories.ts';
 
-/** Of the repository in dnf's own words, and of its file. */
+/** Returns the id of a vendor's repository, which is also the name of its file. */
 export function repositoryId(vendor: Vendor): string {
   return `azp-fleet-${vendor}`;
 }
@@ -43,12 +43,12 @@ export const dnfFiles: readonly string[] = [
 /** How a vendor's repository lies below its base. */
 interface Layout {
   readonly uri: string;
-  /** The key that signs its packages: trusted because it came over TLS, or from the site's own mirror. */
+  /** Address of the key that signs its packages. TLS or the site's mirror is trusted for it. */
   readonly key: string;
 }
 
 const layouts: Readonly<Record<Vendor, (base: string, system: System) => Layout>> = {
-  // NVIDIA has other keys for other systems; each repository carries its own (NVIDIA/cuda-repo-management, README).
+  // Each of NVIDIA's repositories has its own key (NVIDIA/cuda-repo-management, README).
   nvidia: (base, { nvidia, machine }) => {
     const uri = `${base}/${nvidia.folder}/${nvidiaMachine[machine]}`;
     return { uri, key: `${uri}/repodata/repomd.xml.key` };
@@ -64,9 +64,9 @@ const layouts: Readonly<Record<Vendor, (base: string, system: System) => Layout>
 };
 
 /**
- * Packages are signed, and checked. Lists are not: NVIDIA's signature of the toolkit's does not always fit them
- * (NVIDIA/holodeck). NVIDIA's driver comes as streams of a module on releases 8 and 9; `module_hotfixes` shows all of
- * them, whichever stream is enabled, so that the branch is chosen by its version and kept by locks, as everywhere.
+ * Returns a vendor's repository. dnf checks signatures of packages, but not of lists: NVIDIA's signature of the toolkit's lists does
+ * not always match (NVIDIA/holodeck). On releases 8 and 9 NVIDIA's driver is a module with streams. `module_hotfixes` shows
+ * packages of all streams, so that the version chooses the branch and locks keep it.
  */
 export function sourceParts(vendor: Vendor, system: System, { mirrors }: Pick<Site, 'mirrors'>): SourceParts {
   const { base, mirror, pattern } = vendors[vendor];
@@ -97,8 +97,8 @@ export function dnfSource(vendor: Vendor, system: System, site: Site): PackageSo
 }
 
 /**
- * Writes key and source. Another file for the same repository would offer its
- * packages unfiltered beside ours, and is renamed to what ends in `.disabled`, which dnf passes over.
+ * Writes key and source. Another file for the same repository is renamed to `.disabled`, which dnf ignores: it would offer the
+ * packages with other settings.
  */
 function writeSource(
   vendor: Vendor,
@@ -112,8 +112,8 @@ put_source "$file" ${quote(text)}`;
 }
 
 /**
- * Shell functions. `bring_key ADDRESS FILE REPOSITORY [SHA256]`: a key to where it belongs, and to rpm's own; rpm itself needs curl, so
- * it is there. `put_source FILE TEXT` writes a repository, for all to read. They need the prelude.
+ * Shell functions. `bring_key ADDRESS FILE REPOSITORY [SHA256]` downloads a key, writes it and imports it into rpm; curl is installed,
+ * because rpm depends on it. `put_source FILE TEXT` writes a repository that all users can read. They need the prelude.
  */
 export const sourceFunctions = `bring_key() (
   work=$(mktemp -d)
@@ -146,7 +146,10 @@ put_source() (
   install -m 644 "$work/source" "$1"
 )`;
 
-/** A repository and its key, and what came with the driver's: a mirror of EPEL, the compiler of Oracle's kernels. What rpm has imported of it stays: other repositories may be signed with the same one. */
+/**
+ * Removes a repository and its key, and with the driver's a mirror of EPEL and the compiler settings for Oracle's kernels. Keys in
+ * rpm's database stay, because other repositories may use them.
+ */
 export function withdrawal(vendor: Vendor): { readonly files: readonly string[]; readonly script: string } {
   const files = [
     sourceFile(vendor),
@@ -156,13 +159,13 @@ export function withdrawal(vendor: Vendor): { readonly files: readonly string[];
   return withdrawFiles(files);
 }
 
-/** What update-ca-trust makes of all authorities as they are. */
+/** update-ca-trust writes it with all authorities. */
 const bundle = '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem';
 
-/** ca-certificates is always there: dnf itself needs it. */
+/** ca-certificates is installed, because dnf depends on it. */
 export const dnfTrust: TrustStore = {
   file: siteCaFile,
-  // The bundle has each certificate under a heading of its own: it has their lines, not their file.
+  // The bundle has a heading for each certificate, so the lines are compared, not the text.
   trusted: sh`[ -r ${siteCaFile} ] && [ -r ${bundle} ] && ! grep -vxFf ${bundle} ${siteCaFile} | grep -Eq '^[A-Za-z0-9+/]{20,}=*$'`,
   script: (caPem) => sh`install -d -m 755 /etc/pki/ca-trust/source/anchors
 printf %s ${caPem} >${siteCaFile}.new
