@@ -9,10 +9,10 @@ import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import type { Connected } from './with-hosts.ts';
 
-/** Progress of looking a bundle through is told at every tenth. */
+/** Progress of checking a bundle is shown at every tenth. */
 const tenth = 10;
 
-/** What is brought to hosts: out of --bundle, or from the network. */
+/** Returns the sources of uploads: --bundle, or the network. */
 export async function uploadSources(
   context: Context,
   { options, inventory }: CommandInput,
@@ -26,11 +26,11 @@ export async function uploadSources(
     const site = { proxy: fleet.proxy, caPem, registry: fleet.mirrors.npm };
     return fromNetwork({ cache, folders, now: clock.wall(), env, signal, note, site });
   }
-  let told = 0;
+  let shown = 0;
   const onProgress = (done: number, total: number): void => {
     const now = Math.floor((tenth * done) / total);
-    if (now > told && total > 1e9) note(`looking through ${file}: ${now * 10} %`);
-    told = now;
+    if (now > shown && total > 1e9) note(`checking ${file}: ${now * 10} %`);
+    shown = now;
   };
   const bundle = await openBundle(resolve(cwd, file), { signal, onProgress });
   const again = `make it again where there is a network: azp-fleet bundle ${quote(inventory)} -o ${quote(file)}`;

@@ -10,8 +10,8 @@ import { dockerignore, type Ignore } from './dockerignore.ts';
 import type { BuildFolder } from '../steps/step.ts';
 
 /**
- * The folder of a team's Dockerfile as one archive in the cache, named by its content: the same files make the same
- * archive on every machine. `now`: by the wall clock, which dates files. Rejects with a usage error that says what Docker, or a host, could not take.
+ * Packs the folder of a team's Dockerfile into an archive in the cache, named by its content: the same files make the same archive on
+ * every machine. `now`: wall clock, which dates files. Rejects with a usage error where Docker or a host cannot use the folder.
  */
 export async function loadBuildFolder(
   folder: string,
@@ -35,7 +35,7 @@ export async function loadBuildFolder(
 
 const keptForMs = 7 * 24 * 3_600_000;
 
-/** Makes the folder, and takes out what no command has read for a week. */
+/** Creates the cache, and removes archives that are older than a week. */
 async function forgetOld(cache: string, now: number): Promise<void> {
   await mkdir(cache, { recursive: true });
   for (const name of await readdir(cache)) {
@@ -104,24 +104,24 @@ function nameOf(folder: string): string {
 
 /** One file of a build context. */
 interface FolderFile {
-  /** In the context, with `/`. */
+  /** Path in the context, with `/`. */
   readonly path: string;
-  /** On this machine. */
+  /** Path on this machine. */
   readonly from: string;
-  /** Without write permission for others than its owner: that comes of this machine's umask, not of the folder. */
+  /** Without write permission for group and others, which depends on this machine's umask. */
   readonly mode: number;
 }
 
-/** Bytes: it goes to every host that builds, through the CLI's and the manager's memory. */
+/** Every host that builds gets it, through the memory of the CLI and of the manager. */
 const mostBytes = 64 * 1024 ** 2;
 const mostFiles = 10_000;
 
-/** Docker takes these whatever .dockerignore says. */
+/** Docker includes these whatever .dockerignore says. */
 const always = new Set(['Dockerfile', '.dockerignore']);
 
 /**
- * The files of a folder that .dockerignore leaves in, in the order of their names. Links, sockets and the like are
- * refused: what they stand for on this machine is nothing on a host.
+ * Returns the files of a folder that .dockerignore does not exclude, in the order of their names. Throws at links, sockets and
+ * devices, which have no meaning on a host.
  */
 async function filesOf(folder: string, ignore: Ignore): Promise<readonly FolderFile[]> {
   const found: FolderFile[] = [];
@@ -136,7 +136,7 @@ async function filesOf(folder: string, ignore: Ignore): Promise<readonly FolderF
       if (stat.isDirectory()) await walk(path);
       else if (ignored) continue;
       else if (!stat.isFile())
-        throw refused(folder, path, stat.isSymbolicLink() ? 'a link' : 'no ordinary file');
+        throw refused(folder, path, stat.isSymbolicLink() ? 'a link' : 'not an ordinary file');
       else {
         if (/[\p{Cc}\\]/u.test(path)) throw refused(folder, path, 'a name that cannot be kept');
         found.push({ path, from, mode: stat.mode & 0o755 });

@@ -1,7 +1,7 @@
 const kept =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TMPDIR|TEMP|TMP|USERPROFILE|APPDATA|SystemRoot|https?_proxy|no_proxy|all_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|npm_config_.*)$/i;
 
-/** The environment for programs that the CLI starts: a list of what they need, so that no token is inherited. */
+/** Returns the environment for programs that the CLI starts: only the variables that they need, so that they inherit no token. */
 export function childEnvironment(
   env: Readonly<Record<string, string | undefined>>,
 ): Record<string, string | undefined> {

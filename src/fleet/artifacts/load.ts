@@ -9,7 +9,7 @@ import type { BuildFolder, Desired } from '../steps/step.ts';
 import { loadBuildFolder } from './build-folder.ts';
 import { nodeVersion, runtimeArtifact } from './node-runtime.ts';
 
-/** What the CLI brings to the hosts. `wanted`: folders of Dockerfiles, as the inventory has them; `now`: by the wall clock. */
+/** Loads what the CLI uploads to hosts. `wanted`: folders of Dockerfiles in the inventory; `now`: wall clock. */
 export async function loadArtifacts(
   cacheDirectory: string,
   wanted: readonly string[],
@@ -32,7 +32,7 @@ export async function loadArtifacts(
   };
 }
 
-/** By the folder's path in the inventory. */
+/** Loads folders of Dockerfiles, by their paths in the inventory. */
 export async function loadFolders(
   cacheDirectory: string,
   wanted: readonly string[],
@@ -52,7 +52,7 @@ async function contextFiles(directory: string): Promise<Desired['artifacts']['co
   );
 }
 
-/** Too long for a plan: there it is a name and a digest. */
+/** Returns a file that a plan shows by name and digest, because it is long. */
 async function bundle(file: string): Promise<Artifact> {
   const content = await part(file);
   const { length } = Buffer.from(content);
@@ -77,7 +77,7 @@ async function part(file: string): Promise<string> {
   });
 }
 
-/** The folder that holds package.json, seen from src/ and from dist/ alike. */
+/** Returns the folder with package.json, from src/ and from dist/ alike. */
 async function packageRoot(): Promise<string> {
   let directory = dirname(fileURLToPath(import.meta.url));
   while (dirname(directory) !== directory) {

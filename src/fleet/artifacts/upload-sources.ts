@@ -3,17 +3,17 @@ import type { Desired } from '../steps/step.ts';
 import { loadArtifacts } from './load.ts';
 import { type FetchOptions, fetchRuntime } from './node-runtime.ts';
 
-/** Where all that is brought to hosts comes from: the network, or a bundle. */
+/** The sources of everything that is uploaded to hosts: the network, or a bundle. */
 export interface UploadSources {
   readonly artifacts: Desired['artifacts'];
-  /** What hosts would fetch themselves; absent: they do. */
+  /** What hosts would otherwise fetch themselves; absent: they fetch it. */
   readonly included?: NonNullable<Desired['included']>;
-  /** Makes the files that uploads to hosts of this `uname -m` need. */
+  /** Creates the files for uploads to hosts of a `uname -m`. */
   readonly prepare: (arch: string) => Promise<void>;
 }
 
 interface NetworkOptions extends FetchOptions {
-  /** Where what has been fetched is kept. */
+  /** Folder for fetched files. */
   readonly cache: string;
   /** Folders of Dockerfiles, as the inventory has them. */
   readonly folders: readonly string[];
@@ -21,7 +21,7 @@ interface NetworkOptions extends FetchOptions {
   readonly now: number;
 }
 
-/** What this installation has, and a Node that npm fetches; the hosts fetch the rest. */
+/** Returns this installation's files and a Node that npm fetches. The hosts fetch the rest themselves. */
 export async function fromNetwork({
   cache,
   folders,
@@ -38,7 +38,7 @@ export async function fromNetwork({
   };
 }
 
-/** The build context as the manager of a host reads it from its folder: its bytes are part of the image's name. */
+/** Returns the archive of the build context, exactly as the manager reads it: its bytes are part of the image's name. */
 export function contextArchive(context: Desired['artifacts']['context']): Promise<Buffer> {
   return contextTar(
     context.map(({ path, artifact }) => ({

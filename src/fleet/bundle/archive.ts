@@ -7,12 +7,12 @@ import { codeOf, type FleetError, usageError } from '../../shared/base/errors.ts
 import { version } from '../../shared/base/version.ts';
 import { longestManifest, type Manifest, type Member, parseManifest } from './manifest.ts';
 
-/** Bytes of a block of a tar archive; contents are filled up to whole ones. */
+/** Bytes of a tar block; contents are padded to whole blocks. */
 const block = 512;
 
 /**
- * The header (ustar) of a regular file of root's, dated 1970: for one name and size there is exactly one. Sizes of 8 GiB and
- * more are in base 256, as GNU tar has them.
+ * Returns the tar header (ustar) of a regular file of root, dated 1970: one name and size have exactly one header. Sizes of 8 GiB
+ * and more are in base 256, as in GNU tar.
  */
 export function headerOf(name: string, size: number): Buffer {
   const header = Buffer.alloc(block);
@@ -39,45 +39,45 @@ function writeSize(header: Buffer, size: number): void {
   header[124] = 0x80;
 }
 
-/** Content and filling. */
+/** Returns the bytes of the content with its padding. */
 export function padded(size: number): number {
   return Math.ceil(size / block) * block;
 }
 
-/** What an archive ends with. */
+/** The end of an archive. */
 export const ending = Buffer.alloc(2 * block);
 
 const manifestName = 'manifest.json';
 
-/** The last file: the sha256 of the manifest, so that damage to that is seen, too. */
+/** The last file: the sha256 of the manifest, which protects the manifest itself. */
 const sumName = 'manifest.sha256';
 
-/** Its content, for the manifest's text. */
+/** Returns its content for a manifest. */
 function sumOf(manifest: Buffer): Buffer {
   return Buffer.from(`${sha256(manifest)}\n`);
 }
 
-/** Name of a member in the archive. */
+/** Returns the name of a member in the archive. */
 function memberName({ sha256 }: Pick<Member, 'sha256'>): string {
   return `members/${sha256}`;
 }
 
-/** A member and where its content begins. */
+/** A member and the offset of its content. */
 interface Place extends Member {
   readonly start: number;
 }
 
 const sumBytes = 65;
 
-/** Where everything lies, and how long the whole is. */
+/** The offsets of all files, and the size of the archive. */
 interface Layout {
   readonly places: readonly Place[];
-  /** Where the header of the last file begins. */
+  /** Offset of the last file's header. */
   readonly sumAt: number;
   readonly size: number;
 }
 
-/** `manifestBytes`: of the manifest's text. */
+/** Computes the layout. `manifestBytes`: size of the manifest's text. */
 function layoutOf({ members }: Pick<Manifest, 'members'>, manifestBytes: number): Layout {
   let at = block + padded(manifestBytes);
   const places = members.map((member) => {
@@ -89,8 +89,8 @@ function layoutOf({ members }: Pick<Manifest, 'members'>, manifestBytes: number)
 }
 
 /**
- * Writes the archive; it appears under its name when it is whole. The same manifest and members make the same bytes.
- * `fileOf`: where the content of a member lies.
+ * Writes the archive and renames it to its name when it is complete. The same manifest and members make the same bytes. `fileOf`
+ * returns the file with a member's content.
  */
 export async function writeBundle(
   file: string,
@@ -146,7 +146,7 @@ async function writeFile(
   await handle.write(Buffer.alloc(padded(size) - size));
 }
 
-/** A bundle whose every byte has been looked at. */
+/** A bundle of which every byte was checked. */
 export interface OpenedBundle {
   readonly file: string;
   readonly manifest: Manifest;
@@ -160,8 +160,8 @@ export interface OpenOptions {
 }
 
 /**
- * Reads the manifest and checks every member against it, before anything is done with one. There is one way in which a bundle
- * can be written, and nothing else is taken: links, other names, other sizes and whatever comes behind are damage.
+ * Reads the manifest and checks every member against it. A bundle can be written in exactly one way, and everything else is damage:
+ * links, other names, other sizes, further bytes.
  */
 export async function openBundle(file: string, options: OpenOptions): Promise<OpenedBundle> {
   const handle = await open(file, 'r').catch((error: unknown) => {
@@ -188,10 +188,10 @@ export async function openBundle(file: string, options: OpenOptions): Promise<Op
   }
 }
 
-/** Bytes of what is read into memory at most. */
+/** The most bytes of a member that are read into memory. */
 const longestMember = 64 * 1024 ** 2;
 
-/** The content of a small member, of which the digest has been checked. */
+/** Returns the content of a small member, and checks its digest. */
 export async function readMember({ file, places }: OpenedBundle, sha256: string): Promise<Buffer> {
   const place = places.get(sha256);
   if (place === undefined) throw new Error(`no member ${sha256}`);
@@ -246,7 +246,7 @@ async function checkMember(
       Math.min(buffer.length, place.size - at),
       place.start + at,
     );
-    if (bytesRead === 0) throw damaged(file, name, 'the file ends in it');
+    if (bytesRead === 0) throw damaged(file, name, 'the file ends within it');
     hash.update(buffer.subarray(0, bytesRead));
     at += bytesRead;
   }
@@ -257,7 +257,7 @@ async function checkMember(
 
 async function checkFilling(handle: FileHandle, file: string, start: number, size: number): Promise<void> {
   const filling = await piece(handle, file, start + size, padded(size) - size);
-  if (filling.some((byte) => byte !== 0)) throw damaged(file, 'nothing between its files', 'something');
+  if (filling.some((byte) => byte !== 0)) throw damaged(file, 'zero bytes after each file', 'other bytes');
 }
 
 async function piece(handle: FileHandle, file: string, start: number, size: number): Promise<Buffer> {
@@ -286,7 +286,7 @@ function damaged(file: string, expected: string, seen: string): FleetError {
 function foreign(file: string, seen: string): FleetError {
   return usageError({
     code: 'bundle.file',
-    what: `${file} is no bundle`,
+    what: `${file} is not a bundle`,
     expected: 'a file that azp-fleet bundle wrote',
     seen,
     next: again,
@@ -296,7 +296,7 @@ function foreign(file: string, seen: string): FleetError {
 function newer(file: string, schema: number): FleetError {
   return usageError({
     code: 'bundle.version',
-    what: `the bundle ${file} is of another kind than this azp-fleet (${version}) reads`,
+    what: `the bundle ${file} has a schema that this azp-fleet (${version}) does not read`,
     expected: 'schema 1',
     seen: `schema ${schema}`,
     next: 'use the release that made it, or make the bundle again',

@@ -13,7 +13,7 @@ import type { BundledImage } from './manifest.ts';
 type FileArtifact = Extract<Artifact, { kind: 'file' }>;
 
 interface BundleOptions {
-  /** How it is made again. */
+  /** The command that makes it again. */
   readonly again: string;
   readonly cache: string;
   /** Folders of Dockerfiles, as the inventory has them. */
@@ -21,7 +21,7 @@ interface BundleOptions {
   readonly now: number;
 }
 
-/** All out of a bundle that has been checked. Throws where another release has made it: what it brings fits that one. */
+/** Returns sources of uploads from a checked bundle. Throws where another release made it, because its files fit that release. */
 export async function fromBundle(
   bundle: OpenedBundle,
   { again, cache, folders, now }: BundleOptions,
@@ -92,7 +92,7 @@ export async function fromBundle(
   };
 }
 
-/** Throws where the manifests that came with it do not prove the digest in its name. */
+/** Returns the manifests that prove an image's digest. Throws where the bundle has none that do. */
 async function proofOf(
   bundle: OpenedBundle,
   { reference, manifests }: BundledImage,
@@ -104,14 +104,14 @@ async function proofOf(
   if (ids.length > 0) return { manifests: (manifests ?? []).map((each) => slice(bundle, each)), ids };
   throw usageError({
     code: 'bundle.damaged',
-    what: `nothing in the bundle ${bundle.file} proves that it holds ${reference}`,
+    what: `the bundle ${bundle.file} has no manifest that proves ${reference}`,
     expected: 'the manifest of that digest',
-    seen: documents.length === 0 ? 'none' : 'manifests of others',
+    seen: documents.length === 0 ? 'none' : 'other manifests',
     next: 'make it again: azp-fleet bundle',
   });
 }
 
-/** A member as what is sent: read where it lies. */
+/** Returns a member as an upload that is read from the bundle's file. */
 function slice({ file, places }: OpenedBundle, sha256: string): FileArtifact {
   const place = places.get(sha256);
   if (place === undefined) throw new Error(`no member ${sha256}`);

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { foreignJson } from '../../shared/base/foreign-text.ts';
 import { isObject } from '../../shared/base/objects.ts';
 
-/** A name that is part of a file's name, a version or a reference: printable ASCII without quotes, `\` and blanks. */
+/** Part of a file name, a version or a reference: printable ASCII without quotes, `\` and blanks. */
 const word = z.string().regex(/^[\w.,:@~^+%/=-]{1,300}$/);
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const bytes = z
@@ -15,11 +15,11 @@ const machine = z.enum(['x86_64', 'aarch64']);
 
 const member = z.strictObject({ sha256: digest, size: bytes });
 const packageEntry = z.strictObject({
-  /** As the package manager knows it. */
+  /** Name in the package manager. */
   name: word,
   version: word,
   architecture: word,
-  /** In the host's folder. */
+  /** Name in the host's folder. */
   file: z.string().regex(/^\w[\w.+~^-]{0,200}$/),
   sha256: digest,
 });
@@ -27,32 +27,32 @@ const packages = z.strictObject({
   /** `debian-12` */
   system: z.string().regex(/^[a-z]+-[0-9.]+$/),
   machine,
-  /** What its package manager reads. */
+  /** The index that the package manager reads. */
   index: digest,
-  /** Those whose signatures were checked when the packages were fetched. */
+  /** Keys that signed the packages; signatures were checked when the packages were fetched. */
   keys: z.array(z.strictObject({ vendor: word, sha256: digest })).max(20),
   packages: z.array(packageEntry).max(20_000),
 });
 const image = z.strictObject({
-  /** As the hosts' managers name it. */
+  /** Name of the image in the hosts' managers. */
   reference: word,
   machine,
-  /** What it was built on; absent: it was pulled as it is. */
+  /** The image it was built on; absent: it was pulled. */
   base: word.optional(),
-  /** What `docker load` reads. */
+  /** The archive that `docker load` reads. */
   sha256: digest,
-  /** Bytes of it that are not compressed: an engine takes so many at least. Absent: nobody has counted. */
+  /** Uncompressed bytes, the least that an engine needs. Absent: unknown. */
   unpacked: bytes.optional(),
-  /** Of one that is named by its digest: the manifests that prove it, its own digest first. */
+  /** Manifests that prove an image by digest, that of the digest first. */
   manifests: z.array(digest).min(1).max(2).optional(),
 });
 
-/** The agent's archive, for agents straight on the host. */
+/** The agent's archive, for agents in host mode. */
 const agent = z.strictObject({ version: word, machine, sha256: digest });
 
 const shape = z.strictObject({
   schema: z.literal(1),
-  /** The release that made it. */
+  /** The azp-fleet release that made it. */
   version: word,
   /** ISO 8601 */
   at: z.iso.datetime(),
@@ -66,20 +66,20 @@ const shape = z.strictObject({
   agents: z.array(agent).max(100),
   packages: z.array(packages).max(100),
   images: z.array(image).max(1000),
-  /** All that follows, in this order, each once. */
+  /** All following files, in this order, each once. */
   members: z.array(member).max(200_000),
 });
 
-/** What a bundle says of itself: the first file in it. */
+/** The manifest of a bundle, its first file. */
 export type Manifest = Readonly<z.infer<typeof shape>>;
 export type Member = Manifest['members'][number];
 export type BundledPackages = Manifest['packages'][number];
 export type BundledImage = Manifest['images'][number];
 
-/** So many bytes at most. */
+/** The most bytes of a manifest. */
 export const longestManifest = 64 * 1024 ** 2;
 
-/** Undefined: it is none of ours, or does not fit together. `schema`: what it says that it is, where it says it. */
+/** Parses a manifest; undefined: it is invalid or inconsistent. `schema`: the schema that it claims. */
 export function parseManifest(text: string): { readonly manifest?: Manifest; readonly schema?: unknown } {
   const said = foreignJson(text);
   const schema = isObject(said) ? said['schema'] : undefined;
@@ -87,7 +87,7 @@ export function parseManifest(text: string): { readonly manifest?: Manifest; rea
   return data === undefined || !fits(data) ? { schema } : { manifest: data, schema };
 }
 
-/** Every member is named once and used, and everything that is named is a member. */
+/** Tells whether every member is listed once and used, and every used digest is a member. */
 function fits(manifest: Manifest): boolean {
   const members = new Set(manifest.members.map(({ sha256 }) => sha256));
   const used = new Set(digestsOf(manifest));
@@ -98,7 +98,7 @@ function fits(manifest: Manifest): boolean {
   );
 }
 
-/** The digests of all members that it speaks of. */
+/** Returns the digests of all members that the manifest uses. */
 export function digestsOf(manifest: Omit<Manifest, 'members'>): readonly string[] {
   const { manager, runtimes, agents, packages: sets, images } = manifest;
   return [

@@ -8,7 +8,7 @@ import { childEnvironment } from '../../artifacts/child-environment.ts';
 import { codeOf, FleetError } from '../../../shared/base/errors.ts';
 import type { Machine } from '../../packages/vendors.ts';
 
-/** The docker command of this machine: it knows which engine is meant, and the passwords of registries. */
+/** The docker command of this machine, which knows the engine and the registries' passwords. */
 export interface Docker {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
@@ -18,19 +18,19 @@ interface Run {
   /** For errors: `pull X`. */
   readonly doing: string;
   readonly input?: string | Buffer;
-  /** Takes what it writes to standard output; default: it is the answer. */
+  /** Reads its stdout; default: stdout is the answer. */
   readonly take?: (output: NodeJS.ReadableStream) => Promise<void>;
   readonly onLine?: (line: string) => void;
-  /** Makes the error of its exit code and its last lines. */
+  /** Returns the error for its last lines on stderr. */
   readonly failed?: (words: string) => FleetError;
 }
 
 const lastLines = 12;
-/** Somebody waits for the end of what they have interrupted. */
+/** The user waits for this after an interruption. */
 const removeMs = 30_000;
 const ownNames = /^(DOCKER_(HOST|CONTEXT|CONFIG|CERT_PATH|TLS_VERIFY|API_VERSION)|SSH_AUTH_SOCK)$/;
 
-/** Runs it to its end; what it writes to standard output. */
+/** Runs the docker command and returns its stdout. */
 export async function docker(
   { env, signal }: Docker,
   args: readonly string[],
@@ -46,7 +46,7 @@ export async function docker(
     child.on('error', reject);
     child.on('close', (code) => resolve(code ?? 1));
   });
-  // It is awaited once its output has ended.
+  // It is awaited after its output.
   ended.catch(() => undefined);
   const lines: string[] = [];
   const said = createInterface({ input: child.stderr }).on('line', (line) => {
@@ -62,7 +62,7 @@ export async function docker(
   try {
     answer = await (take === undefined ? text(child.stdout) : take(child.stdout).then(() => ''));
   } catch (error) {
-    // What it wrote ends when it does: whether it failed says why.
+    // The output ends early where the command fails: its exit code explains why.
     taken = error;
     child.stdout.resume();
   }
@@ -79,8 +79,8 @@ export async function docker(
 }
 
 /**
- * Runs a container of the image, which is gone when this ends. Whoever interrupts the docker command alone leaves the
- * container to its work: the command hands the signal on, and the first process of a container heeds none by default.
+ * Runs a temporary container of the image. An interrupted docker command leaves the container running, because the first process of
+ * a container ignores signals by default: it is removed then.
  */
 export async function runContainer(
   tools: Docker,
@@ -98,13 +98,13 @@ export async function runContainer(
   }
 }
 
-/** It may be gone already, or not have come yet. */
+/** Removes the container, which may not exist. */
 async function removeContainer(name: string, { env }: Docker): Promise<void> {
   const own = { env, signal: AbortSignal.timeout(removeMs) };
   await docker(own, ['rm', '-f', name], { doing: `rm -f ${name}` }).catch(() => undefined);
 }
 
-/** What the engine runs on, in the words of `uname -m`. */
+/** Returns the engine's machine type, as `uname -m` names it. */
 export async function engineMachine(tools: Docker): Promise<Machine | undefined> {
   const said = await docker(tools, ['version', '--format', '{{.Server.Arch}}'], { doing: 'version' });
   return ({ amd64: 'x86_64', arm64: 'aarch64' } as const)[said.trim() as 'amd64' | 'arm64'];
@@ -114,7 +114,7 @@ function noDocker(cause: unknown): FleetError {
   return new FleetError(
     {
       code: 'bundle.docker',
-      what: 'there is no docker command on this machine, and the images of a bundle are made with it',
+      what: 'the docker command is missing on this machine, and a bundle needs it',
       next: 'install Docker here, or make the bundle on a machine that has it',
     },
     { cause },

@@ -21,13 +21,13 @@ export interface PackagesOptions {
   readonly note: (text: string) => void;
 }
 
-/** Whatever it starts reads nothing of its script. */
+/** The script is a file, so that no command of it reads the script from stdin. */
 const started = 'cat >/azp-fleet-script && exec sh -eu /azp-fleet-script </dev/null';
 
-/** So many more packages make another note. */
+/** Files between two notes of progress. */
 const noteEach = 50;
 
-/** Fetches the packages of one system in a container of its own image, whose package manager checks their signatures. */
+/** Fetches the packages of one system in a container of its image, whose package manager checks the signatures. */
 export async function gatherPackages(
   { platform, transactions, hosts }: SystemNeeds,
   { tools, spool, site, note }: PackagesOptions,
@@ -95,7 +95,7 @@ function unsubscribed(name: string): FleetError {
   });
 }
 
-/** Files go into the spool, by their paths; the answer is the index. */
+/** Adds the archive's files to the spool, and returns the index. */
 async function unpack(
   output: NodeJS.ReadableStream,
   indexName: string,
@@ -113,7 +113,7 @@ async function unpack(
   reader.on('entry', ({ name, type }, content, next) => {
     void (async () => {
       try {
-        // Of its own: who is done with an entry destroys it, and with it the whole archive.
+        // A separate stream: a reader that ends destroys its stream, which would destroy the archive.
         await take(name, type === 'file', content.pipe(new PassThrough()));
         next();
       } catch (error) {
@@ -125,7 +125,7 @@ async function unpack(
   return index;
 }
 
-/** What the index names, each as the file that came with it. */
+/** Returns the packages of the index. Throws where a file is missing or has another digest. */
 function withMembers(
   listed: readonly ListedPackage[],
   members: ReadonlyMap<string, Member>,

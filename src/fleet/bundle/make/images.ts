@@ -28,7 +28,7 @@ export interface ImagesOptions {
   readonly note: (text: string) => void;
 }
 
-/** Builds or pulls the image under the name that the hosts' managers look for, and saves it. */
+/** Builds or pulls an image by the name that the hosts' managers use, and saves it. */
 export async function gatherImage(
   plan: ImagePlan,
   machine: Machine,
@@ -53,7 +53,7 @@ export async function gatherImage(
       output.on('data', (chunk: Buffer) => {
         unpacked += chunk.length;
       });
-      // Layers are mostly what compresses a little or not at all.
+      // Most layers are already compressed.
       saved = await spool.add(output.pipe(createGzip({ level: 1 })), tools.signal);
     },
   });
@@ -93,7 +93,7 @@ async function build(
   return id.trim();
 }
 
-/** A team's folder on the agent image. Only the whole goes into the bundle: a host that has it needs no other. */
+/** Builds a team's folder on the agent image. The bundle has only the result. */
 async function buildTop(plan: TopPlan, options: ImagesOptions): Promise<void> {
   const { under } = plan;
   await build(under, under.context, under.args, {}, options);
@@ -109,8 +109,8 @@ export interface ByDigestOptions extends RegistryTools {
 type OneImage = Extract<ImageManifest, { kind: 'image' }>;
 
 /**
- * An image that is named by its digest, from the registry itself, every content held to its sha256 from the name's on down: no
- * engine has a part in it, because what one saves has other digests. The manifests come along as what proves the name.
+ * Fetches an image by digest from the registry, and checks the sha256 of each part. It does not use an engine, because an engine
+ * saves images with other digests. The manifests prove the digest.
  */
 export async function gatherByDigest(
   reference: string,
@@ -136,7 +136,7 @@ export async function gatherByDigest(
   const image = found.said;
   const manifest = { ...found.member, digest: found.member.sha256, mediaType: mediaTypeOf(image) };
   const parts = { name: nameOf(name), manifest, ...image };
-  const blobs = await spool.room();
+  const blobs = await spool.nested();
   await blobs.add([await readFile(spool.fileOf(manifest.digest))], options.signal);
   for (const { digest, size } of new Map(
     [image.config, ...image.layers].map((blob) => [blob.digest, blob]),
@@ -147,14 +147,14 @@ export async function gatherByDigest(
   return { reference, machine, sha256, manifests: documents.map((each) => each.sha256) };
 }
 
-/** Docker's and OCI's images say by the kind of their configuration which they are. */
+/** Returns the media type of an image's manifest, by that of its configuration. */
 function mediaTypeOf({ config }: OneImage): string {
   return config.mediaType === 'application/vnd.docker.container.image.v1+json'
     ? 'application/vnd.docker.distribution.manifest.v2+json'
     : 'application/vnd.oci.image.manifest.v1+json';
 }
 
-/** A tag of ours, that nothing is known by: `docker image prune` leaves what has one. */
+/** Returns a tag for the image, because `docker image prune` removes images without one. */
 function nameOf({ registry, repository, digest }: DigestName): string {
   return `${registry}/${repository}:azp-fleet-${digest.slice(0, 12)}`;
 }
@@ -173,23 +173,23 @@ function chosen(
     what: `${reference} has no image for ${machine}`,
     expected: `linux/${architecture}`,
     seen: seen.slice(0, 8).join(', ') || 'no platform at all',
-    next: 'name the digest of an image for this machine, or of the list of all',
+    next: 'use the digest of an image for this machine, or of the multi-platform index',
   });
 }
 
 function strange(reference: string): FleetError {
   return new FleetError({
     code: 'registry.other-content',
-    what: `${reference} is no image that a host could run`,
+    what: `${reference} is not an image that a host can run`,
     expected: "an image by OCI's or Docker's schema 2, or a list of such",
     seen: 'another kind of manifest',
-    next: 'name the digest that docker pull shows for it',
+    next: 'use the digest that docker pull shows for it',
   });
 }
 
-/** An image with its parts, each a file. */
+/** The parts of an image, each a file. */
 interface ImageParts {
-  /** With a tag, which keeps it from being cleaned up: `registry.lab/team/x:azp-fleet-1a2b3c4d5e6f`. */
+  /** Name with a tag, against `docker image prune`: `registry.lab/team/x:azp-fleet-1a2b3c4d5e6f`. */
   readonly name: string;
   readonly manifest: Blob;
   readonly config: Blob;
@@ -197,9 +197,9 @@ interface ImageParts {
 }
 
 /**
- * What `docker load` reads, as one tar archive: an OCI layout (image-spec, "Image Layout") for engines that keep images in
- * containerd, by whose own bytes the manifest's digest stays what it was, and beside it what all others read. Equal parts make
- * equal archives. `fileOf`: where the content of a digest (hex) lies.
+ * Returns the tar archive for `docker load`: an OCI layout (image-spec, "Image Layout"), which keeps the manifest's digest in engines
+ * with a containerd image store, and manifest.json for other engines. Equal parts make equal archives. `fileOf` returns the file
+ * of a digest (hex).
  */
 async function* ociArchive(
   { name, manifest, config, layers }: ImageParts,

@@ -29,7 +29,7 @@ export interface MakeOptions {
   readonly note: (text: string) => void;
 }
 
-/** Gathers all that the hosts need, and writes it as one archive. What was gathered on the way is gone when it ends. */
+/** Gathers everything that the hosts need, writes it as one archive, and removes its temporary files. */
 export async function makeBundle(needs: Needs, options: MakeOptions): Promise<Manifest> {
   const { file, tools, download, note } = options;
   await checkEngine(needs, tools);
@@ -66,7 +66,7 @@ export async function makeBundle(needs: Needs, options: MakeOptions): Promise<Ma
   }
 }
 
-/** Packages and images are of the machine that Docker runs on. */
+/** Throws where Docker runs on another machine type than the hosts: packages and images are of Docker's. */
 async function checkEngine({ machines }: Needs, tools: Docker): Promise<void> {
   const engine = await engineMachine(tools);
   const [other] = machines.filter((machine) => machine !== engine);
@@ -119,7 +119,7 @@ interface AgentsOptions {
   readonly note: (text: string) => void;
 }
 
-/** Fetches an agent's archive, which has to be the one whose digest is known. */
+/** Fetches an agent's archive, and checks its sha256. */
 async function gatherAgent(
   { release, machine }: { readonly release: AgentRelease; readonly machine: Machine },
   { download, signal, spool, note }: AgentsOptions,
@@ -138,10 +138,10 @@ async function gatherAgent(
   if (member.sha256 === sha256) return { version, machine, sha256 };
   throw new FleetError({
     code: 'agent.other-archive',
-    what: `${url} is another archive than the one expected`,
+    what: `${url} has another sha256 than expected`,
     expected: sha256,
     seen: member.sha256,
-    next: 'find out why it has changed; if that is right, put its digest into agent.sha256 of the inventory',
+    next: 'find out why it changed; if the change is right, put its digest into agent.sha256 of the inventory',
   });
 }
 
@@ -149,7 +149,7 @@ function unavailable({ version, url }: AgentRelease, seen: string, cause?: unkno
   return new FleetError(
     {
       code: 'bundle.agent',
-      what: `the agent ${version} cannot be had from ${url}`,
+      what: `the agent ${version} cannot be downloaded from ${url}`,
       seen,
       next: 'check agent.version in the inventory, the proxy, and mirrors.agent, then run it again',
     },

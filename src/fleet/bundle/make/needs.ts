@@ -15,21 +15,21 @@ import type { Desired } from '../../steps/step.ts';
 import { agentImages } from '../../steps/bundle/images.ts';
 import { agentOnHost } from '../../steps/bundle/agent.ts';
 
-/** One host, or what stands for several that cannot be read. */
+/** One host, or one that represents hosts that cannot be read. */
 export interface Target {
   readonly name: string;
   readonly needing: Needing;
-  /** As it is now, where it was read: a newer driver that stays there wants another base of its image. */
+  /** Its facts, where it was read: a newer driver that stays needs another base image. */
   readonly now?: Facts;
   readonly desired: Desired;
 }
 
-/** All that a bundle has to hold, each once. */
+/** Everything that a bundle needs, each once. */
 export interface Needs {
   readonly systems: readonly SystemNeeds[];
   readonly images: readonly { readonly plan: ImagePlan; readonly machine: Machine }[];
   readonly machines: readonly Machine[];
-  /** Of slots straight on the host. */
+  /** For slots in host mode. */
   readonly agents: readonly { readonly release: AgentRelease; readonly machine: Machine }[];
 }
 
@@ -40,14 +40,14 @@ export interface SystemNeeds {
   readonly hosts: readonly string[];
 }
 
-/** A host that no bundle can provide for. */
+/** A host that a bundle cannot serve. */
 export interface Unprovided {
   readonly host: string;
   readonly what: string;
   readonly next: string;
 }
 
-/** Pure but for the archive of a team's folder, which `readFolder` reads when the image is built. */
+/** Returns the needs of all hosts. `readFolder` reads the archive of a team's folder when its image is built. */
 export function needsOf(
   targets: readonly Target[],
   context: Buffer,
@@ -55,7 +55,7 @@ export function needsOf(
 ): { readonly needs: Needs; readonly unprovided: readonly Unprovided[] } {
   const unprovided = targets.flatMap((target) => obstacle(target) ?? []);
   const sound = targets.filter(({ name }) => unprovided.every(({ host }) => host !== name));
-  // As plans have it: where nobody asks for a branch, a distribution's own packages are of its own.
+  // As in a plan: without a branch in the inventory, a distribution's packages have their own branch.
   const facts = new Map(
     sound.map((target) => {
       const bare = bareHost(target.needing);
@@ -104,7 +104,7 @@ function systemsOf(facts: ReadonlyMap<Target, Facts>): readonly SystemNeeds[] {
   });
 }
 
-/** What a bare host's plan would install. What steps refuse there, `provision` says. */
+/** Returns the transactions of a bare host's plan. `provision` reports what steps refuse. */
 function transactionsOf(facts: Facts, desired: Desired): readonly Transaction[] {
   return allSteps
     .flatMap((step) => [...step.plan(facts, desired)])
@@ -138,23 +138,23 @@ function obstacle({ name, needing, desired }: Target): Unprovided | undefined {
   if (image.kind !== 'build' || image.agentSha256 !== '') return undefined;
   return {
     host: name,
-    what: `nobody knows the digest of the agent ${image.agentVersion}, which a bundle holds it to`,
+    what: `the digest of the agent ${image.agentVersion} is unknown, and a bundle checks it`,
     next: `put the sha256 of ${image.agentUrl} into agent.sha256 of the inventory`,
   };
 }
 
-/** What of a host decides which things it needs, whatever is on it by now. */
+/** The facts of a host that decide what it needs, whatever is installed. */
 export type Needing = Pick<
   Facts,
   'os' | 'arch' | 'platform' | 'systemd' | 'gpus' | 'ignoredGpus' | 'nvswitches' | 'nvlink5' | 'kernels'
 > & {
-  /** The kernels' own packages. */
+  /** Packages of the kernels. */
   readonly images: readonly string[];
-  /** The kernel's own compiler, where it names one. */
+  /** The compiler that built the kernel, where it is known. */
   readonly lacksToBuild: readonly string[];
 };
 
-/** Of a host that was read. Headers that it has, no archive may have any more. */
+/** Returns the needs of a host that was read. Its headers count: archives may have dropped them. */
 export function needingOf(facts: Facts): Needing {
   const { os, arch, platform, systemd, gpus, ignoredGpus, nvswitches, nvlink5, kernels } = facts;
   const { offline } = platformOf(facts)?.packages ?? {};
@@ -173,7 +173,7 @@ export function needingOf(facts: Facts): Needing {
   };
 }
 
-/** Of a host that nobody can read from here: one GPU of a generation that open modules drive (an H100), no NVSwitch. */
+/** Returns the needs of a host that cannot be read: one GPU for open modules (an H100), no NVSwitch. */
 export function needingUnseen(
   { id, versionId }: Pick<Distribution, 'id' | 'versionId'>,
   machine: Machine,
@@ -195,7 +195,7 @@ export function needingUnseen(
   };
 }
 
-/** The facts of such a host before anything of ours is on it: a bundle also serves one that is set up anew. */
+/** Returns the facts of such a host before its first provision: a bundle also serves a host that is installed again. */
 export function bareHost({ images, lacksToBuild, ...needing }: Needing): Facts {
   return {
     ...nothing,
@@ -292,14 +292,14 @@ const nothing: Omit<Facts, keyof Omit<Needing, 'images' | 'lacksToBuild'> | 'pac
 };
 
 export interface NamedSystem {
-  /** `versionId` as it was named: `9.5`. */
+  /** `versionId` as typed: `9.5`. */
   readonly system: Distribution;
   readonly machine: Machine;
 }
 
 const machines: readonly Machine[] = ['x86_64', 'aarch64'];
 
-/** `debian-12/x86_64`, `ubuntu-24.04`, `rocky-9.5` (one of 9); without a machine it is x86_64. */
+/** Parses `debian-12/x86_64`, `ubuntu-24.04`, `rocky-9.5` (a release of 9). The default machine is x86_64. */
 export function namedSystem(text: string): NamedSystem {
   const [name = '', machine = 'x86_64', ...more] = text.split('/');
   const [, id = '', versionId = ''] = /^([a-z]+)-(\d+(?:\.\d+){0,2})$/.exec(name) ?? [];

@@ -19,7 +19,7 @@ export interface RegistryTools {
   readonly login: (registry: string) => Promise<Login | undefined>;
 }
 
-/** Both families, the image's own and the list of several platforms. */
+/** Media types of images and of multi-platform indexes, OCI's and Docker's. */
 const manifestTypes = [
   'application/vnd.oci.image.index.v1+json',
   'application/vnd.oci.image.manifest.v1+json',
@@ -27,11 +27,11 @@ const manifestTypes = [
   'application/vnd.docker.distribution.manifest.v2+json',
 ].join(', ');
 
-/** Of a manifest: what registries have to take at least (OCI distribution specification, "Pushing Manifests"). */
+/** The most bytes of a manifest: all registries accept as many (OCI distribution specification, "Pushing Manifests"). */
 export const longestManifest = 4 << 20;
 const mostRedirects = 5;
 
-/** One repository of a registry, of which contents are read by their digests (OCI distribution specification, "Pull"). */
+/** Reads contents of one repository of a registry by digest (OCI distribution specification, "Pull"). */
 export class Registry {
   readonly #name: DigestName;
   readonly #reference: string;
@@ -46,7 +46,7 @@ export class Registry {
     this.#tools = tools;
   }
 
-  /** Puts the content of this sha256 (hex) into the spool. Throws where it is another one, or has more bytes than `limit`. */
+  /** Adds the content of a sha256 (hex) to the spool. Throws where the content is another, or has more bytes than `limit`. */
   async take(kind: 'manifests' | 'blobs', digest: string, limit: number, spool: Spool): Promise<Member> {
     const { signal } = this.#tools;
     const response = await this.#get(kind, digest);
@@ -58,10 +58,10 @@ export class Registry {
     if (member.sha256 === digest) return member;
     throw new FleetError({
       code: 'registry.other-content',
-      what: `${this.#name.registry} gives something else than what was asked for: ${this.#reference}`,
+      what: `${this.#name.registry} returned other content than requested: ${this.#reference}`,
       expected: `sha256:${digest}`,
       seen: `sha256:${member.sha256}`,
-      next: 'run it again; if that stays, ask who runs the registry, or what is between',
+      next: 'run it again; if it happens again, check the registry, and proxies in between',
     });
   }
 
@@ -91,7 +91,7 @@ export class Registry {
     }
   }
 
-  /** Contents lie elsewhere as a rule, at addresses that say themselves who may read them: nobody there is told more. */
+  /** Follows redirects to where contents usually are. Only the registry gets the credential. */
   async #follow(first: Response, from: URL): Promise<Response> {
     let [response, at] = [first, from];
     for (let hops = 0; response.status >= 300 && response.status < 400; hops += 1) {
@@ -102,7 +102,7 @@ export class Registry {
         (next.protocol !== 'https:' && from.protocol === 'https:') ||
         hops >= mostRedirects
       )
-        throw this.#fault('it leads nowhere (HTTP redirects)');
+        throw this.#fault('too many or invalid HTTP redirects');
       at = next;
       response = await this.#request(next, next.origin === from.origin);
     }
@@ -126,7 +126,7 @@ export class Registry {
   }
 }
 
-/** The built-in fetch says why in what has caused its error. */
+/** Returns the reason of a failed fetch, which is in the error's cause. */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return foreignLine(String(error));
   const { cause } = error;
@@ -138,7 +138,7 @@ const tokenShape = z
   .object({ token: z.string().min(1).optional(), access_token: z.string().min(1).optional() })
   .transform(({ token, access_token }) => token ?? access_token);
 
-/** A header `Authorization` for what a registry has asked for by `WWW-Authenticate`; undefined: nothing of ours would do. */
+/** Returns the `Authorization` header for a challenge (`WWW-Authenticate`); undefined: no login fits. */
 async function authorize(
   challenge: string,
   login: Login | undefined,
@@ -150,7 +150,7 @@ async function authorize(
     [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value]) => [name.toLowerCase(), value]),
   ) as Readonly<Record<string, string | undefined>>;
   const realm = URL.parse(said['realm'] ?? '');
-  // No login goes to a token server that speaks in the clear.
+  // No login is sent to a token server without TLS.
   if (realm === null || (realm.protocol !== 'https:' && !loopback.test(realm.host))) return undefined;
   const { service = '', scope = '' } = said;
   const answer = await (login?.kind === 'token'
@@ -180,7 +180,7 @@ async function authorize(
   return token === undefined ? undefined : new Secret(`Bearer ${token}`);
 }
 
-/** As a header of a request; none without. */
+/** Returns the header of a request, if any. */
 function header(authorization: Secret | undefined): Record<string, string> {
   return authorization === undefined ? {} : { authorization: authorization.reveal() };
 }
@@ -200,11 +200,11 @@ function withQuery(url: URL, values: Readonly<Record<string, string>>): string {
 interface Asked {
   readonly registry: string;
   readonly reference: string;
-  /** Whom it was told; undefined: nobody, or a token. */
+  /** User of the login; undefined: no login, or a token. */
   readonly user: string | undefined;
 }
 
-/** Why a registry gives nothing to this machine, by its answer (`HTTP 404`) or by what the network did. */
+/** Returns the error of a failed request, by the registry's answer (`HTTP 404`) or the network's error. */
 function registryFault(seen: string, asked: Asked, cause?: unknown): FleetError {
   return new FleetError({ ...meaning(seen, asked), seen }, { cause });
 }
@@ -216,15 +216,15 @@ function meaning(seen: string, { registry, reference, user }: Asked): Omit<Probl
       code: 'registry.password',
       what:
         user === undefined
-          ? `${registry} asks who we are, and this machine has no login that it takes: ${reference}`
+          ? `${registry} requires a login, and this machine has none that it accepts: ${reference}`
           : `${registry} does not accept the password of user ${user}: ${reference}`,
       next: `log in here (${login}), then run it again`,
     };
   if (/HTTP 403/.test(seen))
     return {
       code: 'registry.denied',
-      what: `${registry} does not let ${user === undefined ? 'us' : `user ${user}`} have ${reference}`,
-      next: `log in here as somebody who may have it (${login}), then run it again`,
+      what: `${registry} denies ${user === undefined ? 'this machine' : `user ${user}`} access to ${reference}`,
+      next: `log in here as a user with access (${login}), then run it again`,
     };
   if (/HTTP 404/.test(seen))
     return {
@@ -235,8 +235,8 @@ function meaning(seen: string, { registry, reference, user }: Asked): Omit<Probl
   if (/HTTP 429/.test(seen))
     return {
       code: 'registry.limit',
-      what: `${registry} gives no more images for now: ${reference}`,
-      next: `wait, or log in here as somebody for whom it allows more (${login})`,
+      what: `${registry} limits the downloads of this machine: ${reference}`,
+      next: `wait, or log in here as a user with a higher limit (${login})`,
     };
   if (/certificate/i.test(seen))
     return {
@@ -246,8 +246,8 @@ function meaning(seen: string, { registry, reference, user }: Asked): Omit<Probl
     };
   return {
     code: 'registry.unreachable',
-    what: `${registry} does not give ${reference}`,
-    next: 'look at the network (proxy: in the inventory) and at what the registry says, then run it again',
+    what: `${registry} cannot be reached for ${reference}`,
+    next: 'check the network (proxy: in the inventory) and the registry, then run it again',
   };
 }
 
@@ -273,11 +273,11 @@ const shape = z.object({
 });
 const helperShape = z.object({ Username: z.string(), Secret: z.string().min(1) });
 
-/** Docker's name for its own registry in there is older than `docker.io`. */
+/** Docker's key for its registry in that file. */
 const hub = 'https://index.docker.io/v1/';
 const helperMs = 30_000;
 
-/** The login of `docker login` on this machine, from its file or the helper that the file names. Undefined: there is none. */
+/** Returns the login of `docker login` on this machine, from its file or its credential helper. */
 export async function loginOf(
   registry: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -303,7 +303,7 @@ function kept(found: z.infer<typeof entry> | undefined): Login | undefined {
     : { kind: 'password', user, password: new Secret(password.replace(/\0+$/, '')) };
 }
 
-/** By Docker's credential helper; one that knows nothing ends with a failure. */
+/** Asks Docker's credential helper, which fails where it has no login. */
 async function asked(
   helper: string,
   key: string,
@@ -325,11 +325,11 @@ async function asked(
     : { kind: 'password', user: said.Username, password: secret };
 }
 
-/** An image that is named by its digest. */
+/** An image by digest. */
 export interface DigestName {
-  /** As people name it: `docker.io`. */
+  /** Its usual name: `docker.io`. */
   readonly registry: string;
-  /** Where it answers. */
+  /** Its address. */
   readonly address: string;
   /** Within the registry: `nvidia/cuda`. */
   readonly repository: string;
@@ -337,10 +337,10 @@ export interface DigestName {
   readonly digest: string;
 }
 
-/** As Docker has it: there a registry may speak in the clear. */
+/** Addresses where Docker, too, accepts a registry without TLS. */
 const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/;
 
-/** Undefined: it is named by a tag. A tag beside the digest says nothing more. */
+/** Parses a reference by digest; undefined: it has a tag only. A tag beside the digest is ignored. */
 export function digestName(reference: string): DigestName | undefined {
   const digest = digestIn(reference);
   if (digest === undefined) return undefined;
@@ -354,7 +354,7 @@ export function digestName(reference: string): DigestName | undefined {
   return { registry, address: 'registry-1.docker.io', repository, digest };
 }
 
-/** The body, as long as it has no more bytes than that. */
+/** Yields the body. Throws where it has more bytes than the limit. */
 async function* within(body: ReadableStream<Uint8Array>, limit: number): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const part of body) {
@@ -364,7 +364,7 @@ async function* within(body: ReadableStream<Uint8Array>, limit: number): AsyncGe
   }
 }
 
-/** How something is asked for over HTTP: the part of fetch that a bundle is made with. */
+/** The part of fetch that making a bundle uses. */
 export type Download = (
   url: string,
   init: {

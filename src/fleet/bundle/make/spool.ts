@@ -9,7 +9,7 @@ import type { Member } from '../manifest.ts';
 
 type Content = NodeJS.ReadableStream | Iterable<Buffer> | AsyncIterable<Buffer>;
 
-/** Members on their way into a bundle, beside the file that it will be: each once, under its sha256. */
+/** A temporary folder beside the bundle's file for its members, each once, named by its sha256. */
 export class Spool {
   readonly #folder: string;
   readonly #members = new Map<string, Member>();
@@ -22,9 +22,9 @@ export class Spool {
     return new Spool(await mkdtemp(join(dirname(file), `.${basename(file)}.`)));
   }
 
-  /** Another one within it, for what is only on its way. */
-  async room(): Promise<Spool> {
-    return new Spool(await mkdtemp(join(this.#folder, 'room-')));
+  /** Returns a spool within this one, for files that are no members. */
+  async nested(): Promise<Spool> {
+    return new Spool(await mkdtemp(join(this.#folder, 'nested-')));
   }
 
   async add(content: Content, signal: AbortSignal): Promise<Member> {
@@ -49,7 +49,7 @@ export class Spool {
     return member;
   }
 
-  /** In the order of their digests: which came first says nothing. */
+  /** In the order of their digests, which is always the same. */
   get members(): readonly Member[] {
     return [...this.#members.values()].toSorted((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
   }

@@ -158,7 +158,7 @@ ask() {
   request "$@" | dnf_run --assumeno --allowerasing shell >answer 2>&1 || :
   trouble=$(troubles <answer)
   if [ -z "$trouble" ]; then
-    effects <answer | told >&3
+    effects <answer | with_versions >&3
     room <answer >&3
   elif held=$(held_back "$@" | tr '\\n' ' ') && [ -n "$held" ]; then
     echo "held $held" >&3
@@ -176,7 +176,7 @@ held_back() {
     fi
   fi
 }
-told() {
+with_versions() {
   while read -r verb name to; do
     case $verb in
       upgrade | downgrade) echo "$verb $name $(installed "\${name%%:*}") $to" ;;

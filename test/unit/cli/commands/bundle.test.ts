@@ -40,7 +40,7 @@ describe('azp-fleet bundle', () => {
       '--kernel is for hosts that are not read',
     ],
     ['a folder that is not there', ['-o', 'no/x'], 'cannot be written'],
-    ['what is no bundle', ['--show', 'text.bundle'], 'is no bundle'],
+    ['what is no bundle', ['--show', 'text.bundle'], 'is not a bundle'],
     ['what is not there', ['--show', 'none'], 'cannot be read'],
   ])('refuses %s before anything is done', async (_, args, what) => {
     const { exitCode, stderr } = await bundle(...args);
@@ -63,7 +63,7 @@ it.each(['plan', 'provision'])(
     const env = { NO_SUCH: 'a-token' };
     const { exitCode, stderr } = await runCommand([verb, '--bundle', 'text.bundle'], { cwd: folder, env });
     expect(exitCode).toBe(2);
-    expect(stderr.replaceAll(/\s+/g, ' ')).toContain('text.bundle is no bundle');
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain('text.bundle is not a bundle');
     expect(stderr).not.toContain('127.0.0.1');
   },
 );

@@ -88,7 +88,7 @@ describe("a team's folder", () => {
       () => symlinkSync('/etc/passwd', join(folder, 'pip/p')),
       '"pip/p" in .* is a link'.replaceAll('"', ''),
     ],
-    ['a pipe', () => spawnSync('mkfifo', [join(folder, 'p')]), 'is no ordinary file'],
+    ['a pipe', () => spawnSync('mkfifo', [join(folder, 'p')]), 'is not an ordinary file'],
     ['too much', () => (write('big', ''), truncateSync(join(folder, 'big'), 65 * 1024 ** 2)), 'is too large'],
     ['no Dockerfile', () => rmSync(join(folder, 'Dockerfile')), 'it has no Dockerfile'],
     ['a Dockerfile of its own', () => write('Dockerfile', 'FROM ubuntu\n'), 'it does not take the image'],

@@ -152,7 +152,7 @@ describe('what hosts need', () => {
     [
       'an agent whose digest nobody knows',
       host('d', desiredOf({ agent: { version: '4.999.0', sha256: { x64: undefined, arm64: undefined } } })),
-      'nobody knows the digest of the agent 4.999.0, which a bundle holds it to',
+      'the digest of the agent 4.999.0 is unknown, and a bundle checks it',
     ],
   ])('%s is not served, and said by name', async (_, target, what) => {
     const { unprovided, needs: found } = await needs(target, host('a'));
