@@ -19,7 +19,9 @@ describe('docs/errors.md', () => {
 
   test('has one row for each code, with cause and fix, and each code has a message', () => {
     expect(errorCodes.filter((code) => (texts.get(code) ?? []).length === 0)).toEqual([]);
-    const rows = [...page.matchAll(/^\| `([a-z.-]+)` \| \S.* \| \S.* \| .*\|$/gm)].map(([, code]) => code);
+    const rows = [...page.matchAll(/^\| `([a-z.-]+)` \| \S.* \| \S.* \| .*\|$/gm)].map(
+      ([, code = '']) => code,
+    );
     const all = [...errorCodes, ...Object.keys(findings.entries)];
     expect(rows.toSorted()).toEqual(all.toSorted());
   });
