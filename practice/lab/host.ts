@@ -23,8 +23,16 @@ export interface HostOptions {
   readonly gpus?: readonly GpuModel[];
   /** Who answers to SSH; default openssh. Dropbear is bookworm's. */
   readonly server?: 'openssh' | 'dropbear';
+  /** Begins with what a host of the same release had when the snapshot was taken. */
+  readonly snapshot?: Snapshot;
   /** A disk of so many MiB for Docker and the manager, instead of this machine's. */
   readonly disk?: SmallDisk;
+}
+
+/** A host's disk without its identity: an image, and a copy of /var/lib/docker, which no image contains. */
+export interface Snapshot {
+  readonly image: string;
+  readonly docker: string;
 }
 
 /** What nvidia-smi does wrong from now on; the number is the GPU's index. `[]`: all is well. */
@@ -177,9 +185,24 @@ export class LabHost {
     await this.exec(script, { input: `[Service]\nEnvironment=${clockVariable}=${speed}\n` });
   }
 
+  /** Takes a snapshot; the host is of no use afterwards. `docker` is the folder for the copy of /var/lib/docker. */
+  async snapshot(image: string, folder: string): Promise<void> {
+    await this.exec(`set -e
+systemctl stop docker.socket docker containerd
+rm -rf /etc/ssh/ssh_host_* /var/lib/lab-installed /opt/lab/gpus /opt/lab/control /root/.ssh /var/log/journal/*
+rm -f /etc/docker/key.json /var/lib/docker/engine-id
+: >/etc/machine-id
+sync`);
+    const mount = '{{range .Mounts}}{{if eq .Destination "/var/lib/docker"}}{{.Source}}{{end}}{{end}}';
+    const { stdout } = await docker(['inspect', '--format', mount, this.container]);
+    await run('cp', ['-a', stdout.trim(), folder]);
+    await docker(['commit', this.container, image]);
+  }
+
   async remove(): Promise<void> {
     await this.blackHole(false);
     await docker(['rm', '-fv', this.container], { allowFailure: true });
+    await docker(['volume', 'rm', '-f', volumeOf(this.container)], { allowFailure: true });
     await removeSmallDisk(this.container);
     freeAddress(this.address);
   }
@@ -199,10 +222,13 @@ export async function startHost(place: Place, options: HostOptions): Promise<Lab
   const host = new LabHost({ container, address, key: place.key, knownHosts: place.knownHosts }, options);
   const state = await docker(['inspect', '--format', '{{.State.Status}}', container], { allowFailure: true });
   if (state.code !== 0) {
-    const image = await (options.server === 'dropbear'
-      ? ensureDropbearImage()
-      : ensureHostImage(host.release));
-    const disk = options.disk === undefined ? [] : await smallDisk(container, options.disk);
+    const { snapshot } = options;
+    const image =
+      snapshot?.image ??
+      (await (options.server === 'dropbear' ? ensureDropbearImage() : ensureHostImage(host.release)));
+    const disk = await (options.disk === undefined
+      ? restoredDisk(container, snapshot)
+      : smallDisk(container, options.disk));
     await docker(
       hostRunArguments({
         host,
@@ -220,4 +246,16 @@ export async function startHost(place: Place, options: HostOptions): Promise<Lab
   }
   await host.booted();
   return host;
+}
+
+export const volumeOf = (container: string): string => `${container}-docker`;
+
+/** Fills a volume for /var/lib/docker from a snapshot; returns the engine's arguments for it. */
+async function restoredDisk(container: string, snapshot: Snapshot | undefined): Promise<string[]> {
+  if (snapshot === undefined) return [];
+  const volume = volumeOf(container);
+  const { stdout } = await docker(['volume', 'create', volume]);
+  const { stdout: point } = await docker(['volume', 'inspect', '--format', '{{.Mountpoint}}', stdout.trim()]);
+  await run('cp', ['-a', `${snapshot.docker}/.`, point.trim()]);
+  return ['--volume', `${volume}:/var/lib/docker`];
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 
 import { docker, ensureEngine } from './engine.ts';
-import { type HostOptions, LabHost, type Place, startHost } from './host.ts';
+import { type HostOptions, LabHost, type Place, startHost, volumeOf } from './host.ts';
 import { withLock } from './lock.ts';
 import { inState } from './paths.ts';
 import { prepareLab } from './prepare.ts';
@@ -80,6 +80,7 @@ export async function removeLab(prefix: string, folder = inState('labs', prefix)
     const { stdout } = await docker(['ps', '-a', '--filter', `name=^${prefix}-`, '--format', '{{.Names}}']);
     const names = stdout.split('\n').filter(Boolean);
     if (names.length > 0) await docker(['rm', '-fv', ...names]);
+    await docker(['volume', 'rm', '-f', ...names.map(volumeOf)], { allowFailure: true });
   }
   await removeSmallDisks(prefix);
   await stopService(azureService(prefix));

@@ -1,8 +1,19 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+
 import { type LabAzure, startAzure } from './azure.ts';
 import { azpFleet } from './azp-fleet.ts';
-import type { HostOptions } from './host.ts';
+import type { HostRelease } from './dressed.ts';
+import type { HostOptions, Snapshot } from './host.ts';
+import { ensureHostImage } from './images.ts';
 import { writeInventory } from './inventory.ts';
 import { type Lab, removeLab, startLab } from './lab.ts';
+import { withLock } from './lock.ts';
+import { inState } from './paths.ts';
+import { prepareLab } from './prepare.ts';
+import { repositoriesDigest } from './repositories.ts';
+import { say } from './say.ts';
+import { hasImage } from './base-images.ts';
+import { digest } from './digest.ts';
 
 /** Test files that run side by side have hosts of their own: Vitest numbers its workers from 1. */
 const prefix = `shared${process.env['VITEST_POOL_ID'] ?? '1'}`;
@@ -23,7 +34,7 @@ export interface ProvisionedFleet {
 /** The same three machines, bare: what an earlier file left of them is removed. */
 export async function bareFleet(): Promise<ProvisionedFleet> {
   await removeLab(prefix);
-  return start();
+  return start(true);
 }
 
 /**
@@ -31,7 +42,7 @@ export async function bareFleet(): Promise<ProvisionedFleet> {
  * them converged. A test leaves them as it found them: converged, no fault, nothing drained.
  */
 export async function provisionedFleet(): Promise<ProvisionedFleet> {
-  const fleet = await start();
+  const fleet = await start(false);
   const { lab, inventory } = fleet;
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
   if (code !== 0)
@@ -39,8 +50,67 @@ export async function provisionedFleet(): Promise<ProvisionedFleet> {
   return fleet;
 }
 
-async function start(): Promise<ProvisionedFleet> {
-  const lab = await startLab({ prefix, hosts });
+async function start(isBare: boolean): Promise<ProvisionedFleet> {
+  const lab = await (isBare ? startLab({ prefix, hosts }) : startStackLab({ prefix, hosts }));
   const azure = await startAzure(prefix, lab.folder);
   return { lab, azure, inventory: await writeInventory(lab, azure) };
+}
+
+/**
+ * Starts hosts that have driver, Docker Engine and NVIDIA Container Toolkit as an earlier provision left them, and no agent
+ * or manager. Each release is provisioned once; the hosts begin with a snapshot of that.
+ */
+export async function startStackLab({
+  prefix,
+  hosts,
+}: {
+  readonly prefix: string;
+  readonly hosts: readonly HostOptions[];
+}): Promise<Lab> {
+  await prepareLab();
+  const needed = new Set(hosts.map(({ release = 'bookworm' }) => release));
+  const snapshots = new Map(
+    await Promise.all([...needed].map(async (each) => [each, await ensureSnapshot(each)] as const)),
+  );
+  const restored = hosts.map((host) => {
+    const snapshot = snapshots.get(host.release ?? 'bookworm');
+    return snapshot === undefined ? host : { ...host, snapshot };
+  });
+  return startLab({ prefix, hosts: restored });
+}
+
+/** Takes the snapshot of a release, unless there is one of the same image and the same packages. */
+function ensureSnapshot(release: HostRelease): Promise<Snapshot> {
+  return withLock(`snapshot-${release}`, async () => {
+    const key = digest(await ensureHostImage(release), repositoriesDigest());
+    const image = `azp-fleet-lab/stack-${release}:${key}`;
+    const folder = inState('snapshots', `${release}-${key}`);
+    if (existsSync(folder) && (await hasImage(image))) return { image, docker: folder };
+    say(`provisioning ${release} once, for a snapshot`);
+    await takeSnapshot(release, image, folder);
+    say(`took the snapshot of ${release}`);
+    return { image, docker: folder };
+  });
+}
+
+async function takeSnapshot(release: HostRelease, image: string, folder: string): Promise<void> {
+  const name = `snapshot-${release}`;
+  await removeLab(name);
+  const lab = await startLab({ prefix: name, hosts: [{ name: 'stack', release }] });
+  const azure = await startAzure(name, lab.folder);
+  const inventory = await writeInventory(lab, azure);
+  for (const args of [
+    ['provision', '-i', inventory, '--yes'],
+    ['remove', 'stack', '-i', inventory, '--yes'],
+  ]) {
+    const { code, stdout, stderr } = await azpFleet(lab.folder, args);
+    if (code !== 0) throw new Error(`azp-fleet ${args.join(' ')} exited ${code}:\n${stdout}\n${stderr}`);
+  }
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(inState('snapshots'), { recursive: true, mode: 0o700 });
+  const [host] = lab.hosts;
+  await host?.snapshot(image, `${folder}.part`);
+  renameSync(`${folder}.part`, folder);
+  await azure.stop();
+  await lab.remove();
 }

@@ -30,7 +30,13 @@ import { buildRunfile } from './runfile.ts';
 import { say } from './say.ts';
 import { armoredKey, ensureSigningKey, keyring, sign, stopAgent } from './signing.ts';
 
+const stamp = inState('mirror.digest');
 const versionsFile = join(mirrorRoot, 'docker-versions.json');
+
+/** Returns the digest of what the repositories are made of; empty before they are built. */
+export function repositoriesDigest(): string {
+  return existsSync(stamp) ? readFileSync(stamp, 'utf8') : '';
+}
 
 /** Docker's version in the repository of each lab host, without packaging suffix: it is that of Debian's own. */
 export function dockerVersions(): Readonly<Record<HostRelease, string>> {
@@ -41,7 +47,6 @@ export function dockerVersions(): Readonly<Record<HostRelease, string>> {
 
 /** Builds and signs the stand-in repositories of NVIDIA and Docker, unless nothing they are made of has changed. */
 export async function ensureRepositories(): Promise<void> {
-  const stamp = inState('mirror.digest');
   const here = [
     'nvidia-packages.ts',
     'docker-packages.ts',
@@ -55,7 +60,7 @@ export async function ensureRepositories(): Promise<void> {
     contents(labFiles('gpu')),
     here.map((name) => contents(join(import.meta.dirname, name))),
   );
-  if (existsSync(stamp) && existsSync(versionsFile) && readFileSync(stamp, 'utf8') === now) return;
+  if (existsSync(versionsFile) && repositoriesDigest() === now) return;
   say('building the stand-in package repositories');
   await ensureSigningKey();
   const part = `${mirrorRoot}.part`;

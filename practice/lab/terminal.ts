@@ -47,7 +47,7 @@ export class Terminal {
   }
 
   /** Resolves with the screen as soon as it shows this. */
-  see(what: string | RegExp, timeoutMs = 30_000): Promise<string> {
+  see(what: string | RegExp, timeoutMs = 180_000): Promise<string> {
     return this.#until(what, () => this.screen(), timeoutMs);
   }
 
@@ -56,7 +56,7 @@ export class Terminal {
     await this.see(`? ${question}`);
     this.press(...keys);
     // What comes next may push it off the screen at once.
-    await this.#until(`✔ ${question}`, () => this.history(), 30_000);
+    await this.#until(`✔ ${question}`, () => this.history(), 180_000);
   }
 
   async #until(what: string | RegExp, read: () => string, timeoutMs: number): Promise<string> {

@@ -24,7 +24,7 @@ beforeAll(async () => {
       { name: 'new', release: 'bookworm', login: 'sudo', gpus: ['l40s', 'l40s'] },
     ],
   });
-  azure = await startAzure('setup', lab.folder);
+  azure = await startAzure('wizard', lab.folder);
   desk = makeDesk(lab);
 });
 afterAll(async () => {

@@ -1,5 +1,4 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { startFake, type RunningFake } from '../../practice/azure/start.ts';
@@ -33,7 +32,8 @@ async function startMachine(hostname: string, gpus: number): Promise<OwnSshd> {
 /** `box-a` and `box-b` are machines of 2 GPUs and 1; on `closed` nothing listens. */
 export async function makeDesk(): Promise<Desk> {
   await ensurePackages({ tmux: 'tmux' });
-  const folder = mkdtempSync(join(tmpdir(), 'azp-wizard-'));
+  // Not the temporary folder of the run: the screens show this one, and wrap by its length.
+  const folder = mkdtempSync('/tmp/azp-wizard-');
   const lab = join(folder, 'lab');
   const site = join(folder, 'site');
   for (const made of [lab, site]) mkdirSync(made);

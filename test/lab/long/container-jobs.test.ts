@@ -9,7 +9,8 @@ import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
 import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
-import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import type { Lab } from '../../../practice/lab/lab.ts';
+import { startStackLab } from '../../../practice/lab/provisioned.ts';
 import { registry } from '../../../practice/lab/paths.ts';
 import { until } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
@@ -22,7 +23,7 @@ let azure: LabAzure;
 let host: LabHost;
 let managed: ManagedHost;
 beforeAll(async () => {
-  lab = await startLab({ prefix: 'jobs', hosts: [{ name: 'metal', gpus: ['h200', 'l40s'] }] });
+  lab = await startStackLab({ prefix: 'jobs', hosts: [{ name: 'metal', gpus: ['h200', 'l40s'] }] });
   host = lab.host('metal');
   azure = await startAzure('jobs', lab.folder, { speed: 20 });
   managed = new ManagedHost(host, azure);

@@ -7,7 +7,8 @@ import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
 import { identities, names, raiseCloud, reach } from '../../../practice/lab/cloud.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
-import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import type { Lab } from '../../../practice/lab/lab.ts';
+import { startStackLab } from '../../../practice/lab/provisioned.ts';
 import { ManagedHost, program, settings } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
 
@@ -21,7 +22,7 @@ let azure: LabAzure;
 let host: LabHost;
 let managed: ManagedHost;
 beforeAll(async () => {
-  lab = await startLab({ prefix: 'bare', hosts: [{ name: 'metal', gpus: ['h200', 'h200'] }] });
+  lab = await startStackLab({ prefix: 'bare', hosts: [{ name: 'metal', gpus: ['h200', 'h200'] }] });
   host = lab.host('metal');
   azure = await startAzure('bare', lab.folder, { speed: 20 });
   managed = new ManagedHost(host, azure);

@@ -12,7 +12,8 @@ import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
 import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
-import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import type { Lab } from '../../../practice/lab/lab.ts';
+import { startStackLab } from '../../../practice/lab/provisioned.ts';
 import { until } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
@@ -30,7 +31,7 @@ let inventory: string;
 let client: AzureClient;
 let poolId: number;
 beforeAll(async () => {
-  lab = await startLab({ prefix: 'lost', hosts: [{ name: 'metal', gpus: ['h200', 'h200'] }] });
+  lab = await startStackLab({ prefix: 'lost', hosts: [{ name: 'metal', gpus: ['h200', 'h200'] }] });
   host = lab.host('metal');
   azure = await startAzure('lost', lab.folder, { speed });
   managed = new ManagedHost(host, azure);

@@ -7,7 +7,8 @@ import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
 import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
-import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { removeLab, type Lab } from '../../../practice/lab/lab.ts';
+import { startStackLab } from '../../../practice/lab/provisioned.ts';
 import { gpuFolders } from '../../../practice/lab/gpus.ts';
 import { startCli } from '../support/cli.ts';
 import { ManagedHost, pool, settings, type HeldJob } from '../support/managed-host.ts';
@@ -21,7 +22,7 @@ let inventory: string;
 let managed: Readonly<Record<string, ManagedHost>>;
 beforeAll(async () => {
   await removeLab('waves');
-  lab = await startLab({
+  lab = await startStackLab({
     prefix: 'waves',
     hosts: names.map((name) => ({ name, release: 'bookworm', login: 'root', gpus: ['h200'] })),
   });
