@@ -2,9 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { managerUnit } from '../../src/shared/contract/paths.ts';
 import type { Fault } from '../../practice/azure/control/control.ts';
-import type { LabHost } from '../../practice/lab/host.ts';
+import { type LabHost, occupyGpu } from '../../practice/lab/host.ts';
 import { until } from '../../practice/lab/run.ts';
-import { occupyGpu } from '../../practice/lab/tenant.ts';
 import { statusOf } from './hosts.ts';
 import type { SoakFleet } from './model.ts';
 

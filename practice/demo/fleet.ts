@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { type LabAzure, startAzure } from '../lab/azure.ts';
 import type { HostOptions } from '../lab/host.ts';
 import { writeInventory } from '../lab/inventory.ts';
-import { type Lab, removeLab, startLab } from '../lab/lab.ts';
+import { type Lab, prepareLab, removeLab, startLab } from '../lab/lab.ts';
 import { repository } from '../lab/paths.ts';
-import { prepareLab } from '../lab/prepare.ts';
 
 const prefix = 'demo';
 export const folder = join(repository, 'demo-fleet');

@@ -1,8 +1,6 @@
 // npm run demo: a fleet from nothing. npm run demo -- --fresh | --clean | --help
 import { refuseEarly } from '../lab/machine.ts';
-import { cleanDemo } from './clean.ts';
-import { aboutText, cleanText, helpText } from './text.ts';
-import { runDemo } from './run-demo.ts';
+import { aboutText, cleanDemo, cleanText, helpText, runDemo } from './run-demo.ts';
 
 const options = process.argv.slice(2);
 const unknown = options.filter((option) => !['--fresh', '--clean', '--help'].includes(option));

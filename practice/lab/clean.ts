@@ -19,21 +19,24 @@ export async function cleanLab(): Promise<void> {
 }
 
 async function removeEverything(): Promise<void> {
-  say('stopping the mirror, the registry and the practice server');
-  await stopServices();
-  say('removing the hosts and stopping the lab engine');
-  await stopEngine();
-  say(`removing the bridge ${network.bridge} and the lab's firewall rules`);
-  await run('ip', ['link', 'delete', network.bridge], { allowFailure: true });
-  await deleteRules();
-  // The engines inside the hosts leave their empty groups behind; those in use refuse to go.
-  const groups =
-    "find /sys/fs/cgroup -depth -mindepth 2 -type d -path '*/docker*' -exec rmdir {} + 2>/dev/null";
-  await run('/bin/sh', ['-c', groups], { allowFailure: true });
+  say('stopping the hosts, the engine, the mirror, the registry and the practice servers');
+  await stopLab();
   await leaveMachine();
   await unmountState();
   say(`deleting ${state}`);
   rmSync(state, { recursive: true, force: true });
+}
+
+/** Stops every process of the lab, and removes its bridge and its firewall rules; images and packages stay. */
+export async function stopLab(): Promise<void> {
+  await stopServices();
+  await stopEngine();
+  await run('ip', ['link', 'delete', network.bridge], { allowFailure: true });
+  await deleteRules();
+  // The engines inside the hosts leave empty groups behind; rmdir fails for groups in use.
+  const groups =
+    "find /sys/fs/cgroup -depth -mindepth 2 -type d -path '*/docker*' -exec rmdir {} + 2>/dev/null";
+  await run('/bin/sh', ['-c', groups], { allowFailure: true });
 }
 
 /** dockerd mounts its folder on itself; one that was killed has left that mount behind. */

@@ -3,8 +3,7 @@ import { cleanLab } from './clean.ts';
 import { type HostRelease, hostReleases } from './dressed.ts';
 import type { GpuModel } from './gpus.ts';
 import { type HostOptions, type Login, logins } from './host.ts';
-import { removeLab, startLab } from './lab.ts';
-import { prepareLab } from './prepare.ts';
+import { prepareLab, removeLab, startLab } from './lab.ts';
 
 const usage = `usage: cli.ts prepare
        cli.ts up PREFIX NAME[:${hostReleases.join('|')}[:root|sudo|sudo-password[:GPU+GPU]]] …

@@ -1,11 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { ensureBase } from './base-images.ts';
+import { ensureBase, hostBase } from './base-images.ts';
 import type { Content, Deb, DebFile } from './deb.ts';
 import { docker } from './engine.ts';
 import { inState, network, type Release } from './paths.ts';
-import { hostBase } from './recipes.ts';
 import { run } from './run.ts';
 
 const distribution = { bookworm: 'debian.12~bookworm', trixie: 'debian.13~trixie' } as const satisfies Record<

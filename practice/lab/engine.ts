@@ -4,8 +4,7 @@ import { addRules } from './firewall.ts';
 import { withLock } from './lock.ts';
 import { inState, network, registry } from './paths.ts';
 import { prepareMachine } from './machine.ts';
-import { commandLine, endProcess, pidIn } from './processes.ts';
-import { detach, type Output, run, type RunOptions, until } from './run.ts';
+import { type Output, type RunOptions, commandLine, detach, endProcess, pidIn, run, until } from './run.ts';
 import { say } from './say.ts';
 
 const socket = inState('docker.sock');

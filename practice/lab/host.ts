@@ -1,14 +1,17 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+
 import { clockVariable } from '../../src/shared/base/practice.ts';
 import { managerUnit } from '../../src/shared/contract/paths.ts';
-import { freeAddress, takeAddress } from './addresses.ts';
 import type { HostRelease } from './dressed.ts';
 import { docker } from './engine.ts';
 import { setBlackHole } from './firewall.ts';
-import { gpuFolders, gpusOf, type GpuModel, type LabGpu } from './gpus.ts';
-import { hostRunArguments } from './host-options.ts';
+import { type GpuModel, type LabGpu, gpuFolders, gpusOf } from './gpus.ts';
 import { ensureDropbearImage, ensureHostImage } from './images.ts';
-import { type Output, run, type RunOptions, until } from './run.ts';
-import { removeSmallDisk, smallDisk, type SmallDisk } from './small-disk.ts';
+import { withLock } from './lock.ts';
+import { ensurePackages } from './machine.ts';
+import { inState, nameServers, network, registry } from './paths.ts';
+import { type Output, type RunOptions, run, until } from './run.ts';
+import { caCertificate } from './tls.ts';
 
 export const logins = ['root', 'sudo', 'sudo-password'] as const;
 export type Login = (typeof logins)[number];
@@ -258,4 +261,199 @@ async function restoredDisk(container: string, snapshot: Snapshot | undefined): 
   const { stdout: point } = await docker(['volume', 'inspect', '--format', '{{.Mountpoint}}', stdout.trim()]);
   await run('cp', ['-a', `${snapshot.docker}/.`, point.trim()]);
   return ['--volume', `${volume}:/var/lib/docker`];
+}
+
+/** By name instead of --privileged, which fails where the machine itself lacks a capability. */
+const capabilities = (
+  'SYS_ADMIN NET_ADMIN SYS_PTRACE SYS_MODULE SYS_RAWIO SYS_NICE SYS_TIME SYS_BOOT SYSLOG NET_RAW MKNOD AUDIT_WRITE ' +
+  'AUDIT_CONTROL DAC_READ_SEARCH IPC_LOCK LEASE LINUX_IMMUTABLE SYS_CHROOT SYS_TTY_CONFIG MAC_ADMIN MAC_OVERRIDE ' +
+  'BLOCK_SUSPEND WAKE_ALARM'
+).split(' ');
+
+const isCgroupV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
+
+interface HostRun {
+  readonly host: {
+    readonly container: string;
+    readonly name: string;
+    readonly login: string;
+    readonly address: string;
+  };
+  readonly image: string;
+  readonly gpus: readonly { readonly line: string }[];
+  readonly publicKey: string;
+  readonly password: string;
+  /** Arguments that bring the folders in which Docker keeps what it has; none: a volume. */
+  readonly disk: readonly string[];
+}
+
+/** The engine's arguments that make a container behave like a machine. */
+function hostRunArguments({ host, image, gpus, publicKey, password, disk }: HostRun): string[] {
+  const environment = {
+    SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE: isCgroupV2 ? '' : '1',
+    LAB_LOGIN: host.login,
+    LAB_KEY: publicKey,
+    LAB_PASSWORD: password,
+    LAB_GPUS: gpus.map((gpu) => gpu.line).join('\n'),
+    LAB_DNS: nameServers().join(' '),
+    LAB_REGISTRY: registry,
+    LAB_CA: readFileSync(caCertificate, 'utf8').trim(),
+  };
+  const cgroup = isCgroupV2 ? ['--cgroupns=private'] : ['-v', '/sys/fs/cgroup:/sys/fs/cgroup:rw'];
+  return [
+    ['run', '--detach', '--name', host.container, '--hostname', host.name, '--restart', 'unless-stopped'],
+    ['--label', 'azp-fleet-lab.host', '--network', network.name, '--ip', host.address],
+    capabilities.flatMap((name) => ['--cap-add', name]),
+    [
+      '--security-opt',
+      'seccomp=unconfined',
+      '--security-opt',
+      'apparmor=unconfined',
+      '--device-cgroup-rule',
+      'a *:* rwm',
+    ],
+    ['--tmpfs', '/run', '--tmpfs', '/run/lock', '--tmpfs', '/tmp', ...cgroup],
+    // The engine inside needs a file system that overlayfs can lie on.
+    [...(disk.length === 0 ? ['--volume', '/var/lib/docker'] : disk), '--volume', '/var/lib/containerd'],
+    Object.entries(environment).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
+    [image],
+  ].flat();
+}
+
+const addresses = inState('addresses');
+
+/** An address that stays with a container over its restarts. */
+function takeAddress(container: string): Promise<string> {
+  return withLock('addresses', async () => {
+    mkdirSync(addresses, { recursive: true });
+    const { stdout } = await docker(['ps', '-a', '--format', '{{.Names}}']);
+    const existing = new Set(stdout.split('\n'));
+    const holders = new Map(
+      readdirSync(addresses).map((last) => [last, readFileSync(`${addresses}/${last}`, 'utf8')]),
+    );
+    const own = [...holders].find(([, holder]) => holder === container)?.[0];
+    const isTaken = (last: string): boolean => {
+      const holder = holders.get(last);
+      return holder !== undefined && (existing.has(holder) || wasJustTaken(last));
+    };
+    const last = own ?? lasts.find((each) => !isTaken(each));
+    if (last === undefined)
+      throw new Error('every address of the lab is taken. Next: remove hosts that nobody needs');
+    writeFileSync(`${addresses}/${last}`, container);
+    return network.address(Number(last));
+  });
+}
+
+const lasts = Array.from({ length: 230 }, (_, index) => String(index + 10));
+
+/** Between taking an address and starting it there is no container of that name yet. */
+function wasJustTaken(last: string): boolean {
+  return Date.now() - statSync(`${addresses}/${last}`).mtimeMs < 120_000;
+}
+
+function freeAddress(address: string): void {
+  rmSync(`${addresses}/${address.split('.').at(-1) ?? ''}`, { force: true });
+}
+
+/** What is on a host's small disk: where Docker, and where the manager keep what they have. */
+const folders = { '/var/lib/docker': 'docker', '/var/lib/azp-fleet': 'azp-fleet' } as const;
+
+const imageOf = (container: string): string => inState('disks', `${container}.img`);
+const mountOf = (container: string): string => inState('disks', container);
+
+interface SmallDisk {
+  readonly mib: number;
+  /** ext4 without room for root alone; on btrfs Docker can hold each container to a size. */
+  readonly type: 'ext4' | 'btrfs';
+}
+
+const makers = { ext4: ['mkfs.ext4', '-q', '-m', '0'], btrfs: ['mkfs.btrfs', '-q'] } as const;
+
+/**
+ * A disk of a host's own, so that a job can fill it and this machine does not notice. Gives the engine's arguments that
+ * put it below the host's folders.
+ */
+async function smallDisk(container: string, { mib, type }: SmallDisk): Promise<string[]> {
+  const point = mountOf(container);
+  if (!existsSync(imageOf(container))) {
+    if (type === 'btrfs') await ensurePackages({ 'btrfs-progs': 'mkfs.btrfs' });
+    const [maker, ...options] = makers[type];
+    mkdirSync(point, { recursive: true });
+    await run('truncate', ['-s', `${mib}M`, imageOf(container)]);
+    await run(maker, [...options, imageOf(container)]);
+  }
+  const { code } = await run('mountpoint', ['-q', point], { allowFailure: true });
+  if (code !== 0) await run('mount', ['-o', 'loop', imageOf(container), point]);
+  if (type === 'btrfs') await keepCounting(point);
+  return Object.entries(folders).flatMap(([inside, name]) => {
+    mkdirSync(`${point}/${name}`, { recursive: true, mode: 0o710 });
+    return ['--volume', `${point}/${name}:${inside}`];
+  });
+}
+
+/**
+ * Turns quota on as Docker would, and keeps it counting: from Linux 6.1 on, removing a subvolume (as Docker does with every
+ * container) otherwise ends the counting, and limits are no longer held.
+ */
+async function keepCounting(point: string): Promise<void> {
+  await run('btrfs', ['quota', 'enable', point]);
+  const { stdout } = await run('findmnt', ['-no', 'UUID', point]);
+  const threshold = `/sys/fs/btrfs/${stdout.trim()}/qgroups/drop_subtree_threshold`;
+  if (existsSync(threshold)) writeFileSync(threshold, '8');
+}
+
+/** Unmounting frees the loop device, too. */
+async function removeSmallDisk(container: string): Promise<void> {
+  if (!existsSync(imageOf(container))) return;
+  await run('umount', [mountOf(container)], { allowFailure: true });
+  rmSync(mountOf(container), { recursive: true, force: true });
+  rmSync(imageOf(container), { force: true });
+}
+
+/** Those of hosts that are gone, too. */
+export async function removeSmallDisks(prefix: string): Promise<void> {
+  const names = existsSync(inState('disks')) ? readdirSync(inState('disks')) : [];
+  for (const name of names.filter((each) => each.startsWith(`${prefix}-`) && each.endsWith('.img')))
+    await removeSmallDisk(name.slice(0, -'.img'.length));
+}
+
+const processes = `${gpuFolders.control}/processes`;
+const tenantFolder = '/run/lab-tenants';
+
+export interface Tenant {
+  readonly pid: number;
+  /** It ends, and its memory is free. */
+  leave(): Promise<void>;
+}
+
+/**
+ * A process of somebody who works on the host by hand: its own, and its memory on the GPU as nvidia-smi tells it. `name`: what
+ * nvidia-smi says that it calls itself.
+ */
+export async function occupyGpu(
+  host: LabHost,
+  gpu: number,
+  mib: number,
+  { login = 'alice', name = 'python3' }: { readonly login?: string; readonly name?: string } = {},
+): Promise<Tenant> {
+  const { stdout } = await host.exec(
+    `set -e
+id -u ${login} >/dev/null 2>&1 || useradd --create-home ${login}
+install -d -m 0777 ${tenantFolder}
+printf 'echo $$ >$1\\nwhile :; do sleep 1; done\\n' >${tenantFolder}/train.py
+file=$(mktemp -u ${tenantFolder}/XXXXXX)
+setsid -f runuser -u ${login} -- sh ${tenantFolder}/train.py "$file" </dev/null >/dev/null 2>&1
+until [ -s "$file" ]; do sleep 0.1; done
+pid=$(cat "$file")
+{ printf '%s' "${gpu} $pid ${mib} "; cat; } >>${processes}
+echo "$pid"`,
+    { input: `${name}\n` },
+  );
+  const pid = Number(stdout.trim());
+  return {
+    pid,
+    leave: async () => {
+      await host.exec(`kill -KILL ${pid} 2>/dev/null; sed -i '/^[0-9]* ${pid} /d' ${processes}; true`);
+    },
+  };
 }

@@ -1,12 +1,11 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 import { bases } from '../../src/shared/image/choose.ts';
-import { ensureBase, hasImage } from './base-images.ts';
+import { cudaBase, dressedBase, dropbearBase, ensureBase, hasImage, hostBase } from './base-images.ts';
 import { contents, digest } from './digest.ts';
 import { dressed, isDressed, type HostRelease } from './dressed.ts';
 import { docker } from './engine.ts';
 import { inState, labFiles, network, registry } from './paths.ts';
-import { cudaBase, dressedBase, dropbearBase, hostBase } from './recipes.ts';
 import { say } from './say.ts';
 
 /** The image of a lab host: the release's base with the lab's boot script on it, and what dresses it up. */

@@ -1,14 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { cudaBase, ensureBase } from './base-images.ts';
 import { docker, ensureEngine } from './engine.ts';
-import { type HostOptions, LabHost, type Place, startHost, volumeOf } from './host.ts';
+import { type HostOptions, LabHost, type Place, removeSmallDisks, startHost, volumeOf } from './host.ts';
+import { ensureHostImage, ensureRegistryImages } from './images.ts';
 import { withLock } from './lock.ts';
-import { inState } from './paths.ts';
-import { prepareLab } from './prepare.ts';
-import { azureService, stopService } from './services.ts';
+import { inState, releases } from './paths.ts';
+import { ensureRepositories } from './repositories.ts';
 import { run } from './run.ts';
-import { removeSmallDisks } from './small-disk.ts';
+import { agentMirror, azureService, ensureService, labServices, stopService } from './services.ts';
+import { ensureCertificates } from './tls.ts';
 
 export interface Lab {
   readonly prefix: string;
@@ -95,5 +97,17 @@ function ensureKey(): Promise<string> {
       await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'azp-fleet-lab', '-f', key]);
     }
     return key;
+  });
+}
+
+/** Everything a host needs around it: engine, images, repositories, mirror and registry. Quick when it is all there. */
+export async function prepareLab(): Promise<void> {
+  await ensureEngine();
+  await withLock('prepare', async () => {
+    mkdirSync(agentMirror, { recursive: true });
+    await ensureCertificates();
+    await Promise.all([ensureRepositories(), ...releases.map(ensureHostImage), ensureBase(cudaBase)]);
+    for (const service of labServices()) await ensureService(service);
+    await ensureRegistryImages();
   });
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 
 import { type LabAzure, startAzure } from './azure.ts';
 import { azpFleet } from './azp-fleet.ts';
@@ -6,10 +6,9 @@ import type { HostRelease } from './dressed.ts';
 import type { HostOptions, Snapshot } from './host.ts';
 import { ensureHostImage } from './images.ts';
 import { writeInventory } from './inventory.ts';
-import { type Lab, removeLab, startLab } from './lab.ts';
+import { type Lab, prepareLab, removeLab, startLab } from './lab.ts';
 import { withLock } from './lock.ts';
 import { inState } from './paths.ts';
-import { prepareLab } from './prepare.ts';
 import { repositoriesDigest } from './repositories.ts';
 import { say } from './say.ts';
 import { hasImage } from './base-images.ts';
@@ -106,8 +105,9 @@ async function takeSnapshot(release: HostRelease, image: string, folder: string)
     const { code, stdout, stderr } = await azpFleet(lab.folder, args);
     if (code !== 0) throw new Error(`azp-fleet ${args.join(' ')} exited ${code}:\n${stdout}\n${stderr}`);
   }
-  rmSync(folder, { recursive: true, force: true });
   mkdirSync(inState('snapshots'), { recursive: true, mode: 0o700 });
+  for (const old of readdirSync(inState('snapshots')).filter((each) => each.startsWith(`${release}-`)))
+    rmSync(inState('snapshots', old), { recursive: true });
   const [host] = lab.hosts;
   await host?.snapshot(image, `${folder}.part`);
   renameSync(`${folder}.part`, folder);

@@ -47,15 +47,7 @@ export function dockerVersions(): Readonly<Record<HostRelease, string>> {
 
 /** Builds and signs the stand-in repositories of NVIDIA and Docker, unless nothing they are made of has changed. */
 export async function ensureRepositories(): Promise<void> {
-  const here = [
-    'nvidia-packages.ts',
-    'docker-packages.ts',
-    'deb.ts',
-    'repositories.ts',
-    'runfile.ts',
-    'kernel-module.ts',
-    './standin-libcuda.ts',
-  ];
+  const here = ['nvidia-packages.ts', 'docker-packages.ts', 'deb.ts', 'repositories.ts', 'runfile.ts'];
   const now = digest(
     contents(labFiles('gpu')),
     here.map((name) => contents(join(import.meta.dirname, name))),

@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { contents, digest } from './digest.ts';
 import { inState, mirrorRoot, network, ports } from './paths.ts';
-import { commandLine, endProcess, environment, pidIn, startTime } from './processes.ts';
-import { alive, detach, until } from './run.ts';
+import { alive, commandLine, detach, endProcess, environment, pidIn, startTime, until } from './run.ts';
 import { registryConfig } from './tls.ts';
 
 export interface Service {

@@ -1,14 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { docker, ensureEngine, stopEngine } from './engine.ts';
-import { deleteRules } from './firewall.ts';
+import { stopLab } from './clean.ts';
+import { docker, ensureEngine } from './engine.ts';
 import { isOfTestRun, removeLab, testRunVariable } from './lab.ts';
 import { withSharedLock } from './machine.ts';
-import { inState, network } from './paths.ts';
-import { run } from './run.ts';
+import { inState } from './paths.ts';
 import { say } from './say.ts';
-import { stopServices } from './services.ts';
 
 /**
  * Makes a second run on this machine wait for the first one, whatever its checkout and its AZP_FLEET_LAB_DIR: lab tests
@@ -48,9 +46,5 @@ async function removeTestLabs(): Promise<void> {
 async function stopUnusedEngine(): Promise<void> {
   if (!existsSync(inState('docker.sock'))) return;
   const { stdout } = await docker(['ps', '-aq'], { allowFailure: true });
-  if (stdout.trim() !== '') return;
-  await stopServices();
-  await stopEngine();
-  await run('ip', ['link', 'delete', network.bridge], { allowFailure: true });
-  await deleteRules();
+  if (stdout.trim() === '') await stopLab();
 }

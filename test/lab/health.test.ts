@@ -4,12 +4,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { StatusRow } from '../../src/fleet/status/row.ts';
-import { standInLibcuda } from '../../practice/lab/standin-libcuda.ts';
+import { libcudaFile, standInLibcuda } from '../../practice/lab/nvidia-packages.ts';
 import { azpFleet } from '../../practice/lab/azp-fleet.ts';
-import { libcudaFile } from '../../practice/lab/nvidia-packages.ts';
 import { provisionedFleet, type ProvisionedFleet } from '../../practice/lab/provisioned.ts';
 import { until } from '../../practice/lab/run.ts';
-import { occupyGpu } from '../../practice/lab/tenant.ts';
+import { occupyGpu } from '../../practice/lab/host.ts';
 
 const probed = ['hook', 'cdi'] as const;
 

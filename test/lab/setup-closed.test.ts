@@ -10,7 +10,7 @@ import { startConnectProxy, type ConnectProxy } from '../support/connect-proxy.t
 import { requireCurrentBuild } from '../support/current-build.ts';
 import type { Terminal } from '../../practice/lab/terminal.ts';
 import { makeDesk, type Desk } from '../support/wizard-desk.ts';
-import { makeCertificates, startTls } from '../../practice/lab/site.ts';
+import { makeCertificates, startTls } from '../../practice/lab/tls.ts';
 
 const ids = ['00000000-0000-0000-0000-00000000000a', '00000000-0000-0000-0000-00000000000b'] as const;
 const mirror = (name: string): string => `http://mirror.lab.example/${name}`;

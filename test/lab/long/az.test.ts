@@ -2,10 +2,13 @@
 // Stand-in: Azure DevOps. First what docs/practice.md shows, to the letter; then what it does not.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { blocks, callInstead, curlCall, shownIn } from '../../support/shown-commands.ts';
-import { startAz, type AzShell } from '../../../practice/lab/az.ts';
-import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { type LabAzure, startAzure } from '../../../practice/lab/azure.ts';
+import { azBase, ensureBase } from '../../../practice/lab/base-images.ts';
+import { docker } from '../../../practice/lab/engine.ts';
 import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
+import { network } from '../../../practice/lab/paths.ts';
+import type { Output } from '../../../practice/lab/run.ts';
+import { blocks, callInstead, curlCall, shownIn } from '../../support/shown-commands.ts';
 import { azErrors, notImitated } from '../support/az-errors.ts';
 import { azRows } from '../support/az-rows.ts';
 
@@ -120,3 +123,46 @@ describe('what it is refused, in its words', () => {
     expect((await list()).stdout).toBe('2\n');
   });
 });
+
+/** Debian's `az`, unmodified, in a container on the lab's network: a person's shell with a token for a practice server. */
+interface AzShell {
+  /** Runs a line of bash. `token` takes the place of the server's own; an empty one is none. */
+  run(line: string, options?: { readonly token?: string }): Promise<Output>;
+  remove(): Promise<void>;
+}
+
+/** Makes the image unless there is one of the same recipe, and starts a container of it: files in it stay between lines. */
+async function startAz(prefix: string, azure: LabAzure): Promise<AzShell> {
+  const container = `${prefix}-az`;
+  const image = await ensureBase(azBase);
+  await docker(['rm', '-fv', container], { allowFailure: true });
+  const environment = {
+    LC_ALL: 'C.UTF-8',
+    AZURE_CORE_COLLECT_TELEMETRY: 'no',
+    // At each call it warns that the server is not dev.azure.com.
+    AZURE_CORE_ONLY_SHOW_ERRORS: 'yes',
+    // What could lead a call of this container out of the lab ends nowhere.
+    https_proxy: 'http://127.0.0.1:9',
+  };
+  await docker(
+    [
+      ['run', '--detach', '--name', container, '--network', network.name, '--workdir', '/root'],
+      Object.entries(environment).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
+      [image, 'sleep', 'infinity'],
+    ].flat(),
+  );
+  return {
+    run: (line, { token = azure.token } = {}) => {
+      // By name only: the value goes by the environment of docker, not by its arguments.
+      const withToken = token === '' ? [] : ['--env', 'AZURE_DEVOPS_EXT_PAT'];
+      return docker(['exec', '-i', ...withToken, container, 'bash', '-c', line], {
+        env: { AZURE_DEVOPS_EXT_PAT: token },
+        allowFailure: true,
+        timeoutMs: 120_000,
+      });
+    },
+    remove: async () => {
+      await docker(['rm', '-fv', container]);
+    },
+  };
+}

@@ -3,9 +3,8 @@
 // DevOps.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
-import type { LabHost } from '../../../practice/lab/host.ts';
+import { type LabHost, type Tenant, occupyGpu } from '../../../practice/lab/host.ts';
 import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
-import { occupyGpu, type Tenant } from '../../../practice/lab/tenant.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 let fleet: ProvisionedFleet;

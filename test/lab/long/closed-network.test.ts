@@ -12,7 +12,7 @@ import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { network } from '../../../practice/lab/paths.ts';
-import { makeCertificates, startTls } from '../../../practice/lab/site.ts';
+import { makeCertificates, startTls } from '../../../practice/lab/tls.ts';
 
 const prefix = 'closed';
 const name = 'azure.lab.invalid';

@@ -14,7 +14,7 @@ import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { run, type Output } from '../../../practice/lab/run.ts';
 import { say } from '../../../practice/lab/say.ts';
-import { makeCertificates } from '../../../practice/lab/site.ts';
+import { makeCertificates } from '../../../practice/lab/tls.ts';
 import { endState } from '../support/end-state.ts';
 import { loadedState } from '../support/loaded-state.ts';
 import { ManagedHost, pool } from '../support/managed-host.ts';

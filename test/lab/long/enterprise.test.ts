@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
 import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
-import { kernels } from '../../../practice/lab/enterprise-system.ts';
+import { kernels } from '../../../practice/lab/enterprise-packages.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';

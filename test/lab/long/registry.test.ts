@@ -3,13 +3,17 @@
 // agent's program, the CUDA base.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
-import { startPasswordRegistry, type PasswordRegistry } from '../../../practice/lab/password-registry.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
-import type { Output } from '../../../practice/lab/run.ts';
+import { network, ports } from '../../../practice/lab/paths.ts';
+import { type ProvisionedFleet, provisionedFleet } from '../../../practice/lab/provisioned.ts';
+import { type Output, run } from '../../../practice/lab/run.ts';
+import { ensureService, stopService } from '../../../practice/lab/services.ts';
+import { caCertificate, registryTls } from '../../../practice/lab/tls.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 import { filesWith, placesOnHost, processesDuring } from '../support/secret-search.ts';
 
@@ -147,3 +151,58 @@ test('a registry that is no longer in the inventory is forgotten by the hosts', 
   expect(await placesOnHost(builder.host, password)).toEqual([]);
   expect((await builder.host.exec('ls /var/lib/azp-fleet/folders')).stdout).toBe('');
 });
+
+const name = 'password-registry';
+
+/** Debian's docker-registry over TLS, which asks everybody who they are. */
+interface PasswordRegistry {
+  /** `10.213.0.1:5444`, as images name it. */
+  readonly address: string;
+  readonly user: string;
+  readonly password: string;
+  /** The host's Docker trusts its certificate. */
+  trustOn(host: LabHost): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A new one, whose images lie in the folder. */
+async function startPasswordRegistry(folder: string, password: string): Promise<PasswordRegistry> {
+  const user = 'ci';
+  const address = `${network.gateway}:${ports.passwordRegistry}`;
+  const htpasswd = join(folder, 'htpasswd');
+  writeFileSync(htpasswd, `${user}:${await bcrypt(password)}\n`, { mode: 0o600 });
+  const config = {
+    version: 0.1,
+    log: { level: 'warn' },
+    storage: { filesystem: { rootdirectory: join(folder, 'registry') } },
+    auth: { htpasswd: { realm: 'lab', path: htpasswd } },
+    http: { addr: address, tls: registryTls },
+  };
+  const file = join(folder, 'registry.json');
+  writeFileSync(file, JSON.stringify(config));
+  await stopService(name);
+  await ensureService({
+    name,
+    command: '/usr/bin/docker-registry',
+    args: ['serve', file],
+    port: ports.passwordRegistry,
+  });
+  return {
+    address,
+    user,
+    password,
+    trustOn: async (host) => {
+      const { stdout: ca } = await run('cat', [caCertificate]);
+      const folder = `/etc/docker/certs.d/${address}`;
+      await host.exec(`mkdir -p ${folder} && cat >${folder}/ca.crt`, { input: ca });
+    },
+    stop: () => stopService(name),
+  };
+}
+
+/** The one form of a password that the registry takes. Perl is on every Debian, and its crypt() knows bcrypt. */
+async function bcrypt(password: string): Promise<string> {
+  const script = 'chomp(my $p = <STDIN>); print crypt($p, q($2y$05$abcdefghijklmnopqrstuu))';
+  const { stdout } = await run('perl', ['-e', script], { input: `${password}\n` });
+  return stdout;
+}

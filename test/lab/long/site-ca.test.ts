@@ -16,7 +16,7 @@ import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { network } from '../../../practice/lab/paths.ts';
 import { run } from '../../../practice/lab/run.ts';
-import { makeCertificates, startTls } from '../../../practice/lab/site.ts';
+import { makeCertificates, startTls } from '../../../practice/lab/tls.ts';
 import { ManagedHost } from '../support/managed-host.ts';
 
 const prefix = 'siteca';

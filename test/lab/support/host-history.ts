@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { changesFolder } from '../../../src/fleet/ssh/session/durable-change.ts';
 import { buildDeb, type Deb } from '../../../practice/lab/deb.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
-import { standInModule } from '../../../practice/lab/kernel-module.ts';
+import { standInModule } from '../../../practice/lab/runfile.ts';
 import { until } from '../../../practice/lab/run.ts';
 
 /** What a host says that it is; all else stays Debian's. */

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { driverRpms } from '../../../../practice/lab/enterprise-packages.ts';
-import { enterpriseSystem, epel } from '../../../../practice/lab/enterprise-system.ts';
-import { mustBeTaken } from '../../../../practice/lab/rpm-sources.ts';
+import { driverRpms, enterpriseSystem, epel } from '../../../../practice/lab/enterprise-packages.ts';
+import { mustBeTaken } from '../../../../practice/lab/rpm.ts';
 
 const driver = driverRpms('580.95.05');
 const all = [...enterpriseSystem, ...epel, ...driver];

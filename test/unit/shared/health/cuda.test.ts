@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { callProgram, explainCuda, machines, withCuda } from '../../../../src/shared/health/cuda.ts';
-import { standInLibcuda } from '../../../../practice/lab/standin-libcuda.ts';
+import { standInLibcuda } from '../../../../practice/lab/nvidia-packages.ts';
 
 const architectures = { x64: 'x86_64', arm64: 'aarch64' } as const;
 const here = process.arch === 'x64' || process.arch === 'arm64' ? process.arch : undefined;
