@@ -2,7 +2,8 @@ import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
 import { bareOf } from './enterprise-cases.ts';
-import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { afterwards } from './host-stack-plan.ts';
+import { afterDriver, bareLines, driverWithNouveau } from './host-stack-lines.ts';
 
 const wanted = desiredOf();
 const b200 = { address: '0000:1b:00.0', deviceId: '2901', boundTo: undefined };
@@ -10,7 +11,6 @@ const board = (umad: boolean, packages: Facts['packages']) =>
   factsOf({ gpus: [b200], nvlink5: { switches: 4, umad }, packages });
 const missing = (what: string) =>
   `refused: this is an NVLink 5 board (HGX B200 or B300), and without ${what} CUDA ends with error 802`;
-const rest = lines(plan(factsOf(), wanted)).slice(2);
 
 /** As wanted, behind NVSwitches, with another fabric manager, which has failed and is not held. */
 function withFabric(bare: Facts, packages: Facts['packages']): Facts {
@@ -29,13 +29,13 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     'an NVLink 5 board with nothing for its switches',
     board(false, {}),
     wanted,
-    [missing('the package nvlsm and the kernel module ib_umad'), ...rest],
+    [missing('the package nvlsm and the kernel module ib_umad'), ...afterDriver],
   ],
   [
     'an NVLink 5 board without ib_umad, whose driver is left alone',
     factsOf({ ...board(false, { nvlsm: '2025.03.1-1' }), driver: { loaded: '580.95.05' } }),
     desiredOf({ driver: { install: false } }),
-    [missing('the kernel module ib_umad'), ...rest],
+    [missing('the kernel module ib_umad'), ...afterDriver],
   ],
   ...[wanted, desiredOf({ driver: { install: false } })].map(
     (desired): [string, Facts, Desired, readonly string[]] => [
@@ -48,7 +48,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
       desired,
       [
         'refused: whether this is an NVLink 5 board (HGX B200 or B300), whose GPUs need a fabric manager, cannot be told: the product data of 0000:90:00.0, 0000:91:00.0 cannot be read',
-        ...rest,
+        ...afterDriver,
       ],
     ],
   ),
@@ -60,19 +60,14 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
       packages: { nvlsm: '2025.03.1-1' },
     }),
     wanted,
-    lines(plan(factsOf(), wanted)),
+    bareLines,
   ],
-  [
-    'an NVLink 5 board whose owner has both',
-    board(true, { nvlsm: '2025.03.1-1' }),
-    wanted,
-    lines(plan(factsOf(), wanted)),
-  ],
+  ['an NVLink 5 board whose owner has both', board(true, { nvlsm: '2025.03.1-1' }), wanted, bareLines],
   [
     'nouveau drives GPUs behind NVSwitches: the fabric manager is enabled before the reboot',
     factsOf({ nvswitches: 4, driver: { nouveau: true } }),
     wanted,
-    lines(plan(factsOf({ driver: { nouveau: true } }), wanted)),
+    [...driverWithNouveau, ...afterDriver],
   ],
   [
     'the wanted driver runs, and came without the fabric manager of its switches',
@@ -173,7 +168,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     desired,
     [
       'refused: the GPUs are joined by switches, and without the fabric manager of driver 580.95.05 CUDA ends with error 802',
-      ...rest,
+      ...afterDriver,
     ],
   ]),
 ];

@@ -1,7 +1,7 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
-import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { afterwards } from './host-stack-plan.ts';
 import { cdiCases } from './cdi-cases.ts';
 import { dgxCases } from './dgx-cases.ts';
 import { enterpriseCases } from './enterprise-cases.ts';
@@ -12,6 +12,7 @@ import { leftCases } from './left-cases.ts';
 import { usesCases } from './uses-cases.ts';
 import { methodCases } from './method-cases.ts';
 import { secureBootCases } from './secure-boot-cases.ts';
+import { afterDriver, bareLines, dockerLines } from './host-stack-lines.ts';
 
 const wanted = desiredOf();
 /** A host that is as wanted. */
@@ -26,22 +27,7 @@ const ubuntu = {
 
 /** What is planned for which host: a name, what is there, what is wanted, the lines of the plan. */
 export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
-  [
-    'a bare Debian 12',
-    factsOf(),
-    wanted,
-    [
-      "add NVIDIA's package source [nothing]",
-      'install NVIDIA driver 580 (open kernel modules, compute only) [nothing]',
-      "add Docker's package source [nothing]",
-      'configure Docker Engine: live-restore, log-opts [nothing]',
-      'install Docker Engine 29.7.2 [nothing]',
-      "add the NVIDIA Container Toolkit's package source [nothing]",
-      'install NVIDIA Container Toolkit 1.20.0 [nothing]',
-      'restart Docker Engine with runtimes [new-containers]',
-      'write the CDI specification [new-containers]',
-    ],
-  ],
+  ['a bare Debian 12', factsOf(), wanted, bareLines],
   ['a host that is as wanted', ready, wanted, []],
   [
     'nouveau drives the GPUs',
@@ -93,7 +79,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     "somebody else's driver of the wanted branch is left alone",
     factsOf({ driver: { loaded: '580.95.05', open: false, userspace: '580.95.05', runfile: true } }),
     wanted,
-    lines(plan(factsOf(), wanted)).slice(2),
+    afterDriver,
   ],
   [
     "a host that brings Debian's Docker",
@@ -164,7 +150,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     "a site's certificate authority comes first",
     factsOf({ gpus: [] }),
     desiredOf({}, { proxy: { noProxy: [], caPem: '-----BEGIN CERTIFICATE-----' } }),
-    ["trust the site's certificate authority [nothing]", ...lines(plan(factsOf({ gpus: [] }), wanted))],
+    ["trust the site's certificate authority [nothing]", ...dockerLines],
   ],
   [
     'a new certificate authority under a running engine',
@@ -222,7 +208,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     desiredOf({ driver: { branch: '595' } }),
     [
       'refused: driver branch 595 does not support GPU 0000:01:00.0 (10de:15f8, Pascal); 580 is the last one that does',
-      ...lines(plan(factsOf(), wanted)).slice(2),
+      ...afterDriver,
     ],
   ],
   [
@@ -256,10 +242,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     'no GPU where the inventory has two',
     factsOf({ gpus: [] }),
     desiredOf({ gpus: 2 }),
-    [
-      'refused: PCI shows no NVIDIA GPU, and the inventory says gpus: 2',
-      ...lines(plan(factsOf({ gpus: [] }), wanted)),
-    ],
+    ['refused: PCI shows no NVIDIA GPU, and the inventory says gpus: 2', ...dockerLines],
   ],
   [
     'Fedora',
@@ -271,18 +254,15 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     'driver: none',
     factsOf({ driver: { loaded: '550.163.01', userspace: '550.163.01' } }),
     desiredOf({ driver: { install: false } }),
-    lines(plan(factsOf(), wanted)).slice(2),
+    afterDriver,
   ],
   [
     'driver: none, and none there',
     factsOf(),
     desiredOf({ driver: { install: false } }),
-    [
-      'refused: the inventory leaves the driver alone, and none is loaded',
-      ...lines(plan(factsOf(), wanted)).slice(2),
-    ],
+    ['refused: the inventory leaves the driver alone, and none is loaded', ...afterDriver],
   ],
-  ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, lines(plan(factsOf(), wanted))],
+  ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, bareLines],
   ...cdiCases,
   ...dgxCases,
   ...enterpriseCases,

@@ -5,7 +5,8 @@ import type { Answer } from '../../../../src/fleet/packages/simulation.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { bareOf } from './enterprise-cases.ts';
-import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { afterwards } from './host-stack-plan.ts';
+import { driverWithNouveau } from './host-stack-lines.ts';
 
 /** What a host may have been through before our first run; every supported system is put through each. */
 export const histories = [
@@ -121,7 +122,7 @@ const casesBy: Readonly<Record<History, (bare: Facts, platform: Platform) => Cas
       driver: { nouveau: true },
       ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }],
     }),
-    says: lines(plan(merge(bare, { driver: { nouveau: true } }), wanted)),
+    says: driverWithNouveau,
   }),
 };
 

@@ -1,15 +1,13 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, driven, factsOf } from '../../../support/host.ts';
-import { lines, plan } from './host-stack-plan.ts';
 import { runfileCases } from './runfile-cases.ts';
+import { afterDriver } from './host-stack-lines.ts';
 
-const wanted = desiredOf();
 const distro = desiredOf({ driver: { method: 'distro' } });
 const asked = desiredOf({ driver: { method: 'distro', branch: '535' } });
 const debianKernel = { 'linux-image-amd64': '6.1.129-1' };
 const runfile = desiredOf({ driver: { method: 'runfile' } });
-const rest = lines(plan(factsOf(), wanted)).slice(2);
 
 /** Where the driver comes from, in the form of host-stack-cases.ts. */
 export const methodCases: readonly [string, Facts, Desired, readonly string[]][] = [
@@ -17,7 +15,10 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     'the driver is to come from a system that has none for us',
     factsOf({ os: { id: 'rocky', versionId: '9.4', pretty: 'Rocky Linux 9.4' } }),
     distro,
-    ['refused: azp-fleet installs no driver from the package sources of Rocky Linux 9.4 itself', ...rest],
+    [
+      'refused: azp-fleet installs no driver from the package sources of Rocky Linux 9.4 itself',
+      ...afterDriver,
+    ],
   ],
   [
     "a system's own driver",
@@ -25,7 +26,7 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     asked,
     [
       "install NVIDIA driver 535 (the system's own, proprietary kernel modules, compute only) [nothing]",
-      ...lines(plan(factsOf(), wanted)).slice(2),
+      ...afterDriver,
     ],
   ],
   [
@@ -38,7 +39,7 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     [
       "downgrade NVIDIA driver 595.71.05 → 535 (the system's own, proprietary kernel modules) [machine]",
       'reboot the host [machine]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -47,7 +48,7 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     asked,
     [
       'refused: driver branch 535 does not know GPU 0000:83:00.0 (10de:2901, Blackwell); 570 is the first one that does',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -56,15 +57,15 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     asked,
     [
       'refused: the driver of Debian GNU/Linux 12 (bookworm) comes without the fabric manager that NVSwitches need',
-      ...rest,
+      ...afterDriver,
     ],
   ],
-  ["a driver of a system's own that runs", factsOf({ driver: driven }), distro, rest],
+  ["a driver of a system's own that runs", factsOf({ driver: driven }), distro, afterDriver],
   [
     'the driver of a .run file that runs',
     factsOf({ driver: { loaded: '580.95.05', open: true, runfile: true } }),
     runfile,
-    rest,
+    afterDriver,
   ],
   ...runfileCases,
 ];

@@ -12,9 +12,9 @@ import {
   runs,
   registered,
   ours,
-  rest,
   known,
 } from './runfile-wishes.ts';
+import { afterDriver } from './host-stack-lines.ts';
 
 /** NVIDIA's `.run` file, in the form of host-stack-cases.ts. */
 export const runfileCases: readonly [string, Facts, Desired, readonly string[]][] = [
@@ -26,7 +26,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       'install dkms, libelf-dev [nothing]',
       'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -41,7 +41,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       `install linux-headers-${release}, linux-headers-6.1.0-38-amd64, linux-headers-amd64, gcc, make, dkms, libelf-dev [nothing]`,
       'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -52,7 +52,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       'install dkms, libelf-dev, pkg-config, libglvnd-dev [nothing]',
       'fetch NVIDIA-Linux-x86_64-595.84.run [nothing]',
       'install NVIDIA driver 595.84 (.run file, open kernel modules, with graphics) [nothing]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -63,7 +63,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
       'reboot the host [machine]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -78,14 +78,14 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       'install kernel-devel-5.14.0-570.el9.x86_64, dkms, elfutils-libelf-devel [nothing]',
       'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
     'current: the driver of a .run file, ours',
     factsOf({ driver: registered, ours, packages: built }),
     runfile,
-    rest,
+    afterDriver,
   ],
   [
     'current: the driver of a .run file, ours, without what is to draw now',
@@ -95,7 +95,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       'install pkg-config, libglvnd-dev [nothing]',
       'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       'change to NVIDIA driver 580.178.04 (.run file, open kernel modules, with graphics) [containers]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -109,7 +109,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       'fetch NVIDIA-Linux-x86_64-580.95.05.run [nothing]',
       'upgrade NVIDIA driver 570.86.10 → 580.95.05 (.run file, open kernel modules, compute only) [machine]',
       'reboot the host [machine]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -123,7 +123,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `downgrade NVIDIA driver 595.84 → ${known} [machine]`,
       'reboot the host [machine]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -135,14 +135,17 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     runfile,
     [
       'refused: a driver is installed from packages (nvidia-driver-cuda, nvidia-kernel-open-dkms), and a .run file must not be mixed with them',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
     'conflicting: a .run file is there, and packages are asked for',
     factsOf({ driver: { loaded: '570.86.10', userspace: '570.86.10', open: true, runfile: true } }),
     desiredOf(),
-    ['refused: a driver from a .run file is installed, and packages must not be mixed with it', ...rest],
+    [
+      'refused: a driver from a .run file is installed, and packages must not be mixed with it',
+      ...afterDriver,
+    ],
   ],
   [
     'half-installed: a .run file whose driver was never loaded',
@@ -152,7 +155,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       packages: built,
     }),
     runfile,
-    ['load the NVIDIA kernel module [nothing]', ...rest],
+    ['load the NVIDIA kernel module [nothing]', ...afterDriver],
   ],
   [
     'half-installed: a .run file whose installer was cut off',
@@ -161,7 +164,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     [
       'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -172,13 +175,13 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       packages: built,
     }),
     runfile,
-    ['reboot the host [machine]', ...rest],
+    ['reboot the host [machine]', ...afterDriver],
   ],
   [
     'desktop: a .run file beside what draws on a screen',
     factsOf({ packages: { gdm3: '43.0-3' } }),
     runfile,
-    ['refused: this host has a desktop, and a .run file writes over what it draws with', ...rest],
+    ['refused: this host has a desktop, and a .run file writes over what it draws with', ...afterDriver],
   ],
   [
     'display card: a .run file that does not know it',
@@ -191,7 +194,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     runfile,
     [
       'refused: driver branch 580 does not support GPU 0000:03:00.0 (10de:128b, Kepler); 470 is the last one that does',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -204,7 +207,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     [
       'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -220,7 +223,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     [
       'install linux-headers-6.1.0-38-amd64, linux-headers-amd64, gcc [nothing]',
       'build the NVIDIA module for Linux 6.1.0-38-amd64 [nothing]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -236,7 +239,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       'install linux-headers-6.1.0-38-amd64, linux-headers-amd64, gcc, make, dkms, libelf-dev [nothing]',
       'register NVIDIA driver 580.178.04 with DKMS [nothing]',
       'build the NVIDIA module for Linux 6.1.0-38-amd64 [nothing]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -250,7 +253,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     [
       'install linux-headers-6.1.0-38-amd64 [nothing]',
       'refused: Linux 6.1.0-38-amd64, which boots next, has no NVIDIA module, and the driver, which its owner has installed from a .run file, is not known to DKMS',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   ...runfileRefusals,

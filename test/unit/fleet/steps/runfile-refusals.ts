@@ -2,7 +2,8 @@ import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { factsOf } from '../../../support/host.ts';
 import { includedOf } from '../../../support/included.ts';
-import { asked, runfile, built, rest } from './runfile-wishes.ts';
+import { asked, runfile, built } from './runfile-wishes.ts';
+import { afterDriver } from './host-stack-lines.ts';
 
 /** Where NVIDIA's `.run` file cannot be had, or does not fit, and where its digest says which it is. */
 export const runfileRefusals: readonly [string, Facts, Desired, readonly string[]][] = [
@@ -10,7 +11,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     'a .run file for ARM, whose digest nobody knows',
     factsOf({ arch: 'aarch64' }),
     runfile,
-    ['refused: no .run file of driver branch 580 for aarch64 is known', ...rest],
+    ['refused: no .run file of driver branch 580 for aarch64 is known', ...afterDriver],
   ],
   [
     'a .run file of a version whose digest nobody knows',
@@ -18,7 +19,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     asked({ version: '580.126.99' }),
     [
       'refused: the sha256 of NVIDIA-Linux-x86_64-580.126.99.run is not known, and what is run as root has to be what NVIDIA made',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -28,7 +29,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     [
       'fetch NVIDIA-Linux-aarch64-580.95.05.run [nothing]',
       'install NVIDIA driver 580.95.05 (.run file, open kernel modules, compute only) [nothing]',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -37,7 +38,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     runfile,
     [
       'refused: a .run file comes without the fabric manager, which must have its very version and which NVSwitches need',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -46,7 +47,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     runfile,
     [
       'refused: Secure Boot is on, and the kernel would reject the modules that are built on this host: there is no key yet that they could be signed with',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
@@ -58,14 +59,17 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     asked({ branch: '535' }),
     [
       'refused: the loaded module 570.86.10 holds the GPUs, and the .run files of branch 535 install only where they can load their module at once',
-      ...rest,
+      ...afterDriver,
     ],
   ],
   [
     'a .run file without room for it',
     factsOf({ disk: { '/': { freeBytes: 2e9, mount: '/' } } }),
     runfile,
-    ["refused: NVIDIA's .run file takes 3.5 GB on / with what comes before it, and 2.0 GB are free", ...rest],
+    [
+      "refused: NVIDIA's .run file takes 3.5 GB on / with what comes before it, and 2.0 GB are free",
+      ...afterDriver,
+    ],
   ],
   [
     'a .run file beside a bundle',
@@ -73,7 +77,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     { ...runfile, included: includedOf([]) },
     [
       'refused: a bundle has packages, and no .run file of a driver',
-      ...rest.filter((line) => !line.startsWith('add ')),
+      ...afterDriver.filter((line) => !line.startsWith('add ')),
     ],
   ],
 ];

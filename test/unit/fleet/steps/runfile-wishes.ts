@@ -1,7 +1,6 @@
 import type { HostSpec } from '../../../../src/fleet/inventory/fleet.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
-import { desiredOf, factsOf } from '../../../support/host.ts';
-import { lines, plan } from './host-stack-plan.ts';
+import { desiredOf } from '../../../support/host.ts';
 
 export const asked = (driver: Partial<HostSpec['driver']> = {}, rest: Partial<HostSpec> = {}): Desired =>
   desiredOf({ ...rest, driver: { method: 'runfile', ...driver } });
@@ -16,5 +15,4 @@ export const newKernel = { 'linux-image-amd64': '6.1.147-1', 'linux-image-6.1.0-
 export const runs = { loaded: '580.178.04', userspace: '580.178.04', open: true, runfile: true } as const;
 export const registered = { ...runs, dkms: 'registered' } as const;
 export const ours = { runfile: { version: '580.178.04', graphics: false } } as const;
-export const rest = lines(plan(factsOf(), desiredOf())).slice(2);
 export const known = '580.178.04 (.run file, open kernel modules, compute only)';

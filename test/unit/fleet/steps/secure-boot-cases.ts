@@ -1,11 +1,11 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
-import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { afterwards } from './host-stack-plan.ts';
+import { afterDriver, bareLines } from './host-stack-lines.ts';
 
 const wanted = desiredOf();
 const ready = afterwards(factsOf(), wanted);
-const [, , ...rest] = lines(plan(factsOf(), wanted));
 const refused =
   'refused: Secure Boot is on, and the kernel would reject the modules that are built on this host';
 const dkmsKey = { path: '/var/lib/dkms/mok.pub', configured: false, state: 'enrolled' } as const;
@@ -47,13 +47,13 @@ export const secureBootCases: readonly [string, Facts, Desired, readonly string[
     'Secure Boot, and no key yet',
     factsOf({ driver: { secureBoot: true } }),
     wanted,
-    [`${refused}: there is no key yet that they could be signed with`, ...rest],
+    [`${refused}: there is no key yet that they could be signed with`, ...afterDriver],
   ],
   [
     'Secure Boot, and a key that is enrolled',
     factsOf({ driver: { secureBoot: true, keys: [dkmsKey] } }),
     wanted,
-    lines(plan(factsOf(), wanted)),
+    bareLines,
   ],
   [
     'Secure Boot, and a driver that was built there and runs',

@@ -1,7 +1,8 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
-import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { afterwards } from './host-stack-plan.ts';
+import { afterDriver } from './host-stack-lines.ts';
 
 const wanted = desiredOf();
 const drawing = desiredOf({ driverCapabilities: ['compute', 'utility', 'graphics', 'video'] });
@@ -26,7 +27,11 @@ export const usesCases: readonly [string, Facts, Desired, readonly string[]][] =
     'agents that draw, on a bare host',
     factsOf(),
     drawing,
-    lines(plan(factsOf(), wanted)).map((line) => line.replace('compute only', 'with graphics and video')),
+    [
+      "add NVIDIA's package source [nothing]",
+      'install NVIDIA driver 580 (open kernel modules, with graphics and video) [nothing]',
+      ...afterDriver,
+    ],
   ],
   [
     'agents that draw, where all were to compute before',

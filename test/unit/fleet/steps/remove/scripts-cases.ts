@@ -135,6 +135,7 @@ next: start it (systemctl start docker), and run again
           .program('pkill', 'exit 1')
           .program('userdel', '')
           .program('getent', 'exit 2')
+          .program('rm', 'exec /bin/rm "$@"')
           .file(`${HostPaths.opt}/current`, 'x')
           .file(HostPaths.token, 'secret')
           .file(`${HostPaths.agents}/0/work`, 'x')
@@ -144,7 +145,14 @@ next: start it (systemctl start docker), and run again
           .file(`${HostPaths.changes}/this/script`, 'x')
           .file('/opt/other/x', 'x'),
       after: {
-        calls: ['pkill -KILL -U azp-agent-0', 'userdel azp-agent-0', 'getent group azp-agent-0'],
+        calls: [
+          'pkill -KILL -U azp-agent-0',
+          'userdel azp-agent-0',
+          'getent group azp-agent-0',
+          `rm -rf --one-file-system ${HostPaths.agents} ${HostPaths.etc} ${HostPaths.opt}`,
+          `rm -rf --one-file-system ${HostPaths.state}/manager.json`,
+          `rm -rf ${HostPaths.runfile}/fetched`,
+        ],
         files: {
           [HostPaths.opt]: 'gone',
           [`${HostPaths.opt}/current`]: 'gone',
@@ -165,8 +173,10 @@ next: start it (systemctl start docker), and run again
           .file(`${HostPaths.state}/lock.last`, 'me')
           .file(`${HostPaths.changes}/this/script`, 'x')
           .file(`${HostPaths.run}/lock.owner`, 'me')
-          .file(HostPaths.status, '{}'),
+          .file(HostPaths.status, '{}')
+          .program('rm', 'exec /bin/rm "$@"'),
       after: {
+        calls: [`rm -rf --one-file-system ${HostPaths.state}`],
         files: {
           [HostPaths.state]: 'gone',
           [`${HostPaths.state}/lock.last`]: 'gone',
@@ -184,8 +194,12 @@ next: start it (systemctl start docker), and run again
         host
           .file(recordFile, 'part docker\nbrought docker-ce\n')
           .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
-          .file(`${HostPaths.state}/lock.last`, 'me'),
-      after: { calls: [`sync ${recordFile}.new`], files: { [`${HostPaths.state}/lock.last`]: 'gone' } },
+          .file(`${HostPaths.state}/lock.last`, 'me')
+          .program('rm', 'exec /bin/rm "$@"'),
+      after: {
+        calls: [`sync ${recordFile}.new`, `rm -rf --one-file-system ${HostPaths.state}/lock.last`],
+        files: { [`${HostPaths.state}/lock.last`]: 'gone' },
+      },
     },
     {
       name: 'and that of a .run file alone, whose packages are not ours',
