@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
-import type { Wave, WavesPlan } from '../../fleet/plan/waves-plan.ts';
+import type { Wave, WavesPlan } from '../../fleet/plan/fleet-plan.ts';
 import { wrap } from './lines/wrap.ts';
 
 /** Waves that are shown one by one. */

@@ -9,7 +9,7 @@ import { gatherFacts } from '../../fleet/facts/gather.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { desiredOf } from '../../fleet/plan/desired.ts';
 import type { HostPlan } from '../../fleet/plan/fleet-plan.ts';
-import { type PlanOptions, planHost, questionFor } from '../../fleet/plan/plan.ts';
+import { planHost, type PlanOptions, questionFor } from '../../fleet/plan/plan.ts';
 import { allSteps } from '../../fleet/steps/all.ts';
 import { knownPools } from '../../fleet/steps/pool-names.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';

@@ -1,6 +1,6 @@
 import { parseShare } from '../../shared/base/quantities.ts';
 import type { Fleet, WaveLimits } from '../../fleet/inventory/fleet.ts';
-import type { WavesPlan } from '../../fleet/plan/waves-plan.ts';
+import type { WavesPlan } from '../../fleet/plan/fleet-plan.ts';
 import type { Options } from '../options.ts';
 
 /** What is typed goes before what a saved plan was made with, and that before what the inventory says. */

@@ -5,7 +5,7 @@ import { createManagerClient } from '../client/manager-client.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { firstStage, isEmpty } from '../plan/plan.ts';
 import { deviations, needsDrain, waitsMet, withoutNewWaits } from '../plan/refine.ts';
-import { leftDrained } from '../plan/waves/agents.ts';
+import { leftDrained } from '../plan/wave-fleet.ts';
 import type { Change } from '../steps/change.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import { readFacts } from './connection.ts';

@@ -1,6 +1,6 @@
 import { FleetError } from '../../shared/base/errors.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
-import { changesNow } from '../facts/changes-now.ts';
+import { changesNow } from '../facts/gather.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostTools } from './apply-tools.ts';

@@ -7,7 +7,7 @@ import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { wantedNames } from '../plan/held-names.ts';
 import { sameMachines } from '../plan/same-machine.ts';
-import { waveFleet } from '../plan/waves/wave-fleet.ts';
+import { waveFleet } from '../plan/wave-fleet.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
 import { judge } from '../verdict/judge.ts';
 import { HostConnection, readFacts } from './connection.ts';

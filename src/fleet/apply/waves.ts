@@ -5,11 +5,16 @@ import { shareOf } from '../../shared/base/quantities.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { WaveLimits, HostSpec } from '../inventory/fleet.ts';
 import { foldNames } from '../inventory/fold-names.ts';
-import type { Wave, Held } from '../plan/waves-plan.ts';
-import { heldBack, heldByBuilder } from '../plan/waves/held.ts';
-import { waveFleet } from '../plan/waves/wave-fleet.ts';
-import { nextWave, type Standing } from '../plan/waves/wave.ts';
-import { type WaveFleet, afterWave } from '../plan/waves/waves.ts';
+import type { Held, Wave } from '../plan/fleet-plan.ts';
+import {
+  afterWave,
+  heldBack,
+  heldByBuilder,
+  nextWave,
+  type Standing,
+  type WaveFleet,
+} from '../plan/waves.ts';
+import { waveFleet } from '../plan/wave-fleet.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import type { AnySurvey } from './fleet-survey.ts';

@@ -1,12 +1,15 @@
-import { FleetError } from '../../shared/base/errors.ts';
-import type { HostRoot } from '../../shared/base/host-root.ts';
-import { isIgnored } from '../../shared/contract/gpus.ts';
-import type { HostSpec } from '../inventory/fleet.ts';
-import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
-import type { Session } from '../ssh/transport.ts';
 import type { Facts, PciGpu } from './facts.ts';
 import { parseFacts, probes } from './parse.ts';
 import type { ProbeTarget } from './probe.ts';
+import { changesProbe, changesScript } from './probes/changes.ts';
+import { machineProbe } from './probes/machine.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
+import type { Session } from '../ssh/transport.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
+import { type HostRoot, machineRoot } from '../../shared/base/host-root.ts';
+import { isIgnored } from '../../shared/contract/gpus.ts';
 
 /** Bytes of all facts: a host with thousands of packages has a tenth of this. */
 const outputLimit = 4 * 1024 * 1024;
@@ -44,4 +47,32 @@ export async function gatherFacts(
   } catch (error) {
     throw error instanceof FleetError ? error.at({ host: host.name, step: 'facts' }) : error;
   }
+}
+
+/** Which machine this is, and nothing else of it; whoever may log in may read that. */
+export async function machineNow(
+  session: Session,
+  signal: AbortSignal,
+): Promise<Pick<Facts, 'machineId' | 'bootId'>> {
+  const { code, stdout, stderr, durationMs } = await session.script(
+    machineProbe.script({ root: machineRoot }),
+    {
+      totalTimeoutMs: 10_000,
+      signal,
+    },
+  );
+  const { machineId, bootId } = machineProbe.parse({ code, stdout, stderr, durationMs, timedOut: false });
+  return foreignValue({ machineId, bootId }, (text) => foreignLine(text));
+}
+
+/**
+ * The durable changes of a host as they are at this moment, and nothing else of it: for whoever ends there early. Asked
+ * also when all else has been told to stop.
+ */
+export async function changesNow(session: Session): Promise<Facts['changes']> {
+  const { code, stdout, stderr, durationMs } = await session.script(changesScript(), {
+    totalTimeoutMs: 10_000,
+  });
+  const changes = changesProbe.parse({ code, stdout, stderr, durationMs, timedOut: false });
+  return foreignValue(changes, (text) => foreignLine(text));
 }

@@ -8,22 +8,21 @@ import { changesProbe } from './probes/changes.ts';
 import { diskProbe } from './probes/disk.ts';
 import { dockerProbe } from './probes/docker.ts';
 import { driverProbe } from './probes/driver.ts';
-import { filesProbe } from './probes/files.ts';
+import { daemonJsonProbe, filesProbe, managerStatusProbe, siteCaProbe } from './probes/files.ts';
 import { hostLockProbe } from './probes/host-lock.ts';
 import { gpusProbe } from './probes/gpus.ts';
 import { kernelsProbe } from './probes/kernels.ts';
-import { machineProbe } from './probes/machine.ts';
+import { machineProbe, osProbe } from './probes/machine.ts';
 import { managerProbe } from './probes/manager.ts';
-import { osProbe } from './probes/os.ts';
 import { othersProbe } from './probes/others.ts';
-import { packageLockProbe } from './probes/package-lock.ts';
-import { daemonJsonBeforeProbe, oursProbe } from './probes/ours.ts';
-import { oursCdiProbe } from './probes/ours-cdi.ts';
-import { oursPackagesProbe } from './probes/ours-packages.ts';
-import { oursSourcesProbe } from './probes/ours-sources.ts';
-import { siteCaProbe } from './probes/site-ca.ts';
-import { packagesProbes, together, userspaceVersion } from './probes/packages.ts';
-import { daemonJsonProbe, managerStatusProbe } from './probes/texts.ts';
+import { packageLockProbe, packagesProbes, together, userspaceVersion } from './probes/packages.ts';
+import {
+  daemonJsonBeforeProbe,
+  oursCdiProbe,
+  oursPackagesProbe,
+  oursProbe,
+  oursSourcesProbe,
+} from './probes/ours.ts';
 
 /** In the order in which they run. */
 export const probes = [

@@ -1,7 +1,6 @@
+import type { FleetChange } from './pools.ts';
 import type { Change, Shape, StepName } from '../steps/change.ts';
 import type { Said } from '../steps/packages/refine.ts';
-import type { FleetChange } from './pools.ts';
-import type { WavesPlan } from './waves-plan.ts';
 
 /** Everything for one host, in order. Stage n+1 is planned again after stage n has run. */
 export interface HostPlan {
@@ -28,4 +27,34 @@ export interface FleetPlan {
   readonly hosts: readonly HostPlan[];
   /** In which order hosts lose their agents for a time. Absent: none does. */
   readonly waves?: WavesPlan;
+}
+
+/** Hosts that are changed at the same time. */
+export interface Wave {
+  /** One host of each kind, before the others of its kind. */
+  readonly canary: boolean;
+  readonly hosts: readonly string[];
+}
+
+/** A host that cannot be begun, and why. */
+export interface Held {
+  readonly host: string;
+  readonly what: string;
+  readonly next: string;
+}
+
+/** In which order a run takes hosts' agents away, as it is shown and saved. */
+export interface WavesPlan {
+  /** `25%`, `3`: of the hosts of each pool. */
+  readonly maxUnavailable: string;
+  readonly maxFailures: string;
+  /** Proven before the first wave begins. */
+  readonly proveFirst: readonly string[];
+  readonly waves: readonly Wave[];
+  /** Pools that have no agents for a time: those of one host, unless all was allowed; for good where `removes`. */
+  readonly emptied: readonly string[];
+  /** Not begun even if all goes well. */
+  readonly held: readonly Held[];
+  /** The hosts leave the fleet: none is proven, and no agents come back. */
+  readonly removes?: true;
 }

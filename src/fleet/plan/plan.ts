@@ -1,12 +1,11 @@
 import type { Facts } from '../facts/facts.ts';
-import type { Desired, Planned, Step } from '../steps/step.ts';
+import { factsDigest } from './digest.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
+import { useIncluded } from '../steps/bundle/plan.ts';
 import { type Change, reboots, type Refusal, type Shape } from '../steps/change.ts';
 import { keptNewer } from '../steps/newer.ts';
 import { refinePackages, type Said, type Simulation, simulationOf } from '../steps/packages/refine.ts';
-import { useIncluded } from '../steps/bundle/plan.ts';
-import { factsDigest } from './digest.ts';
-import { refuseDisturbingOthers } from './others.ts';
+import type { Desired, Planned, Step } from '../steps/step.ts';
 
 export interface PlanOptions {
   readonly steps: readonly Step[];
@@ -95,4 +94,34 @@ function stagesOf(planned: readonly (Change | Shape)[]): (Change | Shape)[][] {
 
 function isRefusal(item: Planned | Refusal): item is Refusal {
   return 'refused' in item;
+}
+
+/** Refuses the changes that would hurt other people's work, naming it. Our own agents are drained instead. */
+function refuseDisturbingOthers(facts: Facts, changes: readonly (Change | Shape)[]): Refusal[] {
+  return changes.flatMap((change) => {
+    const victims = victimsOf(facts, change);
+    if (victims.length === 0) return [];
+    return {
+      refused: true as const,
+      step: change.step,
+      what: `"${change.title}" would disturb work that is not ours: ${victims.join('; ')}`,
+      next: 'let it end first, or run again with --disturb-others',
+    };
+  });
+}
+
+function victimsOf(facts: Facts, { disturbs }: Change | Shape): string[] {
+  const { containers, gpuProcesses, logins } = facts.others;
+  if (disturbs === 'containers') return named(['container', 'containers'], containers);
+  if (disturbs !== 'machine') return [];
+  return [
+    ...named(['container', 'containers'], containers),
+    ...named(['GPU process', 'GPU processes'], gpuProcesses),
+    ...named(['login', 'logins'], logins),
+  ];
+}
+
+function named([one, many]: readonly [string, string], names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  return [`${names.length === 1 ? one : many} ${names.join(', ')}`];
 }

@@ -13,8 +13,7 @@ import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
-import { judge } from '../verdict/judge.ts';
-import { switchedOff } from '../verdict/off.ts';
+import { judge, switchedOff } from '../verdict/judge.ts';
 import type { AgentsIn } from '../verdict/sight.ts';
 
 /** One host as it was found. */

@@ -1,8 +1,7 @@
+import type { AgentsIn } from './sight.ts';
+import { judgeSlot, type SlotVerdict } from './slot.ts';
 import type { ManagerStatus } from '../../shared/contract/status.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
-import { judgeSlot, type SlotVerdict } from './slot.ts';
-import type { AgentsIn } from './sight.ts';
-import { saidOf } from './who.ts';
 
 /** Something that may become well by itself. */
 export interface Waiting {
@@ -13,7 +12,7 @@ export interface Waiting {
   readonly told: boolean;
 }
 
-export interface AgentsVerdict {
+interface AgentsVerdict {
   readonly findings: readonly Finding[];
   readonly waiting: readonly Waiting[];
   /** Agents whose jobs began before the last change, with the jobs; one line. */
@@ -95,4 +94,11 @@ function olderJobs(what: string): Finding {
     what,
     next: 'let them end: their next agents are made from what is wanted now',
   };
+}
+
+/** What is wrong with these agents, named where the text does not do it. Pure. */
+export function saidOf(agents: readonly string[], what: string): string {
+  const words = what.split(/[\s,:;]/u);
+  const isNamed = agents.length === 1 && agents.every((agent) => words.includes(agent));
+  return isNamed ? what : `${agents.join(', ')}: ${what}`;
 }

@@ -1,5 +1,7 @@
-import type { Code } from '../../shared/base/codes/code.ts';
 import type { Facts } from '../facts/facts.ts';
+import type { Code } from '../../shared/base/codes/code.ts';
+import { type Drain, drainEnd, drainLine, drainsOfRuns, minuteOf } from '../../shared/contract/drain.ts';
+import { changeUnit } from '../../shared/contract/paths.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 
 const provision = 'run `azp-fleet provision`';
@@ -44,4 +46,46 @@ function moduleState({ kernels: [running] }: Facts): string {
 
 function fail(code: Code, what: string, next: string): Finding {
   return { code, severity: 'fail', what, next };
+}
+
+/** Seconds after a boot in which a run that has rebooted the host may not be back yet: services may take as long. */
+const comingBackS = 900;
+
+/** A run that keeps jobs away: it is at work, or it is gone, and then the next one gives the agents back. Pure. */
+export function leftDrain(facts: Facts): readonly Finding[] {
+  const [left] = drainsOfRuns(facts.manager.status ?? {});
+  if (left === undefined) return [];
+  const { hostLock } = facts;
+  if (hostLock !== undefined) return [held(left, `; ${atWork(hostLock)}`, 'wait for that run to end')];
+  return [mayComeBack(left, facts) ? held(left, '', drainEnd(left)) : gone(left, facts)];
+}
+
+/** It drained the host before the boot, which is no long time ago. All by the host's own clock. */
+function mayComeBack({ at }: Drain, { time, uptimeS }: Facts): boolean {
+  if (time === undefined || uptimeS === undefined) return false;
+  return uptimeS < comingBackS && Date.parse(at) < time - uptimeS * 1000;
+}
+
+function held(left: Drain, more: string, next: string): Finding {
+  return { code: 'agents.held-by-run', severity: 'warn', what: `${drainLine(left)}${more}`, next };
+}
+
+function atWork({ who, command, since }: NonNullable<Facts['hostLock']>): string {
+  const at = minuteOf(since);
+  return `${who} is at work there: ${command}${at === undefined ? '' : `, since ${at}`}`;
+}
+
+/** A run holds the lock as long as it works on the host: nobody does. */
+function gone(left: Drain, { changes }: Facts): Finding {
+  const change = changes.find(({ state }) => state === 'running');
+  const unit = change && changeUnit(change.id);
+  const as = unit === undefined || left.reason.includes(unit) ? '' : ` as ${unit}`;
+  const also = change === undefined ? '' : `, and its "${change.title}" goes on there${as}`;
+  const first = change === undefined ? '' : 'follows that to its end, ';
+  return {
+    code: 'agents.left-drained',
+    severity: 'warn',
+    what: `${drainLine(left)}; that run is gone${also}`,
+    next: `run "azp-fleet provision": it ${first}proves the host and gives its agents back`,
+  };
 }

@@ -1,12 +1,14 @@
-import { defined } from '../../shared/base/objects.ts';
-import { conclude } from '../../shared/health/checkup.ts';
-import type { Finding, Trouble, Verdict } from '../../shared/health/verdict.ts';
-import { imageOverall } from '../../shared/contract/status.ts';
 import { agentsVerdict, type Waiting } from './agents.ts';
-import { hostFindings } from './host.ts';
-import { leftDrain } from './left-drain.ts';
+import { hostFindings, leftDrain } from './host.ts';
 import { isSilent, managerFindings, managerWaits } from './manager.ts';
 import type { Sight } from './sight.ts';
+import type { AzureAgent } from '../../shared/azure/client.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { offSince } from '../../shared/contract/idle.ts';
+import { Capabilities } from '../../shared/contract/paths.ts';
+import { imageOverall } from '../../shared/contract/status.ts';
+import { conclude } from '../../shared/health/checkup.ts';
+import type { Finding, Trouble, Verdict } from '../../shared/health/verdict.ts';
 
 export interface Judgement {
   readonly verdict: Verdict;
@@ -44,4 +46,21 @@ function concluded(found: readonly Finding[], waiting: readonly Waiting[] = [], 
 function troublesOf({ code, gpu, agents, severity }: Finding): readonly Trouble[] {
   if (severity === 'info') return [];
   return agents?.map((on) => ({ code, on })) ?? [{ code, ...defined({ on: gpu }) }];
+}
+
+/**
+ * That a host which does not answer has ended itself: its manager has disabled its agents in the pool and said why, and none
+ * of them is online. Undefined: the pool does not say so. Pure.
+ */
+export function switchedOff(agents: readonly AzureAgent[]): Verdict | undefined {
+  if (agents.some(({ status }) => status === 'online')) return undefined;
+  const [since] = agents.flatMap(({ enabled, userCapabilities }) =>
+    enabled ? [] : (offSince(userCapabilities?.[Capabilities.drainReason]) ?? []),
+  );
+  if (since === undefined) return undefined;
+  return {
+    state: 'off',
+    cause: `${since}, and powered itself off (idle:)`,
+    next: 'start it at its provider when it is needed; its agents come back by themselves',
+  };
 }

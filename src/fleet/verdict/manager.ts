@@ -11,8 +11,7 @@ import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Waiting } from './agents.ts';
-import { kindOf } from './causes.ts';
-import { staleMs } from './limits.ts';
+import { kindOf, staleMs } from './causes.ts';
 
 /** The manager has told nothing, or too long ago. Pure. */
 export function isSilent(status: ManagerStatus | undefined, now: number): boolean {

@@ -1,8 +1,7 @@
 import type { ErrorCode } from '../../shared/base/codes/code.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
-import { kindOf } from './causes.ts';
-import { settleMs, startMs } from './limits.ts';
+import { kindOf, settleMs, startMs } from './causes.ts';
 import type { PoolAgents } from './sight.ts';
 
 /** How one slot is. */

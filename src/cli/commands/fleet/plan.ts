@@ -6,7 +6,7 @@ import { version } from '../../../shared/base/version.ts';
 import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../../../fleet/apply/fleet-survey.ts';
 import { refusedTakeOvers } from '../../../fleet/plan/held-names.ts';
 import { hasChanges } from '../../../fleet/plan/plan.ts';
-import { planWaves } from '../../../fleet/plan/waves/waves.ts';
+import { planWaves } from '../../../fleet/plan/waves.ts';
 import { wavesOf } from '../../../fleet/apply/waves.ts';
 import { waveLimits } from '../../run/wave-limits.ts';
 import { checkPlanFile, writePlanFile } from '../../../fleet/apply/saved-plan.ts';

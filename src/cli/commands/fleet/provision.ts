@@ -12,7 +12,7 @@ import { inventoryDigest } from '../../../fleet/plan/digest.ts';
 import { hasOnlyTakeOvers } from '../../../fleet/plan/held-names.ts';
 import type { FleetPlan } from '../../../fleet/plan/fleet-plan.ts';
 import { confirm } from '../../ask.ts';
-import { planWaves } from '../../../fleet/plan/waves/waves.ts';
+import { planWaves } from '../../../fleet/plan/waves.ts';
 import { wavesOf } from '../../../fleet/apply/waves.ts';
 import { waveLimits } from '../../run/wave-limits.ts';
 import { changeHosts } from '../../run/change-hosts.ts';

@@ -1,6 +1,6 @@
 import type { Context } from '../../../shared/base/context.ts';
 import type { Facts } from '../../../fleet/facts/facts.ts';
-import { rebootedSinceDrain } from '../../../fleet/plan/waves/agents.ts';
+import { rebootedSinceDrain } from '../../../fleet/plan/wave-fleet.ts';
 import { rebootChange } from '../../../fleet/steps/change.ts';
 import type { Planned } from '../../../fleet/steps/step.ts';
 import type { CommandInput } from '../../command.ts';

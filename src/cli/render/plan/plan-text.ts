@@ -1,5 +1,5 @@
 import { foldNames } from '../../../fleet/inventory/fold-names.ts';
-import { cleanPlan } from '../../../fleet/plan/clean-plan.ts';
+import { cleanPlan } from '../../../fleet/plan/read-plan.ts';
 import type { FleetPlan, HostPlan } from '../../../fleet/plan/fleet-plan.ts';
 import type { FleetChange } from '../../../fleet/plan/pools.ts';
 import { changeLines, type ChangeLineOptions } from './change-lines.ts';

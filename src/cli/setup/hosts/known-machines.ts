@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 
 import type { Facts } from '../../../fleet/facts/facts.ts';
-import { machineNow } from '../../../fleet/facts/machine-now.ts';
+import { machineNow } from '../../../fleet/facts/gather.ts';
 import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
 import { sameMachines } from '../../../fleet/plan/same-machine.ts';
 import { problemLines } from '../../render/problem.ts';

@@ -1,9 +1,11 @@
+import type { Facts } from '../facts.ts';
+import type { FactProbe } from '../probe.ts';
+import { packageManagers } from '../../packages/distribution.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
-import { packageManagers } from '../../packages/distribution.ts';
-import type { Facts } from '../facts.ts';
-import type { FactProbe } from '../probe.ts';
+import { releaseOf } from '../../../shared/contract/release.ts';
+import { readStatus } from '../../../shared/contract/status.ts';
 
 /** Files that steps write with a content known beforehand, beside those of the package managers. */
 export const managedFiles = {
@@ -66,3 +68,32 @@ function linesByPath(stdout: string): ReadonlyMap<string, readonly string[]> {
   }
   return found;
 }
+
+/** The raw text of dockerd's configuration; undefined when the file is absent. */
+export const daemonJsonProbe: FactProbe<string | undefined> = {
+  name: 'daemon-json',
+  script: () => 'cat /etc/docker/daemon.json',
+  parse: ({ code, stdout }) => (code === 0 ? stdout : undefined),
+};
+
+/** The manager's last word about itself; undefined when it never wrote one, or wrote something else. */
+export const managerStatusProbe: FactProbe<Pick<Facts['manager'], 'status' | 'release'>> = {
+  name: 'manager-status',
+  script: () => sh`cat ${HostPaths.status}`,
+  parse: ({ code, stdout }) => {
+    if (code !== 0) return { status: undefined, release: undefined };
+    try {
+      const said: unknown = JSON.parse(stdout);
+      return { status: readStatus(said), release: releaseOf(said) };
+    } catch {
+      return { status: undefined, release: undefined };
+    }
+  },
+};
+
+/** The site's own certificate authority lies on the host and is among those that its programs trust. */
+export const siteCaProbe: FactProbe<boolean> = {
+  name: 'site-ca',
+  script: () => packageManagers.map(({ trust }) => `if ${trust.trusted}; then echo trusted; fi`).join('\n'),
+  parse: ({ stdout }) => stdout.startsWith('trusted'),
+};

@@ -1,9 +1,12 @@
-import { Raw, sh } from '../../../shared/base/shell.ts';
-import { agentUsers, HostPaths } from '../../../shared/contract/paths.ts';
-import { recordFile } from '../../packages/package-record.ts';
 import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
+import { packageManagers } from '../../packages/distribution.ts';
+import { longestRecord, type PackageRecord, readRecord, recordFile } from '../../packages/package-record.ts';
+import { asideEnding } from '../../packages/sources.ts';
+import { allVendors, vendors } from '../../packages/vendors.ts';
+import { Raw, sh } from '../../../shared/base/shell.ts';
+import { agentUsers, HostPaths } from '../../../shared/contract/paths.ts';
 
 const { first, last } = agentUsers.ids;
 
@@ -50,3 +53,79 @@ export const daemonJsonBeforeProbe: FactProbe<string | undefined> = {
   script: () => 'cat /etc/docker/daemon.json.before-azp-fleet 2>/dev/null',
   parse: ({ code, stdout }) => (code === 0 ? stdout : undefined),
 };
+
+/** The last line of a specification in /etc/cdi that was made for us, by a toolkit without a service for it. */
+export const cdiMark = '# Made for azp-fleet, and taken away with the NVIDIA Container Toolkit.';
+
+const suffix = '.before-azp-fleet';
+
+/** What a file that is in the way is called afterwards. Engines read what ends in .yaml and .json. */
+export function asideOf(path: string): string {
+  return `${path}${suffix}`;
+}
+
+/** Specifications that we have made or set aside. */
+export const oursCdiProbe: FactProbe<Facts['ours']['cdi']> = {
+  name: 'ours-cdi',
+  script: () => `for file in /etc/cdi/*; do
+  case $file in *${suffix}) echo "aside $file"; continue ;; esac
+  if grep -qsxF '${cdiMark}' "$file"; then echo "made $file"; fi
+done`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    const paths = (key: string) => lines.all(key).filter((path) => /^\/etc\/cdi\/[\w.-]{1,200}$/.test(path));
+    return { made: paths('made'), aside: paths('aside').map((path) => path.slice(0, -suffix.length)) };
+  },
+};
+
+/** What we have noted of the packages that we found, brought and held. */
+export const oursPackagesProbe: FactProbe<PackageRecord | undefined> = {
+  name: 'ours-packages',
+  script: () => sh`head -c ${longestRecord} ${recordFile} 2>/dev/null || :`,
+  parse: ({ stdout }) => readRecord(stdout),
+};
+
+const ending = '.disabled';
+
+/** What names a vendor's repositories, or the mirror that our source for it has. */
+const named = allVendors.map(
+  (
+    vendor,
+  ) => sh`address=$(sed -n 's/^URIs: *//p; s/^baseurl=//p' "$folder"/azp-fleet-${vendor}.* 2>/dev/null | head -n 1)
+    if grep -Eq ${vendors[vendor].pattern} "$aside" || { [ -n "$address" ] && grep -Fq "$address" "$aside"; }; then
+      names="$names,"${vendor}
+    fi`,
+);
+
+/** Sources of others that are switched off. */
+export const oursSourcesProbe: FactProbe<Facts['ours']['sources']> = {
+  name: 'ours-sources',
+  script: () => `${sh`for folder in ${packageManagers.map(({ sourceFolder }) => sourceFolder)}; do`}
+  for aside in "$folder"/*${ending}; do
+    [ -f "$aside" ] || continue
+    file=\${aside%${ending}}
+    file=\${file%.azp-fleet-*}
+    state=free names=-
+    if [ -e "$file" ]; then state=taken; fi
+    ${named.join('\n    ')}
+    echo "$state $names $aside"
+  done
+done`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    return (['free', 'taken'] as const).flatMap((state) =>
+      lines.all(state).flatMap((line) => source(line, state === 'taken')),
+    );
+  },
+};
+
+function source(line: string, taken: boolean): Facts['ours']['sources'] {
+  const [, list = '', aside] = /^([a-z,-]*) (\/[^\p{C}]{1,300})$/u.exec(line) ?? [];
+  if (aside === undefined) return [];
+  const names = allVendors.filter((vendor) => list.split(',').includes(vendor));
+  const by = allVendors.find((vendor) => aside.endsWith(asideEnding(vendor)));
+  // What nobody has noted, and is for no repository of ours, is its owner's own affair.
+  if (by === undefined && names.length === 0) return [];
+  const file = aside.slice(0, -(by === undefined ? ending : asideEnding(by)).length);
+  return [{ file, aside, by, names, taken }];
+}

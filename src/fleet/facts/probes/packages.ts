@@ -1,9 +1,10 @@
-import { packageManagers } from '../../packages/distribution.ts';
-import { systems } from '../../packages/systems.ts';
-import type { Installed } from '../../packages/package-manager.ts';
-import { upstream } from '../../packages/version.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
+import { packageManagers } from '../../packages/distribution.ts';
+import type { Installed } from '../../packages/package-manager.ts';
+import { lockHolder } from '../../packages/shell.ts';
+import { systems } from '../../packages/systems.ts';
+import { upstream } from '../../packages/version.ts';
 
 /** Patterns of package names that some step looks at. What is held with the driver goes with it, too. */
 const packagePatterns: readonly string[] = [
@@ -66,3 +67,10 @@ export function userspaceVersion(packages: Facts['packages']): string | undefine
     .at(0);
   return name === undefined ? undefined : upstream(packages[name] ?? '');
 }
+
+/** Who holds the package database, if anybody: `unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend`. */
+export const packageLockProbe: FactProbe<string | undefined> = {
+  name: 'package-lock',
+  script: () => `${lockHolder(packageManagers.flatMap(({ locks }) => locks))}\npackage_lock_holder`,
+  parse: ({ stdout }) => stdout.split('\n')[0] || undefined,
+};

@@ -2,7 +2,7 @@ import { failFunction, sh } from '../../../shared/base/shell.ts';
 import { cdiLibraries, describesGpus } from '../../../shared/contract/gpus.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { DriverUse } from '../../packages/names.ts';
-import { asideOf, cdiMark } from '../../facts/probes/ours-cdi.ts';
+import { asideOf, cdiMark } from '../../facts/probes/ours.ts';
 
 /** Where the specification is written when no service of the package does it. */
 export const cdiFolder = '/etc/cdi';

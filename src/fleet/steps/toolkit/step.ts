@@ -1,5 +1,5 @@
 import type { Facts } from '../../facts/facts.ts';
-import { asideOf } from '../../facts/probes/ours-cdi.ts';
+import { asideOf } from '../../facts/probes/ours.ts';
 import { type Platform, platformOf, unsupported } from '../../packages/distribution.ts';
 import { type Change, later, refusal, runChange } from '../change.ts';
 import { describeDaemonJson } from '../description.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import type { WavesPlan } from '../../../../src/fleet/plan/waves-plan.ts';
+import type { WavesPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 import { wavesText } from '../../../../src/cli/render/waves.ts';
 
 const none: WavesPlan = {

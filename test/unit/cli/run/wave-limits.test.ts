@@ -5,7 +5,7 @@ import { waveLimits } from '../../../../src/cli/run/wave-limits.ts';
 import { Options } from '../../../../src/cli/options.ts';
 import type { Fleet } from '../../../../src/fleet/inventory/fleet.ts';
 import { parseFleet } from '../../../../src/fleet/inventory/load.ts';
-import type { WavesPlan } from '../../../../src/fleet/plan/waves-plan.ts';
+import type { WavesPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 
 function fleet(waves: string): Fleet {
   const text = `organization: https://dev.azure.com/x

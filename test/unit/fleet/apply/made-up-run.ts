@@ -5,7 +5,7 @@ import type { WaveLimits } from '../../../../src/fleet/inventory/fleet.ts';
 import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
 import { parseShare } from '../../../../src/shared/base/quantities.ts';
 import type { Verdict } from '../../../../src/shared/health/verdict.ts';
-import { fleetOf, type Machine } from '../plan/waves/fleet.ts';
+import { fleetOf, type Machine } from '../plan/wave-fleet-host.ts';
 
 export const healthy: Verdict = { state: 'healthy', cause: '', next: '' };
 export const broken: Verdict = { state: 'failed', cause: 'nvidia-smi shows no GPU', next: 'look' };

@@ -4,12 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { failure, type HostOutcome } from '../../../../src/fleet/apply/outcome.ts';
 import { runWaves } from '../../../../src/fleet/apply/waves.ts';
 import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
-import { mayBeDown } from '../../../../src/fleet/plan/waves/limits.ts';
-import { planWaves } from '../../../../src/fleet/plan/waves/waves.ts';
+import { mayBeDown, planWaves } from '../../../../src/fleet/plan/waves.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { Verdict } from '../../../../src/shared/health/verdict.ts';
-import { fleetOf, many, type Machine, machines } from '../plan/waves/fleet.ts';
+import { fleetOf, type Machine, machines, many } from '../plan/wave-fleet-host.ts';
 import { broken, healthy, run, share, well, type End } from './made-up-run.ts';
 
 const waves = (machines: readonly Machine[]) =>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { managerStatusProbe } from '../../../../src/fleet/facts/probes/texts.ts';
+import { managerStatusProbe } from '../../../../src/fleet/facts/probes/files.ts';
 
 const frame = (stdout: string, code = 0) => ({ code, stdout, stderr: '', durationMs: 1, timedOut: false });
 

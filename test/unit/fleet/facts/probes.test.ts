@@ -7,9 +7,8 @@ import { changesProbe } from '../../../../src/fleet/facts/probes/changes.ts';
 import { diskProbe } from '../../../../src/fleet/facts/probes/disk.ts';
 import { dockerProbe } from '../../../../src/fleet/facts/probes/docker.ts';
 import { gpusProbe } from '../../../../src/fleet/facts/probes/gpus.ts';
-import { machineProbe } from '../../../../src/fleet/facts/probes/machine.ts';
+import { machineProbe, osProbe } from '../../../../src/fleet/facts/probes/machine.ts';
 import { managerProbe } from '../../../../src/fleet/facts/probes/manager.ts';
-import { osProbe } from '../../../../src/fleet/facts/probes/os.ts';
 import { othersProbe } from '../../../../src/fleet/facts/probes/others.ts';
 import { together, userspaceVersion } from '../../../../src/fleet/facts/probes/packages.ts';
 

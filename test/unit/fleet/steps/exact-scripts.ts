@@ -1,7 +1,7 @@
 import { quote } from '../../../../src/shared/base/shell.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Answers } from '../../../../src/fleet/packages/simulation.ts';
-import { planHost, questionFor, type PlanOptions } from '../../../../src/fleet/plan/plan.ts';
+import { planHost, type PlanOptions, questionFor } from '../../../../src/fleet/plan/plan.ts';
 import type { Change } from '../../../../src/fleet/steps/change.ts';
 import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
 import { driverStep } from '../../../../src/fleet/steps/driver/step.ts';

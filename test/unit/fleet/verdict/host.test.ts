@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { hostFindings } from '../../../../src/fleet/verdict/host.ts';
-import { staleMs } from '../../../../src/fleet/verdict/limits.ts';
+import { staleMs } from '../../../../src/fleet/verdict/causes.ts';
 import { judge } from '../../../../src/fleet/verdict/judge.ts';
 import { facts, now, pool, status } from '../status/look.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import { leftDrain } from '../../../../src/fleet/verdict/left-drain.ts';
+import { leftDrain } from '../../../../src/fleet/verdict/host.ts';
 import { factsOf, merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 

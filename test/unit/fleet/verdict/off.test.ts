@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
-import { switchedOff } from '../../../../src/fleet/verdict/off.ts';
+import { switchedOff } from '../../../../src/fleet/verdict/judge.ts';
 
 const reason = 'powered off: idle since 2026-11-20 09:30 UTC';
 const agent = (changes: Partial<AzureAgent> = {}): AzureAgent => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { saidOf } from '../../../../src/fleet/verdict/who.ts';
+import { saidOf } from '../../../../src/fleet/verdict/agents.ts';
 
 test.each([
   [['box-0'], 'is still starting', 'box-0: is still starting'],

@@ -12,7 +12,7 @@ import { createManagerClient } from '../../../../src/fleet/client/manager-client
 import { Capabilities, Labels } from '../../../../src/shared/contract/paths.ts';
 import { readStatus } from '../../../../src/shared/contract/status.ts';
 import { protocol, releaseOf } from '../../../../src/shared/contract/release.ts';
-import { managerStatusProbe } from '../../../../src/fleet/facts/probes/texts.ts';
+import { managerStatusProbe } from '../../../../src/fleet/facts/probes/files.ts';
 import { parseConfig } from '../../../../src/manager/start/configuration.ts';
 import { StateStore } from '../../../../src/manager/state.ts';
 import { statusText } from '../../../../src/cli/render/status.ts';

@@ -1,6 +1,6 @@
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import { recordFile } from '../../../../../src/fleet/packages/package-record.ts';
-import { cdiMark } from '../../../../../src/fleet/facts/probes/ours-cdi.ts';
+import { cdiMark } from '../../../../../src/fleet/facts/probes/ours.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import { probe } from './probe-case.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { oursSourcesProbe } from '../../../../../src/fleet/facts/probes/ours-sources.ts';
+import { oursSourcesProbe } from '../../../../../src/fleet/facts/probes/ours.ts';
 
 const parse = (stdout: string) =>
   oursSourcesProbe.parse({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false });

@@ -1,4 +1,4 @@
-import { cdiMark } from '../../../../../src/fleet/facts/probes/ours-cdi.ts';
+import { cdiMark } from '../../../../../src/fleet/facts/probes/ours.ts';
 import { cdiScript, cdiUndoScript } from '../../../../../src/fleet/steps/toolkit/cdi.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';

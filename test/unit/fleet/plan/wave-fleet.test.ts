@@ -1,24 +1,25 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Problem } from '../../../../../src/shared/base/errors.ts';
-import type { Drain } from '../../../../../src/shared/contract/drain.ts';
-import type { ManagerStatus, SlotStatus } from '../../../../../src/shared/contract/status.ts';
-import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
-import type { HostSpec } from '../../../../../src/fleet/inventory/fleet.ts';
-import { defaultWaves } from '../../../../../src/fleet/inventory/schema/defaults.ts';
-import { planOf } from '../../../../../src/fleet/plan/plan.ts';
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import type { HostSpec } from '../../../../src/fleet/inventory/fleet.ts';
+import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
+import { planOf } from '../../../../src/fleet/plan/plan.ts';
 import {
+  type Found,
   hasAgents,
   leftDrained,
   rebootedSinceDrain,
   takesJobs,
-} from '../../../../../src/fleet/plan/waves/agents.ts';
-import { waveFleet, type Found } from '../../../../../src/fleet/plan/waves/wave-fleet.ts';
-import { planWaves } from '../../../../../src/fleet/plan/waves/waves.ts';
-import { type Change, refusal, type Shape } from '../../../../../src/fleet/steps/change.ts';
-import { desiredOf, factsOf } from '../../../../support/host.ts';
-import { managerStatus } from '../../../../support/manager-status.ts';
-import { change, shape } from '../changes.ts';
+  waveFleet,
+} from '../../../../src/fleet/plan/wave-fleet.ts';
+import { planWaves } from '../../../../src/fleet/plan/waves.ts';
+import { type Change, refusal, type Shape } from '../../../../src/fleet/steps/change.ts';
+import type { Problem } from '../../../../src/shared/base/errors.ts';
+import type { Drain } from '../../../../src/shared/contract/drain.ts';
+import type { ManagerStatus, SlotStatus } from '../../../../src/shared/contract/status.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+import { change, shape } from './changes.ts';
 
 const at = '2026-11-21T12:00:00Z';
 const left: Drain = { reason: 'driver', at, owner: 'ann@laptop', run: 'run-0' };

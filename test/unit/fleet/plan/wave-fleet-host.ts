@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 
-import type { Pending } from '../../../../../src/fleet/plan/waves/wave.ts';
-import type { WaveFleet } from '../../../../../src/fleet/plan/waves/waves.ts';
+import type { Pending, WaveFleet } from '../../../../src/fleet/plan/waves.ts';
 
 /** A host of a made-up fleet. */
 export interface Machine {

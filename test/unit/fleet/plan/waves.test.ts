@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { parseShare } from '../../../../../src/shared/base/quantities.ts';
-import type { WaveLimits } from '../../../../../src/fleet/inventory/fleet.ts';
-import { defaultWaves } from '../../../../../src/fleet/inventory/schema/defaults.ts';
-import { mayBeDown } from '../../../../../src/fleet/plan/waves/limits.ts';
-import { planWaves } from '../../../../../src/fleet/plan/waves/waves.ts';
-import { fleetOf, machines, many, type Machine } from './fleet.ts';
+import type { WaveLimits } from '../../../../src/fleet/inventory/fleet.ts';
+import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
+import { mayBeDown, planWaves } from '../../../../src/fleet/plan/waves.ts';
+import { parseShare } from '../../../../src/shared/base/quantities.ts';
+import { fleetOf, type Machine, machines, many } from './wave-fleet-host.ts';
 
 function limits(maxUnavailable: string): WaveLimits {
   const share = parseShare(maxUnavailable);
