@@ -88,7 +88,9 @@ describe('Azure DevOps', () => {
       const result = await provision({ hosts: { plain: { pool: 'gpu-other' } } });
       expect(result.code).toBe(1);
       expect(result.states).toEqual({ hook: 'healthy', plain: 'failed', cdi: 'healthy' });
-      expect(problems(result)).toEqual([{ what: 'pool: cannot create agent pool gpu-other [azure.permission]', next: true }]);
+      expect(problems(result)).toEqual([
+        { what: 'pool: cannot create agent pool gpu-other [azure.permission]', next: true },
+      ]);
     } finally {
       await control.deny([]);
     }
