@@ -34,7 +34,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
     'the manager does not answer on …',
     'the manager answered … without a reason of its own',
   ],
-  'dataset.writable-below': ['dataset …: what is mounted below it … is not read-only with it'],
+  'dataset.writable-below': ['dataset …: mounts below it … stay writable'],
   'idle.ending': ['powered off: idle since …'],
   'dataset.unusable': [
     'dataset …: … is empty',

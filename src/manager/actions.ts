@@ -230,7 +230,7 @@ async function launchRun(
   { slot, image, pool, memory }: Work<'launch', 'slot' | 'image' | 'pool'>,
   parts: ActionParts,
 ): Promise<void> {
-  const { tools, watches, tenants } = parts;
+  const { tools, watches, otherProcesses } = parts;
   const ways = await watches.readyToLaunch(slot);
   const { agentId } = await launch(tools, {
     slot,
@@ -241,7 +241,7 @@ async function launchRun(
     capabilities: capabilitiesOf(slot, parts),
     agentVersion: (known) => registeredVersion(slot.image, known),
     connection: memory.connection,
-    requireClean: () => tenants.requireClean(slot),
+    requireClean: () => otherProcesses.requireClean(slot),
     key: { next: memory.nextKey, given: () => (memory.nextKey = undefined) },
     ...ways,
   });
@@ -254,11 +254,11 @@ const collectTries = 5;
 
 async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts): Promise<void> {
   const { container, memory } = work;
-  const { tools, watches, logs, tenants, slots } = parts;
+  const { tools, watches, logs, otherProcesses, slots } = parts;
   const { state, log, metrics, clock } = tools;
   const isOnHost = isHostRun(container.id);
   // The container's processes end with it: what is left on its GPUs shows while the server and Docker answer.
-  if (!isOnHost) void tenants.ended(container);
+  if (!isOnHost) void otherProcesses.ended(container);
   const agent = await endRunsKey(work, parts);
   const outcome = await collect(tools, container, {
     followed: logs.of(container.id),
@@ -266,7 +266,7 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
     lastTry: memory.collecting(container.id) >= collectTries,
   });
   // Only now have all processes of a run on the host ended.
-  if (isOnHost) void tenants.ended(container);
+  if (isOnHost) void otherProcesses.ended(container);
   memory.asked.delete(container.id);
   const slot = container.labels[Labels.slot] ?? '';
   log.log('info', 'run ended', { slot, ...outcome });

@@ -5,14 +5,14 @@ import { serveControl, controlHandlers } from './serve/control.ts';
 import { type ImagePlaces, Watches } from './watches.ts';
 import { Manager } from './manager.ts';
 import { serveMetrics } from './serve/metrics.ts';
-import type { WorkPlaces } from './machine/at-work.ts';
+import type { WorkPaths } from './machine/at-work.ts';
 import { LifeSigns, type Notifier } from './serve/systemd.ts';
 import { StatusFile } from './serve/status-file.ts';
 import type { Loaded } from './serve/status.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { Messenger } from './webhook/messenger.ts';
 
-export interface DaemonPlaces extends ImagePlaces, WorkPlaces {
+export interface DaemonPlaces extends ImagePlaces, WorkPaths {
   readonly status: string;
   readonly socket: string;
 }
@@ -65,7 +65,7 @@ export async function runDaemon(
   });
   const running = Promise.all([
     watches.run(signal, () => manager.slots()),
-    manager.tenants.run(signal),
+    manager.otherProcesses.run(signal),
     manager.idle?.run(signal),
     tools.config.webhook && repeat(tools, { ms: tellEveryMs, signal }, () => messenger.deliver()),
   ]);

@@ -32,7 +32,7 @@ import { withBrought, registryReader, withRegistries } from './image/engine.ts';
 import { AgentRoots } from './host-mode/agent-root.ts';
 import { Archives } from './machine/archives.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
-import { Fence } from './docker/network-isolation.ts';
+import { NetworkIsolation } from './docker/network-isolation.ts';
 import { HostEngine, withHostRuns } from './host-mode/host-engine.ts';
 import { readPresence } from './idle/presence.ts';
 import { KeyStock } from './registration/keys.ts';
@@ -135,7 +135,7 @@ async function run({ values }: Invocation): Promise<void> {
       command: runCommand,
       follow: followCommand,
       machine: machineSize(),
-      fence: new Fence({ command: runCommand, engine: docker, log }),
+      isolation: new NetworkIsolation({ command: runCommand, engine: docker, log }),
       process: (pid) => readProcess(pid, '/proc', () => clock.wall()),
       presence: () =>
         readPresence(

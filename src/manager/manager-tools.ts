@@ -1,6 +1,6 @@
 import type { Fetch } from '../shared/azure/http/proxy.ts';
 import type { Secret } from '../shared/base/secret.ts';
-import type { Fence } from './docker/network-isolation.ts';
+import type { NetworkIsolation } from './docker/network-isolation.ts';
 import type { Helpers } from './docker/janitor.ts';
 import type { AgentStore } from './host-mode/agent-store.ts';
 import type { HostEngine } from './host-mode/host-engine.ts';
@@ -28,7 +28,7 @@ export interface ManagerTools extends ManagerDeps {
   readonly certificates: () => Promise<string | undefined>;
   readonly metrics: Metrics;
   readonly helpers: Helpers;
-  readonly fence: Fence;
+  readonly isolation: NetworkIsolation;
   /** Reads who uses this machine besides the agents. */
   readonly presence: ReadPresence;
   /** How messages are sent, and where to. */

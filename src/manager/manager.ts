@@ -8,7 +8,7 @@ import { causeOf, isFromOutside } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
 import { PresentRuns } from './host-mode/present-runs.ts';
-import { IdleWatch, type IdleScene, type Taker } from './idle/watch.ts';
+import { IdleWatch, type IdleSlots, type PoolAgent } from './idle/watch.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
 import { Actions } from './actions.ts';
@@ -21,7 +21,7 @@ import type { PassEnd } from './serve/systemd.ts';
 import { type Loaded, managerStatus } from './serve/status.ts';
 import type { Watches } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
-import { TenantWatch } from './other-processes/watch.ts';
+import { OtherProcessWatch } from './other-processes/watch.ts';
 import type { State } from './state.ts';
 import type { SlotLook } from './webhook/messenger.ts';
 import { defined } from '../shared/base/objects.ts';
@@ -40,7 +40,7 @@ export class Manager {
   readonly #wake: () => void;
   readonly #runs: PresentRuns;
   /** Who is on the GPUs beside the jobs. */
-  readonly tenants: TenantWatch;
+  readonly otherProcesses: OtherProcessWatch;
   /** Ends the machine; undefined: nothing does. */
   readonly idle: IdleWatch | undefined;
   #passProblem: Cause | undefined;
@@ -53,14 +53,14 @@ export class Manager {
     this.#runs = new PresentRuns(tools.engine, tools.host.engine);
     this.#book = new SlotBook(tools.clock);
     this.#logs = new LogWatch(tools.engine, wake);
-    this.tenants = new TenantWatch(tools, watches.gpus, {
+    this.otherProcesses = new OtherProcessWatch(tools, watches.gpus, {
       slots: () => this.slots(),
       isBusy: (slot) => this.#isBusy(slot),
       changed: wake,
     });
     const { idle } = tools.config;
     this.idle = idle && new IdleWatch(tools, idle, this.#idleScene());
-    const parts = { tools, watches, book: this.#book, logs: this.#logs, tenants: this.tenants };
+    const parts = { tools, watches, book: this.#book, logs: this.#logs, otherProcesses: this.otherProcesses };
     this.#snapshot = new SnapshotBuilder(parts, () => this.idle?.hold);
     this.#actions = new Actions({ ...parts, slots: () => this.slots() }, wake);
   }
@@ -129,7 +129,7 @@ export class Manager {
   }
 
   status(loaded: Loaded): ManagerStatus {
-    const { config, state, clock, fence } = this.#tools;
+    const { config, state, clock, isolation } = this.#tools;
     const { pools, gpus, images, janitor } = this.#watches;
     const slots = this.slots();
     return managerStatus({
@@ -159,7 +159,7 @@ export class Manager {
         this.idle?.problem,
         ...this.#imageProblems(slots),
         slots.some((slot) => pools.of(slot).wantsUpdate(slot.agent)) ? outdated : undefined,
-        ...fence.problems,
+        ...isolation.problems,
       ].filter((cause) => cause !== undefined),
     });
   }
@@ -175,10 +175,10 @@ export class Manager {
   }
 
   /** What the idle watch has to know of a host before it ends the machine. */
-  #idleScene(): IdleScene {
+  #idleScene(): IdleSlots {
     const { state } = this.#tools;
     const { images, pools } = this.#watches;
-    const taker = (slot: Slot): Taker => {
+    const taker = (slot: Slot): PoolAgent => {
       const pool = pools.of(slot);
       const id = this.#book.of(slot.name).agentId ?? pool.agent(slot.agent)?.id;
       return { agent: slot.agent, pool: slot.pool, poolId: pool.pool?.id, id };
@@ -196,7 +196,7 @@ export class Manager {
         drains: drainsOf(state.value.drain).filter(({ slot }) => slot === undefined),
         images: images.all.map((each) => each.state),
         isRenewing: images.asked?.state === 'running',
-        tenants: this.slots().flatMap(({ name }) => this.tenants.hold(name)?.cause ?? []),
+        otherProcesses: this.slots().flatMap(({ name }) => this.otherProcesses.hold(name)?.cause ?? []),
       }),
       agents: () => this.slots().map(taker),
       takers: () =>

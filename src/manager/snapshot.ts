@@ -8,7 +8,7 @@ import type { OwnContainer } from '../shared/engine/engine.ts';
 import { isOurs } from './pool/agents.ts';
 import { isDrifted, userCapabilities } from './pool/capabilities.ts';
 import { givenUpAt, stillAssigned } from './pool/job-requests.ts';
-import { isOld } from './gpus/observe.ts';
+import { isStale } from './gpus/observe.ts';
 import { faultOf, holdOf } from './slots/holds.ts';
 import { programOf } from './host-mode/create.ts';
 import { recordOf, wantedImage } from './image/choice.ts';
@@ -23,7 +23,7 @@ import { awaySince, type Making, runView, slotStatus } from './serve/status.ts';
 import type { Watches } from './watches.ts';
 import type { SlotLook } from './webhook/messenger.ts';
 import type { ManagerTools } from './manager-tools.ts';
-import type { TenantWatch } from './other-processes/watch.ts';
+import type { OtherProcessWatch } from './other-processes/watch.ts';
 
 /** What the reconcile loop is made of. */
 export interface LoopParts {
@@ -31,7 +31,7 @@ export interface LoopParts {
   readonly watches: Watches;
   readonly book: SlotBook;
   readonly logs: LogWatch;
-  readonly tenants: TenantWatch;
+  readonly otherProcesses: OtherProcessWatch;
 }
 
 /** Builds, from what is known, the input of reconcile and the slots' status. Changes nothing. */
@@ -40,17 +40,17 @@ export class SnapshotBuilder {
   readonly #watches: Watches;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
-  readonly #tenants: Pick<TenantWatch, 'hold'>;
+  readonly #otherProcesses: Pick<OtherProcessWatch, 'hold'>;
   readonly #idle: () => Hold | undefined;
   readonly #shown = new Map<string, SlotStatus>();
 
   /** `idle`: the hold while the machine is about to end because it is not used. */
-  constructor({ tools, watches, book, logs, tenants }: LoopParts, idle: () => Hold | undefined) {
+  constructor({ tools, watches, book, logs, otherProcesses }: LoopParts, idle: () => Hold | undefined) {
     this.#tools = tools;
     this.#watches = watches;
     this.#book = book;
     this.#logs = logs;
-    this.#tenants = tenants;
+    this.#otherProcesses = otherProcesses;
     this.#idle = idle;
   }
 
@@ -131,16 +131,16 @@ export class SnapshotBuilder {
   }
 
   #holdBeside(slot: Slot, idle: Hold | undefined): Hold | undefined {
-    const { state, clock, leaving, config, fence } = this.#tools;
+    const { state, clock, leaving, config, isolation } = this.#tools;
     const { latest: look, gates } = this.#watches.gpus;
     return holdOf(slot, {
       drain: state.value.drain,
       leaving: leaving.aborted,
       idle,
       look,
-      lookIsOld: look !== undefined && isOld(look, clock),
-      fence: config.fence === 'required' ? fence.gap(slot.mode) : undefined,
-      tenants: this.#tenants.hold(slot.name),
+      lookIsOld: look !== undefined && isStale(look, clock),
+      fence: config.fence === 'required' ? isolation.problemFor(slot.mode) : undefined,
+      otherProcesses: this.#otherProcesses.hold(slot.name),
       unsteady: look && gates.check(slot, { seenAt: look.seenAt, found: faultOf(slot, look) }),
       pool: this.#poolCause(slot),
       disk: this.#watches.janitor.cause,

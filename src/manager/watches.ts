@@ -5,8 +5,14 @@ import { Labels } from '../shared/contract/paths.ts';
 import { poolsOf } from '../shared/contract/slots.ts';
 import { Alarm, repeat } from './alarm.ts';
 import { Datasets } from './machine/datasets.ts';
-import { countsLost, type EngineWays, learnEngine, shortfalls, Sizes } from './docker/engine-abilities.ts';
-import { lookEveryMs, watchKernelLog } from './gpus/observe.ts';
+import {
+  btrfsStoppedCounting,
+  type EngineAbilities,
+  inspectEngine,
+  shortfalls,
+  SizeLimits,
+} from './docker/engine-abilities.ts';
+import { checkEveryMs, watchKernelLog } from './gpus/observe.ts';
 import { GpuWatch } from './gpus/watch.ts';
 import { provenImages } from './image/choice.ts';
 import { forgetFolders, readFolder, planImage, readContext } from './image/plan.ts';
@@ -31,14 +37,14 @@ export interface ImagePlaces {
   readonly folders: string;
 }
 
-const noEngine: EngineWays = {
+const noEngine: EngineAbilities = {
   gpuPath: 'cdi',
   cdiSpec: false,
   dockerGid: undefined,
   readOnlyBelow: false,
   below: [],
   users: new ImageUsers(),
-  sizes: new Sizes({ driver: '', byContainerd: false }),
+  sizes: new SizeLimits({ driver: '', byContainerd: false }),
   rootDir: '',
 };
 
@@ -62,7 +68,7 @@ export class Watches {
   readonly #datasets: Datasets;
   readonly #places: ImagePlaces;
   readonly #wake: () => void;
-  #ways: EngineWays | undefined;
+  #ways: EngineAbilities | undefined;
   readonly #sweeper: Sweeper;
   readonly #minding: NewToken;
   readonly #lookAlarm = new Alarm();
@@ -82,19 +88,19 @@ export class Watches {
   }
 
   /** Checked right before each launch; throws what is wrong. */
-  async readyToLaunch({ mode }: Pick<Slot, 'mode'>): Promise<EngineWays> {
+  async readyToLaunch({ mode }: Pick<Slot, 'mode'>): Promise<EngineAbilities> {
     const missing = await this.#datasets.problem();
     if (missing !== undefined) throw new NotYet(missing);
     await this.#requireFence(mode);
     // Jobs that know nothing of Docker need not wait for it.
     if (this.#ways === undefined && mode === 'host' && !this.#tools.config.jobs.docker) return noEngine;
-    this.#ways ??= await learnEngine(this.#tools);
+    this.#ways ??= await inspectEngine(this.#tools);
     return this.#ways;
   }
 
   /** Runs when the engine answers for the first time, or again. */
   async #meetEngine(): Promise<void> {
-    this.#ways = await learnEngine(this.#tools);
+    this.#ways = await inspectEngine(this.#tools);
     this.gpus.probeSoon();
     await this.janitor.removeLeftBehind();
   }
@@ -120,7 +126,7 @@ export class Watches {
       watchEngine(this.#tools, this.#wake, () => this.#meetEngine()),
       this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
       this.#every(tokenMs, signal, () => this.#minding.look()),
-      this.#every(lookEveryMs, signal, () => this.#look(), this.#lookAlarm),
+      this.#every(checkEveryMs, signal, () => this.#look(), this.#lookAlarm),
       watchKernelLog(this.#tools, () => this.lookSoon()),
       // Beside the looks: a probe that hangs must not make what is known of the GPUs old.
       this.#every(probeMs, signal, () => this.#probe()),
@@ -134,23 +140,23 @@ export class Watches {
   }
 
   async #fence(): Promise<void> {
-    const { fence, host } = this.#tools;
-    await fence.around(await host.engine.uids());
-    await fence.enclose();
+    const { isolation, host } = this.#tools;
+    await isolation.isolateUsers(await host.engine.uids());
+    await isolation.ensureNetwork();
   }
 
   /** The rules of the minute before may have been flushed since. */
   async #requireFence(mode: Slot['mode']): Promise<void> {
-    const { fence, config } = this.#tools;
+    const { isolation, config } = this.#tools;
     if (config.fence !== 'required') return;
-    await fence.raise();
-    if (mode === 'container') await fence.enclose();
-    const gap = fence.gap(mode);
+    await isolation.ensureRules();
+    if (mode === 'container') await isolation.ensureNetwork();
+    const gap = isolation.problemFor(mode);
     if (gap !== undefined) throw new NotYet(gap);
   }
 
   async #look(): Promise<void> {
-    await this.gpus.look();
+    await this.gpus.check();
     this.#wake();
     // Not awaited: a build takes minutes, and the next look is due. What goes wrong is the image's own state.
     if (this.images.all.some(({ state }) => state.state === 'missing')) void this.#ensureImages();
@@ -165,7 +171,7 @@ export class Watches {
   renewImage(fresh: boolean): void {
     this.images.renew(async (source) => {
       // Which image fits, the GPUs tell.
-      if (this.gpus.latest === undefined) await this.gpus.look();
+      if (this.gpus.latest === undefined) await this.gpus.check();
       return this.#plan(source);
     }, fresh);
   }
@@ -207,7 +213,7 @@ export class Watches {
     const needed = isComing || ready.length === 0 ? undefined : [...ready, ...proven];
     await this.janitor.round(needed);
     const { sizes, rootDir } = this.#ways ?? noEngine;
-    await sizes.look(() => countsLost(rootDir, this.#tools.root));
+    await sizes.check(() => btrfsStoppedCounting(rootDir, this.#tools.root));
   }
 
   async #sweep(slots: readonly Slot[]): Promise<void> {

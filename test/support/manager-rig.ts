@@ -13,7 +13,7 @@ import { ask } from '../../src/manager/serve/control.ts';
 import { systemClock } from '../../src/shared/base/clock.ts';
 import type { HostRoot } from '../../src/shared/base/host-root.ts';
 import type { DiskSpace } from '../../src/manager/machine/disk.ts';
-import { Fence } from '../../src/manager/docker/network-isolation.ts';
+import { NetworkIsolation } from '../../src/manager/docker/network-isolation.ts';
 import type { FollowCommand } from '../../src/manager/machine/command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
 import { RunStore } from '../../src/manager/runs/run-store.ts';
@@ -201,7 +201,11 @@ export class ManagerRig {
         command: this.command,
         follow: this.follow,
         machine: this.machine,
-        fence: new Fence({ command: this.command, engine: createEngine(this.docker), log: silentLogger }),
+        isolation: new NetworkIsolation({
+          command: this.command,
+          engine: createEngine(this.docker),
+          log: silentLogger,
+        }),
         process: this.hostPrograms.process,
         presence: () => Promise.resolve(this.hostPrograms.presence),
         webhook: webhookTools(this.directory),

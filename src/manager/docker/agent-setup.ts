@@ -4,32 +4,32 @@ import type { ImageConfig, ManagerConfig } from '../../shared/contract/config.ts
 import { AgentLayout } from '../../shared/image/layout.ts';
 
 /**
- * Ends the agent's session with the server, in versions 4 and 5; of SIGTERM version 5 dies at once, and its session
- * blocks its name for minutes (.NET 10 no longer raises AssemblyLoadContext.Unloading on it).
+ * Ends the agent and its session with the server, in versions 4 and 5. On SIGTERM version 5 exits at once, and its session
+ * blocks its name for minutes (.NET 10 no longer raises AssemblyLoadContext.Unloading).
  */
 export const stopSignal = 'SIGINT';
 
 /**
- * Shell text: a home that can be written, with the folder below which the agent remembers the server's addresses.
- * Without it each of its connections costs seconds (its XmlUtility.OpenFileHelper tries eleven times).
+ * Shell text that sets HOME to a writable folder, in which the agent caches the server's addresses. Without it each
+ * connection takes seconds longer (XmlUtility.OpenFileHelper retries eleven times).
  */
 export const writableHome = `for HOME in "\${HOME:-/home/${AgentLayout.user}}" ${AgentLayout.root}/home; do
   if mkdir -p "$HOME/.config" "$HOME/.local/share" 2>/dev/null && [ -w "$HOME/.config" ]; then break; fi
 done
 export HOME`;
 
-/** Nothing stays between init and the listener, so that the stop signal reaches it, and it alone. */
+/** The listener is the direct child of init, so that only it gets the stop signal. */
 const start = `${writableHome}
 cd ${AgentLayout.root} && exec bin/Agent.Listener run --once`;
 
-/** Somebody else's Dockerfile has the last word in it: how it starts an agent, and as whom, is not known. */
+/** True for an image with a user's Dockerfile: its entry point and user are not known. */
 export function isForeign(image: ImageConfig): boolean {
   return image.kind === 'registry' || image.top !== undefined;
 }
 
-/** How a container begins and is stopped, and as whom. What is built here alone says the rest in its image. */
+/** Returns user, entry point and stop signal of a container. The image that azp-fleet builds sets the rest itself. */
 export function agentStart(image: ImageConfig, uid: number): Docker.ContainerCreateOptions {
-  // By number, whatever the image says: a job is root only where it may be.
+  // By number, whatever the image sets: a job is root only where it is allowed.
   const User = `${uid}:${AgentLayout.gid}`;
   if (!isForeign(image)) return { User, StopSignal: stopSignal };
   return {
@@ -49,12 +49,12 @@ const certificateVariables = [
   'REQUESTS_CA_BUNDLE',
 ];
 
-/** The agent translates what it writes on its console, by which it is read (its StringUtil.cs; LC_ALL wins over LANG). */
+/** The agent translates its console output, which the manager parses (StringUtil.cs; LC_ALL overrides LANG). */
 export const locale = { LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' } as const;
 
 /**
- * Proxy and certificates by the names that the programs of jobs know; none of them is secret. `ca`: a file with all
- * certificates to trust. OpenSSL reads SSL_CERT_FILE, and neither git nor curl nor Python's requests do.
+ * Returns the variables for proxy and certificates that programs of jobs read; none is secret. `ca`: a file with all
+ * trusted certificates. OpenSSL reads SSL_CERT_FILE; git, curl and Python's requests do not.
  */
 export function networkVariables({ proxy }: ManagerConfig, ca: string): Record<string, string> {
   const noProxy = proxy.noProxy.join(',');
@@ -66,7 +66,7 @@ export function networkVariables({ proxy }: ManagerConfig, ca: string): Record<s
   };
 }
 
-/** `NAME=value` lines; what only steers the agent is kept from becoming a capability of it. */
+/** Returns `NAME=value` lines; `steering` variables do not become capabilities of the agent. */
 export function variableLines(
   steering: Readonly<Record<string, string>>,
   published: Readonly<Record<string, string>>,
@@ -84,15 +84,15 @@ export interface SiteFile {
 
 const bundleName = 'ca-bundle.pem';
 
-/** Where the certificates lie that are trusted at this site, in an agent's root: its user and its jobs read them there. */
+/** Returns the path of the trusted certificates in an agent's root, where its user and jobs read them. */
 export function bundleIn(root: string): string {
   return `${root}/${bundleName}`;
 }
 
 /**
- * What the agent reads of its site from files in its root: one proxy for everything, exceptions as regular expressions,
- * and the certificates that it hands to git (its VstsAgentWebProxy, AgentCertificateManager, GitSourceProvider).
- * `bundle`: all certificates to trust, the system's with the site's, because git takes them instead of its own.
+ * Returns the files in an agent's root that configure its network: one proxy for everything, exceptions as regular
+ * expressions, and the certificates for git (VstsAgentWebProxy, AgentCertificateManager, GitSourceProvider). `bundle`:
+ * the certificates of system and site, because git uses them instead of its own.
  */
 export function siteFiles(
   { proxy }: ManagerConfig,
@@ -113,12 +113,12 @@ export function siteFiles(
   ];
 }
 
-/** The certificates alone: config.sh writes the rest itself. */
+/** Returns the certificate file alone: config.sh writes the other files. */
 export function bundleFile(bundle: string | undefined): readonly SiteFile[] {
   return bundle === undefined ? [] : [{ name: bundleName, content: bundle }];
 }
 
-/** Where systems keep the authorities that they trust, as one file: Debian and Ubuntu, Fedora and its kin, SUSE. */
+/** Files with the trusted authorities of a system: Debian and Ubuntu, Fedora and RHEL, SUSE. */
 const systemBundles = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
@@ -127,9 +127,9 @@ const systemBundles = [
 ];
 
 /**
- * The host's own authorities and the site's, as PEM: programs that are given such a file trust nothing else. Undefined
- * where the site has none. Read at each call, because an update of the host changes its own. Throws when the site's
- * file cannot be read: with the host's alone everything would fail later, and say less.
+ * Returns the authorities of host and site as PEM: programs with such a file trust nothing else. Undefined where the site
+ * has none. Read at each call, because an update of the host changes its authorities. Throws when the site's file cannot be
+ * read: with the host's authorities alone a later error would be less clear.
  */
 export async function trustedCertificates(
   { ca }: { readonly ca: boolean },
@@ -145,7 +145,7 @@ export async function trustedCertificates(
   return joined(site);
 }
 
-/** One after the other, each ended by a line break. Pure. */
+/** Joins bundles, each with a final newline. Pure. */
 function joined(...bundles: readonly string[]): string {
   return bundles.map((bundle) => `${bundle.trimEnd()}\n`).join('');
 }

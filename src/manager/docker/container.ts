@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
-import type { EngineWays } from './engine-abilities.ts';
+import type { EngineAbilities } from './engine-abilities.ts';
 import type { LeftSession, NextKey, Slot } from '../model.ts';
 import { agentNetwork, Labels } from '../../shared/contract/paths.ts';
 import { bytes } from '../../shared/contract/slots.ts';
@@ -10,37 +10,37 @@ import { AgentLayout } from '../../shared/image/layout.ts';
 import { agentStart, bundleIn, isForeign, locale, networkVariables, variableLines } from './agent-setup.ts';
 import { agentMounts } from './mounts.ts';
 
-/** Everything that one start of a slot is made from. */
-export interface LaunchOrder extends EngineWays {
+/** Everything that one start of a slot needs. */
+export interface LaunchOrder extends EngineAbilities {
   readonly slot: Slot;
   readonly run: string;
   readonly image: string;
   readonly settings: string;
   readonly pool: { readonly id: number; readonly name: string };
   readonly capabilities: Readonly<Record<string, string>>;
-  /** That it is registered with; `known`: what the server has for it. */
+  /** Returns the version to register; `known`: the version on the server. */
   agentVersion(known: string | undefined): string;
   /** Rejects with `NotYet` while a job would not be alone on the slot's GPUs. */
   requireClean(): Promise<void>;
-  /** What the server has for the agent already; `given` is called when a container is about to know the agent's key. */
+  /** The agent's entry on the server; `given` is called before a container gets the agent's key. */
   readonly key: { readonly next: NextKey | undefined; given(): void };
-  /** What an earlier agent of the slot left with the server; `renewed` is called when its entry is made anew for it. */
+  /** The session that an earlier agent of the slot left on the server; `renewed` is called when its entry is created again. */
   readonly connection: { readonly left: LeftSession | undefined; renewed(): void };
 }
 
-/** What the job's container needs to be this agent. */
+/** The files with which a container is this agent. */
 export interface Registration {
   readonly agentId: number;
   readonly files: readonly { readonly name: string; readonly content: string }[];
 }
 
-/** Sorts by wall time, over restarts, too: 9 digits of base-36 milliseconds, then chance. */
+/** Returns an id that sorts by wall time, also over restarts: 9 digits of base-36 milliseconds, then random ones. */
 export function runId(now: number): string {
   return `${now.toString(36).padStart(9, '0')}-${randomBytes(3).toString('hex')}`;
 }
 
-/** What a container is made from, besides the slot. */
-export interface Recipe extends Pick<EngineWays, 'gpuPath' | 'dockerGid' | 'readOnlyBelow' | 'sizes'> {
+/** Input of a container's create request. */
+export interface Recipe extends Pick<EngineAbilities, 'gpuPath' | 'dockerGid' | 'readOnlyBelow' | 'sizes'> {
   readonly config: ManagerConfig;
   readonly slot: Slot;
   readonly run: string;
@@ -50,12 +50,12 @@ export interface Recipe extends Pick<EngineWays, 'gpuPath' | 'dockerGid' | 'read
   readonly poolId: number;
 }
 
-/** Seconds between the stop signal and SIGKILL: the agent takes up to 60 s to cancel a job and 30 s to leave. */
+/** Seconds between the stop signal and SIGKILL: the agent takes up to 60 s to cancel a job and 30 s to exit. */
 export const stopTimeoutS = 120;
 
 const gib = 1024 ** 3;
 
-/** The create request of one agent container. Pure. No secret is part of it: the agent's key is copied in afterwards. */
+/** Returns the create request of one agent container. Pure. It has no secret: the agent's key is copied in afterwards. */
 export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions {
   const { config, slot } = recipe;
   return {
@@ -66,9 +66,9 @@ export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions 
     ...agentStart(slot.image, slot.uid),
     StopTimeout: stopTimeoutS,
     HostConfig: {
-      // The image built here brings tini itself; a foreign one may not.
+      // The image built here contains tini; another may not.
       Init: isForeign(slot.image),
-      // Evidence is read after the end, then the container is removed.
+      // The run record is read after the exit, then the container is removed.
       AutoRemove: false,
       NetworkMode: agentNetwork,
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } },
@@ -98,13 +98,13 @@ export function labels(recipe: Recipe): Record<string, string> {
   };
 }
 
-/** Variables of a slot's containers; none of them is secret. */
+/** Returns the variables of a slot's containers; none is secret. */
 export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['gpuPath']): string[] {
   const steering = {
-    // Raising the score of a job's processes is always allowed: the job dies before the agent that reports it.
+    // Raising the score is always allowed: out of memory kills the job, not the agent that reports it.
     PIPELINE_JOB_OOMSCOREADJ: '1000',
     ...(slot.gpus.length > 0 ? { NVIDIA_DRIVER_CAPABILITIES: slot.capabilities.join(',') } : {}),
-    // Where nvidia is Docker's default runtime, images that say "all" would get every GPU of the host.
+    // With nvidia as Docker's default runtime, an image with "all" would get every GPU of the host.
     ...(slot.gpus.length === 0 || gpuPath === 'cdi' ? { NVIDIA_VISIBLE_DEVICES: 'void' } : {}),
     ...locale,
     ...networkVariables(config, bundleIn(AgentLayout.root)),
@@ -120,12 +120,12 @@ function limits({ limits: { memory, shm, pids }, cpuShares = 1024 }: Slot): Dock
     PidsLimit: pids ?? 16_384,
     // Swap counts too: without it a job over its limit would make the whole host swap.
     ...(memory === undefined ? {} : { Memory: bytes(memory), MemorySwap: bytes(memory) }),
-    // No cap: what nobody else wants is anybody's.
+    // Shares, no cap: idle CPU time is free for all.
     CpuShares: cpuShares,
   };
 }
 
-/** Of what the container writes, its volumes and what is mounted apart. */
+/** Returns the size limit of the container's writable layer, without volumes and mounts. */
 function size({ slot, sizes }: Recipe): Docker.HostConfig {
   const { disk } = slot.limits;
   return disk === undefined || sizes.lack !== undefined ? {} : { StorageOpt: { size: String(bytes(disk)) } };

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { describesGpus } from '../../shared/contract/gpus.ts';
 import { gpuPath } from '../../shared/health/device-request.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
-import type { Fence } from './network-isolation.ts';
+import type { NetworkIsolation } from './network-isolation.ts';
 import { ImageUsers } from './job-user.ts';
 import { readsOnlyBelow } from './mounts.ts';
 import { mountPoints, unescaped } from '../machine/datasets.ts';
@@ -13,33 +13,33 @@ import type { Finding } from '../../shared/health/verdict.ts';
 import type { Dataset } from '../../shared/contract/config.ts';
 import type { Slot } from '../model.ts';
 
-/** What depends on the Docker Engine that runs on this host. */
-export interface EngineWays {
+/** What the Docker Engine of this host supports. */
+export interface EngineAbilities {
   readonly gpuPath: 'cdi' | 'nvidia';
   readonly cdiSpec: boolean;
   /** Group of the Docker socket, where jobs may use it. */
   readonly dockerGid: number | undefined;
-  /** Mounts below a read-only folder are read-only with it. */
+  /** Mounts below a read-only folder are read-only, too. */
   readonly readOnlyBelow: boolean;
-  /** What of datasets is not. */
-  readonly below: Lacks['below'];
+  /** Mounts below datasets that stay writable. */
+  readonly below: Limitations['below'];
   readonly users: ImageUsers;
-  readonly sizes: Sizes;
-  /** Where the engine keeps everything. */
+  readonly sizes: SizeLimits;
+  /** Root directory of the engine. */
   readonly rootDir: string;
 }
 
-/** After a start of the engine: what it can do may have changed, and its network may be gone. */
-export async function learnEngine(
-  tools: Pick<ManagerDeps, 'engine' | 'config' | 'log'> & { readonly fence: Fence },
-): Promise<EngineWays> {
-  const { engine, config, fence, log } = tools;
+/** Inspects the engine after its start: its features may have changed, and its network may be missing. */
+export async function inspectEngine(
+  tools: Pick<ManagerDeps, 'engine' | 'config' | 'log'> & { readonly isolation: NetworkIsolation },
+): Promise<EngineAbilities> {
+  const { engine, config, isolation, log } = tools;
   const [version, info] = await Promise.all([engine.version(), engine.info()]);
   const cdiSpec = await hasCdiSpec(info.cdiSpecDirs);
   const path = gpuPath({ ...version, cdiSpecDirs: info.cdiSpecDirs }, cdiSpec);
-  // Before the rules: no container starts without it.
-  await fence.enclose();
-  await fence.raise();
+  // First the network: no container starts without it.
+  await isolation.ensureNetwork();
+  await isolation.ensureRules();
   const socket = config.jobs.docker ? await stat('/var/run/docker.sock') : undefined;
   log.log('info', 'docker', { version: version.version, gpus: path.kind, why: path.why });
   const readOnlyBelow = readsOnlyBelow({ ...version, ...info });
@@ -52,7 +52,7 @@ export async function learnEngine(
       ? []
       : mountsBelow(config.datasets, mountPoints(await readFile('/proc/self/mountinfo', 'utf8'))),
     users: new ImageUsers(),
-    sizes: new Sizes(info.storage),
+    sizes: new SizeLimits(info.storage),
     rootDir: info.rootDir,
   };
 }
@@ -70,46 +70,46 @@ async function hasCdiSpec(directories: readonly string[]): Promise<boolean> {
 }
 
 /**
- * Whether an engine holds containers to `limits.disk`. Its storage says so when one is made: overlay2 can on xfs that is
- * mounted with pquota, btrfs and zfs can. Asked once for each start of the engine.
+ * Whether an engine enforces `limits.disk`. It reports so when a container is created: overlay2 supports it on xfs with
+ * pquota; btrfs and zfs do. Found out once for each start of the engine.
  */
-export class Sizes {
+export class SizeLimits {
   #lack: string | undefined;
   readonly #onBtrfs: boolean;
   #uncounted = false;
 
   constructor(storage: EngineInfo['storage']) {
     this.#onBtrfs = storage.driver === 'btrfs';
-    if (storage.byContainerd) this.#lack = 'its containerd image store knows no sizes';
+    if (storage.byContainerd) this.#lack = 'its containerd image store does not support size limits';
   }
 
-  /** Why not, as far as it is known; undefined: it does, or has not been asked. */
+  /** Why sizes are not enforced; undefined: they are, or it is not known yet. */
   get lack(): string | undefined {
     return this.#lack;
   }
 
-  /** Asked for and given, yet not held: btrfs has stopped counting. */
+  /** SizeLimits are set and not enforced: btrfs stopped counting. */
   get uncounted(): boolean {
     return this.#uncounted;
   }
 
-  /** Containers come and go, and with them what is counted. */
-  async look(countsLost: () => Promise<boolean>): Promise<void> {
-    if (this.#onBtrfs) this.#uncounted = await countsLost();
+  /** Checks whether btrfs still counts. */
+  async check(btrfsStoppedCounting: () => Promise<boolean>): Promise<void> {
+    if (this.#onBtrfs) this.#uncounted = await btrfsStoppedCounting();
   }
 
-  /** The engine has refused to make a container for its size. */
+  /** Notes that the engine refused a container because of its size. */
   refused(seen: string): void {
     this.#lack = seen;
   }
 }
 
 /**
- * True when btrfs no longer counts what the containers below `rootDir` hold: no size is held then, and Docker does not
- * notice. From Linux 6.1 on the removal of a subvolume ends the counting when its tree is higher than
- * `drop_subtree_threshold` (3 by default); a rescan brings it back. Source: sysfs of btrfs, `qgroups/inconsistent`.
+ * Returns true when btrfs no longer counts the size of containers below `rootDir`: then no limit is enforced, and Docker does
+ * not notice. From Linux 6.1 on the removal of a subvolume stops the counting when its tree is higher than
+ * `drop_subtree_threshold` (3 by default); a rescan restores it. Source: sysfs of btrfs, `qgroups/inconsistent`.
  */
-export async function countsLost(rootDir: string, { prefix }: HostRoot): Promise<boolean> {
+export async function btrfsStoppedCounting(rootDir: string, { prefix }: HostRoot): Promise<boolean> {
   const device = basename(mountOf(rootDir, await readFile(`${prefix}/proc/self/mountinfo`, 'utf8')) ?? '');
   const folder = `${prefix}/sys/fs/btrfs`;
   for (const id of await readdir(folder).catch((): string[] => [])) {
@@ -121,7 +121,7 @@ export async function countsLost(rootDir: string, { prefix }: HostRoot): Promise
   return false;
 }
 
-/** The device of the mount that holds `path`, by the text of /proc/self/mountinfo; of several the one on top. Pure. */
+/** Returns the device of the mount that contains `path`, from the text of /proc/self/mountinfo; of several the topmost. Pure. */
 export function mountOf(path: string, mountinfo: string): string | undefined {
   let found: { readonly point: string; readonly device: string } | undefined;
   for (const line of mountinfo.split('\n')) {
@@ -134,25 +134,28 @@ export function mountOf(path: string, mountinfo: string): string | undefined {
   return found?.device;
 }
 
-/** What an engine cannot do that a configuration asks for. */
-export interface Lacks {
-  /** Mounts below each dataset that stay as they are. */
+/** Settings that the engine does not support. */
+export interface Limitations {
+  /** Mounts below each dataset that stay writable. */
   readonly below: readonly { readonly name: string; readonly mounts: readonly string[] }[];
-  /** Why containers are held to no size; undefined: they are, or it is not known yet. */
+  /** Why sizes are not enforced; undefined: they are, or it is not known yet. */
   readonly sizes: string | undefined;
-  /** Sizes were given to containers, and their storage no longer counts. */
+  /** SizeLimits were given to containers, and their storage no longer counts. */
   readonly uncounted: boolean;
 }
 
-const noLimit = 'take limits.disk out of the inventory';
+const noLimit = 'remove limits.disk from the inventory';
 const onXfs = `${noLimit}, or put the root directory of Docker on xfs with the mount option pquota`;
 
-const stopped = 'btrfs has stopped counting what containers hold';
+const stopped = 'btrfs stopped counting the size of containers';
 const again =
   'run `btrfs quota rescan` on the root directory of Docker, and set drop_subtree_threshold to 8 (docs/jobs.md)';
 
-/** What is not as the configuration wants it and keeps nobody from working. Pure. */
-export function shortfalls(slots: readonly Slot[], { below, sizes, uncounted }: Lacks): readonly Finding[] {
+/** Returns warnings about settings that have no effect here. Jobs run. Pure. */
+export function shortfalls(
+  slots: readonly Slot[],
+  { below, sizes, uncounted }: Limitations,
+): readonly Finding[] {
   const sized = slots.filter(({ limits }) => limits.disk !== undefined);
   const onHost = sized.filter(({ mode }) => mode === 'host');
   const inContainers = sized.filter(({ mode }) => mode === 'container');
@@ -161,27 +164,31 @@ export function shortfalls(slots: readonly Slot[], { below, sizes, uncounted }: 
     ...(onHost.length === 0
       ? []
       : [
-          warn(
-            'slot.no-size-limit',
-            `limits.disk does nothing straight on the host (${names(onHost)})`,
-            noLimit,
-          ),
+          warn('slot.no-size-limit', `limits.disk has no effect with mode: host (${names(onHost)})`, noLimit),
         ]),
     ...(inContainers.length === 0 || sizes === undefined
       ? []
-      : [warn('slot.no-size-limit', `limits.disk is not held (${names(inContainers)}): ${sizes}`, onXfs)]),
+      : [
+          warn('slot.no-size-limit', `limits.disk is not enforced (${names(inContainers)}): ${sizes}`, onXfs),
+        ]),
     ...(inContainers.length === 0 || !uncounted
       ? []
-      : [warn('slot.no-size-limit', `limits.disk is not held (${names(inContainers)}): ${stopped}`, again)]),
+      : [
+          warn(
+            'slot.no-size-limit',
+            `limits.disk is not enforced (${names(inContainers)}): ${stopped}`,
+            again,
+          ),
+        ]),
   ];
 }
 
-const whereOlder = 'mount it read-only on the host, or bring Docker to 25 or newer on Linux 5.12 or newer';
+const whereOlder = 'mount it read-only on the host, or upgrade to Docker 25 or newer on Linux 5.12 or newer';
 
 function writable(name: string, mounts: readonly string[]): string {
   const [first = '', ...more] = mounts;
   const all = more.length === 0 ? first : `${first} and ${more.length} more`;
-  return `dataset ${name}: what is mounted below it (${all}) is not read-only with it, as this Docker, its runtime or the kernel cannot`;
+  return `dataset ${name}: mounts below it (${all}) stay writable: this Docker, its runtime or the kernel does not support recursive read-only mounts`;
 }
 
 function warn(code: 'dataset.writable-below' | 'slot.no-size-limit', what: string, next: string): Finding {
@@ -192,8 +199,8 @@ function names(slots: readonly Slot[]): string {
   return slots.map(({ name }) => name).join(', ');
 }
 
-/** The mounts below each dataset, where there are some. Pure. */
-export function mountsBelow(datasets: readonly Dataset[], points: Iterable<string>): Lacks['below'] {
+/** Returns the mounts below each dataset that has some. Pure. */
+export function mountsBelow(datasets: readonly Dataset[], points: Iterable<string>): Limitations['below'] {
   const all = [...points];
   return datasets
     .map(({ name, host }) => ({ name, mounts: all.filter((point) => point.startsWith(`${host}/`)).sort() }))

@@ -7,7 +7,7 @@ import { diskCause, type DiskSpace, diskState, prunable } from '../machine/disk.
 import type { Cause, PulledImages } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 
-/** The short-lived containers that this process has under way, by name; any other of ours was left by one before it. */
+/** Names of the short-lived containers of this process; others are leftovers of an earlier process. */
 export class Helpers {
   readonly #underWay = new Set<string>();
 
@@ -30,7 +30,7 @@ interface JanitorTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' |
   readonly state: PulledImages;
 }
 
-/** Watches the disk of Docker and removes images of ours that nothing needs. */
+/** Checks the disk of Docker, and removes leftover containers and unused images of azp-fleet. */
 export class Janitor {
   readonly #tools: JanitorTools;
   #state: 'fine' | 'tight' | 'full' = 'fine';
@@ -51,15 +51,16 @@ export class Janitor {
     return this.#space;
   }
 
-  /** What a crash left of probes and registrations: our own at once, those of the CLI when their time is over. */
+  /** Removes probes and registrations that a crash left: the manager's at once, those of the CLI after their lifetime. */
   async removeLeftBehind(): Promise<void> {
     const { engine, log } = this.#tools;
     for (const container of await engine.listOwn()) {
       if (!isHelper(container) || !this.#isLeft(container)) continue;
       const { id, name } = container;
       await engine.remove(id).then(
-        () => log.log('info', 'removed a container that was left behind', { name }),
-        (error: unknown) => log.log('warn', 'a container was left behind', { name, ...causeOf(error) }),
+        () => log.log('info', 'removed a leftover container', { name }),
+        (error: unknown) =>
+          log.log('warn', 'a leftover container could not be removed', { name, ...causeOf(error) }),
       );
     }
   }
@@ -67,25 +68,25 @@ export class Janitor {
   #isLeft(container: OwnContainer): boolean {
     const { helpers, config, clock } = this.#tools;
     const isOurs = container.labels[Labels.kind] === 'config' || container.name === probeName(config.host);
-    // By the wall: Docker says when it was created.
+    // By wall time, as Docker reports the creation.
     return isOurs ? !helpers.has(container.name) : isOverdue(container, clock.wall());
   }
 
-  /** One round. `needed`: images that must stay, whether or not a container is there; undefined: not known yet. */
+  /** Runs one round. `needed`: images that stay even without a container; undefined: not known yet. */
   async round(needed: readonly string[] | undefined): Promise<void> {
     const { engine } = this.#tools;
     this.#path = (await engine.info()).rootDir;
     this.#space = await this.#tools.diskSpace(this.#path);
     this.#state = diskState(this.#space, this.#state);
     await this.removeLeftBehind();
-    // While an image is on its way, what is built on must stay.
+    // During a build its base images stay.
     if (needed === undefined) return;
     const [built, containers] = await Promise.all([engine.listOwnImages(), engine.listOwn()]);
     const { value } = this.#tools.state;
     const own = [...built, ...value.pulled.map(({ id, at }) => pulledImage(id, at))];
     for (const old of prunable(own, containers, needed, this.#state !== 'fine')) {
       await this.#removeImage(old).catch((error: unknown) =>
-        this.#tools.log.log('info', 'kept an image', { id: old.id, ...causeOf(error) }),
+        this.#tools.log.log('info', 'an image was not removed', { id: old.id, ...causeOf(error) }),
       );
     }
   }
@@ -93,13 +94,13 @@ export class Janitor {
   async #removeImage({ id, tags }: OwnImage): Promise<void> {
     const { engine, state, log } = this.#tools;
     await engine.removeImage(id);
-    log.log('info', 'removed an image that nothing needs', { id, tags });
+    log.log('info', 'removed an unused image', { id, tags });
     if (state.value.pulled.some((each) => each.id === id))
       await state.note(({ pulled }) => ({ pulled: pulled.filter((each) => each.id !== id) }));
   }
 }
 
-/** Images from a registry carry no label of ours: that we have pulled them is remembered. */
+/** Returns a pulled image, which has no label of azp-fleet: the state remembers the pull. */
 function pulledImage(id: string, created: number): OwnImage {
   return { id, created, tags: ['pulled'], labels: {}, bytes: 0 };
 }

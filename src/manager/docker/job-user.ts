@@ -4,21 +4,21 @@ import { type TarEntry, type TarFolder, untar } from '../../shared/base/tar.ts';
 import type { Engine } from '../../shared/engine/engine.ts';
 import { isEngineFault } from '../../shared/engine/fault.ts';
 
-/** What makes a number somebody in a container: put into it before it starts. */
+/** Files and folders that make a uid a user in a container, copied before it starts. */
 interface JobUser {
   readonly files: readonly TarEntry[];
   readonly folders: readonly TarFolder[];
 }
 
-/** Folders in which an agent makes others, also where an image brings some of them along. */
+/** Folders in which an agent creates others, even if the image contains some of them. */
 const agentFolders = ['', '/_work', '/_work/_tool', '/_work/_tasks', '/_diag', '/externals'];
-/** Below .config the agent remembers the server's addresses; the others are what programs of jobs write to. */
+/** In .config the agent caches the server's addresses; programs of jobs write to the others. */
 const homeFolders = ['', '/.config', '/.cache', '/.local', '/.local/share'];
 
 /**
- * The user of an image's agents, under the slot's uid: of that name, with that home and shell, so that whoami, ssh, git and
- * sudo find it. Its folders become its own as they are, not what lies in them: that is its group's. An image without such a
- * user gets one. `passwd`: the image's own /etc/passwd; undefined: it has none that can be read, and gets none. Pure.
+ * Returns the image's agent user under the slot's uid, with the same name, home and shell, so that whoami, ssh, git and sudo
+ * find it. It owns the folders themselves; their content belongs to its group. An image without such a user gets one.
+ * `passwd`: the image's /etc/passwd; undefined: it has none that can be read, and gets none. Pure.
  */
 export function jobUser(passwd: string | undefined, uid: number): JobUser {
   const lines = passwd?.split('\n').filter((line) => line !== '') ?? [];
@@ -45,7 +45,7 @@ export function jobUser(passwd: string | undefined, uid: number): JobUser {
   };
 }
 
-/** Of those that an image may name, one that is nothing but a user's: `/`, /root or /nonexistent are not. */
+/** True for a home that belongs to one user: `/`, /root and /nonexistent do not. */
 function isHome(path: string): boolean {
   if (!/^(?:\/[\w@+-][\w@.+-]*){1,8}$/.test(path)) return false;
   return path === AgentLayout.root || path.indexOf('/', 1) > 0;
@@ -57,14 +57,14 @@ function freeName(lines: readonly string[]): string {
 }
 
 const passwdFile = '/etc/passwd';
-/** A host runs a few images at a time. */
+/** A host uses few images at a time. */
 const mostKept = 16;
 
-/** The users of images, readPasswd once of each in the first container that is made from it. */
+/** Reads the users of each image once, in the first container created from it. */
 export class ImageUsers {
   readonly #known = new Map<string, string | undefined>();
 
-  /** Its /etc/passwd; undefined: there is none, or it is no passwdFile of at most 1 MiB. */
+  /** Returns its /etc/passwd; undefined: it has none, or it is larger than 1 MiB. */
   async of(
     engine: Pick<Engine, 'getArchive'>,
     { image, container }: { readonly image: string; readonly container: string },

@@ -2,12 +2,12 @@ import type Docker from 'dockerode';
 import type { ManagerConfig } from '../../shared/contract/config.ts';
 import type { EngineInfo } from '../../shared/engine/engine.ts';
 
-/** API 1.44 (Engine 25) and Linux 5.12 make a mount and all mounts below it read-only. */
+/** API 1.44 (Engine 25) and Linux 5.12 support recursive read-only mounts. */
 const recursive = { api: [1, 44], kernel: [5, 12] } as const;
 
 /**
- * Whether what is mounted below a folder is read-only with it. The runtime must say that it can (moby's
- * supportsRecursivelyReadOnly): of another the engine refuses a container that asks for it. Pure.
+ * Returns whether mounts below a read-only folder are read-only, too. The runtime must report the feature (moby's
+ * supportsRecursivelyReadOnly): otherwise the engine refuses such a container. Pure.
  */
 export function readsOnlyBelow({
   apiVersion,
@@ -27,8 +27,8 @@ function isAtLeast(version: string, [major, minor]: readonly [number, number]): 
 }
 
 /**
- * What of the host a container sees. As mounts, not as binds: of a folder that is not there the engine then says so, in
- * place of making an empty one. Where it cannot make what lies below a dataset read-only, too, that stays as it is. Pure.
+ * Returns the mounts of a container. Mounts, not binds: for a missing folder the engine then reports an error instead of
+ * creating an empty one. Without recursive read-only mounts, mounts below a dataset stay writable. Pure.
  */
 export function agentMounts(
   { datasets, jobs }: Pick<ManagerConfig, 'datasets' | 'jobs'>,
@@ -46,7 +46,7 @@ export function agentMounts(
 
 const dockerSocket = '/var/run/docker.sock';
 
-/** The engine refuses what it cannot make read-only to the ground. */
+/** The engine refuses a mount that it cannot make recursively read-only. */
 const deeply = { Propagation: 'rprivate', ReadOnlyForceRecursive: true } as const;
 
 function bind(Source: string, Target: string): Docker.MountSettings {

@@ -12,24 +12,24 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { Cause, Slot } from '../model.ts';
 import type { CommandResult, RunCommand } from '../machine/command.ts';
 
-/** Whose connections: those from the agents' containers, or those of a user on the host. */
-type Fenced = 'containers' | { readonly uid: number };
+/** The source of connections: the agents' containers, or a user of the host. */
+type Isolated = 'containers' | { readonly uid: number };
 
 type Family = '-4' | '-6';
 
-interface FenceRule {
+interface RoutingRule {
   readonly family: Family;
   /** Arguments for `ip rule add`. */
   readonly args: readonly string[];
 }
 
 /**
- * Where clouds hand out their machines' identities: all that is link-local (169.254.169.254 nearly everywhere, 169.254.170.2
+ * Addresses at which clouds serve the identity of a machine: all link-local ones (169.254.169.254 nearly everywhere, 169.254.170.2
  * and .23 for containers on AWS, 169.254.42.42 at Scaleway, 169.254.0.23 at Tencent), 168.63.129.16 (Azure's agent),
  * 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle's older cloud); by IPv6 the block of AWS (fd00:ec2::254, ::23), Google,
- * Oracle, Scaleway, Akamai, Alibaba, and link-local OpenStack. As their own documentation and cloud-init have them.
+ * Oracle, Scaleway, Akamai, Alibaba, and link-local OpenStack. From their documentation and cloud-init.
  */
-export const closedAddresses: Readonly<Record<Family, readonly string[]>> = {
+export const metadataAddresses: Readonly<Record<Family, readonly string[]>> = {
   '-4': ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32'],
   '-6': [
     'fd00:ec2::/32',
@@ -43,31 +43,31 @@ export const closedAddresses: Readonly<Record<Family, readonly string[]>> = {
 };
 
 /**
- * Names go past the closed addresses: Azure (168.63.129.16), AWS (169.254.169.253, fd00:ec2::253), Google and Oracle
- * (169.254.169.254) answer DNS on them.
+ * Returns the routing rules. DNS to the metadata addresses stays allowed: Azure (168.63.129.16), AWS (169.254.169.253,
+ * fd00:ec2::253), Google and Oracle (169.254.169.254) serve names on them.
  *
- * Routing rules, not firewall rules: they survive a reload of whatever firewall the host has. In the order in which they are
- * put up: without its target a jump is none, and names would be closed, too. Pure.
+ * Routing rules survive a reload of any firewall of the host. Add them in this order: a jump without its target has no
+ * effect, and DNS would be blocked, too. Pure.
  */
-export function fenceRules(fenced: readonly Fenced[]): readonly FenceRule[] {
+export function routingRules(fenced: readonly Isolated[]): readonly RoutingRule[] {
   return (['-4', '-6'] as const).flatMap((family) => [
     { family, args: ['pref', preferences.past, 'nop'] },
     ...fenced.flatMap((who) => [
       ...['udp', 'tcp'].map((protocol) =>
         rule(family, preferences.names, who, `ipproto ${protocol} dport 53 goto ${preferences.past}`),
       ),
-      ...closedAddresses[family].map((address) =>
+      ...metadataAddresses[family].map((address) =>
         rule(family, preferences.closed, who, `to ${address} prohibit`),
       ),
     ]),
   ]);
 }
 
-/** Those of the rules that `ip rule show` does not show yet. Pure. */
+/** Returns the rules that `ip rule show` does not list. Pure. */
 export function missingRules(
-  rules: readonly FenceRule[],
+  rules: readonly RoutingRule[],
   shown: Readonly<Record<Family, string>>,
-): readonly FenceRule[] {
+): readonly RoutingRule[] {
   const there = {
     '-4': new Set(shown['-4'].split('\n').map(shownRule)),
     '-6': new Set(shown['-6'].split('\n').map(shownRule)),
@@ -75,7 +75,7 @@ export function missingRules(
   return rules.filter(({ family, args }) => !there[family].has(wantedRule(args)));
 }
 
-function rule(family: Family, preference: string, who: Fenced, what: string): FenceRule {
+function rule(family: Family, preference: string, who: Isolated, what: string): RoutingRule {
   const selector = who === 'containers' ? `iif ${agentBridge}` : `uidrange ${who.uid}-${who.uid}`;
   return { family, args: `pref ${preference} ${selector} ${what}`.split(' ') };
 }
@@ -85,8 +85,8 @@ function wantedRule([, preference = '', ...words]: readonly string[]): string {
 }
 
 /**
- * `50:	from all to 169.254.169.254 iif azp-fleet0 [detached] ipproto tcp dport 80 prohibit`: a rule's parts in an order of
- * its own. The marks in brackets say that the bridge is away, or the target of a jump. One word more or less is another rule.
+ * `50:	from all to 169.254.169.254 iif azp-fleet0 [detached] ipproto tcp dport 80 prohibit`: a rule's parts in any
+ * order. The flags in brackets say that the bridge, or the target of a jump, is missing. One word more or less is another rule.
  */
 function shownRule(line: string): string {
   const [preference = '', words = ''] = line.split(/:\s+(?:from all )?/, 2);
@@ -104,17 +104,17 @@ const ours = { [Labels.kind]: 'network' };
 const bridgeName = 'com.docker.network.bridge.name';
 const containersTalk = 'com.docker.network.bridge.enable_icc';
 
-/** A bridge of a fixed name, by which the fence knows it, and on which containers do not see each other. */
+/** A bridge with a fixed name, which the routing rules match, and on which containers cannot reach each other. */
 const agentNetworkOptions: Docker.NetworkCreateOptions = {
   Name: agentNetwork,
   Driver: 'bridge',
-  // Said, because `default-network-opts` in daemon.json may say otherwise.
+  // Explicit, because `default-network-opts` in daemon.json may set it.
   EnableIPv6: false,
   Labels: ours,
   Options: { [bridgeName]: agentBridge, [containersTalk]: 'false' },
 };
 
-/** What the engine's own defaults may add without opening anything; undefined: whatever it is. */
+/** Options that the engine's defaults may add without weakening the isolation; undefined: any value. */
 const harmless: ReadonlyMap<string, string | undefined> = new Map([
   ['com.docker.network.driver.mtu', undefined],
   ['com.docker.network.container_iface_prefix', undefined],
@@ -127,15 +127,15 @@ const harmless: ReadonlyMap<string, string | undefined> = new Map([
   ['com.docker.network.enable_ipv6', 'false'],
 ]);
 
-/** Made by a manager: then it may be made anew. */
+/** True for a network that a manager created and may create again. */
 function isOurs({ labels }: Pick<FoundNetwork, 'labels'>): boolean {
   return Object.entries(ours).every(([key, value]) => labels[key] === value);
 }
 
-/** Where a network of the agents' name is not the one that the fence stands around, as parts of a sentence. Pure. */
+/** Returns how a network with the agents' name differs from the isolated one, as parts of a sentence. Pure. */
 function networkFaults(found: FoundNetwork): readonly string[] {
   return [
-    isOurs(found) ? '' : 'somebody else made it',
+    isOurs(found) ? '' : 'another program created it',
     found.driver === 'bridge' ? '' : `its driver is ${found.driver}`,
     ...found.subnets.map(subnetFault),
     found.ipam === 'default' ? '' : `its addresses come from ${found.ipam}`,
@@ -161,10 +161,10 @@ function optionFaults(options: FoundNetwork['options']): readonly string[] {
   ];
 }
 
-/** What is on its own link is not routed, and the fence is made of routing rules. */
+/** Returns the overlap with the metadata addresses: traffic on the own link is not routed, so routing rules do not block it. */
 function subnetFault(subnet: string): string {
-  const closed = closedAddresses['-4'].find((address) => overlap(address, subnet));
-  return closed === undefined ? '' : `its addresses ${subnet} are metadata addresses, too`;
+  const closed = metadataAddresses['-4'].find((address) => overlap(address, subnet));
+  return closed === undefined ? '' : `its addresses ${subnet} overlap metadata addresses`;
 }
 
 function overlap(one: string, other: string): boolean {
@@ -184,11 +184,11 @@ interface Judged {
   readonly faults: readonly string[];
 }
 
-/** Keeps the network of the agents' containers as it is to be. */
+/** Creates the network of the agents' containers, and checks its options. */
 export class AgentNetwork {
   readonly #engine: Pick<Engine, 'networksNamed' | 'createNetwork' | 'removeNetwork'>;
   readonly #log: Logger;
-  /** Made by this process: making it once more would change nothing. */
+  /** Networks that this process created: creating one again changes nothing. */
   readonly #made = new Set<string>();
 
   constructor(engine: Pick<Engine, 'networksNamed' | 'createNetwork' | 'removeNetwork'>, log: Logger) {
@@ -197,10 +197,10 @@ export class AgentNetwork {
   }
 
   /**
-   * Makes it when it is not there, and anew when it is ours, wrong, and no container is on it. What is still wrong then;
-   * rejects when the engine does not answer or cannot make it.
+   * Creates the network when it is missing, and again when a manager created it, its options differ, and no container uses
+   * it. Returns the remaining problem; rejects when the engine does not answer or cannot create it.
    */
-  async mend(): Promise<Cause | undefined> {
+  async ensure(): Promise<Cause | undefined> {
     const before = await this.#judged();
     const removable = before.filter(
       ({ network, faults }) => faults.length > 0 && isOurs(network) && !this.#made.has(network.id),
@@ -208,7 +208,7 @@ export class AgentNetwork {
     for (const { network } of removable) await this.#engine.removeNetwork(network.id);
     const left = removable.length === 0 ? before : await this.#judged();
     if (left.length < before.length)
-      this.#log.log('info', 'the network of the agents was not as it must be, and is made anew', {
+      this.#log.log('info', 'the network of the agents had other options, and is created again', {
         faults: before.flatMap(({ faults }) => faults),
       });
     return this.#problemOf(left.length > 0 ? left : await this.#make());
@@ -218,7 +218,7 @@ export class AgentNetwork {
     try {
       this.#made.add(await this.#engine.createNetwork(agentNetworkOptions));
     } catch (error) {
-      // Somebody else was faster.
+      // Another program was faster.
       const found = await this.#judged();
       if (found.length > 0) return found;
       throw error;
@@ -226,7 +226,7 @@ export class AgentNetwork {
     return this.#judged();
   }
 
-  /** The best one first: containers cannot say which of several of one name they mean. */
+  /** Returns the networks, the best first: a container cannot choose among several networks of one name. */
   async #judged(): Promise<readonly Judged[]> {
     const found = await this.#engine.networksNamed(agentNetwork);
     return found
@@ -234,7 +234,7 @@ export class AgentNetwork {
       .toSorted((a, b) => a.faults.length - b.faults.length)
       .map(({ network, faults }, at) => ({
         network,
-        faults: at === 0 ? faults : [...faults, 'there is another one of this name'],
+        faults: at === 0 ? faults : [...faults, 'another network has this name'],
       }));
   }
 
@@ -244,12 +244,12 @@ export class AgentNetwork {
     const { network, faults } = wrong;
     return {
       code: 'fence.network',
-      what: `the network ${agentNetwork} of Docker does not keep jobs apart as it must: ${faults.slice(0, mostFaults).join(', ')}`,
+      what: `the Docker network ${agentNetwork} does not isolate jobs: ${faults.slice(0, mostFaults).join(', ')}`,
       next: this.#made.has(network.id)
-        ? 'look at default-network-opts in /etc/docker/daemon.json: Docker makes networks this way here'
+        ? 'check default-network-opts in /etc/docker/daemon.json: Docker creates networks with these options'
         : isOurs(network)
-          ? 'drain the host (azp-fleet drain): the network is made anew when no container is on it'
-          : `remove it on the host (docker network rm ${network.id.slice(0, 12)}): it is made anew within a minute`,
+          ? 'drain the host (azp-fleet drain): the network is created again when no container uses it'
+          : `remove it on the host (docker network rm ${network.id.slice(0, 12)}): it is created again within a minute`,
     };
   }
 }
@@ -258,70 +258,70 @@ const mostFaults = 4;
 
 const commandMs = 10_000;
 
-/** `unknown`: it has not been looked at since the start. */
-type Standing = 'unknown' | 'up' | Cause;
+/** `unknown`: not checked since the start. */
+type State = 'unknown' | 'up' | Cause;
 
-interface FenceTools {
+interface IsolationTools {
   readonly command: RunCommand;
   readonly engine: Pick<Engine, 'networksNamed' | 'createNetwork' | 'removeNetwork'>;
   readonly log: Logger;
 }
 
 /**
- * Keeps jobs from the cloud's metadata and from each other: routing rules for containers and for the users whose jobs run
- * straight on the host, and the network that the containers are on.
+ * Isolates jobs from the cloud's metadata service and from each other: routing rules for containers and for the users of
+ * agents with `mode: host`, and the network of the containers.
  */
-export class Fence {
+export class NetworkIsolation {
   readonly #command: RunCommand;
   readonly #log: Logger;
   readonly #hasIpv6: () => Promise<boolean>;
   readonly #agentNetwork: AgentNetwork;
-  readonly #fenced: Fenced[] = ['containers'];
-  #rules: Standing = 'unknown';
-  #network: Standing = 'unknown';
-  /** One after the other, or a rule that two find missing is there twice. */
+  readonly #fenced: Isolated[] = ['containers'];
+  #rules: State = 'unknown';
+  #network: State = 'unknown';
+  /** Runs one change at a time: two at once would add a missing rule twice. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor({ command, engine, log }: FenceTools, hasIpv6 = ipv6OnThisHost) {
+  constructor({ command, engine, log }: IsolationTools, hasIpv6 = ipv6OnThisHost) {
     this.#command = command;
     this.#log = log;
     this.#hasIpv6 = hasIpv6;
     this.#agentNetwork = new AgentNetwork(engine, log);
   }
 
-  /** Where it does not stand. */
+  /** Problems of the isolation. */
   get problems(): readonly Cause[] {
-    return [this.#rules, this.#network].filter((standing) => typeof standing === 'object');
+    return [this.#rules, this.#network].filter((state) => typeof state === 'object');
   }
 
-  /** Why it cannot be said to stand around such a slot; undefined: it does. */
-  gap(mode: Slot['mode']): Cause | undefined {
-    const standings = mode === 'container' ? [this.#rules, this.#network] : [this.#rules];
-    const gap = standings.find((standing) => standing !== 'up');
-    return gap === 'unknown' ? notYet : gap;
+  /** Returns why a slot of this mode is not known to be isolated; undefined: it is. */
+  problemFor(mode: Slot['mode']): Cause | undefined {
+    const states = mode === 'container' ? [this.#rules, this.#network] : [this.#rules];
+    const problem = states.find((state) => state !== 'up');
+    return problem === 'unknown' ? notYet : problem;
   }
 
-  /** Also around these users, from now on. */
-  async around(uids: readonly number[]): Promise<void> {
+  /** Adds rules for these users. */
+  async isolateUsers(uids: readonly number[]): Promise<void> {
     for (const uid of uids) {
       if (!this.#fenced.some((known) => known !== 'containers' && known.uid === uid))
         this.#fenced.push({ uid });
     }
-    await this.raise();
+    await this.ensureRules();
   }
 
-  /** Puts up what is missing: others flush the rules, systemd-networkd at each of its starts. Never throws. */
-  raise(): Promise<void> {
+  /** Adds missing rules: other programs flush them, systemd-networkd at each start. Never throws. */
+  ensureRules(): Promise<void> {
     return this.#inTurn(async () => {
-      const seen = await this.#mend();
-      this.#rules = this.#noted(this.#rules, seen === undefined ? undefined : open(seen));
+      const seen = await this.#addMissing();
+      this.#rules = this.#noted(this.#rules, seen === undefined ? undefined : rulesMissing(seen));
     });
   }
 
-  /** The network of the containers, made where it is missing. Rejects when Docker does not answer or cannot make it. */
-  enclose(): Promise<void> {
+  /** Creates the network of the containers if it is missing. Rejects when Docker does not answer or cannot create it. */
+  ensureNetwork(): Promise<void> {
     return this.#inTurn(async () => {
-      this.#network = this.#noted(this.#network, await this.#agentNetwork.mend());
+      this.#network = this.#noted(this.#network, await this.#agentNetwork.ensure());
     });
   }
 
@@ -331,21 +331,21 @@ export class Fence {
     return turn;
   }
 
-  #noted(before: Standing, now: Cause | undefined): Standing {
+  #noted(before: State, now: Cause | undefined): State {
     if (now !== undefined && (typeof before !== 'object' || before.what !== now.what))
-      this.#log.log('warn', 'the fence around jobs does not stand', { ...now });
+      this.#log.log('warn', 'the network isolation of jobs is incomplete', { ...now });
     return now ?? 'up';
   }
 
-  /** What `ip` complained about, if so. */
-  async #mend(): Promise<string | undefined> {
+  /** Adds the missing rules; returns the error of `ip`. */
+  async #addMissing(): Promise<string | undefined> {
     const hasIpv6 = await this.#hasIpv6();
     const v4 = await this.#ip('-4', ['show']);
     const v6 = hasIpv6 ? await this.#ip('-6', ['show']) : undefined;
     const failed = [v4, v6].find((shown) => shown !== undefined && shown.code !== 0);
     if (failed !== undefined) return failed.output.trim();
     const shown = { '-4': v4.output, '-6': v6?.output ?? '' };
-    const rules = fenceRules(this.#fenced).filter(({ family }) => hasIpv6 || family === '-4');
+    const rules = routingRules(this.#fenced).filter(({ family }) => hasIpv6 || family === '-4');
     for (const { family, args } of missingRules(rules, shown)) {
       const { code, output } = await this.#ip(family, ['add', ...args]);
       if (code !== 0) return `ip ${family} rule add ${args.join(' ')}: ${output.trim()}`;
@@ -353,22 +353,22 @@ export class Fence {
     return undefined;
   }
 
-  #ip(family: FenceRule['family'], args: readonly string[]): Promise<CommandResult> {
+  #ip(family: RoutingRule['family'], args: readonly string[]): Promise<CommandResult> {
     return this.#command('ip', [family, 'rule', ...args], commandMs);
   }
 }
 
-function open(seen: string): Cause {
+function rulesMissing(seen: string): Cause {
   return {
     code: 'fence.open',
-    what: `jobs may reach the cloud's metadata, and with it the identity of this machine: ${seen}`,
-    next: 'make `ip rule` work on the host (package iproute2); it is tried again every minute',
+    what: `jobs may reach the cloud metadata service and the identity of this machine: ${seen}`,
+    next: 'check `ip rule` on the host (package iproute2); retried every minute',
   };
 }
 
 const notYet: Cause = {
   code: 'fence.unknown',
-  what: 'whether jobs are kept from the metadata of the cloud is being looked at',
+  what: 'network isolation of jobs has not been checked yet',
   next: 'wait a moment',
 };
 

@@ -3,8 +3,8 @@ import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import { isEngineFault } from '../../shared/engine/fault.ts';
 
 /**
- * The engine as one manager sees it: its containers are what they say of themselves, what it creates carries its owner id, and what another manager has created is not
- * there. Two that share an engine by mistake leave each other's agents alone.
+ * Returns the engine for one manager: states of containers are verified, created containers get the manager's owner id, and
+ * containers of another manager are hidden. Two managers on one engine leave each other's agents alone.
  */
 export function ownContainers(docker: Engine, owner: () => string): Engine {
   const engine = withTrueStates(docker);
@@ -17,16 +17,16 @@ export function ownContainers(docker: Engine, owner: () => string): Engine {
   };
 }
 
-/** What carries no owner is of an earlier version, or the CLI's: as it always was. Pure. */
+/** True for a container of this manager; one without an owner was created by an earlier version or the CLI. Pure. */
 function isOwn({ labels }: OwnContainer, owner: string): boolean {
   const known = labels[Labels.owner];
   return known === undefined || known === owner;
 }
 
 /**
- * The engine with a list that can be believed. dockerd tells of an end before its list does: some 10 to 100 ms, and, when
- * the disk was full, for ever (seen with 20.10), while a look at the container itself tells the truth. Whose end was
- * told, or whose output has ended, is looked at, and nobody else, so that it costs nothing.
+ * Returns the engine with verified states in its list. The list of dockerd is 10 to 100 ms behind its events, and stays wrong
+ * after a full disk (seen with 20.10), while an inspection is correct. Only containers with an exit event, or whose output
+ * ended, are inspected.
  */
 function withTrueStates(engine: Engine): Engine {
   const ended = new Set<string>();

@@ -1,15 +1,15 @@
 import type { Clock } from '../../shared/base/clock.ts';
 import type { Cause } from '../model.ts';
 
-/** What is remembered of how often a slot was closed because of its GPUs. Times are monotonic. */
+/** How often a slot was closed because of its GPUs. Times are monotonic. */
 export interface Gate {
-  /** When it was closed, within the last hour. */
+  /** Times of closing within the last hour. */
   readonly closings: readonly number[];
-  /** What it was closed for the last time. */
+  /** Why it was closed the last time. */
   readonly because: string;
-  /** It stays closed until then, though nothing is found any more. */
+  /** It stays closed until then, even without a finding. */
   readonly until: number;
-  /** Something was found at the last look. */
+  /** The last check had a finding. */
   readonly isBad: boolean;
 }
 
@@ -19,17 +19,17 @@ const hourMs = 3_600_000;
 const minuteMs = 60_000;
 
 /**
- * How long a slot stays closed after the last sign of what closed it; `closings`: how often within an hour. Once and
- * twice it opens with the first look that finds nothing. Whatever comes three times comes again: each time a job and an
- * agent are lost to it, so the rest grows to the hour that is looked at. Unscaled milliseconds. Pure.
+ * Returns how long a slot stays closed after its last finding; `closings`: how often within an hour. After one or two it
+ * opens with the first check without a finding. A third is likely to repeat and costs a job and an agent each time, so the pause grows
+ * to an hour. Unscaled milliseconds. Pure.
  */
 export function restMs(closings: number): number {
   return closings < 3 ? 0 : Math.min(60, 10 * 2 ** (closings - 3)) * minuteMs;
 }
 
 /**
- * A slot's gate after a look. `found`: what closes it now. What is found while it rests is no closing, and the rest
- * begins anew. `scaled`: how unscaled milliseconds pass. Pure.
+ * Returns a slot's gate after a check. `found`: the finding that closes it. A finding during the pause is no new closing and
+ * restarts the pause. `scaled`: converts unscaled milliseconds. Pure.
  */
 export function afterLook(
   gate: Gate,
@@ -46,15 +46,15 @@ export function afterLook(
 
 interface Kept {
   readonly gate: Gate;
-  /** The look that it was told of last; monotonic. */
+  /** Time of the last check; monotonic. */
   readonly seenAt: number;
   /** UUIDs of its GPUs. */
   readonly gpus: readonly string[];
-  /** Until when it rests, for people. */
+  /** End of the pause, for people. */
   readonly until: string;
 }
 
-/** Which slots rest because their GPUs come and go. A manager that is started anew begins anew. */
+/** Keeps slots closed whose GPUs fail repeatedly. A restart of the manager clears it. */
 export class Gates {
   readonly #clock: Pick<Clock, 'monotonic' | 'wall' | 'scaled'>;
   readonly #kept = new Map<string, Kept>();
@@ -63,7 +63,7 @@ export class Gates {
     this.#clock = clock;
   }
 
-  /** Takes note of a look, once, and says why the slot stays closed though nothing is found. */
+  /** Notes a check once, and returns why the slot stays closed without a finding. */
   check(
     slot: { readonly name: string; readonly gpus: readonly string[] },
     { seenAt, found }: { readonly seenAt: number; readonly found: Cause | undefined },
@@ -76,11 +76,11 @@ export class Gates {
     return {
       code: 'gpu.unsteady',
       what: `closed ${gate.closings.length} times within an hour, last because of: ${gate.because}; stays closed until ${until}`,
-      next: 'see what comes and goes: `journalctl -k | grep NVRM`; `azp-fleet repaired` opens it at once',
+      next: 'check `journalctl -k | grep NVRM`; `azp-fleet repaired` opens it at once',
     };
   }
 
-  /** Somebody has seen to these GPUs (UUIDs), or to all. */
+  /** Opens the slots with these GPUs (UUIDs), or all, after a repair. */
   open(gpus: readonly string[] | 'all'): void {
     for (const [slot, kept] of this.#kept)
       if (gpus === 'all' || kept.gpus.some((gpu) => gpus.includes(gpu))) this.#kept.delete(slot);

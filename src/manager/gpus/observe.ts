@@ -18,7 +18,7 @@ interface PciGpus {
   readonly ignored: readonly string[];
 }
 
-/** The NVIDIA GPUs, those passed through to virtual machines left out. */
+/** Lists the NVIDIA GPUs without those passed through to virtual machines. */
 export async function pciGpus({ prefix }: HostRoot, ignore: readonly string[] = []): Promise<PciGpus> {
   const root = `${prefix}/sys/bus/pci/devices`;
   const addresses: string[] = await readdir(root).catch(() => []);
@@ -38,7 +38,7 @@ function addressOf({ address }: { readonly address: string }): string {
   return address;
 }
 
-/** Its device id, `2335`. Undefined: it is none. */
+/** Returns its device id, `2335`. Undefined: the device is no GPU. */
 async function gpuAt(device: string): Promise<string | undefined> {
   const read = async (name: string): Promise<string> =>
     (await readFile(join(device, name), 'utf8').catch(() => '')).trim();
@@ -51,8 +51,8 @@ async function gpuAt(device: string): Promise<string | undefined> {
 }
 
 /**
- * Runs programs that ask the NVIDIA driver, one after the other. One that hangs in the kernel cannot be ended, and
- * another one would hang beside it: while it is there, whoever asks is answered as it was, and nothing is started.
+ * Runs programs that query the NVIDIA driver, one after the other. A program that hangs in the kernel cannot be killed, and
+ * another would hang, too: while it exists, every call returns its result, and no program is started.
  */
 export class DriverPrograms {
   readonly #command: RunCommand;
@@ -63,13 +63,13 @@ export class DriverPrograms {
     this.#command = command;
   }
 
-  /** The program that hangs now. */
+  /** The program that hangs. */
   get hanging(): string | undefined {
     if (this.#hanging?.result.stillRunning() !== true) this.#hanging = undefined;
     return this.#hanging?.program;
   }
 
-  /** `named`: what is run, where the program is a shell. */
+  /** Runs a program. `named`: its name, where the program is a shell. */
   run(
     program: string,
     args: readonly string[],
@@ -94,35 +94,35 @@ export class DriverPrograms {
 const logDeadlineMs = 10_000;
 const modprobeDeadlineMs = 10_000;
 
-/** Between two looks, unscaled milliseconds. */
-export const lookEveryMs = 20_000;
-/** A look that takes longer makes what is known of the GPUs old; a faster clock makes no faster processors. */
-const lookTakesMs = 10_000;
+/** Between two checks, unscaled milliseconds. */
+export const checkEveryMs = 20_000;
+/** Real milliseconds that a check may take before the last result is stale. */
+const checkTakesMs = 10_000;
 
-export interface HostLook {
+export interface HostCheck {
   /** PCI addresses of the GPUs, in bus order. */
   readonly pci: readonly string[];
-  /** Of those for screens, of which nothing else is said. */
+  /** PCI addresses of GPUs for screens, to which no rule applies. */
   readonly ignored: readonly string[];
   readonly checkup: Checkup;
   /** ISO 8601, for people. */
   readonly at: string;
-  /** The same moment, monotonic: for its age. */
+  /** The same time, monotonic, for its age. */
   readonly seenAt: number;
 }
 
-/** What was seen 30 s ago and more says too little about now to give a GPU to a job. */
-export function isOld(
-  { seenAt }: Pick<HostLook, 'seenAt'>,
+/** True for a result of more than 30 s ago, which is too old to start a job. */
+export function isStale(
+  { seenAt }: Pick<HostCheck, 'seenAt'>,
   clock: Pick<Clock, 'monotonic' | 'scaled'>,
 ): boolean {
-  return clock.monotonic() - seenAt > clock.scaled(lookEveryMs) + lookTakesMs;
+  return clock.monotonic() - seenAt > clock.scaled(checkEveryMs) + checkTakesMs;
 }
 
-/** One look at the host's GPUs: PCI, nvidia-smi, the kernel log since boot. Takes no part of any GPU. */
-export async function lookAtHost(options: {
+/** Checks the host's GPUs: PCI, nvidia-smi, the kernel log since boot. Allocates no GPU memory. */
+export async function checkHost(options: {
   readonly root: HostRoot;
-  /** Promised by the inventory. */
+  /** Number of GPUs in the inventory. */
   readonly gpus: number | undefined;
   readonly ignore: readonly string[] | undefined;
   /** For nvidia-smi, in real milliseconds. */
@@ -130,9 +130,9 @@ export async function lookAtHost(options: {
   readonly clock: Clock;
   readonly command: RunCommand;
   readonly driver: DriverPrograms;
-  /** Fatal ones that earlier looks have seen since the boot. */
+  /** Fatal XIDs of earlier checks since the boot. */
   readonly known: Pick<XidMemory, 'events' | 'repairs'>;
-}): Promise<HostLook & { readonly xids: readonly XidEvent[] }> {
+}): Promise<HostCheck & { readonly xids: readonly XidEvent[] }> {
   const { served: pci, ignored } = await pciGpus(options.root, options.ignore);
   const when = () => whenOf(options.clock);
   if (pci.length === 0)
@@ -154,7 +154,7 @@ export async function lookAtHost(options: {
     ...(options.gpus === undefined ? {} : { gpus: options.gpus }),
     xids,
   });
-  // After a boot nobody else does: nvidia-smi makes the other device files, and the next container would want it.
+  // After a boot no other program creates it: nvidia-smi creates only the other device files, and containers need it.
   if (checkup.findings.some(({ code }) => code === 'driver.no-uvm'))
     await options.driver.run('nvidia-modprobe', ['-u', '-c=0'], modprobeDeadlineMs);
   if (log.code === 0) return { pci, ignored, checkup, ...when(), xids };
@@ -167,24 +167,23 @@ export async function lookAtHost(options: {
   };
 }
 
-/** When a look was taken: for people, and for its age. */
-function whenOf(clock: Clock): Pick<HostLook, 'at' | 'seenAt'> {
+/** Returns the time of a check, for people and for its age. */
+function whenOf(clock: Clock): Pick<HostCheck, 'at' | 'seenAt'> {
   return { at: timestamp(clock), seenAt: clock.monotonic() };
 }
 
 const noKernelLog: Finding = {
   code: 'host.no-kernel-log',
   severity: 'info',
-  what: 'the kernel log cannot be read, so GPU errors in it go unseen',
-  next: 'check that dmesg works on the host',
+  what: 'the kernel log cannot be read, so GPU errors in it are not seen',
+  next: 'check `dmesg` on the host',
 };
 
 /** Real milliseconds. */
 const againMs = 60_000;
 
 /**
- * Arguments of `sh` that follow the kernel log. Without its device, dmesg would print the whole old log instead of
- * what is new, and end.
+ * Returns arguments of `sh` that follow the kernel log. Without the device, dmesg would print the old log and exit.
  */
 export function followNew({ prefix }: HostRoot): readonly string[] {
   const device = `${prefix}/dev/kmsg`;
@@ -192,8 +191,8 @@ export function followNew({ prefix }: HostRoot): readonly string[] {
 }
 
 /**
- * Follows the kernel log and tells at once when the driver reports an error there after which a GPU must not take
- * jobs. What it misses, while it is away or where there is no /dev/kmsg, the next look finds.
+ * Follows the kernel log and calls `onFatal` for an XID after which a GPU must not run jobs. The next check finds errors that
+ * it misses, between two runs or without /dev/kmsg.
  */
 export async function watchKernelLog(
   tools: Pick<ManagerDeps, 'root' | 'follow' | 'clock' | 'log' | 'signal'>,
@@ -203,13 +202,13 @@ export async function watchKernelLog(
   let complained = false;
   while (!signal.aborted) {
     if ((await pciGpus(root)).served.length > 0) {
-      const tell = (line: string): void => {
+      const read = (line: string): void => {
         if (readXids(line).some(isFatal)) onFatal();
       };
-      const { complaint } = await follow('sh', followNew(root), tell, signal);
+      const { complaint } = await follow('sh', followNew(root), read, signal);
       if (!signal.aborted && !complained) {
         complained = true;
-        log.log('info', 'the kernel log cannot be followed; it is read at each look', { seen: complaint });
+        log.log('info', 'the kernel log cannot be followed; it is read at each check', { seen: complaint });
       }
     }
     await clock.wait(unscaled(clock, againMs), signal);

@@ -1,6 +1,6 @@
 import { isFatal, readXids, type Repair, unrepaired, type XidEvent } from '../../shared/health/xid.ts';
 
-/** Fatal errors of GPUs since a boot, and what of them is over. */
+/** Fatal XIDs of GPUs since a boot, and repairs. */
 export interface XidMemory {
   readonly boot: string;
   readonly events: readonly XidEvent[];
@@ -9,8 +9,8 @@ export interface XidMemory {
 }
 
 /**
- * All XIDs since the boot: those in the kernel log, and the fatal ones seen earlier that it no longer has. The log is
- * a ring of some hundred KiB, and each container writes a dozen lines into it. Pure.
+ * Returns all XIDs since the boot: those in the kernel log, and earlier fatal ones that it no longer has. The log is a ring
+ * buffer of some hundred KiB, and each container writes a dozen lines. Pure.
  */
 export function xidsSinceBoot(
   { events, repairs = [] }: Pick<XidMemory, 'events' | 'repairs'>,
@@ -20,7 +20,7 @@ export function xidsSinceBoot(
   return [...events.filter((event) => !inLog.some((other) => isSame(event, other))), ...inLog];
 }
 
-/** The memory once somebody has said that a GPU, or `all`, is repaired. `now`: seconds since the boot. Pure. */
+/** Returns the memory after the repair of a GPU, or `all`. `now`: seconds since the boot. Pure. */
 export function withRepair(memory: XidMemory, gpu: string, now: number): XidMemory {
   const isMeant = (address: string): boolean => gpu === 'all' || gpu === address;
   const others = (memory.repairs ?? []).filter((repair) => !isMeant(repair.gpu));
@@ -31,7 +31,7 @@ export function withRepair(memory: XidMemory, gpu: string, now: number): XidMemo
   };
 }
 
-/** What of them has to be kept: one of each kind per GPU. Pure. */
+/** Returns the XIDs to keep: one of each number per GPU. Pure. */
 export function worthKeeping(xids: readonly XidEvent[]): readonly XidEvent[] {
   return xids
     .filter(isFatal)
@@ -42,13 +42,13 @@ function isSame(a: XidEvent, b: XidEvent): boolean {
   return a.gpu === b.gpu && a.xid === b.xid;
 }
 
-/** By which PCI addresses the slots are numbered, and in which boot that was decided. */
+/** PCI addresses in the order of the slots, and the boot in which it was decided. */
 export interface GpuOrder {
   readonly boot: string;
   readonly addresses: readonly string[];
 }
 
-/** Cards that the configuration has come to ignore take no place any more. */
+/** Removes GPUs that the configuration ignores. */
 export function withoutIgnored(
   order: GpuOrder | undefined,
   ignored: readonly string[],
@@ -57,8 +57,8 @@ export function withoutIgnored(
 }
 
 /**
- * A GPU that falls off the bus must not move the others to other slots: within one boot, addresses that are gone keep
- * their place. A reboot counts anew, unless the inventory says that there should be more.
+ * Returns the order of the GPUs. A GPU that falls off the bus must not move the others to other slots: within one boot a
+ * missing address keeps its place. A reboot starts a new order, unless the inventory has more GPUs than are present.
  */
 export function gpuOrder(
   known: GpuOrder | undefined,

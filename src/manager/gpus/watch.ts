@@ -10,7 +10,7 @@ import type { GpuReport, SmiReport } from '../../shared/health/smi-report.ts';
 import type { Helpers } from '../docker/janitor.ts';
 import { bootId } from '../machine/machine-facts.ts';
 import type { Cause } from '../model.ts';
-import { DriverPrograms, type HostLook, lookAtHost } from './observe.ts';
+import { DriverPrograms, type HostCheck, checkHost } from './observe.ts';
 import { Gates } from './health-gate.ts';
 import {
   gpuOrder,
@@ -22,13 +22,13 @@ import {
 } from './remembered.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 
-/** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s; a faster clock makes no faster processors. */
+/** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s. Real milliseconds. */
 export const smiDeadlineMs = 60_000;
-/** Between two containers that look at the GPUs from inside; sooner after one that failed. */
+/** Between two probe containers; sooner after a failed one. */
 const probeMs = 30 * 60_000;
 const probeAgainMs = 60_000;
 
-/** What of the GPUs must survive a restart. */
+/** State of the GPUs that survives a restart. */
 interface Remembered {
   readonly gpuOrder: GpuOrder | undefined;
   readonly xids: XidMemory | undefined;
@@ -43,20 +43,20 @@ interface GpuTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'ro
   };
 }
 
-/** Keeps up to date whether the GPUs of the host can run jobs. */
+/** Checks whether the GPUs of the host can run jobs. */
 export class GpuWatch {
   readonly #tools: GpuTools;
-  #look: HostLook | undefined;
+  #look: HostCheck | undefined;
   #report: SmiReport | undefined;
-  /** Of the last look, unweakened. */
+  /** Findings of the last check, with their original severity. */
   #raw: readonly Finding[] = [];
-  /** What counts of what was seen on the host. */
+  /** The confirmed result of the checks on the host. */
   #known: Checkup | undefined;
   #fromInside: readonly Finding[] = [];
   #doubt: readonly Finding[] = [];
   #problem: Cause | undefined;
   #probeAt = Number.NEGATIVE_INFINITY;
-  /** Whoever asks the driver does it by these. */
+  /** Runs all programs that query the driver. */
   readonly driver: DriverPrograms;
   readonly gates: Gates;
 
@@ -66,35 +66,35 @@ export class GpuWatch {
     this.gates = new Gates(tools.clock);
   }
 
-  get latest(): HostLook | undefined {
+  get latest(): HostCheck | undefined {
     return this.#look;
   }
 
-  /** What nvidia-smi said when it last said anything: names and UUIDs do not change while a driver is silent. */
+  /** The last report of nvidia-smi: names and UUIDs do not change while it does not answer. */
   get report(): SmiReport | undefined {
     return this.#report;
   }
 
-  /** PCI addresses of cards for screens. */
+  /** PCI addresses of GPUs for screens. */
   get ignored(): readonly string[] {
     return this.#look?.ignored ?? [];
   }
 
-  /** PCI addresses in the order by which slots are numbered. */
+  /** PCI addresses in the order of the slots. */
   get order(): readonly string[] {
     return this.#tools.state.value.gpuOrder?.addresses ?? [];
   }
 
-  /** What keeps the engine from giving GPUs to containers; it says nothing about the GPUs. */
+  /** Why the engine cannot give GPUs to containers; not a problem of the GPUs. */
   get problem(): Cause | undefined {
     return this.#problem;
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { config, clock, root, command, state } = this.#tools;
     const boot = await bootId(root);
     const known = this.#memory(boot);
-    const { xids, ...look } = await lookAtHost({
+    const { xids, ...look } = await checkHost({
       root,
       gpus: config.gpus,
       ignore: config.ignoredGpus,
@@ -112,8 +112,8 @@ export class GpuWatch {
     }
   }
 
-  /** A look that raises doubts does not make what is known of the GPUs any newer. */
-  #take(look: HostLook): void {
+  /** Takes over a check; an unconfirmed one does not renew the time of the result. */
+  #take(look: HostCheck): void {
     const checkup = confirmed(look.checkup, this.#raw, this.#known);
     this.#raw = look.checkup.findings;
     this.#known = checkup;
@@ -124,7 +124,7 @@ export class GpuWatch {
     this.#look = { pci: look.pci, ignored: look.ignored, at, seenAt, checkup: all };
   }
 
-  /** A GPU (PCI address), or `all`, was reset or replaced: what the kernel said of it before is over. */
+  /** Notes that a GPU (PCI address), or `all`, was reset or replaced: its earlier XIDs no longer count. */
   async repaired(gpu: string): Promise<void> {
     const { root, state } = this.#tools;
     const address = gpu === 'all' ? gpu : normalizeBusId(gpu);
@@ -134,20 +134,20 @@ export class GpuWatch {
     this.gates.open(address === 'all' ? 'all' : this.#devicesAt(address));
   }
 
-  /** UUIDs of the GPU at this PCI address and of its parts. */
+  /** Returns the UUIDs of the GPU at this PCI address and of its MIG devices. */
   #devicesAt(address: string): readonly string[] {
     return (this.#report?.gpus ?? [])
       .filter(({ busId }) => busId === address)
       .flatMap(({ uuid, migDevices }) => [uuid, ...migDevices.flatMap((device) => device.uuid ?? [])]);
   }
 
-  /** What is known since this boot. */
+  /** Returns the XIDs and repairs since this boot. */
   #memory(boot: string): XidMemory {
     const { xids } = this.#tools.state.value;
     return xids?.boot === boot ? xids : { boot, events: [] };
   }
 
-  /** Now and then, with the agents' image: what the host sees is not always what a container sees. */
+  /** Probes the GPUs from a container of the agents' image, when it is due: a container may not see what the host sees. */
   async probe(image: string | undefined, cdiSpec: boolean): Promise<void> {
     const { engine, config, clock, helpers, log } = this.#tools;
     const look = this.#look;
@@ -170,28 +170,28 @@ export class GpuWatch {
       }),
     );
     const bad = findings.filter(({ severity }) => severity === 'fail');
-    // Seen twice before it counts: a probe in the middle of a restart of Docker must not stop a host.
+    // A failure counts when it is seen twice: a probe during a restart of Docker must not stop a host.
     const again = bad.filter(({ code }) => this.#doubt.some((earlier) => earlier.code === code));
     this.#fromInside = again.filter(isAboutGpus);
     this.#problem = again.find(({ code }) => code.startsWith('engine.') && code !== 'engine.unreachable');
     this.#doubt = bad;
     this.#probeAt = clock.monotonic() + clock.scaled(bad.length === 0 ? probeMs : probeAgainMs);
-    if (bad.some(isAboutGpus)) log.log('warn', 'a container sees the GPUs badly', { findings: bad });
-    else if (bad.length > 0) log.log('warn', 'no container could look at the GPUs', { findings: bad });
+    if (bad.some(isAboutGpus)) log.log('warn', 'the GPUs fail in a container', { findings: bad });
+    else if (bad.length > 0) log.log('warn', 'the probe container failed', { findings: bad });
   }
 
-  /** After a restart of the engine the next probe is due at once. */
+  /** Makes the next probe due at once, after a restart of the engine. */
   probeSoon(): void {
     this.#probeAt = Number.NEGATIVE_INFINITY;
   }
 }
 
-/** What the engine or the image are to blame for is not. */
+/** True for a finding about GPUs, not about the engine or the image. */
 function isAboutGpus({ code }: Finding): boolean {
   return !code.startsWith('engine.') && code !== 'probe.no-image';
 }
 
-/** GPUs that a newer report does not show keep what was known of them; whether they work is the findings' business. */
+/** Adds GPUs that are missing in the newer report; findings say whether they work. */
 function mergedReport(before: SmiReport | undefined, now: SmiReport | undefined): SmiReport | undefined {
   if (now === undefined || before === undefined) return now ?? before;
   const gone = before.gpus.filter(
@@ -208,17 +208,17 @@ async function uptime({ prefix }: HostRoot): Promise<number> {
 function noSuchGpu(gpu: string, order: readonly string[]): FleetError {
   return new FleetError({
     code: 'gpu.unknown',
-    what: `there is no GPU at ${gpu}`,
+    what: `no GPU at ${gpu}`,
     expected: ['all', ...order].join(', '),
-    next: 'name it by its PCI address, as status and the findings do',
+    next: 'use its PCI address, as in status and findings',
   });
 }
 
 /**
- * Two looks for what concerns the whole host, or what is wrong with nvidia-smi and not with the GPU that it was asked
- * for: a host under load has no process or no memory for it, and is not ill. What is wrong with one GPU counts at once.
- * `last`: what was found by the look before. `before`: what has counted since. The result is what counts now: what was
- * known of the GPUs in question stays, and the doubt stands beside it as a warning. Undefined: nothing is known yet. Pure.
+ * Confirms failures of the whole host, and of nvidia-smi itself, by a second check: under load a host may lack processes or
+ * memory for it. Failures of one GPU count at once. `last`: findings of the check before. `before`: the confirmed result.
+ * Returns the confirmed result: known findings of the affected GPUs stay, and the unconfirmed one is a warning.
+ * Undefined: nothing is known yet. Pure.
  */
 export function confirmed(
   now: Checkup,
@@ -245,7 +245,7 @@ export function confirmed(
     ...(news.includes(finding) ? { severity: 'warn' as const } : {}),
   }));
   const kept = before.findings.filter(
-    // The kernel's log was read just now.
+    // The kernel log was read in this check.
     (finding) => isInDoubt(finding) && !finding.code.startsWith('xid.') && !weakened.some(isSame(finding)),
   );
   return conclude([...weakened, ...kept], report);
@@ -264,7 +264,7 @@ function isAt(report: SmiReport | undefined, gpu: string, { gpu: address }: Find
   return gpu === address || (address !== undefined && gpu === uuidOf(report, address));
 }
 
-/** A report with the GPUs that could not be asked as they were known, in bus order. */
+/** Returns a report with the last known values of GPUs that did not answer, in bus order. */
 function withGpus(
   now: SmiReport | undefined,
   before: SmiReport | undefined,

@@ -4,7 +4,7 @@ import { NotYet } from '../causes.ts';
 import { labels, type LaunchOrder } from '../docker/container.ts';
 import type { Slot } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
-import type { Fence } from '../docker/network-isolation.ts';
+import type { NetworkIsolation } from '../docker/network-isolation.ts';
 import type { AgentStore } from './agent-store.ts';
 import type { HostEngine } from './host-engine.ts';
 import { hostUser } from './user.ts';
@@ -16,7 +16,7 @@ export function programOf(config: ManagerConfig): string {
 }
 
 export interface HostTools extends Pick<ManagerDeps, 'config' | 'command'> {
-  readonly fence: Fence;
+  readonly isolation: NetworkIsolation;
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
 }
 
@@ -31,8 +31,8 @@ export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId
   const { slot } = order;
   const unit = unitName(slot.name);
   const user = await hostUser(tools.command, slot.name);
-  await tools.fence.around([user.uid]);
-  const gap = config.fence === 'required' ? tools.fence.gap(slot.mode) : undefined;
+  await tools.isolation.isolateUsers([user.uid]);
+  const gap = config.fence === 'required' ? tools.isolation.problemFor(slot.mode) : undefined;
   if (gap !== undefined) throw new NotYet(gap);
   return host.engine.create({
     run: order.run,

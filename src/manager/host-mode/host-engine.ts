@@ -13,7 +13,7 @@ import { stopSignal } from '../docker/agent-setup.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { AgentRoots } from './agent-root.ts';
 import { exitCode, exitedAt, livenessOf, mayRun, Systemd, type UnitState } from './systemd.ts';
-import { type HostUser, userName, vacate } from './user.ts';
+import { type HostUser, userName, clearUser } from './user.ts';
 import { Lines } from '../../shared/engine/frames.ts';
 
 /** The part of the Docker Engine's interface by which runs are handled; here for runs straight on the host. */
@@ -78,7 +78,7 @@ export class HostEngine implements RunEngine {
     await writeFile(folder.arguments, JSON.stringify(order.systemdRun({ root, log: folder.log })));
     // Of a run that nothing is known of any more: its unit, though ended, would hold the name.
     await this.#systemd.release(unit);
-    await vacate(this.#command, user);
+    await clearUser(this.#command, user);
     await this.#roots.clear(root);
     await this.#roots.fill(root, order.program, user);
     return id;
@@ -186,7 +186,7 @@ export class HostEngine implements RunEngine {
       await this.#systemd.release(unit);
     }
     if (run !== undefined) {
-      await vacate(this.#command, { name: userName(run.labels[Labels.slot] ?? ''), uid: run.uid });
+      await clearUser(this.#command, { name: userName(run.labels[Labels.slot] ?? ''), uid: run.uid });
       await this.#roots.clear(run.root);
     }
     await rm(folder.path, { recursive: true, force: true });

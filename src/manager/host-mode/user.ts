@@ -79,7 +79,7 @@ async function find(command: RunCommand, name: string): Promise<HostUser | undef
  * cron and at, processes below any of these, shared memory, files. A container of somebody else may use the same number: a
  * process in a name space of its own whose cgroup only a container engine can have made is not the user's.
  */
-export const vacateScript = `user=$1 uid=$2
+export const clearUserScript = `user=$1 uid=$2
 case $uid in '' | *[!0-9]* | ? | ??) echo "not the uid of an agent: $uid"; exit 2 ;; esac
 linger=/var/lib/systemd/linger/$user
 contained() {
@@ -127,20 +127,20 @@ find /tmp /var/tmp /dev/shm /dev/mqueue -xdev -mindepth 1 -depth -uid "$uid" -de
 exit 0`;
 
 /** Twice 10 s of killing, and a job may have left millions of files. */
-const vacateMs = 10 * 60_000;
+const clearUserMs = 10 * 60_000;
 
 /**
  * Nothing of the user is alive when this resolves, and nothing brings it back: only then may a key be written that the
  * user can read. By systemd, since this process may neither end others' processes nor write below /var/spool.
  */
-export async function vacate(
+export async function clearUser(
   command: RunCommand,
   { name, uid }: Pick<HostUser, 'name' | 'uid'>,
 ): Promise<void> {
   // Where $ stands in a command, systemd expands variables of its own.
-  const script = vacateScript.replaceAll('$', '$$$$');
+  const script = clearUserScript.replaceAll('$', '$$$$');
   const args = ['--wait', '--pipe', '--quiet', '/bin/sh', '-c', script, 'sh', name, String(uid)];
-  const { code, output } = await command('systemd-run', args, vacateMs);
+  const { code, output } = await command('systemd-run', args, clearUserMs);
   if (code === 0) return;
   throw new FleetError({
     code: 'host-mode.user-alive',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { minuteOf } from '../../shared/contract/drain.ts';
 import type { Use } from './uses.ts';
 import type { RunCommand } from '../machine/command.ts';
-import { livingChanges } from '../machine/at-work.ts';
+import { runningChanges } from '../machine/at-work.ts';
 import type { ReadProcess } from '../machine/process.ts';
 
 /** One process, as a login is known by it. */
@@ -103,7 +103,7 @@ function variables(text: string): Readonly<Record<string, string>> {
 /** Who is at work on this machine beside the agents, and what of ours is going on. */
 export type ReadPresence = () => Promise<readonly Use[]>;
 
-interface PresencePlaces {
+interface PresencePaths {
   /** `/run/systemd`: logind has its sessions and inhibitors there, a file each. */
   readonly systemd: string;
   readonly proc: string;
@@ -120,7 +120,7 @@ interface PresenceTools {
 const ofInterest = /^(?:sshd|sshd-session|sshd-auth|dropbear)$/;
 
 /** One look at the machine. */
-export async function readPresence(places: PresencePlaces, tools: PresenceTools): Promise<readonly Use[]> {
+export async function readPresence(places: PresencePaths, tools: PresenceTools): Promise<readonly Use[]> {
   const sessions = await filesIn(join(places.systemd, 'sessions'));
   // Of a session that is over it has to be seen whether anything of it still runs.
   const all = [...sessions.values()].some((text) => text.includes('STATE=closing'));
@@ -164,7 +164,7 @@ async function processesIn(
 }
 
 async function changesGoingOn(folder: string, command: RunCommand): Promise<readonly Use[]> {
-  const changes = await livingChanges(folder, command);
+  const changes = await runningChanges(folder, command);
   return changes.map(({ id, title }) => ({
     key: `change ${id}`,
     kind: 'use',

@@ -32,7 +32,7 @@ export interface OwnView {
   /** Somebody has asked for an image, which is being made. */
   readonly isRenewing: boolean;
   /** What is on the slots' GPUs beside jobs. */
-  readonly tenants: readonly Cause[];
+  readonly otherProcesses: readonly Cause[];
 }
 
 /** What of that keeps the machine on. Pure. */
@@ -45,7 +45,7 @@ export function ownUses(view: OwnView): readonly Use[] {
     ),
     ...view.drains.map((drain) => use('drain', `it is ${drainedBy(drain)}`, drainEnd(drain))),
     ...(work || view.isRenewing ? [use('image', 'the agent image is being made', 'wait for it')] : []),
-    ...view.tenants.map(({ what, next }) => use('gpu', what, next)),
+    ...view.otherProcesses.map(({ what, next }) => use('gpu', what, next)),
   ];
 }
 

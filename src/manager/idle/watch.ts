@@ -97,7 +97,7 @@ async function endMachine(command: RunCommand, run: string): Promise<void> {
 }
 
 /** Between two looks; unscaled milliseconds. */
-const lookEveryMs = 10_000;
+const checkEveryMs = 10_000;
 /** So often queues are asked while the machine is not about to end. */
 const queueEveryMs = 5 * 60_000;
 
@@ -109,7 +109,7 @@ interface IdleTools extends Pick<ManagerDeps, 'config' | 'clock' | 'log' | 'comm
 }
 
 /** An agent of this host that takes jobs. */
-export interface Taker {
+export interface PoolAgent {
   readonly agent: string;
   readonly pool: string;
   /** Undefined: the pool has not been found. */
@@ -119,12 +119,12 @@ export interface Taker {
 }
 
 /** What the manager knows of its slots. */
-export interface IdleScene {
+export interface IdleSlots {
   own(): OwnView;
   /** All agents of this host. */
-  agents(): readonly Taker[];
+  agents(): readonly PoolAgent[];
   /** Of these, those that nothing but this watch keeps from jobs. */
-  takers(): readonly Taker[];
+  takers(): readonly PoolAgent[];
   /** No run is there, and no operation on a slot is under way. */
   isEmpty(): boolean;
   /** Slots are to be closed or opened. */
@@ -135,7 +135,7 @@ export interface IdleScene {
 export class IdleWatch {
   readonly #tools: IdleTools;
   readonly #wants: NonNullable<ManagerDeps['config']['idle']>;
-  readonly #scene: IdleScene;
+  readonly #scene: IdleSlots;
   readonly #alarm = new Alarm();
   /** By key, since when it has been seen; monotonic. */
   #seen: ReadonlyMap<string, number> = new Map();
@@ -151,7 +151,7 @@ export class IdleWatch {
   /** What agents are disabled with. */
   #reason = '';
 
-  constructor(tools: IdleTools, wants: NonNullable<ManagerDeps['config']['idle']>, scene: IdleScene) {
+  constructor(tools: IdleTools, wants: NonNullable<ManagerDeps['config']['idle']>, scene: IdleSlots) {
     this.#tools = tools;
     this.#wants = wants;
     this.#scene = scene;
@@ -187,7 +187,7 @@ export class IdleWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#alarm.ring(), { once: true });
-    await repeat(this.#tools, { ms: lookEveryMs, signal, alarm: this.#alarm }, () => this.#look(signal));
+    await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, () => this.#look(signal));
   }
 
   async #look(signal: AbortSignal): Promise<void> {

@@ -7,7 +7,7 @@ import { isObject } from '../../shared/base/objects.ts';
 import { minuteOf } from '../../shared/contract/drain.ts';
 
 /** A durable change that goes on on this host, with its run or without. */
-interface LivingChange {
+interface RunningChange {
   readonly id: string;
   readonly title: string;
   /** ISO 8601, where it is told. */
@@ -22,18 +22,18 @@ const longestLine = 200;
  * What has a title and no exit code, and may live: what systemd does not tell of may, and a unit that is being stopped does.
  * One whose unit is dead was lost in a crash or a reboot.
  */
-export async function livingChanges(folder: string, command: RunCommand): Promise<readonly LivingChange[]> {
-  const found: LivingChange[] = [];
+export async function runningChanges(folder: string, command: RunCommand): Promise<readonly RunningChange[]> {
+  const found: RunningChange[] = [];
   for (const id of await readdir(folder).catch(() => [])) {
     const read = (name: string): Promise<string | undefined> => firstLine(join(folder, id, name));
     const [title, code, since] = [await read('title'), await read('code'), await read('since')];
-    if (title === undefined || code !== undefined || !(await mayLive(changeUnit(id), command))) continue;
+    if (title === undefined || code !== undefined || !(await mayRun(changeUnit(id), command))) continue;
     found.push({ id, title, ...(since === undefined ? {} : { since }) });
   }
   return found;
 }
 
-async function mayLive(unit: string, command: RunCommand): Promise<boolean> {
+async function mayRun(unit: string, command: RunCommand): Promise<boolean> {
   const { code, output } = await command('systemctl', ['show', '-p', 'SubState', unit], commandMs);
   return code !== 0 || !/^SubState=(?:dead|failed|exited)$/m.test(output);
 }
@@ -45,7 +45,7 @@ async function firstLine(path: string): Promise<string | undefined> {
 }
 
 /** Where what is done to this host leaves its traces. */
-export interface WorkPlaces {
+export interface WorkPaths {
   /** A folder for each durable change. */
   readonly changes: string;
   /** The lock of whoever changes the host. */
@@ -53,7 +53,7 @@ export interface WorkPlaces {
 }
 
 /** What is done to this host now, by `provision` and its like. */
-export interface WorkHere {
+export interface CurrentWork {
   readonly what: string;
   /** What whoever waits for its end can do: an imperative. */
   readonly next: string;
@@ -63,12 +63,12 @@ export interface WorkHere {
 const longestWord = 200;
 
 /** A change that lives, with its run or without; else a run that holds the host's lock. Undefined: nobody is at work. */
-export async function workHere(places: WorkPlaces, command: RunCommand): Promise<WorkHere | undefined> {
-  return (await livingChange(places.changes, command)) ?? (await holder(places.hostLock));
+export async function currentWork(places: WorkPaths, command: RunCommand): Promise<CurrentWork | undefined> {
+  return (await runningChange(places.changes, command)) ?? (await holder(places.hostLock));
 }
 
-async function livingChange(changes: string, command: RunCommand): Promise<WorkHere | undefined> {
-  const [change] = await livingChanges(changes, command);
+async function runningChange(changes: string, command: RunCommand): Promise<CurrentWork | undefined> {
+  const [change] = await runningChanges(changes, command);
   if (change === undefined) return undefined;
   const { id, title, since } = change;
   const look = `tail -f ${join(changes, id, 'output')}`;
@@ -79,7 +79,7 @@ async function livingChange(changes: string, command: RunCommand): Promise<WorkH
 }
 
 /** Who holds the lock. A note may outlive its owner: the kernel knows. */
-async function holder(lock: string): Promise<WorkHere | undefined> {
+async function holder(lock: string): Promise<CurrentWork | undefined> {
   const file = await stat(lock).catch(() => undefined);
   if (file === undefined) return undefined;
   const place = ` ${device(file.dev)}:${file.ino} `;

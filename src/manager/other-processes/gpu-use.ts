@@ -4,7 +4,7 @@ import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Slot } from '../model.ts';
 
 /** A process on a GPU, with what is known of it. */
-export interface Tenant extends App {
+export interface GpuProcess extends App {
   readonly process?: SeenProcess;
   readonly whose: Whose;
 }
@@ -16,7 +16,7 @@ export interface GpuUse {
   /** nvidia-smi tells which board processes are on, not which part of it. */
   readonly isPart: boolean;
   /** Of the whole board. */
-  readonly tenants: readonly Tenant[];
+  readonly processes: readonly GpuProcess[];
   /** Of the part, where it is one; undefined: not known, or it says nothing about who computes there. */
   readonly memoryMiB: number | undefined;
   /** What was in use when nobody was there. */
@@ -37,9 +37,9 @@ const mostOfDriverMiB = 1024;
 const toleranceMiB = 100;
 
 /** What of the memory in use nobody who is listed accounts for; undefined: the list does not tell. Pure. */
-export function unexplainedMiB(memoryMiB: number, tenants: readonly Tenant[]): number | undefined {
-  if (tenants.some(({ usedMiB }) => usedMiB === undefined)) return undefined;
-  return Math.max(0, memoryMiB - tenants.reduce((sum, { usedMiB = 0 }) => sum + usedMiB, 0));
+export function unexplainedMiB(memoryMiB: number, processes: readonly GpuProcess[]): number | undefined {
+  if (processes.some(({ usedMiB }) => usedMiB === undefined)) return undefined;
+  return Math.max(0, memoryMiB - processes.reduce((sum, { usedMiB = 0 }) => sum + usedMiB, 0));
 }
 
 /** So much in use is the driver's own. Pure. */
@@ -64,7 +64,7 @@ export function withIdle(known: MemoryBaselines, idle: ReadonlyMap<string, numbe
 
 /** All that was seen at one moment. */
 export interface Sight {
-  readonly tenants: readonly Tenant[];
+  readonly processes: readonly GpuProcess[];
   readonly memory: MemoryReading;
   /** See MemoryBaselines. */
   readonly baselines: Readonly<Record<string, number>>;
@@ -87,7 +87,7 @@ export function usesOf(slot: Slot, sight: Sight): readonly GpuUse[] {
     return {
       gpu,
       isPart: board?.uuid !== gpu && gpu.startsWith('MIG-'),
-      tenants: sight.tenants.filter((tenant) => tenant.gpu === (board?.uuid ?? gpu)),
+      processes: sight.processes.filter((each) => each.gpu === (board?.uuid ?? gpu)),
       memoryMiB: tellingMemory(gpu, board?.name, sight),
       baselineMiB: sight.baselines[gpu],
       sharers: new Map(
@@ -103,8 +103,8 @@ export function usesOf(slot: Slot, sight: Sight): readonly GpuUse[] {
 export function idleMemory(sight: Sight): ReadonlyMap<string, number> {
   const uses = sight.slots.flatMap((slot) => (sight.isBusy(slot.name) ? [] : usesOf(slot, sight)));
   return new Map(
-    uses.flatMap(({ gpu, memoryMiB, tenants, sharers }) => {
-      const isFree = tenants.length === 0 && ![...sharers.values()].some(({ busy }) => busy);
+    uses.flatMap(({ gpu, memoryMiB, processes, sharers }) => {
+      const isFree = processes.length === 0 && ![...sharers.values()].some(({ busy }) => busy);
       return isFree && memoryMiB !== undefined ? [[gpu, memoryMiB] as const] : [];
     }),
   );

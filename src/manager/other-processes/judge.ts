@@ -1,4 +1,4 @@
-import { type GpuUse, isDriversOwn, type Tenant, unexplainedMiB } from './gpu-use.ts';
+import { type GpuUse, isDriversOwn, type GpuProcess, unexplainedMiB } from './gpu-use.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Cause } from '../model.ts';
@@ -10,16 +10,16 @@ export type Judgement =
   | {
       readonly kind: 'held';
       readonly gpu: string;
-      readonly by: readonly Tenant[];
+      readonly by: readonly GpuProcess[];
       readonly memoryMiB: number | undefined;
     }
   /** Of a run of ours that has ended: it is being killed. */
-  | { readonly kind: 'left'; readonly gpu: string; readonly by: readonly Tenant[] }
+  | { readonly kind: 'left'; readonly gpu: string; readonly by: readonly GpuProcess[] }
   /** Memory that nobody accounts for, or processes that cannot be seen. */
   | {
       readonly kind: 'unseen';
       readonly gpu: string;
-      readonly by: readonly Tenant[];
+      readonly by: readonly GpuProcess[];
       readonly memoryMiB: number | undefined;
     };
 
@@ -38,14 +38,14 @@ export function judge(
 }
 
 /** Processes of ended runs of ours, wherever they are: nobody wants them. Pure. */
-export function leftOf(tenants: readonly Tenant[]): readonly Tenant[] {
-  return tenants.filter(({ whose }) => whose.kind === 'run' && !whose.live);
+export function leftOf(processes: readonly GpuProcess[]): readonly GpuProcess[] {
+  return processes.filter(({ whose }) => whose.kind === 'run' && !whose.live);
 }
 
 function judgeGpu(slot: string, use: GpuUse, jobs: { readonly useDocker: boolean }): Judgement {
-  const { gpu, isPart, tenants } = use;
-  const strangers = tenants.filter((tenant) => isForeign(slot, tenant, use, jobs));
-  const left = leftOf(tenants);
+  const { gpu, isPart, processes } = use;
+  const strangers = processes.filter((each) => isForeign(slot, each, use, jobs));
+  const left = leftOf(processes);
   const hidden = hiddenMiB(use);
   // Of a part, its memory tells whether somebody is on it; who may be, the board's list does.
   if (isPart && hidden === undefined)
@@ -55,7 +55,7 @@ function judgeGpu(slot: string, use: GpuUse, jobs: { readonly useDocker: boolean
   if (left.length > 0) return { kind: 'left', gpu, by: left };
   // Where a job may run, those may be its own.
   const mayBeJobs = isPart || hasJob(use);
-  const unseen = mayBeJobs ? [] : tenants.filter(({ whose }) => whose.kind === 'unseen');
+  const unseen = mayBeJobs ? [] : processes.filter(({ whose }) => whose.kind === 'unseen');
   return hidden === undefined && unseen.length === 0
     ? { kind: 'clean' }
     : { kind: 'unseen', gpu, by: unseen, memoryMiB: hidden };
@@ -63,7 +63,7 @@ function judgeGpu(slot: string, use: GpuUse, jobs: { readonly useDocker: boolean
 
 function isForeign(
   slot: string,
-  { whose }: Tenant,
+  { whose }: GpuProcess,
   use: GpuUse,
   jobs: { readonly useDocker: boolean },
 ): boolean {
@@ -86,10 +86,10 @@ function hasJob({ sharers }: GpuUse): boolean {
 
 /** More memory than the driver's own that no process accounts for; undefined: none, or it cannot be told. */
 function hiddenMiB(use: GpuUse): number | undefined {
-  const { isPart, tenants, memoryMiB, baselineMiB } = use;
+  const { isPart, processes, memoryMiB, baselineMiB } = use;
   // A job that begins or ends between two questions would show as memory without a process.
   if (memoryMiB === undefined || hasJob(use)) return undefined;
-  const rest = isPart ? memoryMiB : unexplainedMiB(memoryMiB, tenants);
+  const rest = isPart ? memoryMiB : unexplainedMiB(memoryMiB, processes);
   return rest === undefined || isDriversOwn(rest, baselineMiB) ? undefined : rest;
 }
 
@@ -144,7 +144,7 @@ export function causeOf(judgement: Judgement, naming: Naming): Cause | undefined
   }
 }
 
-function psOf(by: readonly Tenant[]): string {
+function psOf(by: readonly GpuProcess[]): string {
   return `ps -fp ${by
     .flatMap(({ pid }) => pid ?? [])
     .slice(0, mostNamed)
@@ -152,14 +152,14 @@ function psOf(by: readonly Tenant[]): string {
 }
 
 /** Those who hold most, one after the other. */
-function named(by: readonly Tenant[], naming: Naming): string {
+function named(by: readonly GpuProcess[], naming: Naming): string {
   const most = [...by].sort((a, b) => (b.usedMiB ?? 0) - (a.usedMiB ?? 0));
-  const told = most.slice(0, mostNamed).map((tenant) => describe(tenant, naming));
+  const told = most.slice(0, mostNamed).map((each) => describe(each, naming));
   const others = most.length - told.length;
   return [...told, ...(others === 0 ? [] : [`${others} more`])].join('; ');
 }
 
-function describe({ process, whose }: Tenant, { name, now }: Naming): string {
+function describe({ process, whose }: GpuProcess, { name, now }: Naming): string {
   if (process === undefined) return 'a process that cannot be seen';
   const { pid, login, comm, state, startedAt } = process;
   const owner = whose.kind === 'run' ? `a job of slot ${whose.slot}` : login;
@@ -170,7 +170,7 @@ function describe({ process, whose }: Tenant, { name, now }: Naming): string {
   return `${foreignLine(owner, longestName)}, ${program} (${pid}${hangs})${where} since ${moment(startedAt, now)}`;
 }
 
-function sumMiB(by: readonly Tenant[]): number | undefined {
+function sumMiB(by: readonly GpuProcess[]): number | undefined {
   const known = by.flatMap(({ usedMiB }) => usedMiB ?? []);
   return known.length === 0 ? undefined : known.reduce((sum, each) => sum + each, 0);
 }
@@ -190,7 +190,7 @@ function moment(at: number, now: number): string {
 }
 
 /** nvidia-smi did not answer; where it goes on like that, the health of the GPUs tells why. */
-export const notTold: Cause = {
+export const processesUnknown: Cause = {
   code: 'gpu.tenants-unknown',
   what: 'nvidia-smi does not tell which processes are on the GPUs',
   next: 'wait: it is asked again; if this stays, try nvidia-smi --query-compute-apps=pid --format=csv on the host',

@@ -39,7 +39,7 @@ export type Whose =
   /** Somebody else: whatever is not known to be ours. */
   | { readonly kind: 'stranger'; readonly container?: string }
   /** In a container of which nobody can say whose it is. */
-  | { readonly kind: 'untold' }
+  | { readonly kind: 'unknown' }
   /** It is listed, but not to be seen: it has just ended, or nobody sees it from here. */
   | { readonly kind: 'unseen' };
 
@@ -87,7 +87,7 @@ export function whoseIs(
   if (run !== undefined) return { kind: 'run', ...run };
   const container = containers.at(-1);
   if (container !== undefined)
-    return owners.isDockerAway ? { kind: 'untold' } : { kind: 'stranger', container };
+    return owners.isDockerAway ? { kind: 'unknown' } : { kind: 'stranger', container };
   if (isDaemon(process)) return { kind: 'service' };
   if (screens.test(comm) && (usedMiB ?? 0) <= mostOfScreenMiB) return { kind: 'service' };
   return { kind: 'stranger' };

@@ -1,5 +1,5 @@
 import type { Cause, Hold, Slot } from '../model.ts';
-import { causeOf, judge, type Judgement, leftOf, notTold } from './judge.ts';
+import { causeOf, judge, type Judgement, leftOf, processesUnknown } from './judge.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { ProcessFacts } from '../machine/process.ts';
 import { defined } from '../../shared/base/objects.ts';
@@ -20,7 +20,14 @@ import {
   readApps,
   readMemoryInUse,
 } from './listing.ts';
-import { idleMemory, type MemoryBaselines, type Sight, type Tenant, usesOf, withIdle } from './gpu-use.ts';
+import {
+  idleMemory,
+  type MemoryBaselines,
+  type Sight,
+  type GpuProcess,
+  usesOf,
+  withIdle,
+} from './gpu-use.ts';
 import {
   isMpsServer,
   Logins,
@@ -115,17 +122,17 @@ export async function endProcesses(
 }
 
 /** Between two looks, as for the health of the GPUs; unscaled milliseconds. */
-const lookEveryMs = 20_000;
+const checkEveryMs = 20_000;
 /** So many looks in a row follow each other at once, while what is in the way may be over in a moment. */
 const mostSoon = 10;
 /** A look that is older starts no agent: then one more is taken. Real milliseconds, of which a faster clock makes no more. */
 const freshMs = 5_000;
 /** So often in a row nvidia-smi may not tell who is on the GPUs before slots start without knowing. */
-const mostUntold = 3;
+const mostUnknown = 3;
 /** Containers that are remembered as ended. */
 const mostEnded = 200;
 
-interface TenantTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'command' | 'process' | 'root'> {
+interface OtherProcessTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'command' | 'process' | 'root'> {
   readonly engine: Pick<Engine, 'withLabel' | 'listOwn'>;
   readonly host: { readonly engine: Pick<HostEngine, 'requireEnded' | 'rootOf' | 'listOwn'> };
   readonly state: {
@@ -135,7 +142,7 @@ interface TenantTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'command' 
 }
 
 /** What the manager knows of its slots. */
-interface TenantScene {
+interface SlotAccess {
   slots(): readonly Slot[];
   /** A job runs in the slot, or may: then who is on its GPUs is its own affair. */
   isBusy(slot: string): boolean;
@@ -147,10 +154,10 @@ interface TenantScene {
  * Watches who is on the GPUs beside the jobs: after each run's end, before each launch, and now and then while agents
  * wait. What an ended run has left is killed; what is somebody else's is named, and keeps its slots closed while it is there.
  */
-export class TenantWatch {
-  readonly #tools: TenantTools;
+export class OtherProcessWatch {
+  readonly #tools: OtherProcessTools;
   readonly #gpus: GpuKnowledge;
-  readonly #scene: TenantScene;
+  readonly #scene: SlotAccess;
   readonly #runs: PresentRuns;
   readonly #logins: Logins;
   readonly #verdicts = new Verdicts();
@@ -159,14 +166,14 @@ export class TenantWatch {
   readonly #ended = new Map<string, string>();
   readonly #screens = new Set<string>();
   #memory: MemoryReading | undefined;
-  #untold = 0;
+  #unknown = 0;
   /** When the last look began that told something; monotonic. */
   #toldAt = Number.NEGATIVE_INFINITY;
   #soon = 0;
   #running: Promise<void> | undefined;
   #next: { whole: boolean; readonly look: Promise<void> } | undefined;
 
-  constructor(tools: TenantTools, gpus: GpuKnowledge, scene: TenantScene) {
+  constructor(tools: OtherProcessTools, gpus: GpuKnowledge, scene: SlotAccess) {
     this.#tools = tools;
     this.#gpus = gpus;
     this.#scene = scene;
@@ -181,7 +188,7 @@ export class TenantWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#alarm.ring(), { once: true });
-    await repeat(this.#tools, { ms: lookEveryMs, signal, alarm: this.#alarm }, () => this.#look(true));
+    await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, () => this.#look(true));
   }
 
   /** A run has ended: looked at now, so that the next launch need not. Never rejects. */
@@ -198,7 +205,7 @@ export class TenantWatch {
     const age = this.#tools.clock.monotonic() - this.#toldAt;
     // How much memory is in use the look after the last run's end has seen; who is there is asked again.
     if (age > freshMs) await this.#look(this.#memory === undefined);
-    if (this.#untold > 0 && this.#untold < mostUntold) throw new NotYet(notTold);
+    if (this.#unknown > 0 && this.#unknown < mostUnknown) throw new NotYet(processesUnknown);
     const hold = this.#verdicts.hold(name);
     if (hold !== undefined) throw new NotYet(hold.cause);
   }
@@ -208,7 +215,7 @@ export class TenantWatch {
     if (this.#running === undefined) {
       this.#running = this.#see(whole)
         .catch((error: unknown) => {
-          this.#untold += 1;
+          this.#unknown += 1;
           this.#tools.log.log('warn', 'who is on the GPUs could not be looked at', { error });
         })
         .finally(() => (this.#running = undefined));
@@ -235,24 +242,24 @@ export class TenantWatch {
     if (slots.every(({ gpus }) => gpus.length === 0)) return;
     const listed = await this.#gpus.driver.run('nvidia-smi', appsArguments, smiDeadlineMs);
     // That nvidia-smi does not answer is for the health of the GPUs to tell; here nothing changes.
-    if (listed.code !== 0) return this.#noteUntold();
+    if (listed.code !== 0) return this.#noteUnknown();
     if (whole) await this.#readMemory(slots);
-    const tenants = await this.#tenants(readApps(listed.output), slots);
+    const processes = await this.#processes(readApps(listed.output), slots);
     const boot = await bootId(this.#tools.root);
-    const sight = this.#sight(tenants, slots, boot);
+    const sight = this.#sight(processes, slots, boot);
     await this.#noteIdle(sight, boot);
     await this.#judge(sight);
-    this.#untold = 0;
+    this.#unknown = 0;
     this.#toldAt = began;
-    await this.#end(leftOf(tenants));
+    await this.#end(leftOf(processes));
     this.#soon = this.#verdicts.hasPassing ? this.#soon + 1 : 0;
     if (this.#soon > 0 && this.#soon <= mostSoon) this.#alarm.ring();
   }
 
-  #noteUntold(): void {
-    this.#untold += 1;
-    if (this.#untold === mostUntold)
-      this.#tools.log.log('warn', 'jobs start without knowing who is on the GPUs', { ...notTold });
+  #noteUnknown(): void {
+    this.#unknown += 1;
+    if (this.#unknown === mostUnknown)
+      this.#tools.log.log('warn', 'jobs start without knowing who is on the GPUs', { ...processesUnknown });
   }
 
   async #readMemory(slots: readonly Slot[]): Promise<void> {
@@ -261,13 +268,13 @@ export class TenantWatch {
     for (const [gpu, { displays }] of this.#memory) if (displays) this.#screens.add(gpu);
   }
 
-  async #tenants(apps: readonly App[], slots: readonly Slot[]): Promise<readonly Tenant[]> {
+  async #processes(apps: readonly App[], slots: readonly Slot[]): Promise<readonly GpuProcess[]> {
     if (apps.length === 0) return [];
     const owners = await ownersNow(this.#tools, this.#runs, slots, this.#ended);
-    return Promise.all(apps.map((app) => this.#tenant(app, owners)));
+    return Promise.all(apps.map((app) => this.#each(app, owners)));
   }
 
-  async #tenant(app: App, owners: Owners): Promise<Tenant> {
+  async #each(app: App, owners: Owners): Promise<GpuProcess> {
     const found = app.pid === undefined ? undefined : await this.#tools.process(app.pid);
     if (found === undefined) return { ...app, whose: { kind: 'unseen' } };
     const [login, starter] = await Promise.all([
@@ -278,9 +285,9 @@ export class TenantWatch {
     return { ...app, process, whose: whoseIs(process, app.usedMiB, owners) };
   }
 
-  #sight(tenants: readonly Tenant[], slots: readonly Slot[], boot: string): Sight {
+  #sight(processes: readonly GpuProcess[], slots: readonly Slot[], boot: string): Sight {
     return {
-      tenants,
+      processes,
       memory: this.#memory ?? new Map(),
       baselines: this.#baselines(boot).mib,
       screens: this.#screens,
@@ -331,7 +338,7 @@ export class TenantWatch {
     });
   }
 
-  async #end(left: readonly Tenant[]): Promise<void> {
+  async #end(left: readonly GpuProcess[]): Promise<void> {
     const processes = left.flatMap(({ process }) => process ?? []);
     if (processes.length === 0) return;
     this.#tools.log.log('warn', 'killing what ended runs left on GPUs', {

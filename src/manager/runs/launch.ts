@@ -71,7 +71,7 @@ async function create(tools: LaunchTools, order: LaunchOrder, agentId: number): 
     if (!isEngineFault(error, 'engine.no-sizes') || order.sizes.lack !== undefined) throw error;
     // A job without a limit is better than none; the status says so.
     order.sizes.refused(seenIn(error));
-    tools.log.log('warn', 'limits.disk is not held', { why: order.sizes.lack });
+    tools.log.log('warn', 'limits.disk is not enforced', { why: order.sizes.lack });
     return make();
   }
 }

@@ -11,7 +11,7 @@ import { diagnosticsText, newestFirst } from '../runs/run-store.ts';
 import { checkNames } from '../slots/resolve.ts';
 import { withoutRejections } from '../image/choice.ts';
 import { Labels } from '../../shared/contract/paths.ts';
-import { workHere, type WorkHere, type WorkPlaces } from '../machine/at-work.ts';
+import { currentWork, type CurrentWork, type WorkPaths } from '../machine/at-work.ts';
 import type { Manager } from '../manager.ts';
 import type { Watches } from '../watches.ts';
 import type { ManagerTools } from '../manager-tools.ts';
@@ -186,7 +186,7 @@ export function controlHandlers(
   status: () => ManagerStatus,
   wake: () => void,
   messenger: Pick<Messenger, 'test'>,
-  places: WorkPlaces,
+  places: WorkPaths,
 ): ControlHandlers {
   const known = (): readonly string[] => manager.slots().map(({ name }) => name);
   const changed = (): ManagerStatus => {
@@ -224,7 +224,7 @@ export function controlHandlers(
       const isOfAll = order.run === undefined && !order.hostOnly && order.slots.length === 0;
       // A run that is at work, or has left a change at work, has drained the host for that.
       if (isOfAll && tools.state.value.drain.provision !== undefined) {
-        const work = await workHere(places, tools.command);
+        const work = await currentWork(places, tools.command);
         if (work !== undefined) throw besideWork(work);
       }
       await tools.state.update((state) => ({ drain: withoutDrain(state.drain, order, known()) }));
@@ -258,7 +258,7 @@ export function controlHandlers(
   };
 }
 
-function besideWork({ what, next }: WorkHere): FleetError {
+function besideWork({ what, next }: CurrentWork): FleetError {
   return new FleetError({
     code: 'drain.at-work',
     what: `${what}; jobs would start beside it, and the agents stay drained`,

@@ -13,7 +13,7 @@ import type {
   SlotStatus,
 } from '../../shared/contract/status.ts';
 import { sizeOf } from '../../shared/contract/slots.ts';
-import type { HostLook } from '../gpus/observe.ts';
+import type { HostCheck } from '../gpus/observe.ts';
 import type { AskedWork, ImageState } from '../image/images.ts';
 import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
 import { outdated, remarkCause } from '../runs/outcome.ts';
@@ -152,7 +152,7 @@ function imageCause({ image }: SlotView): Cause | undefined {
   );
 }
 
-function healthStatus(look: HostLook | undefined, shortfalls: readonly Finding[]): HostHealth {
+function healthStatus(look: HostCheck | undefined, shortfalls: readonly Finding[]): HostHealth {
   if (look === undefined) return { state: 'unknown', findings: shortfalls };
   const { verdict, findings, report } = look.checkup;
   return {
@@ -197,7 +197,7 @@ export function managerStatus(parts: {
   readonly drains: readonly Drain[];
   readonly idle: IdleStatus | undefined;
   readonly slots: readonly SlotStatus[];
-  readonly look: HostLook | undefined;
+  readonly look: HostCheck | undefined;
   /** What the configuration asks for and this host cannot do. */
   readonly shortfalls: readonly Finding[];
   readonly problems: readonly Cause[];

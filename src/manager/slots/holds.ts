@@ -1,7 +1,7 @@
 import type { Code } from '../../shared/base/codes/code.ts';
 import { blocker } from '../../shared/health/checkup.ts';
 import { drainedBy, drainEnd } from '../../shared/contract/drain.ts';
-import type { HostLook } from '../gpus/observe.ts';
+import type { HostCheck } from '../gpus/observe.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 import { type DrainEntries, drainOn } from './drains.ts';
 
@@ -13,12 +13,12 @@ export interface Circumstances {
   /** The manager is being stopped, and takes its idle agents along. */
   readonly leaving: boolean;
   /** Undefined: nobody has looked yet. */
-  readonly look: HostLook | undefined;
+  readonly look: HostCheck | undefined;
   readonly lookIsOld: boolean;
   /** Where it is required: why the fence cannot be said to stand around the slot. */
   readonly fence: Cause | undefined;
   /** Somebody or something is on the slot's GPUs. */
-  readonly tenants: Hold | undefined;
+  readonly otherProcesses: Hold | undefined;
   /** Nothing is found now, but it has come and gone too often. */
   readonly unsteady: Cause | undefined;
   /** What is wrong between us and the pool. */
@@ -44,7 +44,7 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   if (now.look === undefined) return pause('health.unknown', 'the GPUs are being looked at', 'wait a moment');
   const found = faultOf(slot, now.look) ?? now.unsteady;
   if (found !== undefined) return quarantine(found);
-  if (now.tenants !== undefined) return now.tenants;
+  if (now.otherProcesses !== undefined) return now.otherProcesses;
   const cause = now.pool ?? now.disk;
   if (cause !== undefined) return { kind: 'pause', state: 'waiting', cause };
   if (!now.lookIsOld || slot.gpus.length === 0) return undefined;
@@ -56,7 +56,7 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
 }
 
 /** What of a look closes this slot. Pure. */
-export function faultOf(slot: Pick<Slot, 'gpus' | 'missing'>, { checkup }: HostLook): Cause | undefined {
+export function faultOf(slot: Pick<Slot, 'gpus' | 'missing'>, { checkup }: HostCheck): Cause | undefined {
   const finding = blocker(checkup, [...slot.gpus, ...slot.missing]);
   const [missing] = slot.missing;
   if (finding !== undefined || missing === undefined) return finding;

@@ -10,7 +10,7 @@ import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 let fleet: ProvisionedFleet;
 let host: LabHost;
 let managed: ManagedHost;
-const tenants: Tenant[] = [];
+const otherProcesses: Tenant[] = [];
 beforeAll(async () => {
   fleet = await provisionedFleet();
   host = fleet.lab.host('hook');
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await managed.allIdle();
 });
 afterEach(async () => {
-  for (const tenant of tenants.splice(0)) await tenant.leave();
+  for (const tenant of otherProcesses.splice(0)) await tenant.leave();
 });
 afterAll(async () => {
   await host.setGpuFaults([]);
@@ -28,7 +28,7 @@ afterAll(async () => {
 /** Somebody on a GPU, until the test ends at the latest. */
 async function occupy(...asked: Parameters<typeof occupyGpu>): Promise<Tenant> {
   const tenant = await occupyGpu(...asked);
-  tenants.push(tenant);
+  otherProcesses.push(tenant);
   return tenant;
 }
 
@@ -84,7 +84,7 @@ mkdir -p "$group" && echo ${left.pid} >"$group/cgroup.procs"`);
   const isGone = async () => (await host.exec(`kill -0 ${left.pid}`, { allowFailure: true })).code !== 0;
   await expect.poll(isGone, settings).toBe(true);
   await host.exec(`kill -0 ${other.pid}`);
-  for (const tenant of tenants.splice(0)) await tenant.leave();
+  for (const tenant of otherProcesses.splice(0)) await tenant.leave();
   await managed.allIdle();
 });
 

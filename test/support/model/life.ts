@@ -6,7 +6,7 @@ import type { Logger } from '../../../src/shared/base/log.ts';
 import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
 import type { Engine } from '../../../src/shared/engine/engine.ts';
 import { runDaemon } from '../../../src/manager/daemon.ts';
-import { Fence } from '../../../src/manager/docker/network-isolation.ts';
+import { NetworkIsolation } from '../../../src/manager/docker/network-isolation.ts';
 import { Helpers } from '../../../src/manager/docker/janitor.ts';
 import { ownContainers } from '../../../src/manager/docker/own-containers.ts';
 import type { AgentStore } from '../../../src/manager/host-mode/agent-store.ts';
@@ -105,7 +105,7 @@ export class Life implements Mortal {
         certificates: async () => undefined,
         metrics: new Metrics(),
         helpers: new Helpers(),
-        fence: new Fence({ command, engine, log }, async () => false),
+        isolation: new NetworkIsolation({ command, engine, log }, async () => false),
         follow: (_, __, ___, ended) =>
           new Promise((resolve) => {
             ended.addEventListener('abort', () => resolve({ complaint: '' }), { once: true });

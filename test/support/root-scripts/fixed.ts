@@ -6,7 +6,7 @@ import { aloneScript, listingScript } from '../../../src/shared/health/smi-run.t
 import { readBootId, rebootScript, settle } from '../../../src/fleet/apply/execute.ts';
 import { agentStart } from '../../../src/manager/docker/agent-setup.ts';
 import { followNew } from '../../../src/manager/gpus/observe.ts';
-import { vacateScript } from '../../../src/manager/host-mode/user.ts';
+import { clearUserScript } from '../../../src/manager/host-mode/user.ts';
 import { endScript } from '../../../src/manager/other-processes/watch.ts';
 import { installKey } from '../../../src/cli/setup/hosts/give-key.ts';
 import { lookScript } from '../../../src/cli/setup/hosts/look-around.ts';
@@ -50,7 +50,7 @@ export function fixedScripts(): [string, string][] {
     ['the look at each GPU', aloneScript(['0000:18:00.0', '0000:3b:00.0'])],
     ['kernel log', followNew(machineRoot)[1] ?? ''],
     ['config.sh', configScript],
-    ['what a user left', vacateScript],
+    ['what a user left', clearUserScript],
     ['what a run left on a GPU', endScript],
     [
       'foreign image',

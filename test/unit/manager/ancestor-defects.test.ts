@@ -6,7 +6,7 @@ import { bases, chooseBase } from '../../../src/shared/image/choose.ts';
 import { parseArguments, usage } from '../../../src/manager/start/arguments.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { containerOptions } from '../../../src/manager/docker/container.ts';
-import { Sizes } from '../../../src/manager/docker/engine-abilities.ts';
+import { SizeLimits } from '../../../src/manager/docker/engine-abilities.ts';
 import { Metrics } from '../../../src/manager/serve/metrics.ts';
 import { resolveSlots } from '../../../src/manager/slots/resolve.ts';
 import { standaloneConfig } from '../../../src/manager/start/configuration.ts';
@@ -37,7 +37,7 @@ function made(slotIndex: number) {
     gpuPath: 'nvidia',
     dockerGid: undefined,
     readOnlyBelow: true,
-    sizes: new Sizes({ driver: 'overlay2', byContainerd: false }),
+    sizes: new SizeLimits({ driver: 'overlay2', byContainerd: false }),
   } as const;
   return containerOptions({ ...recipe, config: whole, slot });
 }

@@ -8,7 +8,7 @@ import { silentLogger } from '../../../src/shared/base/log.ts';
 import { Capabilities } from '../../../src/shared/contract/paths.ts';
 import type { Engine } from '../../../src/shared/engine/engine.ts';
 import { Helpers } from '../../../src/manager/docker/janitor.ts';
-import { isOld } from '../../../src/manager/gpus/observe.ts';
+import { isStale } from '../../../src/manager/gpus/observe.ts';
 import { GpuWatch } from '../../../src/manager/gpus/watch.ts';
 import { ImageKeeper } from '../../../src/manager/image/images.ts';
 import { sweep, type Orphans } from '../../../src/manager/pool/sweeper.ts';
@@ -66,7 +66,7 @@ const table: readonly (readonly [string, number, Due])[] = [
     30_001,
     (clock) => {
       const look = { seenAt: clock.monotonic() };
-      return () => isOld(look, clock);
+      return () => isStale(look, clock);
     },
   ],
   [
@@ -146,7 +146,7 @@ const table: readonly (readonly [string, number, Due])[] = [
           note: () => Promise.resolve(),
         },
       });
-      await watch.look();
+      await watch.check();
       await watch.probe('sha256:1', false);
       expect(probes, 'also at the start').toBe(1);
       return async () => {

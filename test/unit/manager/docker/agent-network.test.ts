@@ -49,12 +49,12 @@ const wrong: readonly (readonly [string, Partial<StandInNetwork>, string])[] = [
   [
     'addresses of the metadata',
     { IPAM: { Driver: 'default', Config: [{ Subnet: '169.254.169.0/24' }] } },
-    'its addresses 169.254.169.0/24 are metadata addresses, too',
+    'its addresses 169.254.169.0/24 overlap metadata addresses',
   ],
   [
     'a range around them',
     { IPAM: { Driver: 'default', Config: [{ Subnet: '100.64.0.0/10' }] } },
-    'its addresses 100.64.0.0/10 are metadata addresses, too',
+    'its addresses 100.64.0.0/10 overlap metadata addresses',
   ],
   ['addresses of a plugin', { IPAM: { Driver: 'infoblox', Config: [] } }, 'its addresses come from infoblox'],
   [
@@ -66,7 +66,7 @@ const wrong: readonly (readonly [string, Partial<StandInNetwork>, string])[] = [
 
 describe('a network of that name', () => {
   test('that is not there is made', async () => {
-    expect(await ours().mend()).toBeUndefined();
+    expect(await ours().ensure()).toBeUndefined();
     expect(docker.networks).toMatchObject([{ Name: 'azp-fleet', Driver: 'bridge', Options: right, Labels }]);
   });
 
@@ -76,19 +76,19 @@ describe('a network of that name', () => {
   ])('made by %s stays', async (_, changes) => {
     docker.networks.push(network(changes));
     const [{ Id } = { Id: '' }] = docker.networks;
-    expect(await ours().mend()).toBeUndefined();
+    expect(await ours().ensure()).toBeUndefined();
     expect(docker.networks.map((each) => each.Id)).toEqual([Id]);
   });
 
   test('is told from those whose names have it in them', async () => {
     docker.networks.push(standInNetwork({ Name: 'my-azp-fleet-2' }));
-    expect(await ours().mend()).toBeUndefined();
+    expect(await ours().ensure()).toBeUndefined();
     expect(docker.networks).toHaveLength(2);
   });
 
-  test.each(wrong)('of ours with %s, and nothing on it, is made anew', async (_, changes) => {
+  test.each(wrong)('of ours with %s, and nothing on it, is created again', async (_, changes) => {
     docker.networks.push(network(changes));
-    expect(await ours().mend()).toBeUndefined();
+    expect(await ours().ensure()).toBeUndefined();
     expect(docker.networks).toMatchObject([{ Driver: 'bridge', Options: right, Internal: false }]);
   });
 
@@ -96,25 +96,25 @@ describe('a network of that name', () => {
     docker.networks.push(network(changes));
     await engine.start(await engine.create('busy', { Image: 'x', HostConfig: { NetworkMode: 'azp-fleet' } }));
     const before = [...docker.networks];
-    expect(await ours().mend()).toEqual({
+    expect(await ours().ensure()).toEqual({
       code: 'fence.network',
-      what: `the network azp-fleet of Docker does not keep jobs apart as it must: ${fault}`,
-      next: 'drain the host (azp-fleet drain): the network is made anew when no container is on it',
+      what: `the Docker network azp-fleet does not isolate jobs: ${fault}`,
+      next: 'drain the host (azp-fleet drain): the network is created again when no container uses it',
     });
     expect(docker.networks).toEqual(before);
     docker.end('busy', 0);
-    expect(await ours().mend()).toBeUndefined();
+    expect(await ours().ensure()).toBeUndefined();
   });
 
   test('that somebody else made is not touched, used or not', async () => {
     docker.networks.push(network({ Labels: {}, Options: {} }));
     const before = [...docker.networks];
-    const cause = await ours().mend();
+    const cause = await ours().ensure();
     expect(cause?.what).toMatch(
-      /: somebody else made it, its bridge is not azp-fleet0, its containers reach/,
+      /: another program created it, its bridge is not azp-fleet0, its containers reach/,
     );
     expect(cause?.next).toBe(
-      `remove it on the host (docker network rm ${before[0]?.Id.slice(0, 12)}): it is made anew within a minute`,
+      `remove it on the host (docker network rm ${before[0]?.Id.slice(0, 12)}): it is created again within a minute`,
     );
     expect(docker.networks).toEqual(before);
   });
@@ -122,18 +122,20 @@ describe('a network of that name', () => {
   test('twice is one too many: containers cannot say which they mean', async () => {
     const [first, second] = [network(), network()];
     docker.networks.push(first, second);
-    expect(await ours().mend()).toBeUndefined();
+    expect(await ours().ensure()).toBeUndefined();
     expect(docker.networks).toEqual([first]);
     docker.networks.push(network({ Labels: {} }));
-    expect((await ours().mend())?.what).toMatch(/somebody else made it, there is another one of this name$/);
+    expect((await ours().ensure())?.what).toMatch(
+      /another program created it, another network has this name$/,
+    );
   });
 
   test('that the site makes Docker make wrong is told, and not made again and again', async () => {
     docker.networkDefaults = { 'com.docker.network.bridge.gateway_mode_ipv4': 'routed' };
     const mine = ours();
-    expect((await mine.mend())?.next).toMatch(/^look at default-network-opts/);
+    expect((await mine.ensure())?.next).toMatch(/^check default-network-opts/);
     const [{ Id } = { Id: '' }] = docker.networks;
-    await mine.mend();
+    await mine.ensure();
     expect(docker.networks.map((each) => each.Id)).toEqual([Id]);
   });
 
@@ -150,12 +152,12 @@ describe('a network of that name', () => {
       },
       silentLogger,
     );
-    expect(await racing.mend()).toBeUndefined();
+    expect(await racing.ensure()).toBeUndefined();
   });
 
   test('that Docker cannot make is an error of Docker', async () => {
     docker.fail(/^POST \/networks\/create$/, 500, 'all predefined address pools have been fully subnetted');
-    await expect(ours().mend()).rejects.toThrow(/network of the agents/);
+    await expect(ours().ensure()).rejects.toThrow(/network of the agents/);
   });
 });
 

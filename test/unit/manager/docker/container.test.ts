@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { containerOptions, type Recipe } from '../../../../src/manager/docker/container.ts';
-import { Sizes } from '../../../../src/manager/docker/engine-abilities.ts';
+import { SizeLimits } from '../../../../src/manager/docker/engine-abilities.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { builtImage } from '../../../../src/shared/contract/agent-release.ts';
 import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
@@ -21,7 +21,7 @@ function options(changes: Partial<ManagerConfig> = {}, recipe: Partial<Recipe> =
     gpuPath: 'nvidia',
     dockerGid: undefined,
     readOnlyBelow: true,
-    sizes: new Sizes({ driver: 'overlay2', byContainerd: false }),
+    sizes: new SizeLimits({ driver: 'overlay2', byContainerd: false }),
     ...recipe,
   });
 }

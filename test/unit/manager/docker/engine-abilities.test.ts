@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
-  countsLost,
+  btrfsStoppedCounting,
   mountOf,
   mountsBelow,
   shortfalls,
-  Sizes,
+  SizeLimits,
 } from '../../../../src/manager/docker/engine-abilities.ts';
 import { plainSlot } from '../../../support/slot.ts';
 import { agentMounts, readsOnlyBelow } from '../../../../src/manager/docker/mounts.ts';
@@ -30,9 +30,7 @@ test('mounts that an older engine leaves open are named', () => {
     below: [{ name: 'I', mounts: ['/data/i/a', '/data/i/b'] }],
   });
   expect(found).toMatchObject({ code: 'dataset.writable-below', severity: 'warn' });
-  expect(found?.what).toContain(
-    'dataset I: what is mounted below it (/data/i/a and 1 more) is not read-only',
-  );
+  expect(found?.what).toContain('dataset I: mounts below it (/data/i/a and 1 more) stay writable');
 });
 
 test('sizes that are held, or that nobody asks for, are no word worth', () => {
@@ -44,7 +42,7 @@ test('sizes that are held, or that nobody asks for, are no word worth', () => {
 test('straight on the host nothing can be held to a size', () => {
   const bare = { ...plainSlot, name: 'bare', mode: 'host', limits: { disk: '1g' } } as const;
   expect(shortfalls([bare, plainSlot], none).map(({ what }) => what)).toEqual([
-    'limits.disk does nothing straight on the host (bare)',
+    'limits.disk has no effect with mode: host (bare)',
   ]);
 });
 
@@ -54,7 +52,7 @@ test('sizes that were given and are no longer counted are said to be not held', 
   expect(shortfalls([sized], { ...none, uncounted: true })).toMatchObject([
     {
       code: 'slot.no-size-limit',
-      what: 'limits.disk is not held (0): btrfs has stopped counting what containers hold',
+      what: 'limits.disk is not enforced (0): btrfs stopped counting the size of containers',
       next: expect.stringContaining('btrfs quota rescan') as unknown,
     },
   ]);
@@ -106,11 +104,11 @@ describe('whether btrfs counts', () => {
   ])('below the root directory: %s', async (_, inconsistent, lost) => {
     filesystem('one', 'loop0', inconsistent);
     filesystem('another', 'loop2', '1');
-    expect(await countsLost('/var/lib/docker', { prefix })).toBe(lost);
+    expect(await btrfsStoppedCounting('/var/lib/docker', { prefix })).toBe(lost);
   });
 
   test('where there is no btrfs nothing has stopped', async () => {
-    expect(await countsLost('/var/lib/docker', { prefix })).toBe(false);
+    expect(await btrfsStoppedCounting('/var/lib/docker', { prefix })).toBe(false);
   });
 });
 
@@ -118,9 +116,9 @@ test.each([
   ['btrfs', true],
   ['overlay2', false],
 ])('the storage %s is asked about it: %s', async (driver, uncounted) => {
-  const sizes = new Sizes({ driver, byContainerd: false });
+  const sizes = new SizeLimits({ driver, byContainerd: false });
   expect(sizes.uncounted).toBe(false);
-  await sizes.look(() => Promise.resolve(true));
+  await sizes.check(() => Promise.resolve(true));
   expect(sizes.uncounted).toBe(uncounted);
 });
 

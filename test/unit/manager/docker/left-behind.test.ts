@@ -56,7 +56,7 @@ describe('what a manager that was killed left behind', () => {
     await expect
       .poll(() => rig.logged.map(({ message }) => message))
       .toEqual(
-        expect.arrayContaining(['a container was left behind', 'removed a container that was left behind']),
+        expect.arrayContaining(['a leftover container could not be removed', 'removed a leftover container']),
       );
   });
 });

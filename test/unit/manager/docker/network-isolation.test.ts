@@ -2,9 +2,9 @@ import { afterEach, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import {
-  closedAddresses,
-  Fence,
-  fenceRules,
+  metadataAddresses,
+  NetworkIsolation,
+  routingRules,
   missingRules,
 } from '../../../../src/manager/docker/network-isolation.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
@@ -41,25 +41,30 @@ const engine = {
   createNetwork: () => Promise.reject(new Error('no engine')),
   removeNetwork: () => Promise.reject(new Error('no engine')),
 };
-const fence = (ip: Ip, hasIpv6 = true): Fence =>
-  new Fence({ command: ip.run, engine, log: silentLogger }, () => Promise.resolve(hasIpv6));
+const fence = (ip: Ip, hasIpv6 = true): NetworkIsolation =>
+  new NetworkIsolation({ command: ip.run, engine, log: silentLogger }, () => Promise.resolve(hasIpv6));
 
 test('rules are put up once, however many ask, and again when they were flushed', async () => {
   const ip = new Ip();
   const ours = fence(ip);
-  await Promise.all([ours.raise(), ours.raise(), ours.around([999]), ours.around([999])]);
+  await Promise.all([
+    ours.ensureRules(),
+    ours.ensureRules(),
+    ours.isolateUsers([999]),
+    ours.isolateUsers([999]),
+  ]);
   const all = ip.rules.toSorted();
   expect(new Set(all).size).toBe(all.length);
   expect(all.filter((rule) => rule.includes('uidrange 999-999'))).toHaveLength(15);
   ip.rules.length = 0;
-  await ours.raise();
+  await ours.ensureRules();
   expect(ip.rules.toSorted()).toEqual(all);
   expect(ours.problems).toEqual([]);
 });
 
 test('a jump is put up after its target, and before what it jumps over', async () => {
   const ip = new Ip();
-  await fence(ip).raise();
+  await fence(ip).ensureRules();
   for (const family of ['-4', '-6']) {
     const kinds = ip.rules
       .filter((rule) => rule.startsWith(family))
@@ -70,7 +75,7 @@ test('a jump is put up after its target, and before what it jumps over', async (
 
 test('a host without IPv6 is not asked for it', async () => {
   const ip = new Ip();
-  await fence(ip, false).raise();
+  await fence(ip, false).ensureRules();
   expect(ip.rules).toHaveLength(7);
   expect(ip.calls.some((call) => call.startsWith('-6'))).toBe(false);
 });
@@ -78,18 +83,18 @@ test('a host without IPv6 is not asked for it', async () => {
 test('it stands around a slot once it has been looked at; Docker matters to containers alone', async () => {
   const ip = new Ip();
   const ours = fence(ip);
-  expect(ours.gap('host')?.code).toBe('fence.unknown');
+  expect(ours.problemFor('host')?.code).toBe('fence.unknown');
   ip.failing = 'RTNETLINK answers: Operation not permitted';
-  await ours.raise();
-  expect(ours.gap('host')).toMatchObject({
+  await ours.ensureRules();
+  expect(ours.problemFor('host')).toMatchObject({
     code: 'fence.open',
     what: expect.stringContaining('not permitted') as string,
   });
   ip.failing = undefined;
-  await ours.raise();
-  expect(ours.gap('host')).toBeUndefined();
-  await expect(ours.enclose()).rejects.toThrow('no engine');
-  expect(ours.gap('container')?.code).toBe('fence.unknown');
+  await ours.ensureRules();
+  expect(ours.problemFor('host')).toBeUndefined();
+  await expect(ours.ensureNetwork()).rejects.toThrow('no engine');
+  expect(ours.problemFor('container')?.code).toBe('fence.unknown');
 });
 
 let rig: ManagerRig | undefined;
@@ -106,7 +111,9 @@ test('a fence that cannot be put up is a problem in the status, until it can; jo
   const problems = async () => (await started.status()).problems.map(({ code, what }) => `${code}: ${what}`);
   await expect
     .poll(problems)
-    .toEqual([expect.stringMatching(/^fence\.open: jobs may reach the cloud's metadata.*not permitted$/)]);
+    .toEqual([
+      expect.stringMatching(/^fence\.open: jobs may reach the cloud metadata service.*not permitted$/),
+    ]);
   await started.until('idle');
   started.programs.set('ip', printed(''));
   await expect.poll(problems).toEqual([]);
@@ -159,11 +166,11 @@ test('network: required looks right before each launch, not only each minute', a
   expect(rig.docker.calls.some(({ path }) => path === '/containers/create')).toBe(false);
 });
 
-const texts = (rules: ReturnType<typeof fenceRules>): readonly string[] =>
+const texts = (rules: ReturnType<typeof routingRules>): readonly string[] =>
   rules.map(({ family, args }) => `ip ${family} rule add ${args.join(' ')}`);
 
 test('every metadata address is closed for the containers, names (port 53) go past', () => {
-  expect(texts(fenceRules(['containers']))).toEqual([
+  expect(texts(routingRules(['containers']))).toEqual([
     'ip -4 rule add pref 52 nop',
     'ip -4 rule add pref 50 iif azp-fleet0 ipproto udp dport 53 goto 52',
     'ip -4 rule add pref 50 iif azp-fleet0 ipproto tcp dport 53 goto 52',
@@ -174,13 +181,13 @@ test('every metadata address is closed for the containers, names (port 53) go pa
     'ip -6 rule add pref 52 nop',
     'ip -6 rule add pref 50 iif azp-fleet0 ipproto udp dport 53 goto 52',
     'ip -6 rule add pref 50 iif azp-fleet0 ipproto tcp dport 53 goto 52',
-    ...closedAddresses['-6'].map((to) => `ip -6 rule add pref 51 iif azp-fleet0 to ${to} prohibit`),
+    ...metadataAddresses['-6'].map((to) => `ip -6 rule add pref 51 iif azp-fleet0 to ${to} prohibit`),
   ]);
-  expect(closedAddresses['-6']).toContain('fd00:ec2::/32');
+  expect(metadataAddresses['-6']).toContain('fd00:ec2::/32');
 });
 
 test('jobs straight on the host are fenced by their users, past the same target', () => {
-  const rules = texts(fenceRules(['containers', { uid: 999 }, { uid: 58001 }])).filter((text) =>
+  const rules = texts(routingRules(['containers', { uid: 999 }, { uid: 58001 }])).filter((text) =>
     text.includes('-4'),
   );
   expect(rules).toHaveLength(1 + 3 * 6);
@@ -188,7 +195,7 @@ test('jobs straight on the host are fenced by their users, past the same target'
   expect(rules).toContain('ip -4 rule add pref 51 uidrange 999-999 to 169.254.0.0/16 prohibit');
 });
 
-const wanted = fenceRules(['containers', { uid: 999 }]).filter(
+const wanted = routingRules(['containers', { uid: 999 }]).filter(
   ({ family, args }) =>
     family === '-4' &&
     ['goto', 'nop', '169.254.0.0/16', '192.0.0.192/32'].some((word) => args.includes(word)),

@@ -200,7 +200,7 @@ describe('what a container sees of the GPUs', () => {
     await rig.until('idle');
     await expect.poll(count).toBe(2);
     await rig.until('idle');
-    expect(rig.logged.filter(({ message }) => message === 'a container sees the GPUs badly')).toHaveLength(1);
+    expect(rig.logged.filter(({ message }) => message === 'the GPUs fail in a container')).toHaveLength(1);
     expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
   });
 

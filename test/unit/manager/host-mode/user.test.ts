@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unitName } from '../../../../src/manager/host-mode/systemd.ts';
-import { userName, vacate, vacateScript } from '../../../../src/manager/host-mode/user.ts';
+import { userName, clearUser, clearUserScript } from '../../../../src/manager/host-mode/user.ts';
 import type { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
 import { type CommandResult, runCommand, type RunCommand } from '../../../../src/manager/machine/command.ts';
 import { StillClock } from '../../../support/clock.ts';
@@ -108,13 +108,13 @@ test('systemd expands no variable of the script', async () => {
     script = args[args.indexOf('-c') + 1] ?? '';
     return Promise.resolve(said(''));
   };
-  await vacate(listen, { name: 'x', uid: 58_999 });
+  await clearUser(listen, { name: 'x', uid: 58_999 });
   expect(script.replaceAll('$$', '')).not.toContain('$');
   // What a service manager makes of it.
-  expect(script.replaceAll('$$', () => '$')).toBe(vacateScript);
+  expect(script.replaceAll('$$', () => '$')).toBe(clearUserScript);
 });
 
 test.each(['', '0', '99', 'me', '1 2'])('the script ends nothing of the uid %j', async (uid) => {
-  const { code, output } = await runCommand('/bin/sh', ['-c', vacateScript, 'sh', 'x', uid], 10_000);
+  const { code, output } = await runCommand('/bin/sh', ['-c', clearUserScript, 'sh', 'x', uid], 10_000);
   expect([code, output]).toEqual([2, `not the uid of an agent: ${uid}\n`]);
 });

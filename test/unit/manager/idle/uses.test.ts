@@ -2,7 +2,14 @@ import { expect, test } from 'vitest';
 import type { JobRequest } from '../../../../src/shared/azure/client.ts';
 import { jobWaiting, otherContainers, ownUses, type OwnView } from '../../../../src/manager/idle/uses.ts';
 
-const none: OwnView = { busy: [], assigned: [], drains: [], images: [], isRenewing: false, tenants: [] };
+const none: OwnView = {
+  busy: [],
+  assigned: [],
+  drains: [],
+  images: [],
+  isRenewing: false,
+  otherProcesses: [],
+};
 
 test.each<[string, Partial<OwnView>, readonly string[]]>([
   ['nothing', { images: [{ state: 'ready' }] }, []],
@@ -24,7 +31,7 @@ test.each<[string, Partial<OwnView>, readonly string[]]>([
   ['an image that somebody wants anew', { isRenewing: true }, ['the agent image is being made']],
   [
     'somebody on a GPU',
-    { tenants: [{ code: 'gpu.in-use', what: '15.6 GiB held by alice', next: 'wait' }] },
+    { otherProcesses: [{ code: 'gpu.in-use', what: '15.6 GiB held by alice', next: 'wait' }] },
     ['15.6 GiB held by alice'],
   ],
 ])('what keeps a machine on: %s', (_, view, told) => {

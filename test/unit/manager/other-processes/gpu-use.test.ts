@@ -5,7 +5,7 @@ import type { Slot } from '../../../../src/manager/model.ts';
 import {
   idleMemory,
   type Sight,
-  type Tenant,
+  type GpuProcess,
   usesOf,
   withIdle,
 } from '../../../../src/manager/other-processes/gpu-use.ts';
@@ -28,9 +28,9 @@ function reportOf(text: string) {
 const report = reportOf(inParts);
 
 const slot = (name: string, ...gpus: string[]): Slot => ({ ...plainSlot, name, gpus });
-const stranger: Tenant = { gpu: board, pid: 1, usedMiB: 500, whose: { kind: 'stranger' } };
+const stranger: GpuProcess = { gpu: board, pid: 1, usedMiB: 500, whose: { kind: 'stranger' } };
 const sight = (changes: Partial<Sight>): Sight => ({
-  tenants: [],
+  processes: [],
   memory: new Map(),
   baselines: {},
   screens: new Set(),
@@ -59,13 +59,16 @@ describe('a GPU in parts', () => {
   });
 
   test('processes are those of its board', () => {
-    const [use] = usesOf(slot('0', first), sight({ tenants: [stranger, { ...stranger, gpu: 'GPU-other' }] }));
-    expect(use).toMatchObject({ gpu: first, isPart: true, tenants: [stranger] });
+    const [use] = usesOf(
+      slot('0', first),
+      sight({ processes: [stranger, { ...stranger, gpu: 'GPU-other' }] }),
+    );
+    expect(use).toMatchObject({ gpu: first, isPart: true, processes: [stranger] });
   });
 
   test('of which nobody knows the board has no processes, and is a part', () => {
-    const [use] = usesOf(slot('0', 'MIG-unknown'), sight({ tenants: [stranger] }));
-    expect(use).toMatchObject({ isPart: true, tenants: [], memoryMiB: undefined });
+    const [use] = usesOf(slot('0', 'MIG-unknown'), sight({ processes: [stranger] }));
+    expect(use).toMatchObject({ isPart: true, processes: [], memoryMiB: undefined });
   });
 });
 
@@ -114,7 +117,7 @@ describe('what a GPU has idle', () => {
   const slots = [slot('0', board), slot('1', 'GPU-2')];
   test.each<[string, Partial<Sight>, Record<string, number>]>([
     ['is seen where nobody is', {}, { [board]: 4, 'GPU-2': 30_000 }],
-    ['not where somebody is', { tenants: [stranger] }, { 'GPU-2': 30_000 }],
+    ['not where somebody is', { processes: [stranger] }, { 'GPU-2': 30_000 }],
     ['not while a job runs', { isBusy: (name) => name === '1' }, { [board]: 4 }],
   ])('%s', (_, changes, expected) => {
     expect(Object.fromEntries(idleMemory(sight({ memory, slots, ...changes })))).toEqual(expected);

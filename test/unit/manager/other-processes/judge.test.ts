@@ -1,31 +1,39 @@
 import { describe, expect, test } from 'vitest';
 import { causeOf, judge, type Judgement, leftOf } from '../../../../src/manager/other-processes/judge.ts';
-import type { GpuUse, Tenant } from '../../../../src/manager/other-processes/gpu-use.ts';
+import type { GpuUse, GpuProcess } from '../../../../src/manager/other-processes/gpu-use.ts';
 import type { Whose } from '../../../../src/manager/other-processes/owners.ts';
 import type { ProcessFacts } from '../../../../src/manager/machine/process.ts';
 
-const tenant = (pid: number, whose: Whose, usedMiB = 500): Tenant => ({ gpu: 'GPU-1', pid, usedMiB, whose });
-const stranger = tenant(1, { kind: 'stranger' });
-const service = tenant(2, { kind: 'service' }, 30);
-const own = tenant(3, { kind: 'run', slot: '0', live: true });
-const theirs = tenant(4, { kind: 'run', slot: '1', live: true });
-const left = tenant(5, { kind: 'run', slot: '0', live: false });
-const boxed = tenant(6, { kind: 'stranger', container: 'c'.repeat(64) });
-const untold = tenant(8, { kind: 'untold' });
-const unseen = tenant(7, { kind: 'unseen' });
+const each = (pid: number, whose: Whose, usedMiB = 500): GpuProcess => ({
+  gpu: 'GPU-1',
+  pid,
+  usedMiB,
+  whose,
+});
+const stranger = each(1, { kind: 'stranger' });
+const service = each(2, { kind: 'service' }, 30);
+const own = each(3, { kind: 'run', slot: '0', live: true });
+const theirs = each(4, { kind: 'run', slot: '1', live: true });
+const left = each(5, { kind: 'run', slot: '0', live: false });
+const boxed = each(6, { kind: 'stranger', container: 'c'.repeat(64) });
+const untold = each(8, { kind: 'unknown' });
+const unseen = each(7, { kind: 'unseen' });
 
-const use = (tenants: readonly Tenant[], changes: Partial<GpuUse> = {}): GpuUse => ({
+const use = (processes: readonly GpuProcess[], changes: Partial<GpuUse> = {}): GpuUse => ({
   gpu: 'GPU-1',
   isPart: false,
-  tenants,
-  memoryMiB: tenants.reduce((sum, { usedMiB = 0 }) => sum + usedMiB, 0) + 20,
+  processes,
+  memoryMiB: processes.reduce((sum, { usedMiB = 0 }) => sum + usedMiB, 0) + 20,
   baselineMiB: 0,
   sharers: new Map(),
   ...changes,
 });
 const shared = (busy: boolean) => new Map([['1', { busy }]]);
-const part = (memoryMiB: number | undefined, tenants: readonly Tenant[], changes: Partial<GpuUse> = {}) =>
-  use(tenants, { gpu: 'MIG-1', isPart: true, memoryMiB, baselineMiB: 9, ...changes });
+const part = (
+  memoryMiB: number | undefined,
+  processes: readonly GpuProcess[],
+  changes: Partial<GpuUse> = {},
+) => use(processes, { gpu: 'MIG-1', isPart: true, memoryMiB, baselineMiB: 9, ...changes });
 
 const seen = (what: ReturnType<typeof judge>): string =>
   what.kind === 'clean' ? 'clean' : [what.kind, what.gpu, ...what.by.map(({ pid }) => pid)].join(' ');
@@ -129,7 +137,7 @@ function on(
   changes: Partial<ProcessFacts & { login: string }> = {},
   usedMiB: number | undefined = 15_974,
   whose: Whose = { kind: 'stranger' },
-): Tenant {
+): GpuProcess {
   const process = {
     pid: 4121,
     parent: 1,
@@ -144,7 +152,12 @@ function on(
   };
   return { gpu, pid: process.pid, ...(Number.isNaN(usedMiB) ? {} : { usedMiB }), process, whose };
 }
-const held = (by: readonly Tenant[], memoryMiB?: number): Judgement => ({ kind: 'held', gpu, by, memoryMiB });
+const held = (by: readonly GpuProcess[], memoryMiB?: number): Judgement => ({
+  kind: 'held',
+  gpu,
+  by,
+  memoryMiB,
+});
 const naming = { name: () => 'train.py', now, tellGpu: false };
 
 test.each<[string, Judgement, string]>([

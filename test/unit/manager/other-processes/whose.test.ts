@@ -144,7 +144,7 @@ test('what calls itself a desktop and takes more than one is somebody', () => {
 
 test('while Docker is away a container that is not known may be ours, and one that is known is', () => {
   const away = { ...owners, isDockerAway: true };
-  expect(whoseIs(process({ cgroups: scope(other) }), 300, away)).toEqual({ kind: 'untold' });
+  expect(whoseIs(process({ cgroups: scope(other) }), 300, away)).toEqual({ kind: 'unknown' });
   expect(whoseIs(process({ cgroups: scope(ended) }), 300, away)).toEqual(run('1', false));
   expect(whoseIs(process({}), 300, away)).toEqual({ kind: 'stranger' });
 });

@@ -47,14 +47,14 @@ const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   look: look(),
   lookIsOld: false,
   fence: undefined,
-  tenants: undefined,
+  otherProcesses: undefined,
   unsteady: undefined,
   pool: undefined,
   disk: undefined,
   ...changes,
 });
 const entry = { reason: 'disk', at: '' };
-const tenants: Hold = {
+const otherProcesses: Hold = {
   kind: 'close',
   state: 'waiting',
   cause: { code: 'gpu.in-use', what: '15.6 GiB held by alice', next: 'wait' },
@@ -95,18 +95,18 @@ test.each([
   ],
   ['its GPUs come and go', slot, now({ unsteady: cause }), 'close', 'quarantined'],
   ['its GPU is not shown', { ...slot, gpus: [], missing: ['GPU 3'] }, now(), 'close', 'quarantined'],
-  ['somebody is on its GPU', slot, now({ tenants }), 'close', 'waiting'],
+  ['somebody is on its GPU', slot, now({ otherProcesses }), 'close', 'waiting'],
   [
     'its GPU is lost, and somebody is on it',
     slot,
-    now({ tenants, look: look(finding({ gpu: 'GPU-1' })) }),
+    now({ otherProcesses, look: look(finding({ gpu: 'GPU-1' })) }),
     'close',
     'quarantined',
   ],
   [
     'somebody is on its GPU, and the pool does not answer',
     slot,
-    now({ tenants, pool: cause }),
+    now({ otherProcesses, pool: cause }),
     'close',
     'waiting',
   ],

@@ -77,8 +77,8 @@ test('where the storage cannot, agents run without, and the status says so once'
     {
       code: 'slot.no-size-limit',
       severity: 'warn',
-      what: "limits.disk is not held (0, 1): --storage-opt is supported only for overlay over xfs with 'pquota' mount option",
-      next: 'take limits.disk out of the inventory, or put the root directory of Docker on xfs with the mount option pquota',
+      what: "limits.disk is not enforced (0, 1): --storage-opt is supported only for overlay over xfs with 'pquota' mount option",
+      next: 'remove limits.disk from the inventory, or put the root directory of Docker on xfs with the mount option pquota',
     },
   ]);
   const asked = (): number => rig.docker.calls.filter(({ path }) => path === '/containers/create').length;
@@ -99,6 +99,6 @@ test('the image store of containerd is not asked', async () => {
   await rig.until('idle');
   expect(limitsOf('box-0').StorageOpt).toBeUndefined();
   expect((await rig.status()).health.findings[0]?.what).toBe(
-    'limits.disk is not held (0, 1): its containerd image store knows no sizes',
+    'limits.disk is not enforced (0, 1): its containerd image store does not support size limits',
   );
 });

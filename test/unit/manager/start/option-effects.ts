@@ -124,7 +124,7 @@ export const optionEffects: Readonly<
     await rig.start();
     await rig.until('idle');
     await expect(asked(rig, 'repaired', '--gpu', '0000:99:00.0')).rejects.toMatchObject({
-      problem: { what: expect.stringContaining('there is no GPU at 0000:99:00.0') as string },
+      problem: { what: expect.stringContaining('no GPU at 0000:99:00.0') as string },
     });
   },
   async tail(rig) {
