@@ -6,7 +6,9 @@ import { silentLogger } from '../../../src/shared/base/log.ts';
 import { Actions, lookUp, type ActionParts } from '../../../src/manager/actions.ts';
 import type { Action, Slot, Wanted } from '../../../src/manager/model.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
+import type { State } from '../../../src/manager/state.ts';
 import { StillClock } from '../../support/clock.ts';
+import { config } from '../../support/manager-config.ts';
 
 const bare: Slot = { ...slot, mode: 'host' };
 const container: OwnContainer = {
@@ -147,4 +149,65 @@ test.each<[string, Partial<World>, string]>([
   expect(memory.waitingFor?.what).toBe(what);
   expect(memory.notBefore).toBe(500);
   expect(memory.failures).toBe(0);
+});
+
+/** Collects three runs in a row whose agents ended like this before they listened; the image that is then given up. */
+async function givenUpAfter(exit: { readonly code: number; readonly oomKilled: boolean }) {
+  const { image } = slot;
+  let state = { image: { proven: 'old' }, slotImages: {}, jobsRun: {} } as Pick<State, 'image'>;
+  const known = [slot];
+  const book = new SlotBook(clock);
+  const parts = {
+    tools: {
+      clock,
+      log: silentLogger,
+      config: config({ image }),
+      engine: {
+        exit: async () => ({ ...exit, startedAt: '', finishedAt: '' }),
+        logs: async () => '',
+        readTails: async () => [],
+        removeUnlessRunning: async () => undefined,
+      },
+      runStore: { add: async () => undefined },
+      metrics: { runEnded: () => undefined },
+      state: {
+        get value() {
+          return state;
+        },
+        note: async (change: (before: typeof state) => Partial<typeof state>) => {
+          state = { ...state, ...change(state) };
+        },
+      },
+    },
+    watches: {
+      pools: {
+        named: () => ({ pool: undefined }),
+        of: () => ({ problem: undefined }),
+        runChanged: () => undefined,
+      },
+    },
+    tenants: { ended: async () => undefined },
+    logs: { of: () => undefined },
+    book,
+    slots: () => known,
+  } as unknown as ActionParts;
+  const subject = new Actions(parts, () => undefined);
+  for (const id of ['c1', 'c2', 'c3']) {
+    const labels = { 'azp-fleet.slot': '0', 'azp-fleet.image-digest': 'new' };
+    const ended: OwnContainer = { ...container, id, state: 'exited', labels };
+    subject.begin(
+      { kind: 'collect', slot: '0', container: id },
+      observed({ ...everything, containers: [ended] }),
+    );
+    await subject.settled();
+  }
+  return state.image.rejected;
+}
+
+test.each([
+  ['its agents exit at once', { code: 1, oomKilled: false }, 'new'],
+  ['memory runs out: another image would not help', { code: 137, oomKilled: true }, undefined],
+  ['another program kills the agents', { code: 137, oomKilled: false }, undefined],
+])('a new image after three failed runs, when %s', async (_, exit, rejected) => {
+  expect(await givenUpAfter(exit)).toBe(rejected);
 });

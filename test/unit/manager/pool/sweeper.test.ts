@@ -58,3 +58,33 @@ test('an agent goes whose slot left its pool before a round had seen it there', 
 test('an agent whose mark was away for a while goes, too', async () => {
   expect(await sweepLeft(['none', 'ours', 'ours'])).toEqual([11]);
 });
+
+test.each([
+  ['every five minutes while our agent there is online', 'online' as const, [0, 5, 10]],
+  ['every minute while our agent there may be removed soon', 'offline' as const, [0, 1, 2, 3]],
+])('a pool without slots is read %s', async (_, status, expected) => {
+  const state = await StateStore.open(mkdtempSync(join(directory, 'state-')), 'machine-1');
+  const clock = new StillClock();
+  const userCapabilities = { [Capabilities.owner]: state.owner };
+  const agent: AzureAgent = { id: 11, name: 'box-a', enabled: true, status, userCapabilities };
+  const azure = {
+    ...tokenClient('https://dev.azure.com/lab', '/none', clock, new AbortController().signal),
+    deleteAgent: async () => false,
+  };
+  const present = { pool: { id: 2, name: 'nightly' }, at: 0, agents: () => [], wait: () => undefined };
+  const pools = { all: [present], of: () => present } as unknown as Pools;
+  const readAt: number[] = [];
+  const own = {
+    list: async () => {
+      readAt.push(clock.monotonic() / 60_000);
+      return new Map([['box-a', agent]]);
+    },
+  };
+  const sweeper = new Sweeper({ azure, clock, log: silentLogger, state }, own, pools);
+  for (let minute = 0; minute <= (expected.at(-1) ?? 0); minute += 1) {
+    // A container of ours says that it is in pool 1.
+    await sweeper.round([{ ...plainSlot, agent: 'box-b' }], [1]);
+    clock.pass(60_000);
+  }
+  expect(readAt).toEqual(expected);
+});

@@ -49,3 +49,26 @@ test('a host that is called by its address is offered its own name, where that i
     { name: '192.0.2.8' },
   ]);
 });
+
+test('a name that another host has is refused, whatever its case', async () => {
+  const sitting = sit();
+  const hosts = [settled('gpu-1', '1', 'x', 'other'), settled('192.0.2.7', '2', 'y', 'h200-7')];
+  const refused: (string | undefined)[] = [];
+  const { prompts } = sitting.wizard;
+  const wizard = {
+    ...sitting.wizard,
+    prompts: {
+      text: async (
+        _key: string,
+        _question: string,
+        { check }: { check?: (text: string) => string | undefined },
+      ) => {
+        for (const text of ['gpu-1', 'GPU-1', 'taken-1', 'h200-7']) refused.push(check?.(text));
+        return 'h200-7';
+      },
+    } as unknown as typeof prompts,
+  };
+  const named = await nameHosts(wizard, hosts, ['taken-1']);
+  expect(refused).toEqual(['Taken', 'Taken', 'Taken', undefined]);
+  expect(names(named)).toEqual(['gpu-1', 'h200-7']);
+});
