@@ -47,7 +47,7 @@ async function host(output: string, code: number) {
     state: { value, note: async () => undefined, update: async () => undefined },
   };
   const watch = new GpuWatch(tools as unknown as ConstructorParameters<typeof GpuWatch>[0]);
-  await watch.look();
+  await watch.check();
   return { clock, probes, probe: () => watch.probe('sha256:image', true) };
 }
 
