@@ -10,7 +10,7 @@ const draws = { driverCapabilities: ['compute', 'utility', 'graphics', 'video'] 
 const archive = { components: ['main', 'contrib', 'non-free', 'non-free-firmware'] };
 const blackwell = { gpus: [{ address: '0000:83:00.0', deviceId: '2901', boundTo: undefined }] };
 
-/** The distribution's own driver is wanted, or was there. */
+/** The distribution's driver is requested, or installed. */
 export const ownDriver: Subject = {
   steps: [driverStep],
   cases: (on) => [...(systems[on].os.id === 'ubuntu' ? onUbuntu : onDebian(on))],

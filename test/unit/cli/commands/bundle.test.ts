@@ -40,7 +40,7 @@ describe('azp-fleet bundle', () => {
       '--kernel is for hosts that are not read',
     ],
     ['a folder that is not there', ['-o', 'no/x'], 'cannot be written'],
-    ['what is no bundle', ['--show', 'text.bundle'], 'is not a bundle'],
+    ['a file that is not a bundle', ['--show', 'text.bundle'], 'is not a bundle'],
     ['what is not there', ['--show', 'none'], 'cannot be read'],
   ])('refuses %s before anything is done', async (_, args, what) => {
     const { exitCode, stderr } = await bundle(...args);
@@ -58,7 +58,7 @@ describe('azp-fleet bundle', () => {
 });
 
 it.each(['plan', 'provision'])(
-  '%s refuses a file that is no bundle before a host is reached',
+  '%s refuses a file that is not a bundle before a host is reached',
   async (verb) => {
     const env = { NO_SUCH: 'a-token' };
     const { exitCode, stderr } = await runCommand([verb, '--bundle', 'text.bundle'], { cwd: folder, env });

@@ -94,7 +94,7 @@ describe("a team's folder", () => {
     ['a Dockerfile of its own', () => write('Dockerfile', 'FROM ubuntu\n'), 'it does not take the image'],
     ['a pattern that cannot be', () => write('.dockerignore', '[z-a]\n'), 'has a pattern that cannot be'],
     ['nothing there', () => rmSync(folder, { recursive: true }), 'cannot be read'],
-  ])('with %s is refused, and it is said why', async (_, make, what) => {
+  ])('with %s is refused with the reason', async (_, make, what) => {
     make();
     await expect(load()).rejects.toMatchObject({
       exitCode: 2,

@@ -179,7 +179,7 @@ it.each([
   ['nothing', ''],
   ['text', 'inventory: yes\n'.repeat(200)],
   ['zeroes', '\0'.repeat(4096)],
-])('%s is no bundle', async (name, content) => {
+])('%s is not a bundle', async (name, content) => {
   const file = join(folder, `${name}.none`);
   writeFileSync(file, content);
   expect(await problem(file)).toBe('bundle.file');
@@ -198,7 +198,7 @@ it('a manifest of a later release is said as such', async () => {
   expect(await problem(await written('later', later))).toBe('bundle.version');
 });
 
-it('a link to a bundle is followed, a folder and nothing are told', async () => {
+it('follows a link to a bundle, and reports a folder and a missing file', async () => {
   const link = join(folder, 'link');
   symlinkSync(await written('linked'), link);
   expect(await problem(link)).toBe('it was taken');

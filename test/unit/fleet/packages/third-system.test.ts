@@ -79,7 +79,7 @@ describe.each([
     expect(lines(planOf(facts(versionId), desiredOf()))[0]).toContain('is not supported');
   });
 
-  it('has the plan of the one that it is like, from sources of its own, and ends as wanted', () => {
+  it('has the plan of the system that it is like, from its own sources, and a second plan is empty', () => {
     const found = plan(facts(versionId), desiredOf());
     expect(lines(found)).toEqual(lines(planOf(facts(like), desiredOf())));
     const scripts = found.flatMap((item) =>

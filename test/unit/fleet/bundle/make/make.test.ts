@@ -122,7 +122,7 @@ describe('a bundle', () => {
   });
 
   it.each([0o000, 0o022, 0o077])(
-    'is the same bytes under the umask %o, and nobody else reads it',
+    'is the same bytes under the umask %o, and only the owner may read it',
     async (mask) => {
       const [one, two] = [join(folder, 'usual.bundle'), join(folder, `umask-${mask}.bundle`)];
       await make(one);

@@ -40,7 +40,7 @@ describe('what hosts need', () => {
     ),
   };
 
-  it('is asked of their own system, with headers of the kernels that are named', async () => {
+  it('take the packages of their system, with headers of the named kernels', async () => {
     const { needs: found } = await needs(host('a'), unseen);
     expect(found.systems.map(({ platform, hosts }) => [platform.id, platform.versionId, hosts])).toEqual([
       ['debian', '12', ['a']],
@@ -72,7 +72,7 @@ describe('what hosts need', () => {
     ['12', '535', 'cuda12.2'],
     ['13', '550', 'cuda12.4'],
   ])(
-    "is the branch of Debian %s's own driver, where that is wanted and nobody names one",
+    "is the branch of Debian %s's driver with method distro and no branch",
     async (versionId, branch, cuda) => {
       const distro = desiredOf({ driver: { method: 'distro', orNewer: true } }, { artifacts });
       const target = host('d', distro);
@@ -89,19 +89,25 @@ describe('what hosts need', () => {
     ['8.10', '8', '4.18.0-553.el8_10.x86_64', 'kernel-devel-4.18.0-553.el8_10.x86_64'],
     ['9.5', '9', '5.14.0-503.11.1.el9_5.x86_64', 'kernel-devel-5.14.0-503.11.1.el9_5.x86_64'],
     ['10.0', '10', '6.12.0-55.el10.x86_64', 'kernel-devel-6.12.0-55.el10.x86_64'],
-  ])('is asked of Rocky %s, with the headers of its kernels', async (versionId, major, release, devel) => {
-    const el = { ...host('el'), needing: needingUnseen({ id: 'rocky', versionId }, 'x86_64', [release], []) };
-    const { needs: found, unprovided } = await needs(el);
-    expect(unprovided).toEqual([]);
-    const [system] = found.systems;
-    expect(`${system?.platform.id} ${system?.platform.versionId}`).toBe(`rocky ${major}`);
-    const before = system?.transactions.map((each) => each.before ?? '').join('\n');
-    expect(before).toContain(`need ${devel} `);
-    expect(before).toContain('more_packages epel-release');
-    expect(before).toContain('need gcc');
-  });
+  ])(
+    'take the packages of Rocky %s, with the headers of its kernels',
+    async (versionId, major, release, devel) => {
+      const el = {
+        ...host('el'),
+        needing: needingUnseen({ id: 'rocky', versionId }, 'x86_64', [release], []),
+      };
+      const { needs: found, unprovided } = await needs(el);
+      expect(unprovided).toEqual([]);
+      const [system] = found.systems;
+      expect(`${system?.platform.id} ${system?.platform.versionId}`).toBe(`rocky ${major}`);
+      const before = system?.transactions.map((each) => each.before ?? '').join('\n');
+      expect(before).toContain(`need ${devel} `);
+      expect(before).toContain('more_packages epel-release');
+      expect(before).toContain('need gcc');
+    },
+  );
 
-  it('is asked for the headers that a host with dnf lacks, also of the kernel that it boots next', () => {
+  it('include the headers that a host with dnf lacks, also of the kernel that boots next', () => {
     const [now, next] = ['5.14.0-503.11.1.el9_5.x86_64', '5.14.0-570.12.1.el9_6.x86_64'];
     const facts = factsOf({
       os: { id: 'rocky', idLike: [], versionId: '9.5', codename: '', pretty: 'Rocky Linux 9.5' },
@@ -121,7 +127,7 @@ describe('what hosts need', () => {
     expect(before).toContain(`need kernel-devel-${next} `);
   });
 
-  it('is also the image that a host wants as it is now, on the CUDA of a newer driver that stays', async () => {
+  it('include the image on the CUDA version of a newer driver that stays', async () => {
     const desired = desiredOf({ driver: { orNewer: true } }, { artifacts });
     const now = factsOf({ driver: { ...driven, loaded: '595.71.05', userspace: '595.71.05' } });
     const { needs: found } = await needs(
@@ -150,7 +156,7 @@ describe('what hosts need', () => {
       expect.stringContaining('Debian 11 is not supported'),
     ],
     [
-      'an agent whose digest nobody knows',
+      'an agent with an unknown digest',
       host('d', desiredOf({ agent: { version: '4.999.0', sha256: { x64: undefined, arm64: undefined } } })),
       'the digest of the agent 4.999.0 is unknown, and a bundle checks it',
     ],

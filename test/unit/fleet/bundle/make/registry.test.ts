@@ -71,7 +71,7 @@ it.each([
 });
 
 it.each(['', 'no JSON', '{"auths": 7}', '{"credsStore": "../../bin/sh"}'])(
-  'knows nobody by a file that says %j',
+  'has no login in a file with %j',
   async (text) => {
     writeFileSync(join(folder, 'config.json'), text);
     expect(await loginOf('registry.lab', env)).toBeUndefined();

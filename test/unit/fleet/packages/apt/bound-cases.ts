@@ -56,7 +56,7 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'looks again where unattended-upgrades has had the lock in between, and has made it a downgrade',
+    name: 'checks again where unattended-upgrades had the lock in between, and has made it a downgrade',
     script: apt.install({ ...transaction, before: '' }, { removes: [], downgrades: [] }),
     given: (host) => {
       locked(host, '/var/lib/dpkg/lock-frontend', 812);
@@ -79,13 +79,13 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'stops where another package would go, though its like may go',
+    name: 'stops where another package would be removed, although a similar name may be',
     script: agreed,
     given: (host) => host.file(simulation, 'Remv gdm3 [43]\nRemv gdm3-data [43]\n'),
     after: stopped('remove', 'only gdm3 may be removed', 'gdm3-data'),
   },
   {
-    name: 'stops where another one would get older',
+    name: 'stops where another package would be downgraded',
     script: agreed,
     given: (host) => host.file(simulation, `${lower}  libold libtool\nThe following:\n  other\n`),
     after: stopped('downgrade', 'only libtool, libc? may be downgraded', 'libold'),
@@ -97,7 +97,7 @@ export const boundCases: readonly ScriptCase[] = [
     after: stopped('remove', 'none may be removed', 'gdm3'),
   },
   {
-    name: 'stops where anything would get older, and nothing was agreed to',
+    name: 'stops where any package would be downgraded, and the plan names none',
     script: nothing,
     given: (host) => {
       host.file(simulation, lower);

@@ -206,11 +206,11 @@ export const headersTable: readonly [string, Partial<BuildHost>, readonly string
     [],
   ],
   [
-    'a newer kernel that a package brought, signed by nobody',
+    'a newer kernel of a package, unsigned',
     { kernels: kernelsWith(waiting), packages: { 'linux-image-unsigned-6.8.0-50-generic': '1' } },
     ['linux-headers-6.8.0-50-generic'],
   ],
-  ['a newer kernel that somebody built', { kernels: kernelsWith(waiting), packages: {} }, []],
+  ['a newer kernel built on the host', { kernels: kernelsWith(waiting), packages: {} }, []],
   ['what takes it to build', { lacksToBuild: ['make', 'gcc-12'] }, ['make']],
 ];
 

@@ -24,7 +24,7 @@ export const installSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'takes exactly the wanted version, without looking at its epoch, and holds it',
+      name: 'installs exactly the requested version, ignores its epoch, and holds it',
       script: engine,
       after: well,
     },

@@ -65,7 +65,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'goes on without an archive that fails twice, and says which in one line',
+    name: 'continues without an archive that fails twice, and names it in one line',
     script: engine,
     given: (host) => {
       host.file(source, 'URIs: http://mirror/docker\n');
@@ -92,7 +92,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'goes on with the lists that it has where apt fails with other words, which are shown',
+    name: 'continues with the existing lists where apt fails with an unknown message, and shows it',
     script: engine,
     given: (host) => flaky(host, 9, 'E: The list of sources could not be read.'),
     after: {
@@ -209,7 +209,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'goes on where an interrupted dpkg cannot be ended: apt unpacks again',
+    name: 'continues where an interrupted dpkg cannot be finished: apt unpacks again',
     script: engine,
     given: (host) => host.file('/var/lib/dpkg/updates/0001').program('dpkg', '[ "$1" = --audit ]'),
     after: {

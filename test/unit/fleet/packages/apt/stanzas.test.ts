@@ -13,14 +13,14 @@ describe('the stanzas of the resolver', () => {
     expect(stanzasOf(list).length).toBeGreaterThan(0);
   });
 
-  it('are refused without a source, and with one that nobody knows', () => {
+  it('are refused without a source, and with an unknown one', () => {
     const [bare = new Map()] = parseStanzas('Package: tool\nVersion: 1.0\n');
     expect(() => withSource(bare, 'x')).toThrow('tool 1.0 in x.list does not say what it was taken from');
     const [unknown = new Map()] = parseStanzas('Package: tool\nVersion: 1.0\nTaken-From: hearsay\n');
     expect(() => withSource(unknown, 'x')).toThrow('was taken from hearsay, which sources.md does not know');
   });
 
-  it('need every source that is told of', () => {
+  it('need every source that is named', () => {
     const used = new Set(lists.flatMap((list) => stanzasOf(list).map((stanza) => stanza.get('Taken-From'))));
     expect([...knownSources()].filter((key) => !used.has(key))).toEqual([]);
   });

@@ -65,13 +65,13 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'stops where another package would go, though its like may go',
+    name: 'stops where another package would be removed, although a similar name may be',
     script: agreed,
     given: (host) => would(host, ...removing('gdm', 'gdm-data')),
     after: stopped('remove', 'only gdm may be removed', 'gdm-data'),
   },
   {
-    name: 'stops where another one would get older',
+    name: 'stops where another package would be downgraded',
     script: agreed,
     given: (host) => would(host, ...lowering('libold', 'libtool')),
     after: stopped('downgrade', 'only libtool, libc? may be downgraded', 'libold'),
@@ -83,7 +83,7 @@ export const boundCases: readonly ScriptCase[] = [
     after: stopped('remove', 'none may be removed', 'gdm'),
   },
   {
-    name: 'stops where anything would get older, and nothing was agreed to',
+    name: 'stops where any package would be downgraded, and the plan names none',
     script: nothing,
     given: (host) => would(host, ...lowering('libtool')),
     after: stopped('downgrade', 'none may be downgraded', 'libtool'),
@@ -113,7 +113,7 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'brings packages without a version, where none is asked for',
+    name: 'installs packages without a version, where none is requested',
     script: dnf.install({
       ...transaction,
       packages: [],

@@ -18,7 +18,7 @@ function lacks(host: ScratchHost, ...disabled: readonly string[]): ScratchHost {
   return host.file('/run/disabled', list(...disabled)).file('/run/switched', filesystem);
 }
 
-/** The repository for builders, where what NVIDIA's packages lean on is nowhere else. */
+/** The repository for builders, where only it has the dependencies of NVIDIA's packages. */
 export const builderCases: readonly ScriptCase[] = [
   {
     name: 'no repository is switched on where all is offered',

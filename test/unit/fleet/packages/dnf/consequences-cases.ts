@@ -93,7 +93,7 @@ export const consequencesSuite: ScriptSuite = {
       'conflicting requests nothing provides dkms needed by kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch ',
     ),
     filter('a version that is kept away', 'troubles', held, 'Unable to find a match: docker-ce-29.10.0 '),
-    filter('a dead mirror that it goes on without', 'troubles', dead + downgrade),
+    filter('a dead mirror that it skips', 'troubles', dead + downgrade),
     filter('an empty word', 'troubles', 'Error: \nError: yes\n', 'yes '),
     filter(
       'more reasons than anybody reads',

@@ -7,8 +7,8 @@ const offers = '/var/lib/dnf/offers';
 export const lockList = '/etc/dnf/plugins/versionlock.list';
 /** What dnf says that a transaction would do. */
 const simulation = '/run/answer';
-/** What dnf's shell was told, `$` at the end of each of its lines. */
-const told = '/run/told';
+/** The requests to dnf's shell, with `$` at the end of each line. */
+const requested = '/run/requested';
 
 /** dnf and rpm with a small memory, and with the words of dnf 4.14 where our scripts read them. */
 export function dnfHost(host: ScratchHost): void {
@@ -53,9 +53,9 @@ export function would(host: ScratchHost, ...lines: readonly string[]): void {
   );
 }
 
-/** What dnf's shell was told, as a file of the outcome. */
+/** The requests to dnf's shell, as a file of the outcome. */
 export function asked(...requests: readonly string[]): Record<string, string> {
-  return { [told]: `644 ${requests.join('')}` };
+  return { [requested]: `644 ${requests.join('')}` };
 }
 
 export const rpmMemory = `case $1 in
@@ -158,7 +158,7 @@ case $verb in
     for word; do sed -i "/^$word /d" ${database}; done ;;
   shell)
     sed 's/$/ $/' >/run/request
-    cat /run/request >>${told}
+    cat /run/request >>${requested}
     if [ -n "$no" ]; then
       if [ -e ${simulation} ]; then cat ${simulation} >&2; fi
       [ ! -e /run/busy ] || mv /run/busy /var/lib/dnf/rpmdb_lock.pid

@@ -56,7 +56,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     `${fileAddress} cannot be read: Curl error (6): Couldn't resolve host name\n`,
   ),
   told(
-    'something else in its place, which is told with the file',
+    'another file instead, which is reported with the file name',
     unfetchable(`${otherThing} `),
     `extra-1.0-1.el9.noarch.rpm cannot be read: ${otherThing}\n`,
   ),
@@ -141,7 +141,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'names the file where nobody knows the address',
+    name: 'names the file where the address is unknown',
     script: headers,
     given: (host) => {
       host.file('/run/unfetched', unfetchable(otherThing)).program('sleep', '');

@@ -86,7 +86,7 @@ export const headersSuite: ScriptSuite = {
       after: lacks(`reboot into Linux ${newer}, which is installed, and run again`),
     },
     {
-      name: "are the compiler of Oracle's kernel, too, which DKMS is told of for that kernel alone",
+      name: "include the compiler of Oracle's kernel, which DKMS uses for that kernel alone",
       script: oracle,
       given: (host) => {
         host
@@ -115,7 +115,7 @@ case \${kernelver:-} in 5.15.*.el8uek.*) . /opt/rh/gcc-toolset-11/enable ;; esac
       },
     },
     {
-      name: 'are as its owner has told DKMS, where he has',
+      name: 'follow the DKMS configuration of the owner, where there is one',
       script: oracle,
       given: (host) => {
         host.file('/etc/dkms/framework.conf', ' build_environment="/opt/gcc12/env"\n');

@@ -76,7 +76,7 @@ describe('what modules are built with', () => {
     expect(packages).toEqual([`kernel-uek-devel-${release}`, ...compilers]);
   });
 
-  it('are nothing where all is there, DKMS being told of the compiler before', () => {
+  it('are empty where all is installed and DKMS is configured', () => {
     const release = '5.15.0-307.178.5.el8uek.x86_64';
     const there = { ...host, kernels: [{ release, headers: true, driver: true }], lacksToBuild: [] };
     expect(kernelBuild(there, 'all').packages).toEqual([]);

@@ -42,7 +42,7 @@ export const installSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'takes exactly the wanted version, whatever its epoch and release, and locks it',
+      name: 'installs exactly the requested version, of any epoch and release, and locks it',
       script: engine,
       after: well,
     },

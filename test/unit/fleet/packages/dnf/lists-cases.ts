@@ -40,7 +40,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'goes on without the one that does not answer three times, in one line with its address',
+    name: 'continues without a repository that fails three times, in one line with its address',
     script: engine,
     given: (host) => host.file('/run/gone', dead),
     after: {
@@ -51,7 +51,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'goes on without it as long as it does not read all lists again',
+    name: 'skips it until it reads all lists again',
     script: engine,
     given: (host) =>
       host
@@ -102,7 +102,7 @@ next: check the network, the proxy and the mirrors in the inventory
     },
   },
   {
-    name: 'goes on where it says nothing that can be understood',
+    name: 'continues where the output is not understood',
     script: engine,
     given: (host) => host.file('/run/deaf', 'what?\n'),
     after: {
@@ -147,7 +147,7 @@ next: check the network, the proxy and the mirrors in the inventory
     },
   })),
   {
-    name: 'waits for nobody who is gone',
+    name: 'does not wait for a process that has exited',
     script: engine,
     given: (host) => host.file('/var/lib/dnf/rpmdb_lock.pid', '812'),
     after: well,
@@ -213,7 +213,7 @@ next: wait until that process exits, or stop it, and run again
     after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
   },
   {
-    name: 'goes on where what is there twice does not go',
+    name: 'continues where duplicates cannot be removed',
     script: engine,
     given: (host) => {
       host.file('/run/twice', 'tool-1.8-1.el9.x86_64\n').file('/run/stuck');

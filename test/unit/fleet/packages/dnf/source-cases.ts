@@ -141,7 +141,7 @@ next: look at update-crypto-policies --show on the host: newer systems refuse ol
       },
     },
     {
-      name: 'a key is given to rpm once nobody is at the packages, also where somebody comes in between',
+      name: 'a key is imported into rpm once no other process holds the lock, also where one takes it in between',
       script: docker.script,
       given: (host) => {
         host.file(busy, '812').file('/proc/812/comm', 'dnf\n').program('sleep', `rm ${busy}`);
@@ -262,7 +262,7 @@ next: remove them by hand if nothing needs them, and run again
       after: {},
     },
     {
-      name: 'where none of them is locked the list stays as it is',
+      name: 'where none of them is locked the list is unchanged',
       script: dnf.unhold(['absent']),
       after: {},
     },

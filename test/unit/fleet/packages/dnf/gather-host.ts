@@ -1,5 +1,5 @@
-import type { ScratchHost } from '../../../../../support/scratch/host.ts';
-import { offered } from '../dnf-host.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { offered } from './dnf-host.ts';
 
 export const out = '/var/lib/azp-fleet-gathered';
 
@@ -74,7 +74,7 @@ case "$*" in
   *) cat "$file" ;;
 esac`;
 
-/** A container of the system's image, with a dnf that fetches what it is asked for. */
+/** A container of the system's image, with a dnf that fetches what is requested. */
 export function container(host: ScratchHost): void {
   offered(
     host,

@@ -4,8 +4,8 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -13,10 +13,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { apt } from '../../../../../../src/fleet/packages/apt/apt.ts';
-import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
-import type { Answer, Question } from '../../../../../../src/fleet/packages/simulation.ts';
-import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
+import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
+import type { Answer, Question } from '../../../../../src/fleet/packages/simulation.ts';
+import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
+import { testSuite } from '../../../../support/scratch/suite-tests.ts';
+import { simulationSuite } from './simulation-cases.ts';
+
+testSuite(simulationSuite);
 
 /** The script runs for real below a folder; apt's programs are the test's own. The lab runs it with apt itself. */
 let root: string;

@@ -1,11 +1,11 @@
-import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
-import { sha256 } from '../../../../../../src/shared/base/digest.ts';
-import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
-import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
-import { withDkms } from '../../../../../../src/fleet/packages/dnf/repositories.ts';
-import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
-import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
-import { bareOf } from '../../../steps/enterprise-cases.ts';
+import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import { withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
+import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { bareOf } from '../../steps/enterprise-cases.ts';
 import { container, out, repository } from './gather-host.ts';
 
 const system = platformOf(bareOf('rocky', '9.5'));

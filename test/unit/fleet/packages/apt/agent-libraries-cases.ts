@@ -1,8 +1,8 @@
-import { missingLibraries } from '../../../../../../src/fleet/packages/names.ts';
-import { apt } from '../../../../../../src/fleet/packages/apt/apt.ts';
-import { agentLibraries } from '../../../../../../src/fleet/packages/apt/names.ts';
-import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
-import { aptGetCall, aptHost, offered, simulation, updated, updating } from '../apt-host.ts';
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
+import { agentLibraries } from '../../../../../src/fleet/packages/apt/names.ts';
+import { missingLibraries } from '../../../../../src/fleet/packages/names.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { aptGetCall, aptHost, offered, simulation, updated, updating } from './apt-host.ts';
 
 /** The transaction in which it stands. */
 function around(before: string): string {

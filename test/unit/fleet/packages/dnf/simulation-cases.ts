@@ -1,14 +1,25 @@
-import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
-import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
-import { has, lockList, offered } from '../dnf-host.ts';
-import { conflict, dead, downgrade, unmet } from '../dnf-words.ts';
-import { epelCases, epelTexts } from './epel-cases.ts';
-import { simulatedHost, worldAs } from './simulation-host.ts';
-import { answered, ask, asked, docker, engine, locks, ours, site, world } from './simulation-world.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { has, lockList, offered } from './dnf-host.ts';
+import { conflict, dead, downgrade, unmet } from './dnf-words.ts';
+import { epelCases, epelTexts } from './simulation-epel-cases.ts';
+import {
+  answered,
+  ask,
+  asked,
+  docker,
+  engine,
+  locks,
+  ours,
+  simulatedHost,
+  site,
+  world,
+  worldAs,
+} from './simulation-host.ts';
 
 const plain = ask(docker);
 const twice = {
-  '/run/told': `${asked()['/run/told'] ?? ''}${(asked()['/run/told'] ?? '').slice('644 '.length)}`,
+  '/run/requested': `${asked()['/run/requested'] ?? ''}${(asked()['/run/requested'] ?? '').slice('644 '.length)}`,
 };
 
 const many = Array.from({ length: 510 }, (_, at) => 1000 + at);

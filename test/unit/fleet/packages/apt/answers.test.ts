@@ -1,8 +1,8 @@
-import { apt } from '../../../../../../src/fleet/packages/apt/apt.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import type { Answer, Asked } from '../../../../../../src/fleet/packages/simulation.ts';
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
+import type { Answer, Asked } from '../../../../../src/fleet/packages/simulation.ts';
 
 const asked: readonly Asked[] = [
   {

@@ -1,7 +1,18 @@
-import type { ScriptCase } from '../../../../../support/scratch/case.ts';
-import { offered } from '../apt-host.ts';
-import { ask } from './simulation-host.ts';
-import { docker, driver, plain, made, heard, read, listed, asked, freed, uris } from './simulation-world.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import { offered } from './apt-host.ts';
+import {
+  ask,
+  asked,
+  docker,
+  driver,
+  freed,
+  heard,
+  listed,
+  made,
+  plain,
+  read,
+  uris,
+} from './simulation-host.ts';
 
 /** What apt says. */
 export const answerCases: readonly ScriptCase[] = [

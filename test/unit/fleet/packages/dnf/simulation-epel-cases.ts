@@ -1,10 +1,9 @@
-import { withBuilder, withDkms } from '../../../../../../src/fleet/packages/dnf/repositories.ts';
-import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
-import type { ScriptCase } from '../../../../../support/scratch/case.ts';
-import { offered } from '../dnf-host.ts';
-import { dead, fileAddress, unfetchableAlone } from '../dnf-words.ts';
-import { worldAs } from './simulation-host.ts';
-import { answered, ask, asked, docker, engine, ours, world } from './simulation-world.ts';
+import { withBuilder, withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
+import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import { offered } from './dnf-host.ts';
+import { dead, fileAddress, unfetchableAlone } from './dnf-words.ts';
+import { answered, ask, asked, docker, engine, ours, world, worldAs } from './simulation-host.ts';
 
 const kernel: Transaction = {
   ...docker,
@@ -86,7 +85,7 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'refuses where nobody knows what the package brings',
+    name: 'refuses where the repositories of the package are unknown',
     script: ask(kernel),
     given: (host) => host.file('/run/refused', 'what?\n'),
     after: {

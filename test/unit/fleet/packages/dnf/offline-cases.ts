@@ -1,9 +1,9 @@
-import { sha256 } from '../../../../../../src/shared/base/digest.ts';
-import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
-import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
-import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
-import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
-import { asked, database, dnfHost, has, lockList, offered, stateOf } from '../dnf-host.ts';
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { asked, database, dnfHost, has, lockList, offered, stateOf } from './dnf-host.ts';
 
 const folder = '/var/lib/azp-fleet/packages';
 const index = '<?xml version="1.0"?>\n<metadata packages="0">\n</metadata>\n';

@@ -1,14 +1,14 @@
-import { sha256 } from '../../../../../../src/shared/base/digest.ts';
-import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
-import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
-import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
-import { withDkms } from '../../../../../../src/fleet/packages/dnf/repositories.ts';
-import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
-import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
-import { bareOf } from '../../../steps/enterprise-cases.ts';
-import { has, lockList, offered } from '../dnf-host.ts';
-import { conflict } from '../dnf-words.ts';
-import { simulatedHost, worldAs } from '../simulation/simulation-host.ts';
+import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import { withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
+import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { bareOf } from '../../steps/enterprise-cases.ts';
+import { has, lockList, offered } from './dnf-host.ts';
+import { conflict } from './dnf-words.ts';
+import { simulatedHost, worldAs } from './simulation-host.ts';
 
 const system = platformOf(bareOf('rocky', '9.5'));
 if (system === undefined) throw new Error('no system');
@@ -83,7 +83,7 @@ repo_gpgcheck=0
 module_hotfixes=1
 `,
           },
-          { '/run/told': '644 install tool-2.0\nremove  old\nrun\n' },
+          { '/run/requested': '644 install tool-2.0\nremove  old\nrun\n' },
         ),
       },
     },

@@ -1,17 +1,18 @@
-import type { ScriptCase } from '../../../../../support/scratch/case.ts';
-import { ask, dockerUri } from './simulation-host.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import {
-  docker,
-  plain,
-  made,
-  heard,
-  read,
-  listed,
+  ask,
   asked,
-  freed,
-  uris,
+  docker,
+  dockerUri,
   emptyWorld,
-} from './simulation-world.ts';
+  freed,
+  heard,
+  listed,
+  made,
+  plain,
+  read,
+  uris,
+} from './simulation-host.ts';
 
 /** What apt is asked in. */
 export const worldCases: readonly ScriptCase[] = [

@@ -1,8 +1,17 @@
-import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
-import { index } from '../../../../../support/dnf-index.ts';
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
+import { index } from '../../../../support/dnf-index.ts';
+import { testSuite } from '../../../../support/scratch/suite-tests.ts';
+import { gatherSuite } from './gather-cases.ts';
+import { folderSuite } from './offline-cases.ts';
+import { folderSimulationSuite } from './offline-simulation-cases.ts';
+
+testSuite(gatherSuite);
+
+testSuite(folderSuite);
+testSuite(folderSimulationSuite);
 
 it('names packages with their epoch, where they have one, and their files', () => {
   expect(dnf.offline.listed(index)).toEqual([

@@ -1,5 +1,10 @@
-import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
 import { describe, expect, it } from 'vitest';
+
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
+import { testSuite } from '../../../../support/scratch/suite-tests.ts';
+import { simulationSuite } from './simulation-cases.ts';
+
+testSuite(simulationSuite);
 
 const transaction = {
   vendor: 'docker',

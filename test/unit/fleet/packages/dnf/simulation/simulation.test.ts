@@ -1,4 +1,0 @@
-import { testSuite } from '../../../../../support/scratch/suite-tests.ts';
-import { simulationSuite } from './simulation-cases.ts';
-
-testSuite(simulationSuite);
