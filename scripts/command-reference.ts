@@ -1,6 +1,10 @@
-import { argumentsOf } from '../src/cli/arguments.ts';
-import type { CommandSpec, OptionSpec } from '../src/cli/command.ts';
-import { sharedBy, sharedOptions } from '../src/cli/shared-options.ts';
+import {
+  argumentsOf,
+  type CommandSpec,
+  type OptionSpec,
+  sharedBy,
+  sharedOptions,
+} from '../src/cli/command.ts';
 
 /** Returns docs/commands.md: every command with its options and examples, from the tables that `--help` uses. */
 export function commandReference(commands: readonly CommandSpec[]): string {

@@ -1,6 +1,4 @@
-import { argumentsOf } from '../src/cli/arguments.ts';
-import type { CommandSpec, OptionSpec } from '../src/cli/command.ts';
-import { sharedOptions } from '../src/cli/shared-options.ts';
+import { argumentsOf, type CommandSpec, type OptionSpec, sharedOptions } from '../src/cli/command.ts';
 
 /** Returns man/azp-fleet.1, from the tables that `--help` uses, in the macros of man(7), which every man program reads. */
 export function manPage(commands: readonly CommandSpec[], version: string): string {

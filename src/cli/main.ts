@@ -7,14 +7,13 @@ import { guardOutput } from '../shared/base/terminal-output.ts';
 import { machineRoot } from '../shared/base/host-root.ts';
 import { practiceOf } from '../shared/base/practice.ts';
 import { Redactor } from '../shared/base/redact.ts';
-import { say } from './render/lines/say.ts';
+import { say } from './render/lines.ts';
 import { nameLog, report, warn } from './render/problem.ts';
 import { version } from '../shared/base/version.ts';
 import { commands } from './commands.ts';
 import { parseArguments, type Parsed } from './parse.ts';
 import { runCommand } from './run-command.ts';
-import { noRunLog, openRunLog } from './run-log.ts';
-import { stateFolder } from './state-folder.ts';
+import { noRunLog, openRunLog, stateFolder } from './run-log.ts';
 
 /** The entry point: builds the context, finds the command, reports what went wrong. Returns the exit code. */
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<number> {

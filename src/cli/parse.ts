@@ -1,11 +1,16 @@
 import { Command, CommanderError, Option } from 'commander';
 
-import { usageError } from '../shared/base/errors.ts';
-import type { CommandInput, CommandSpec, OptionSpec } from './command.ts';
-import { declareHelp, unknownCommand } from './help.ts';
+import { FleetError, usageError } from '../shared/base/errors.ts';
+import { completed, nearest } from '../shared/base/nearest.ts';
+import {
+  argumentsOf,
+  type CommandInput,
+  type CommandSpec,
+  type OptionSpec,
+  sharedBy,
+  sharedOptions,
+} from './command.ts';
 import { Options } from './options.ts';
-import { argumentsOf } from './arguments.ts';
-import { sharedBy, sharedOptions } from './shared-options.ts';
 
 const seeHelp = 'see the commands: azp-fleet --help; the options of one: azp-fleet COMMAND --help';
 
@@ -14,7 +19,7 @@ export interface Parsed {
   readonly input: CommandInput;
 }
 
-export interface ParseIo {
+interface ParseIo {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -201,4 +206,53 @@ function checkCount(command: Command, positionals: readonly string[]): void {
     seen: positionals.length === 0 ? 'nothing' : positionals.join(' '),
     next: seeHelp,
   });
+}
+
+/** `help WORDS` beside the commands of a program or group. */
+function declareHelp(parent: Command): void {
+  parent
+    .helpCommand(false)
+    .command('help [command...]')
+    .description('help for one command')
+    .action((words: readonly string[]) => found(parent, words).help())
+    .copyInheritedSettings(parent);
+}
+
+function found(parent: Command, words: readonly string[]): Command {
+  return words.reduce((from, word) => {
+    const command = from.commands.find((each) => each.name() === word);
+    if (command === undefined) throw unknownCommand(from, word);
+    return command;
+  }, parent);
+}
+
+/** A word where a command belongs: with those that may have been meant. */
+function unknownCommand(parent: Command, word: string): FleetError {
+  const path = pathOf(parent);
+  const known = parent.commands;
+  const names = known.map((command) => command.name());
+  const near = nearest(word, names) ?? completed(word, names);
+  const meant =
+    near === undefined
+      ? known.flatMap((group) => group.commands.filter((command) => command.name() === word))
+      : known.filter((command) => command.name() === near);
+  return usageError({
+    code: 'usage.arguments',
+    what: `there is no command "${[...path.slice(1), word].join(' ')}"`,
+    next: meant.length === 0 ? seeHelpOf(path, known.length > 0) : `did you mean ${oneOf(meant)}?`,
+  });
+}
+
+/** `azp-fleet`, `pool`, `list`. */
+function pathOf(command: Command): readonly string[] {
+  return [...(command.parent === null ? [] : pathOf(command.parent)), command.name()];
+}
+
+function seeHelpOf(path: readonly string[], isGroup: boolean): string {
+  return `see ${isGroup ? 'the commands: ' : ''}${path.join(' ')} --help`;
+}
+
+function oneOf(commands: readonly Command[]): string {
+  const names = commands.map((command) => `"${pathOf(command).join(' ')}"`);
+  return [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' or ');
 }

@@ -1,9 +1,8 @@
 import type { Context, OutputStream } from '../shared/base/context.ts';
 import { ExitCode, type Problem } from '../shared/base/errors.ts';
 import type { Members } from './render/envelope.ts';
-import { say } from './render/lines/say.ts';
-import { warn } from './render/problem.ts';
-import { problemsLines } from './render/groups/problems.ts';
+import { say } from './render/lines.ts';
+import { problemsLines, warn } from './render/problem.ts';
 
 /** What a command ends with. It is shown when everything is closed: as text, or with --json as one document. */
 export interface Result {

@@ -10,8 +10,8 @@ import { show, type Result } from './result.ts';
  */
 export async function runCommand(context: Context, { spec, input }: Parsed, log?: string): Promise<ExitCode> {
   const asInterrupted = (code: ExitCode) => (context.signal.aborted ? ExitCode.interrupted : code);
-  if (spec.json === false) return asInterrupted(await (await spec.load()).run(context, input));
-  const found = await (await spec.load()).run(context, input);
+  if (spec.json === false) return asInterrupted(await (await spec.load())(context, input));
+  const found = await (await spec.load())(context, input);
   const result: Result = { ...found, exitCode: asInterrupted(found.exitCode) };
   if (input.options.flag('json')) {
     const { exitCode, problems = [], json } = result;

@@ -1,14 +1,14 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { timestamp, type Clock } from '../shared/base/clock.ts';
+import { type Clock, timestamp } from '../shared/base/clock.ts';
 import { createFileLogger, type FileLogger } from '../shared/base/file-log.ts';
 import type { Redactor } from '../shared/base/redact.ts';
 
 /** Debug logs of earlier runs that are kept: how many, and bytes of all of them. */
 const keep = { files: 200, bytes: 256 * 1024 * 1024 };
 
-export interface RunLog extends Omit<FileLogger, 'path'> {
+interface RunLog extends Omit<FileLogger, 'path'> {
   /** Undefined where no file can be written. */
   readonly path: string | undefined;
   /** What to tell the user once when there is no file. */
@@ -56,4 +56,12 @@ function newPath(folder: string, at: string, pid: number): string {
   }
   const stamp = at.replaceAll(':', '').replace('.', '-');
   return join(folder, `${stamp}-${pid}.log`);
+}
+
+/**
+ * Where this program keeps what it remembers between runs (logs, the last outcome): `azp-fleet` below
+ * $XDG_STATE_HOME. As the XDG specification has it, an empty variable counts as unset.
+ */
+export function stateFolder(env: Readonly<Record<string, string | undefined>>, home: string): string {
+  return join(env['XDG_STATE_HOME'] || join(home, '.local/state'), 'azp-fleet');
 }

@@ -7,9 +7,9 @@ import { systemClock } from '../../src/shared/base/clock.ts';
 import { machineRoot } from '../../src/shared/base/host-root.ts';
 import { Secret } from '../../src/shared/base/secret.ts';
 import { resolveSecret } from '../../src/fleet/inventory/secret.ts';
-import { Interview, type Given } from '../../src/cli/setup/interview/interview.ts';
-import type { Answer as Supplied } from '../../src/cli/setup/interview/question.ts';
-import { terminalAsker } from '../../src/cli/setup/interview/terminal.ts';
+import { type Given, Interview } from '../../src/cli/setup/interview.ts';
+import type { Answer as Supplied } from '../../src/cli/setup/question.ts';
+import { terminalAsker } from '../../src/cli/setup/terminal.ts';
 import type { Wizard } from '../../src/cli/setup/wizard-context.ts';
 import { type Answer, Keyboard } from './keyboard.ts';
 

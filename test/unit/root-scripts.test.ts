@@ -19,7 +19,7 @@ const names = [...scripts.keys()];
 
 /** Sources whose shell text no host gets as a script of ours, each with the reason. */
 const others: Readonly<Record<string, string>> = {
-  'src/cli/commands/ssh/exec.ts': "the user's own command",
+  'src/cli/commands/exec.ts': "the user's own command",
   'src/fleet/inventory/secret.ts': "the user's own command",
   'src/fleet/packages/apt/apt.ts': 'a command that a person types',
   'src/fleet/packages/dnf/dnf.ts': 'a command that a person types',

@@ -1,10 +1,8 @@
 import { styleText } from 'node:util';
 
 import { interruptionLine, isBad, type HostOutcome } from '../../fleet/apply/outcome.ts';
-import { alike } from './groups/alike.ts';
-import { hostLabel, type HostLabel } from './groups/host-label.ts';
-import { padded, widthOf } from './lines/width.ts';
-import { wrap } from './lines/wrap.ts';
+import { alike, hostLabel, type HostLabel } from './alike.ts';
+import { padded, widthOf, wrap } from './lines.ts';
 
 interface Style {
   readonly color: boolean;

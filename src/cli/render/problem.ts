@@ -3,12 +3,11 @@ import { styleText } from 'node:util';
 import type { Context, OutputStream } from '../../shared/base/context.ts';
 import { ExitCode, FleetError, foreignProblem, type Problem } from '../../shared/base/errors.ts';
 import { foreignLines } from '../../shared/base/foreign-text.ts';
+import { alike, hostLabel } from './alike.ts';
 import { jsonDocument } from './envelope.ts';
-import { widthOf } from './lines/width.ts';
-import { wrap } from './lines/wrap.ts';
-import { wrapNext } from './lines/wrap-next.ts';
+import { widthOf, wrap, wrapNext } from './lines.ts';
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly context: Pick<Context, 'stdout' | 'stderr' | 'log' | 'clock'>;
   /** Undefined where the arguments were not understood. */
   readonly command: string | undefined;
@@ -106,3 +105,13 @@ const red = (text: string) => styleText('red', text, { stream: process.stderr })
 const yellow = (text: string) => styleText('yellow', text, { stream: process.stderr });
 const bold = (text: string) => styleText('bold', text, { stream: process.stderr });
 const dim = (text: string) => styleText('dim', text, { stream: process.stderr });
+
+/** Problems as lines, the same of several hosts once. Those of no host are in the place of the first. */
+export function problemsLines(problems: readonly Problem[], width: number): string[] {
+  const said = problems.map(({ host = '', ...value }) => ({ host, value }));
+  return alike(said).flatMap(({ hosts, value }) => {
+    if (hosts.includes('')) return problemLines(value, width);
+    const { label, names } = hostLabel(hosts);
+    return problemLines({ ...value, host: label }, width, names);
+  });
+}

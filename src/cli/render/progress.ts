@@ -1,16 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-
 import { Listr } from 'listr2';
 
+import type { EventSink, FleetEvent } from '../../fleet/apply/events.ts';
 import type { Context } from '../../shared/base/context.ts';
-import type { EventSink } from '../../fleet/apply/events.ts';
-import { fold } from './lines/fold.ts';
-import { say } from './lines/say.ts';
-import { cleanEvent } from './progress/clean-event.ts';
-import { FleetRenderer, intervalMs } from './progress/fleet-renderer.ts';
-import { eventLine, isRemark, restLines } from './progress/lines.ts';
-import { advance, emptyModel, settled } from './progress/model.ts';
-import { Repeats } from './progress/repeats.ts';
+import { foreignProblem } from '../../shared/base/errors.ts';
+import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
+import { alike, hostLabel, signature } from './alike.ts';
+import { fold, say, wrap } from './lines.ts';
+import { problemLines } from './problem.ts';
+import { advance, emptyModel, FleetRenderer, intervalMs, settled } from './progress-frame.ts';
 
 export interface Progress {
   readonly sink: EventSink;
@@ -118,4 +116,101 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
       await done;
     },
   };
+}
+
+/** What is told beside the picture, and left behind. */
+function isRemark(event: FleetEvent): event is Remark {
+  return event.kind === 'note' || event.kind === 'problem';
+}
+
+/** What was told of one host and is true of others. */
+export function restLines(repeats: Repeats, width: number): string[] {
+  return repeats.rest().flatMap(({ remark, names }) => {
+    if (remark.kind === 'problem') return problemLines(remark.problem, width - 1, names);
+    const listed = names === undefined ? [] : wrap(names, width - 3, 0, 0).map((line) => `  ${line}`);
+    return [eventLine(remark, width) ?? '', ...listed];
+  });
+}
+
+/** One line an event, each with its host, for logs and pipes. Undefined: nothing worth a line. */
+export function eventLine(event: FleetEvent, width: number): string | undefined {
+  switch (event.kind) {
+    case 'host-state':
+      if (settled.has(event.state) || event.state === 'rebooting')
+        return `${event.host}: ${[event.state, event.text].filter(Boolean).join(': ')}`;
+      return (event.state === 'proving' || event.state === 'asking') && event.text !== undefined
+        ? `${event.host}: ${event.text}`
+        : undefined;
+    case 'change-start':
+      return `${event.host}: ${event.title} …`;
+    case 'change-end':
+      return `${event.host}: ${event.title}: ${event.ok ? 'done' : 'failed'} in ${seconds(event.durationMs)}${event.resumed ? ' (begun by an earlier run)' : ''}`;
+    case 'note':
+      return event.host === undefined ? event.text : `${event.host}: ${event.text}`;
+    case 'problem':
+      return problemLines(event.problem, width - 1).join('\n');
+    case 'change-output':
+      return `${event.host}:   ${foreignLine(event.line).trim()}`;
+    default:
+      return undefined;
+  }
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
+/** What is said beside the picture of the hosts. */
+export type Remark = Extract<FleetEvent, { readonly kind: 'note' | 'problem' }>;
+
+interface Told {
+  readonly first: string;
+  readonly others: { readonly host: string; readonly value: Remark }[];
+}
+
+/** Keeps back what one host has said already and another says again, so that it is told once more for all of them. */
+export class Repeats {
+  readonly #told = new Map<string, Told>();
+
+  /** Whether it is to be told now. What has no host always is. */
+  isNew(remark: Remark): boolean {
+    const host = hostOf(remark);
+    if (host === undefined) return true;
+    const said = signature(host, withoutHost(remark));
+    const before = this.#told.get(said);
+    if (before === undefined) this.#told.set(said, { first: host, others: [] });
+    if (before === undefined || before.first === host) return true;
+    before.others.push({ host, value: withoutHost(remark) });
+    return false;
+  }
+
+  /** What was kept back since the last call, and the names of its hosts where the remark only counts them. */
+  rest(): readonly { readonly remark: Remark; readonly names?: string }[] {
+    const kept = [...this.#told.values()].flatMap(({ others }) => others.splice(0));
+    return alike(kept).map(({ hosts, value }) => {
+      const { label, ...more } = hostLabel(hosts);
+      return { remark: withHost(value, label), ...more };
+    });
+  }
+}
+
+function hostOf(remark: Remark): string | undefined {
+  return remark.kind === 'note' ? remark.host : remark.problem.host;
+}
+
+function withoutHost(remark: Remark): Remark {
+  if (remark.kind === 'note') return { kind: 'note', text: remark.text };
+  const { host: _host, ...problem } = remark.problem;
+  return { kind: 'problem', problem };
+}
+
+function withHost(remark: Remark, host: string): Remark {
+  return remark.kind === 'note' ? { ...remark, host } : { ...remark, problem: { ...remark.problem, host } };
+}
+
+/** An event as it may be drawn and logged: hosts speak in most of them, and each text has one line. */
+function cleanEvent(event: FleetEvent): FleetEvent {
+  return event.kind === 'problem'
+    ? { ...event, problem: foreignProblem(event.problem) }
+    : foreignValue(event, (text) => foreignLine(text));
 }

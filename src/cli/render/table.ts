@@ -1,6 +1,5 @@
 import type { Paint, Style } from './color.ts';
-import { padded, widthOf } from './lines/width.ts';
-import { wrap } from './lines/wrap.ts';
+import { padded, widthOf, wrap } from './lines.ts';
 
 /** One cell: its text, and shorter ways of saying it, each shorter than the one before. */
 export interface Cell {

@@ -1,9 +1,10 @@
+import type { JobsView } from '../../fleet/status/row.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
+import { alike, hostLabel } from './alike.ts';
 import type { Paint, Style } from './color.ts';
-import { alike } from './groups/alike.ts';
-import { hostLabel } from './groups/host-label.ts';
-import { wrap } from './lines/wrap.ts';
+import { count } from './inventory.ts';
+import { wrap } from './lines.ts';
 
 /** Something that is wrong, with its cure, at one or more places. */
 export interface Trouble {
@@ -56,4 +57,19 @@ export function troubleLines(
     ...(names === undefined ? [] : labelled('hosts', names)),
     ...(next === '' ? [] : labelled('next', next)),
   ];
+}
+
+/** `8 agents, 1 permitted parallel job`, what follows, and where that is changed. */
+export function jobsTrouble({ agents, permitted, used }: JobsView, organization: string): Trouble {
+  const inUse = used === undefined ? '' : `, ${used} in use`;
+  const what = `${count(agents, 'agent')}, ${count(permitted, 'permitted parallel job')} of private projects${inUse}`;
+  const places = ['Azure DevOps'];
+  if (agents <= permitted) return { places, severity: 'info', what, next: '' };
+  const works = permitted === 0 ? 'none of them gets a job' : `only ${permitted} of them can work at a time`;
+  return {
+    places,
+    severity: 'warn',
+    what: `${what}: ${works}, other jobs wait`,
+    next: `buy self-hosted parallel jobs, or see what uses them: Organization settings > Parallel jobs (${organization}/_settings/buildqueue)`,
+  };
 }

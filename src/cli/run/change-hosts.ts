@@ -1,20 +1,23 @@
-import { closeAll, toFleetPlan, unreadIn, type AnySurvey } from '../../fleet/apply/fleet-survey.ts';
+import { type AnySurvey, closeAll, toFleetPlan, unreadIn } from '../../fleet/apply/fleet-survey.ts';
 import { exitCodeOf, type HostOutcome } from '../../fleet/apply/outcome.ts';
+import type { Fleet, WaveLimits } from '../../fleet/inventory/fleet.ts';
+import { foldNames } from '../../fleet/inventory/fold-names.ts';
+import type { FleetPlan, HostPlan, WavesPlan } from '../../fleet/plan/fleet-plan.ts';
+import { hasChanges } from '../../fleet/plan/plan.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, type Problem } from '../../shared/base/errors.ts';
+import { parseShare } from '../../shared/base/quantities.ts';
 import { version } from '../../shared/base/version.ts';
-import type { FleetPlan, WavesPlan } from '../../fleet/plan/fleet-plan.ts';
-import { hasChanges } from '../../fleet/plan/plan.ts';
-import { changedPlaces } from '../render/groups/changed-places.ts';
-import { usesColor } from '../render/color.ts';
-import { say } from '../render/lines/say.ts';
-import { outcomeText } from '../render/outcome.ts';
-import { planText } from '../render/plan/plan-text.ts';
 import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
-import type { OpenHosts } from './hosts.ts';
+import type { Options } from '../options.ts';
+import { usesColor } from '../render/color.ts';
+import { count } from '../render/inventory.ts';
+import { say } from '../render/lines.ts';
+import { outcomeText } from '../render/outcome.ts';
+import { planText } from '../render/plan.ts';
 import { declined, problemsAmong, type Result } from '../result.ts';
-import type { Connected } from './with-hosts.ts';
+import type { Connected, OpenHosts } from './hosts.ts';
 
 /** What a command that changes hosts does in the common order: read, show, ask, apply. */
 export interface HostChanges<Found extends AnySurvey> {
@@ -101,4 +104,35 @@ function showPlan(context: Context, { options }: CommandInput, plan: FleetPlan, 
     width: context.stdout.columns ?? 100,
   });
   say(context.stdout, `${text}\n`);
+}
+
+/** What is typed goes before what a saved plan was made with, and that before what the inventory says. */
+export function waveLimits(options: Options, { waves }: Fleet, saved?: WavesPlan): WaveLimits {
+  return {
+    maxUnavailable:
+      options.share('maxUnavailable', { least: 1 }) ??
+      parseShare(saved?.maxUnavailable ?? '') ??
+      waves.maxUnavailable,
+    maxFailures:
+      options.share('maxFailures', { least: 0 }) ?? parseShare(saved?.maxFailures ?? '') ?? waves.maxFailures,
+  };
+}
+
+/** In a question: more would hide what is asked. */
+const longest = 160;
+
+/** What a plan changes, for a question: `Azure DevOps, gpu-[000-299]`. Hosts that are refused are left alone. */
+export function changedPlaces({ fleet, hosts }: Pick<FleetPlan, 'fleet' | 'hosts'>): string {
+  const changed = hosts.filter(({ stages }) => stages.length > 0);
+  const places = [
+    ...(fleet.length === 0 ? [] : ['Azure DevOps']),
+    ...placesOf(changed.filter(({ refusals }) => refusals.length === 0)),
+  ];
+  return (places.length === 0 ? placesOf(changed) : places).join(', ');
+}
+
+function placesOf(hosts: readonly HostPlan[]): readonly string[] {
+  if (hosts.length === 0) return [];
+  const names = foldNames(hosts.map(({ host }) => host));
+  return [names.length > longest ? count(hosts.length, 'host') : names];
 }

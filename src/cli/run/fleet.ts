@@ -11,14 +11,11 @@ import { usageError, whyNot } from '../../shared/base/errors.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { version } from '../../shared/base/version.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
-import { checkToken } from '../../fleet/inventory/check/token.ts';
-import { expiryWarning } from '../../fleet/inventory/secret.ts';
-import { credentialSource } from '../../fleet/inventory/secret-sources.ts';
+import { checkToken, credentialSource, expiryWarning } from '../../fleet/inventory/secret.ts';
 import { warn } from '../render/problem.ts';
 import type { CommandInput } from '../command.ts';
-import { openHosts, type OpenHosts } from './hosts.ts';
+import { connected, type Connected, openHosts, type OpenHosts, overSsh } from './hosts.ts';
 import { resolve, resolveRegistries, resolveWebhooks } from './secrets.ts';
-import { connected, overSsh, type Connected } from './with-hosts.ts';
 
 /** The inventory, the hosts that the command is about, and what is needed to speak to Azure DevOps. */
 export interface OpenFleet extends OpenHosts {

@@ -1,15 +1,15 @@
+import type { EventSink } from '../../fleet/apply/events.ts';
 import { askManagers, type ManagerAnswer } from '../../fleet/client/fleet-managers.ts';
 import type { ManagerClient } from '../../fleet/client/manager-client.ts';
-import type { EventSink } from '../../fleet/apply/events.ts';
+import type { HostSpec } from '../../fleet/inventory/fleet.ts';
+import { foldNames } from '../../fleet/inventory/fold-names.ts';
+import type { Transport } from '../../fleet/ssh/transport.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode } from '../../shared/base/errors.ts';
-import type { HostSpec } from '../../fleet/inventory/fleet.ts';
-import { answersText } from '../render/groups/answers.ts';
-import type { Transport } from '../../fleet/ssh/transport.ts';
 import type { CommandInput } from '../command.ts';
-import { openHosts } from './hosts.ts';
+import { withoutOwnName } from '../render/alike.ts';
 import { problemsAmong, type Result } from '../result.ts';
-import { connected, notesOnly, overSsh, type Wiring } from './with-hosts.ts';
+import { connected, notesOnly, openHosts, overSsh, type Wiring } from './hosts.ts';
 
 /** The managers of the chosen hosts. They can be asked more than once. */
 export interface Managers {
@@ -65,4 +65,24 @@ export function answered<T>(
     text: () => answersText(answers, text),
     aside: problems,
   };
+}
+
+/**
+ * The text of each answer, what reads the same of several hosts once. `text` gets what the hosts are called: its name, or
+ * those of several.
+ */
+export function answersText<T>(
+  answers: readonly ManagerAnswer<T>[],
+  text: (host: string, value: T) => string,
+): string {
+  const given = answers.filter((answer) => 'value' in answer);
+  const groups = Map.groupBy(given, ({ host, value }) => withoutOwnName(host, text('', value)));
+  return [...groups.values()]
+    .map((group) => {
+      const [{ host, value }] = group as [(typeof given)[number], ...typeof given];
+      return group.length === 1
+        ? text(host, value)
+        : text(foldNames(group.map((each) => each.host)), withoutOwnName(host, value));
+    })
+    .join('');
 }

@@ -14,13 +14,11 @@ import { isInstalled, leftDrained } from '../../fleet/plan/wave-fleet.ts';
 import { planWaves } from '../../fleet/plan/waves.ts';
 import type { Transport } from '../../fleet/ssh/transport.ts';
 import type { Planned } from '../../fleet/steps/step.ts';
-import { changeHosts, type HostChanges } from './change-hosts.ts';
+import { changeHosts, type HostChanges, waveLimits } from './change-hosts.ts';
 import type { CommandInput } from '../command.ts';
-import { openHosts, type OpenHosts } from './hosts.ts';
-import { hostTools } from './planning-tools.ts';
+import { connected, openHosts, type OpenHosts, overSsh, type Wiring } from './hosts.ts';
+import { hostTools } from './planning.ts';
 import type { Result } from '../result.ts';
-import { waveLimits } from './wave-limits.ts';
-import { connected, overSsh, type Wiring } from './with-hosts.ts';
 
 /** What a command wants of hosts that no step of `provision` does. */
 export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'> {

@@ -4,8 +4,7 @@ import { isTooShort, shortestHidden } from '../../shared/base/redact.ts';
 import { Secret } from '../../shared/base/secret.ts';
 import { registriesText, type RegistryLogins } from '../../shared/contract/registries.ts';
 import type { Fleet, HostSpec, SecretSource } from '../../fleet/inventory/fleet.ts';
-import { describeSource, resolveSecret } from '../../fleet/inventory/secret.ts';
-import { peekSecrets, secretVariables } from '../../fleet/inventory/secret-sources.ts';
+import { describeSource, peekSecrets, resolveSecret, secretVariables } from '../../fleet/inventory/secret.ts';
 import { warn } from '../render/problem.ts';
 import { askSecret, canAsk } from '../ask.ts';
 

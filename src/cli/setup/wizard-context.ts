@@ -1,16 +1,15 @@
 import path from 'node:path';
 
+import type { CredentialSource, Fleet, Mirrors, SecretSource } from '../../fleet/inventory/fleet.ts';
+import { expandHome } from '../../fleet/ssh/config/options.ts';
+import type { Question } from '../../fleet/ssh/questions.ts';
+import type { Target, Transport } from '../../fleet/ssh/transport.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';
 import type { FirstLook } from '../../shared/azure/first-look.ts';
 import type { Context } from '../../shared/base/context.ts';
 import type { Secret } from '../../shared/base/secret.ts';
-import type { CredentialSource, Fleet, SecretSource } from '../../fleet/inventory/fleet.ts';
-import { wrap } from '../render/lines/wrap.ts';
-import type { Question } from '../../fleet/ssh/questions.ts';
-import { expandHome } from '../../fleet/ssh/config/options.ts';
-import type { Target, Transport } from '../../fleet/ssh/transport.ts';
-import type { NetworkChoice } from './choices.ts';
-import type { Prompts } from './interview/prompts.ts';
+import { wrap } from '../render/lines.ts';
+import type { Prompts } from './question.ts';
 
 /** How the organization's server is reached. */
 interface AzureWay {
@@ -59,11 +58,61 @@ export function typedPath({ context }: Pick<Wizard, 'context'>, text: string): s
 }
 
 /** Columns for text, one kept free at the edge. */
-export function widthOf({ context }: Pick<Wizard, 'context'>): number {
+export function lineWidth({ context }: Pick<Wizard, 'context'>): number {
   return (context.stdout.columns ?? 80) - 1;
 }
 
 /** Says a sentence in lines that fit, those after the first indented by two. */
 export function tell(wizard: Pick<Wizard, 'context' | 'say'>, text: string): void {
-  wizard.say(...wrap(text, widthOf(wizard), 0, 2));
+  wizard.say(...wrap(text, lineWidth(wizard), 0, 2));
+}
+
+/** A host as setup and init know it before there is an inventory. */
+export interface HostChoice {
+  readonly name: string;
+  /** Left out when ssh_config or the name itself says where the host is. */
+  readonly address?: string;
+  readonly user?: string;
+  readonly port?: number;
+  /** Private key to log in with, where ssh does not find one by itself. */
+  readonly identityFile?: string;
+  /** The ssh_config that this host alone is reached by: its absolute path, or `none`. */
+  readonly sshConfig?: string;
+  /** Counted on the PCI bus. */
+  readonly gpus?: number;
+  readonly sudoPassword?: SecretSource;
+}
+
+export interface DatasetChoice {
+  readonly name: string;
+  readonly host: string;
+  readonly container: string;
+  readonly requireMount: boolean;
+}
+
+/** How a network is left whose machines do not reach the vendors directly. */
+export interface NetworkChoice {
+  /** For http and https alike. */
+  readonly proxy?: string;
+  readonly noProxy?: readonly string[];
+  /** A PEM file on this machine. */
+  readonly ca?: string;
+  readonly mirrors?: Mirrors;
+}
+
+/** The answers that an inventory is written from. */
+export interface Choices {
+  readonly organization: string;
+  /** Where editors find the inventory's schema: a path or URL; undefined: nowhere. */
+  readonly schema?: string;
+  /** The ssh_config that is read instead of the usual ones: its absolute path, or `none`. */
+  readonly sshConfig?: string;
+  readonly credential: CredentialSource;
+  readonly projects: readonly string[];
+  readonly pool: string;
+  readonly agents: 'one-per-gpu' | number;
+  readonly share: boolean;
+  readonly hosts: readonly HostChoice[];
+  readonly datasets: readonly DatasetChoice[];
+  readonly network?: NetworkChoice;
 }

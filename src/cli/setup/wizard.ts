@@ -5,21 +5,13 @@ import { defined } from '../../shared/base/objects.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import { parseFleet } from '../../fleet/inventory/load.ts';
-import { askAzure } from './azure/ask-azure.ts';
-import type { Choices } from './choices.ts';
-import { askToWrite } from './file/finish.ts';
-import { inventoryText, withHosts } from './file/inventory-text.ts';
-import { schemaPlace } from './file/schema-place.ts';
-import { writeInventory } from './file/write.ts';
-import { askHosts } from './hosts/ask-hosts.ts';
-import { checkHosts, type Settled } from './hosts/check-hosts.ts';
-import { describeIn, type Among } from './hosts/describe-host.ts';
-import { othersThan } from './hosts/known-machines.ts';
-import { nameHosts, oneEach } from './hosts/name-hosts.ts';
-import { askAgents } from './pools/ask-agents.ts';
-import { askDatasets } from './pools/ask-datasets.ts';
-import { agentCount, sayJobs } from './pools/say-jobs.ts';
-import { tell, type Wizard } from './wizard-context.ts';
+import { askAzure } from './azure.ts';
+import { type Choices, tell, type Wizard } from './wizard-context.ts';
+import { askToWrite, inventoryText, schemaPlace, withHosts, writeInventory } from './inventory-file.ts';
+import { askHosts, nameHosts, oneEach, othersThan } from './ask-hosts.ts';
+import { checkHosts, type Settled } from './check-hosts.ts';
+import { type Among, describeIn } from './test-host.ts';
+import { agentCount, askAgents, askDatasets, sayJobs } from './agents.ts';
 
 export interface SetupResult {
   /** As the user named it; undefined when nothing was written. */

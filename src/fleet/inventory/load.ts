@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import type { Context } from '../../shared/base/context.ts';
-import { usageError, whyNot, type FleetError, type Problem } from '../../shared/base/errors.ts';
 import { organizationUrl } from '../../shared/azure/url.ts';
-import { crossFindings } from './check/cross-check.ts';
-import { InventoryDocument } from './document/document.ts';
-import type { Fleet } from './fleet.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { type FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
+import { excerpt } from '../../shared/base/foreign-text.ts';
+import { crossFindings, type Finding } from './check.ts';
+import { asWell, InventoryDocument, type Path } from './document/document.ts';
 import { placesOf, problemsOf } from './document/issues.ts';
-import { hostsFrom } from './import/hosts-from.ts';
-import { looksLikeSecret } from './check/literal-secret.ts';
-import { placed } from './check/placed.ts';
-import { remainderOf, type Remainder } from './check/remainder.ts';
-import { typographicQuotes } from './check/typographic-quotes.ts';
+import type { Fleet } from './fleet.ts';
+import { hostsFrom } from './import/terraform.ts';
+import { type Remainder, remainderOf } from './remainder.ts';
 import {
+  type Folders,
+  groupsOf,
   resolveCredential,
   resolveHost,
   resolveMirrors,
@@ -21,9 +21,9 @@ import {
   resolveRegistries,
   resolveUploads,
   resolveWaves,
-  type Folders,
-} from './resolve/resolve.ts';
+} from './resolve.ts';
 import { inventoryFile, type InventoryFile } from './schema/file.ts';
+import { looksLikeSecret } from './secret.ts';
 
 export type LoadContext = Pick<Context, 'env' | 'cwd' | 'home'>;
 
@@ -176,4 +176,57 @@ function several(problems: readonly Problem[], file: string): FleetError {
 function position(problem: Problem): number {
   const match = /:(\d+):(\d+): /.exec(problem.what);
   return Number(match?.[1] ?? 0) * 10_000 + Number(match?.[2] ?? 0);
+}
+
+/**
+ * Findings with the place in the file where their value really stands. What a group or the defaults say wrongly for
+ * many hosts is one mistake; what only follows from a variable that is not set is none.
+ */
+function placed(findings: readonly Finding[], document: InventoryDocument, file: InventoryFile): Problem[] {
+  const found = findings.flatMap(({ path, ...finding }) => {
+    const at = origin(path, document, file);
+    return document.isUnset(at) ? [] : [{ ...finding, place: document.place(at) }];
+  });
+  // Wherever it stands: of hosts that have each written it, the first is shown.
+  const same = Map.groupBy(found, ({ place, host: _host, ...said }) =>
+    JSON.stringify([said, said.what.includes('{host}') ? '' : place]),
+  );
+  return [...same.values()].flatMap(([first, ...more]) => {
+    if (first === undefined) return [];
+    const { place, host = '', what, ...rest } = first;
+    const others = what.includes('{host}') ? [...new Set(more.flatMap((finding) => finding.host ?? []))] : [];
+    return [
+      { step: 'inventory', ...rest, what: `${place}: ${what.replaceAll('{host}', host)}${asWell(others)}` },
+    ];
+  });
+}
+
+/** Where a host's value really stands: at the host, in one of its groups, or in the defaults. */
+function origin(place: Path, document: InventoryDocument, file: InventoryFile): Path {
+  const [top, host, key, ...rest] = place;
+  if (top !== 'hosts' || typeof host !== 'string' || key === undefined) return place;
+  const groups = groupsOf(host, file.groups ?? {}).toReversed();
+  const layers = [['hosts', host], ...groups.map((name) => ['groups', name, 'vars']), ['defaults']];
+  const wanted = [[key, ...rest], ...(key === 'datasets' ? [['volumes']] : []), [key]];
+  const candidates = wanted.flatMap((tail) => layers.map((layer): Path => [...layer, ...tail]));
+  return candidates.find((candidate) => document.has(candidate)) ?? place;
+}
+
+const pairs = /^[\u201c\u201d\u201e\u00ab\u2018\u2019](.*)[\u201c\u201d\u00bb\u2018\u2019]$/su;
+
+/** Quotes as books have them, which come with text out of a document or a web page: to YAML they are letters. */
+function typographicQuotes(texts: Iterable<{ readonly text: string; readonly place: string }>): Problem[] {
+  return [...texts].flatMap(({ text, place }): Problem[] => {
+    const [, inner] = pairs.exec(text) ?? [];
+    if (inner === undefined) return [];
+    return [
+      {
+        code: 'inventory.value',
+        step: 'inventory',
+        what: `${place}: the quotes here are those of printed text, and become part of the value`,
+        seen: excerpt(text),
+        next: `put it in quotes: "${excerpt(inner)}"`,
+      },
+    ];
+  });
 }

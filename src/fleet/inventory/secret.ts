@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 
-import { codeOf, FleetError, usageError, whyNot, type Problem } from '../../shared/base/errors.ts';
+import { codeOf, FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
 import { Secret } from '../../shared/base/secret.ts';
 import { quote } from '../../shared/base/shell.ts';
-import type { SecretSource } from './fleet.ts';
+import type { CredentialSource, Fleet, SecretSource } from './fleet.ts';
 
 export interface SecretContext {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -38,7 +38,7 @@ export async function resolveSecret(source: SecretSource, context: SecretContext
 const mostPeeked = 64 * 1024;
 
 /** The secret as far as it is known without asking anybody or running anything; whoever needs it resolves it. */
-export function peekSecret(source: SecretSource, env: SecretContext['env']): Secret | undefined {
+function peekSecret(source: SecretSource, env: SecretContext['env']): Secret | undefined {
   const text = 'env' in source ? (env[source.env] ?? '') : 'file' in source ? peekFile(source.file) : '';
   const value = withoutEnd(text);
   return value === '' ? undefined : new Secret(value);
@@ -160,4 +160,73 @@ export function expiryWarning(expires: string | undefined, now: number): Problem
     what: days <= 0 ? `the token expired on ${expires}` : `the token expires on ${expires}, in ${days} days`,
     next: 'make a new one in Azure DevOps, put it where the inventory points, then: azp-fleet provision',
   };
+}
+
+type WithSecrets = Pick<Fleet, 'credential' | 'registries' | 'hosts'>;
+
+/** The PAT, or the service principal's secret. */
+export function credentialSource({ credential }: Pick<Fleet, 'credential'>): SecretSource {
+  return credential.kind === 'pat' ? credential.token : credential.secret;
+}
+
+/** Where all secrets of the inventory are, each place once: credential, registries, passwords, webhooks. */
+function secretSources(fleet: WithSecrets): SecretSource[] {
+  const all = [
+    credentialSource(fleet),
+    ...Object.values(fleet.registries).map(({ secret }) => secret),
+    ...fleet.hosts.flatMap(({ ssh, webhook }) =>
+      [ssh.sudoPassword, ssh.loginPassword, webhook?.url].filter((source) => source !== undefined),
+    ),
+  ];
+  return [...new Map(all.map((source) => [JSON.stringify(source), source])).values()];
+}
+
+/** Variables that hold secrets of the inventory: programs that we start do without them. */
+export function secretVariables(fleet: WithSecrets): string[] {
+  return secretSources(fleet).flatMap((source) => ('env' in source ? [source.env] : []));
+}
+
+/** The secrets that are known without asking anybody or running anything. */
+export function peekSecrets(
+  fleet: WithSecrets,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly Secret[] {
+  return secretSources(fleet).flatMap((source) => peekSecret(source, env) ?? []);
+}
+
+/** What people leave beside a token when they paste it. */
+const beside: readonly (readonly [pattern: RegExp, seen: string])[] = [
+  [/^(["']).*\1$/s, 'quotes around it'],
+  [/[\r\n]/, 'more than one line'],
+  [/\s/, 'blanks in it'],
+];
+/** As in a file that a shell reads; a service principal's secret may look so by itself. */
+const assigned = [/^(?:export )?[A-Z][A-Z0-9_]*=/, 'the name of a variable before it'] as const;
+
+/** Throws a usage error where something stands beside the token: the server would say no more than that it is refused. */
+export function checkToken(token: Secret, source: SecretSource, kind: CredentialSource['kind']): void {
+  const text = token.reveal();
+  const found = (kind === 'pat' ? [assigned, ...beside] : beside).find(([pattern]) => pattern.test(text));
+  if (found === undefined) return;
+  throw usageError({
+    code: 'inventory.secret',
+    step: 'inventory',
+    what: `${describeSource(source)} has more than the token`,
+    expected: 'the token alone, on one line',
+    seen: found[1],
+    next:
+      'file' in source ? writeIt(source.file) : `put nothing but the token into ${describeSource(source)}`,
+  });
+}
+
+/** Shapes of Azure DevOps tokens: 52 characters of base32, or 84 with the issuer's mark; and of private keys. */
+const shapes = [
+  /^[a-z2-7]{52}$/,
+  /^[A-Za-z0-9]{72,}AZDO[A-Za-z0-9]{4,}$/,
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
+];
+
+/** Whether a text looks like a secret that was pasted where a reference belongs. */
+export function looksLikeSecret(text: string): boolean {
+  return shapes.some((shape) => shape.test(text.trim()));
 }

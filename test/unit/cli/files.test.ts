@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { Options } from '../../../src/cli/options.ts';
-import { remember } from '../../../src/cli/commands/fleet/remember.ts';
+import { remember } from '../../../src/cli/commands/provision.ts';
 import { failedHosts } from '../../../src/fleet/apply/journal.ts';
 import { quietContext, runCommand } from '../../support/command.ts';
 

@@ -1,25 +1,21 @@
 import {
+  type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
   LineCounter,
-  parseDocument,
-  visit,
-  type Document,
   type Node,
   type Pair,
+  parseDocument,
   type Scalar,
+  visit,
 } from 'yaml';
 
 import type { Problem } from '../../../shared/base/errors.ts';
 import { excerpt } from '../../../shared/base/foreign-text.ts';
-import { joinDuplicates, type Duplicate } from './duplicates.ts';
-import { brokenAliases } from './aliases.ts';
-import { expand } from './expand.ts';
-import { asWell } from './once.ts';
-import type { Path } from './path.ts';
-import { slipIn, type Slip } from './slips.ts';
+import { namesInShort } from '../fold-names.ts';
+import { type Slip, slipIn } from './yaml-errors.ts';
 
 /** An inventory as text with positions: values for the schema, lines and columns for the messages. */
 export class InventoryDocument {
@@ -214,4 +210,166 @@ export class InventoryDocument {
     const { line, col } = this.#lines.linePos(offset);
     return `${this.#name}:${line}:${col}`;
   }
+}
+
+/** An alias or merge that means nothing; the offset into the text. */
+interface BrokenAlias {
+  readonly offset: number;
+  readonly what: string;
+  readonly expected?: string;
+  readonly next: string;
+}
+
+/** Aliases of anchors that are not there, and merges (`<<`) of what has no keys. */
+function brokenAliases(document: Document.Parsed): BrokenAlias[] {
+  const found: BrokenAlias[] = [];
+  visit(document, {
+    Alias: (_, alias) => {
+      if (alias.resolve(document)) return;
+      const { source, range } = alias;
+      found.push({
+        offset: range?.[0] ?? 0,
+        what: `*${source} stands for nothing`,
+        next: `write &${source} where the value is written out, further up`,
+      });
+    },
+    Pair: (_, { key, value }) => {
+      if (!isScalar(key) || typeof key.value !== 'symbol' || canMerge(document, value)) return;
+      found.push({
+        offset: key.range?.[0] ?? 0,
+        what: '<< takes over keys, and here are none',
+        expected: '*NAME of a value with keys, or a list of such',
+        next: 'take it out',
+      });
+    },
+  });
+  return found;
+}
+
+/** An alias of nothing is told as that. */
+function canMerge(document: Document.Parsed, value: unknown): boolean {
+  const source = isAlias(value) ? value.resolve(document) : value;
+  if (isSeq(source)) return source.items.every((item) => canMerge(document, item));
+  return isMap(source) || (isAlias(value) && source === undefined);
+}
+
+/** A key that stands twice in one map; offsets into the text. */
+interface Duplicate {
+  readonly key: string;
+  readonly first: number;
+  readonly second: number;
+}
+
+/**
+ * Finds keys that stand twice and joins what their maps hold, so that one such slip hides no other mistake. Keys are
+ * compared as the names they become: `1` and `"1"` are one.
+ */
+function joinDuplicates(document: Document.Parsed): Duplicate[] {
+  const found: Duplicate[] = [];
+  visit(document, {
+    Map: (_, map) => {
+      const pairs = new Map<string, Pair>();
+      map.items = map.items.filter((pair) => {
+        if (!isScalar(pair.key)) return true;
+        const key = keyOf(pair.key);
+        const twin = pairs.get(key);
+        if (twin === undefined) {
+          pairs.set(key, pair);
+          return true;
+        }
+        if (isMap(twin.value) && isMap(pair.value)) twin.value.items.push(...pair.value.items);
+        found.push({ key, first: offsetOf(twin), second: offsetOf(pair) });
+        return false;
+      });
+    },
+  });
+  return found;
+}
+
+/** The key as typed; `<<` is no text to the parser. */
+function keyOf({ value }: Scalar): string {
+  return typeof value === 'symbol' ? (value.description ?? '') : String(value);
+}
+
+function offsetOf({ key }: Pair): number {
+  return isScalar(key) ? (key.range?.[0] ?? 0) : 0;
+}
+
+interface Unset {
+  readonly variable: string;
+  /** Offset of the `$` in the text. */
+  readonly offset: number;
+}
+
+interface Expanded {
+  readonly value: string;
+  readonly unset: readonly Unset[];
+}
+
+const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
+
+/**
+ * Replaces `${NAME}` and `${NAME:-default}` (the default also stands in for an empty variable, as in a shell).
+ * `$${` is a literal `${`. What is not a well-formed reference counts as unset, under the text that stands there.
+ */
+export function expand(text: string, env: Readonly<Record<string, string | undefined>>): Expanded {
+  const unset: Unset[] = [];
+  const value = text.replaceAll(
+    reference,
+    (match: string, variable?: string, fallback?: string, offset = 0) => {
+      if (match === '$${') return '${';
+      const found = variable === undefined ? undefined : env[variable];
+      if (found !== undefined && !(found === '' && fallback !== undefined)) return found;
+      if (fallback !== undefined) return fallback;
+      unset.push({ variable: variable ?? '', offset });
+      return match;
+    },
+  );
+  return { value, unset };
+}
+
+/** A mistake before it is put into words: what stands at `path` (its name: `named`) is so. */
+export interface Mistake extends Pick<Problem, 'code' | 'expected' | 'seen' | 'next'> {
+  readonly place: string;
+  readonly path: Path;
+  /** `hosts.a.port`; also what is wrong is said of. */
+  readonly named: string;
+  /** What follows the name: `is not a known key`. */
+  readonly says: string;
+}
+
+/** Mistakes as problems: one that several hosts share once, at the first of them, with the others' names. Pure. */
+export function problemsOnce(mistakes: readonly Mistake[]): Problem[] {
+  const same = Map.groupBy(mistakes, signature);
+  return [...same.values()].flatMap(([first, ...more]) => {
+    if (first === undefined) return [];
+    const { place, path: _path, named, says, ...rest } = first;
+    const others = more.flatMap(({ path }) => hostOf(path) ?? []);
+    return [{ step: 'inventory', ...rest, what: `${place}: ${named} ${says}${asWell(others)}` }];
+  });
+}
+
+/** ` (as well: b, c)`; nothing for nobody. */
+export function asWell(hosts: readonly string[]): string {
+  return hosts.length === 0 ? '' : ` (as well: ${namesInShort(hosts)})`;
+}
+
+function signature({ place, ...said }: Mistake): string {
+  const host = hostOf(said.path);
+  if (host === undefined) return JSON.stringify([place, said]);
+  const own = JSON.stringify(said.path.slice(2));
+  const words = [said.code, said.named, said.says, said.expected, said.seen, said.next];
+  return own + JSON.stringify(words).replaceAll(dotted(['hosts', host]), 'hosts.{host}');
+}
+
+function hostOf([top, host]: Path): string | undefined {
+  return top === 'hosts' && host !== undefined ? String(host) : undefined;
+}
+
+/** Keys and indices, from the outermost on. */
+export type Path = readonly PropertyKey[];
+
+/** How a path is named in messages. */
+export function dotted(path: Path): string {
+  return path.length === 0 ? 'the inventory' : excerpt(path.map(String).join('.'));
 }

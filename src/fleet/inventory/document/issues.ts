@@ -1,14 +1,9 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 
 import type { Problem } from '../../../shared/base/errors.ts';
-import { completed, nearest } from '../../../shared/base/nearest.ts';
 import { excerpt } from '../../../shared/base/foreign-text.ts';
-import type { InventoryDocument } from './document.ts';
-
-import { keysAt, wordsAt } from './keys.ts';
-import { problemsOnce, type Mistake } from './once.ts';
-import { dotted, type Path } from './path.ts';
-import { knownKeys } from './unknown-key.ts';
+import { completed, nearest } from '../../../shared/base/nearest.ts';
+import { dotted, type InventoryDocument, type Mistake, type Path, problemsOnce } from './document.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -196,4 +191,106 @@ function valueAt(value: unknown, path: Path): unknown {
       typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined,
     value,
   );
+}
+
+/** What other tools call it, and people who come from them. */
+const alsoCalled: Readonly<Record<string, readonly string[]>> = {
+  address: ['host', 'hostname', 'ip', 'fqdn', 'ansible_host', 'ansible_ssh_host'],
+  user: ['username', 'login', 'remote_user', 'ansible_user', 'ansible_ssh_user'],
+  port: ['ssh_port', 'ansible_port', 'ansible_ssh_port'],
+  identityFile: ['key', 'key_file', 'private_key', 'ssh_key', 'ansible_ssh_private_key_file'],
+  jump: ['bastion', 'gateway', 'proxy_jump', 'proxyjump'],
+  sudoPassword: ['become_password', 'ansible_become_password', 'sudo_password'],
+  loginPassword: ['password', 'ssh_password', 'ansible_password'],
+  gpus: ['gpu_count', 'num_gpus'],
+  organization: ['org', 'url'],
+  token: ['pat'],
+  hosts: ['machines', 'servers', 'nodes', 'all'],
+  vars: ['defaults', 'settings'],
+};
+
+/** So many are listed; of more the first, which are needed most. */
+const listed = 8;
+const needed = 6;
+
+/** What could have been meant by a key that is not known at a path: another one there, the same elsewhere, or those there. */
+function knownKeys(key: string, path: Path, schema: z.core.$ZodType): Pick<Problem, 'expected' | 'next'> {
+  const known = keysAt(schema, path);
+  const other = known.find((each) => alsoCalled[each]?.includes(key.toLowerCase()) === true);
+  const near = nearest(key, known) ?? other;
+  if (near !== undefined) return { next: `did you mean "${near}"?` };
+  const places = placesOfKey(schema, key);
+  if (places.length > 0) return { next: `move it: ${key} can stand ${placesText(places)}` };
+  if (known.length <= listed)
+    return { expected: `one of ${known.join(', ')}`, next: 'use one of these, or take it out' };
+  return {
+    expected: `a key such as ${known.slice(0, needed).join(', ')}`,
+    next: 'see docs/inventory.md for all of them, or take it out',
+  };
+}
+
+function placesText(places: readonly string[]): string {
+  if (places[0] === '') return 'at the top of the file';
+  const first = places.slice(0, 3);
+  return `under ${[first.slice(0, -1).join(', '), first.at(-1)].filter(Boolean).join(' or ')}`;
+}
+
+/** The keys that the schema knows at a path. */
+function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
+  const objects = schemasAt([schema], path).filter((each) => each instanceof z.ZodObject);
+  return [...new Set(objects.flatMap((object) => Object.keys(object.shape)))];
+}
+
+/** The words that the schema takes at a path, beside other things. */
+function wordsAt(schema: z.core.$ZodType, path: Path): readonly string[] {
+  const words = schemasAt([schema], path).flatMap((each) => {
+    if (each instanceof z.ZodEnum) return Object.values(each.enum);
+    return each instanceof z.ZodLiteral ? [...each.values] : [];
+  });
+  return words.filter((word) => typeof word === 'string');
+}
+
+/**
+ * Where in the file a key belongs, the outermost places first: `defaults`, `hosts.NAME`; the empty text is the file
+ * itself. Places inside another one are left out.
+ */
+function placesOfKey(schema: z.core.$ZodType, key: string): readonly string[] {
+  const found = placesBelow(schema, key, []);
+  const byDepth = found.toSorted((left, right) => left.length - right.length);
+  const places = [...new Set(byDepth.map((path) => path.join('.')))];
+  return places.filter((place) => !places.some((outer) => place.startsWith(`${outer}.`)));
+}
+
+function placesBelow(schema: z.core.$ZodType, key: string, path: readonly string[]): readonly string[][] {
+  return unwrap(schema).flatMap((open): readonly string[][] => {
+    if (open instanceof z.ZodRecord) return placesBelow(open.valueType, key, [...path, 'NAME']);
+    if (open instanceof z.ZodArray) return placesBelow(open.element, key, path);
+    if (!(open instanceof z.ZodObject)) return [];
+    const below = Object.entries(open.shape).flatMap(([name, child]) =>
+      placesBelow(child as z.core.$ZodType, key, [...path, name]),
+    );
+    return [...(Object.hasOwn(open.shape, key) ? [[...path]] : []), ...below];
+  });
+}
+
+function schemasAt(schemas: readonly z.core.$ZodType[], path: Path): readonly z.core.$ZodType[] {
+  const open = schemas.flatMap(unwrap);
+  const [key, ...rest] = path;
+  if (key === undefined) return open;
+  const inner = open.flatMap((schema): z.core.$ZodType[] => {
+    if (schema instanceof z.ZodObject) {
+      const child: z.core.$ZodType | undefined = schema.shape[String(key)];
+      return child ? [child] : [];
+    }
+    if (schema instanceof z.ZodRecord) return [schema.valueType];
+    if (schema instanceof z.ZodArray) return [schema.element];
+    return [];
+  });
+  return inner.length === 0 ? [] : schemasAt(inner, rest);
+}
+
+function unwrap(schema: z.core.$ZodType): z.core.$ZodType[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return unwrap(schema.unwrap());
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap(unwrap);
+  return [schema];
 }

@@ -1,9 +1,8 @@
+import { parseDocument } from 'yaml';
+
 import { excerpt } from '../../../shared/base/foreign-text.ts';
 import { name as groupName } from '../schema/values.ts';
-import type { AnsibleGroups, Vars } from './ansible-groups.ts';
-import { parseAnsibleIni } from './ansible-ini.ts';
-import { parseAnsibleYaml } from './ansible-yaml.ts';
-import { foundHost, together, type Found, type LeftOut } from './found-host.ts';
+import { type Found, foundHost, type LeftOut, mostHosts, together } from './found-host.ts';
 
 /** Ansible's variables that say how a host is reached, the older spelling of each after it. */
 const taken: Readonly<Record<string, readonly string[]>> = {
@@ -112,4 +111,192 @@ function whyLeft(name: string): string {
   if (/^ansible_ssh_.*args$/.test(name))
     return 'options of ssh belong into ~/.ssh/config; a jump host is jump:';
   return name.startsWith('ansible_') ? 'of no use here' : "Ansible's, for playbooks";
+}
+
+/** An inventory of Ansible in its INI form. What cannot be read is left out, by its line. */
+function parseAnsibleIni(text: string): AnsibleGroups {
+  const found = new AnsibleGroups();
+  let [group, part] = ['ungrouped', 'hosts'];
+  for (const [at, raw] of text.split(/\r?\n/).entries()) {
+    const line = raw.trim();
+    if (line === '' || /^[#;]/.test(line)) continue;
+    const leave = (why: string): void => void found.leftOut.push({ what: `line ${at + 1}`, why });
+    const section = /^\[([^\]:]+)(?::(\w+))?\]\s*(?:[#;].*)?$/.exec(line);
+    if (section !== null) {
+      [group, part] = [section[1]?.trim() ?? '', section[2] ?? 'hosts'];
+      found.group(group);
+      if (!['hosts', 'children', 'vars'].includes(part)) leave('Ansible knows no such section');
+    } else if (part === 'children') {
+      const child = line.split(/\s|#/)[0] ?? '';
+      found.group(group).children.add(child);
+      found.group(child);
+    } else if (part === 'vars') {
+      const variable = pair(line);
+      if (variable === undefined) leave('no NAME=VALUE');
+      else found.group(group).vars.set(variable[0], unquoted(variable[1]));
+    } else if (part === 'hosts') {
+      const words = wordsOf(line);
+      const [host, ...rest] = words ?? [];
+      const vars = varsOf(rest);
+      if (host === undefined) leave('a quotation mark is not closed');
+      else if (vars === undefined) leave('behind the host stands no NAME=VALUE');
+      else found.addHosts(group, host, vars);
+    }
+  }
+  return found;
+}
+
+function varsOf(words: readonly string[]): Vars | undefined {
+  const pairs = words.map(pair);
+  return pairs.includes(undefined) ? undefined : new Map(pairs.flatMap((each) => (each ? [each] : [])));
+}
+
+function pair(text: string): readonly [string, string] | undefined {
+  const at = text.indexOf('=');
+  return at < 1 ? undefined : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+}
+
+/** As a shell would split the line, up to a comment; undefined: a quotation mark is not closed. */
+function wordsOf(line: string): readonly string[] | undefined {
+  const token = /\s+|#.*$|((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\#])+)/gy;
+  const words: string[] = [];
+  let end = 0;
+  for (const { 0: whole, 1: word } of line.matchAll(token)) {
+    end += whole.length;
+    if (word !== undefined) words.push(word.replaceAll(/"((?:\\.|[^"\\])*)"|'([^']*)'|\\(.)/g, plain));
+  }
+  return end === line.length ? words : undefined;
+}
+
+function plain(_whole: string, double?: string, single?: string, escaped?: string): string {
+  return double?.replaceAll(/\\(["\\])/g, '$1') ?? single ?? escaped ?? '';
+}
+
+/** The value of a section of variables is a literal of Python's, of which we know text in quotes. */
+function unquoted(text: string): string {
+  const [, , inner] = /^(["'])(.*)\1$/.exec(text) ?? [];
+  return inner ?? text.replace(/\s+#.*$/, '');
+}
+
+/** Groups in groups in groups: nobody writes more. */
+const deepest = 20;
+/** What a vault and the like have encrypted: its text is of no use without the key. */
+const tagged = ['!vault', '!vault-encrypted', '!unsafe'].map((tag) => ({ tag, resolve: () => ({ tag }) }));
+
+/** An inventory of Ansible in YAML; undefined: it is none. */
+function parseAnsibleYaml(text: string): AnsibleGroups | undefined {
+  const document = parseDocument(text, { customTags: tagged, logLevel: 'silent', prettyErrors: false });
+  const value =
+    document.errors.length > 0 ? undefined : plainValue(() => document.toJS({ maxAliasCount: 100 }));
+  if (!isMap(value) || !Object.values(value).every((group) => group === null || isMap(group)))
+    return undefined;
+  const found = new AnsibleGroups();
+  for (const [name, group] of Object.entries(value)) readGroup(found, name, group, deepest);
+  return found;
+}
+
+/** An alias bomb is refused by throwing. */
+function plainValue(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+function readGroup(found: AnsibleGroups, name: string, value: unknown, levels: number): void {
+  const group = found.group(name);
+  if (value === null || value === undefined) return;
+  if (!isMap(value) || levels === 0) {
+    found.leftOut.push({ what: `group ${excerpt(name)}`, why: 'it is no group, or lies too deep' });
+    return;
+  }
+  const { hosts, vars, children } = value;
+  for (const [host, own] of entries(hosts)) found.addHosts(name, host, varsOfNode(own));
+  for (const [key, each] of varsOfNode(vars)) group.vars.set(key, each);
+  for (const [child, below] of entries(children)) {
+    group.children.add(child);
+    readGroup(found, child, below, levels - 1);
+  }
+}
+
+function varsOfNode(value: unknown): Vars {
+  return new Map(entries(value));
+}
+
+function entries(value: unknown): [string, unknown][] {
+  return isMap(value) ? Object.entries(value) : [];
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+type Vars = Map<string, unknown>;
+
+interface AnsibleGroup {
+  readonly hosts: Map<string, Vars>;
+  readonly vars: Vars;
+  readonly children: Set<string>;
+}
+
+/** What an inventory of Ansible says, whichever way it is written. */
+class AnsibleGroups {
+  readonly groups = new Map<string, AnsibleGroup>();
+  readonly leftOut: LeftOut[] = [];
+  readonly #hosts = new Set<string>();
+
+  group(name: string): AnsibleGroup {
+    const known = this.groups.get(name);
+    if (known !== undefined) return known;
+    const made = {
+      hosts: new Map<string, Vars>(),
+      vars: new Map<string, unknown>(),
+      children: new Set<string>(),
+    };
+    this.groups.set(name, made);
+    return made;
+  }
+
+  /** `pattern`: a name, a range of them, with a port behind a colon or without. */
+  addHosts(group: string, pattern: string, vars: Vars): void {
+    const [, name = pattern, port] = /^([^:]*(?:\[[^\]]*\][^:]*)*):(\d+)$/.exec(pattern) ?? [];
+    const names = expandRange(name, mostHosts);
+    if (names === undefined || this.#hosts.size + names.length > mostHosts) {
+      this.leftOut.push({ what: excerpt(pattern), why: `no range, or more than ${mostHosts} hosts` });
+      return;
+    }
+    const { hosts } = this.group(group);
+    for (const each of names) {
+      this.#hosts.add(each);
+      const before = hosts.get(each) ?? new Map<string, unknown>();
+      const withPort: [string, unknown][] = port === undefined ? [] : [['ansible_port', port]];
+      hosts.set(each, new Map([...before, ...withPort, ...vars]));
+    }
+  }
+}
+
+/** `gpu[01:04].lab`, `rack-[a:c]`, `n[1:9:2]` as Ansible has them: each name, or undefined where there are more than `most`. */
+function expandRange(pattern: string, most: number): readonly string[] | undefined {
+  const found = /^([^[]*)\[([^\]:]+):([^\]:]+)(?::(\d+))?\](.*)$/.exec(pattern);
+  if (found === null) return [pattern];
+  const [, before = '', from = '', to = '', step = '1', after = ''] = found;
+  const steps = valuesBetween(from, to, Math.max(1, Number(step)), most);
+  const rest = expandRange(after, most);
+  if (steps === undefined || rest === undefined || steps.length * rest.length > most) return undefined;
+  return steps.flatMap((each) => rest.map((tail) => `${before}${each}${tail}`));
+}
+
+/** Numbers keep the zeros that the first one begins with; letters are single ones. */
+function valuesBetween(from: string, to: string, step: number, most: number): readonly string[] | undefined {
+  const numbers = /^\d{1,9}$/.test(from) && /^\d{1,9}$/.test(to);
+  if (!numbers && !/^[A-Za-z]{2}$/.test(from + to)) return undefined;
+  const [first, last] = numbers ? [Number(from), Number(to)] : [from.charCodeAt(0), to.charCodeAt(0)];
+  const count = Math.floor((last - first) / step) + 1;
+  if (count < 1 || count > most) return undefined;
+  return Array.from({ length: count }, (_, at) => {
+    const value = first + at * step;
+    if (!numbers) return String.fromCharCode(value);
+    return String(value).padStart(from.startsWith('0') ? from.length : 0, '0');
+  });
 }

@@ -1,4 +1,9 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+
+import { codeOf, type FleetError, usageError } from '../../../shared/base/errors.ts';
 import { excerpt } from '../../../shared/base/foreign-text.ts';
+import { addHosts } from '../document/edit.ts';
+import type { Fleet } from '../fleet.ts';
 import { type HostEntry, hostEntry } from '../schema/host.ts';
 import { name as hostNameInFile } from '../schema/values.ts';
 
@@ -62,4 +67,99 @@ export function together(parts: readonly Found[]): Found {
     hosts: parts.flatMap(({ hosts }) => hosts),
     leftOut: parts.flatMap(({ leftOut }) => leftOut),
   };
+}
+
+/** What an import comes to. */
+interface Import {
+  readonly added: readonly FoundHost[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** Of what was found, what an inventory does not have yet. Two names for one machine would be one too many. Pure. */
+export function newHosts(found: Found, { hosts }: Pick<Fleet, 'hosts'>): Import {
+  const names = new Set(hosts.map(({ name }) => name.toLowerCase()));
+  const places = new Map(hosts.map(({ name, ssh }) => [`${ssh.address ?? name}:${ssh.port ?? 22}`, name]));
+  const added: FoundHost[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const host of found.hosts) {
+    const { name, entry } = host;
+    const place = `${entry.address ?? name}:${entry.port ?? 22}`;
+    const there = places.get(place);
+    if (names.has(name.toLowerCase()))
+      leftOut.push({ what: `host ${name}`, why: 'the inventory has a host of that name' });
+    else if (there !== undefined) leftOut.push({ what: `host ${name}`, why: `it is reached as ${there} is` });
+    else {
+      names.add(name.toLowerCase());
+      places.set(place, name);
+      added.push(host);
+    }
+  }
+  const groups = new Set(
+    added.flatMap((host) => host.groups).filter((group) => names.has(group.toLowerCase())),
+  );
+  const grouped = added.map((host) => ({
+    ...host,
+    groups: host.groups.filter((group) => !groups.has(group)),
+  }));
+  const clashes = [...groups].map((group) => ({ what: `group ${group}`, why: 'a host has that name' }));
+  return { added: grouped, leftOut: [...leftOut, ...clashes, ...found.leftOut] };
+}
+
+/** An inventory's text with them in it. */
+export function withFound(source: string, hosts: readonly FoundHost[]): string {
+  const groups = new Map<string, string[]>();
+  for (const { name, groups: of } of hosts)
+    for (const group of of) groups.set(group, [...(groups.get(group) ?? []), name]);
+  return addHosts(source, { hosts: new Map(hosts.map(({ name, entry }) => [name, entry])), groups });
+}
+
+/** A file of hosts is never half as large. */
+const largest = 8 * 2 ** 20;
+
+/** The text of a file that another program has written; never more of it than a file of hosts may have. */
+export function readSource(
+  file: string,
+  shown: string,
+  next = `check that the file is there: ls -l ${shown}`,
+): string {
+  const text = decode(readBytes(file, shown, next));
+  if (text !== undefined) return text;
+  throw unusable(shown, 'it is not a text file in UTF-8, or larger than 8 MiB');
+}
+
+export function unusable(shown: string, why: string, next?: string): FleetError {
+  return usageError({
+    code: 'inventory.import',
+    step: 'inventory',
+    what: `hosts cannot be read from ${shown}`,
+    seen: why,
+    ...(next === undefined ? {} : { next }),
+  });
+}
+
+function readBytes(file: string, shown: string, next: string): Buffer {
+  try {
+    const open = openSync(file, 'r');
+    try {
+      const buffer = Buffer.alloc(largest + 1);
+      let length = 0;
+      for (let read = -1; read !== 0 && length < buffer.length; length += read)
+        read = readSync(open, buffer, length, buffer.length - length, null);
+      return buffer.subarray(0, length);
+    } finally {
+      closeSync(open);
+    }
+  } catch (error) {
+    throw unusable(shown, codeOf(error), next);
+  }
+}
+
+function decode(bytes: Buffer): string | undefined {
+  if (bytes.length > largest) return undefined;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return text.includes('\0') ? undefined : text;
+  } catch {
+    return undefined;
+  }
 }

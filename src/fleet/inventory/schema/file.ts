@@ -1,16 +1,18 @@
 import * as z from 'zod';
 
 import { hostEntry, hostVars } from './host.ts';
-import { registryLogin, servicePrincipal, token } from './secret.ts';
 import {
   httpUrl,
   name,
   rate,
+  registryLogin,
   registryName,
   registryPrefix,
   section,
+  servicePrincipal,
   share,
   text,
+  token,
   wholeNumber,
 } from './values.ts';
 

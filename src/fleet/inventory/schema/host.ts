@@ -1,21 +1,19 @@
 import * as z from 'zod';
 
 import { defaultVersions, defaultWebhook } from './defaults.ts';
-import { driver } from './driver.ts';
-import { gpu, gpus } from './gpus.ts';
-import { idle } from './idle.ts';
-import { secretSource } from './secret.ts';
 import {
+  address,
   duration,
+  durationFrom,
   environmentName,
   flag,
-  address,
   hostPath,
   jump,
   label,
   loginName,
   name,
   repository,
+  secretSource,
   section,
   sha256,
   shownName,
@@ -26,6 +24,99 @@ import {
   versionOrNone,
   wholeNumber,
 } from './values.ts';
+
+const oneGpu = 'a GPU: its index in PCI bus order (0, 1, …) or a UUID (GPU-… or MIG-…)';
+/** A GPU of a slot. */
+const gpu = z.union([z.int().min(0, oneGpu), z.string().regex(/^(GPU|MIG)-[0-9A-Za-z/-]+$/, oneGpu)], {
+  error: oneGpu,
+});
+
+const gpuCount = wholeNumber(0, 64, 'a number of GPUs');
+const displayCard =
+  'a PCI address or a kind of card, as `lspci -Dnn -d 10de:` shows them, e.g. "0000:03:00.0" or "10de:128b"';
+/** The GPUs of a host: how many, and which cards are none. */
+const gpus = z.union(
+  [
+    gpuCount,
+    z.strictObject({
+      count: gpuCount
+        .optional()
+        .meta({ description: 'GPUs the host should have, those that are ignored left out' }),
+      ignore: z
+        .array(
+          z
+            .string({ error: displayCard })
+            .regex(/^(10de:[\da-f]{4}|([\da-f]{4,8}:)?[\da-f]{2}:[\da-f]{2}\.[0-7])$/i, displayCard),
+          { error: 'a list of display cards, e.g. ["10de:128b"]' },
+        )
+        .optional()
+        .meta({ description: 'Cards for screens: no agent gets them, and no driver is chosen for them' }),
+    }),
+  ],
+  { error: 'a number of GPUs (a whole number from 0 to 64), or e.g. { ignore: ["10de:128b"] }' },
+);
+
+/** A program of the owner's: what systemd would take for more than a path is none. */
+const program = /^\/[\w./+-]+$/;
+
+const runExpected = 'poweroff, or the absolute path of a program, e.g. /usr/local/sbin/deallocate';
+
+/** Below five minutes nobody could log in to a machine that has just started. */
+const idle = z
+  .union(
+    [
+      z.literal('none'),
+      z.strictObject({
+        after: durationFrom('5m').meta({ description: 'So long nobody has used the host, e.g. 30m' }),
+        run: z
+          .union(
+            [
+              z.literal('poweroff'),
+              z
+                .string({ error: runExpected })
+                .refine((run) => program.test(run) && !run.includes('/../'), runExpected),
+            ],
+            { error: runExpected },
+          )
+          .optional()
+          .meta({ description: 'poweroff (default), or a program of yours that ends the machine' }),
+      }),
+    ],
+    { error: 'what ends an idle host, e.g. { after: 30m, run: poweroff }, or none' },
+  )
+  .meta({ id: 'idle' });
+
+/** Which NVIDIA driver, and where it comes from. */
+const driver = z
+  .union(
+    [
+      z.literal('none'),
+      z.strictObject({
+        branch: version(/^\d{3,4}$/, defaultVersions.driverBranch)
+          .optional()
+          .meta({ description: `Driver branch; default "${defaultVersions.driverBranch}" or newer` }),
+        version: version(/^\d{3,4}\.\d+(\.\d+)?$/, '580.95.05')
+          .optional()
+          .meta({ description: 'Exact version; default: the newest of the branch' }),
+        sha256: sha256.optional().meta({
+          description: "Of NVIDIA's .run file of that version, for method: runfile; many are known",
+        }),
+        flavor: z
+          .enum(['auto', 'open', 'proprietary'], { error: 'auto, open or proprietary' })
+          .optional()
+          .meta({ description: 'Kernel modules; auto (default) decides by the GPU' }),
+        method: z
+          .enum(['repo', 'distro', 'runfile', 'none'], { error: 'repo, distro, runfile or none' })
+          .optional()
+          .meta({
+            description:
+              "Where it comes from; repo (default): NVIDIA's package source; distro: the system's own, of its branch unless one is asked for; runfile: NVIDIA's .run file; none: it is left alone",
+          }),
+      }),
+    ],
+    { error: 'driver settings such as { branch: "580" }, or none to leave the driver alone' },
+  )
+  .meta({ id: 'driver' });
 
 const limits = section('limits, e.g. { memory: 64g }', {
   memory: size

@@ -1,14 +1,14 @@
 import * as z from 'zod';
 
 import { controlIn, noControl } from '../../../shared/base/foreign-text.ts';
+import { hopExpected, hopsIn, isHostName, isUserName, parseHop } from '../../../shared/base/jump-chain.ts';
 import {
   parseDuration,
   parseRate,
-  rateExpected,
   parseShare,
+  rateExpected,
   shareExpected,
 } from '../../../shared/base/quantities.ts';
-import { hopExpected, hopsIn, isHostName, isUserName, parseHop } from '../../../shared/base/jump-chain.ts';
 
 /**
  * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":
@@ -25,7 +25,7 @@ export const text = someText.refine(hasNoControl, noControlExpected);
 export const shownName = someText.regex(noControl, noControlExpected);
 
 /** A command for the shell, which may have several lines. */
-export const command = someText.refine((value) => controlIn(value) === undefined, noControlExpected);
+const command = someText.refine((value) => controlIn(value) === undefined, noControlExpected);
 
 /** Keys that belong together; `expected` shows one where something else stands. Unknown keys have their own message. */
 export function section<Shape extends z.core.$ZodLooseShape>(expected: string, shape: Shape) {
@@ -148,7 +148,7 @@ export const registryPrefix = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/, prefixExpected);
 
 /** HTTP's Basic authentication ends the name at the first colon. */
-export const userName = z
+const userName = z
   .string({ error: 'a user name' })
   .regex(/^[^\s:\0][^:\0\n]*$/, 'a user name, without ":"')
   .refine(hasNoControl, 'a user name without control characters');
@@ -184,3 +184,55 @@ export const versionOrNone = (usual: string) =>
     ],
     { error: `a version, e.g. { version: "${usual}" }, or none to leave what is there alone` },
   );
+
+const expected =
+  'where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }';
+
+const sources = {
+  env: text.optional().meta({ description: 'Name of an environment variable that holds it' }),
+  file: text.optional().meta({
+    description: 'File that holds it, readable by you alone (mode 0600); relative to the inventory',
+  }),
+  cmd: command.optional().meta({ description: 'Command that prints it, e.g. "pass show azp"' }),
+  prompt: z
+    .literal(true, { error: 'true' })
+    .optional()
+    .meta({ description: 'Ask for it each time (needs a terminal)' }),
+};
+
+function exactlyOne(value: object): boolean {
+  return Object.keys(value).filter((key) => key in sources).length === 1;
+}
+
+/** A reference to a secret. The file never holds a secret itself. */
+export const secretSource = section(expected, sources)
+  .refine(exactlyOne, `${expected}, exactly one of them`)
+  .meta({ id: 'secretSource' });
+
+export const token = section(expected, {
+  ...sources,
+  expires: date.optional().meta({ description: 'When it expires; warned about beforehand' }),
+}).refine(exactlyOne, `${expected}, exactly one of them`);
+
+export const servicePrincipal = section(
+  'an application, e.g. { clientId: …, tenantId: …, secret: { env: AZP_CLIENT_SECRET } }',
+  {
+    clientId: text.meta({ description: 'Application (client) id' }),
+    tenantId: text.meta({ description: 'Directory (tenant) id' }),
+    secret: secretSource.meta({ description: 'Where the client secret is found' }),
+    authority: httpUrl.optional().meta({
+      description:
+        'Where tokens are asked for, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
+    }),
+    expires: date.optional().meta({ description: 'When the client secret expires' }),
+  },
+);
+
+/** Who we are to a registry that asks. */
+export const registryLogin = section(
+  'a user and a secret, e.g. { user: ci, secret: { env: REGISTRY_PASSWORD } }',
+  {
+    user: userName.meta({ description: 'User name, or the name of a robot account or token' }),
+    secret: secretSource.meta({ description: 'Where its password or token is found' }),
+  },
+);

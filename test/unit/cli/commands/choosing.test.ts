@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-import { pipelineKinds } from '../../../../src/cli/render/pipeline/choose.ts';
+import { pipelineKinds } from '../../../../src/cli/render/pipeline.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/choosing.md'), 'utf8');
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { explain, nearestCodes } from '../../../../src/cli/commands/fleet/explain.ts';
+import { explain, nearestCodes } from '../../../../src/cli/commands/explain.ts';
 import { codeTables, findings } from '../../../../src/shared/base/codes/tables.ts';
 import { runCommand } from '../../../support/command.ts';
 

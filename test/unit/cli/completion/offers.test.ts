@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
 import { commands } from '../../../../src/cli/commands.ts';
-import { namesOf } from '../../../../src/cli/completion/fleet-names.ts';
-import { offersFor } from '../../../../src/cli/completion/offers.ts';
-import { sharedBy, sharedOptions } from '../../../../src/cli/shared-options.ts';
+import { namesOf, offersFor } from '../../../../src/cli/completion.ts';
+import { sharedBy, sharedOptions } from '../../../../src/cli/command.ts';
 import { parseFleet } from '../../../../src/fleet/inventory/load.ts';
 
 const source = `organization: https://dev.azure.com/example

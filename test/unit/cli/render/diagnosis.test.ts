@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { diagnose } from '../../../../src/shared/health/checkup.ts';
-import { diagnosisText } from '../../../../src/cli/render/diagnosis.ts';
+import { diagnosisText } from '../../../../src/cli/commands/diagnose.ts';
 
 const plain = { width: 80, paint: (_: unknown, text: string) => text };
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { execText, type HostAnswer } from '../../../../src/cli/render/exec.ts';
+import { execText, type HostAnswer } from '../../../../src/cli/commands/exec.ts';
 
 const plain = (_style: unknown, text: string): string => text;
 

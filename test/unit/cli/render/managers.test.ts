@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { defined } from '../../../../src/shared/base/objects.ts';
 import type { RunRecord, SlotStatus } from '../../../../src/shared/contract/status.ts';
-import { drainText, runsText, undrainText } from '../../../../src/cli/render/managers.ts';
+import { drainText, runsText, undrainText } from '../../../../src/cli/commands/managers.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 
 const record: RunRecord = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { fold } from '../../../../src/cli/render/lines/fold.ts';
+import { fold } from '../../../../src/cli/render/lines.ts';
 import { outcomeText } from '../../../../src/cli/render/outcome.ts';
 
 const word = fc.string({ unit: fc.constantFrom('a', 'b', '/', '-'), minLength: 1, maxLength: 70 });

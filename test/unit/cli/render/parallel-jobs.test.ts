@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { jobsTrouble } from '../../../../src/cli/render/parallel-jobs.ts';
-import { troubleLines } from '../../../../src/cli/render/trouble.ts';
+import { jobsTrouble, troubleLines } from '../../../../src/cli/render/trouble.ts';
 
 const next =
   '  next  buy self-hosted parallel jobs, or see what uses them: Organization settings > Parallel jobs (https://dev.azure.com/lab/_settings/buildqueue)';

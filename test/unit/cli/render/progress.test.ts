@@ -3,9 +3,8 @@ import { describe, expect, test } from 'vitest';
 
 import type { FleetEvent, HostState } from '../../../../src/fleet/apply/events.ts';
 import { elapsed } from '../../../../src/shared/base/quantities.ts';
-import { frame } from '../../../../src/cli/render/progress/frame.ts';
-import { eventLine } from '../../../../src/cli/render/progress/lines.ts';
-import { advance, emptyModel } from '../../../../src/cli/render/progress/model.ts';
+import { advance, emptyModel, frame } from '../../../../src/cli/render/progress-frame.ts';
+import { eventLine } from '../../../../src/cli/render/progress.ts';
 
 const after = (hosts: readonly string[], ...events: FleetEvent[]) =>
   events.reduce(advance, emptyModel(hosts));

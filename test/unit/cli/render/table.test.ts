@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { widthOf } from '../../../../src/cli/render/lines/width.ts';
+import { widthOf } from '../../../../src/cli/render/lines.ts';
 import { columns, tableLines, type Cell, type Column } from '../../../../src/cli/render/table.ts';
 
 const plain = (width: number): Parameters<typeof tableLines>[2] => ({ width, paint: (_, text) => text });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import type { WavesPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
-import { wavesText } from '../../../../src/cli/render/waves.ts';
+import { wavesText } from '../../../../src/cli/render/plan.ts';
 
 const none: WavesPlan = {
   maxUnavailable: '25%',

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { Options } from '../../../../src/cli/options.ts';
 import { carryOut } from '../../../../src/cli/run/own-plan.ts';
-import { overSsh } from '../../../../src/cli/run/with-hosts.ts';
+import { overSsh } from '../../../../src/cli/run/hosts.ts';
 import { show } from '../../../../src/cli/result.ts';
 import { jsonDocument } from '../../../../src/cli/render/envelope.ts';
 import type { Transport } from '../../../../src/fleet/ssh/transport.ts';

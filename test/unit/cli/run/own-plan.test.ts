@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { Options } from '../../../../src/cli/options.ts';
 import { carryOut } from '../../../../src/cli/run/own-plan.ts';
-import { overSsh } from '../../../../src/cli/run/with-hosts.ts';
+import { overSsh } from '../../../../src/cli/run/hosts.ts';
 import type { Transport } from '../../../../src/fleet/ssh/transport.ts';
 import { rebootChange } from '../../../../src/fleet/steps/change.ts';
 import { quietContext } from '../../../support/command.ts';

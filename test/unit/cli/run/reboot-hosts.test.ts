@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 
-import { rebootOf } from '../../../../src/cli/commands/fleet/reboot.ts';
+import { rebootOf } from '../../../../src/cli/commands/reboot.ts';
 import { Options } from '../../../../src/cli/options.ts';
 import { carryOut } from '../../../../src/cli/run/own-plan.ts';
-import { overSsh } from '../../../../src/cli/run/with-hosts.ts';
+import { overSsh } from '../../../../src/cli/run/hosts.ts';
 import { show } from '../../../../src/cli/result.ts';
 import type { SlotStatus } from '../../../../src/shared/contract/status.ts';
 import type { Transport } from '../../../../src/fleet/ssh/transport.ts';

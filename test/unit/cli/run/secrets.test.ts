@@ -7,7 +7,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { Secret } from '../../../../src/shared/base/secret.ts';
 import { openInventory } from '../../../../src/cli/run/hosts.ts';
-import { credentialSource } from '../../../../src/fleet/inventory/secret-sources.ts';
+import { credentialSource } from '../../../../src/fleet/inventory/secret.ts';
 import { resolve } from '../../../../src/cli/run/secrets.ts';
 import { quietContext, runCommand } from '../../../support/command.ts';
 

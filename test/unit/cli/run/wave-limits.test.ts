@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { shareText } from '../../../../src/shared/base/quantities.ts';
-import { waveLimits } from '../../../../src/cli/run/wave-limits.ts';
+import { waveLimits } from '../../../../src/cli/run/change-hosts.ts';
 import { Options } from '../../../../src/cli/options.ts';
 import type { Fleet } from '../../../../src/fleet/inventory/fleet.ts';
 import { parseFleet } from '../../../../src/fleet/inventory/load.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Context } from '../../../../src/shared/base/context.ts';
 import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { resolveWebhooks } from '../../../../src/cli/run/secrets.ts';
-import { secretVariables } from '../../../../src/fleet/inventory/secret-sources.ts';
+import { secretVariables } from '../../../../src/fleet/inventory/secret.ts';
 import { fleet } from '../../fleet/inventory/fixture.ts';
 
 const text = (url: string): string =>

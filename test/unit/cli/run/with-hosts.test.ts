@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { Options } from '../../../../src/cli/options.ts';
-import { connected, type Connected } from '../../../../src/cli/run/with-hosts.ts';
-import { openHosts } from '../../../../src/cli/run/hosts.ts';
+import { connected, type Connected, openHosts } from '../../../../src/cli/run/hosts.ts';
 import type { Progress } from '../../../../src/cli/render/progress.ts';
 import { quietContext } from '../../../support/command.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 
 import { FleetError, type Problem } from '../../../../src/shared/base/errors.ts';
-import { planText } from '../../../../src/cli/render/plan/plan-text.ts';
+import { planText } from '../../../../src/cli/render/plan.ts';
 import { anyJson, damagedJson } from '../../../support/any-json.ts';
 import type { FleetPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 import { failedHosts, journalFile, readJournal, writeJournal } from '../../../../src/fleet/apply/journal.ts';

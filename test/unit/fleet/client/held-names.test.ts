@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { ManagerStatus, SlotStatus } from '../../../../src/shared/contract/status.ts';
 import { heldNames } from '../../../../src/fleet/client/take-names.ts';
-import { adoptText, heldLines } from '../../../../src/cli/render/managers.ts';
+import { adoptText, heldLines } from '../../../../src/cli/commands/managers.ts';
 
 const slot = (name: string, code?: string): SlotStatus => ({
   slot: name,

@@ -10,7 +10,7 @@ import {
   wantedNames,
 } from '../../../../src/fleet/plan/held-names.ts';
 import type { FleetPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
-import { planText } from '../../../../src/cli/render/plan/plan-text.ts';
+import { planText } from '../../../../src/cli/render/plan.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 

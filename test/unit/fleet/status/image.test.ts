@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { imageText } from '../../../../src/cli/render/images.ts';
+import { imageText } from '../../../../src/cli/commands/image.ts';
 import { imageRow } from '../../../../src/fleet/status/image.ts';
 import { facts, host, status } from './look.ts';
 

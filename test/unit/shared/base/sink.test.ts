@@ -23,8 +23,8 @@ test('what moves the cursor and what was asked for are the only things past the 
   expect(filesWith(/\.unfiltered\b|\bunfiltered\.|\bunfiltered \}/)).toEqual([
     'src/cli/ask.ts',
     'src/cli/main.ts',
-    'src/cli/render/asked-output.ts',
+    'src/cli/render/lines.ts',
     'src/cli/render/progress.ts',
-    'src/cli/setup/interview/terminal.ts',
+    'src/cli/setup/terminal.ts',
   ]);
 });

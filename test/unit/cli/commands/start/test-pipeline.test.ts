@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { TestRun } from '../../../../../src/shared/azure/test-run.ts';
-import { runTestPipeline } from '../../../../../src/cli/commands/start/test-pipeline.ts';
+import { runTestPipeline } from '../../../../../src/cli/commands/setup.ts';
 
 const run = { id: 12, url: 'https://dev.azure.com/example/vision/_build/results?buildId=12' };
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { alike } from '../../../../../src/cli/render/groups/alike.ts';
+import { alike } from '../../../../../src/cli/render/alike.ts';
 
 const said = (...texts: (readonly [host: string, text: string])[]) =>
   alike(texts.map(([host, value]) => ({ host, value }))).map(({ hosts, value }) => [hosts.join(' '), value]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { answersText } from '../../../../../src/cli/render/groups/answers.ts';
-import { drainText } from '../../../../../src/cli/render/managers.ts';
+import { answersText } from '../../../../../src/cli/run/managers.ts';
+import { drainText } from '../../../../../src/cli/commands/managers.ts';
 import { managerStatus } from '../../../../support/manager-status.ts';
 
 const slot = { gpus: [], since: '2026-11-21T00:00:00Z', jobsRun: 0 };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { FleetPlan, HostPlan } from '../../../../../src/fleet/plan/fleet-plan.ts';
-import { changedPlaces } from '../../../../../src/cli/render/groups/changed-places.ts';
+import { changedPlaces } from '../../../../../src/cli/run/change-hosts.ts';
 import { change } from '../../../fleet/plan/changes.ts';
 
 const pool: FleetPlan['fleet'][number] = {

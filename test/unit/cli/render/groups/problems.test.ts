@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 
 import type { Problem } from '../../../../../src/shared/base/errors.ts';
-import { problemsLines } from '../../../../../src/cli/render/groups/problems.ts';
+import { problemsLines } from '../../../../../src/cli/render/problem.ts';
 
 const refused = (host: string, address: string): Problem => ({
   code: 'ssh.refused',

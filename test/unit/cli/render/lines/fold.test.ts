@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { fold } from '../../../../../src/cli/render/lines/fold.ts';
+import { fold } from '../../../../../src/cli/render/lines.ts';
 
 test.each([
   ['short\n', 'short\n'],

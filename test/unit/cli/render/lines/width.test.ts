@@ -2,9 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { fold } from '../../../../../src/cli/render/lines/fold.ts';
-import { padded, widthOf } from '../../../../../src/cli/render/lines/width.ts';
-import { wrap } from '../../../../../src/cli/render/lines/wrap.ts';
+import { fold, padded, widthOf, wrap } from '../../../../../src/cli/render/lines.ts';
 
 test.each([
   ['gpu-1', 5],

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { wrapNext } from '../../../../../src/cli/render/lines/wrap-next.ts';
+import { wrapNext } from '../../../../../src/cli/render/lines.ts';
 
 const lines = (text: string, width = 40) => wrapNext(text, width, 4).map((line) => line.replace(/^ {4}/, ''));
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { wrap } from '../../../../../src/cli/render/lines/wrap.ts';
+import { wrap } from '../../../../../src/cli/render/lines.ts';
 
 test.each([
   ['a short one', 20, 0, 0, ['a short one']],

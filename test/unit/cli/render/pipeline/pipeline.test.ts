@@ -2,9 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { satisfies } from '../../../../../practice/azure/world/queue.ts';
 import type { SmiReport } from '../../../../../src/shared/health/smi-report.ts';
 import { userCapabilities } from '../../../../../src/manager/pool/capabilities.ts';
-import { type PipelineKind, pipelineKinds } from '../../../../../src/cli/render/pipeline/choose.ts';
-import { type Offer, offersOf } from '../../../../../src/cli/render/pipeline/offers.ts';
-import { pipelineText } from '../../../../../src/cli/render/pipeline/pipeline.ts';
+import {
+  type Offer,
+  offersOf,
+  type PipelineKind,
+  pipelineKinds,
+  pipelineText,
+} from '../../../../../src/cli/render/pipeline.ts';
 import { config } from '../../../../support/manager-config.ts';
 import { readPipeline } from '../../../../support/pipeline-yaml.ts';
 import { plainSlot } from '../../../../support/slot.ts';

@@ -5,7 +5,7 @@ import type { ManagerStatus } from '../../../../../src/shared/contract/status.ts
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import type { HostPlan } from '../../../../../src/fleet/plan/fleet-plan.ts';
 import { planHost } from '../../../../../src/fleet/plan/plan.ts';
-import { planText } from '../../../../../src/cli/render/plan/plan-text.ts';
+import { planText } from '../../../../../src/cli/render/plan.ts';
 import { configText, managerConfig } from '../../../../../src/fleet/steps/manager/config.ts';
 import { managerStep } from '../../../../../src/fleet/steps/manager/step.ts';
 import type { Desired, Step } from '../../../../../src/fleet/steps/step.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { FleetPlan, HostPlan } from '../../../../../src/fleet/plan/fleet-plan.ts';
-import { planText } from '../../../../../src/cli/render/plan/plan-text.ts';
+import { planText } from '../../../../../src/cli/render/plan.ts';
 import { change, shape } from '../../../fleet/plan/changes.ts';
 
 const host = (name: string, ...stage: HostPlan['stages'][number]): HostPlan => ({

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import { planHost } from '../../../../../src/fleet/plan/plan.ts';
 import { planLaterPools } from '../../../../../src/fleet/plan/pools.ts';
-import { planText } from '../../../../../src/cli/render/plan/plan-text.ts';
+import { planText } from '../../../../../src/cli/render/plan.ts';
 import { allSteps } from '../../../../../src/fleet/steps/all.ts';
 import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { merge } from '../../../../support/host.ts';

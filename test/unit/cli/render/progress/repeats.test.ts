@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { Problem } from '../../../../../src/shared/base/errors.ts';
-import { restLines } from '../../../../../src/cli/render/progress/lines.ts';
-import { Repeats, type Remark } from '../../../../../src/cli/render/progress/repeats.ts';
+import { type Remark, Repeats, restLines } from '../../../../../src/cli/render/progress.ts';
 
 const note = (host: string | undefined, text: string): Remark =>
   host === undefined ? { kind: 'note', text } : { kind: 'note', host, text };

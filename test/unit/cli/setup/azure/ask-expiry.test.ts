@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { expiryMistake } from '../../../../../src/cli/setup/azure/ask-expiry.ts';
+import { expiryMistake } from '../../../../../src/cli/setup/azure.ts';
 
 const now = Date.parse('2026-11-22T12:00:00Z');
 

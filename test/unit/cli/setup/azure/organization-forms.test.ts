@@ -1,9 +1,6 @@
 import { expect, test } from 'vitest';
 
-import {
-  organizationMistake,
-  readOrganization,
-} from '../../../../../src/cli/setup/azure/organization-forms.ts';
+import { organizationMistake, readOrganization } from '../../../../../src/cli/setup/organization-forms.ts';
 
 const hosted = 'https://dev.azure.com/example';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { rightsLines } from '../../../../../src/cli/setup/azure/try-credential.ts';
+import { rightsLines } from '../../../../../src/cli/setup/azure.ts';
 
 const credential = { kind: 'pat', token: { env: 'AZP_TOKEN' } } as const;
 const all = { pools: ['Default', 'gpu'], managed: ['Default', 'gpu'], mayWrite: true, projects: ['a', 'b'] };

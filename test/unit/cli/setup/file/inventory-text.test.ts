@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { parseFleet } from '../../../../../src/fleet/inventory/load.ts';
-import { poolMistake } from '../../../../../src/cli/setup/pools/ask-agents.ts';
-import type { Choices, HostChoice } from '../../../../../src/cli/setup/choices.ts';
-import { inventoryText, withHosts } from '../../../../../src/cli/setup/file/inventory-text.ts';
+import { poolMistake } from '../../../../../src/cli/setup/agents.ts';
+import type { Choices, HostChoice } from '../../../../../src/cli/setup/wizard-context.ts';
+import { inventoryText, withHosts } from '../../../../../src/cli/setup/inventory-file.ts';
 
 const place = { env: {}, cwd: '/lab', home: '/home/me' };
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import { FleetError } from '../../../../../src/shared/base/errors.ts';
-import { writeInventory } from '../../../../../src/cli/setup/file/write.ts';
+import { writeInventory } from '../../../../../src/cli/setup/inventory-file.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'write-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { giveKey, installKey, nameKey } from '../../../../../src/cli/setup/hosts/give-key.ts';
-import type { HostChoice } from '../../../../../src/cli/setup/choices.ts';
+import { giveKey, installKey, nameKey } from '../../../../../src/cli/setup/give-key.ts';
+import type { HostChoice } from '../../../../../src/cli/setup/wizard-context.ts';
 import { makeKey, publicKey } from '../../../../support/own-sshd.ts';
 import { answering, sit } from '../../../../support/sitting.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
-import type { Settled } from '../../../../../src/cli/setup/hosts/check-hosts.ts';
-import { othersThan } from '../../../../../src/cli/setup/hosts/known-machines.ts';
+import type { Settled } from '../../../../../src/cli/setup/check-hosts.ts';
+import { othersThan } from '../../../../../src/cli/setup/ask-hosts.ts';
 import { desiredOf } from '../../../../support/host.ts';
 import { sit } from '../../../../support/sitting.ts';
 

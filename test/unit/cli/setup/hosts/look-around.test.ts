@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 
 import { expect, test } from 'vitest';
 
-import { lookScript, parseLook } from '../../../../../src/cli/setup/hosts/look-around.ts';
+import { lookScript, parseLook } from '../../../../../src/cli/setup/test-host.ts';
 
 test('the name of the machine without its domain, and what is mounted from elsewhere', () => {
   const said = [

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
-import type { Settled } from '../../../../../src/cli/setup/hosts/check-hosts.ts';
-import { nameHosts, oneEach } from '../../../../../src/cli/setup/hosts/name-hosts.ts';
+import type { Settled } from '../../../../../src/cli/setup/check-hosts.ts';
+import { nameHosts, oneEach } from '../../../../../src/cli/setup/ask-hosts.ts';
 import { answering, sit } from '../../../../support/sitting.ts';
 
 function settled(name: string, machineId: string, bootId: string, hostname?: string): Settled {

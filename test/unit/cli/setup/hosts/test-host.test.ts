@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { judge } from '../../../../../src/cli/setup/hosts/test-host.ts';
+import { judge } from '../../../../../src/cli/setup/test-host.ts';
 import { factsOf } from '../../../../support/host.ts';
 
 const h200 = { address: '0000:83:00.0', deviceId: '2335', boundTo: undefined };

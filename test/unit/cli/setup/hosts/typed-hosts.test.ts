@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { matching } from '../../../../../src/cli/setup/hosts/ask-hosts.ts';
-import { distinctNames, hostMistake, parseHost } from '../../../../../src/cli/setup/hosts/host-notation.ts';
-import { sshConfigHosts } from '../../../../../src/cli/setup/hosts/ssh-hosts.ts';
+import { matching } from '../../../../../src/cli/setup/ask-hosts.ts';
+import { distinctNames, hostMistake, parseHost } from '../../../../../src/cli/setup/host-notation.ts';
+import { sshConfigHosts } from '../../../../../src/cli/setup/ssh-hosts.ts';
 
 const known = (name: string) => name === 'h200-1' || name === 'rtx.lab';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import { blocks } from '../../../../support/shown-commands.ts';
-import { completed, readAnswers } from '../../../../../src/cli/setup/interview/answers-file.ts';
+import { completed, readAnswers } from '../../../../../src/cli/setup/answers-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'answers-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 
-import type { Prompts } from '../../../../../src/cli/setup/interview/prompts.ts';
+import type { Prompts } from '../../../../../src/cli/setup/question.ts';
 import { answering, sit, type Sitting } from '../../../../support/sitting.ts';
 
 const escape = '\u001b';

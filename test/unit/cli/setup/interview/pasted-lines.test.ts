@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { joinLines } from '../../../../../src/cli/setup/interview/pasted-lines.ts';
+import { joinLines } from '../../../../../src/cli/setup/terminal.ts';
 import { sit } from '../../../../support/sitting.ts';
 
 test.each([

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { silentLogger } from '../../../../../src/shared/base/log.ts';
 import type { Secret } from '../../../../../src/shared/base/secret.ts';
 import { parseFleet } from '../../../../../src/fleet/inventory/load.ts';
-import { secretReader } from '../../../../../src/cli/setup/secrets/secret-reader.ts';
+import { secretReader } from '../../../../../src/cli/setup/secrets.ts';
 import { quietContext } from '../../../../support/command.ts';
 
 const env = {

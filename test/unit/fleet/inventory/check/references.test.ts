@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
-import { checkReferences } from '../../../../../src/fleet/inventory/check/references.ts';
+import { checkReferences } from '../../../../../src/fleet/inventory/references.ts';
 import { fleet, lines } from '../fixture.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'references-'));

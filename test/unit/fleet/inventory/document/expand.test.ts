@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { expand } from '../../../../../src/fleet/inventory/document/expand.ts';
+import { expand } from '../../../../../src/fleet/inventory/document/document.ts';
 
 test.each([
   ['plain', 'plain'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { pinHostKeys } from '../../../../../src/fleet/inventory/document/pin.ts';
+import { pinHostKeys } from '../../../../../src/fleet/inventory/document/edit.ts';
 
 const source = `# our lab
 organization: https://dev.azure.com/example # ours

@@ -1,0 +1,282 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+
+import type { HostOutcome } from '../../fleet/apply/outcome.ts';
+import { reachHosts } from '../../fleet/apply/survey.ts';
+import { loadArtifacts } from '../../fleet/artifacts/load.ts';
+import { contextArchive } from '../../fleet/artifacts/upload-sources.ts';
+import { openBundle } from '../../fleet/bundle/archive.ts';
+import { makeBundle } from '../../fleet/bundle/make/make.ts';
+import {
+  namedSystem,
+  needingOf,
+  needingUnseen,
+  needsOf,
+  type Target,
+  type Unprovided,
+} from '../../fleet/bundle/make/needs.ts';
+import type { Manifest } from '../../fleet/bundle/manifest.ts';
+import type { HostSpec } from '../../fleet/inventory/fleet.ts';
+import { desiredOf } from '../../fleet/plan/desired.ts';
+import type { Desired } from '../../fleet/steps/step.ts';
+import { createFetch } from '../../shared/azure/http/proxy.ts';
+import { timestamp } from '../../shared/base/clock.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { codeOf, ExitCode, type FleetError, type Problem, usageError } from '../../shared/base/errors.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { version } from '../../shared/base/version.ts';
+import type { CommandInput } from '../command.ts';
+import { fold } from '../render/lines.ts';
+import { columns } from '../render/table.ts';
+import { problemsAmong, type Result } from '../result.ts';
+import { readCa } from '../run/fleet.ts';
+import { connected, type Connected, openHosts, type OpenHosts, overSsh } from '../run/hosts.ts';
+import { hostTools } from '../run/planning.ts';
+
+/** Makes a bundle, or shows one. */
+export function run(context: Context, input: CommandInput): Promise<Result> {
+  const { options } = input;
+  const [out, shown] = [options.string('out'), options.string('show')];
+  if (shown !== undefined && out === undefined) return showBundle(context, shown);
+  if (out !== undefined && shown === undefined) return make(context, input, out);
+  throw usageError({
+    code: 'usage.arguments',
+    what: 'it is not said which file',
+    expected: '-o FILE to make a bundle, or --show FILE to look into one',
+    seen: out === undefined ? 'neither' : 'both',
+    next: 'see the options: azp-fleet bundle --help',
+  });
+}
+
+/** Makes a bundle for the hosts. Nothing is changed on any of them, and Azure DevOps is not asked. */
+export async function make(context: Context, input: CommandInput, out: string): Promise<Result> {
+  const { cwd, env, home, clock, signal, root, stdout } = context;
+  const file = resolve(cwd, out);
+  await checkPlace(file);
+  const open = openHosts(context, input);
+  const { fleet, hosts } = open;
+  const cache = join(env['XDG_CACHE_HOME'] ?? join(home, '.cache'), 'azp-fleet');
+  const folders = hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
+  const artifacts = await loadArtifacts(cache, folders, clock.wall());
+  const caPem = await readCa(fleet.proxy.ca);
+  const none = { credential: undefined, registries: undefined, webhooks: new Map() };
+  const desired = desiredOf(fleet, { ...none, artifacts, caPem, version, root });
+  return connected(context, input, open, overSsh, async (at) => {
+    const note = (text: string): void => at.emit({ kind: 'note', text });
+    const found = await targetsOf(context, input, at, desired);
+    if ('unread' in found) return unreadResult(found.unread, () => at.quiet());
+    const { targets } = found;
+    const read = (sha256: string): Promise<Buffer> => readFolder(artifacts.folders, sha256);
+    const { needs, unprovided } = needsOf(targets, await contextArchive(artifacts.context), read);
+    if (unprovided.length > 0) throw cannot(unprovided);
+    const { mirrors, proxy } = fleet;
+    const manifest = await makeBundle(needs, {
+      file,
+      tools: { env, signal },
+      site: { mirrors, proxy, ...defined({ caPem }) },
+      artifacts,
+      fetching: { env, signal, note, site: { proxy, caPem, registry: mirrors.npm } },
+      download: createFetch({ ...proxy, ...defined({ caPem }) }),
+      at: timestamp(clock),
+      note,
+    });
+    await at.quiet();
+    return {
+      exitCode: ExitCode.ok,
+      json: { file, bundle: manifest },
+      text: () => bundleText(file, manifest, stdout.columns ?? Infinity),
+    };
+  });
+}
+
+/** Their problems have been told; half a bundle is none. */
+async function unreadResult(unread: readonly HostOutcome[], quiet: () => Promise<void>): Promise<Result> {
+  await quiet();
+  const problem: Problem = {
+    code: 'bundle.hosts',
+    what: `no bundle was made: ${unread.map(({ host }) => host).join(', ')} could not be read`,
+    next: 'leave them out with --limit, or say what they are with --for, e.g. --for debian-12/x86_64',
+  };
+  return {
+    exitCode: ExitCode.hostFailed,
+    json: { file: null, bundle: null },
+    problems: problemsAmong(unread),
+    aside: [problem],
+  };
+}
+
+/** Before minutes of work: the file's folder is there. */
+async function checkPlace(file: string): Promise<void> {
+  const folder = join(file, '..');
+  const found = await stat(folder).catch((error: unknown) => codeOf(error));
+  if (typeof found !== 'string' && found.isDirectory()) return;
+  throw usageError({
+    code: 'bundle.file',
+    what: `the bundle ${file} cannot be written`,
+    expected: `a folder ${folder}`,
+    seen: typeof found === 'string' ? found : 'something else',
+    next: 'name another file with -o',
+  });
+}
+
+async function readFolder(folders: Desired['artifacts']['folders'], sha256: string): Promise<Buffer> {
+  const found = [...folders.values()].find(({ artifact }) => artifact.sha256 === sha256);
+  if (found === undefined) throw new Error(`no folder ${sha256}`);
+  return readFile(found.artifact.file);
+}
+
+function cannot(unprovided: readonly Unprovided[]): FleetError {
+  const [first] = unprovided;
+  const one = unprovided.length === 1 && first !== undefined;
+  return usageError({
+    code: 'bundle.hosts',
+    what: one
+      ? `no bundle was made: ${first.host}: ${first.what}`
+      : 'no bundle was made: some hosts cannot be provided for',
+    ...(one ? { next: first.next } : {}),
+    details: one
+      ? []
+      : unprovided.map(({ host, what, next }) => ({ code: 'bundle.hosts', host, what, next })),
+  });
+}
+
+type Found =
+  | { readonly targets: readonly Target[] }
+  /** Some hosts could not be read. */
+  | { readonly unread: readonly HostOutcome[] };
+
+/** The hosts as what a bundle is made for: as they are, or each as a fresh one of every system that is named. */
+export async function targetsOf(
+  context: Context,
+  input: CommandInput,
+  open: OpenHosts & Connected,
+  desired: (host: HostSpec) => Desired,
+): Promise<Found> {
+  const { options } = input;
+  const [named, kernels] = [options.list('for').map(namedSystem), options.list('kernel').map(kernelRelease)];
+  if (named.length > 0) {
+    const targets = open.hosts.flatMap((host) =>
+      named.map(({ system, machine }) => {
+        const images = system.names.kernels[machine];
+        const needing = needingUnseen(system, machine, kernels, images);
+        return { name: host.name, needing, desired: desired(host) };
+      }),
+    );
+    return { targets };
+  }
+  if (kernels.length > 0)
+    throw usageError({
+      code: 'usage.arguments',
+      what: '--kernel is for hosts that are not read',
+      expected: '--for beside it',
+      next: 'leave it out: the hosts say which kernels they have',
+    });
+  return read(context, input, open, desired);
+}
+
+async function read(
+  context: Context,
+  input: CommandInput,
+  open: OpenHosts & Connected,
+  desired: (host: HostSpec) => Desired,
+): Promise<Found> {
+  const found = await reachHosts(open.hosts, hostTools(context, input, open), { follow: false });
+  const reached = found.filter((each) => 'facts' in each);
+  await Promise.all(reached.map(({ connection }) => connection.close()));
+  for (const { host } of reached) open.emit({ kind: 'host-state', host: host.name, state: 'ok' });
+  const unread = found.flatMap((each) => ('facts' in each ? [] : [each]));
+  if (unread.length > 0) return { unread };
+  return {
+    targets: reached.map(({ host, facts }) => ({
+      name: host.name,
+      needing: needingOf(facts),
+      now: facts,
+      desired: desired(host),
+    })),
+  };
+}
+
+function kernelRelease(text: string): string {
+  if (/^\d[\w.+~-]{2,80}$/.test(text)) return text;
+  throw usageError({
+    code: 'usage.option',
+    what: '--kernel is no release of a kernel',
+    expected: 'what uname -r says on the host, e.g. 6.1.0-50-amd64',
+    seen: text,
+  });
+}
+
+/** What a bundle holds. Nobody is contacted. */
+export async function showBundle({ cwd, signal, stdout }: Context, named: string): Promise<Result> {
+  const file = resolve(cwd, named);
+  const { manifest } = await openBundle(file, { signal });
+  return {
+    exitCode: ExitCode.ok,
+    json: { file, bundle: manifest },
+    text: () => bundleText(file, manifest, stdout.columns ?? Infinity),
+  };
+}
+
+/** A bundle in the words of people: when it was made, for which systems, and what is in it. */
+export function bundleText(file: string, manifest: Manifest, width: number): string {
+  const sizes = new Map(manifest.members.map(({ sha256, size }) => [sha256, size]));
+  const sum = (digests: readonly string[]): string =>
+    megabytes(digests.reduce((total, each) => total + (sizes.get(each) ?? 0), 0));
+  const { packages, images, agents, runtimes, manager } = manifest;
+  const rows = [
+    ...packages.map((set) => [
+      `${set.system}/${set.machine}`,
+      `${set.packages.length} packages${versions(set.packages)}`,
+      sum(set.packages.map(({ sha256 }) => sha256)),
+    ]),
+    ...images.map(({ reference, machine, base, sha256 }) => [
+      machine,
+      `image ${reference}${base === undefined ? '' : ` on ${base}`}`,
+      sum([sha256]),
+    ]),
+    ...agents.map((each) => [
+      each.machine,
+      `agent ${each.version}, for slots on the host`,
+      sum([each.sha256]),
+    ]),
+    ...runtimes.map((each) => [each.machine, `Node ${each.version}`, sum([each.sha256])]),
+    ['all', `manager of azp-fleet ${manifest.version}`, sum([manager.program])],
+  ];
+  const whole = sum(manifest.members.map(({ sha256 }) => sha256));
+  const head = `${file}: ${whole}, made ${manifest.at.slice(0, 16).replace('T', ' ')} UTC by azp-fleet ${manifest.version}`;
+  const keys = packages.flatMap((set) =>
+    set.keys.map(({ vendor, sha256 }) => `${vendor} ${sha256.slice(0, 16)}`),
+  );
+  const vouched =
+    keys.length === 0
+      ? []
+      : [`Signatures of vendors were checked with the keys ${[...new Set(keys)].join(', ')}.`];
+  return [
+    fold(head, width),
+    '',
+    ...columns([['FOR', 'WHAT', 'SIZE'], ...rows], width),
+    '',
+    ...[...vouched, `Every file in it has its sha256: azp-fleet bundle --show FILE --json.`].flatMap((line) =>
+      fold(line, width),
+    ),
+    '',
+  ].join('\n');
+}
+
+/** Those that people ask for by their version. */
+function versions(packages: Manifest['packages'][number]['packages']): string {
+  const driver = ['nvidia-driver-cuda', 'nvidia-driver', 'nvidia-smi'].find((name) =>
+    packages.some((each) => each.name === name),
+  );
+  const shown = ['docker-ce', 'nvidia-container-toolkit', ...(driver === undefined ? [] : [driver])].flatMap(
+    (name) =>
+      packages
+        .filter((each) => each.name === name)
+        .map(({ version }) => `${name} ${version.replace(/^\d+:/, '').replace(/-[^-]*$/, '')}`),
+  );
+  return shown.length === 0 ? '' : `, among them ${[...new Set(shown)].join(', ')}`;
+}
+
+function megabytes(bytes: number): string {
+  return bytes < 1e5 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+}

@@ -1,0 +1,87 @@
+import { codeTables, findings } from '../../shared/base/codes/tables.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { ExitCode, usageError } from '../../shared/base/errors.ts';
+import { completed, nearest } from '../../shared/base/nearest.ts';
+import { checkXids, classifyXid } from '../../shared/health/xid.ts';
+import type { CommandInput } from '../command.ts';
+import { wrap } from '../render/lines.ts';
+import type { Result } from '../result.ts';
+
+/** What a code means in general. */
+interface Explained {
+  readonly code: string;
+  /** What the code is about. */
+  readonly subject: string;
+  readonly cause: string;
+  readonly fix: string;
+}
+
+/** Prints the entry of a code. Contacts no host. */
+export function run(context: Context, { positionals }: CommandInput): Promise<Result> {
+  const [typed = ''] = positionals;
+  // As it is copied from a screen: [ssh.auth]
+  const code = typed.replaceAll(/^\[|\]$/g, '').toLowerCase();
+  const explained = explain(code);
+  if (explained === undefined) throw unknownCode(code);
+  const width = (context.stdout.columns ?? 80) - 1;
+  return Promise.resolve({
+    exitCode: ExitCode.ok,
+    json: { ...explained },
+    text: () => `${explainedLines(explained, width).join('\n')}\n`,
+  });
+}
+
+/** Returns the entry of a code, undefined where there is none. */
+export function explain(code: string): Explained | undefined {
+  const [, digits] = /^xid\.(\d{1,6})$/.exec(code) ?? [];
+  if (digits !== undefined) return explainXid(Number(digits));
+  for (const { title, entries } of [...codeTables, findings]) {
+    const [cause, fix] = (Object.hasOwn(entries, code) ? entries[code] : undefined) ?? [];
+    if (cause !== undefined && fix !== undefined) return { code, subject: title, cause, fix };
+  }
+  return undefined;
+}
+
+/** NVIDIA's numbers are explained as the manager judges them. */
+function explainXid(xid: number): Explained {
+  const [found] = checkXids([{ xid, gpu: 'ADDRESS', text: '' }], (busId) => busId);
+  const { what } = classifyXid(xid);
+  return {
+    code: `xid.${xid}`,
+    subject: 'GPU driver errors in the kernel log (XID)',
+    cause: `XID ${xid}: ${what}`,
+    fix: found?.next ?? '',
+  };
+}
+
+function explainedLines({ code, subject, cause, fix }: Explained, width: number): readonly string[] {
+  const labelled = (label: string, text: string) =>
+    wrap(text, width, 12, 12).map((line, at) => (at === 0 ? `  ${label.padEnd(10)}${line}` : line));
+  return [`${code} · ${subject}`, ...labelled('cause', cause), ...labelled('fix', fix)];
+}
+
+function unknownCode(code: string): Error {
+  const near = nearestCodes(code);
+  return usageError({
+    code: 'usage.code',
+    what: `there is no code "${code}"`,
+    expected: 'a code as the brackets behind a message show it, or xid.NUMBER',
+    next:
+      near.length === 0
+        ? 'copy the code from the message, or look for its words in docs/errors.md'
+        : `did you mean ${near.join(', ')}?`,
+  });
+}
+
+/** Returns at most five codes that may be meant: the nearest in spelling, then those that contain the word. */
+export function nearestCodes(code: string): readonly string[] {
+  const all = [...codeTables, findings].flatMap(({ entries }) => Object.keys(entries));
+  const last = code.split('.').at(-1) ?? '';
+  const near = [nearest(code, all), completed(code, all)].flatMap((each) => each ?? []);
+  const related = last.length < 3 ? [] : all.filter((each) => each.includes(last));
+  const begun =
+    code.endsWith('.') || code.length > 2
+      ? all.filter((each) => each.startsWith(`${code.replace(/\.$/, '')}.`))
+      : [];
+  return [...new Set([...near, ...related, ...begun])].slice(0, 5);
+}

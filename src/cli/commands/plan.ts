@@ -1,0 +1,65 @@
+import { resolve as resolvePath } from 'node:path';
+
+import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../../fleet/apply/fleet-survey.ts';
+import { distinct } from '../../fleet/apply/pools.ts';
+import { checkPlanFile, writePlanFile } from '../../fleet/apply/saved-plan.ts';
+import { wavesOf } from '../../fleet/apply/waves.ts';
+import { refusedTakeOvers } from '../../fleet/plan/held-names.ts';
+import { hasChanges } from '../../fleet/plan/plan.ts';
+import { planWaves } from '../../fleet/plan/waves.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { ExitCode } from '../../shared/base/errors.ts';
+import { version } from '../../shared/base/version.ts';
+import type { CommandInput } from '../command.ts';
+import { usesColor } from '../render/color.ts';
+import { planText } from '../render/plan.ts';
+import { problemsAmong, type Result } from '../result.ts';
+import { waveLimits } from '../run/change-hosts.ts';
+import { type OpenFleet, openForPlan, withFleet } from '../run/fleet.ts';
+import type { Connected } from '../run/hosts.ts';
+import { openPlanning } from '../run/planning.ts';
+
+/** Shows what `provision` would change. Changes nothing. */
+export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const out = input.options.string('out');
+  const outFile = out === undefined ? undefined : resolvePath(context.cwd, out);
+  if (outFile !== undefined) await checkPlanFile(outFile);
+  const show = async (open: OpenFleet & Connected): Promise<Result> => {
+    const limits = waveLimits(input.options, open.fleet);
+    const { tools, blocked } = await openPlanning(context, input, open);
+    const survey = await surveyFleet(open.fleet, open.hosts, open.azure, tools, {
+      follow: false,
+      onPools: (pools) => pools.blocked.forEach((problem, pool) => blocked.set(pool, problem)),
+    });
+    const problems = [
+      ...distinct(blocked),
+      ...refusedTakeOvers(survey.held),
+      ...problemsAmong(survey.failures),
+    ];
+    await closeAll(survey);
+    const waves = planWaves(wavesOf(open.fleet.hosts, survey, true), limits);
+    const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock, waves });
+    if (outFile !== undefined) await writePlanFile(outFile, plan);
+    const refused = plan.hosts.some(({ refusals }) => refusals.length > 0);
+    const { inventory, inventoryDigest, fleet, hosts } = plan;
+    return {
+      exitCode:
+        problems.length > 0 || refused
+          ? ExitCode.hostFailed
+          : hasChanges(plan)
+            ? ExitCode.changesPending
+            : ExitCode.ok,
+      json: { inventory, inventoryDigest, fleet, hosts, waves: waves ?? null },
+      problems,
+      text: () =>
+        planText(plan, {
+          scripts: input.options.flag('showScripts'),
+          diff: input.options.flag('diff'),
+          unread: unreadIn(survey),
+          color: usesColor(context.stdout, context.env),
+          width: context.stdout.columns ?? 100,
+        }),
+    };
+  };
+  return withFleet(context, input, show, openForPlan);
+}

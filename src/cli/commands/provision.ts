@@ -1,0 +1,146 @@
+import { resolve as resolvePath } from 'node:path';
+
+import { applyFleet } from '../../fleet/apply/apply.ts';
+import { surveyFleet } from '../../fleet/apply/fleet-survey.ts';
+import { failedHosts, journalFile, writeJournal } from '../../fleet/apply/journal.ts';
+import type { HostOutcome } from '../../fleet/apply/outcome.ts';
+import { distinct, type PoolsPlan } from '../../fleet/apply/pools.ts';
+import { announcedBy, readPlanFile } from '../../fleet/apply/saved-plan.ts';
+import { wavesOf } from '../../fleet/apply/waves.ts';
+import type { HostSpec } from '../../fleet/inventory/fleet.ts';
+import { inventoryDigest } from '../../fleet/plan/digest.ts';
+import type { FleetPlan } from '../../fleet/plan/fleet-plan.ts';
+import { hasOnlyTakeOvers } from '../../fleet/plan/held-names.ts';
+import { planWaves } from '../../fleet/plan/waves.ts';
+import { timestamp } from '../../shared/base/clock.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { usageError } from '../../shared/base/errors.ts';
+import { version } from '../../shared/base/version.ts';
+import { confirm } from '../ask.ts';
+import type { CommandInput } from '../command.ts';
+import { warn } from '../render/problem.ts';
+import type { Result } from '../result.ts';
+import { stateFolder } from '../run-log.ts';
+import { changeHosts, waveLimits } from '../run/change-hosts.ts';
+import { type OpenFleet, openForPlan } from '../run/fleet.ts';
+import { connected, overSsh } from '../run/hosts.ts';
+import { openPlanning } from '../run/planning.ts';
+
+/** Plans, asks, applies, proves. */
+export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const { options } = input;
+  const opened = await openForPlan(context, input);
+  const journal = journalFile(stateFolder(context.env, context.home), opened.fleet.file);
+  const saved = await savedPlan(context, input, opened);
+  const limits = waveLimits(options, opened.fleet, saved?.waves);
+  const hosts = await chooseHosts(opened.hosts, options.string('rerun'), journal, saved);
+  return connected(context, input, { ...opened, hosts }, overSsh, async (open) => {
+    const { tools, blocked, prepare } = await openPlanning(context, input, open);
+    const onPools = (pools: PoolsPlan) =>
+      pools.blocked.forEach((problem, pool) => blocked.set(pool, problem));
+    const probe = options.flag('probe');
+    let outcomes: readonly HostOutcome[] | undefined;
+    let adopt = options.flag('adopt');
+    const result = await changeHosts(context, input, open, {
+      question: (where) => `Apply these changes to ${where}?`,
+      unasked: 'look at the plan with "azp-fleet plan", then run again with --yes',
+      beside: () => distinct(blocked),
+      survey: async () => {
+        const follow = !options.flag('dryRun');
+        if (saved === undefined)
+          return surveyFleet(open.fleet, hosts, open.azure, tools, { follow, onPools });
+        // What package managers said stands in the plan.
+        const { question: _asked, ...asking } = tools;
+        const found = await surveyFleet(open.fleet, hosts, open.azure, asking, { follow, onPools });
+        return announcedBy(saved, found);
+      },
+      isAskedByItself: (plan) => !adopt && hasOnlyTakeOvers(plan),
+      agree: async ({ pools }) => {
+        const titles = pools.changes.flatMap(({ action, title }) =>
+          action.kind === 'take-over' ? [title] : [],
+        );
+        if (adopt || titles.length === 0 || options.flag('yes')) return;
+        adopt = await confirm(context, takeOverQuestion(titles));
+      },
+      waves: (survey) => planWaves(wavesOf(open.fleet.hosts, survey, probe), limits),
+      apply: async (survey) => {
+        await prepare(survey);
+        const { projects, hosts: inventory } = open.fleet;
+        const exactFacts = saved !== undefined;
+        const how = { exactFacts, probe, inventory, limits, onPools, projects, adopt };
+        outcomes = await applyFleet(survey, open.azure, tools, how);
+        return outcomes;
+      },
+    });
+    if (outcomes !== undefined)
+      await remember(context, input, { journal, inventory: open.fleet.file }, outcomes);
+    return result;
+  });
+}
+
+/** Asked by itself: who agrees to the packages of a host has not agreed to cut another machine off. */
+function takeOverQuestion(titles: readonly string[]): string {
+  const [first = ''] = titles;
+  const what = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`;
+  const more = titles.length === 1 ? '' : `, and ${titles.length - 1} more as the plan says`;
+  return `${what}${more}? Whoever had them before can use them no longer.`;
+}
+
+async function savedPlan(
+  { cwd }: Context,
+  { options }: CommandInput,
+  { fleet }: OpenFleet,
+): Promise<FleetPlan | undefined> {
+  const file = options.string('plan');
+  if (file === undefined) return undefined;
+  return readPlanFile(resolvePath(cwd, file), { version, inventoryDigest: inventoryDigest(fleet) });
+}
+
+/** The hosts that a provision is about: those selected, less what `--rerun failed` and `--plan FILE` leave out. */
+export async function chooseHosts(
+  selected: readonly HostSpec[],
+  rerun: string | undefined,
+  journal: string,
+  saved: FleetPlan | undefined,
+): Promise<readonly HostSpec[]> {
+  if (rerun !== undefined && rerun !== 'failed')
+    throw usageError({
+      code: 'usage.rerun',
+      what: '--rerun knows only one value',
+      expected: 'failed',
+      seen: rerun,
+      next: 'write --rerun failed, or leave it out for all hosts',
+    });
+  const failed = rerun === undefined ? undefined : new Set(await failedHosts(journal));
+  const planned = saved === undefined ? undefined : new Set(saved.hosts.map(({ host }) => host));
+  const hosts = selected.filter(({ name }) => failed?.has(name) !== false && planned?.has(name) !== false);
+  if (hosts.length > 0) return hosts;
+  throw usageError({
+    code: 'usage.no-hosts',
+    what: rerun === undefined ? 'the plan concerns none of these hosts' : 'no host failed in the last run',
+    next: 'run without this option',
+  });
+}
+
+/**
+ * Keeps how the run ended for `--rerun failed`. The work is done by now: a journal that cannot be written is a note,
+ * not a failure.
+ */
+export async function remember(
+  context: Context,
+  { commandLine: command }: CommandInput,
+  { journal, inventory }: { readonly journal: string; readonly inventory: string },
+  outcomes: readonly HostOutcome[],
+): Promise<void> {
+  const at = timestamp(context.clock);
+  try {
+    await writeJournal(journal, { inventory, at, command }, outcomes);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined) throw error;
+    context.log.log('warn', 'journal', { error });
+    warn(context.stderr, {
+      what: `--rerun failed will not know of this run: ${journal} cannot be written (${code})`,
+    });
+  }
+}

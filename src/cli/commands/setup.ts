@@ -1,0 +1,307 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { loadFleet } from '../../fleet/inventory/load.ts';
+import { defaultUploads } from '../../fleet/inventory/schema/defaults.ts';
+import { credentialSource } from '../../fleet/inventory/secret.ts';
+import { createTransport } from '../../fleet/ssh/create-transport.ts';
+import { createAzureClient } from '../../shared/azure/create-client.ts';
+import { createFirstLook } from '../../shared/azure/first-look.ts';
+import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
+import { createFetch } from '../../shared/azure/http/proxy.ts';
+import type { RestOptions } from '../../shared/azure/http/rest.ts';
+import { createTestPipeline, type TestPipeline, type TestRun } from '../../shared/azure/test-run.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { ExitCode, usageError } from '../../shared/base/errors.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { version } from '../../shared/base/version.ts';
+import { canAsk } from '../ask.ts';
+import type { CommandInput } from '../command.ts';
+import type { Options } from '../options.ts';
+import { parseArguments } from '../parse.ts';
+import { say as sayLines } from '../render/lines.ts';
+import { runCommand } from '../run-command.ts';
+import { stateFolder } from '../run-log.ts';
+import { completed, readAnswers } from '../setup/answers-file.ts';
+import { Drafts, Interview } from '../setup/interview.ts';
+import type { Answer } from '../setup/question.ts';
+import { secretReader } from '../setup/secrets.ts';
+import { type Asker, terminalAsker } from '../setup/terminal.ts';
+import { tell, type Wizard } from '../setup/wizard-context.ts';
+import { runSetup, type SetupResult } from '../setup/wizard.ts';
+
+export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  const { options } = input;
+  const supplied = suppliedAnswers(context, options);
+  const pipeline = options.integer('testPipeline', { min: 1, max: 2_147_483_647 });
+  const asker = canAsk(context) && !options.flag('yes') ? terminalAsker(context) : undefined;
+  const file = options.string('output') ?? 'inventory.yaml';
+  const say = (...lines: string[]): void =>
+    sayLines(context.stdout, lines.map((line) => `${line}\n`).join(''));
+  const drafts = asker && new Drafts(stateFolder(context.env, context.home), path.resolve(context.cwd, file));
+  const before = asker && drafts ? await askForDraft(asker, drafts, say) : [];
+  let kept = false;
+  const interview = new Interview({
+    asker,
+    supplied,
+    before,
+    keep: (given) => {
+      kept = given.length > 0 && drafts?.keep(given, context.clock.wall()) === true;
+    },
+    say,
+  });
+  const wizard = openWizard(context, interview, options.sshConfig(context.cwd), (...lines) => {
+    if (!interview.silent) say(...lines);
+  });
+  if (asker)
+    say(
+      'Your answers become an inventory. Hosts are looked at, not changed.',
+      'Esc: back one question. Ctrl-C: stop; your answers are kept.',
+      '',
+    );
+  let result: SetupResult;
+  try {
+    result = await interview.run(() => runSetup(wizard, file));
+  } catch (error) {
+    if (kept) say('', 'Your answers are kept: azp-fleet setup goes on from them.');
+    throw error;
+  }
+  drafts?.remove();
+  interview.seal();
+  for (const key of interview.unused()) tell({ context, say }, `! nothing has asked for the answer "${key}"`);
+  return finishSetup({ context, input, wizard, interview, say, pipeline }, result);
+}
+
+/** What an earlier sitting left, where the user wants to go on from it. */
+async function askForDraft(asker: Asker, drafts: Drafts, say: (line: string) => void) {
+  const draft = drafts.read();
+  if (draft === undefined) return [];
+  const at = new Date(draft.at).toISOString().slice(0, 16).replace('T', ' ');
+  const answer = await asker.ask({
+    kind: 'choose',
+    key: 'draft',
+    message: `Answers from ${at} UTC were kept:`,
+    choices: [
+      { name: `Go on from them (${draft.given.length})`, short: 'go on', value: 'on' },
+      { name: 'Begin anew', value: 'anew' },
+    ],
+  });
+  if (answer === 'on') return draft.given;
+  drafts.remove();
+  say('');
+  return [];
+}
+
+/** Options of one answer, by the key of their question. */
+const single = {
+  organization: 'organization',
+  tokenEnv: 'token.env',
+  tokenFile: 'token.file',
+  tokenCmd: 'token.cmd',
+  expires: 'token.expires',
+  pool: 'pool',
+  agents: 'agents',
+  unready: 'unready',
+} as const;
+
+/** Options that gather a list. */
+const several = { host: 'hosts', project: 'projects', dataset: 'datasets' } as const;
+
+/** What is answered before anything is asked: by options, which win, and by a file of answers. */
+export function suppliedAnswers(context: Pick<Context, 'cwd'>, options: Options): Map<string, Answer> {
+  const file = options.string('answers');
+  const answers =
+    file === undefined ? new Map<string, Answer>() : readAnswers(path.resolve(context.cwd, file));
+  for (const [option, key] of Object.entries(single)) {
+    const value = options.string(option);
+    if (value !== undefined) answers.set(key, value);
+  }
+  for (const [option, key] of Object.entries(several)) {
+    const values = options.list(option);
+    if (values.length > 0) answers.set(key, values);
+  }
+  const added = options.list('add');
+  if (added.length > 0) {
+    answers.set('existing', 'add');
+    answers.set('hosts', [...added, ...options.list('host')]);
+  }
+  if (options.flag('provision')) answers.set('provision', true);
+  return completed(answers);
+}
+
+/** The wizard with what it needs of the outside. */
+export function openWizard(
+  context: Context,
+  prompts: Interview,
+  sshConfig: string | undefined,
+  say: Wizard['say'],
+): Wizard {
+  const told: string[] = [];
+  const { read, know, environment } = secretReader(context, (message) => prompts.hidden(message));
+  return {
+    context,
+    prompts,
+    ...defined({ sshConfig }),
+    secret: read,
+    know,
+    openTransport: (ask, inventory) =>
+      createTransport({
+        ...context,
+        env: environment(),
+        ask,
+        resolveSecret: (source) => read(source, 'the sudo password'),
+        notice: (line) => told.push(line),
+        uploads: defaultUploads,
+        hosts: inventory,
+      }),
+    azure: (way) => azureQuestions(context, way),
+    notices: () => told.splice(0),
+    say,
+  };
+}
+
+function azureQuestions(context: Context, way: Way): ReturnType<Wizard['azure']> {
+  const options = restOptions(context, way);
+  return { ...createAzureClient(options), ...createFirstLook(options) };
+}
+
+type Way = Parameters<Wizard['azure']>[0];
+
+/** How the organization is asked, by what was answered. */
+export function restOptions(
+  context: Context,
+  { organization, credential, network, secret }: Way,
+): RestOptions {
+  const { proxy, noProxy = [], ca } = network;
+  const caPem = ca === undefined ? undefined : readFileSync(ca, 'utf8');
+  const fetch = createFetch({ ...defined({ http: proxy, https: proxy, caPem }), noProxy });
+  return {
+    organization,
+    credential:
+      credential.kind === 'pat'
+        ? patCredential(secret)
+        : servicePrincipalCredential({
+            ...credential,
+            secret,
+            fetch,
+            clock: context.clock,
+            onPause: () => undefined,
+          }),
+    fetch,
+    log: context.log,
+    signal: context.signal,
+    clock: context.clock,
+    userAgent: `azp-fleet/${version}`,
+  };
+}
+
+interface Sitting {
+  readonly context: Context;
+  readonly input: CommandInput;
+  readonly wizard: Wizard;
+  readonly interview: Interview;
+  readonly say: (...lines: string[]) => void;
+  /** The pipeline to run once the hosts are provisioned. */
+  readonly pipeline: number | undefined;
+}
+
+/** What comes after the file: the hosts, what a pipeline needs, and one that is run. */
+export async function finishSetup(sitting: Sitting, { file, hosts, pool }: SetupResult): Promise<ExitCode> {
+  const { context, input, interview, say, pipeline } = sitting;
+  if (file === undefined) return ExitCode.declined;
+  const now = await interview.run(() =>
+    interview.confirm(
+      'provision',
+      'Provision now? The plan is shown and asked about first.',
+      interview.canAsk,
+    ),
+  );
+  if (!now) {
+    say('', ...pipelineLines(file, pool), `Next: azp-fleet plan ${file}`);
+    return ExitCode.ok;
+  }
+  const exitCode = await provisionNow(context, [file, ...hosts], input);
+  if (exitCode !== ExitCode.ok) return exitCode;
+  say('', ...pipelineLines(file, pool));
+  return pipeline === undefined ? exitCode : testPipeline(sitting, file, pipeline);
+}
+
+/** With the credential of the inventory, wherever the answers have put it. */
+async function testPipeline({ context, wizard, say }: Sitting, file: string, id: number): Promise<ExitCode> {
+  const { organization, credential, projects, proxy } = loadFleet(file, context);
+  const { http, https, noProxy, ca } = proxy;
+  const secret = await wizard.secret(credentialSource({ credential }), 'the token');
+  const network = defined({ proxy: https ?? http, noProxy, ca });
+  const pipelines = createTestPipeline(restOptions(context, { organization, credential, network, secret }));
+  return runTestPipeline({ pipelines, projects, id, say });
+}
+
+/** The least that a pipeline needs to run there. */
+function pipelineLines(file: string, pool: string | undefined): string[] {
+  const named = pool === undefined || pool.includes('{') ? [] : ['', `  pool: ${quoted(pool)}`];
+  const steps = named.length === 0 ? [] : ['  steps:', '    - script: nvidia-smi', ''];
+  return [`azure-pipelines.yml for it, whole: azp-fleet pipeline ${file}`, ...named, ...steps];
+}
+
+/** YAML takes these as they are. */
+function quoted(pool: string): string {
+  return /^[A-Za-z][\w .-]*$/.test(pool) ? pool : JSON.stringify(pool);
+}
+
+/** As if typed, so that every option has its default. */
+async function provisionNow(
+  context: Context,
+  targets: readonly string[],
+  { commands, options }: CommandInput,
+): Promise<ExitCode> {
+  const yes = options.flag('yes') ? ['--yes'] : [];
+  const parsed = parseArguments(['provision', ...targets, ...yes], commands, {
+    out: (text) => sayLines(context.stdout, text),
+    err: (text) => context.stderr.write(text),
+    env: context.env,
+    version,
+    columns: context.stdout.columns ?? 80,
+  });
+  if (parsed === undefined) throw new TypeError('provision was not understood');
+  return runCommand(context, parsed);
+}
+
+/** A job that waits for nothing but its agent has long ended by then: unscaled milliseconds. */
+const longestMs = 30 * 60_000;
+
+export interface PipelineTest {
+  readonly pipelines: TestPipeline;
+  /** Where it may lie: the inventory's. */
+  readonly projects: readonly string[];
+  readonly id: number;
+  readonly say: (line: string) => void;
+}
+
+/** Runs a pipeline of one of the projects to its end, and tells what became of it. */
+export async function runTestPipeline({ pipelines, projects, id, say }: PipelineTest): Promise<ExitCode> {
+  for (const project of projects) {
+    const begun = await pipelines.start(project, id);
+    if (begun === undefined) continue;
+    say(`Pipeline ${id} of ${project} runs: ${begun.url}`);
+    return told(await pipelines.wait(project, id, begun, longestMs), say);
+  }
+  throw usageError({
+    code: 'usage.option',
+    what: `no project has a pipeline ${id}`,
+    expected: 'the number behind definitionId= in the address of a pipeline',
+    seen: projects.length === 0 ? 'no projects in the inventory' : `not in ${projects.join(', ')}`,
+    next: 'name the project under "projects:" of the inventory, or correct --test-pipeline',
+  });
+}
+
+function told({ result, url }: TestRun, say: (line: string) => void): ExitCode {
+  if (result === 'succeeded') {
+    say('✔ it succeeded: the pool runs pipelines');
+    return ExitCode.ok;
+  }
+  say(
+    result === undefined ? `✗ it has not ended after ${longestMs / 60_000} minutes` : `✗ it ended: ${result}`,
+  );
+  say(`  next      look at its log: ${url}`);
+  return ExitCode.hostFailed;
+}

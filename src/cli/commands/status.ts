@@ -1,0 +1,123 @@
+import { planFleetPools } from '../../fleet/apply/pools.ts';
+import { plainPools } from '../../fleet/inventory/pool-pattern.ts';
+import { sameMachines } from '../../fleet/plan/same-machine.ts';
+import {
+  agentsWanted,
+  joined,
+  listPools,
+  lookAtHosts,
+  poolsSeen,
+  tellEach,
+} from '../../fleet/status/collect.ts';
+import {
+  driftOf,
+  jobsView,
+  type JobsView,
+  type Look,
+  statusExitCode,
+  statusRow,
+  type StatusRow,
+} from '../../fleet/status/row.ts';
+import { knownPools } from '../../fleet/steps/pool-names.ts';
+import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
+import type { Context } from '../../shared/base/context.ts';
+import type { Problem } from '../../shared/base/errors.ts';
+import type { CommandInput } from '../command.ts';
+import { painter } from '../render/color.ts';
+import { statusText } from '../render/status.ts';
+import { jobsTrouble, troubleLines } from '../render/trouble.ts';
+import type { Result } from '../result.ts';
+import { openFleet, type OpenFleet, openForPlan, withFleet } from '../run/fleet.ts';
+import type { Connected } from '../run/hosts.ts';
+import { openPlanning } from '../run/planning.ts';
+
+/** Shows how every host is. Changes nothing. */
+export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const { options } = input;
+  const look = async (open: OpenFleet & Connected): Promise<Result> => {
+    const { hosts, transport, emit } = open;
+    const plain = plainPools(hosts);
+    const looking = lookAtHosts(hosts, {
+      transport,
+      root: context.root,
+      emit,
+      log: context.log,
+      signal: context.signal,
+      parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
+      probe: options.flag('probe') ? { deadlineMs: options.duration('probeTimeout') ?? 60_000 } : undefined,
+    });
+    const wanted = async (pool: string) => agentsWanted(await looking, pool);
+    const [looks, listed, jobs] = await Promise.all([
+      looking,
+      listPools(open.azure, plain, wanted),
+      readParallelJobs(open.azure, context.log),
+    ]);
+    const others = looks.flatMap(poolsSeen).filter((name) => !plain.includes(name));
+    const pools = joined(listed, await listPools(open.azure, others, wanted));
+    const drift = options.flag('drift') ? await findDrift(context, input, open, looks) : undefined;
+    const now = context.clock.wall();
+    const { told: rows, problems } = tellEach(looks, context.log, (look): StatusRow => {
+      const row = statusRow(look, (pool) => pools.agents.get(pool), now);
+      const changes = drift?.hosts.get(row.host);
+      return changes === undefined ? row : { ...row, drift: changes };
+    });
+    const fleetDrift = drift?.fleet ?? [];
+    const parallelJobs = jobsView(rows, jobs);
+    const beside = [...pools.problems, ...(drift?.problems ?? []), ...namesOfOne(looks)];
+    return {
+      exitCode: statusExitCode(rows, {
+        strict: options.flag('strict'),
+        drift: drift !== undefined,
+        fleetDrift: fleetDrift.length > 0,
+        problems: beside.length,
+      }),
+      json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null },
+      problems: [...beside, ...problems],
+      text: () => text(context, open, { rows, fleetDrift, parallelJobs, now }),
+      aside: beside,
+    };
+  };
+  return withFleet(context, input, look, options.flag('drift') ? openForPlan : openFleet);
+}
+
+/** Each name that stands for a machine which has another one. */
+function namesOfOne(looks: readonly Look[]): readonly Problem[] {
+  const seen = looks.flatMap(({ host, facts }) => (facts === undefined ? [] : [{ host, facts }]));
+  return [...sameMachines(seen)].map(([host, problem]) => ({ host, ...problem }));
+}
+
+interface Drift {
+  readonly hosts: ReadonlyMap<string, readonly string[]>;
+  readonly fleet: readonly string[];
+  /** Of hosts of which it cannot be told. */
+  readonly problems: readonly Problem[];
+}
+
+async function findDrift(
+  context: Context,
+  input: CommandInput,
+  open: OpenFleet & Connected,
+  looks: readonly Look[],
+): Promise<Drift> {
+  const { tools } = await openPlanning(context, input, open);
+  const named = looks.flatMap(({ host, facts }) => (facts === undefined ? [] : knownPools(host, facts)));
+  const pools = [...plainPools(open.hosts), ...named];
+  const { changes } = await planFleetPools(open.azure, pools, open.fleet.projects);
+  return { ...driftOf(looks, tools), fleet: changes.map(({ title }) => title) };
+}
+
+interface Found {
+  readonly rows: readonly StatusRow[];
+  readonly fleetDrift: readonly string[];
+  readonly parallelJobs: JobsView | undefined;
+  readonly now: number;
+}
+
+function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {
+  const style = { width: stdout.columns ?? 120, height: stdout.rows, paint: painter(stdout, env) };
+  const { rows, fleetDrift, parallelJobs, now } = found;
+  const table = statusText(rows, { ...style, now });
+  const drift = fleetDrift.map((title) => `~ Azure DevOps: provision would change: ${title}\n`);
+  const jobs = parallelJobs && troubleLines(jobsTrouble(parallelJobs, fleet.organization), style);
+  return [table, ...drift, jobs === undefined ? '' : `\n${jobs.join('\n')}\n`].join('');
+}

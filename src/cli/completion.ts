@@ -1,0 +1,270 @@
+import type { Fleet } from '../fleet/inventory/fleet.ts';
+import { type LoadContext, loadFleet } from '../fleet/inventory/load.ts';
+import { codeTables, findings } from '../shared/base/codes/tables.ts';
+import { FleetError } from '../shared/base/errors.ts';
+import { poolsOf, slotNames } from '../shared/contract/slots.ts';
+import {
+  argumentsOf,
+  type CommandSpec,
+  type Kind,
+  type OptionSpec,
+  sharedBy,
+  sharedOptions,
+  valueOf,
+} from './command.ts';
+
+interface Offers {
+  readonly offers: readonly Offer[];
+  /** Which files fit too, and the folders on the way to them: the shell knows them. */
+  readonly paths: 'none' | 'files' | 'inventories';
+}
+
+/** Words that no shell reads as more than a word: others are not offered. */
+const plain = /^[\w@%+=:,./!-]+$/;
+
+/**
+ * What fits at the end of a command line. `words`: those after the program's name, the last one as far as it is typed.
+ * `names`: what the inventory has; it is asked for the file only where that matters.
+ */
+export function offersFor(
+  words: readonly string[],
+  specs: readonly CommandSpec[],
+  names: (inventory: string | undefined) => FleetNames,
+): Offers {
+  const { command, group, topic, pending, given, inventory, isOver } = readWords(words.slice(0, -1), specs);
+  const current = words.at(-1) ?? '';
+  const nothing: Offers = { offers: [], paths: 'none' };
+  if (isOver) return nothing;
+  const options = command === undefined ? sharedOptions : [...(command.options ?? []), ...sharedBy(command)];
+  const known = () => (command?.inventory === false ? emptyNames : names(inventory));
+  const fitting = (kind: Kind, head = ''): Offers => {
+    const typed = current.slice(head.length);
+    const begun = kind === 'hosts' ? typed.slice(0, typed.lastIndexOf(',') + 1) : '';
+    const mark = typed.slice(begun.length).startsWith('!') && kind === 'hosts' ? '!' : '';
+    const offers = valuesOf(kind, known, given).map(({ value, about }) => ({
+      value: `${head}${begun}${mark}${value}`,
+      about,
+    }));
+    return { offers: begins(offers, current), paths: pathsOf(kind) };
+  };
+  if (pending !== undefined) return fitting(pending);
+  const [, head, name] = /^((--[\w-]+)=)/.exec(current) ?? [];
+  if (head !== undefined) {
+    const kind = options
+      .map(({ flags }) => (flags.includes(`${name} `) ? valueOf(flags) : undefined))
+      .find(Boolean);
+    return kind === undefined ? nothing : fitting(kind, head);
+  }
+  if (current.startsWith('-')) {
+    const offers = options.map(({ flags, description }) => ({ value: longName(flags), about: description }));
+    return {
+      offers: begins([...offers, { value: '--help', about: 'display help for command' }], current),
+      paths: 'none',
+    };
+  }
+  if (command === undefined || topic)
+    return {
+      offers: begins(topic && command !== undefined ? [] : commandsIn(group, specs), current),
+      paths: 'none',
+    };
+  const declared = argumentsOf(command);
+  const place =
+    declared[given.length] ??
+    (declared.at(-1)?.notation.includes('...') === true ? declared.at(-1) : undefined);
+  const at = place === undefined ? nothing : fitting(place.kind);
+  const takesFile = command.inventory !== false && inventory === undefined;
+  return takesFile && at.paths === 'none' ? { ...at, paths: 'inventories' } : at;
+}
+
+function begins(offers: readonly Offer[], typed: string): readonly Offer[] {
+  const seen = new Set<string>();
+  return offers.filter(({ value }) => {
+    if (!value.startsWith(typed) || !plain.test(value) || seen.has(value)) return false;
+    seen.add(value);
+    return true;
+  });
+}
+
+function longName(flags: string): string {
+  return /--[\w-]+/.exec(flags)?.[0] ?? flags;
+}
+
+/** Commands and groups, or those of a group. */
+function commandsIn(group: string | undefined, specs: readonly CommandSpec[]): readonly Offer[] {
+  const help = { value: 'help', about: 'help for one command' };
+  if (group !== undefined)
+    return [
+      ...specs.flatMap(({ name, summary }) =>
+        name.startsWith(`${group} `) ? { value: name.slice(group.length + 1), about: summary } : [],
+      ),
+      help,
+    ];
+  return [
+    ...specs.map(({ name, summary }) => {
+      const [first = '', leaf] = name.split(' ');
+      return { value: first, about: leaf === undefined ? summary : `${first} commands` };
+    }),
+    help,
+  ];
+}
+
+function valuesOf(kind: Kind, known: () => FleetNames, given: readonly string[]): readonly Offer[] {
+  switch (kind) {
+    case 'hosts': {
+      const { hosts, groups, labels } = known();
+      const all = hosts.length === 0 ? [] : [{ value: 'all', about: 'every host' }];
+      return [...hosts, ...groups, ...labels, ...all].filter(({ value }) => !given.includes(value));
+    }
+    case 'host':
+      return known().hosts;
+    case 'target':
+      return [...known().hosts, ...known().slots];
+    case 'slot': {
+      const { slots } = known();
+      const of = slots.filter(({ value }) => given.includes(value.slice(0, value.lastIndexOf('/'))));
+      return (of.length === 0 ? slots : of).map(({ value }) => ({
+        value: value.slice(value.lastIndexOf('/') + 1),
+        about: 'slot',
+      }));
+    }
+    case 'pools':
+      return known().pools;
+    case 'projects':
+      return known().projects;
+    case 'code':
+      return [...codeTables, findings].flatMap(({ entries }) =>
+        Object.entries(entries).map(([value, [about]]) => ({ value, about })),
+      );
+    case 'shell':
+      return ['bash', 'zsh', 'fish'].map((value) => ({ value, about: 'shell' }));
+    default:
+      return [];
+  }
+}
+
+function pathsOf(kind: Kind): Offers['paths'] {
+  if (kind === 'files') return 'files';
+  return kind === 'inventory' ? 'inventories' : 'none';
+}
+
+/** What has been typed before the word that is completed. */
+interface Typed {
+  readonly command?: CommandSpec;
+  /** The first word, where it is that of several commands. */
+  readonly group?: string;
+  /** Help is asked for. */
+  readonly topic: boolean;
+  /** The last word is an option, and this belongs behind it. */
+  readonly pending?: Kind;
+  /** Arguments that are no inventory. */
+  readonly given: readonly string[];
+  readonly inventory?: string;
+  /** What comes is not ours: it stands after `--`. */
+  readonly isOver: boolean;
+}
+
+function readWords(words: readonly string[], specs: readonly CommandSpec[]): Typed {
+  let typed: Typed = { topic: false, given: [], isOver: false };
+  for (const word of words) {
+    if (typed.isOver) break;
+    typed = next(typed, word, specs);
+  }
+  return typed;
+}
+
+function next(typed: Typed, word: string, specs: readonly CommandSpec[]): Typed {
+  const { pending, ...rest } = typed;
+  if (pending !== undefined) return pending === 'inventory' ? { ...rest, inventory: word } : rest;
+  if (word === '--') return { ...rest, isOver: true };
+  if (word.startsWith('-')) return withOption(rest, word);
+  if (typed.command !== undefined) return withArgument(rest, word, typed.command);
+  if (word === 'help') return { ...rest, topic: true };
+  const name = [typed.group, word].filter(Boolean).join(' ');
+  const command = specs.find((spec) => spec.name === name);
+  if (command !== undefined) return { ...rest, command };
+  return specs.some((spec) => spec.name.startsWith(`${name} `))
+    ? { ...rest, group: word }
+    : { ...rest, isOver: true };
+}
+
+function withOption(typed: Typed, word: string): Typed {
+  const [name = '', value] = word.split('=', 2);
+  const option = optionsOf(typed).find(({ flags }) => flags.split(/[ ,]+/).includes(name));
+  const kind = option === undefined ? undefined : valueOf(option.flags);
+  if (kind === undefined) return typed;
+  if (value === undefined) return { ...typed, pending: kind };
+  return kind === 'inventory' ? { ...typed, inventory: value } : typed;
+}
+
+function optionsOf({ command }: Typed): readonly OptionSpec[] {
+  return command === undefined ? sharedOptions : [...(command.options ?? []), ...sharedBy(command)];
+}
+
+function withArgument(typed: Typed, word: string, command: CommandSpec): Typed {
+  const isFile = command.inventory !== false && /\.ya?ml$/.test(word);
+  return isFile ? { ...typed, inventory: word } : { ...typed, given: [...typed.given, word] };
+}
+
+/** What an inventory has names for. */
+interface FleetNames {
+  readonly hosts: readonly Offer[];
+  readonly groups: readonly Offer[];
+  /** `room=b12` */
+  readonly labels: readonly Offer[];
+  /** `h200-1/0`, as far as they are known before GPUs have been counted. */
+  readonly slots: readonly Offer[];
+  readonly pools: readonly Offer[];
+  readonly projects: readonly Offer[];
+}
+
+const emptyNames: FleetNames = {
+  hosts: [],
+  groups: [],
+  labels: [],
+  slots: [],
+  pools: [],
+  projects: [],
+};
+
+/** Those of this file; of one that is not there, or has a mistake, none: other commands say so. */
+export function namesIn(file: string, context: LoadContext): FleetNames {
+  try {
+    return namesOf(loadFleet(file, context));
+  } catch (error) {
+    if (error instanceof FleetError) return emptyNames;
+    throw error;
+  }
+}
+
+export function namesOf({ hosts, projects }: Pick<Fleet, 'hosts' | 'projects'>): FleetNames {
+  const distinct = (values: readonly string[], about: string) =>
+    [...new Set(values)].map((value) => ({ value, about }));
+  return {
+    hosts: hosts.map(({ name, pool, groups }) => ({
+      value: name,
+      about: ['host', ...groups, pool].join(' · '),
+    })),
+    groups: distinct(
+      hosts.flatMap(({ groups }) => groups),
+      'group',
+    ),
+    labels: distinct(
+      hosts.flatMap(({ labels }) => Object.entries(labels).map(([key, value]) => `${key}=${value}`)),
+      'label',
+    ),
+    slots: hosts.flatMap((host) =>
+      distinct(
+        slotNames(host).map((slot) => `${host.name}/${slot}`),
+        'slot',
+      ),
+    ),
+    pools: distinct(hosts.flatMap(poolsOf), 'pool'),
+    projects: distinct(projects, 'project'),
+  };
+}
+
+/** One word that fits, and what it is. */
+interface Offer {
+  readonly value: string;
+  readonly about: string;
+}

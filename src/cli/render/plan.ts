@@ -1,0 +1,393 @@
+import { styleText } from 'node:util';
+
+import { foldNames } from '../../fleet/inventory/fold-names.ts';
+import type { FleetPlan, HostPlan, Wave, WavesPlan } from '../../fleet/plan/fleet-plan.ts';
+import { hasChanges, isEmpty } from '../../fleet/plan/plan.ts';
+import type { FleetChange } from '../../fleet/plan/pools.ts';
+import { cleanPlan } from '../../fleet/plan/read-plan.ts';
+import {
+  type Action,
+  type Change,
+  type Detail,
+  type Marker,
+  reboots,
+  type Shape,
+  type TextDiff,
+} from '../../fleet/steps/change.ts';
+import { withoutOwnName } from './alike.ts';
+import { widthOf, wrap } from './lines.ts';
+
+interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
+  /** Default: no. */
+  readonly diff?: boolean;
+  readonly color: boolean;
+  readonly unread?: Unread;
+  /** Columns; longer lines are broken. Default 80. */
+  readonly width?: number;
+}
+
+/** The plan for people: hosts with equal changes are shown once. A saved one is a file that anybody can have written. */
+export function planText(
+  given: FleetPlan,
+  { color, unread, width = 80, diff = false, scripts }: PlanTextOptions,
+): string {
+  const plan = cleanPlan(given);
+  const paint = painter(color);
+  const options = { scripts, diff, width };
+  const sections = [
+    ...(plan.fleet.length === 0 ? [] : [fleetPart(plan.fleet, width, paint)]),
+    ...groups(plan.hosts, options).map((group) => hostsPart(group, plan.hosts.length, options, paint)),
+    plan.waves && wavesText(plan.waves, { paint, width }),
+    summary(plan, unread),
+  ];
+  return `${sections.filter((section) => section !== undefined).join('\n\n')}\n`;
+}
+
+function fleetPart(changes: readonly FleetChange[], width: number, paint: Paint): string {
+  const lines = changes.flatMap(({ title, why, action }) => [
+    ...wrap(title, width, 4, 6).map((line, index) =>
+      index === 0 ? `  ${fleetMark(action, paint)} ${line}` : line,
+    ),
+    ...wrap(why, width - 6, 0, 0).map((line) => `      ${paint('dim', line)}`),
+  ]);
+  return [paint('bold', 'Azure DevOps'), ...lines].join('\n');
+}
+
+function fleetMark({ kind }: FleetChange['action'], paint: Paint): string {
+  if (kind === 'name-later') return unknownMark(paint);
+  return mark(kind === 'disable-auto-update' || kind === 'take-over' ? 'change' : 'add', paint);
+}
+
+function hostsPart({ hosts, plan }: Group, all: number, options: ChangeLineOptions, paint: Paint): string {
+  const changes = plan.stages.flat();
+  const count = `${changes.length} ${changes.length === 1 ? 'change' : 'changes'}`;
+  return [
+    ...headLines(hosts, { count, all }, options.width, paint),
+    ...changes.flatMap((change) => changeLines(change, options, paint)),
+    ...refusalLines(plan.refusals, options.width, paint),
+  ].join('\n');
+}
+
+function headLines(
+  hosts: readonly string[],
+  { count, all }: { readonly count: string; readonly all: number },
+  width: number,
+  paint: Paint,
+): string[] {
+  const names = foldNames(hosts);
+  if (all === 1 || hosts.length === 1) return [paint('bold', `${names}: ${count}`)];
+  const same = `${hosts.length} hosts: the same ${count}`;
+  if (same.length + widthOf(names) + 3 <= width)
+    return [`${paint('bold', same)} ${paint('dim', `(${names})`)}`];
+  return [paint('bold', same), ...wrap(names, width - 4, 0, 0).map((line) => `    ${paint('dim', line)}`)];
+}
+
+/** What several steps say alike is said once: on a system that is not supported each of them refuses. */
+function refusalLines(refusals: HostPlan['refusals'], width: number, paint: Paint): string[] {
+  const alike = Map.groupBy(refusals, ({ what, next }) => JSON.stringify([what, next]));
+  return [...alike.values()].flatMap((same) => {
+    const steps = same
+      .map(({ step }) => step)
+      .join(', ')
+      .padEnd(8);
+    return same.slice(0, 1).flatMap(({ what, next }) => {
+      const [refused = '', ...rest] = wrap(what, width, steps.length + 5, 13);
+      const [first = '', ...then] = wrap(next, width, 19, 19);
+      return [
+        `  ${paint('red', '✗')} ${paint('dim', steps)} ${refused}`,
+        ...rest,
+        `             ${paint('dim', 'next:')} ${first}`,
+        ...then,
+      ];
+    });
+  });
+}
+
+/** Hosts whose plans read the same. */
+interface Group {
+  readonly hosts: readonly string[];
+  /** Of several hosts each one's own name in it is `{host}`, unless texts or scripts are shown. */
+  readonly plan: Pick<HostPlan, 'stages' | 'refusals'>;
+}
+
+/** What is shown beside the words. It is alike to the letter or not at all. */
+interface Exactly {
+  readonly scripts: boolean;
+  readonly diff: boolean;
+}
+
+/**
+ * The largest group first; hosts without changes are left out. Where only words are shown, `h200-1-3` on h200-1 and
+ * `h200-2-3` on h200-2 read the same.
+ */
+function groups(hosts: readonly HostPlan[], exactly: Exactly): Group[] {
+  const busy = hosts.filter((host) => !isEmpty(host));
+  const grouped = Map.groupBy(busy, (host) => JSON.stringify(read(host, exactly)));
+  return [...grouped.values()]
+    .map((same) => groupOf(same, exactly))
+    .sort((left, right) => right.hosts.length - left.hosts.length);
+}
+
+function groupOf(same: readonly HostPlan[], { scripts, diff }: Exactly): Group {
+  const [{ host, stages, refusals }] = same as [HostPlan, ...HostPlan[]];
+  const plan = { stages, refusals };
+  return {
+    hosts: same.map((each) => each.host),
+    plan: scripts || diff || same.length === 1 ? plan : withoutOwnName(host, plan),
+  };
+}
+
+/** All that is to be read of a host. */
+function read({ host, stages, refusals }: HostPlan, { scripts, diff }: Exactly): unknown {
+  if (scripts) return [stages, refusals];
+  const words = stages.map((stage) => stage.map((change) => wordsOf(change, diff)));
+  return diff ? [words, refusals] : withoutOwnName(host, [words, refusals]);
+}
+
+function wordsOf(change: Change | Shape, diff: boolean): unknown {
+  const { texts, ...rest } = change;
+  const { id: _id, actions: _actions, ...words } = { id: undefined, actions: undefined, ...rest };
+  return [words, reboots(change), diff ? texts : undefined];
+}
+
+interface ChangeLineOptions {
+  /** The exact scripts and file contents below each change. */
+  readonly scripts: boolean;
+  /** What becomes of the text of each file below the change that writes it. */
+  readonly diff: boolean;
+  /** Columns; longer lines are broken. */
+  readonly width: number;
+}
+
+const disturbance = {
+  nothing: undefined,
+  'new-containers': 'for a moment no container can start; running jobs go on',
+  agents: 'ends our agents, which are drained first; nothing else is disturbed',
+  containers: 'disturbs running containers: our agents are drained first',
+  machine: 'disturbs the whole machine: our agents are drained first',
+} as const;
+
+/** Below the titles. */
+const indent = ' '.repeat(13);
+
+/** A change: its title, why, line by line what it consists of, and what it disturbs. */
+function changeLines(change: Change | Shape, options: ChangeLineOptions, paint: Paint): string[] {
+  const why = change.known ? change.why : (change.why ?? until(change));
+  const disturbs = disturbance[change.disturbs];
+  const diffs = options.diff ? (change.texts ?? []).flatMap((text) => diffLines(text, paint)) : [];
+  const scripts = change.known && options.scripts ? change.actions.flatMap(actionLines) : [];
+  const [title = '', ...more] = wrap(change.title, options.width, indent.length, indent.length);
+  return [
+    `  ${changeMark(change, paint)} ${paint('dim', change.step.padEnd(8))} ${title}`,
+    ...more,
+    ...wrap(why, options.width - indent.length, 0, 0).map((line) => `${indent}${paint('dim', line)}`),
+    ...(change.details ?? []).flatMap((detail) => detailLines(detail, options.width, paint)),
+    ...(disturbs === undefined ? [] : [`${indent}${paint('yellow', disturbs)}`]),
+    ...[...diffs, ...scripts].map((line) => `${indent}${paint('dim', '│')} ${line}`),
+  ];
+}
+
+function until({ until: step }: Shape): string {
+  return `not known before "${step}" has run; at most this`;
+}
+
+function detailLines({ marker, text, effect }: Detail, width: number, paint: Paint): string[] {
+  const room = width - indent.length - 2;
+  const [first = '', ...more] = wrap(text, room, 0, 0);
+  const follows = effect === undefined ? [] : wrap(effect, room - 2, 0, 0);
+  return [
+    `${indent}${mark(marker, paint)} ${first}`,
+    ...more.map((line) => `${indent}  ${line}`),
+    ...follows.map((line) => `${indent}    ${line}`),
+  ];
+}
+
+/** The exact script or file of an action. */
+function actionLines(action: Action): string[] {
+  switch (action.kind) {
+    case 'run':
+      return [
+        `run${action.durable ? ' as a systemd unit' : ''}, at most ${action.timeoutS} s:`,
+        ...indented(action.script),
+        ...(action.writes.length === 0 ? [] : [`writes in ${action.writes.join(', ')}`]),
+      ];
+    case 'upload':
+      return [
+        `write ${action.path} (mode ${action.mode.toString(8)}, sha256 ${action.artifact.sha256.slice(0, 12)})`,
+        ...(action.artifact.kind === 'text' && action.artifact.text.length < 8000
+          ? indented(action.artifact.text)
+          : []),
+      ];
+    case 'credential':
+      return [`write ${action.path} (mode 600): the credential, from memory`];
+    case 'registries':
+      return [`write ${action.path} (mode 600): users and passwords, from memory`];
+    case 'webhook':
+      return [`write ${action.path} (mode 600): the address, from memory`];
+    case 'deregister':
+      return [`delete the agents of owner ${action.owner} from ${action.pools.join(', ')} in Azure DevOps`];
+    case 'reboot':
+      return [`reboot, and wait at most ${action.timeoutS} s for a new boot id`];
+    default:
+      return [`wait at most ${action.timeoutS} s until the manager is ready`];
+  }
+}
+
+function indented(text: string): string[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => `  ${line}`);
+}
+
+const styles = { '+': 'green', '-': 'red', '@': 'cyan' } as const;
+
+/** What becomes of a file's text, as `diff -u` shows it. */
+function diffLines({ path, lines }: TextDiff, paint: Paint): string[] {
+  return [
+    paint('bold', path),
+    ...lines.map((line) => {
+      const sign = line.slice(0, 1);
+      return sign === '+' || sign === '-' || sign === '@' ? paint(styles[sign], line) : line;
+    }),
+  ];
+}
+
+/** What the plan says nothing about, because it could not be read. */
+interface Unread {
+  readonly hosts: number;
+  readonly pools: readonly string[];
+}
+
+/** The last line: `Changes: 6 on 3 hosts, 1 host refused.` */
+function summary(plan: FleetPlan, { hosts, pools }: Unread = { hosts: 0, pools: [] }): string {
+  const changed = plan.hosts.filter(({ stages }) => stages.length > 0);
+  const changes = changed.reduce((sum, { stages }) => sum + stages.flat().length, 0);
+  const rebooted = changed.filter(({ stages }) => stages.flat().some(reboots));
+  const refused = plan.hosts.filter(({ refusals }) => refusals.length > 0);
+  const well = plan.hosts.filter(isEmpty);
+  const parts = [
+    ...(plan.fleet.length === 0 ? [] : [`${plan.fleet.length} in Azure DevOps`]),
+    ...(changed.length === 0 ? [] : [`${changes} on ${hostCount(changed.length)}`]),
+    ...(rebooted.length === 0 ? [] : [`${hostCount(rebooted.length)} to be rebooted`]),
+    ...(refused.length === 0 ? [] : [`${hostCount(refused.length)} refused`]),
+    ...(well.length === 0 ? [] : [`${hostCount(well.length)} as wanted`]),
+  ];
+  const unread = [
+    ...(hosts === 0 ? [] : [`${hostCount(hosts)} could not be read`]),
+    ...(pools.length === 0
+      ? []
+      : [`the ${pools.length === 1 ? 'pool' : 'pools'} ${pools.join(', ')} could not be read`]),
+  ];
+  const all = [...parts, ...unread].join(', ');
+  if (hasChanges(plan)) return `Changes: ${all}.`;
+  if (parts.length === 0 && unread.length > 0) return `Nothing is known: ${all}.`;
+  return `No changes${all === '' ? '' : `: ${all}`}.`;
+}
+
+function hostCount(count: number): string {
+  return `${count} ${count === 1 ? 'host' : 'hosts'}`;
+}
+
+/** Waves that are shown one by one. */
+const shown = 8;
+
+interface Entry {
+  readonly head: string;
+  readonly text: string;
+  readonly style?: Style;
+}
+
+/** The section of a plan that says in which order hosts lose their agents. Undefined: there is nothing to say. */
+export function wavesText(
+  plan: WavesPlan,
+  { paint, width }: { readonly paint: Paint; readonly width: number },
+): string | undefined {
+  const { waves, held, proveFirst, emptied, maxUnavailable, removes } = plan;
+  const hosts = waves.reduce((sum, wave) => sum + wave.hosts.length, 0);
+  if (hosts < 2 && held.length === 0 && proveFirst.length === 0) return undefined;
+  const entries: readonly Entry[] = [
+    ...(proveFirst.length === 0
+      ? []
+      : [{ head: '0: ', text: `${foldNames(proveFirst)}, left drained by an earlier run: proven` }]),
+    ...waveEntries(waves),
+    ...emptied.map((pool) => ({
+      head: '! ',
+      text: `pool ${pool} has no agents ${removes === true ? 'afterwards' : 'for a time'}`,
+      style: 'yellow' as const,
+    })),
+    ...heldEntries(held),
+  ];
+  const last = removes === true ? 'done' : 'healthy';
+  const rule = `each begins once the last is ${last}; at most ${maxUnavailable} of a pool at a time`;
+  const [first = '', ...more] = wrap(rule, width, 'Waves: '.length, 4);
+  return [
+    `${paint('bold', 'Waves:')} ${paint('dim', first)}`,
+    ...more.map((line) => paint('dim', line)),
+    ...entries.flatMap((entry) => entryLines(entry, width, paint)),
+  ].join('\n');
+}
+
+function entryLines({ head, text, style }: Entry, width: number, paint: Paint): string[] {
+  const indent = 2 + head.length;
+  return wrap(text, width, indent, indent).map((line, at) => {
+    const whole = at === 0 ? `  ${head}${line}` : line;
+    return style === undefined ? whole : paint(style, whole);
+  });
+}
+
+function waveEntries(waves: readonly Wave[]): readonly Entry[] {
+  const numbered = waves.map(({ canary, hosts }, at) => ({
+    head: `${at + 1}${canary ? ` ${hosts.length === 1 ? 'canary' : 'canaries'}` : ''}: `,
+    text: foldNames(hosts),
+  }));
+  if (waves.length <= shown) return numbered;
+  const rest = waves.slice(shown - 1);
+  const most = Math.max(...rest.map(({ hosts }) => hosts.length));
+  const names = foldNames(rest.flatMap(({ hosts }) => hosts));
+  return [
+    ...numbered.slice(0, shown - 1),
+    { head: `${shown} to ${waves.length}: `, text: `${names}, at most ${most} at a time` },
+  ];
+}
+
+/** What is held back for the same reason is said once. */
+function heldEntries(held: WavesPlan['held']): readonly Entry[] {
+  const alike = Map.groupBy(held, ({ what, next }) => JSON.stringify([what, next]));
+  return [...alike.values()].flatMap((same) => {
+    const names = foldNames(same.map(({ host }) => host));
+    return same.slice(0, 1).flatMap(({ what, next }) => [
+      { head: '✗ ', text: `${names}, not begun: ${what}`, style: 'red' as const },
+      { head: '  next: ', text: next },
+    ]);
+  });
+}
+
+type Style = Parameters<typeof styleText>[0];
+type Paint = (style: Style, text: string) => string;
+
+const marks = {
+  add: ['green', '+'],
+  change: ['yellow', '~'],
+  remove: ['red', '-'],
+} as const satisfies Record<Marker, readonly [Style, string]>;
+
+function painter(color: boolean): Paint {
+  return (style, text) => (color ? styleText(style, text, { validateStream: false }) : text);
+}
+
+/** What stands before a line: `+` comes, `~` changes, `-` goes. */
+function mark(marker: Marker | undefined, paint: Paint): string {
+  const [style, sign] = marks[marker ?? 'add'];
+  return paint(style, sign);
+}
+
+/** The same before a change: `!` where it reboots, `?` where it is not known yet. */
+function changeMark(change: Change | Shape, paint: Paint): string {
+  if (!change.known) return unknownMark(paint);
+  return reboots(change) ? paint(['bold', 'magenta'], '!') : mark(change.marker, paint);
+}
+
+function unknownMark(paint: Paint): string {
+  return paint('cyan', '?');
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { ApplyOptions, ApplyTools, HostTools } from '../../fleet/apply/apply-tools.ts';
+import type { FleetSurvey } from '../../fleet/apply/fleet-survey.ts';
+import { fromNetwork, type UploadSources } from '../../fleet/artifacts/upload-sources.ts';
+import { openBundle } from '../../fleet/bundle/archive.ts';
+import { fromBundle } from '../../fleet/bundle/from-bundle.ts';
+import type { Facts } from '../../fleet/facts/facts.ts';
+import { gatherFacts } from '../../fleet/facts/gather.ts';
+import type { HostSpec } from '../../fleet/inventory/fleet.ts';
+import { desiredOf } from '../../fleet/plan/desired.ts';
+import type { HostPlan } from '../../fleet/plan/fleet-plan.ts';
+import { planHost, type PlanOptions, questionFor } from '../../fleet/plan/plan.ts';
+import { allSteps } from '../../fleet/steps/all.ts';
+import { knownPools } from '../../fleet/steps/pool-names.ts';
+import type { AzureClient } from '../../shared/azure/client.ts';
+import { timestamp } from '../../shared/base/clock.ts';
+import type { Context } from '../../shared/base/context.ts';
+import type { Problem } from '../../shared/base/errors.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { quote } from '../../shared/base/shell.ts';
+import { version } from '../../shared/base/version.ts';
+import type { CommandInput } from '../command.ts';
+import type { OpenFleet } from './fleet.ts';
+import { type Connected, ownerName } from './hosts.ts';
+
+/** For commands that reach and read hosts, with or without Azure DevOps. */
+export function hostTools(
+  context: Context,
+  input: CommandInput,
+  { transport, emit }: Pick<Connected, 'transport' | 'emit'>,
+): HostTools {
+  const run = randomUUID();
+  context.log.log('info', 'run', { run });
+  return {
+    transport,
+    gather: (session, host) => gatherFacts(session, host, context.root, context.signal),
+    owner: {
+      who: ownerName(context),
+      command: input.commandLine,
+      since: timestamp(context.clock),
+    },
+    run,
+    emit,
+    log: context.log,
+    signal: context.signal,
+    clock: context.clock,
+    sleep: (ms) => delay(ms, undefined, { signal: context.signal }),
+    options: applyOptions(input),
+  };
+}
+
+/** What the commands that plan share. */
+interface Planning {
+  readonly tools: ApplyTools;
+  /** Pools that cannot be used; their hosts are planned without the manager. */
+  readonly blocked: Map<string, Problem>;
+  /** Makes the files that the plan's uploads need. */
+  readonly prepare: (survey: FleetSurvey) => Promise<void>;
+}
+
+export async function openPlanning(
+  context: Context,
+  input: CommandInput,
+  open: OpenFleet & Connected,
+): Promise<Planning> {
+  const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
+  const folders = open.hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
+  const { artifacts, included, prepare } = await uploadSources(context, input, open, { cache, folders });
+  const blocked = new Map<string, Problem>();
+  const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
+  const { credential, registries, webhooks, caPem, fleet } = open;
+  const { root } = context;
+  const desired = desiredOf(fleet, {
+    artifacts,
+    credential,
+    registries,
+    webhooks,
+    caPem,
+    version,
+    root,
+    ...defined({ included }),
+  });
+  const how = (facts: Facts, host: HostSpec): PlanOptions => ({
+    steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
+    disturbOthers: input.options.flag('disturbOthers'),
+  });
+  const tools: ApplyTools = {
+    ...hostTools(context, input, open),
+    plan: (facts, host, said) => planHost(facts, desired(host), how(facts, host), said),
+    question: (facts, host, known) => questionFor(facts, desired(host), how(facts, host), known),
+    credential,
+    ...defined({ registries }),
+    webhooks,
+    jobPages: (pool) => jobPages(open.azure, pool, context.log),
+  };
+  const prepareAll = async ({ hosts }: FleetSurvey) => {
+    const uploading = hosts.filter(({ plan }) => uploadsRuntime(plan));
+    for (const arch of new Set(uploading.map(({ facts }) => facts.arch))) await prepare(arch);
+  };
+  return { tools, blocked, prepare: prepareAll };
+}
+
+/** The runtime is the one compressed thing among the uploads. */
+function uploadsRuntime({ stages }: HostPlan): boolean {
+  const actions = stages.flat().flatMap((change) => (change.known ? change.actions : []));
+  return actions.some(
+    (action) => action.kind === 'upload' && action.artifact.kind === 'file' && action.artifact.gunzip,
+  );
+}
+
+function applyOptions({ options }: CommandInput): ApplyOptions {
+  return {
+    parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 20,
+    drainTimeoutMs: options.duration('drainTimeout') ?? 4 * 3_600_000,
+    breakLock: options.flag('breakLock'),
+  };
+}
+
+/** Agent's name → page of the job that it runs. Empty when the server cannot be asked: the answer only helps people. */
+async function jobPages(
+  client: AzureClient,
+  poolName: string,
+  log: Logger,
+): Promise<ReadonlyMap<string, string>> {
+  try {
+    const pool = await client.findPool(poolName);
+    const requests = pool === undefined ? [] : await client.unfinishedRequests(pool.id);
+    return new Map(
+      requests.flatMap(({ reservedAgent, owner }) => {
+        const page = owner?._links?.web?.href;
+        return reservedAgent === undefined || page === undefined ? [] : [[reservedAgent.name, page]];
+      }),
+    );
+  } catch (error) {
+    log.log('warn', 'job pages', { error: String(error) });
+    return new Map();
+  }
+}
+
+/** Progress of checking a bundle is shown at every tenth. */
+const tenth = 10;
+
+/** Returns the sources of uploads: --bundle, or the network. */
+async function uploadSources(
+  context: Context,
+  { options, inventory }: CommandInput,
+  { fleet, caPem, emit }: OpenFleet & Pick<Connected, 'emit'>,
+  { cache, folders }: { readonly cache: string; readonly folders: readonly string[] },
+): Promise<UploadSources> {
+  const { signal, clock, env, cwd } = context;
+  const note = (text: string): void => emit({ kind: 'note', text });
+  const file = options.string('bundle');
+  if (file === undefined) {
+    const site = { proxy: fleet.proxy, caPem, registry: fleet.mirrors.npm };
+    return fromNetwork({ cache, folders, now: clock.wall(), env, signal, note, site });
+  }
+  let shown = 0;
+  const onProgress = (done: number, total: number): void => {
+    const now = Math.floor((tenth * done) / total);
+    if (now > shown && total > 1e9) note(`checking ${file}: ${now * 10} %`);
+    shown = now;
+  };
+  const bundle = await openBundle(resolve(cwd, file), { signal, onProgress });
+  const again = `make it again where there is a network: azp-fleet bundle ${quote(inventory)} -o ${quote(file)}`;
+  return fromBundle(bundle, { again, cache, folders, now: clock.wall() });
+}

@@ -1,0 +1,92 @@
+import type { Fleet } from '../../fleet/inventory/fleet.ts';
+import { mayBecome, plainPools } from '../../fleet/inventory/pool-pattern.ts';
+import type { AzureClient } from '../../shared/azure/client.ts';
+import { type OwnNames, type PoolLeftovers, prune } from '../../shared/azure/pools/prune.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { ExitCode, usageError } from '../../shared/base/errors.ts';
+import { agentName, poolsOf } from '../../shared/contract/slots.ts';
+import { confirm } from '../ask.ts';
+import type { CommandInput } from '../command.ts';
+import { say } from '../render/lines.ts';
+import { leftoverLines, prunedLines } from '../render/pools.ts';
+import { declined, type Result } from '../result.ts';
+
+/** All pools of the inventory. A pattern may have become any pool that fits it. */
+export async function poolsOfFleet(azure: AzureClient, { hosts }: Fleet): Promise<readonly string[]> {
+  const plain = plainPools(hosts);
+  const patterns = hosts.flatMap(poolsOf).filter((pool) => !plain.includes(pool));
+  return [...new Set([...plain, ...(await fittingPools(azure, patterns))])];
+}
+
+/**
+ * Shows what a first look has found, asks, waits, looks again, and removes what both have found. `--dry-run` and `--yes` are
+ * honoured. `after`: lines for a person, below the result.
+ */
+export async function prunePools(
+  context: Context,
+  { options }: CommandInput,
+  azure: AzureClient,
+  looks: readonly PoolLeftovers[],
+  after: readonly string[] = [],
+): Promise<Result> {
+  const found = looks.filter((look) => look.found.length > 0);
+  const show = (lines: readonly string[]) => say(context.stderr, lines.map((line) => `${line}\n`).join(''));
+  show(leftoverLines(found));
+  const stop = found.length === 0 || options.flag('dryRun');
+  if (!stop && !options.flag('yes') && !(await confirm(context, 'Remove these agents from Azure DevOps?'))) {
+    return declined;
+  }
+  if (!stop) show(['looking again in 3 minutes: only what is still unused then is removed']);
+  const pruned = stop ? [] : await prune(azure, found, context);
+  const leftovers = found.flatMap(({ pool, found: each }) => each.map((agent) => ({ pool, ...agent })));
+  const lines = [...(found.length === 0 ? ['nothing to remove'] : prunedLines(pruned)), ...after];
+  return {
+    exitCode: ExitCode.ok,
+    json: { leftovers, pruned },
+    text: () => lines.map((line) => `${line}\n`).join(''),
+  };
+}
+
+/**
+ * What a host that is gone may have been called in the pool: by the pattern that is given, else by its own where the
+ * inventory still has it, else by every pattern there that tells hosts apart, and the default.
+ */
+export function namesOfGone(
+  { hosts }: Fleet,
+  host: string,
+  pattern: string | undefined,
+): readonly OwnNames[] {
+  if (pattern !== undefined && !pattern.includes('{slot}')) {
+    throw usageError({
+      code: 'usage.option',
+      what: '--agent-name is no pattern of agent names',
+      expected: 'what agentName: was, e.g. gpu-{host}-{slot}',
+      seen: pattern,
+    });
+  }
+  const own = hosts.find(({ name }) => name === host)?.agentName;
+  const known = hosts.map(({ agentName: each }) => each).filter((each) => each.includes('{host}'));
+  const given = pattern ?? own;
+  const patterns = given === undefined ? ['{host}-{slot}', ...known] : [given];
+  return [...new Set(patterns)].map((each) => ({
+    host,
+    template: agentName({ name: host, agentName: each }, '{slot}'),
+    configured: new Set(),
+  }));
+}
+
+/** Names of pools that these patterns may have become. */
+export async function fittingPools(
+  azure: Pick<AzureClient, 'listPools'>,
+  patterns: readonly string[],
+): Promise<readonly string[]> {
+  if (patterns.length === 0) return [];
+  const all = await azure.listPools();
+  return all
+    .filter(({ isHosted, name }) => isHosted !== true && fits(patterns, name))
+    .map(({ name }) => name);
+}
+
+function fits(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => mayBecome(pattern, name));
+}

@@ -1,0 +1,416 @@
+import { readFileSync } from 'node:fs';
+
+import type { CredentialSource, Mirrors } from '../../fleet/inventory/fleet.ts';
+import { date, httpUrl, registryPrefix } from '../../fleet/inventory/schema/values.ts';
+import { describeSource } from '../../fleet/inventory/secret.ts';
+import type { ParallelJobs } from '../../shared/azure/client.ts';
+import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
+import { isHostedService } from '../../shared/azure/url.ts';
+import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { problemLines } from '../render/problem.ts';
+import { organizationMistake, type Pasted, readOrganization } from './organization-forms.ts';
+import { askSecretSource } from './secrets.ts';
+import {
+  type AzureQuestions,
+  type Choices,
+  lineWidth,
+  type NetworkChoice,
+  tell,
+  typedPath,
+  type Wizard,
+} from './wizard-context.ts';
+
+interface AzureChoice extends Pick<Choices, 'organization' | 'credential' | 'projects' | 'network'> {
+  /** Where the credential was tried and may read it, and there is a limit. */
+  readonly jobs?: ParallelJobs;
+  /** Of the server, where the credential was tried; the names of pools for jobs. */
+  readonly pools?: readonly string[];
+}
+
+/** Organization, network, credential and whether it works, and whose pipelines may use the pool. */
+export async function askAzure(wizard: Wizard): Promise<AzureChoice> {
+  for (let round = 1; ; round += 1) {
+    const { organization, project } = await askOrganization(wizard);
+    const network = await askNetwork(wizard);
+    const credential = await askCredential(wizard, organization);
+    const seen = await askCheck(wizard, { organization, credential, network, round });
+    if (seen === 'again') continue;
+    const known = await withExpiry(wizard, credential);
+    const projects = await askProjects(wizard, seen, project);
+    return {
+      organization,
+      credential: known,
+      network,
+      projects,
+      ...defined({ jobs: seen?.jobs, pools: seen?.pools }),
+    };
+  }
+}
+
+async function askOrganization(wizard: Wizard): Promise<Pasted> {
+  const text = await wizard.prompts.text(
+    'organization',
+    'Azure DevOps organization (name or any address of it):',
+    {
+      check: organizationMistake,
+    },
+  );
+  const pasted = readOrganization(text);
+  if (pasted.organization !== text)
+    tell(
+      wizard,
+      `  ${pasted.organization}${pasted.project === undefined ? '' : `, project ${pasted.project}`}`,
+    );
+  return pasted;
+}
+
+interface Try {
+  readonly organization: string;
+  readonly network: NetworkChoice;
+  readonly credential: CredentialSource;
+  readonly round: number;
+}
+
+/** What the server told; undefined when it was not tried or is kept although it does not work. */
+async function askCheck(wizard: Wizard, tried: Try): Promise<Seen | undefined | 'again'> {
+  const { prompts, context } = wizard;
+  const { organization, credential } = tried;
+  const source = credential.kind === 'pat' ? credential.token : credential.secret;
+  if ('env' in source && !context.env[source.env]) {
+    tell(
+      wizard,
+      `${source.env} is not set here. Before provisioning: read -rs ${source.env} && export ${source.env}`,
+    );
+    return undefined;
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    const seen = await prompts.once(`try ${tried.round} ${attempt}`, () => tryCredential(wizard, tried));
+    if (!('code' in seen)) {
+      for (const line of rightsLines(organization, credential, seen)) tell(wizard, line);
+      return seen;
+    }
+    wizard.say(...problemLines(seen, lineWidth(wizard)));
+    const chosen = await prompts.choose<'retry' | 'again' | 'skip'>(
+      'token.failed',
+      'The token did not work:',
+      [
+        ...(prompts.canAsk
+          ? ([
+              { name: 'Try again', value: 'retry' },
+              { name: 'Correct organization and token', value: 'again' },
+            ] as const)
+          : []),
+        { name: 'Go on without', value: 'skip' },
+      ],
+    );
+    if (chosen === 'again') return 'again';
+    if (chosen === 'skip') return undefined;
+  }
+}
+
+/** As many as are chosen from a list; of more, names are typed. */
+const mostListed = 200;
+
+/** Whose pipelines may use the pool: chosen from the server's list, or typed. `pasted` came with the organization. */
+async function askProjects(
+  wizard: Wizard,
+  seen: Seen | undefined,
+  pasted: string | undefined,
+): Promise<string[]> {
+  const { prompts } = wizard;
+  const listed = seen?.projects ?? [];
+  if (listed.length === 0 || listed.length > mostListed || prompts.answers('projects'))
+    return typed(wizard, seen?.client, pasted);
+  const preset = listed.filter((name) => name.toLowerCase() === pasted?.toLowerCase() || listed.length === 1);
+  const chosen = await prompts.chooseMany(
+    'projects.listed',
+    'Projects that may use the pool:',
+    listed.map((name) => ({ name, value: name })),
+    preset,
+  );
+  await sayRights(wizard, seen?.client, chosen);
+  return [...chosen];
+}
+
+async function typed(
+  wizard: Wizard,
+  client: AzureQuestions | undefined,
+  pasted: string | undefined,
+): Promise<string[]> {
+  const answer = await wizard.prompts.text('projects', 'Projects that may use the pool (commas between):', {
+    default: pasted ?? '',
+    check: async (text) => {
+      for (const name of split(text))
+        if (client && (await client.findProject(name)) === undefined) return `There is no project ${name}`;
+      return undefined;
+    },
+  });
+  await sayRights(wizard, client, split(answer));
+  return split(answer);
+}
+
+function split(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+/** Whether the token may see who is permitted to use a pool: the same scope permits it. */
+async function sayRights(
+  wizard: Wizard,
+  client: AzureQuestions | undefined,
+  projects: readonly string[],
+): Promise<void> {
+  if (client === undefined) return;
+  for (const name of projects) {
+    const refused = await wizard.prompts.once(`rights in ${name}`, () => refusal(client, name));
+    if (refused !== undefined) wizard.say(...problemLines(refused, lineWidth(wizard)));
+    else tell(wizard, `✔ pools can be permitted in ${name}`);
+  }
+}
+
+async function refusal(client: AzureQuestions, name: string) {
+  try {
+    const [queue] = (await client.findProject(name))?.queues ?? [];
+    if (queue !== undefined) await client.isQueueAuthorized(name, queue.id);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    return error.problem;
+  }
+}
+
+/** Which token, and where it is found; or a service principal's secret. */
+async function askCredential(wizard: Wizard, organization: string): Promise<CredentialSource> {
+  sayHowToMake(wizard, organization);
+  const kind = await askSecretSource(
+    wizard,
+    { key: 'token', what: 'the access token', variable: 'AZP_TOKEN', pasted: 'token' },
+    isHostedService(organization)
+      ? [{ name: 'no token: a service principal of Microsoft Entra', value: 'service-principal' }]
+      : [],
+  );
+  if (kind === 'service-principal') return askPrincipal(wizard);
+  return { kind: 'pat', token: kind };
+}
+
+/** Asked once the credential is known to work, or is kept although it does not. */
+async function withExpiry(wizard: Wizard, credential: CredentialSource): Promise<CredentialSource> {
+  return { ...credential, ...defined({ expires: await askExpiry(wizard) }) };
+}
+
+function sayHowToMake(wizard: Wizard, organization: string): void {
+  wizard.say('');
+  tell(
+    wizard,
+    `A personal access token is made at ${organization}/_usersSettings/tokens > New Token > Custom defined > Show all scopes:`,
+  );
+  wizard.say(
+    '  Agent Pools (Read & manage)            needed',
+    '  Pipeline Resources (Use and manage)    permits the pool for pipelines',
+    '  Project and Team (Read)                lists the projects here',
+    '  Build (Read & execute)                 only for --test-pipeline',
+  );
+}
+
+async function askPrincipal(wizard: Wizard): Promise<CredentialSource> {
+  const { prompts } = wizard;
+  const check = (text: string): string | undefined =>
+    /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)
+      ? undefined
+      : 'An id such as 00000000-0000-0000-0000-000000000001';
+  const clientId = await prompts.text('principal.clientId', 'Application (client) id:', { check });
+  const tenantId = await prompts.text('principal.tenantId', 'Directory (tenant) id:', { check });
+  const secret = await askSecretSource(wizard, {
+    key: 'principal',
+    what: 'the client secret',
+    variable: 'AZP_CLIENT_SECRET',
+    pasted: 'client-secret',
+  });
+  return { kind: 'service-principal', clientId, tenantId, secret };
+}
+
+/** The day on which the credential ends. A forgotten one stops a fleet; azp-fleet warns three weeks before. */
+async function askExpiry({ prompts, context }: Wizard): Promise<string | undefined> {
+  const text = await prompts.text(
+    'token.expires',
+    'When does it expire? (2027-05-31, Enter if you do not know):',
+    {
+      default: '',
+      check: (typed) => (typed === '' ? undefined : expiryMistake(typed, context.clock.wall())),
+    },
+  );
+  return text === '' ? undefined : text;
+}
+
+/** `now`: milliseconds since the epoch. */
+export function expiryMistake(text: string, now: number): string | undefined {
+  if (!date.safeParse(text).success) return 'Year-month-day, such as 2027-05-31';
+  return Date.parse(text) <= now
+    ? `${text} is over: a token that has ended is of no use; make a new one`
+    : undefined;
+}
+
+const mirrorNames: Readonly<Record<keyof Mirrors, string>> = {
+  nvidiaDriver: "NVIDIA's driver repository (https://developer.download.nvidia.com/compute/cuda/repos)",
+  nvidiaRunfile: "NVIDIA's .run files (https://download.nvidia.com/XFree86)",
+  docker: "Docker's packages (https://download.docker.com/linux)",
+  toolkit: 'the container toolkit (https://nvidia.github.io/libnvidia-container)',
+  epel: "EPEL, for Red Hat's systems (https://dl.fedoraproject.org/pub/epel)",
+  agent: 'the Azure Pipelines agent (https://download.agent.dev.azure.com)',
+  apt: "Ubuntu's and Debian's archives",
+  images: 'images instead of docker.io, e.g. registry.lab.example',
+  npm: 'npm packages (https://registry.npmjs.org), for this machine',
+};
+
+/** Proxy, certificate authority and mirrors, of those who have any. */
+async function askNetwork(wizard: Wizard): Promise<NetworkChoice> {
+  const { prompts } = wizard;
+  const keys = ['network.proxy', 'network.noProxy', 'network.ca', ...mirrorKeys()];
+  const closed =
+    keys.some((key) => prompts.answers(key)) ||
+    (await prompts.confirm(
+      'network',
+      'Does it take a proxy, an own CA or mirrors to reach the internet?',
+      false,
+    ));
+  if (!closed) return {};
+  const proxy = await prompts.text('network.proxy', 'Proxy (http://HOST:PORT, Enter for none):', {
+    default: '',
+    check: urlMistake,
+  });
+  const noProxy =
+    proxy === ''
+      ? []
+      : words(
+          await prompts.text('network.noProxy', 'Reached without it (blanks between):', {
+            default: 'localhost',
+            list: true,
+          }),
+        );
+  const file = (text: string): string => typedPath(wizard, text);
+  const ca = await prompts.text('network.ca', 'PEM file of your certificate authority (Enter for none):', {
+    default: '',
+    check: (text) => (text === '' ? undefined : pemMistake(file(text))),
+  });
+  const mirrors = await askMirrors(prompts);
+  return defined({
+    proxy: proxy === '' ? undefined : proxy,
+    noProxy: noProxy.length === 0 ? undefined : noProxy,
+    ca: ca === '' ? undefined : file(ca),
+    mirrors,
+  });
+}
+
+/** A folder, and a certificate in another form than PEM, are named by mistake. */
+function pemMistake(file: string): string | undefined {
+  try {
+    const isPem = readFileSync(file, 'utf8').includes('-----BEGIN CERTIFICATE-----');
+    return isPem ? undefined : `${file} holds no certificate in PEM form`;
+  } catch {
+    return `${file} cannot be read`;
+  }
+}
+
+function mirrorKeys(): string[] {
+  return Object.keys(mirrorNames).map((name) => `network.mirrors.${name}`);
+}
+
+async function askMirrors(prompts: Wizard['prompts']): Promise<Mirrors | undefined> {
+  const asked =
+    mirrorKeys().some((key) => prompts.answers(key)) ||
+    (await prompts.confirm('network.mirrors', 'Are there mirrors of what is installed?', false));
+  if (!asked) return undefined;
+  const mirrors: Record<string, string> = {};
+  for (const [name, what] of Object.entries(mirrorNames)) {
+    const url = await prompts.text(`network.mirrors.${name}`, `Mirror of ${what}, Enter for none:`, {
+      default: '',
+      check: name === 'images' ? prefixMistake : urlMistake,
+    });
+    if (url !== '') mirrors[name] = url;
+  }
+  return Object.keys(mirrors).length === 0 ? undefined : mirrors;
+}
+
+function urlMistake(text: string): string | undefined {
+  return text === '' || httpUrl.safeParse(text).success
+    ? undefined
+    : 'http://… or https://…, without user and password';
+}
+
+function prefixMistake(text: string): string | undefined {
+  return text === '' || registryPrefix.safeParse(text).success
+    ? undefined
+    : 'A registry, without https://, e.g. registry.lab.example:5000/mirror';
+}
+
+function words(text: string): string[] {
+  return text.split(/[\s,]+/).filter((word) => word !== '');
+}
+
+/** What a credential that works may do. */
+interface Seen {
+  readonly client: AzureQuestions;
+  /** Names of the pools for jobs, the service's own left out. */
+  readonly pools: readonly string[];
+  readonly managed: readonly string[];
+  readonly mayWrite: boolean | undefined;
+  /** Undefined: it may not list them. */
+  readonly projects: readonly string[] | undefined;
+  readonly jobs: ParallelJobs | undefined;
+}
+
+/** Asks the server, and changes nothing there. A problem: it does not answer, or refuses the credential. */
+async function tryCredential(
+  wizard: Wizard,
+  way: {
+    readonly organization: string;
+    readonly credential: CredentialSource;
+    readonly network: NetworkChoice;
+  },
+): Promise<Seen | Problem> {
+  const { credential } = way;
+  try {
+    const secret = await wizard.secret(
+      credential.kind === 'pat' ? credential.token : credential.secret,
+      credential.kind === 'pat' ? 'the token' : 'the client secret',
+      'again',
+    );
+    const client = wizard.azure({ ...way, secret });
+    const pools = (await client.listPools()).filter(({ isHosted }) => isHosted !== true);
+    const read = await readParallelJobs(client, wizard.context.log);
+    return {
+      client,
+      pools: pools.map(({ name }) => name),
+      managed: await client.managedPools(),
+      mayWrite: await client.mayWritePools(),
+      projects: await client.listProjects(),
+      jobs: read?.permitted === undefined ? undefined : read,
+    };
+  } catch (error) {
+    if (!(error instanceof FleetError) || wizard.context.signal.aborted) throw error;
+    return error.problem;
+  }
+}
+
+/** What it can and cannot do, each with its cure. Pure. */
+export function rightsLines(
+  organization: string,
+  credential: CredentialSource,
+  { pools, managed, mayWrite, projects }: Omit<Seen, 'client' | 'jobs'>,
+): string[] {
+  const source = describeSource(credential.kind === 'pat' ? credential.token : credential.secret);
+  return [
+    `✔ ${organization} accepts ${source}; pools there: ${pools.length}`,
+    mayWrite === false
+      ? '✗ it may not register agents. Next: give the token the scope "Agent Pools (Read & manage)"'
+      : managed.length > 0
+        ? `✔ its user administers ${managed.length === 1 ? `the pool ${managed[0]}` : `${managed.length} pools`}`
+        : '! its user administers no pool. Next: Organization settings > Agent pools > Security > add the user as Administrator; or have the pool made by one',
+    projects === undefined
+      ? '! it may not list projects, so their names are typed below'
+      : `✔ it sees ${projects.length} project${projects.length === 1 ? '' : 's'}`,
+  ];
+}

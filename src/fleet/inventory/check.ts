@@ -1,0 +1,543 @@
+import { organizationUrl } from '../../shared/azure/url.ts';
+import type { Code } from '../../shared/base/codes/code.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { completed, nearest } from '../../shared/base/nearest.ts';
+import { agentSha256 } from '../../shared/contract/agent-release.ts';
+import { agentName, poolOfSlot, poolsOf, slotNames, type SlotSpec } from '../../shared/contract/slots.ts';
+import type { Path } from './document/document.ts';
+import type { HostSpec, Mirrors } from './fleet.ts';
+import { foldNames } from './fold-names.ts';
+import { hasStrayBrace, isPlaceholder, placeholders, placeholdersIn } from './pool-pattern.ts';
+import type { Remainder } from './remainder.ts';
+import { groupsOf, parseVolume } from './resolve.ts';
+import type { InventoryFile } from './schema/file.ts';
+import type { HostVars } from './schema/host.ts';
+import { everyHost } from './select.ts';
+
+/**
+ * Mistakes that only show when several keys are looked at together. Hosts are checked when everything that applies to
+ * them is sound: what is wrong in the defaults or in a group would show again at each of its hosts.
+ */
+export function crossFindings(
+  { file, lost }: Remainder,
+  hosts: readonly HostSpec[],
+  mirrors: Mirrors,
+): Finding[] {
+  const groups = checkGroups(file);
+  const found = [...checkFile(file), ...groups];
+  if (groups.length > 0 || lost.has('defaults') || lost.has('groups')) return found;
+  const sound = hosts.filter(
+    (host) => !lost.has(`hosts/${host.name}`) && !host.groups.some((group) => lost.has(`groups/${group}`)),
+  );
+  return [
+    ...found,
+    ...sound.flatMap(checkHost),
+    ...checkDockerfiles(sound, hosts),
+    ...sound.flatMap(checkPools),
+    ...checkAddresses(sound),
+    ...checkAgentNames(sound),
+    ...checkAgentDigest(sound, mirrors),
+  ];
+}
+
+/** Mistakes across the keys of the file itself, the groups left out. */
+function checkFile(file: InventoryFile): Finding[] {
+  return [
+    ...checkOrganization(file.organization),
+    ...checkCredential(file),
+    ...checkVolumes(file),
+    ...checkEveryHost(file),
+    ...(Object.keys(file.hosts).length === 0
+      ? [
+          {
+            code: 'inventory.no-hosts' as const,
+            path: ['hosts'],
+            what: 'there is no host',
+            next: 'add one under `hosts:`',
+          },
+        ]
+      : []),
+  ];
+}
+
+function checkOrganization(url: string): Finding[] {
+  try {
+    organizationUrl(url);
+    return [];
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    const { code, what, expected, seen, next } = error.problem;
+    const rest = { ...(expected ? { expected } : {}), ...(seen ? { seen } : {}), ...(next ? { next } : {}) };
+    return [{ code, path: ['organization'], what, ...rest }];
+  }
+}
+
+function checkCredential(file: InventoryFile): Finding[] {
+  if (file.token && file.servicePrincipal)
+    return [
+      {
+        code: 'inventory.credential',
+        path: ['servicePrincipal'],
+        what: 'token and servicePrincipal are both given',
+        expected: 'one of them',
+        next: 'take one of them out',
+      },
+    ];
+  if (file.token || file.servicePrincipal) return [];
+  return [
+    {
+      code: 'inventory.missing',
+      path: [],
+      what: 'token is missing',
+      expected: 'where the token is found, never the token itself',
+      next: 'add `token: { env: AZP_TOKEN }`',
+    },
+  ];
+}
+
+/** `--limit all` is every host, and could not mean one or some of them too. */
+function checkEveryHost({ hosts, groups = {} }: InventoryFile): Finding[] {
+  const code = 'inventory.key';
+  const isHost = Object.hasOwn(hosts, everyHost);
+  const isPart =
+    Object.hasOwn(groups, everyHost) &&
+    !Object.keys(hosts).every((host) => groupsOf(host, groups).includes(everyHost));
+  return [
+    ...(isHost
+      ? [
+          {
+            code,
+            path: ['hosts', everyHost],
+            what: `${everyHost} stands for every host, and cannot be the name of one`,
+            next: 'give it another name',
+          } as const,
+        ]
+      : []),
+    ...(isPart
+      ? [
+          {
+            code,
+            path: ['groups', everyHost],
+            what: `${everyHost} stands for every host, and this group does not have all of them`,
+            next: 'give it another name, or put every host into it',
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+/** Groups that name what is not there, contain each other, or are called like a host. */
+function checkGroups(file: InventoryFile): Finding[] {
+  const groups = file.groups ?? {};
+  const known = Object.keys(groups);
+  const hosts = Object.keys(file.hosts);
+  return known.flatMap((name): Finding[] => {
+    const found: Finding[] = [];
+    if (hosts.includes(name))
+      found.push({
+        code: 'inventory.name-twice',
+        path: ['groups', name],
+        what: `${name} is a group and a host`,
+        next: 'rename one of them: --limit could not tell them apart',
+      });
+    for (const [index, host] of (groups[name]?.hosts ?? []).entries())
+      if (!Object.hasOwn(file.hosts, host))
+        found.push({
+          code: 'inventory.unknown-host',
+          path: ['groups', name, 'hosts', index],
+          what: `there is no host ${host}`,
+          next: suggestion(host, hosts) ?? `add \`${host}: {}\` under \`hosts:\``,
+        });
+    for (const [index, child] of (groups[name]?.children ?? []).entries())
+      if (!Object.hasOwn(groups, child))
+        found.push({
+          code: 'inventory.unknown-group',
+          path: ['groups', name, 'children', index],
+          what: `there is no group ${child}`,
+          next: suggestion(child, known) ?? `add it under \`groups:\``,
+        });
+      else if (reaches(child, name, file, []))
+        found.push({
+          code: 'inventory.group-cycle',
+          path: ['groups', name, 'children', index],
+          what: `${name} and ${child} contain each other`,
+          next: 'take one of them out of the other',
+        });
+    return found;
+  });
+}
+
+function reaches(from: string, to: string, file: InventoryFile, seen: readonly string[]): boolean {
+  if (from === to) return true;
+  if (seen.includes(from)) return false;
+  return (file.groups?.[from]?.children ?? []).some((child) => reaches(child, to, file, [...seen, from]));
+}
+
+function suggestion(word: string, known: readonly string[]): string | undefined {
+  const near = nearest(word, known) ?? completed(word, known);
+  return near === undefined ? undefined : `did you mean "${near}"?`;
+}
+
+/** One variable cannot stand for two folders in the same place of the file. */
+function checkVolumes(file: InventoryFile): Finding[] {
+  const places: [(string | number)[], HostVars | null | undefined][] = [
+    [['defaults'], file.defaults],
+    ...Object.entries(file.groups ?? {}).map(([name, group]): [string[], HostVars | undefined] => [
+      ['groups', name, 'vars'],
+      group.vars,
+    ]),
+    ...Object.entries(file.hosts).map(([name, host]): [string[], HostVars | null] => [['hosts', name], host]),
+  ];
+  return places.flatMap(([path, vars]) => {
+    const seen = new Set(Object.keys(vars?.datasets ?? {}));
+    return (vars?.volumes ?? []).flatMap((volume, index): Finding[] => {
+      const { name } = parseVolume(volume);
+      const twice = seen.has(name);
+      seen.add(name);
+      return twice
+        ? [
+            {
+              code: 'inventory.dataset-twice',
+              path: [...path, 'volumes', index],
+              what: `${name} is used for two folders`,
+              next: 'give each folder a variable of its own',
+            },
+          ]
+        : [];
+    });
+  });
+}
+
+/** A mistake that only shows when several keys are looked at together. */
+export interface Finding {
+  readonly code: Code;
+  readonly path: Path;
+  /** `{host}` in it stands for `host`: what is wrong for many hosts by one line of the file is told once. */
+  readonly what: string;
+  readonly host?: string;
+  readonly expected?: string;
+  readonly seen?: string;
+  readonly next?: string;
+}
+
+/** Mistakes of one host once everything that applies to it is known. */
+function checkHost(host: HostSpec): Finding[] {
+  const found: Finding[] = [];
+  if (poolsOf(host).includes(''))
+    found.push({
+      code: 'inventory.no-pool',
+      path: ['hosts', host.name],
+      what: '{host} has no pool',
+      expected: 'a pool in defaults, in one of its groups or at the host',
+      next: 'add `pool: NAME` under `defaults:`',
+    });
+  return [...found, ...checkGpus(host), ...checkDatasets(host)].map((each) => ({
+    ...each,
+    host: host.name,
+  }));
+}
+
+function checkGpus(host: HostSpec): Finding[] {
+  const path: Path = ['hosts', host.name, 'agents'];
+  const { agents, gpus, share } = host;
+  if (agents.kind === 'count' && gpus !== undefined && gpus > 0 && agents.count > gpus && !share)
+    return [
+      {
+        code: 'inventory.agents-share',
+        path,
+        what: '{host} has more agents than GPUs',
+        expected: `at most ${gpus} agents, or share: true`,
+        seen: `agents: ${agents.count}, gpus: ${gpus}`,
+        next: 'add `share: true` if jobs may share a GPU',
+      },
+    ];
+  return agents.kind === 'slots' ? checkSlots(host, agents.slots, path) : [];
+}
+
+function checkSlots(host: HostSpec, slots: readonly SlotSpec[], path: Path): Finding[] {
+  const found: Finding[] = [];
+  const users = new Map<string | number, { readonly name: string; readonly share: boolean }>();
+  const names = new Set<string>();
+  for (const [index, slot] of slots.entries()) {
+    const name = slot.name ?? String(index);
+    if (names.has(name))
+      found.push({
+        code: 'inventory.slot-name',
+        path: [...path, index, 'name'],
+        what: `{host} has two slots named ${name}`,
+        next: 'give each slot a name of its own',
+      });
+    names.add(name);
+    if (slot.mode === 'host' && host.registration === 'config')
+      found.push({
+        code: 'inventory.host-registration',
+        path: [...path, index, 'mode'],
+        what: `slot ${name} of {host} runs on the host, and registration: config registers by an image only`,
+        next: 'use `registration: rest` for this host, or `mode: container` for the slot',
+      });
+    for (const gpu of new Set(slot.gpus)) {
+      if (slot.gpus.filter((each) => each === gpu).length > 1)
+        found.push({
+          code: 'inventory.slot-gpu',
+          path: [...path, index, 'gpus'],
+          what: `slot ${name} of {host} has GPU ${gpu} twice`,
+          next: 'name each GPU once',
+        });
+      const other = users.get(gpu);
+      if (other !== undefined && !(slot.share && other.share))
+        found.push({
+          code: 'inventory.slot-gpu',
+          path: [...path, index, 'gpus'],
+          what: `slots ${other.name} and ${name} of {host} both have GPU ${gpu}`,
+          next: 'add `share: true` to both if their jobs may share it',
+        });
+      users.set(gpu, other ?? { name, share: slot.share });
+      if (typeof gpu === 'number' && host.gpus !== undefined && gpu >= host.gpus)
+        found.push({
+          code: 'inventory.slot-gpu',
+          path: [...path, index, 'gpus'],
+          what: `slot ${name} of {host} has a GPU that the host does not have`,
+          expected: host.gpus === 0 ? 'no GPU' : `an index from 0 to ${host.gpus - 1}`,
+          seen: String(gpu),
+          next:
+            host.gpus === 0
+              ? 'use `gpus: []` for a slot without a GPU'
+              : 'correct the index, or `gpus` of the host',
+        });
+    }
+  }
+  return found;
+}
+
+/** Variables that the agent, the container runtime or the shell in a container give their own meaning. */
+const reserved =
+  /^(PATH|HOME|USER|SHELL|LANG|LC_.*|TERM|HOSTNAME|TMPDIR|LD_.*|SSL_CERT_FILE|GIT_SSL_CAINFO|CURL_CA_BUNDLE|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|NVIDIA_.*|CUDA_VISIBLE_DEVICES|AZP_.*|AGENT_.*|BUILD_.*|SYSTEM_.*|VSTS_.*|VSO_.*)$/;
+
+function checkDatasets(host: HostSpec): Finding[] {
+  const targets = new Map<string, string>();
+  return host.datasets.flatMap((dataset): Finding[] => {
+    const path: Path = ['hosts', host.name, 'datasets', dataset.name];
+    const other = targets.get(dataset.container);
+    targets.set(dataset.container, dataset.name);
+    const found: Finding[] = [];
+    if (reserved.test(dataset.name))
+      found.push({
+        code: 'inventory.reserved-variable',
+        path,
+        what: `the environment variable ${dataset.name} has a meaning of its own in an agent container`,
+        next: 'choose another name for the dataset',
+      });
+    if (other !== undefined)
+      found.push({
+        code: 'inventory.dataset-path',
+        path: [...path, 'container'],
+        what: `the datasets ${other} and ${dataset.name} of {host} have the same path in the container`,
+        seen: dataset.container,
+        next: 'give each dataset a path of its own',
+      });
+    return found;
+  });
+}
+
+/** What is reached by the same way at the same address is one machine. */
+function checkAddresses(hosts: readonly HostSpec[]): Finding[] {
+  const owners = new Map<string, string>();
+  return hosts.flatMap((host): Finding[] => {
+    const { address, port = 22, jump = '' } = host.ssh;
+    if (address === undefined) return [];
+    const place = `${address.toLowerCase()}:${port}`;
+    const key = JSON.stringify([place, jump]);
+    const owner = owners.get(key);
+    owners.set(key, owner ?? host.name);
+    if (owner === undefined) return [];
+    return [
+      {
+        code: 'inventory.same-address',
+        path: ['hosts', host.name, 'address'],
+        what: `${owner} and ${host.name} have the same address ${place}`,
+        expected: 'one name for each machine: two managers cannot run on one',
+        next: 'take one of the names out; two pools on one host are a matter of its `agents:` list',
+      },
+    ];
+  });
+}
+
+/** What comes over plain http is trusted by its digest or not at all. */
+function checkAgentDigest(hosts: readonly HostSpec[], mirrors: Mirrors): Finding[] {
+  if (!mirrors.agent?.startsWith('http://')) return [];
+  const open = hosts.filter(
+    ({ image, agent: { version, sha256 } }) =>
+      !image && !sha256.x64 && !sha256.arm64 && agentSha256(version, 'x64') === '',
+  );
+  if (open.length === 0) return [];
+  return [
+    {
+      code: 'inventory.agent-digest',
+      path: ['mirrors', 'agent'],
+      what: 'the agent would come over plain http, and nothing says what it must be',
+      expected: 'an https mirror, or agent.sha256 for the architectures of the hosts',
+      seen: `no digest for ${foldNames(open.map((host) => host.name))}`,
+      next: 'add `agent: { sha256: { x64: … } }` under `defaults:` (the release notes of the agent list it)',
+    },
+  ];
+}
+
+/**
+ * Two agents of one pool cannot have the same name, as each would take the other's place; nor can two of one host, whose
+ * containers are called like them.
+ */
+function checkAgentNames(hosts: readonly HostSpec[]): Finding[] {
+  const agents = hosts.flatMap((host) =>
+    [...new Set(slotNames(host))].map((slot) => ({
+      host,
+      name: agentName(host, slot),
+      pool: poolOfSlot(host, slot),
+    })),
+  );
+  const inPools = Map.groupBy(agents, ({ pool, name }) => `${pool} ${name}`.toLowerCase());
+  const onHosts = Map.groupBy(agents, ({ host, name }) => `${host.name} ${name}`.toLowerCase());
+  const clashes = [
+    ...[...inPools.values()].filter((same) => same.length > 1),
+    ...[...onHosts.values()].filter((same) => new Set(same.map(({ pool }) => pool)).size > 1),
+  ];
+  // One pattern often makes several names clash: told once for the hosts that it happens to.
+  const causes = Map.groupBy(clashes, (same) => [...new Set(same.map(({ host }) => host.name))].join(' '));
+  return [...causes.values()].flatMap(([same = []]) => {
+    const last = same.at(-1);
+    return last === undefined ? [] : [clash(last, new Set(same.map(({ host }) => host)))];
+  });
+}
+
+function clash(
+  last: { readonly host: HostSpec; readonly name: string; readonly pool: string },
+  owners: ReadonlySet<HostSpec>,
+): Finding {
+  const { name, pool } = last;
+  const { name: host, agentName } = last.host;
+  const hosts = [...owners].map((owner) => owner.name);
+  const names = `${foldNames(hosts.slice(0, -1))} and ${host}`;
+  return {
+    code: 'inventory.agent-name',
+    host,
+    path: ['hosts', host, 'agentName'],
+    what:
+      hosts.length === 1
+        ? '{host} has several agents, and agentName gives all of them one name'
+        : `${names} would ${hosts.length === 2 ? 'both' : 'all'} have an agent ${name} in the pool ${pool}`,
+    seen: `agentName: ${agentName}`,
+    next: 'put {host} and {slot} into agentName, or choose another pool',
+  };
+}
+
+/** Braces in names of pools that stand for nothing, each where it stands. */
+function checkPools(host: HostSpec): Finding[] {
+  const { agents, name } = host;
+  const slots = agents.kind === 'slots' ? agents.slots : [];
+  const named: [string | undefined, Path][] = [
+    [host.pool, ['hosts', name, 'pool']],
+    ...slots.map(({ pool }, index): [string | undefined, Path] => [
+      pool,
+      ['hosts', name, 'agents', index, 'pool'],
+    ]),
+  ];
+  return named.flatMap(([pool = '', path]) =>
+    checkPattern(pool).map((finding) => ({ ...finding, path, host: name })),
+  );
+}
+
+const expected = placeholders.map((name) => `{${name}}`).join(', ');
+
+function checkPattern(pool: string): Omit<Finding, 'path'>[] {
+  const code = 'inventory.pool-pattern';
+  const found = placeholdersIn(pool).flatMap((name): Omit<Finding, 'path'>[] => {
+    if (name === 'group')
+      return [
+        {
+          code,
+          what: '{host} is in no group, and its pool is named after one',
+          seen: pool,
+          next: 'put the host into a group, or give it a pool of its own',
+        },
+      ];
+    if (isPlaceholder(name)) return [];
+    const near = nearest(name, placeholders);
+    return [
+      {
+        code,
+        what: `{${name}} in the name of a pool stands for nothing`,
+        expected,
+        seen: pool,
+        next: near === undefined ? 'take it out, or use one of these' : `did you mean "{${near}}"?`,
+      },
+    ];
+  });
+  if (!hasStrayBrace(pool)) return found;
+  const what = 'a brace in the name of a pool has no partner';
+  return [...found, { code, what, expected, seen: pool, next: 'close it, or take it out' }];
+}
+
+/** Folders that cannot be built as the file says. `all`: also hosts with other mistakes. */
+function checkDockerfiles(hosts: readonly HostSpec[], all: readonly HostSpec[]): Finding[] {
+  return hosts.flatMap((host) => [...checkImage(host), ...checkBuilder(host, all)]);
+}
+
+function checkImage({ name, image, dockerfile }: HostSpec): Finding[] {
+  if (image === undefined || dockerfile === undefined) return [];
+  return [
+    {
+      code: 'inventory.image-twice',
+      path: ['hosts', name, 'dockerfile'],
+      host: name,
+      what: '{host} has both an image and a dockerfile',
+      expected: 'one of them: a dockerfile is built on top of the agent image that the hosts build',
+      next: 'take one of them out, or name the base of what is built with baseImage',
+    },
+  ];
+}
+
+function checkBuilder({ name, dockerfile }: HostSpec, hosts: readonly HostSpec[]): Finding[] {
+  const path = ['hosts', name, 'dockerfile'];
+  const { folder, builder, push } = dockerfile ?? {};
+  if ((builder === undefined) !== (push === undefined))
+    return [
+      {
+        code: 'inventory.builder',
+        path,
+        host: name,
+        what:
+          push === undefined
+            ? '{host} is to get an image that is pushed nowhere'
+            : '{host} is to get an image that no host pushes',
+        expected: 'builder and push together, or neither: then each host builds its own',
+        next: push === undefined ? 'add `push: REGISTRY/NAME`' : 'add `builder: HOST`',
+      },
+    ];
+  if (builder === undefined) return [];
+  const known = hosts.find((host) => host.name === builder);
+  if (known === undefined) {
+    const near = nearest(
+      builder,
+      hosts.map((host) => host.name),
+    );
+    return [
+      {
+        code: 'inventory.unknown-host',
+        path: [...path, 'builder'],
+        what: `there is no host ${builder}`,
+        next: near === undefined ? 'name a host of this inventory' : `did you mean "${near}"?`,
+      },
+    ];
+  }
+  const own = known.dockerfile;
+  if (own?.folder === folder && own?.builder === builder && own?.push === push) return [];
+  return [
+    {
+      code: 'inventory.builder',
+      path: [...path, 'builder'],
+      host: name,
+      what: `${builder} is to build the image of {host}, but has another dockerfile itself`,
+      expected: 'the same folder, builder and push at both',
+      next: `give ${builder} the same dockerfile, e.g. in the defaults or a group of both`,
+    },
+  ];
+}
