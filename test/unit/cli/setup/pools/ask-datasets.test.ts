@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { askDatasets } from '../../../../../src/cli/setup/pools/ask-datasets.ts';
+import { askDatasets } from '../../../../../src/cli/setup/agents.ts';
 import { sit } from '../../../../support/sitting.ts';
 
 test('each dataset needs a variable of its own: a second one of the name is refused', async () => {
