@@ -4,7 +4,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Engine, Labelled } from '../../shared/engine/engine.ts';
 import type { RunCommand } from '../machine/command.ts';
-import { must } from './systemd.ts';
+import { runOrThrow } from './systemd.ts';
 import { type HostUser, slotFile } from './user.ts';
 import { sha256 } from '../../shared/base/digest.ts';
 
@@ -12,22 +12,22 @@ const copyMs = 10 * 60_000;
 /** A job may have left millions of files. */
 const removeMs = 30 * 60_000;
 
-/** Below .config the agent remembers the server's addresses; without it each connection costs it seconds. */
+/** In .config the agent caches the server's addresses; without it each connection takes seconds longer. */
 const homeFolders = ['home', 'home/.config', 'home/.local', 'home/.local/share'];
 
 interface AgentRootTools {
   readonly command: RunCommand;
   readonly docker: Pick<Engine, 'withLabel' | 'remove' | 'removeNetwork'>;
   readonly log: Logger;
-  /** Jobs may use Docker: then nothing starts before what they left there has gone. */
+  /** Jobs may use Docker: then no run starts before their leftovers are removed. */
   readonly jobsUseDocker: boolean;
 }
 
 /**
- * The folders of agents straight on the host, one a slot. An agent with a container job hands its own paths to dockerd,
- * so they must be the host's: no folder is bound to another name. It also lists every folder above its own, which is why
- * this is not below the manager's state (0700). The same path for each run of a slot: what jobs write into scripts and
- * caches keeps its meaning, and the agent itself finds by it what an earlier run left in Docker.
+ * The folders of agents with `mode: host`, one for each slot. An agent with a container job passes its paths to dockerd, so
+ * they must be the host's: no bind mounts. It also lists every folder above its own, so this is not below the manager's state
+ * (0700). The path is the same for each run of a slot: paths that jobs write into scripts and caches stay valid, and the
+ * agent finds by it the leftovers of an earlier run in Docker.
  */
 export class AgentRoots {
   readonly #directory: string;
@@ -42,65 +42,65 @@ export class AgentRoots {
     return join(this.#directory, slotFile(slot));
   }
 
-  /** A fresh copy of the agent, its user's alone: other slots read neither its key nor its work. */
+  /** Copies the agent for its user alone: other slots can read neither its key nor its work. */
   async fill(root: string, program: string, { uid, gid }: HostUser): Promise<void> {
     await mkdir(this.#directory, { recursive: true });
     await chmod(this.#directory, 0o755);
     await requireListable(dirname(root));
-    await must(this.#tools.command, 'cp', ['-a', '--reflink=auto', program, root], copyMs);
+    await runOrThrow(this.#tools.command, 'cp', ['-a', '--reflink=auto', program, root], copyMs);
     await chmod(root, 0o700);
     for (const folder of homeFolders) await mkdir(join(root, folder), { mode: 0o700 });
     await this.own(root, uid, gid);
   }
 
   async own(root: string, uid: number, gid: number): Promise<void> {
-    await must(this.#tools.command, 'chown', ['-R', `${uid}:${gid}`, root], copyMs);
+    await runOrThrow(this.#tools.command, 'chown', ['-R', `${uid}:${gid}`, root], copyMs);
   }
 
   /**
-   * Nothing of an earlier run is left: neither containers and networks of its container job nor files, whoever owns
-   * them. By rm, which follows no link that changes meanwhile, and never into another file system.
+   * Removes all leftovers of an earlier run: containers and networks of its container job, and files of any owner. Uses rm,
+   * which follows no link and stays in the file system.
    */
   async clear(root: string): Promise<void> {
     const { command, docker, log, jobsUseDocker } = this.#tools;
     const removed = await removeJobLeftovers(docker, root).catch((error: unknown) => {
       if (jobsUseDocker) throw error;
-      log.log('info', 'Docker is away: it is asked after the next run what jobs left there', { root });
+      log.log('info', 'Docker does not answer: leftovers of jobs are removed after the next run', { root });
       return [];
     });
-    if (removed.length > 0) log.log('info', 'removed what a container job left in Docker', { removed });
+    if (removed.length > 0) log.log('info', 'removed leftovers of a container job in Docker', { removed });
     const { code, output } = await command('rm', ['-rf', '--one-file-system', '--', root], removeMs);
     if (code === 0) return;
     throw new FleetError({
       code: 'host-mode.folder-stays',
-      what: `what a job left in ${root} cannot be removed`,
+      what: `files of a job in ${root} cannot be removed`,
       seen: output.trim().split('\n', 3).join('; '),
-      next: `look at findmnt and lsattr -R ${root} on the host, and remove it by hand`,
+      next: `check findmnt and lsattr -R ${root} on the host, and remove the folder by hand`,
     });
   }
 }
 
-/** The agent refuses to start where its user cannot list a folder above it; passing through (0711) is not enough. */
+/** Throws if a user cannot list every folder above an agent, without which it does not start; mode 0711 is not enough. */
 async function requireListable(folder: string): Promise<void> {
   for (let above = folder; ; above = dirname(above)) {
     const { mode } = await stat(above);
-    if ((mode & 0o005) !== 0o005) throw closed(folder, above, mode);
+    if ((mode & 0o005) !== 0o005) throw notListable(folder, above, mode);
     if (above === dirname(above)) return;
   }
 }
 
-function closed(folder: string, above: string, mode: number): FleetError {
+function notListable(folder: string, above: string, mode: number): FleetError {
   return new FleetError({
     code: 'host-mode.folder-closed',
     what: `agents below ${folder} cannot list ${above}`,
-    expected: 'every folder above an agent may be listed by its user (0755)',
+    expected: 'its user can list every folder above an agent (0755)',
     seen: `mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`,
-    next: `open it on the host: chmod o+rx ${above}`,
+    next: `run on the host: chmod o+rx ${above}`,
   });
 }
 
 /**
- * The label that an agent gives to the containers and networks of its container jobs: six hex digits of the sha256 of
+ * Returns the label of the containers and networks of an agent's container jobs: six hex digits of the sha256 of
  * its folder, in lower case (DockerCommandManager.cs and IOUtil.cs of the agent's source). Pure.
  */
 export function jobLabel(root: string): string {
@@ -110,8 +110,8 @@ export function jobLabel(root: string): string {
 const jobNetwork = /^vsts_network_[0-9a-f]{32}$/;
 
 /**
- * What of that is of this agent: six digits are few, so a container must also have something of the agent's folder
- * mounted, as every one of a container job has, and a network the agent's kind of name. Pure.
+ * Returns the containers and networks of this agent. Six digits may collide, so a container must also mount a path of the
+ * agent's folder, as every container job does, and a network must have the agent's name pattern. Pure.
  */
 export function ofAgent(root: string, { containers, networks }: Labelled): Labelled {
   return {
@@ -120,7 +120,7 @@ export function ofAgent(root: string, { containers, networks }: Labelled): Label
   };
 }
 
-/** Removes what a killed agent's container job left in Docker; the names of it. */
+/** Removes leftovers of a killed agent's container job from Docker; returns their names. */
 export async function removeJobLeftovers(
   docker: Pick<Engine, 'withLabel' | 'remove' | 'removeNetwork'>,
   root: string,

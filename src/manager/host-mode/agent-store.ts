@@ -7,14 +7,14 @@ import type { RunCommand } from '../machine/command.ts';
 
 const unpackMs = 10 * 60_000;
 
-/** The agent's program, unpacked once per version; every run on the host gets a copy of its own. */
+/** The agent's program, unpacked once per version; every run on the host gets its own copy. */
 export class AgentStore {
   readonly #directory: string;
   readonly #archives: Pick<Archives, 'digest' | 'fetch'>;
   readonly #command: RunCommand;
-  /** What has been found able to run here. */
+  /** Folders whose libraries were checked. */
   readonly #runs = new Set<string>();
-  /** By folder: slots that start together wait for the same one. */
+  /** By folder: slots that start together wait for the same download. */
   readonly #underWay = new Map<string, Promise<void>>();
 
   constructor(directory: string, archives: Pick<Archives, 'digest' | 'fetch'>, command: RunCommand) {
@@ -23,9 +23,9 @@ export class AgentStore {
     this.#command = command;
   }
 
-  /** The folder of the unpacked agent; fetched when it is not there. Throws what the host lacks to run it. */
-  async path(wanted: AgentRelease): Promise<string> {
-    const release = { ...wanted, sha256: await this.#archives.digest(wanted) };
+  /** Returns the folder of the unpacked agent; fetches it when it is missing. Throws if the host lacks libraries. */
+  async path(desired: AgentRelease): Promise<string> {
+    const release = { ...desired, sha256: await this.#archives.digest(desired) };
     const target = join(this.#directory, `${release.version}-${release.sha256.slice(0, 12)}`);
     const known = await access(target).then(
       () => true,
@@ -66,13 +66,13 @@ function broken({ version, url }: AgentRelease, why: string): FleetError {
   return new FleetError({
     code: 'host-mode.no-agent',
     what: `the agent ${version} from ${url} cannot be unpacked: ${why}`,
-    next: 'check that the file system of /var/lib/azp-fleet has room, and that tar and gzip are there',
+    next: 'check the free space of /var/lib/azp-fleet, and that tar and gzip are installed',
   });
 }
 
 const commandMs = 30_000;
 
-/** Parts of the agent that the loader resolves; tracing (lttng) is left out, the agent does without. */
+/** Libraries of the agent that the loader resolves, without tracing (lttng), which is optional. */
 const natives = [
   'libcoreclr.so',
   'libSystem.Native.so',
@@ -80,20 +80,20 @@ const natives = [
   'libSystem.Security.Cryptography.Native.OpenSsl.so',
 ];
 
-/** What .NET opens by itself, so that ldd does not show it; as the agent's own config.sh and installer want them. */
+/** Libraries that .NET opens at run time, so that ldd does not list them; from the agent's config.sh and installer. */
 const opened: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['libicu', /^\s*libicuuc\.so/m],
   ['libssl (1.1 or 3)', /^\s*libssl\.so\.(?:1\.1|3)\b/m],
 ];
 
-/** What the host lacks, by the output of `ldd` on the natives and of `ldconfig -p`. Pure. */
+/** Returns the missing libraries, from the output of `ldd` and of `ldconfig -p`. Pure. */
 function missingLibraries(ldd: string, ldconfig: string): readonly string[] {
   const unresolved = [...ldd.matchAll(/^\s*(\S+) => not found/gm)].map(([, name]) => name ?? '');
   const unopened = opened.filter(([, pattern]) => !pattern.test(ldconfig)).map(([name]) => name);
   return [...new Set([...unresolved, ...unopened])];
 }
 
-/** Throws what the host lacks for this unpacked agent: it would end at once, with a message of .NET's. */
+/** Throws if the host lacks libraries of this agent, which would exit at once with a message of .NET. */
 async function requireLibraries(command: RunCommand, agent: string): Promise<void> {
   const isDotnet = await access(join(agent, 'bin', 'libcoreclr.so')).then(
     () => true,

@@ -10,7 +10,7 @@ import type { HostEngine } from './host-engine.ts';
 import { hostUser } from './user.ts';
 import { unitArguments, unitName } from './systemd.ts';
 
-/** Takes the place of the image's id in labels and evidence. */
+/** Returns the name of the agent's program for labels and run records, instead of an image id. */
 export function programOf(config: ManagerConfig): string {
   return `agent ${hostAgent(config, process.arch).version} on the host`;
 }
@@ -20,20 +20,20 @@ export interface HostTools extends Pick<ManagerDeps, 'config' | 'command'> {
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
 }
 
-/** Before the agent's name gets another key: rejects while the slot's unit runs, of which nothing else may be known. */
+/** Rejects while the slot's unit runs, before the agent's name gets another key. */
 export async function requireFree({ host }: HostTools, { name }: Pick<Slot, 'name'>): Promise<void> {
   await host.engine.requireEnded(unitName(name));
 }
 
-/** A copy of the agent in the slot's folder; its unit is started later. The id by which the run is handled. */
+/** Copies the agent to the slot's folder, without starting its unit. Returns the id of the run. */
 export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId: number): Promise<string> {
   const { config, host } = tools;
   const { slot } = order;
   const unit = unitName(slot.name);
   const user = await hostUser(tools.command, slot.name);
   await tools.isolation.isolateUsers([user.uid]);
-  const gap = config.fence === 'required' ? tools.isolation.problemFor(slot.mode) : undefined;
-  if (gap !== undefined) throw new NotYet(gap);
+  const problem = config.fence === 'required' ? tools.isolation.problemFor(slot.mode) : undefined;
+  if (problem !== undefined) throw new NotYet(problem);
   return host.engine.create({
     run: order.run,
     slot: slot.name,
@@ -42,11 +42,11 @@ export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId
     program: await host.agents.path(hostAgent(config, process.arch)),
     unit,
     user,
-    systemdRun: (places) =>
+    systemdRun: (paths) =>
       unitArguments({
         name: unit,
         user: user.name,
-        ...places,
+        ...paths,
         config,
         slot,
         dockerGid: order.dockerGid,

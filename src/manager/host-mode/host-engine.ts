@@ -16,7 +16,7 @@ import { exitCode, exitedAt, livenessOf, mayRun, Systemd, type UnitState } from 
 import { type HostUser, userName, clearUser } from './user.ts';
 import { Lines } from '../../shared/engine/frames.ts';
 
-/** The part of the Docker Engine's interface by which runs are handled; here for runs straight on the host. */
+/** The part of the engine's interface for runs; implemented here for runs with `mode: host`. */
 type RunEngine = Pick<
   Engine,
   | 'listOwn'
@@ -38,7 +38,7 @@ export function isHostRun(id: string): boolean {
   return id.startsWith(prefix);
 }
 
-/** Agents as transient systemd units, one unit and one folder per run. */
+/** Runs agents as transient systemd units, with one unit and one folder for each run. */
 export class HostEngine implements RunEngine {
   readonly #directory: string;
   readonly #roots: AgentRoots;
@@ -46,7 +46,7 @@ export class HostEngine implements RunEngine {
   readonly #command: RunCommand;
   readonly #clock: Clock;
 
-  /** `directory`: what is kept of each run. */
+  /** `directory`: the state of each run. */
   constructor(directory: string, roots: AgentRoots, command: RunCommand, clock: Clock) {
     this.#directory = directory;
     this.#roots = roots;
@@ -55,7 +55,7 @@ export class HostEngine implements RunEngine {
     this.#clock = clock;
   }
 
-  /** A fresh copy of the agent in its slot's folder; started by the arguments of systemd-run later. */
+  /** Copies the agent to its slot's folder, and saves the arguments of systemd-run for its start. */
   async create(order: {
     readonly run: string;
     readonly slot: string;
@@ -64,7 +64,7 @@ export class HostEngine implements RunEngine {
     readonly program: string;
     readonly unit: string;
     readonly user: HostUser;
-    systemdRun(places: { readonly root: string; readonly log: string }): readonly string[];
+    systemdRun(paths: { readonly root: string; readonly log: string }): readonly string[];
   }): Promise<string> {
     const id = `${prefix}${order.run}`;
     const folder = new RunFolder(this.#directory, id);
@@ -73,10 +73,10 @@ export class HostEngine implements RunEngine {
     const root = this.#roots.of(order.slot);
     const labels = { ...order.labels, unit };
     await this.requireEnded(unit);
-    // Before anything is made: what fails from here on is found as a run that has not started, and removed as one.
+    // First the state: after a failure the run is found as not started, and removed.
     await folder.write({ id, uid, gid, root, agent, labels, createdAt: this.#clock.wall() });
     await writeFile(folder.arguments, JSON.stringify(order.systemdRun({ root, log: folder.log })));
-    // Of a run that nothing is known of any more: its unit, though ended, would hold the name.
+    // A unit without a known run would hold the name even after its exit.
     await this.#systemd.release(unit);
     await clearUser(this.#command, user);
     await this.#roots.clear(root);
@@ -92,14 +92,14 @@ export class HostEngine implements RunEngine {
       .filter(({ labels }) => Object.entries(filter).every(([key, value]) => labels[key] === value));
   }
 
-  /** Whose runs are here, begun or not. */
+  /** Returns the uids of all runs, started or not. */
   async uids(): Promise<readonly number[]> {
     const ids = await keptRuns(this.#directory, isHostRun);
     const runs = await Promise.all(ids.map(async (id) => new RunFolder(this.#directory, id).read()));
     return [...new Set(runs.flatMap((run) => (run === undefined ? [] : [run.uid])))];
   }
 
-  /** The agent's folder in each run of the slot. */
+  /** Returns the agent's folder in all runs of the slot. */
   rootOf(slot: string): string {
     return this.#roots.of(slot);
   }
@@ -111,7 +111,7 @@ export class HostEngine implements RunEngine {
     await this.#roots.own(run.root, run.uid, run.gid);
   }
 
-  /** The agent has its folder outside: `path` is below its root. */
+  /** Reads from the agent's folder on the host: `path` is below the root of the image. */
   async readTails(
     id: string,
     path: string,
@@ -132,13 +132,13 @@ export class HostEngine implements RunEngine {
     if (state === undefined) return;
     const { MainPID = '0', InvocationID: invocation = '' } = state;
     const started = { ...intended, startedAt: this.#clock.wall(), pid: Number(MainPID), invocation };
-    // The intention is on the disk: what it runs, systemd tells.
+    // `startingAt` is on the disk; systemd knows the unit.
     await folder.write(started).catch(() => undefined);
   }
 
   async stop(id: string, timeoutS: number): Promise<void> {
     const { unit } = await this.#get(id);
-    // Not by stopping the unit: with it systemd would forget how the agent ended.
+    // A stopped unit would lose the agent's exit code.
     await this.#systemd.signal(unit, stopSignal);
     const deadline = this.#clock.monotonic() + timeoutS * 1000;
     while (mayRun(livenessOf(await this.#systemd.state(unit)))) {
@@ -156,7 +156,7 @@ export class HostEngine implements RunEngine {
       code: exitCode(state),
       oomKilled: state['Result'] === 'oom-kill',
       startedAt: new Date(run.startedAt ?? run.startingAt ?? run.createdAt).toISOString(),
-      // Within the second that systemd tells, its last word is nearer.
+      // systemd reports whole seconds; the last output is more precise.
       finishedAt: new Date(
         ended === undefined ? spoke : Math.max(ended, Math.min(spoke, ended + 999)),
       ).toISOString(),
@@ -176,7 +176,7 @@ export class HostEngine implements RunEngine {
     yield* followOutput({ folder, unit, pid: run.pid, systemd: this.#systemd }, signal);
   }
 
-  /** Rejects while its unit runs, or may: a job may be in it. */
+  /** Removes a run. Rejects while its unit runs, or may run: a job may be in it. */
   async remove(id: string): Promise<void> {
     const folder = new RunFolder(this.#directory, id);
     const run = await folder.read();
@@ -196,15 +196,15 @@ export class HostEngine implements RunEngine {
     if ((await this.#seen(id))?.state !== 'running') await this.remove(id);
   }
 
-  /** Rejects while the unit runs, or may; also one of which no run is kept. */
+  /** Rejects while the unit runs, or may run; also for a unit without a known run. */
   async requireEnded(unit: string): Promise<void> {
     const liveness = livenessOf(await this.#systemd.state(unit));
     if (liveness === 'unknown') silent(unit);
     if (liveness !== 'running') return;
     throw new FleetError({
       code: 'host-mode.unit-runs',
-      what: `the unit ${unit} still runs, perhaps with a job`,
-      next: `wait until its job has ended; where no job is wanted any more, stop it on the host: systemctl stop ${unit}`,
+      what: `the unit ${unit} is running, perhaps with a job`,
+      next: `wait until its job ends, or stop it on the host: systemctl stop ${unit}`,
     });
   }
 
@@ -222,7 +222,7 @@ export class HostEngine implements RunEngine {
     };
   }
 
-  /** What was to be started may run, whatever was written after it; systemd opens the log as it starts the unit. */
+  /** Returns the state of a run. After `startingAt` it may run; systemd creates the log when it starts the unit. */
   async #stateOf(run: HostRun, folder: RunFolder): Promise<OwnContainer['state']> {
     const began = run.startedAt !== undefined || (await folder.hasLog());
     if (!began && run.startingAt === undefined) return 'created';
@@ -236,12 +236,12 @@ export class HostEngine implements RunEngine {
   ): Promise<{ readonly folder: RunFolder; readonly run: HostRun; readonly unit: string }> {
     const folder = new RunFolder(this.#directory, id);
     const run = await folder.read();
-    if (run === undefined) throw new FleetError({ code: 'engine.not-found', what: `there is no run ${id}` });
+    if (run === undefined) throw new FleetError({ code: 'engine.not-found', what: `no run ${id}` });
     return { folder, run, unit: run.labels['unit'] ?? '' };
   }
 }
 
-/** How another run of the unit has ended says nothing about this one, which systemd has forgotten then. */
+/** Returns the state of this run; empty if the unit shows another run. */
 function ofRun({ invocation = '' }: HostRun, state: UnitState): UnitState {
   const shown = state['InvocationID'] ?? '';
   return invocation === '' || shown === '' || shown === invocation ? state : {};
@@ -250,14 +250,14 @@ function ofRun({ invocation = '' }: HostRun, state: UnitState): UnitState {
 function silent(unit: string): never {
   throw new FleetError({
     code: 'host-mode.failed',
-    what: `systemd does not say whether ${unit} runs`,
-    next: `wait: it is asked again; if this stays, look at systemctl status ${unit} on the host`,
+    what: `systemd does not report the state of ${unit}`,
+    next: `retried automatically; if it stays, check systemctl status ${unit} on the host`,
   });
 }
 
 const outputPollMs = 300;
 
-/** What the agent of a unit writes, line by line, from the start to its end. `pid`: of its main process, if known. */
+/** Follows the output of a unit's agent, line by line, from start to exit. `pid`: of its main process, if known. */
 async function* followOutput(
   of: {
     readonly folder: Pick<RunFolder, 'outputFrom'>;
@@ -284,14 +284,14 @@ async function* followOutput(
   yield* lines.end();
 }
 
-/** By the kernel, which costs no process: whether this one is of the unit. */
+/** Returns whether a process belongs to the unit, by its control group. */
 async function isOf(unit: string, pid: number | undefined): Promise<boolean> {
   if (pid === undefined || pid === 0) return false;
   const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
   return cgroup.split('\n').some((line) => line.endsWith(`/${unit}`));
 }
 
-/** The Docker Engine with runs on the host beside its containers: what handles runs need not know which is which. */
+/** Returns the Docker Engine with runs on the host as further containers. */
 export function withHostRuns(docker: Engine, host: RunEngine): Engine {
   const of = (id: string): RunEngine => (isHostRun(id) ? host : docker);
   return {

@@ -8,32 +8,32 @@ type Lists = Pick<Engine, 'listOwn'>;
 
 const agents = { [Labels.kind]: 'agent' };
 
-/** The runs of this host, in Docker and straight on it. While Docker is away, those on the host are looked at alone. */
+/** The runs of this host, in Docker and with `mode: host`. While Docker does not answer, only those on the host are listed. */
 export class PresentRuns {
   readonly #engine: Lists;
   readonly #host: Lists;
-  /** As Docker told last; undefined: it has not told since the start. */
+  /** The last list of Docker; undefined: none since the start. */
   #inDocker: readonly OwnContainer[] | undefined;
   #onHost: readonly OwnContainer[] | undefined;
   #problem: Cause | undefined;
 
-  /** `engine`: knows the runs on the host, too. */
+  /** `engine` lists the runs on the host, too. */
   constructor(engine: Lists, host: Lists) {
     this.#engine = engine;
     this.#host = host;
   }
 
-  /** Why only the runs on the host could be looked at. */
+  /** Why only the runs on the host are listed. */
   get problem(): Cause | undefined {
     return this.#problem;
   }
 
-  /** They have been looked at, and there is none. */
+  /** All runs are listed, and there is none. */
   get isEmpty(): boolean {
     return this.#inDocker?.length === 0 && this.#onHost?.length === 0;
   }
 
-  /** All that is known, those that Docker told of last included. */
+  /** All known runs, with the last list of Docker. */
   get all(): readonly OwnContainer[] {
     return [...(this.#inDocker ?? []), ...(this.#onHost ?? [])];
   }
@@ -50,14 +50,14 @@ export class PresentRuns {
     }
   }
 
-  /** For the status of a slot; undefined: not looked at yet. */
+  /** Returns the runs for the status of a slot; undefined: not listed yet. */
   of({ mode }: Pick<Slot, 'mode'>): readonly OwnContainer[] | undefined {
     return (mode === 'host' ? this.#onHost : this.#inDocker) === undefined ? undefined : this.all;
   }
 
   /**
-   * What can be decided upon now: all, or while Docker is away, the slots straight on the host of which it is known to have
-   * no container. Where it has told of none since the start, the agent must be here on the host, or offline in the pool.
+   * Returns the slots that can be reconciled: all, or while Docker does not answer, those with `mode: host` without a container
+   * in its last list. Without a list since the start, the agent must run on the host, or be offline in the pool.
    */
   decidable(
     slots: readonly Slot[],

@@ -4,33 +4,33 @@ import { constants } from 'node:fs';
 import { writeAtomic } from '../machine/files.ts';
 import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 
-/** What is kept of one run on the host, beside its files. */
+/** The saved state of one run on the host. */
 export interface HostRun {
-  /** `host-RUN`, in place of a container's id. */
+  /** `host-RUN`, instead of a container's id. */
   readonly id: string;
   readonly agent: string;
   /** Owner of its files. */
   readonly uid: number;
   readonly gid: number;
-  /** The agent's own folder. */
+  /** The agent's folder. */
   readonly root: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Written before systemd is asked to start it: from here on the unit may run. */
+  /** Written before the start: from then on the unit may run. */
   readonly startingAt?: number;
-  /** Written when systemd has started it. Managers up to 0.1 know no other sign, and look for `pid`. */
+  /** Written after the start. Managers up to 0.1 read only this and `pid`. */
   readonly startedAt?: number;
-  /** The agent's main process; 0 when it had ended before it could be asked for. */
+  /** The agent's main process; 0 when it exited before the query. */
   readonly pid?: number;
-  /** What systemd calls this run of the unit, whose name the slot's next run has, too. */
+  /** systemd's id of this run of the unit; the next run of the slot has the same unit name. */
   readonly invocation?: string;
 }
 
-/** Managers up to 0.1 had the agent in the run's own folder; one that runs there goes on over the upgrade. */
+/** Managers up to 0.1 had the agent in the run's folder; such a run continues after an upgrade. */
 type KeptRun = Omit<HostRun, 'root'> & Partial<Pick<HostRun, 'root'>>;
 
-/** What the manager keeps of one run: `run.json`, `arguments.json`, `output.log`. */
+/** The folder of one run: `run.json`, `arguments.json`, `output.log`. */
 export class RunFolder {
   readonly path: string;
 
@@ -38,7 +38,7 @@ export class RunFolder {
     this.path = join(directory, id);
   }
 
-  /** Of systemd-run. */
+  /** File with the arguments of systemd-run. */
   get arguments(): string {
     return join(this.path, 'arguments.json');
   }
@@ -47,7 +47,7 @@ export class RunFolder {
     return join(this.path, 'output.log');
   }
 
-  /** Undefined: nothing was written, or not the whole. Rejects when it cannot be read: of that nothing follows. */
+  /** Reads the state. Undefined: it was not, or not completely, written. Rejects when it cannot be read. */
   async read(): Promise<HostRun | undefined> {
     const text = await readFile(join(this.path, 'run.json'), 'utf8').catch(unlessMissing(''));
     const run = parsed(text);
@@ -58,7 +58,7 @@ export class RunFolder {
     await writeAtomic(join(this.path, 'run.json'), JSON.stringify(run));
   }
 
-  /** systemd makes the log as it starts the unit. */
+  /** systemd creates the log when it starts the unit. */
   async hasLog(): Promise<boolean> {
     return stat(this.log).then(
       () => true,
@@ -70,7 +70,7 @@ export class RunFolder {
     return readFile(this.log, 'utf8').catch(() => '');
   }
 
-  /** When the agent wrote last, milliseconds since the epoch: the nearest to its end that survives a reboot. */
+  /** Returns the time of the last output, milliseconds since the epoch: the best estimate of the exit after a reboot. */
   async lastWrite(otherwise: number): Promise<number> {
     return stat(this.log).then(
       ({ mtimeMs }) => mtimeMs,
@@ -78,7 +78,7 @@ export class RunFolder {
     );
   }
 
-  /** What the log holds from this byte on. */
+  /** Reads the log from this byte. */
   async outputFrom(at: number): Promise<Buffer> {
     const file = await open(this.log).catch(() => undefined);
     if (file === undefined) return Buffer.alloc(0);
@@ -93,7 +93,7 @@ export class RunFolder {
   }
 }
 
-/** The ids of the runs that are kept. Rejects when they cannot be read: a run that is not listed counts as gone. */
+/** Lists the ids of saved runs. Rejects when they cannot be read: a run that is not listed counts as removed. */
 export async function keptRuns(directory: string, isRun: (name: string) => boolean): Promise<string[]> {
   return (await readdir(directory).catch(unlessMissing<string[]>([]))).filter(isRun);
 }
@@ -113,12 +113,12 @@ function parsed(text: string): KeptRun | undefined {
   }
 }
 
-/** So many names are looked at: whoever owns the folder may have put any number there. */
+/** Most names that are read: the folder's owner may have created any number. */
 const longestList = 1_000;
 
 /**
- * The ends of the regular files of a folder whose name is accepted, in the order of their names. The folder belongs to
- * the job's user, and root reads it: no link is followed, and nothing is opened that could be a file of somebody else.
+ * Returns the ends of regular files with accepted names in a folder, sorted by name. The folder belongs to the job's user,
+ * and root reads it: no link is followed, and no file is opened that could belong to another user.
  */
 export async function folderTails(
   folder: string,
@@ -128,7 +128,7 @@ export async function folderTails(
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
   const directory = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   try {
-    // Through the open folder: its path may lead elsewhere by now.
+    // Through the open folder: its path may have changed.
     const inside = `/proc/self/fd/${directory.fd}`;
     const names = (await listed(inside)).filter(accepts).sort().slice(0, limits.files);
     const tails: FileTail[] = [];

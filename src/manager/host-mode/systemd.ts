@@ -8,8 +8,8 @@ import { bytes } from '../../shared/contract/slots.ts';
 import type { Slot } from '../model.ts';
 import { slotFile } from './user.ts';
 
-/** A program of the host that has to succeed. */
-export async function must(
+/** Runs a program of the host; throws if it fails. */
+export async function runOrThrow(
   command: RunCommand,
   program: string,
   args: readonly string[],
@@ -21,7 +21,7 @@ export async function must(
     code: 'host-mode.failed',
     what: `${program} failed on the host`,
     seen: output.trim(),
-    next: 'look at journalctl -u azp-fleet-manager',
+    next: 'check `journalctl -u azp-fleet-manager`',
   });
 }
 
@@ -31,7 +31,7 @@ const beginMs = 10 * commandMs;
 const shownProperties =
   'LoadState,ActiveState,SubState,InvocationID,MainPID,Result,ExecMainStatus,ExecMainCode,ExecMainExitTimestamp';
 
-/** What systemd says of a unit, by property. */
+/** The state of a unit, by property. */
 export type UnitState = Readonly<Record<string, string>>;
 
 /** The transient units of the runs. */
@@ -44,26 +44,26 @@ export class Systemd {
 
   /** Starts a unit by the arguments of systemd-run. */
   async begin(args: readonly string[]): Promise<void> {
-    await must(this.#command, 'systemd-run', args, beginMs);
+    await runOrThrow(this.#command, 'systemd-run', args, beginMs);
   }
 
-  /** To its main process alone; the unit stays. */
+  /** Sends a signal to its main process; the unit stays. */
   async signal(unit: string, signal: string): Promise<void> {
     await this.#command('systemctl', ['kill', '--kill-who=main', `--signal=${signal}`, unit], commandMs);
   }
 
-  /** With all its processes. */
+  /** Stops a unit with all its processes. */
   async stop(unit: string): Promise<void> {
     await this.#command('systemctl', ['stop', unit], commandMs + stopTimeoutS * 1000);
   }
 
-  /** Ends it and frees its name, which a unit that has ended still holds. */
+  /** Stops a unit and frees its name, which an exited unit still holds. */
   async release(unit: string): Promise<void> {
     await this.stop(unit);
     await this.#command('systemctl', ['reset-failed', unit], commandMs);
   }
 
-  /** Undefined: systemd did not answer, which says nothing about the unit. */
+  /** Returns its state. Undefined: systemd did not answer, and the unit may run. */
   async state(unit: string): Promise<UnitState | undefined> {
     const { code, output } = await this.#command(
       'systemctl',
@@ -77,12 +77,12 @@ export class Systemd {
   }
 }
 
-/** `absent`: systemd knows no such unit. `unknown`: it did not answer, and the unit may run. */
+/** `absent`: systemd has no such unit. `unknown`: it did not answer, and the unit may run. */
 type Liveness = 'running' | 'ended' | 'absent' | 'unknown';
 
 /**
- * Whether the unit of a run lives. All states but these are ones of a unit with processes, also one that is being stopped;
- * `exited` is what RemainAfterExit= leaves of one whose main process has ended. Pure.
+ * Returns whether the unit of a run is running. All other states are those of a unit with processes, also while it is being
+ * stopped; with RemainAfterExit= a unit is `exited` after its main process. Pure.
  */
 export function livenessOf(state: UnitState | undefined): Liveness {
   if (state === undefined) return 'unknown';
@@ -92,22 +92,22 @@ export function livenessOf(state: UnitState | undefined): Liveness {
   return 'running';
 }
 
-/** What may run is treated as what runs: nothing of it is removed, and its slot starts nothing else. */
+/** True for a unit that runs or may run: it is not removed, and its slot starts no other run. */
 export function mayRun(liveness: Liveness): boolean {
   return liveness === 'running' || liveness === 'unknown';
 }
 
-/** As a shell would say it, 128 and the number for a signal; 255 when systemd has forgotten the unit in a reboot. Pure. */
+/** Returns the exit code as in a shell, 128 plus the number for a signal; 255 when the unit was lost in a reboot. Pure. */
 export function exitCode(state: UnitState): number {
   if (state['LoadState'] !== 'loaded') return 255;
   const status = Number(state['ExecMainStatus'] ?? 0);
-  // 1: it exited; anything else: by a signal.
+  // 1: it exited; otherwise a signal killed it.
   return state['ExecMainCode'] === '1' || state['ExecMainCode'] === '0' ? status : 128 + status;
 }
 
 /**
- * When the main process ended, milliseconds since the epoch, in whole seconds; undefined when systemd has forgotten the
- * unit. It prints text (`Sat 2026-11-21 13:00:00 UTC`); --timestamp= would need version 247. Pure.
+ * Returns when the main process exited, milliseconds since the epoch, in whole seconds; undefined when the unit was lost.
+ * systemd prints text (`Sat 2026-11-21 13:00:00 UTC`); --timestamp= would need version 247. Pure.
  */
 export function exitedAt(state: UnitState): number | undefined {
   const [, day, time] =
@@ -117,7 +117,7 @@ export function exitedAt(state: UnitState): number | undefined {
 
 interface HostUnit {
   readonly name: string;
-  /** The agent's folder, at this path for it and for all others: it hands paths below it to dockerd. */
+  /** The agent's folder, a real path of the host: the agent passes paths below it to dockerd. */
   readonly root: string;
   readonly log: string;
   readonly user: string;
@@ -133,7 +133,7 @@ export function unitName(slot: string): string {
   return `${agentUnits}${slotFile(slot)}.service`;
 }
 
-/** The arguments of systemd-run for one run of an agent straight on the host. Pure; nothing of it is secret. */
+/** Returns the arguments of systemd-run for one run with `mode: host`. Pure; none is secret. */
 export function unitArguments(unit: HostUnit): readonly string[] {
   const { config, slot } = unit;
   const properties = [
@@ -143,13 +143,13 @@ export function unitArguments(unit: HostUnit): readonly string[] {
     `WorkingDirectory=${unit.root}`,
     `StandardOutput=append:${unit.log}`,
     `StandardError=append:${unit.log}`,
-    // To the listener alone: a job that gets it, too, fails instead of being canceled.
+    // Only the listener gets the signal: a job that gets it fails instead of being canceled.
     'KillMode=mixed',
     `KillSignal=${stopSignal}`,
     `TimeoutStopSec=${stopTimeoutS}`,
     'OOMScoreAdjust=500',
     'PrivateTmp=yes',
-    // Without the system's bus nobody can enable-linger, which would leave a user manager behind the job.
+    // Without the system bus a job cannot enable lingering, which would leave a user manager running.
     ...(config.jobs.sudo
       ? []
       : ['NoNewPrivileges=yes', 'CapabilityBoundingSet=', `InaccessiblePaths=-${systemBus}`]),
@@ -161,7 +161,7 @@ export function unitArguments(unit: HostUnit): readonly string[] {
     `--description=Azure Pipelines agent ${slot.agent}`,
     ...properties.flatMap((property) => ['-p', property]),
     ...variables(unit).flatMap((line) => ['-E', line]),
-    // By a shell: where SELinux is on, systemd itself may start nothing that lies below /var/lib.
+    // Through a shell: with SELinux systemd may not start programs below /var/lib.
     '/bin/sh',
     '-c',
     `exec ${unit.root}/bin/Agent.Listener run --once`,
@@ -176,7 +176,7 @@ function variables({ config, slot, user, root }: HostUnit): readonly string[] {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     ...locale,
     PIPELINE_JOB_OOMSCOREADJ: '1000',
-    // There is no container that hides the other slots' GPUs; UUIDs keep their meaning here.
+    // No container hides the GPUs of other slots; UUIDs are stable.
     CUDA_VISIBLE_DEVICES: slot.gpus.join(','),
     ...networkVariables(config, bundleIn(root)),
   };

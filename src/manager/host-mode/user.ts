@@ -12,34 +12,34 @@ export interface HostUser {
 const commandMs = 60_000;
 
 /**
- * Below those that systemd gives away itself (61184), above those of people's accounts in use, and none that images use, as
- * they do those from 999 downwards: all that lives under such a number is the agent's.
+ * Below systemd's dynamic users (61184), above users' accounts, and unused by images, which use 999 and below: every process
+ * with such a uid is the agent's.
  */
 const { first, last } = agentUsers.ids;
 const ids = ['UID', 'GID'].flatMap((kind) => [`SYS_${kind}_MIN=${first}`, `SYS_${kind}_MAX=${last}`]);
 
-/** The slot's name in the names of its unit and its folder, which no two slots share. */
+/** Returns the slot's name for its unit and folder, different for each slot. */
 export function slotFile(slot: string): string {
   const name = slot.replaceAll(/[^\w.-]|^\./g, '_');
-  return name === slot ? name : `${name}-${mark(slot)}`;
+  return name === slot ? name : `${name}-${suffix(slot)}`;
 }
 
-/** Login names have at most 32 characters; no two slots share one, since its owner reads the agent's key. */
+/** Returns the login name of a slot, at most 32 characters and different for each slot: its user can read the agent's key. */
 export function userName(slot: string): string {
   const whole = `${agentUsers.prefix}${slot}`;
   const name = whole
     .toLowerCase()
     .replaceAll(/[^a-z0-9_-]/g, '_')
     .slice(0, 32);
-  return name === whole ? name : `${name.slice(0, 25)}-${mark(slot)}`;
+  return name === whole ? name : `${name.slice(0, 25)}-${suffix(slot)}`;
 }
 
-/** Tells slots apart whose names are the same once they have been changed or cut. */
-function mark(slot: string): string {
+/** Distinguishes slots whose changed or cut names are equal. */
+function suffix(slot: string): string {
   return sha256(slot).slice(0, 6);
 }
 
-/** The slot's own user, made when there is none: by systemd, since this process may not write below /etc. */
+/** Returns the slot's user; creates it through systemd, because the manager may not write below /etc. */
 export async function hostUser(command: RunCommand, slot: string): Promise<HostUser> {
   const name = userName(slot);
   const known = await find(command, name);
@@ -59,9 +59,9 @@ export async function hostUser(command: RunCommand, slot: string): Promise<HostU
   if (made !== undefined) return made;
   throw new FleetError({
     code: 'host-mode.no-user',
-    what: `the user ${name} for agents on the host cannot be made`,
+    what: `the user ${name} for agents on the host cannot be created`,
     seen: output.trim(),
-    next: `make it by hand: useradd --system --user-group --no-create-home ${name}`,
+    next: `create it by hand: useradd --system --user-group --no-create-home ${name}`,
   });
 }
 
@@ -74,10 +74,10 @@ async function find(command: RunCommand, name: string): Promise<HostUser | undef
 }
 
 /**
- * Ends all that lives of a user, and all that could bring it back: `sh -c SCRIPT sh LOGIN UID`. Exits with 0 only when
- * nothing of it was left at the last look. What a job can have left: a user manager (`loginctl enable-linger`), jobs of
- * cron and at, processes below any of these, shared memory, files. A container of somebody else may use the same number: a
- * process in a name space of its own whose cgroup only a container engine can have made is not the user's.
+ * Kills all processes of a user, and removes everything that could start new ones: `sh -c SCRIPT sh LOGIN UID`. Exits with 0
+ * only when no process is left. A job can leave: a user manager (`loginctl enable-linger`), jobs of cron and at, processes of
+ * these, shared memory, files. Another container may use the same uid: a process in another PID namespace whose cgroup only a
+ * container engine creates is not the user's.
  */
 export const clearUserScript = `user=$1 uid=$2
 case $uid in '' | *[!0-9]* | ? | ??) echo "not the uid of an agent: $uid"; exit 2 ;; esac
@@ -126,27 +126,27 @@ ipc sem -s 5
 find /tmp /var/tmp /dev/shm /dev/mqueue -xdev -mindepth 1 -depth -uid "$uid" -delete 2>/dev/null
 exit 0`;
 
-/** Twice 10 s of killing, and a job may have left millions of files. */
+/** Two times 10 s of killing; a job may have left millions of files. */
 const clearUserMs = 10 * 60_000;
 
 /**
- * Nothing of the user is alive when this resolves, and nothing brings it back: only then may a key be written that the
- * user can read. By systemd, since this process may neither end others' processes nor write below /var/spool.
+ * Kills all processes of the user; when it resolves, none is running and none can start again. Only then may a key be written
+ * that the user can read. Runs through systemd: the manager may not kill other users' processes or write below /var/spool.
  */
 export async function clearUser(
   command: RunCommand,
   { name, uid }: Pick<HostUser, 'name' | 'uid'>,
 ): Promise<void> {
-  // Where $ stands in a command, systemd expands variables of its own.
+  // systemd expands $ in commands.
   const script = clearUserScript.replaceAll('$', '$$$$');
   const args = ['--wait', '--pipe', '--quiet', '/bin/sh', '-c', script, 'sh', name, String(uid)];
   const { code, output } = await command('systemd-run', args, clearUserMs);
   if (code === 0) return;
   throw new FleetError({
     code: 'host-mode.user-alive',
-    what: `what a job left running as ${name} does not end`,
+    what: `processes that a job left running as ${name} do not exit`,
     expected: 'no process of the user before the next agent gets its key',
     seen: output.trim().split('\n', 5).join('; '),
-    next: 'wait: it is tried again; a process in state D hangs in the driver: drain the host, then azp-fleet reboot',
+    next: 'retried automatically; a process in state D hangs in the driver: drain the host, then run `azp-fleet reboot`',
   });
 }

@@ -6,13 +6,13 @@ import type { Cause } from '../model.ts';
 import type { JobRequest } from '../../shared/azure/client.ts';
 import { isWaiting } from '../pool/job-requests.ts';
 
-/** Something that keeps a machine on. */
+/** A reason that keeps a machine on. */
 export interface Use {
-  /** One thing has the same key at each look. */
+  /** The same at each check. */
   readonly key: string;
   /**
-   * `visit`: a login, which for its first minute is somebody who looks (`azp-fleet status` is one): it does not count as
-   * use yet, though no machine ends under it.
+   * `visit`: a login, which does not count as use in its first minute (`azp-fleet status` logs in, too); the machine does not
+   * power off during it.
    */
   readonly kind: 'use' | 'visit';
   /** `lab is logged in since 2026-11-22 13:05 UTC` */
@@ -20,22 +20,22 @@ export interface Use {
   readonly next: string;
 }
 
-/** What the manager knows anyhow. */
+/** What the manager knows of its agents. */
 export interface OwnView {
-  /** Agents that may run a job, with its name where it is known. */
+  /** Agents that may run a job, with its name if known. */
   readonly busy: readonly { readonly agent: string; readonly job?: string }[];
-  /** Jobs that the server shows on agents of ours. */
+  /** Jobs that the server shows on this host's agents. */
   readonly assigned: readonly { readonly agent: string; readonly job: string }[];
   /** On the whole host, the weightiest first. */
   readonly drains: readonly DrainEntry[];
   readonly images: readonly Pick<ImageState, 'state'>[];
-  /** Somebody has asked for an image, which is being made. */
+  /** An image refresh is in progress. */
   readonly isRenewing: boolean;
-  /** What is on the slots' GPUs beside jobs. */
+  /** Other processes on the slots' GPUs. */
   readonly otherProcesses: readonly Cause[];
 }
 
-/** What of that keeps the machine on. Pure. */
+/** Returns which of these keep the machine on. Pure. */
 export function ownUses(view: OwnView): readonly Use[] {
   const work = view.images.some(({ state }) => state === 'pulling' || state === 'building');
   return [
@@ -44,12 +44,14 @@ export function ownUses(view: OwnView): readonly Use[] {
       use(agent, `the server shows ${job} on ${agent}`, 'let it end, or cancel it in Azure DevOps'),
     ),
     ...view.drains.map((drain) => use('drain', `it is ${drainedBy(drain)}`, drainEnd(drain))),
-    ...(work || view.isRenewing ? [use('image', 'the agent image is being made', 'wait for it')] : []),
+    ...(work || view.isRenewing
+      ? [use('image', 'the agent image is being built or pulled', 'wait for it')]
+      : []),
     ...view.otherProcesses.map(({ what, next }) => use('gpu', what, next)),
   ];
 }
 
-/** Containers that this manager has not made and that nobody has marked as ones that may end with the machine. Pure. */
+/** Returns running containers of others, without those labelled to be ignored. Pure. */
 export function otherContainers(
   running: readonly Pick<OwnContainer, 'name' | 'labels'>[],
   owner: string,
@@ -61,13 +63,13 @@ export function otherContainers(
     .map(({ name }) =>
       use(
         `container ${name}`,
-        `container ${name} runs, which is not ours`,
-        `stop it; one that may end with the machine is started with --label ${mayEnd}=ignore`,
+        `container ${name} is running`,
+        `stop it; start a container that does not count with --label ${mayEnd}=ignore`,
       ),
     );
 }
 
-/** The label by which somebody says that a container does not keep the machine on. */
+/** The label of containers that do not keep the machine on. */
 const mayEnd = 'azp-fleet.idle';
 
 function use(key: string, what: string, next: string): Use {
@@ -75,8 +77,7 @@ function use(key: string, what: string, next: string): Use {
 }
 
 /**
- * A job that waits in a pool and that one of these agents could take: the server matched it, or does not say whom it did.
- * Pure.
+ * Returns a job that waits in a pool and that one of these agents could run: the server matched it, or names no agents. Pure.
  */
 export function jobWaiting(
   pool: string,
@@ -97,12 +98,12 @@ export function jobWaiting(
   };
 }
 
-/** Why the queue could not be asked. Pure. */
+/** Returns a use for a queue that cannot be read. Pure. */
 export function queueUnknown(pool: string, why: string): Use {
   return {
     key: `pool ${pool}`,
     kind: 'use',
-    what: `whether a job waits in pool ${pool} is not known: ${why}`,
-    next: 'mend what the status shows for the pool; it is asked again by itself',
+    what: `the queue of pool ${pool} cannot be read: ${why}`,
+    next: 'fix the problem of the pool in `azp-fleet status`; retried automatically',
   };
 }

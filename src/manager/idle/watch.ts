@@ -10,55 +10,55 @@ import type { Cause, Hold } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import type { ReadPresence } from './presence.ts';
 
-/** A login that is younger has come to look. Unscaled milliseconds, as those below. */
+/** A younger login does not count as use. Unscaled milliseconds, as those below. */
 export const visitMs = 60_000;
-/** Agents without a job are disabled, looked at again and stopped within some 20 s. */
+/** Agents without a job are disabled, checked again and stopped within some 20 s. */
 export const leavingMs = 10 * 60_000;
-/** A machine that runs longer after it was told to end does not end. */
+/** A machine that still runs after this time did not power off. */
 export const endingMs = 10 * 60_000;
 /**
- * The same where the order failed. That alone proves nothing: a machine that goes down ends whoever waits for the answer.
+ * The same after a failed command. The failure alone proves nothing: a shutdown kills the waiting process, too.
  */
 export const failedMs = 60_000;
 
-/** `leaving`: the agents are being sent away; `ending`: the machine has been told to end. */
+/** `leaving`: the agents are being disabled and stopped; `ending`: the power-off command was run. */
 export type Phase = 'on' | 'leaving' | 'ending';
 
-/** What is known at one look; times are monotonic. */
+/** Input of one decision; times are monotonic. */
 export interface IdleView {
   readonly now: number;
-  /** Without any use for so long, as it passes on the clock. */
+  /** Idle time before a power-off, in scaled milliseconds. */
   readonly afterMs: number;
-  /** When it was last in use; at first when the manager was started, which no machine is before its boot. */
+  /** When it was last in use; first the start of the manager. */
   readonly usedAt: number;
   readonly phase: Phase;
   readonly phaseAt: number;
-  /** The machine was told to end, and the answer was no success. */
+  /** The power-off command failed. */
   readonly failed: boolean;
-  /** What keeps it on, and since when that has been seen. */
+  /** What keeps it on, and since when. */
   readonly uses: readonly (Use & { readonly seenAt: number })[];
-  /** No agent is there, none is being started, and the server shows all of ours disabled and without a job. */
+  /** No agent runs or starts, and the server shows all agents of this host disabled and without a job. */
   readonly closed: boolean;
-  /** An unscaled duration as it passes on the clock. */
+  /** Converts unscaled milliseconds. */
   readonly scaled: (ms: number) => number;
 }
 
 type IdleStep =
-  /** In use: counted anew. */
+  /** In use: the idle time starts again. */
   | { readonly kind: 'used'; readonly by: Use }
-  /** It would end, and somebody is looking. */
+  /** It is idle, but a user just logged in. */
   | { readonly kind: 'visited'; readonly by: Use }
   | { readonly kind: 'wait' }
-  /** The agents are sent away. */
+  /** Agents are disabled and stopped. */
   | { readonly kind: 'leave' }
   | { readonly kind: 'end' }
-  /** It did not come to its end: the agents work again, and it is counted anew. */
+  /** It did not power off: the agents are enabled again, and the idle time starts again. */
   | { readonly kind: 'give-up'; readonly phase: Phase };
 
-/** What becomes of a machine that may end by itself. Pure. */
+/** Decides the next step of a machine that may power off. Pure. */
 export function decideIdle(view: IdleView): IdleStep {
   const { now, afterMs, usedAt, phase, phaseAt, failed, uses, closed, scaled } = view;
-  // Nothing takes back what the machine was told.
+  // The power-off command cannot be undone.
   if (phase === 'ending')
     return now - phaseAt >= scaled(failed ? failedMs : endingMs)
       ? { kind: 'give-up', phase }
@@ -73,12 +73,12 @@ export function decideIdle(view: IdleView): IdleStep {
   return now - phaseAt >= scaled(leavingMs) ? { kind: 'give-up', phase } : { kind: 'leave' };
 }
 
-/** Longer than a program takes that asks a cloud to stop its machine. */
+/** Longer than a program needs to stop a cloud machine. */
 const endMs = 5 * 60_000;
 
 /**
- * Ends this machine: as a unit of its own, because what hardens the manager's keeps it from that. Resolves when systemd,
- * or the owner's program, has taken the order; rejects when it has not.
+ * Powers off this machine through a separate unit, because the hardening of the manager's unit forbids it. Resolves when
+ * systemd, or the configured program, accepts the command; otherwise rejects.
  */
 async function endMachine(command: RunCommand, run: string): Promise<void> {
   const program = run === 'poweroff' ? ['systemctl', 'poweroff'] : [run];
@@ -90,15 +90,15 @@ async function endMachine(command: RunCommand, run: string): Promise<void> {
   if (code === 0) return;
   throw new FleetError({
     code: 'idle.not-ended',
-    what: `nobody uses this machine, and it could not be ended with ${program.join(' ')}`,
+    what: `this machine is idle, and ${program.join(' ')} failed`,
     seen: output.trim() === '' ? `exit code ${code}` : output.trim(),
-    next: 'see journalctl -u azp-fleet-idle on the host, and correct idle.run; it is tried again by itself',
+    next: 'check `journalctl -u azp-fleet-idle` on the host, and correct idle.run; retried automatically',
   });
 }
 
-/** Between two looks; unscaled milliseconds. */
+/** Between two checks; unscaled milliseconds. */
 const checkEveryMs = 10_000;
-/** So often queues are asked while the machine is not about to end. */
+/** How often queues are read while the machine is not about to power off. */
 const queueEveryMs = 5 * 60_000;
 
 interface IdleTools extends Pick<ManagerDeps, 'config' | 'clock' | 'log' | 'command'> {
@@ -108,36 +108,36 @@ interface IdleTools extends Pick<ManagerDeps, 'config' | 'clock' | 'log' | 'comm
   readonly presence: ReadPresence;
 }
 
-/** An agent of this host that takes jobs. */
+/** An agent of this host in its pool. */
 export interface PoolAgent {
   readonly agent: string;
   readonly pool: string;
-  /** Undefined: the pool has not been found. */
+  /** Undefined: the pool is not found. */
   readonly poolId: number | undefined;
-  /** Undefined: it has never been registered, as far as is known. */
+  /** Undefined: no registration is known. */
   readonly id: number | undefined;
 }
 
 /** What the manager knows of its slots. */
 export interface IdleSlots {
   own(): OwnView;
-  /** All agents of this host. */
+  /** Returns all agents of this host. */
   agents(): readonly PoolAgent[];
-  /** Of these, those that nothing but this watch keeps from jobs. */
+  /** Returns the agents that take jobs, or that only the idle watch disabled. */
   takers(): readonly PoolAgent[];
-  /** No run is there, and no operation on a slot is under way. */
+  /** True without runs and without operations on a slot. */
   isEmpty(): boolean;
-  /** Slots are to be closed or opened. */
+  /** Called when slots close or open. */
   changed(): void;
 }
 
-/** Ends a machine that nobody uses: its agents are sent away first, and looked at again. */
+/** Powers off an idle machine: disables and stops its agents first, and checks them again. */
 export class IdleWatch {
   readonly #tools: IdleTools;
-  readonly #wants: NonNullable<ManagerDeps['config']['idle']>;
+  readonly #settings: NonNullable<ManagerDeps['config']['idle']>;
   readonly #scene: IdleSlots;
   readonly #alarm = new Alarm();
-  /** By key, since when it has been seen; monotonic. */
+  /** By key, since when it is a use; monotonic. */
   #seen: ReadonlyMap<string, number> = new Map();
   #usedAt: number;
   #phase: Phase = 'on';
@@ -146,20 +146,20 @@ export class IdleWatch {
   #queueAt = Number.NEGATIVE_INFINITY;
   #queue: readonly Use[] = [];
   #problem: Cause | undefined;
-  /** Why the machine did not take the order to end. */
+  /** Why the power-off command failed. */
   #refusal: Cause | undefined;
-  /** What agents are disabled with. */
+  /** The reason for which agents are disabled. */
   #reason = '';
 
-  constructor(tools: IdleTools, wants: NonNullable<ManagerDeps['config']['idle']>, scene: IdleSlots) {
+  constructor(tools: IdleTools, settings: NonNullable<ManagerDeps['config']['idle']>, scene: IdleSlots) {
     this.#tools = tools;
-    this.#wants = wants;
+    this.#settings = settings;
     this.#scene = scene;
     this.#usedAt = tools.clock.monotonic();
     this.#phaseAt = this.#usedAt;
   }
 
-  /** What keeps the slots from jobs while the machine comes to its end. */
+  /** Closes the slots while the machine powers off. */
   get hold(): Hold | undefined {
     if (this.#phase === 'on') return undefined;
     const cause: Cause = {
@@ -170,7 +170,7 @@ export class IdleWatch {
     return { kind: 'close', state: 'drained', cause };
   }
 
-  /** Why it did not end when it should have. */
+  /** Why the machine did not power off. */
   get problem(): Cause | undefined {
     return this.#problem;
   }
@@ -178,7 +178,7 @@ export class IdleWatch {
   get status(): IdleStatus {
     const { what, next } = this.#stays ?? {};
     return {
-      ...this.#wants,
+      ...this.#settings,
       idleS: Math.floor(this.#idleMs() / 1000),
       ...(what === undefined || next === undefined ? {} : { stays: { what, next } }),
       ...(this.#phase === 'on' ? {} : { ending: true }),
@@ -197,7 +197,7 @@ export class IdleWatch {
     this.#seen = new Map(uses.map(({ key }) => [key, this.#seen.get(key) ?? now]));
     const step = decideIdle({
       now,
-      afterMs: clock.scaled(this.#wants.afterS * 1000),
+      afterMs: clock.scaled(this.#settings.afterS * 1000),
       usedAt: this.#usedAt,
       phase: this.#phase,
       phaseAt: this.#phaseAt,
@@ -224,14 +224,14 @@ export class IdleWatch {
       case 'leave':
         if (this.#phase === 'on') this.#reason = offReason(this.#idleSince());
         this.#enter('leaving', now);
-        // What follows is seconds away.
+        // The next step follows within seconds.
         this.#alarm.ring();
         return;
       case 'end':
         this.#enter('ending', now);
         return this.#end();
       case 'give-up':
-        this.#problem = step.phase === 'leaving' ? notLeft : (this.#refusal ?? notEnded(this.#wants.run));
+        this.#problem = step.phase === 'leaving' ? notLeft : (this.#refusal ?? notEnded(this.#settings.run));
         this.#usedAt = now;
         this.#enter('on', now);
         return;
@@ -250,33 +250,33 @@ export class IdleWatch {
 
   async #end(): Promise<void> {
     const { command, log } = this.#tools;
-    log.log('warn', 'nobody uses this machine: it is ended', { since: this.#idleSince(), ...this.#wants });
+    log.log('warn', 'this machine is idle and powers off', { since: this.#idleSince(), ...this.#settings });
     this.#problem = undefined;
-    this.#refusal = await endMachine(command, this.#wants.run).then(
+    this.#refusal = await endMachine(command, this.#settings.run).then(
       () => undefined,
       (error: unknown) => causeOf(error),
     );
-    if (this.#refusal !== undefined) log.log('warn', 'the order to end failed', { ...this.#refusal });
+    if (this.#refusal !== undefined) log.log('warn', 'the power-off command failed', { ...this.#refusal });
   }
 
   async #uses(): Promise<readonly Use[]> {
     const { presence, engine, state } = this.#tools;
     const [people, containers] = await Promise.all([
-      presence().catch((error: unknown) => [unknown('who is at work on the machine', causeOf(error))]),
+      presence().catch((error: unknown) => [unknown('users of the machine', causeOf(error))]),
       engine.running().then(
         (running) => otherContainers(running, state.owner),
-        (error: unknown) => [unknown('which containers run', causeOf(error))],
+        (error: unknown) => [unknown('running containers', causeOf(error))],
       ),
     ]);
     const known = [...ownUses(this.#scene.own()), ...people, ...containers];
     return known.some(({ kind }) => kind === 'use') ? known : [...known, ...(await this.#waiting())];
   }
 
-  /** Asked when it matters, else now and then so that the status can tell. */
+  /** Reads the queues when the machine is about to power off, else every few minutes for the status. */
   async #waiting(): Promise<readonly Use[]> {
     const { clock } = this.#tools;
     const now = clock.monotonic();
-    const isDue = this.#idleMs() >= this.#wants.afterS * 1000;
+    const isDue = this.#idleMs() >= this.#settings.afterS * 1000;
     if (!isDue && now - this.#queueAt < clock.scaled(queueEveryMs)) return this.#queue;
     this.#queueAt = now;
     this.#queue = await this.#askQueues();
@@ -284,12 +284,12 @@ export class IdleWatch {
   }
 
   async #askQueues(): Promise<readonly Use[]> {
-    // Closed by this watch they are takers still: a job that comes now is one that they are there for.
+    // Agents that this watch disabled count: a new job may be for them.
     const pools = Map.groupBy(this.#scene.takers(), ({ pool }) => pool);
     const asked = await Promise.all(
       [...pools].map(async ([pool, takers]) => {
         const poolId = takers.find((taker) => taker.poolId !== undefined)?.poolId;
-        if (poolId === undefined) return queueUnknown(pool, 'the pool has not been found');
+        if (poolId === undefined) return queueUnknown(pool, 'the pool is not found');
         const ids = new Set(takers.flatMap(({ id }) => id ?? []));
         return this.#tools.azure.unfinishedRequests(poolId).then(
           (requests: readonly JobRequest[]) => jobWaiting(pool, requests, ids),
@@ -300,7 +300,7 @@ export class IdleWatch {
     return asked.filter((use) => use !== undefined);
   }
 
-  /** As the server says now: nothing is assigned to any of our agents, and nothing can be. */
+  /** Returns whether the server shows all agents of this host without a job and disabled. */
   async #isClosed(): Promise<boolean> {
     if (!this.#scene.isEmpty()) return false;
     const found = await Promise.all(
@@ -329,19 +329,19 @@ function takesNone(agent: AzureAgent | undefined): boolean {
 }
 
 function unknown(what: string, { what: why, next }: Cause): Use {
-  return { key: what, kind: 'use', what: `${what} is not known: ${why}`, next };
+  return { key: what, kind: 'use', what: `${what} cannot be read: ${why}`, next };
 }
 
 const notLeft: Cause = {
   code: 'idle.not-ended',
-  what: 'nobody uses this machine, but its agents could not be sent away within 10 min, and it stays on',
-  next: 'see the agents in the status, and that the credential may disable them; it is tried again by itself',
+  what: 'this machine is idle, but its agents could not be disabled within 10 min; it stays on',
+  next: 'check the agents in `azp-fleet status`, and that the credential may disable them; retried automatically',
 };
 
 function notEnded(run: string): Cause {
   return {
     code: 'idle.not-ended',
-    what: `this machine was told to end (${run}) and still runs 10 min later; its agents work again`,
-    next: 'see journalctl -u azp-fleet-idle on the host, and correct idle.run; it is tried again by itself',
+    what: `${run} succeeded, and this machine still runs 10 min later; its agents are enabled again`,
+    next: 'check `journalctl -u azp-fleet-idle` on the host, and correct idle.run; retried automatically',
   };
 }

@@ -12,7 +12,7 @@ import type { AgentRelease } from '../../shared/contract/agent-release.ts';
 
 const downloadMs = 30 * 60_000;
 
-/** An archive whose digest nobody knew beforehand, as this host saw it first. */
+/** The digest of an archive at its first download, where none was known before. */
 interface FirstSight {
   /** Hex. */
   readonly sha256: string;
@@ -27,7 +27,7 @@ interface ArchiveTools {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Folder of what was brought, `SHA256.tar.gz`. */
+  /** Folder of uploaded archives, `SHA256.tar.gz`. */
   readonly brought: string;
   readonly state: {
     readonly value: { readonly archives: FirstSights };
@@ -38,8 +38,8 @@ interface ArchiveTools {
 }
 
 /**
- * The agent's archives: what each must be, and how it is fetched. One that nobody knows beforehand is trusted as it first
- * comes over https; from then on it has to stay what it was.
+ * Fetches and verifies the agent's archives. One without a known digest is trusted at its first download over https; from
+ * then on it must not change.
  */
 export class Archives {
   readonly #tools: ArchiveTools;
@@ -49,7 +49,7 @@ export class Archives {
     this.#tools = tools;
   }
 
-  /** The sha256 (hex) that it must have. Fetches it once where nobody knows. */
+  /** Returns the sha256 (hex) that an archive must have; downloads it once if none is known. */
   async digest(release: AgentRelease): Promise<string> {
     if (release.sha256 !== '') return release.sha256;
     const name = nameOf(release);
@@ -60,7 +60,7 @@ export class Archives {
     return look;
   }
 
-  /** Writes it to `path`. Refuses another one than `release` says, by its name. */
+  /** Writes the archive to `path`; throws if its digest differs from that of `release`. */
   async fetch(release: AgentRelease, path: string): Promise<void> {
     if (await this.#takeBrought(release, path)) return;
     const seen = await this.#stream(release, createWriteStream(path, { mode: 0o600 }));
@@ -68,15 +68,15 @@ export class Archives {
     const first = this.#tools.state.value.archives[nameOf(release)];
     throw new FleetError({
       code: 'agent.other-archive',
-      what: `${nameOf(release)} from ${release.url} is another archive than the one expected: its sha256 is ${seen}`,
+      what: `${nameOf(release)} from ${release.url} has another sha256 than expected: ${seen}`,
       expected:
         first?.sha256 === release.sha256 ? `${release.sha256}, first seen ${first.at}` : release.sha256,
       seen,
-      next: 'find out why it has changed; if that is right, put its digest into agent.sha256 of the inventory',
+      next: 'check why it changed; if it is correct, set agent.sha256 in the inventory',
     });
   }
 
-  /** One that was brought is taken, and nobody else is asked; true: it is at `path`. One that is damaged is brought again. */
+  /** Copies an uploaded archive to `path`; returns whether there is one. Removes a damaged one. */
   async #takeBrought({ version, sha256 }: AgentRelease, path: string): Promise<boolean> {
     const file = join(this.#tools.brought, `${sha256}.tar.gz`);
     const there = await access(file).then(
@@ -89,10 +89,10 @@ export class Archives {
     await rm(file, { force: true });
     throw new FleetError({
       code: 'agent.other-archive',
-      what: `the agent ${version} that was brought to this host has been damaged there`,
+      what: `the uploaded archive of agent ${version} is damaged`,
       expected: sha256,
       seen,
-      next: 'bring it again: azp-fleet provision --bundle FILE',
+      next: 'upload it again: azp-fleet provision --bundle FILE',
     });
   }
 
@@ -101,16 +101,16 @@ export class Archives {
     if (!release.url.startsWith('https://'))
       throw new FleetError({
         code: 'agent.no-digest',
-        what: `nothing says what ${name} must be, and it would come over plain http`,
+        what: `no digest of ${name} is known, and its address uses plain http`,
         expected: 'an https address, or its digest',
         seen: release.url,
-        next: 'put the digest into agent.sha256 of the inventory, or use an https mirror',
+        next: 'set agent.sha256 in the inventory, or use an https mirror',
       });
     const sha256 = await this.#stream(release, undefined);
     const sight = { sha256, at: timestamp(this.#tools.clock) };
     await this.#tools.state.update(({ archives }) => ({ archives: { ...archives, [name]: sight } }));
-    const held = 'nobody knew its digest beforehand; from now on it has to be this one';
-    this.#tools.log.log('warn', 'the agent archive was seen for the first time', {
+    const held = 'no digest was known; from now on it must be this one';
+    this.#tools.log.log('warn', 'first download of an agent archive', {
       archive: name,
       sha256,
       held,
@@ -118,7 +118,7 @@ export class Archives {
     return sha256;
   }
 
-  /** Its sha256. */
+  /** Downloads an archive; returns its sha256. */
   async #stream(release: AgentRelease, to: NodeJS.WritableStream | undefined): Promise<string> {
     const response = await this.#tools
       .fetch(release.url, {
@@ -136,7 +136,7 @@ export class Archives {
   }
 }
 
-/** The sha256 (hex) of what has passed. */
+/** Copies a stream; returns its sha256 (hex). */
 async function copy(from: Readable, to: NodeJS.WritableStream | undefined): Promise<string> {
   const hash = createHash('sha256');
   const hashed = new Transform({
@@ -150,7 +150,7 @@ async function copy(from: Readable, to: NodeJS.WritableStream | undefined): Prom
   return hash.digest('hex');
 }
 
-/** The last part of its address, which names the version where the vendor has laid it out. */
+/** Returns the file name of its address, with the version if the name has none. */
 function nameOf({ url, version }: AgentRelease): string {
   const file = new URL(url).pathname.split('/').at(-1) ?? '';
   return file.includes(version) ? file : `${file} ${version}`;
@@ -159,7 +159,7 @@ function nameOf({ url, version }: AgentRelease): string {
 function unavailable(release: AgentRelease, why: string): FleetError {
   return new FleetError({
     code: 'host-mode.no-agent',
-    what: `the agent ${release.version} cannot be had from ${release.url}: ${why}`,
+    what: `the agent ${release.version} cannot be downloaded from ${release.url}: ${why}`,
     next: 'check agent.version in the inventory, the proxy, and mirrors.agent in a closed network',
   });
 }

@@ -6,11 +6,11 @@ import type { RunCommand } from './command.ts';
 import { isObject } from '../../shared/base/objects.ts';
 import { minuteOf } from '../../shared/contract/drain.ts';
 
-/** A durable change that goes on on this host, with its run or without. */
+/** A durable change in progress on this host, with or without its provision. */
 interface RunningChange {
   readonly id: string;
   readonly title: string;
-  /** ISO 8601, where it is told. */
+  /** ISO 8601, if known. */
   readonly since?: string;
 }
 
@@ -19,8 +19,8 @@ const commandMs = 10_000;
 const longestLine = 200;
 
 /**
- * What has a title and no exit code, and may live: what systemd does not tell of may, and a unit that is being stopped does.
- * One whose unit is dead was lost in a crash or a reboot.
+ * Lists changes with a title and no exit code whose unit may run: one without an answer of systemd, or that is being stopped,
+ * may. A change with a dead unit was lost in a crash or a reboot.
  */
 export async function runningChanges(folder: string, command: RunCommand): Promise<readonly RunningChange[]> {
   const found: RunningChange[] = [];
@@ -38,31 +38,31 @@ async function mayRun(unit: string, command: RunCommand): Promise<boolean> {
   return code !== 0 || !/^SubState=(?:dead|failed|exited)$/m.test(output);
 }
 
-/** Undefined: there is no such file. */
+/** Returns the first line of a file. Undefined: there is no such file. */
 async function firstLine(path: string): Promise<string | undefined> {
   const text = await readFile(path, 'utf8').catch(() => undefined);
   return text === undefined ? undefined : foreignLine(text.split('\n', 1)[0] ?? '', longestLine);
 }
 
-/** Where what is done to this host leaves its traces. */
+/** Paths that show changes of this host. */
 export interface WorkPaths {
-  /** A folder for each durable change. */
+  /** One folder for each durable change. */
   readonly changes: string;
-  /** The lock of whoever changes the host. */
+  /** The lock for changes of the host. */
   readonly hostLock: string;
 }
 
-/** What is done to this host now, by `provision` and its like. */
+/** A change of this host in progress, by `provision` and other commands. */
 export interface CurrentWork {
   readonly what: string;
-  /** What whoever waits for its end can do: an imperative. */
+  /** What to do to wait for its end: an imperative. */
   readonly next: string;
 }
 
-/** Characters of a name that is told. */
+/** Most characters of a name. */
 const longestWord = 200;
 
-/** A change that lives, with its run or without; else a run that holds the host's lock. Undefined: nobody is at work. */
+/** Returns a running change, else the command that holds the host's lock. Undefined: no change is in progress. */
 export async function currentWork(places: WorkPaths, command: RunCommand): Promise<CurrentWork | undefined> {
   return (await runningChange(places.changes, command)) ?? (await holder(places.hostLock));
 }
@@ -73,12 +73,12 @@ async function runningChange(changes: string, command: RunCommand): Promise<Curr
   const { id, title, since } = change;
   const look = `tail -f ${join(changes, id, 'output')}`;
   return {
-    what: `"${title}" goes on on the host as ${changeUnit(id)}${sinceWhen(since)}`,
-    next: `wait for its end, seen on the host with "${look}", or run "azp-fleet provision": it follows that, proves the host and gives its agents back`,
+    what: `"${title}" is in progress on the host as ${changeUnit(id)}${sinceWhen(since)}`,
+    next: `wait for its end (\`${look}\` on the host), or run \`azp-fleet provision\`, which follows it, checks the host and enables its agents again`,
   };
 }
 
-/** Who holds the lock. A note may outlive its owner: the kernel knows. */
+/** Returns who holds the lock, as the kernel reports it: the owner file may be stale. */
 async function holder(lock: string): Promise<CurrentWork | undefined> {
   const file = await stat(lock).catch(() => undefined);
   if (file === undefined) return undefined;
@@ -90,14 +90,14 @@ async function holder(lock: string): Promise<CurrentWork | undefined> {
     const value = isObject(note) ? note[key] : undefined;
     return typeof value === 'string' ? foreignLine(value, longestWord) : undefined;
   };
-  const { who = 'somebody', doing = 'a command' } = { who: said('who'), doing: said('command') };
+  const { who = 'another user', doing = 'a command' } = { who: said('who'), doing: said('command') };
   return {
-    what: `${who} is at work on the host with ${doing}${sinceWhen(said('since'))}`,
-    next: 'wait for that run to end, or end it there with Ctrl-C: it gives the agents back by itself',
+    what: `${who} runs ${doing} on the host${sinceWhen(said('since'))}`,
+    next: 'wait until it ends, or stop it there with Ctrl-C: it enables the agents again',
   };
 }
 
-/** As /proc/locks writes it. */
+/** Formats a device number as /proc/locks does. */
 function device(dev: number): string {
   const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
   return [major, minor].map((part) => part.toString(16).padStart(2, '0')).join(':');

@@ -7,10 +7,10 @@ export interface CommandResult {
   /** -1: it could not be started. */
   readonly code: number;
   readonly output: string;
-  /** It printed more than 64 MiB; the end is not kept. */
+  /** It printed more than 64 MiB; the end was dropped. */
   readonly isCut?: boolean;
   readonly timedOut: boolean;
-  /** Left behind after the deadline, and still there. */
+  /** Returns whether it still runs after the deadline. */
   stillRunning(): boolean;
 }
 
@@ -20,7 +20,7 @@ export type RunCommand = (
   deadlineMs: number,
 ) => Promise<CommandResult>;
 
-/** What children see of our environment: nothing of the credential, messages in English, times in UTC. */
+/** The environment of children: no credential, messages in English, times in UTC. */
 export const childEnvironment = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LC_ALL: 'C',
@@ -30,8 +30,8 @@ export const childEnvironment = {
 const mostOutput = 64 * 1024 * 1024;
 
 /**
- * Runs a program to its end, or until the deadline: then it is killed with everything that it started. A process that
- * hangs in the kernel cannot be killed; it is left behind, and the answer does not wait for it. Both output streams together.
+ * Runs a program to its exit, or until the deadline: then it is killed with all its children. A process that hangs in the
+ * kernel cannot be killed; the result does not wait for it. Both output streams are joined.
  */
 export function runCommand(
   program: string,
@@ -74,16 +74,16 @@ export function runCommand(
   });
 }
 
-/** Ends a program and all that it started. */
+/** Kills a program and its children. */
 function killGroup(leader: number | undefined): void {
   try {
     if (leader !== undefined) kill(-leader, 'SIGKILL');
   } catch {
-    // Nothing of it is left.
+    // No process is left.
   }
 }
 
-/** Whether anything of the group still runs; what has ended and only waits to be collected does not count. */
+/** Returns whether a process of the group runs, without zombies. */
 function groupRuns(leader: number | undefined): boolean {
   return readdirSync('/proc').some((entry) => {
     if (!/^\d+$/.test(entry)) return false;
@@ -97,14 +97,14 @@ function groupRuns(leader: number | undefined): boolean {
   });
 }
 
-/** Runs a program until it ends or the signal is aborted, and hands over each line of its output. Never rejects. */
+/** Runs a program until it exits or the signal is aborted, and passes each line of its output. Never rejects. */
 export type FollowCommand = (
   program: string,
   args: readonly string[],
   onLine: (line: string) => void,
   signal: AbortSignal,
 ) => Promise<{
-  /** What it complained about at last; empty when it was told to end. */
+  /** Its last error output; empty when the signal stopped it. */
   readonly complaint: string;
 }>;
 

@@ -6,22 +6,22 @@ import type { Cause } from '../model.ts';
 /** A network file system that does not answer within this time counts as missing. */
 const patienceMs = 10_000;
 
-/** What a look into a folder shows; undefined: it cannot be read. */
-type Look = 'filled' | 'empty' | undefined;
+/** Content of a folder; undefined: it cannot be read. */
+type Content = 'filled' | 'empty' | undefined;
 
-/** Whether the folders that jobs are to get are as they should be. */
+/** Checks the folders that jobs mount. */
 export class Datasets {
   readonly #datasets: readonly Dataset[];
-  readonly #look: (path: string) => Promise<Look>;
-  /** Looks under way. One that hangs keeps a thread of ours: no second one is sent after it. */
-  readonly #looks = new Map<string, Promise<Look>>();
+  readonly #look: (path: string) => Promise<Content>;
+  /** Checks in progress. One that hangs blocks a thread, so no second one is started. */
+  readonly #looks = new Map<string, Promise<Content>>();
 
-  constructor(datasets: readonly Dataset[], look: (path: string) => Promise<Look> = lookInto) {
+  constructor(datasets: readonly Dataset[], look: (path: string) => Promise<Content> = lookInto) {
     this.#datasets = datasets;
     this.#look = look;
   }
 
-  /** What is wrong with the first one that a job must not meet as it is. */
+  /** Returns the problem of the first dataset that has one. */
   async problem(): Promise<Cause | undefined> {
     for (const dataset of this.#datasets) {
       const found = await this.#problemOf(dataset);
@@ -48,13 +48,13 @@ export class Datasets {
       default:
         return unusable(
           name,
-          `${host} is no folder that can be read`,
+          `${host} is not a readable folder`,
           'correct the path in the inventory, or create it',
         );
     }
   }
 
-  #lookOnce(path: string): Promise<Look> {
+  #lookOnce(path: string): Promise<Content> {
     const underWay = this.#looks.get(path);
     if (underWay !== undefined) return underWay;
     const look = this.#look(path).finally(() => this.#looks.delete(path));
@@ -63,8 +63,8 @@ export class Datasets {
   }
 }
 
-/** The first entry says enough: a folder of a million files is not listed. */
-async function lookInto(path: string): Promise<Look> {
+/** Reads the first entry only: a folder may have millions of files. */
+async function lookInto(path: string): Promise<Content> {
   try {
     const folder = await opendir(path);
     const first = await folder.read();
@@ -79,12 +79,12 @@ function unusable(name: string, what: string, next: string): Cause {
   return { code: 'dataset.unusable', what: `dataset ${name}: ${what}`, next };
 }
 
-/** The fifth field of each line, with the kernel's octal escapes undone. */
+/** Returns the mount points in the text of /proc/self/mountinfo. */
 export function mountPoints(mountinfo: string): ReadonlySet<string> {
   return new Set(mountinfo.split('\n').map((line) => unescaped(line.split(' ')[4] ?? '')));
 }
 
-/** A field of /proc/self/mountinfo as it is: the kernel writes blanks, tabs, line ends and backslashes as octal numbers. */
+/** Unescapes a field of /proc/self/mountinfo: the kernel writes blanks, tabs, newlines and backslashes as octal numbers. */
 export function unescaped(field: string): string {
   return field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -21,8 +21,8 @@ export async function diskSpace(path: string): Promise<DiskSpace> {
 }
 
 /**
- * `tight`: images that are no longer needed go. `full`: nothing new is started until a quarter more than the limit is
- * free again, so that a disk at the limit does not make slots come and go. Small disks count in per cent.
+ * Returns the state of the disk. `tight`: unused images are removed. `full`: no agent starts until a quarter more than the
+ * limit is free, so that slots do not flap at the limit. Limits of small disks are percentages.
  */
 export function diskState(space: DiskSpace, before: 'fine' | 'tight' | 'full'): 'fine' | 'tight' | 'full' {
   const { freeBytes, totalBytes, freeInodes } = space;
@@ -40,12 +40,12 @@ export function diskCause(space: DiskSpace, path: string): Cause {
   return { code: 'disk.full', what, next: 'free space there; docker system df shows what uses it' };
 }
 
-/** Images of ours kept beside those in use: the way back from a bad update. */
+/** Unused images that stay, for a rollback. */
 const kept = 2;
 
 /**
- * Own images that may go, the oldest first: never one that runs, that is to run, or that agents are known to work on.
- * With space enough the newest of the rest stay.
+ * Returns own images to remove, the oldest first: never one that runs, is about to run, or is known to work. With enough
+ * space the newest others stay.
  */
 export function prunable(
   images: readonly OwnImage[],

@@ -3,7 +3,7 @@ import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/prom
 import { dirname } from 'node:path';
 import { FleetError } from '../../shared/base/errors.ts';
 
-/** Replaces a file in one step; readers see the old content or the new. Only root reads it. */
+/** Replaces a file atomically; only root can read it. */
 export async function writeAtomic(path: string, content: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const next = `${path}.${randomBytes(4).toString('hex')}`;
@@ -11,13 +11,13 @@ export async function writeAtomic(path: string, content: string): Promise<void> 
     await writeFile(next, content, { mode: 0o600 });
     await rename(next, path);
   } catch (error) {
-    // On a full disk half of it would stay, and fill it further at each try.
+    // On a full disk partial files would add up.
     await rm(next, { force: true });
     throw error;
   }
 }
 
-/** The parsed file; undefined when it is not there or not JSON. */
+/** Parses a JSON file; undefined when it is missing or not JSON. */
 export async function readJson(path: string): Promise<unknown> {
   const text = await readFile(path, 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -28,20 +28,20 @@ export async function readJson(path: string): Promise<unknown> {
   }
 }
 
-/** What a file said, and what was wrong with it when its predecessor had to answer. */
+/** The content of a file, and its damage when the previous version was read. */
 interface Kept<Value> {
   readonly value: Value;
   readonly damage?: string;
 }
 
-/** The file's predecessor. */
+/** Returns the path of the previous version. */
 function previous(path: string): string {
   return `${path}.previous`;
 }
 
 /**
- * Replaces a file in one step, for root alone: content and name have reached the disk when this resolves, so that a
- * power cut leaves the old or the new. What was there stays as `PATH.previous`, or where `aside` says.
+ * Replaces a file atomically, for root alone. Content and name are on the disk when this resolves, so that a power cut leaves
+ * the old or the new version. The old version stays as `PATH.previous`, or at `aside`.
  */
 export async function replaceKept(path: string, content: string, aside = previous(path)): Promise<void> {
   const folder = dirname(path);
@@ -50,7 +50,7 @@ export async function replaceKept(path: string, content: string, aside = previou
   try {
     await writeSynced(next, content);
     await rm(aside, { force: true });
-    // A file system without links keeps no predecessor.
+    // A file system without links keeps no previous version.
     await link(path, aside).catch(() => undefined);
     await rename(next, path);
   } catch (error) {
@@ -61,8 +61,8 @@ export async function replaceKept(path: string, content: string, aside = previou
 }
 
 /**
- * Reads it, or its predecessor where it is damaged; undefined when there is no such file. `parse` throws what is wrong
- * with the text. Rejects with `file.damaged` when neither can be read: a file that is there is never taken for none.
+ * Reads a file, or its previous version if it is damaged; undefined when it is missing. `parse` throws on damaged text.
+ * Rejects with `file.damaged` when neither can be read: an existing file never counts as missing.
  */
 export async function readKept<Value>(
   path: string,
@@ -82,7 +82,7 @@ export async function readKept<Value>(
   }
 }
 
-/** Where a damaged file is left for people to look at. */
+/** Returns the path at which a damaged file is kept for inspection. */
 export function damagedCopy(path: string): string {
   return `${path}.damaged`;
 }
@@ -97,7 +97,7 @@ async function writeSynced(path: string, content: string): Promise<void> {
   }
 }
 
-/** The new name is on the disk, too. */
+/** Syncs the folder, so that the new name is on the disk. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
@@ -112,7 +112,7 @@ function unreadable(path: string, damage: string, before: string): FleetError {
     code: 'file.damaged',
     what: `${path} cannot be read`,
     seen: `${damage}; ${previous(path)}: ${before}`,
-    next: `restore it from a backup, or remove both: this host then counts as a new installation, and its agents' names have to be adopted`,
+    next: `restore it from a backup, or remove both: this host is then a new installation, and its agents' names must be adopted`,
   });
 }
 

@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import type { HostRoot } from '../../shared/base/host-root.ts';
 
-/** Another one after each boot; empty where the kernel does not tell. */
+/** Returns the boot id, different after each boot; empty when it cannot be read. */
 export async function bootId({ prefix }: HostRoot): Promise<string> {
   return (await readFile(`${prefix}/proc/sys/kernel/random/boot_id`, 'utf8').catch(() => '')).trim();
 }
 
-/** How large the machine is that slots share. */
+/** Size of the machine that slots share. */
 export interface MachineSize {
   /** `MemTotal`. */
   readonly memoryMiB: number;

@@ -7,9 +7,8 @@ import { HostPaths } from '../../shared/contract/paths.ts';
 import { childEnvironment } from './command.ts';
 
 /**
- * One manager a machine, whatever its options say: two would take each other's containers and names for their own. The
- * kernel holds the lock for as long as this process lives, and gives it back however that ends. It lies with the state,
- * not below /run: systemd empties that folder when a start fails.
+ * Locks the machine for one manager, whatever its options: two would use each other's containers and names. The kernel holds
+ * the lock until this process exits. It is in the state folder, not below /run, which systemd empties when a start fails.
  */
 export async function lockMachine(folder: string = HostPaths.state): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -25,10 +24,10 @@ export async function lockMachine(folder: string = HostPaths.state): Promise<voi
   throw code === taken ? alreadyRunning(holder(path)) : noLock(path, code);
 }
 
-/** What flock is told to answer where somebody else has the lock. */
+/** Exit code of flock when another process has the lock. */
 const taken = 75;
 
-/** The lock belongs to the open file, which this process shares with the program that asks for it. */
+/** Runs flock on the open file, which this process shares with it. */
 function flock(file: number): Promise<number | string> {
   return new Promise((resolve) => {
     const args = ['--exclusive', '--nonblock', '--conflict-exit-code', String(taken), '3'];
@@ -42,8 +41,8 @@ function flock(file: number): Promise<number | string> {
 }
 
 function holder(path: string): string {
-  const told = Number.parseInt(readFileSync(path, 'utf8'), 10);
-  return Number.isInteger(told) ? ` (process ${told})` : '';
+  const owner = Number.parseInt(readFileSync(path, 'utf8'), 10);
+  return Number.isInteger(owner) ? ` (process ${owner})` : '';
 }
 
 function alreadyRunning(who: string): FleetError {
@@ -57,8 +56,8 @@ function alreadyRunning(who: string): FleetError {
 function noLock(path: string, seen: number | string): FleetError {
   return new FleetError({
     code: 'manager.no-lock',
-    what: `the lock ${path} cannot be had`,
-    seen: typeof seen === 'number' ? `flock ended with ${seen}` : seen,
-    next: 'see that the file system of the state is a local one, and that flock (util-linux) is there',
+    what: `the lock ${path} cannot be acquired`,
+    seen: typeof seen === 'number' ? `flock failed with exit code ${seen}` : seen,
+    next: 'check that the state is on a local file system, and that flock (util-linux) is installed',
   });
 }

@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises';
 
-/** One process of this machine, as /proc shows it to everybody. */
+/** One process of this machine, from /proc. */
 export interface ProcessFacts {
   readonly pid: number;
-  /** Of the process that started it, or that has taken it over. */
+  /** Pid of its parent. */
   readonly parent: number;
   /** Real user id. */
   readonly uid: number;
-  /** Its short name, at most 15 characters: any process chooses its own. */
+  /** Its short name, at most 15 characters; a process chooses its name. */
   readonly comm: string;
-  /** `D`: it hangs in the kernel; `Z`: it has ended. */
+  /** `D`: it hangs in the kernel; `Z`: it exited. */
   readonly state: string;
-  /** Clock ticks from the boot to its start: with the pid they name one process, though pids are used again. */
+  /** Clock ticks from the boot to its start: with the pid they identify a process, since pids are reused. */
   readonly startTicks: number;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
@@ -19,7 +19,7 @@ export interface ProcessFacts {
   readonly cgroups: readonly string[];
 }
 
-/** Undefined: there is no such process, or it cannot be seen. */
+/** Reads a process. Undefined: it does not exist, or is hidden. */
 export type ReadProcess = (pid: number) => Promise<ProcessFacts | undefined>;
 
 /** Ticks a second in /proc, on every architecture that we run on. */
@@ -29,8 +29,7 @@ const parentField = 1;
 const startField = 19;
 
 /**
- * Reads /proc/PID. Of files that hang while the process does (`cmdline`, `environ`, `maps` wait for its memory's lock) none is
- * read. `proc`: the folder; `now`: milliseconds since the epoch.
+ * Reads /proc/PID, without files that hang with the process (`cmdline`, `environ`, `maps` wait for its memory lock). `proc`: the folder; `now`: milliseconds since the epoch.
  */
 export async function readProcess(
   pid: number,
@@ -46,7 +45,7 @@ export async function readProcess(
       read('uptime'),
       read('1/cgroup'),
     ]);
-    // A name may hold brackets and line breaks; what follows the last bracket is the kernel's.
+    // A name may contain brackets and newlines; the text after the last bracket is the kernel's.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [parent, startTicks] = [Number(fields[parentField]), Number(fields[startField])];
     const uid = Number(/^Uid:\t(\d+)\t/mu.exec(status)?.[1]);
@@ -72,7 +71,7 @@ function pathsIn(cgroup: string): readonly string[] {
   return cgroup.split('\n').flatMap((line) => line.split(':').slice(2).join(':') || []);
 }
 
-/** A machine that is itself a container has the same beginning on all its paths: that of its first process. */
+/** Removes the prefix that all paths have in a machine that is a container: that of its first process. */
 function below(first: readonly string[], paths: readonly string[]): readonly string[] {
   const bases = first
     .map((path) => path.replace(/\/(?:init\.scope)?$/u, ''))

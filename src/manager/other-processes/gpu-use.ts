@@ -3,57 +3,57 @@ import type { SeenProcess, Whose } from './owners.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Slot } from '../model.ts';
 
-/** A process on a GPU, with what is known of it. */
+/** A process on a GPU, with its facts and owner. */
 export interface GpuProcess extends App {
   readonly process?: SeenProcess;
   readonly whose: Whose;
 }
 
-/** One GPU of a slot, or a part of one, at one moment. */
+/** One GPU of a slot, or a MIG device, at one time. */
 export interface GpuUse {
-  /** `GPU-…` or, of a part, `MIG-…`. */
+  /** `GPU-…`, or `MIG-…` of a MIG device. */
   readonly gpu: string;
-  /** nvidia-smi tells which board processes are on, not which part of it. */
+  /** A MIG device: nvidia-smi lists processes by board only. */
   readonly isPart: boolean;
   /** Of the whole board. */
   readonly processes: readonly GpuProcess[];
-  /** Of the part, where it is one; undefined: not known, or it says nothing about who computes there. */
+  /** Of the GPU or MIG device; undefined: not known, or no indication of a process. */
   readonly memoryMiB: number | undefined;
-  /** What was in use when nobody was there. */
+  /** Memory in use without processes. */
   readonly baselineMiB: number | undefined;
-  /** Other slots that may use it, too, and whether a job runs in one of them. */
+  /** Other slots that share it, and whether they run a job. */
   readonly sharers: ReadonlyMap<string, { readonly busy: boolean }>;
 }
 
 /**
- * What the driver itself takes of an idle GPU, at most, where nobody has seen it idle yet: captures show 0 MiB on H100, H200
+ * The most that the driver uses of an idle GPU, until a baseline is known: captures show 0 MiB on H100, H200
  * and L40S, 9 to 26 MiB of each MIG part, some hundred with drivers before 510, which count what is reserved.
  */
 const mostOfDriverMiB = 1024;
 /**
- * An idle GPU is not always at the same figure. The smallest compute context takes more than this: captures have 230 MiB
+ * The memory of an idle GPU varies a little. The smallest compute context uses more than this: captures show 230 MiB
  * for a video encoder, 500 MiB and more for CUDA on data-center cards.
  */
 const toleranceMiB = 100;
 
-/** What of the memory in use nobody who is listed accounts for; undefined: the list does not tell. Pure. */
+/** Returns the memory in use that no listed process accounts for; undefined: not known. Pure. */
 export function unexplainedMiB(memoryMiB: number, processes: readonly GpuProcess[]): number | undefined {
   if (processes.some(({ usedMiB }) => usedMiB === undefined)) return undefined;
   return Math.max(0, memoryMiB - processes.reduce((sum, { usedMiB = 0 }) => sum + usedMiB, 0));
 }
 
-/** So much in use is the driver's own. Pure. */
+/** Returns whether the driver alone may use this much. Pure. */
 export function isDriversOwn(memoryMiB: number, baselineMiB: number | undefined): boolean {
   return memoryMiB <= (baselineMiB === undefined ? mostOfDriverMiB : baselineMiB + toleranceMiB);
 }
 
-/** What was in use, at the least, when nobody was there, by GPU; in one boot. */
+/** The least memory in use without processes, by GPU, in one boot. */
 export interface MemoryBaselines {
   readonly boot: string;
   readonly mib: Readonly<Record<string, number>>;
 }
 
-/** The baselines after a GPU was seen with nobody on it. The lowest counts: what leaks does not become the measure. Pure. */
+/** Returns the baselines after a check of GPUs without processes. The lowest counts, so that a leak does not raise it. Pure. */
 export function withIdle(known: MemoryBaselines, idle: ReadonlyMap<string, number>): MemoryBaselines {
   const lower = [...idle].filter(
     ([gpu, memoryMiB]) =>
@@ -62,24 +62,24 @@ export function withIdle(known: MemoryBaselines, idle: ReadonlyMap<string, numbe
   return lower.length === 0 ? known : { ...known, mib: { ...known.mib, ...Object.fromEntries(lower) } };
 }
 
-/** All that was seen at one moment. */
+/** The result of one check. */
 export interface Sight {
   readonly processes: readonly GpuProcess[];
   readonly memory: MemoryReading;
   /** See MemoryBaselines. */
   readonly baselines: Readonly<Record<string, number>>;
-  /** GPUs on which something has been drawn since the boot. */
+  /** GPUs with an active display since the boot. */
   readonly screens: ReadonlySet<string>;
   readonly report: SmiReport | undefined;
   readonly slots: readonly Slot[];
-  /** A job runs in the slot, or may. */
+  /** Returns whether a job runs, or may run, in the slot. */
   readonly isBusy: (slot: string) => boolean;
 }
 
-/** Where CPU and GPU have one memory, what the kernel keeps in the GPU's counts as in use, too (Grace Hopper, Grace Blackwell). */
+/** GPUs that share memory with the CPU, where the kernel's data counts as in use (Grace Hopper, Grace Blackwell). */
 const coherent = /\bG[HB]\d{3}\b/u;
 
-/** What is on each GPU of the slot. Pure. */
+/** Returns the use of each GPU of the slot. Pure. */
 export function usesOf(slot: Slot, sight: Sight): readonly GpuUse[] {
   const others = sight.slots.filter(({ name }) => name !== slot.name);
   return slot.gpus.map((gpu) => {
@@ -99,7 +99,7 @@ export function usesOf(slot: Slot, sight: Sight): readonly GpuUse[] {
   });
 }
 
-/** The memory in use of GPUs of the slots on which nobody is, by UUID. Pure. */
+/** Returns the memory in use of the slots' GPUs without processes, by UUID. Pure. */
 export function idleMemory(sight: Sight): ReadonlyMap<string, number> {
   const uses = sight.slots.flatMap((slot) => (sight.isBusy(slot.name) ? [] : usesOf(slot, sight)));
   return new Map(
@@ -110,7 +110,7 @@ export function idleMemory(sight: Sight): ReadonlyMap<string, number> {
   );
 }
 
-/** Undefined: it says nothing about who computes there. */
+/** Returns the memory in use; undefined: it does not indicate a process. */
 function tellingMemory(gpu: string, name: string | undefined, sight: Sight): number | undefined {
   if (sight.screens.has(gpu) || coherent.test(name ?? '')) return undefined;
   return sight.memory.get(gpu)?.usedMiB;

@@ -5,38 +5,38 @@ import { askSmi } from '../../shared/health/smi-run.ts';
 import { type GpuWatch, smiDeadlineMs } from '../gpus/watch.ts';
 
 /**
- * Arguments of nvidia-smi for who computes on which GPU. Names are not asked for: a process chooses its own, and may put
- * commas and line breaks into it. Processes that only draw are not listed.
+ * Arguments of nvidia-smi that list compute processes. Without names: a process chooses its name, which may contain commas
+ * and newlines. Processes that only draw are not listed.
  */
 export const appsArguments = [
   '--query-compute-apps=gpu_uuid,pid,used_memory',
   '--format=csv,noheader,nounits',
 ];
 
-/** For how much memory of each GPU is in use, whoever uses it. Every driver since 390 knows these fields. */
+/** Arguments of nvidia-smi for the memory in use of each GPU. Every driver since 390 has these fields. */
 const memoryArguments = ['--query-gpu=uuid,memory.used,display_active', '--format=csv,noheader,nounits'];
 
 /** One process on one GPU. */
 export interface App {
-  /** UUID of the board, also where the process is in a part of it. */
+  /** UUID of the board, also for a process in a MIG device. */
   readonly gpu: string;
-  /** Undefined: nvidia-smi does not tell it. */
+  /** Undefined: nvidia-smi does not list it. */
   readonly pid?: number;
-  /** Undefined: the driver does not know, as in some virtual machines. */
+  /** Undefined: the driver does not know it, as in some virtual machines. */
   readonly usedMiB?: number;
 }
 
-/** How much of a GPU, or of a part of one, is in use. */
+/** Memory in use of a GPU or MIG device. */
 interface MemoryUse {
   readonly usedMiB: number;
-  /** Something is drawn on it: what that takes comes and goes. */
+  /** A display is active; its memory varies. */
   readonly displays: boolean;
 }
 
 /** More than the processes that drivers allow on sixteen GPUs. */
 const mostLines = 20_000;
 
-/** What `appsArguments` print; lines of another shape are noise. Pure. */
+/** Parses the output of `appsArguments`; other lines are ignored. Pure. */
 export function readApps(output: string): readonly App[] {
   return lines(output).flatMap((line) => {
     const [, gpu, pid, used] =
@@ -45,7 +45,7 @@ export function readApps(output: string): readonly App[] {
   });
 }
 
-/** What `memoryArguments` print, by UUID; a GPU that does not tell is left out. Pure. */
+/** Parses the output of `memoryArguments`, by UUID; a GPU without a value is left out. Pure. */
 export function readMemory(output: string): ReadonlyMap<string, MemoryUse> {
   return new Map(
     lines(output).flatMap((line) => {
@@ -65,17 +65,17 @@ function number(text: string | undefined): number | undefined {
   return text === undefined || text.startsWith('[') ? undefined : Number(text);
 }
 
-/** By UUID of a GPU or of a part of one; what is not known is left out. */
+/** By UUID of a GPU or MIG device; unknown values are left out. */
 export type MemoryReading = ReadonlyMap<string, MemoryUse>;
 
-/** What the watch of the GPUs knows, and by what the driver is asked. */
+/** The state of the GPU watch that is needed here. */
 export type GpuKnowledge = Pick<GpuWatch, 'report' | 'order' | 'ignored'> & {
   readonly driver: Pick<GpuWatch['driver'], 'run'>;
 };
 
 /**
- * Asks nvidia-smi for the memory in use. Only its XML tells of parts of GPUs, and it takes longer: `parts` is whether any
- * slot has one.
+ * Reads the memory in use from nvidia-smi. Only its XML has MIG devices, and it takes longer: `parts` is whether a slot uses
+ * one.
  */
 export async function readMemoryInUse(
   { driver, order, ignored, report }: GpuKnowledge,
@@ -94,7 +94,7 @@ export async function readMemoryInUse(
   return seen === undefined ? new Map() : memoryIn(seen, report);
 }
 
-/** Parts have only numbers in the XML; `known` names them. Pure. */
+/** Returns the memory in use; the XML has only numbers of MIG devices, `known` has their UUIDs. Pure. */
 export function memoryIn({ gpus }: SmiReport, known: SmiReport | undefined): MemoryReading {
   return new Map(
     gpus.flatMap(({ uuid, memoryUsedMiB, migDevices }) => {
@@ -110,7 +110,7 @@ export function memoryIn({ gpus }: SmiReport, known: SmiReport | undefined): Mem
   );
 }
 
-/** Nothing is drawn on a GPU in parts. */
+/** A GPU in MIG mode has no display. */
 function use(usedMiB: number): MemoryUse {
   return { usedMiB, displays: false };
 }

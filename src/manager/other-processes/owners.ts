@@ -12,64 +12,64 @@ import type { ManagerDeps } from '../manager-deps.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import type { RunCommand } from '../machine/command.ts';
 
-/** A run of ours, or what is left of one. */
+/** A run of this manager, or its leftovers. */
 interface RunOf {
   readonly slot: string;
-  /** It has not ended, as far as is known. */
+  /** It is not known to have ended. */
   readonly live: boolean;
 }
 
-/** By what processes of ours are known. */
+/** Keys by which processes of runs are known. */
 export interface Owners {
-  /** By the container's whole id. */
+  /** By the full id of the container. */
   readonly containers: ReadonlyMap<string, RunOf>;
   /** By the name of the systemd unit. */
   readonly units: ReadonlyMap<string, RunOf>;
-  /** By login: users that only runs of one slot have. */
+  /** By login: users of a single slot. */
   readonly users: ReadonlyMap<string, RunOf>;
-  /** Docker tells nothing at the moment: containers that are not known may be ours. */
+  /** Docker does not answer: unknown containers may be this manager's. */
   readonly isDockerAway: boolean;
 }
 
-/** Who a process on a GPU belongs to. */
+/** The owner of a process on a GPU. */
 export type Whose =
-  /** The driver's own, or what draws the screen. */
+  /** A daemon of the driver, or a display server. */
   | { readonly kind: 'service' }
   | ({ readonly kind: 'run' } & RunOf)
-  /** Somebody else: whatever is not known to be ours. */
+  /** Another user: any process not known to be of a run. */
   | { readonly kind: 'stranger'; readonly container?: string }
-  /** In a container of which nobody can say whose it is. */
+  /** In a container whose owner is not known. */
   | { readonly kind: 'unknown' }
-  /** It is listed, but not to be seen: it has just ended, or nobody sees it from here. */
+  /** Listed, but hidden: it just exited, or is not visible from here. */
   | { readonly kind: 'unseen' };
 
 /**
- * Daemons that belong to the driver: persistence, MPS, fabric manager, IMEX, DCGM. The kernel cuts names at 15 characters.
- * Only under a system account, since any process may call itself so; MPS that a person has started is that person's.
+ * Daemons of the driver: persistence, MPS, fabric manager, IMEX, DCGM. The kernel cuts names at 15 characters. Only with a
+ * system account, since any process may choose such a name; MPS of a person is that person's.
  */
 const daemons =
   /^(?:nvidia-persiste|nvidia-cuda-mps|nvidia-imex|nv-fabricmanage|nv-hostengine|nvsm_core|dcgm-exporter)/u;
-/** Below it are the accounts of a system's services (Debian policy 9.2.2, SYS_UID_MAX of shadow). */
+/** Uids below are system accounts (Debian policy 9.2.2, SYS_UID_MAX of shadow). */
 const firstPerson = 1000;
 
-/** What draws a screen, which on such cards may have a compute context, too (`C+G` of nvidia-smi). */
+/** Display servers, which may have a compute context (`C+G` of nvidia-smi). */
 const screens =
   /^(?:Xorg|Xwayland|gnome-shell|kwin_wayland|kwin_x11|plasmashell|mutter|weston|sway|gdm-|sddm)/u;
-/** A desktop has some hundred MiB (captures of 595 and 610: 3 to 200 MiB a process); what takes more does not only draw. */
+/** A desktop has some hundred MiB (captures of 595 and 610: 3 to 200 MiB a process); a process with more does not only draw. */
 const mostOfScreenMiB = 1024;
 
-/** A process, with whom it was started by where that tells more of it. */
+/** A process with its login, and its parent where that identifies the owner. */
 export interface SeenProcess extends ProcessFacts {
   readonly login: string;
   readonly starter?: ProcessFacts;
 }
 
-/** The server of MPS runs as the user whose programs it serves: whose it is, who has started it tells. Pure. */
+/** Returns whether it is an MPS server, which runs as the user of its clients: its parent identifies the owner. Pure. */
 export function isMpsServer({ comm }: Pick<ProcessFacts, 'comm'>): boolean {
   return comm.startsWith('nvidia-cuda-mps');
 }
 
-/** Who the process is. Its name counts only where nothing that it could gain hangs on it. Pure. */
+/** Returns the owner of a process. Its name is only trusted where it gives no advantage. Pure. */
 export function whoseIs(
   process: SeenProcess | undefined,
   usedMiB: number | undefined,
@@ -98,12 +98,12 @@ function isDaemon({ uid, comm, starter }: SeenProcess): boolean {
   return uid < firstPerson || (starter !== undefined && isMpsServer(starter) && starter.uid < firstPerson);
 }
 
-/** Containers (outermost first) and system units that a process is in. */
+/** Returns the containers (outermost first) and system units of a process. */
 function placesOf({ cgroups }: ProcessFacts): {
   readonly containers: readonly string[];
   readonly units: readonly string[];
 } {
-  // Below it people make and name groups of their own, also after containers that are not theirs.
+  // Users create and name control groups below it, possibly like foreign containers.
   if (cgroups.some((path) => path.startsWith('/user.slice/'))) return { containers: [], units: [] };
   const all = (pattern: RegExp): string[] => [
     ...new Set(cgroups.flatMap((path) => [...path.matchAll(pattern)].map(([, found = '']) => found))),
@@ -120,8 +120,8 @@ export interface OwnerTools extends Pick<ManagerDeps, 'config' | 'log'> {
 }
 
 /**
- * By what processes of runs of ours are known now. `ended`: containers that are known to have ended, by id, with their slot;
- * Docker may list them no longer. Whatever is not known to have ended is live.
+ * Returns the keys of the current runs. `ended`: exited containers by id, with their slot, which Docker may no longer list.
+ * A run that is not known to have ended is live.
  */
 export async function ownersNow(
   tools: OwnerTools,
@@ -137,7 +137,7 @@ export async function ownersNow(
   const users = new Map<string, RunOf>();
   for (const { name } of slots.filter(({ mode }) => mode === 'host')) {
     const found = runs.all.filter(({ id, labels }) => isHostRun(id) && labels[Labels.slot] === name);
-    // Also one of which no run is kept any more may have a job.
+    // A unit without a known run may have a job, too.
     const live =
       found.some((run) => runOf(run).live) ||
       (await tools.host.engine.requireEnded(unitName(name)).then(
@@ -157,7 +157,7 @@ function runOf({ labels, state }: OwnContainer): RunOf {
   return { slot: labels[Labels.slot] ?? '', live: !hasEnded };
 }
 
-/** Of the container job that a slot's agent runs straight on the host. */
+/** Returns the containers of a container job of a slot with `mode: host`. */
 async function jobContainers(
   { engine, host, config, log }: OwnerTools,
   slot: string,
@@ -165,7 +165,7 @@ async function jobContainers(
   if (!config.jobs.docker) return [];
   const root = host.engine.rootOf(slot);
   const labelled = await engine.withLabel(jobLabel(root)).catch((error: unknown) => {
-    log.log('info', 'Docker is away: whose its containers are is not known', { error });
+    log.log('info', 'Docker does not answer: the owners of its containers are not known', { error });
     return { containers: [], networks: [] };
   });
   return ofAgent(root, labelled).containers.map(({ id }) => id);
@@ -175,25 +175,25 @@ const longestCommandLine = 4096;
 const commandMs = 5_000;
 const mostLogins = 1_000;
 
-/** What runs other programs: what it was given says more than its own name. */
+/** Interpreters: their first argument is more useful than their name. */
 const interpreter =
   /^(?:python|pypy|node|perl|ruby|bash|dash|zsh|ksh|sh|Rscript|julia|java|torchrun|accelerate|deepspeed|mpirun|uv)[\d.]*$/u;
 
-/** The program that a command line (arguments separated by NUL) is for; undefined: it has none. Pure. */
+/** Returns the program of a command line (arguments separated by NUL); undefined: none. Pure. */
 export function programIn(commandLine: string): string | undefined {
-  // Cleaned as a whole: of half a sequence the end would look like a name.
+  // Cleaned before it is split: the end of an escape sequence would look like a name.
   const [first = '', ...rest] = commandLine.split('\0').map((argument) => foreignLine(argument));
   const program = posix.basename(first);
   if (program === '') return undefined;
   const given = rest.find((argument) => argument !== '' && !argument.startsWith('-'));
-  // With -c it is not a name but a program.
+  // After -c follows code, not a name.
   if (!interpreter.test(program) || given === undefined || rest[0] === '-c') return program;
   return posix.basename(given);
 }
 
 /**
- * What a process was started as. Its command line lies in its own memory, whose lock a process that hangs may hold: it is
- * read by a program that can be left behind. Undefined: it does not tell.
+ * Returns the program of a process. Its command line is in its own memory, whose lock a hung process may hold: another
+ * program reads it, with a deadline. Undefined: not known.
  */
 export async function programOf(
   command: RunCommand,
@@ -205,7 +205,7 @@ export async function programOf(
   return code === 0 ? programIn(output) : undefined;
 }
 
-/** Names of accounts; also those that a directory service knows, which the files of the host do not have. */
+/** Names of accounts, also from a directory service. */
 export class Logins {
   readonly #command: RunCommand;
   readonly #known = new Map<number, string>();
@@ -214,14 +214,14 @@ export class Logins {
     this.#command = command;
   }
 
-  /** `uid 4000` where nobody has that number. */
+  /** Returns the name of a uid; `uid 4000` if it has none. */
   async of(uid: number): Promise<string> {
     const known = this.#known.get(uid);
     if (known !== undefined) return known;
     const { code, output, timedOut } = await this.#command('getent', ['passwd', String(uid)], commandMs);
     const [login = ''] = code === 0 ? output.split(':', 1) : [];
     const name = login === '' ? `uid ${uid}` : foreignLine(login, 64);
-    // What a directory did not answer in time it may answer later.
+    // After a timeout the directory may answer later.
     if (timedOut) return name;
     if (this.#known.size >= mostLogins) this.#known.clear();
     this.#known.set(uid, name);

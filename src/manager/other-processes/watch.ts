@@ -40,17 +40,17 @@ import {
 
 interface Verdict {
   readonly cause: Cause;
-  /** Who or what it is about; while that stays, so do the words, which the pool has as the reason. */
+  /** The processes it is about; the text stays the same while they do, because the pool shows it as the reason. */
   readonly about: string;
-  /** It closes the slot; else nothing is started until the next look. */
+  /** It closes the slot; otherwise no agent starts until the next check. */
   readonly sure: boolean;
 }
 
-/** What of each slot's GPUs was found in the way, as long as it is. */
+/** What blocks the GPUs of each slot. */
 class Verdicts {
   readonly #of = new Map<string, Verdict>();
 
-  /** `cause`: absent where nothing is in the way. True: something else is in the way than before, or nothing is any more. */
+  /** Notes a judgement; `cause` is absent for a free slot. Returns whether the state of the slot changed. */
   note(slot: string, judgement: Judgement, cause: Cause | undefined): boolean {
     const before = this.#of.get(slot);
     if (cause === undefined) return this.#of.delete(slot);
@@ -65,18 +65,18 @@ class Verdicts {
     return { kind: verdict.sure ? 'close' : 'pause', state: 'waiting', cause: verdict.cause };
   }
 
-  /** Something may be over in a moment. */
+  /** A block may end soon. */
   get hasPassing(): boolean {
     return [...this.#of.values()].some(({ cause }) => cause.code !== 'gpu.in-use');
   }
 
-  /** Slots that are gone are forgotten. */
+  /** Forgets removed slots. */
   keep(slots: readonly string[]): void {
     for (const slot of this.#of.keys()) if (!slots.includes(slot)) this.#of.delete(slot);
   }
 }
 
-/** A process that somebody else has is a fact; memory that ended a moment ago, and what was just killed, takes a second look. Pure. */
+/** Returns the next verdict: a live process counts at once; leftover memory and killed processes after a second check. Pure. */
 function nextVerdict(before: Verdict | undefined, judgement: Judgement, cause: Cause): Verdict {
   const about = subjectOf(judgement);
   const isSame = before?.about === about;
@@ -96,8 +96,8 @@ function subjectOf(judgement: Judgement): string {
 const endMs = 10_000;
 
 /**
- * Kills processes, each named by its pid and the tick of its start: `sh -c SCRIPT sh PID TICKS…`. One that has another start
- * is another process that got the number since.
+ * Kills processes by pid and start tick: `sh -c SCRIPT sh PID TICKS…`. A process with another start tick is another one that
+ * reused the pid.
  */
 export const endScript = `while [ "$#" -ge 2 ]; do
   now=$(tr '\\n' ' ' <"/proc/$1/stat" | sed 's/.*) //' | cut -d ' ' -f 20)
@@ -106,12 +106,12 @@ export const endScript = `while [ "$#" -ge 2 ]; do
 done 2>/dev/null
 exit 0`;
 
-/** By systemd, since this process may not end others' processes. What hangs in the kernel stays, killed or not. */
+/** Kills processes through systemd, because the manager may not. A process that hangs in the kernel stays. */
 export async function endProcesses(
   command: RunCommand,
   processes: readonly Pick<ProcessFacts, 'pid' | 'startTicks'>[],
 ): Promise<void> {
-  // Where $ stands in a command, systemd expands variables of its own.
+  // systemd expands $ in commands.
   const script = endScript.replaceAll('$', '$$$$');
   const named = processes.flatMap(({ pid, startTicks }) => [String(pid), String(startTicks)]);
   await command(
@@ -121,15 +121,15 @@ export async function endProcesses(
   );
 }
 
-/** Between two looks, as for the health of the GPUs; unscaled milliseconds. */
+/** Between two checks, as for the health of the GPUs; unscaled milliseconds. */
 const checkEveryMs = 20_000;
-/** So many looks in a row follow each other at once, while what is in the way may be over in a moment. */
+/** Most checks in a row without a pause, while a block may end soon. */
 const mostSoon = 10;
-/** A look that is older starts no agent: then one more is taken. Real milliseconds, of which a faster clock makes no more. */
+/** Before a start, an older check is repeated. Real milliseconds. */
 const freshMs = 5_000;
-/** So often in a row nvidia-smi may not tell who is on the GPUs before slots start without knowing. */
+/** Failures of nvidia-smi in a row before slots start without a check. */
 const mostUnknown = 3;
-/** Containers that are remembered as ended. */
+/** Most exited containers that are remembered. */
 const mostEnded = 200;
 
 interface OtherProcessTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'command' | 'process' | 'root'> {
@@ -144,20 +144,20 @@ interface OtherProcessTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'com
 /** What the manager knows of its slots. */
 interface SlotAccess {
   slots(): readonly Slot[];
-  /** A job runs in the slot, or may: then who is on its GPUs is its own affair. */
+  /** Returns whether a job runs, or may run, in the slot: then its GPUs are not checked. */
   isBusy(slot: string): boolean;
-  /** What is in the way of some slot has changed. */
+  /** Called when the state of a slot changes. */
   changed(): void;
 }
 
 /**
- * Watches who is on the GPUs beside the jobs: after each run's end, before each launch, and now and then while agents
- * wait. What an ended run has left is killed; what is somebody else's is named, and keeps its slots closed while it is there.
+ * Checks the GPUs for other processes: after each run, before each launch, and at intervals while agents are idle. It kills
+ * leftovers of ended runs; a process of another user is reported, and closes its slots while it runs.
  */
 export class OtherProcessWatch {
   readonly #tools: OtherProcessTools;
   readonly #gpus: GpuKnowledge;
-  readonly #scene: SlotAccess;
+  readonly #slots: SlotAccess;
   readonly #runs: PresentRuns;
   readonly #logins: Logins;
   readonly #verdicts = new Verdicts();
@@ -167,21 +167,21 @@ export class OtherProcessWatch {
   readonly #screens = new Set<string>();
   #memory: MemoryReading | undefined;
   #unknown = 0;
-  /** When the last look began that told something; monotonic. */
-  #toldAt = Number.NEGATIVE_INFINITY;
+  /** Start of the last successful check; monotonic. */
+  #checkedAt = Number.NEGATIVE_INFINITY;
   #soon = 0;
   #running: Promise<void> | undefined;
   #next: { whole: boolean; readonly look: Promise<void> } | undefined;
 
-  constructor(tools: OtherProcessTools, gpus: GpuKnowledge, scene: SlotAccess) {
+  constructor(tools: OtherProcessTools, gpus: GpuKnowledge, slots: SlotAccess) {
     this.#tools = tools;
     this.#gpus = gpus;
-    this.#scene = scene;
+    this.#slots = slots;
     this.#runs = new PresentRuns(tools.engine, tools.host.engine);
     this.#logins = new Logins(tools.command);
   }
 
-  /** What keeps this slot from taking jobs. */
+  /** Returns why this slot takes no jobs. */
   hold(slot: string): Hold | undefined {
     return this.#verdicts.hold(slot);
   }
@@ -191,32 +191,32 @@ export class OtherProcessWatch {
     await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, () => this.#look(true));
   }
 
-  /** A run has ended: looked at now, so that the next launch need not. Never rejects. */
+  /** Checks the GPUs after a run, so that the next launch need not. Never rejects. */
   async ended({ id, labels }: OwnContainer): Promise<void> {
     if (!isHostRun(id)) this.#ended.set(id, labels[Labels.slot] ?? '');
     for (const oldest of [...this.#ended.keys()].slice(0, -mostEnded)) this.#ended.delete(oldest);
     if ((labels[Labels.gpus] ?? '') !== '') await this.#look(true);
   }
 
-  /** Rejects with `NotYet` where a job would not be alone on the slot's GPUs with whom it shares them on purpose. */
+  /** Rejects with `NotYet` while other processes use the slot's GPUs, except slots that share them. */
   async requireClean({ name, gpus }: Pick<Slot, 'name' | 'gpus'>): Promise<void> {
     if (gpus.length === 0) return;
     await (this.#next?.look ?? this.#running);
-    const age = this.#tools.clock.monotonic() - this.#toldAt;
-    // How much memory is in use the look after the last run's end has seen; who is there is asked again.
+    const age = this.#tools.clock.monotonic() - this.#checkedAt;
+    // The check after the last run read the memory; processes are listed again.
     if (age > freshMs) await this.#look(this.#memory === undefined);
     if (this.#unknown > 0 && this.#unknown < mostUnknown) throw new NotYet(processesUnknown);
     const hold = this.#verdicts.hold(name);
     if (hold !== undefined) throw new NotYet(hold.cause);
   }
 
-  /** A look that begins from now on; those that are asked for while one runs become one. `whole`: memory, too. */
+  /** Starts a check; calls during a running check share the next one. `whole`: with memory. */
   #look(whole: boolean): Promise<void> {
     if (this.#running === undefined) {
       this.#running = this.#see(whole)
         .catch((error: unknown) => {
           this.#unknown += 1;
-          this.#tools.log.log('warn', 'who is on the GPUs could not be looked at', { error });
+          this.#tools.log.log('warn', 'the check for other processes on the GPUs failed', { error });
         })
         .finally(() => (this.#running = undefined));
       return this.#running;
@@ -236,12 +236,12 @@ export class OtherProcessWatch {
 
   async #see(whole: boolean): Promise<void> {
     const { clock } = this.#tools;
-    const slots = this.#scene.slots();
+    const slots = this.#slots.slots();
     const began = clock.monotonic();
     this.#verdicts.keep(slots.map(({ name }) => name));
     if (slots.every(({ gpus }) => gpus.length === 0)) return;
     const listed = await this.#gpus.driver.run('nvidia-smi', appsArguments, smiDeadlineMs);
-    // That nvidia-smi does not answer is for the health of the GPUs to tell; here nothing changes.
+    // The health check reports that nvidia-smi does not answer.
     if (listed.code !== 0) return this.#noteUnknown();
     if (whole) await this.#readMemory(slots);
     const processes = await this.#processes(readApps(listed.output), slots);
@@ -250,7 +250,7 @@ export class OtherProcessWatch {
     await this.#noteIdle(sight, boot);
     await this.#judge(sight);
     this.#unknown = 0;
-    this.#toldAt = began;
+    this.#checkedAt = began;
     await this.#end(leftOf(processes));
     this.#soon = this.#verdicts.hasPassing ? this.#soon + 1 : 0;
     if (this.#soon > 0 && this.#soon <= mostSoon) this.#alarm.ring();
@@ -259,7 +259,9 @@ export class OtherProcessWatch {
   #noteUnknown(): void {
     this.#unknown += 1;
     if (this.#unknown === mostUnknown)
-      this.#tools.log.log('warn', 'jobs start without knowing who is on the GPUs', { ...processesUnknown });
+      this.#tools.log.log('warn', 'jobs start without a check for other processes on the GPUs', {
+        ...processesUnknown,
+      });
   }
 
   async #readMemory(slots: readonly Slot[]): Promise<void> {
@@ -293,7 +295,7 @@ export class OtherProcessWatch {
       screens: this.#screens,
       report: this.#gpus.report,
       slots,
-      isBusy: (slot) => this.#scene.isBusy(slot),
+      isBusy: (slot) => this.#slots.isBusy(slot),
     };
   }
 
@@ -312,7 +314,7 @@ export class OtherProcessWatch {
     const { config, log } = this.#tools;
     let changed = false;
     for (const slot of sight.slots) {
-      if (this.#scene.isBusy(slot.name)) continue;
+      if (this.#slots.isBusy(slot.name)) continue;
       const judgement = judge(slot.name, usesOf(slot, sight), { useDocker: config.jobs.docker });
       const cause = await this.#cause(slot, judgement);
       if (!this.#verdicts.note(slot.name, judgement, cause)) continue;
@@ -320,7 +322,7 @@ export class OtherProcessWatch {
       if (cause === undefined) log.log('info', 'the GPUs of a slot are free again', { slot: slot.name });
       else log.log('warn', 'the GPUs of a slot are not free', { slot: slot.name, ...cause });
     }
-    if (changed) this.#scene.changed();
+    if (changed) this.#slots.changed();
   }
 
   async #cause(slot: Slot, judgement: Judgement): Promise<Cause | undefined> {
@@ -334,14 +336,14 @@ export class OtherProcessWatch {
     return causeOf(judgement, {
       name: (pid) => known.get(pid),
       now: clock.wall(),
-      tellGpu: slot.gpus.length > 1,
+      namesGpu: slot.gpus.length > 1,
     });
   }
 
   async #end(left: readonly GpuProcess[]): Promise<void> {
     const processes = left.flatMap(({ process }) => process ?? []);
     if (processes.length === 0) return;
-    this.#tools.log.log('warn', 'killing what ended runs left on GPUs', {
+    this.#tools.log.log('warn', 'killing leftovers of ended runs on GPUs', {
       processes: processes.map(({ pid, comm }) => `${comm} (${pid})`),
     });
     await endProcesses(this.#tools.command, processes);

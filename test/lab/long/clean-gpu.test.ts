@@ -93,7 +93,7 @@ test('memory that nobody accounts for closes the slot, and tells how the GPU is 
   await expect.poll(async () => (await slot('1'))?.code, settings).toBe('gpu.memory-held');
   await expect.poll(managed.states, settings).toBe('idle waiting');
   expect(await slot('1')).toMatchObject({
-    cause: expect.stringMatching(/^waits: \d+\.\d GiB held by no process that can be seen$/),
+    cause: expect.stringMatching(/^waits: \d+\.\d GiB held by no visible process$/),
     next: expect.stringContaining(`nvidia-smi --gpu-reset -i ${host.gpus[1]?.uuid}`),
   });
   await host.setGpuFaults([]);

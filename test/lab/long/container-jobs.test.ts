@@ -159,5 +159,5 @@ docker run -d --name job_other_a1b2c3 --label a1b2c3 -v /srv/meet:/__w/1 \
   expect(stdout).toContain('job_other_a1b2c3');
   expect(stdout).toContain('vsts_network_0123456789abcdef0123456789abcdef');
   const journal = await host.exec('journalctl -u azp-fleet-manager -o cat --no-pager');
-  expect(journal.stdout).toContain('removed what a container job left in Docker');
+  expect(journal.stdout).toContain('removed leftovers of a container job in Docker');
 });

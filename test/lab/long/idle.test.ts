@@ -66,7 +66,7 @@ test('a job that runs, one that waits, a container of others and a login keep it
   await host.exec(`docker run -d --name notebook --entrypoint sleep ${image.reference} 3600`);
   await azure.control.cancel(waiting?.id ?? 0);
   await azure.control.limitJobs(null);
-  await expect.poll(stays, settings).toBe('container notebook runs, which is not ours');
+  await expect.poll(stays, settings).toBe('container notebook is running');
   await outlasts();
   const enough = '/tmp/enough';
   const login = cli('exec', 'cloud', '--timeout', '10m', '--', `until [ -e ${enough} ]; do sleep 0.2; done`);

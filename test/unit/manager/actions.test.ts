@@ -186,7 +186,7 @@ async function givenUpAfter(exit: { readonly code: number; readonly oomKilled: b
         runChanged: () => undefined,
       },
     },
-    tenants: { ended: async () => undefined },
+    otherProcesses: { ended: async () => undefined },
     logs: { of: () => undefined },
     book,
     slots: () => known,

@@ -58,7 +58,7 @@ test.each([
       code: 'host-mode.folder-closed',
       what: `agents below ${closed}/agents cannot list ${closed}`,
       seen: `mode ${seen}`,
-      next: `open it on the host: chmod o+rx ${closed}`,
+      next: `run on the host: chmod o+rx ${closed}`,
     },
   });
 });
@@ -69,9 +69,9 @@ test('what cannot be removed stops the slot, and is said with where to look', as
   await expect(roots('agents', { rm: answer }).clear('/v/0')).rejects.toMatchObject({
     problem: {
       code: 'host-mode.folder-stays',
-      what: 'what a job left in /v/0 cannot be removed',
+      what: 'files of a job in /v/0 cannot be removed',
       seen: output.trim(),
-      next: 'look at findmnt and lsattr -R /v/0 on the host, and remove it by hand',
+      next: 'check findmnt and lsattr -R /v/0 on the host, and remove the folder by hand',
     },
   });
 });

@@ -72,7 +72,7 @@ test('the agent is fetched once per version, also for slots that start together,
   expect([...same, await store.path(release)]).toEqual([path, path]);
   expect(served).toBe(1);
   const wrong = { version: '4.276.0', url, sha256: 'f'.repeat(64) };
-  await expect(store.path(wrong)).rejects.toThrow(`its sha256 is ${sha256}`);
+  await expect(store.path(wrong)).rejects.toThrow(`has another sha256 than expected: ${sha256}`);
   server.closeAllConnections();
   server.close();
 });

@@ -259,7 +259,7 @@ test('a user is made by systemd when it is missing, and not twice', async () => 
   expect(await hostUser(command, 'bare')).toEqual({ name: 'azp-agent-bare', uid: 999, gid: 998 });
   expect(calls).toHaveLength(1);
   answers['getent'] = { code: 2 };
-  await expect(hostUser(command, 'bare')).rejects.toThrow('cannot be made');
+  await expect(hostUser(command, 'bare')).rejects.toThrow('cannot be created');
   expect(calls.some((call) => call.includes('useradd --system'))).toBe(true);
   // Numbers that no image uses: whatever lives under one is the agent's.
   expect(calls.some((call) => call.includes('-K SYS_UID_MIN=58000 -K SYS_UID_MAX=58999'))).toBe(true);

@@ -86,7 +86,7 @@ test('while something lives, there is no folder that a key could be written into
   await expect(create()).rejects.toMatchObject({
     problem: {
       code: 'host-mode.user-alive',
-      what: 'what a job left running as azp-agent-bare does not end',
+      what: 'processes that a job left running as azp-agent-bare do not exit',
       seen: '4121 D (disk sleep) train.py',
     },
   });

@@ -137,9 +137,9 @@ test.each<[string, string, readonly string[]]>([
   [
     'a package manager at work',
     'WHAT=shutdown\nMODE=block\nUID=0\nPID=4\nWHO=APT\nWHY="APT is installing or removing packages"\n',
-    ['APT keeps it from powering off: APT is installing or removing packages'],
+    ['APT inhibits the shutdown: APT is installing or removing packages'],
   ],
-  ['among others', 'WHAT=sleep:shutdown\nMODE=block\nWHO=ann\n', ['ann keeps it from powering off']],
+  ['among others', 'WHAT=sleep:shutdown\nMODE=block\nWHO=ann\n', ['ann inhibits the shutdown']],
   ['one who wants to be told', 'WHAT=shutdown\nMODE=delay\nWHO=Unattended Upgrades Shutdown\n', []],
   ['one who minds the lid', 'WHAT=handle-lid-switch\nMODE=block\nWHO=gnome\n', []],
 ])('held up: %s', (_, text, told) => {

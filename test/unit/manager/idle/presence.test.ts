@@ -53,14 +53,14 @@ test('sessions, what is left of one, and what is held up', async () => {
   expect(await look()).toEqual([
     'ann is logged in',
     'bob has logged out and left tmux: server running',
-    'dnf keeps it from powering off',
+    'dnf inhibits the shutdown',
   ]);
 });
 
 test('a login over SSH of which logind knows nothing', async () => {
   process(50, 'sshd', 0, '0::/system.slice/ssh.service');
   process(51, 'sshd', 1000, '0::/system.slice/ssh.service', 50);
-  expect(await look()).toEqual(['somebody is logged in over SSH (uid 1000, process 51)']);
+  expect(await look()).toEqual(['uid 1000 is logged in over SSH (process 51)']);
 });
 
 test('changes that go on', async () => {
@@ -70,7 +70,7 @@ test('changes that go on', async () => {
   write('changes/cc/title', 'lost in a crash\n');
   write('changes/dd/title', 'nobody can say\n');
   expect(await look({ aa: 'running', bb: 'running', cc: 'dead' })).toEqual([
-    '"install Docker" of azp-fleet goes on',
-    '"nobody can say" of azp-fleet goes on',
+    '"install Docker" of azp-fleet is in progress',
+    '"nobody can say" of azp-fleet is in progress',
   ]);
 });

@@ -26,9 +26,17 @@ test.each<[string, Partial<OwnView>, readonly string[]]>([
     { drains: [{ reason: 'new fan', at: '', owner: 'ann@laptop' }] },
     ['it is drained by ann@laptop: new fan'],
   ],
-  ['an image that is pulled', { images: [{ state: 'pulling' }] }, ['the agent image is being made']],
-  ['an image that is built', { images: [{ state: 'building' }] }, ['the agent image is being made']],
-  ['an image that somebody wants anew', { isRenewing: true }, ['the agent image is being made']],
+  [
+    'an image that is pulled',
+    { images: [{ state: 'pulling' }] },
+    ['the agent image is being built or pulled'],
+  ],
+  [
+    'an image that is built',
+    { images: [{ state: 'building' }] },
+    ['the agent image is being built or pulled'],
+  ],
+  ['an image that somebody wants anew', { isRenewing: true }, ['the agent image is being built or pulled']],
   [
     'somebody on a GPU',
     { otherProcesses: [{ code: 'gpu.in-use', what: '15.6 GiB held by alice', next: 'wait' }] },
@@ -51,10 +59,10 @@ test("others' containers do, unless somebody has marked them", () => {
     { name: 'theirs-0', labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.owner': 'them' } },
   ];
   expect(otherContainers(running, 'me').map(({ what }) => what)).toEqual([
-    'container train runs, which is not ours',
-    'container odd runs, which is not ours',
-    'container from-our-image runs, which is not ours',
-    'container theirs-0 runs, which is not ours',
+    'container train is running',
+    'container odd is running',
+    'container from-our-image is running',
+    'container theirs-0 is running',
   ]);
 });
 

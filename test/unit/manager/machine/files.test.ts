@@ -102,13 +102,13 @@ test('of changes that come together none is lost on disk, however long the writi
 test('datasets must be there and hold something', async () => {
   const dataset = { name: 'D', host: join(directory, 'd'), container: '/d', requireMount: false };
   const problem = async (changes = {}) => (await new Datasets([{ ...dataset, ...changes }]).problem())?.what;
-  expect(await problem()).toContain('no folder that can be read');
+  expect(await problem()).toContain('not a readable folder');
   mkdirSync(dataset.host);
   expect(await problem()).toContain('is empty');
   writeFileSync(join(dataset.host, 'x'), '');
   expect(await problem()).toBeUndefined();
   expect(await problem({ requireMount: true })).toContain('is not mounted');
-  expect(await problem({ host: join(dataset.host, 'x') })).toContain('no folder that can be read');
+  expect(await problem({ host: join(dataset.host, 'x') })).toContain('not a readable folder');
 });
 
 test('after a look that hangs no second one is sent until it has ended', async () => {

@@ -158,7 +158,7 @@ const held = (by: readonly GpuProcess[], memoryMiB?: number): Judgement => ({
   by,
   memoryMiB,
 });
-const naming = { name: () => 'train.py', now, tellGpu: false };
+const naming = { name: () => 'train.py', now, namesGpu: false };
 
 test.each<[string, Judgement, string]>([
   ['one', held([on()]), '15.6 GiB held by alice, train.py (4121) since 14:02'],
@@ -197,13 +197,9 @@ test.each<[string, Judgement, string]>([
       gpu,
       by: [on({ login: 'uid 4000', state: 'D' }, 1024, { kind: 'run', slot: '0', live: false })],
     },
-    '1.0 GiB held by what a job left, which was killed: a job of slot 0, train.py (4121, state D) since 14:02',
+    '1.0 GiB held by killed leftovers of a job: a job of slot 0, train.py (4121, state D) since 14:02',
   ],
-  [
-    'nobody',
-    { kind: 'unseen', gpu, by: [], memoryMiB: 9_011 },
-    '8.8 GiB held by no process that can be seen',
-  ],
+  ['nobody', { kind: 'unseen', gpu, by: [], memoryMiB: 9_011 }, '8.8 GiB held by no visible process'],
   [
     'one that cannot be seen',
     {
@@ -212,14 +208,14 @@ test.each<[string, Judgement, string]>([
       by: [{ gpu, pid: 77, usedMiB: 512, whose: { kind: 'unseen' } }],
       memoryMiB: undefined,
     },
-    '512 MiB held by process 77, which cannot be seen',
+    '512 MiB held by process 77, which is hidden',
   ],
 ])('%s', (_, judgement, what) => {
   expect(causeOf(judgement, naming)?.what).toBe(`waits: ${what}`);
 });
 
 test('of several GPUs of a slot the one is named', () => {
-  expect(causeOf(held([on()]), { ...naming, tellGpu: true })?.what).toMatch(
+  expect(causeOf(held([on()]), { ...naming, namesGpu: true })?.what).toMatch(
     /^waits: GPU-513536b6: 15\.6 GiB held by /,
   );
 });

@@ -171,7 +171,7 @@ describe('what an ended run leaves on its GPU', () => {
     await expect.poll(async () => (await rig.slot('1')).code).toBe('gpu.left-behind');
     await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
     expect((await rig.slot('1')).cause).toMatch(
-      /^waits: 29\.3 GiB held by what a job left, .* \(500, state D\) since /,
+      /^waits: 29\.3 GiB held by killed leftovers of a job: .* \(500, state D\) since /,
     );
     rig.beginJob('box-0');
     rig.endJob('box-0');
@@ -190,7 +190,7 @@ describe('memory that nobody accounts for', () => {
     await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
     expect(await rig.slot('1')).toMatchObject({
       code: 'gpu.memory-held',
-      cause: 'waits: 8.8 GiB held by no process that can be seen',
+      cause: 'waits: 8.8 GiB held by no visible process',
       next: expect.stringContaining(`nvidia-smi --gpu-reset -i ${gpus[1]}`) as string,
     });
     expect((await rig.slot('0')).state).toBe('idle');
@@ -294,7 +294,7 @@ describe('nvidia-smi that does not tell', () => {
     await rig.start();
     await rig.until('idle');
     expect(rig.logged.map(({ message }) => message)).toContain(
-      'jobs start without knowing who is on the GPUs',
+      'jobs start without a check for other processes on the GPUs',
     );
   });
 });
