@@ -1,8 +1,8 @@
 // Printed text (screens, help, man page, docs, messages) contains none of the phrases in phrases.json.
 import { globSync, readFileSync } from 'node:fs';
-import { parseSync, Visitor } from 'oxc-parser';
 import { describe, expect, test } from 'vitest';
 
+import { sourceStrings } from '../support/source-strings.ts';
 import allowed from './phrases-allowed.json' with { type: 'json' };
 import phrases from './phrases.json' with { type: 'json' };
 
@@ -24,21 +24,6 @@ function found(text: string): readonly string[] {
 /** Returns a page without the test titles that it quotes. */
 function printed(page: string): string {
   return readFileSync(page, 'utf8').replaceAll(/“[^”]*”/g, '');
-}
-
-/** Returns the text of all strings and templates of a source file. */
-function messages(file: string): string {
-  const texts: string[] = [];
-  new Visitor({
-    Literal({ value }) {
-      if (typeof value === 'string') texts.push(value);
-    },
-    TemplateLiteral({ quasis }) {
-      texts.push(quasis.map(({ value }) => value.cooked ?? '').join('…'));
-    },
-  }).visit(parseSync(file, readFileSync(file, 'utf8')).program);
-  // One to a line: a phrase is never found across two of them.
-  return texts.join('\n¶\n');
 }
 
 // Published sections of the changelog stay unchanged.
@@ -69,7 +54,7 @@ describe('none is in', () => {
   test.each([...pages, ...sources].filter((file) => !allowed.some((prefix) => file.startsWith(prefix))))(
     '%s',
     (file) => {
-      expect(found(file.endsWith('.ts') ? messages(file) : printed(file))).toEqual([]);
+      expect(found(file.endsWith('.ts') ? sourceStrings(file).join('\n¶\n') : printed(file))).toEqual([]);
     },
   );
 });

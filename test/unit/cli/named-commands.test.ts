@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../../src/cli/commands.ts';
+import { sourceStrings } from '../../support/source-strings.ts';
 
 const known = new Set(commands.map(({ name }) => name));
 // Pages are held by shown-commands.test.ts.
@@ -29,9 +30,11 @@ describe('commands that people are sent to', () => {
     expect(unknownCommands('azp-fleet needs Node; run azp-fleet pool list, or azp-fleet plan')).toEqual([]);
   });
 
-  test('program and documentation name only those that exist', () => {
+  test('messages, examples and the agent image name only those that exist', () => {
     const wrong = files.flatMap((file) =>
-      unknownCommands(readFileSync(file, 'utf8')).map((command) => `${file}: ${command}`),
+      unknownCommands(file.endsWith('.ts') ? sourceStrings(file).join('\n') : readFileSync(file, 'utf8')).map(
+        (command) => `${file}: ${command}`,
+      ),
     );
     expect(wrong).toEqual([]);
   });
