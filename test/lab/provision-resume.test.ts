@@ -1,4 +1,4 @@
-// Two people, one host; a laptop that dies; a reboot. On a bare machine of its own.
+// Two runs on one host; a run that is killed; a reboot. On a separate bare machine.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { azpFleet } from '../../practice/lab/azp-fleet.ts';

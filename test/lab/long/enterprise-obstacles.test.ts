@@ -28,7 +28,7 @@ afterAll(() => removeLab(prefix));
 const inventory = (driver: Readonly<Record<string, string>>): Promise<string> =>
   writeInventory(lab, azure, { defaults: { driver } });
 
-/** What the plan says, with every change of the host's packages meanwhile taken for a mistake. */
+/** What the plan says, and fails if the host's packages change in between. */
 async function planned(
   driver: Readonly<Record<string, string>>,
 ): Promise<{ readonly code: number; readonly said: string }> {
@@ -73,7 +73,7 @@ test('an exclude of its owner: refused, as what it hides is not offered', async 
   }
 });
 
-test('what is newer and nobody asked for less stays, and is locked', async () => {
+test('a newer version stays where no older one is configured, and is locked', async () => {
   const { code, stdout, stderr } = await azpFleet(lab.folder, [
     'provision',
     await inventory(newest),

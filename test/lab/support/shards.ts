@@ -8,7 +8,7 @@ export type Durations = Readonly<Record<string, number>>;
 
 export const durationsFile = join(import.meta.dirname, '../durations.json');
 
-/** A file that nobody has measured yet. */
+/** A file that was not measured yet. */
 const assumedS = 120;
 
 /** `npm run test:lab` runs the unit tests on other Node versions in the first shard, on all cores. */
