@@ -1,5 +1,5 @@
 import { FleetError } from '../../shared/base/errors.ts';
-import { drainLine, drainsOfRuns, reasonWithRun } from '../../shared/contract/drain.ts';
+import { drainLine, drainsOfRuns } from '../../shared/contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { ManagerClient } from '../client/manager-client.ts';
@@ -40,10 +40,7 @@ export async function drain(
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
   const giveBack = async () => {
     try {
-      // A manager without names for marks keeps one: somebody else's stays.
-      if (before.drains === undefined && before.drained) return;
       await (await manager()).undrainRun(tools.run);
-      if (before.drains === undefined) await (await manager()).undrainHost();
     } catch (error) {
       note(
         `the agents could not be given back to work: ${String(error)}; run "azp-fleet undrain ${host.name}"`,
@@ -54,7 +51,6 @@ export async function drain(
   const leave = (why: string) => note(`its agents stay drained: ${why}`);
   const keep = async (why: string, lasting = why) => {
     leave(why);
-    if (before.drains === undefined) return;
     const said = { ...mark, reason: `${reason}; not given back: ${lasting}` };
     try {
       await (await manager()).drain(said);
@@ -68,8 +64,7 @@ export async function drain(
   try {
     // We hold the host's lock: whichever run has left a mark, it is over.
     for (const left of leftBehind) note(`takes over from an interrupted run: ${drainLine(left)}`);
-    if (before.drains !== undefined) await (await manager()).drain({ reason, ...mark });
-    else if (!before.drained) await (await manager()).drain({ reason: reasonWithRun(reason, mark), ...mark });
+    await (await manager()).drain({ reason, ...mark });
     for (let said = ''; ;) {
       const left = occupied(await (await manager()).status());
       if (left.length === 0) {
@@ -83,7 +78,7 @@ export async function drain(
       }
       said = text;
       if (tools.clock.monotonic() >= deadline) {
-        const pages = await pagesOf(left, host, tools);
+        const pages = await pagesOf(left, tools);
         throw timedOut(host.name, left, pages, tools.options.drainTimeoutMs);
       }
       await tools.sleep(pollMs);
@@ -97,10 +92,9 @@ export async function drain(
 
 async function pagesOf(
   left: readonly SlotStatus[],
-  host: HostSpec,
   { jobPages }: Pick<ApplyTools, 'jobPages'>,
 ): Promise<ReadonlyMap<string, string>> {
-  const pools = new Set(left.map(({ pool = host.pool }) => pool));
+  const pools = new Set(left.map(({ pool }) => pool));
   if (jobPages === undefined) return new Map();
   const pages = await Promise.all([...pools].map(jobPages));
   return new Map(pages.flatMap((each) => [...each]));
@@ -109,7 +103,7 @@ async function pagesOf(
 /** The facts as they are without what this run itself has drained, and will give back. Pure. */
 export function withoutMarksOf(run: string, facts: Facts): Facts {
   const { status } = facts.manager;
-  if (status?.drains === undefined) return facts;
+  if (status === undefined) return facts;
   const drains = status.drains.filter((mark) => mark.run !== run);
   return { ...facts, manager: { ...facts.manager, status: { ...status, drains } } };
 }

@@ -20,10 +20,8 @@ export interface ManagerClient {
   /** Takes no more jobs; running ones go on. No slots: the whole host. */
   drain(order: Omit<DrainOrder, 'slots'>, slots?: readonly string[]): Promise<void>;
   undrain(slots?: readonly string[]): Promise<void>;
-  /** Takes back the mark of this run alone. A manager that knows no runs takes back the whole host's. */
+  /** Ends the drain of this run alone. */
   undrainRun(run: string): Promise<void>;
-  /** Takes back the whole host's mark that a manager without names for them was given. */
-  undrainHost(): Promise<void>;
   /** Takes these slots' names over from another owner, once. */
   adopt(slots: readonly string[]): Promise<void>;
   /** A GPU (PCI address), or `all`, was reset or replaced. */
@@ -115,8 +113,7 @@ export function createManagerClient(
       return read(text, readStatus);
     },
     drain: async (order, slots) => void (await call('POST', '/v1/drain', { ...order, ...chosen(slots) })),
-    undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run, hostOnly: true })),
-    undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
+    undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run })),
     undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
     repaired: async (gpu) => void (await call('POST', '/v1/repaired', { gpu })),
     testWebhook: async () => void (await call('POST', '/v1/webhook')),

@@ -30,8 +30,6 @@ export async function takeNames(
   for (;;) {
     const status = await manager.status();
     const seen = status.slots.filter(({ slot }) => slots.includes(slot));
-    // A manager of the first release keeps telling what was wrong before.
-    if (status.protocol === undefined) return { taken: [], refused: [], later: seen };
     const open = seen.filter((slot) => !isTaken(slot) && !isHeld(slot));
     const ends = clock.monotonic() >= deadline || open.every(isClosed);
     if (ends) return { taken: seen.filter(isTaken), refused: seen.filter(isHeld), later: open };

@@ -55,7 +55,7 @@ export function wantedNames(host: HostSpec, facts: Facts): readonly WantedName[]
   const { status } = facts.manager;
   const own = (status?.slots ?? [])
     .filter(({ state }) => working.includes(state))
-    .map(({ agent, pool = status?.pool.name ?? '' }) => key(pool, agent));
+    .map(({ agent, pool }) => key(pool, agent));
   return slotNames(named)
     .map((slot) => ({ slot, agent: agentName(named, slot), pool: poolOfSlot(named, slot) }))
     .filter(({ agent, pool }) => pools.includes(pool) && !own.includes(key(pool, agent)));

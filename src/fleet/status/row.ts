@@ -128,7 +128,7 @@ interface AgentPlace {
 /** The agents as the manager has them; without its word as the inventory wants them. */
 function agentsOf(host: HostSpec, status: ManagerStatus | undefined): readonly AgentPlace[] {
   return (
-    status?.slots.map(({ agent, pool = status.pool.name }) => ({ agent, pool })) ??
+    status?.slots.map(({ agent, pool }) => ({ agent, pool })) ??
     slotNames(host).map((slot) => ({ agent: agentName(host, slot), pool: poolOfSlot(host, slot) }))
   );
 }
@@ -140,8 +140,8 @@ export function agentNamesOf({ host, facts }: Look, pool: string): readonly stri
 }
 
 /** Undefined where all are in one pool and run one image. */
-function placesOf({ slots, pool: first }: ManagerStatus): readonly SlotPlace[] | undefined {
-  const places = slots.map(({ slot, pool = first.name, image }) => ({ slot, pool, ...defined({ image }) }));
+function placesOf({ slots }: ManagerStatus): readonly SlotPlace[] | undefined {
+  const places = slots.map(({ slot, pool, image }) => ({ slot, pool, ...defined({ image }) }));
   const kinds = new Set(places.map(({ pool, image }) => JSON.stringify([pool, image])));
   return kinds.size > 1 ? places : undefined;
 }

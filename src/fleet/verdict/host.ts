@@ -53,7 +53,7 @@ const comingBackS = 900;
 
 /** A run that keeps jobs away: it is at work, or it is gone, and then the next one gives the agents back. Pure. */
 export function leftDrain(facts: Facts): readonly Finding[] {
-  const [left] = drainsOfRuns(facts.manager.status ?? {});
+  const [left] = facts.manager.status === undefined ? [] : drainsOfRuns(facts.manager.status);
   if (left === undefined) return [];
   const { hostLock } = facts;
   if (hostLock !== undefined) return [held(left, `; ${atWork(hostLock)}`, 'wait for that run to end')];

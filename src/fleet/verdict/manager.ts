@@ -1,12 +1,7 @@
 import { type Code, foreignCode } from '../../shared/base/codes/code.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { type Release, releaseGap } from '../../shared/contract/release.ts';
-import {
-  imageOverall,
-  type ImageStatus,
-  keptImages,
-  type ManagerStatus,
-} from '../../shared/contract/status.ts';
+import { imageOverall, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
@@ -35,7 +30,7 @@ export function managerFindings(
     ...(isBehind(status, files) ? [behind] : []),
     ...status.problems.map(({ code, what, next }) => fail(foreignCode(code), what, next)),
     ...(status.slots.length === 0 ? [noSlots] : []),
-    ...keptImages(status).flatMap((image, _, all) => imageFindings(image, all.length > 1)),
+    ...status.images.flatMap((image, _, all) => imageFindings(image, all.length > 1)),
     ...(probe === undefined
       ? health
       : [...probe.findings, ...health.filter(({ code }) => code.startsWith('xid.'))]),

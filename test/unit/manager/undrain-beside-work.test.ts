@@ -83,7 +83,7 @@ test('the run itself takes its mark back at any time: it knows what it does', as
   await rig.post('/v1/drain', ofRun);
   begin();
   systemdSays('running');
-  expect(await undrain({ run: 'r1', hostOnly: true })).toEqual([]);
+  expect(await undrain({ run: 'r1' })).toEqual([]);
 });
 
 test('what people have drained is theirs, where the change needs no drain', async () => {

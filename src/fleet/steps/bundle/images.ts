@@ -10,7 +10,6 @@ import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
 import type { AgentArch } from '../../../shared/contract/agent-release.ts';
 import { imagesOf } from '../../../shared/contract/config.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
-import { keptImages } from '../../../shared/contract/status.ts';
 import { cudaOfDriver, type HostGpus } from '../../../shared/image/choose.ts';
 import { type ImagePlan, planImageFor } from '../../../shared/image/plan.ts';
 
@@ -50,7 +49,7 @@ function wanted(facts: Facts, desired: Desired, context: Buffer): readonly strin
 }
 
 function isThere({ docker, manager }: Facts, reference: string): boolean {
-  const kept = manager.status === undefined ? [] : keptImages(manager.status);
+  const kept = manager.status === undefined ? [] : manager.status.images;
   return (
     docker.images.includes(reference) ||
     kept.some((image) => image.reference === reference && image.state === 'ready')

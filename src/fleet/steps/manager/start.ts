@@ -70,9 +70,8 @@ function staleness(facts: Facts, wanted: WantedStart): string | undefined {
   return state === 'failed' ? `no agent image: ${cause}` : undefined;
 }
 
-/** A manager that does not tell is of an earlier version than the one that is installed. */
-function earlierPart(started: StartedWith | undefined, wanted: StartedWith): string | undefined {
-  if (started?.program !== wanted.program) return 'version';
+function earlierPart(started: StartedWith, wanted: StartedWith): string | undefined {
+  if (started.program !== wanted.program) return 'version';
   if (started.unit !== wanted.unit) return 'unit';
   return started.ca === wanted.ca ? undefined : 'certificate authority';
 }

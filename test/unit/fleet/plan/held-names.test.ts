@@ -23,6 +23,7 @@ const slot = (name: string, state: SlotStatus['state']): SlotStatus => ({
   agent: `h200-1-${name}`,
   state,
   gpus: [],
+  pool: 'gpu-lab',
   since: '2026-11-21T12:00:00Z',
   jobsRun: 0,
 });

@@ -14,6 +14,7 @@ const slot = (difference: Partial<SlotStatus> = {}): SlotStatus => ({
   agent: 'a-0',
   state: 'idle',
   gpus: [],
+  pool: 'gpu-lab',
   since: ago(600),
   run: { id: 'r', startedAt: ago(610), agentId: 7, settings: 'now' },
   settings: 'now',

@@ -219,7 +219,14 @@ Changes: 4 on 2 hosts.
 });
 
 test('a configuration with keys of another release, and one that is none', () => {
-  const slot = { state: 'idle', gpus: [], since: '', jobsRun: 0, pool: 'gpu-lab', slot: '0' } as const;
+  const slot = {
+    state: 'idle',
+    gpus: [],
+    since: '',
+    jobsRun: 0,
+    pool: 'gpu-lab',
+    slot: '0',
+  } as const;
   const facts = runningWith(wish(count(1)), 4, { slots: [{ ...slot, agent: 'h200-1-0' }] });
   const text = facts.texts[HostPaths.config] ?? '';
   const strange = text.replace('"share": false', '"share": "turns", "tenants": { "token": "s3cret" }');

@@ -234,7 +234,15 @@ test('agents are sought in the pools of the inventory and in those that the mana
       status: {
         ...status,
         slots: [
-          { slot: '0', agent: 'a', state: 'idle', gpus: [], since: status.at, jobsRun: 0, pool: 'gpu-own' },
+          {
+            slot: '0',
+            agent: 'a',
+            state: 'idle',
+            gpus: [],
+            since: status.at,
+            jobsRun: 0,
+            pool: 'gpu-own',
+          },
         ],
       },
     },
