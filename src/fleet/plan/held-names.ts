@@ -116,7 +116,7 @@ function takeOver({ host, pool, names, holder }: HeldNames): FleetChange {
   return {
     id: `agent.take-over.${pool}.${agents.join('+')}.${holder.owner ?? 'nobody'}`,
     title: `take over ${agents.length === 1 ? 'agent' : 'agents'} ${foldNames(agents)} in pool ${pool} for ${host}`,
-    why: `${heldLine(holder)}; only where it is agreed to, or with --adopt`,
+    why: `${heldLine(holder)}; only after confirmation or with --adopt`,
     action: { kind: 'take-over', pool, host, slots },
   };
 }

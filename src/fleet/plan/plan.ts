@@ -104,8 +104,8 @@ function refuseDisturbingOthers(facts: Facts, changes: readonly (Change | Shape)
     return {
       refused: true as const,
       step: change.step,
-      what: `"${change.title}" would disturb work that is not ours: ${victims.join('; ')}`,
-      next: 'let it end first, or run again with --disturb-others',
+      what: `"${change.title}" would disturb work of others: ${victims.join('; ')}`,
+      next: 'wait for it to finish, or run again with --disturb-others',
     };
   });
 }

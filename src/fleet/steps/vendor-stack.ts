@@ -44,7 +44,7 @@ export function engineObstacle(facts: Facts): { readonly what: string; readonly 
 /** What is missing comes with the system, by hand. `what` is one of its parts. */
 export function keptMissing(what: string): { readonly what: string; readonly next: string } {
   return {
-    what: `${what} is not there, and DGX OS brings its own`,
+    what: `${what} is not installed, and DGX OS has its own`,
     next: 'install it as the DGX OS user guide says, from its own package sources, and run again',
   };
 }

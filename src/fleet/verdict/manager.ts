@@ -71,14 +71,14 @@ function isBehind({ configHash }: ManagerStatus, files: Facts['files']): boolean
 
 const behind = fail(
   'manager.older-config',
-  'the manager still runs with the configuration before the last change',
-  'run `azp-fleet provision`, which restarts it; jobs go on',
+  'the manager runs with the configuration before the last change',
+  'run `azp-fleet provision`, which restarts it; jobs keep running',
 );
 
 const noSlots = fail(
   'agents.none',
   'the manager has no slots, so no agent of this host takes jobs',
-  'see whether its GPUs are there (`azp-fleet status --probe`), or write out `agents:` in the inventory',
+  'check its GPUs with `azp-fleet status --probe`, or list `agents:` in the inventory',
 );
 
 function silent(status: ManagerStatus | undefined, now: number): Finding {
@@ -88,7 +88,7 @@ function silent(status: ManagerStatus | undefined, now: number): Finding {
   return fail(
     'manager.silent',
     what,
-    'see `systemctl status azp-fleet-manager` on the host, or look now with --probe',
+    'check `systemctl status azp-fleet-manager` on the host, or look now with --probe',
   );
 }
 
@@ -98,7 +98,7 @@ function imageFindings(image: ImageStatus, named: boolean): readonly Finding[] {
   if (state === 'ready') return [];
   const which = named && reference !== undefined ? `the agent image ${reference}` : 'the agent image';
   if (state === 'failed') {
-    const next = 'see `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host';
+    const next = 'check `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host';
     return [fail('image.failed', `${which} could not be made: ${cause ?? 'no reason given'}`, next)];
   }
   const doing = { missing: 'is not there yet', pulling: 'is being pulled', building: 'is being built' }[

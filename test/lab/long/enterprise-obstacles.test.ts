@@ -46,7 +46,9 @@ test('a full disk: refused with the numbers', async () => {
   try {
     const { code, said } = await planned(newest);
     expect(code).toBe(1);
-    expect(said).toMatch(/takes \d+ MB on \/var\/cache with what comes before it, and 1 MB are free/);
+    expect(said).toMatch(
+      /takes \d+ MB on \/var\/cache together with the changes before it, and 1 MB are free/,
+    );
   } finally {
     await host.exec('umount /var/cache');
   }
@@ -110,5 +112,5 @@ pack gdm 40.1 1 'Requires: nvidia-driver'
 dnf -y -q install /root/desk/x86_64/*.rpm`);
   const { code, said } = await planned({ branch: '580' });
   expect(code).toBe(1);
-  expect(said).toMatch(/would take (gdm, nvidia-driver|nvidia-driver, gdm) from the desktop of this host/);
+  expect(said).toMatch(/would remove (gdm, nvidia-driver|nvidia-driver, gdm) from this host's desktop/);
 });

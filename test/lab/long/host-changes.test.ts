@@ -85,7 +85,7 @@ test('a full disk: refused with the numbers, before anything is changed', async 
     try {
       const { refusals } = await stack.ask(host, desiredStack(host));
       expect(refusals.map(({ what }) => what).join('\n'), host.name).toMatch(
-        /takes \d+ MB on \/var\/cache with what comes before it, and 1 MB are free/,
+        /takes \d+ MB on \/var\/cache together with the changes before it, and 1 MB are free/,
       );
     } finally {
       await host.exec('umount /var/cache');
@@ -172,7 +172,7 @@ test('a foreign container: a driver change is refused with its name, and comes w
     await runContainer(host, 'training');
     const { refusals } = await stack.ask(host, desiredStack(host, driver), false);
     expect(refusals.map(({ what }) => what).join('\n'), host.name).toContain(
-      'would disturb work that is not ours: container training',
+      'would disturb work of others: container training',
     );
     expect(await loaded(host)).toBe(newest);
     await host.exec('docker rm -f training');

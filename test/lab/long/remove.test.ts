@@ -71,7 +71,7 @@ describe('what is ours', () => {
   test('a dry run says what goes, and takes nothing', async () => {
     const { code, stdout } = await azpFleet(lab.folder, ['remove', 'leaver', '-i', inventory, '--dry-run']);
     expect(code).toBe(0);
-    expect(stdout).toContain('stop the manager and take its unit away');
+    expect(stdout).toContain('stop the manager and remove its unit');
     expect(stdout).toContain('release the hold on Docker Engine');
     expect(await say('systemctl is-active azp-fleet-manager')).toBe('active');
   });

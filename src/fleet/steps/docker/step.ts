@@ -18,7 +18,7 @@ import { dockerPackages, enginePackages, replacedByDocker } from '../packages/pa
 import { asFound, engineObstacle, keepsEngine } from '../vendor-stack.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
-import { addSource, holdPackages } from '../packages/upkeep.ts';
+import { addSource, holdPackages } from '../packages/repositories.ts';
 import { lacksSiteCa } from '../site-ca.ts';
 import type { Desired, Step } from '../step.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
@@ -43,7 +43,7 @@ export const dockerStep: Step = {
       if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
       return;
     }
-    if (!kept) yield* addSource('docker', "Docker's", 'docker', { platform, facts, desired });
+    if (!kept) yield* addSource('docker', 'Docker', 'docker', { platform, facts, desired });
     const install = kept ? ownEngine(platform, facts, desired) : installation(platform, facts, desired);
     const { from, to } = engineConfig(facts, desired);
     const configure = !sameConfig(from, to);
@@ -90,7 +90,7 @@ function inTheWay({ names }: Platform, { packages }: Facts): readonly string[] {
 }
 
 function mustGo(names: readonly string[]): string {
-  return names.length === 0 ? '' : `; ${names.join(', ')} must go`;
+  return names.length === 0 ? '' : `; ${names.join(', ')} will be removed`;
 }
 
 function installation(platform: Platform, facts: Facts, desired: Desired): PackageChange | undefined {
@@ -170,7 +170,7 @@ function* completion(platform: Platform, facts: Facts, desired: Desired): Genera
     platform,
     recorded: partRecord('docker', facts, platform),
     subject: { what: absent.join(', '), from: undefined, to: undefined },
-    why: `Docker Engine is there without them${mustGo(remove)}`,
+    why: `Docker Engine is installed without them${mustGo(remove)}`,
     disturbs: 'nothing',
     timeoutS: 1800,
     transaction: {
@@ -244,7 +244,7 @@ function leftEngineObstacle({
   }
   if (!docker.active) {
     return {
-      what: 'the inventory leaves Docker Engine alone, and none runs',
+      what: 'docker: none, and no Docker Engine runs',
       next: 'install one by hand and start it (sudo systemctl enable --now docker), or remove "docker: none" from the inventory',
     };
   }

@@ -21,7 +21,7 @@ import { isSigned, secureBootObstacle, signedFits } from './secure-boot.ts';
 import { enabledServices, fabricSwitches, startedServices, wantedServices } from './services.ts';
 import { lackingLibraries, librariesChange, missingLibraries, usesOf } from './uses.ts';
 import { isKept } from '../vendor-stack.ts';
-import { addSource, holdPackages } from '../packages/upkeep.ts';
+import { addSource, holdPackages } from '../packages/repositories.ts';
 import { siteCa } from '../site-ca.ts';
 import type { Desired, Step } from '../step.ts';
 
@@ -81,7 +81,7 @@ export const driverStep: Step = {
       return;
     }
     if (host.driver.method !== 'distro')
-      yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
+      yield* addSource('driver', 'NVIDIA', 'nvidia', { platform, facts, desired });
     yield installation(facts, desired, platform, packages);
     const reboot = rebootReason(facts, host, platform);
     if (reboot !== undefined) yield rebootChange('driver', reboot);
@@ -89,7 +89,7 @@ export const driverStep: Step = {
 };
 
 const missing = {
-  what: 'the inventory leaves the driver alone, and none is loaded',
+  what: 'driver: none, and no NVIDIA driver is loaded',
   next: 'install one by hand and load it (modprobe nvidia), or remove "driver: none" from the inventory',
 };
 
@@ -174,7 +174,7 @@ function* completion(
   if (ours || facts.driver.runfile) yield* forNextKernel(facts, desired, platform);
   if (lacking.length === 0 && !lacksManager) return;
   const vendor = ours && host.driver.method !== 'distro';
-  if (vendor) yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
+  if (vendor) yield* addSource('driver', 'NVIDIA', 'nvidia', { platform, facts, desired });
   if (lacksManager) {
     const { what, next } = missingFabric(facts, fabric.length === 0);
     yield ours && fabric.length > 0
@@ -201,7 +201,7 @@ function blacklisting({ names }: Platform): Change {
     'driver',
     'blacklist',
     {
-      title: 'keep nouveau away from the next boot on',
+      title: 'block nouveau from the next boot on',
       why: 'nouveau is loaded where the NVIDIA driver is installed',
       disturbs: 'nothing',
     },

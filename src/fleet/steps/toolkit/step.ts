@@ -12,7 +12,7 @@ import { driverIsWanted } from '../driver/compatibility.ts';
 import { asFound, isKept, keepsEngine, keptMissing } from '../vendor-stack.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
-import { addSource, holdPackages } from '../packages/upkeep.ts';
+import { addSource, holdPackages } from '../packages/repositories.ts';
 import type { Desired, Planned, Step } from '../step.ts';
 import { cdiFolder, cdiScript } from './cdi.ts';
 import { replacedByToolkit, toolkitPackages } from '../packages/parts.ts';
@@ -45,7 +45,7 @@ export const toolkitStep: Step = {
       return;
     }
     const host = { platform, facts, desired };
-    yield* addSource('toolkit', "the NVIDIA Container Toolkit's", 'nvidia-container-toolkit', host);
+    yield* addSource('toolkit', 'NVIDIA Container Toolkit', 'nvidia-container-toolkit', host);
     const install = installation(platform, facts, desired);
     if (install !== undefined) yield install;
     else yield* holdPackages('toolkit', 'NVIDIA Container Toolkit packages', host, toolkitPackages);
@@ -170,7 +170,7 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
 function whySpecification({ driver, toolkit }: Facts, lacks: readonly string[]): string {
   if (!toolkit.cdiSpec) return 'no file describes nvidia.com/gpu';
   if (toolkit.cdiDriver === undefined || toolkit.cdiDriver === driver.loaded) {
-    if (toolkit.cdiMigDiffers) return 'it describes other MIG instances than there are';
+    if (toolkit.cdiMigDiffers) return 'it does not describe the present MIG instances';
     const hidden = toolkit.cdiInRun && toolkit.cdiInEtc.length > 0;
     if (hidden) return 'a second file describes the GPUs';
     if (lacks.length > 0) return `agents may use ${lacks.join(' and ')}, and it has no library for that`;
@@ -191,7 +191,7 @@ function leftToolkitObstacle(
   const { loaded } = facts.driver;
   if (version === undefined && !unpackaged) {
     return {
-      what: 'the inventory leaves the NVIDIA Container Toolkit alone, and none is installed',
+      what: 'toolkit: none, and no NVIDIA Container Toolkit is installed',
       next: 'install it by hand, or remove "toolkit: none" from the inventory',
     };
   }

@@ -93,7 +93,7 @@ describe('the names of an earlier installation', () => {
       {
         id: `agent.take-over.gpu-lab.box-0.${'e'.repeat(32)}`,
         title: 'take over agent box-0 in pool gpu-lab for box',
-        why: 'agent box-0 belongs to another installation, offline; only where it is agreed to, or with --adopt',
+        why: 'agent box-0 belongs to another installation, offline; only after confirmation or with --adopt',
         action: { kind: 'take-over', pool: 'gpu-lab', host: 'box', slots: ['0'] },
       },
     ]);

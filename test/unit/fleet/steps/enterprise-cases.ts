@@ -30,12 +30,12 @@ export function bareOf(id: string, versionId: string, arch = 'x86_64'): Facts {
 }
 
 const fresh = [
-  "add NVIDIA's package source [nothing]",
+  'add NVIDIA package repository [nothing]',
   'install NVIDIA driver 580 (open kernel modules, compute only) [nothing]',
-  "add Docker's package source [nothing]",
+  'add Docker package repository [nothing]',
   'configure Docker Engine: live-restore, log-opts [nothing]',
   'install Docker Engine 29.7.2 [nothing]',
-  "add the NVIDIA Container Toolkit's package source [nothing]",
+  'add NVIDIA Container Toolkit package repository [nothing]',
   'install NVIDIA Container Toolkit 1.20.0 [nothing]',
   'restart Docker Engine with runtimes [new-containers]',
   'write the CDI specification [new-containers]',
