@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Seconds by the name of a lab test file, measured with three files side by side on two cores. */
+/** Seconds by the name of a lab test file, on an idle machine of two cores. */
 export type Durations = Readonly<Record<string, number>>;
 
 export const durationsFile = join(import.meta.dirname, '../durations.json');
