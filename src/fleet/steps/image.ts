@@ -59,7 +59,7 @@ function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
   ];
   const title = `upload the build context of agent image ${desired.host.agent.version}`;
   const why = 'the host has no build context of this version';
-  const details = builtAnew(facts, desired);
+  const details = rebuiltImageDetails(facts, desired);
   yield change('image', 'context', { title, why, disturbs: 'nothing', ...defined({ details }) }, actions);
 }
 
@@ -87,7 +87,10 @@ function folderOf(path: string): string {
  * Another build context is another image, whatever the configuration says: what becomes of the slots then. Undefined where
  * the host has built from no other one before, or runs none of it. Pure.
  */
-function builtAnew({ manager }: Facts, { host, artifacts }: Desired): readonly Detail[] | undefined {
+function rebuiltImageDetails(
+  { manager }: Facts,
+  { host, artifacts }: Desired,
+): readonly Detail[] | undefined {
   if (manager.context === undefined || manager.context === contextDigest(artifacts.context)) return undefined;
   const slots = host.agents.kind === 'slots' ? host.agents.slots : [];
   const others = slots.filter(({ mode, image }) => mode === 'host' || image !== undefined).length;

@@ -10,7 +10,7 @@ import type { Transaction } from '../../packages/transaction.ts';
 import type { Machine } from '../../packages/vendors.ts';
 import { allSteps } from '../../steps/all.ts';
 import { agentArch, managerConfig } from '../../steps/manager/config.ts';
-import { keptNewer } from '../../steps/newer.ts';
+import { withNewerVersions } from '../../steps/newer.ts';
 import { isPackageChange } from '../../steps/packages/refine.ts';
 import type { Desired } from '../../steps/step.ts';
 import { agentImages } from '../../steps/bundle/images.ts';
@@ -60,13 +60,13 @@ export function needsOf(
   const facts = new Map(
     sound.map((target) => {
       const bare = bareHost(target.needing);
-      return [{ ...target, desired: keptNewer(bare, target.desired) }, bare];
+      return [{ ...target, desired: withNewerVersions(bare, target.desired) }, bare];
     }),
   );
   const agents = [...facts].flatMap(([{ desired }, each]) => agentsOf(each, desired));
   const images = [...facts].flatMap(([{ desired, now }, bare]) =>
     [bare, ...(now === undefined ? [] : [now])].flatMap((each) =>
-      imagesOf(each, keptNewer(each, desired), context, readFolder),
+      imagesOf(each, withNewerVersions(each, desired), context, readFolder),
     ),
   );
   return {

@@ -58,7 +58,7 @@ export class SshResolver {
   readonly #silent: SilentFile;
   readonly #standIn: StandIn;
   /** Instead of ~/.ssh/config, where hosts are included there that we have written ourselves. */
-  readonly #withoutOurs: string | undefined;
+  readonly #withoutOurSettings: string | undefined;
   #toldOfNoSsh = false;
 
   constructor(parts: ResolverParts) {
@@ -67,12 +67,12 @@ export class SshResolver {
     this.#local = { home, user, uid: userInfo().uid, host: hostname(), env };
     this.#silent = new SilentFile(this.#usualFiles());
     this.#standIn = new StandIn(ownFiles(home));
-    this.#withoutOurs = this.#standIn.isNeeded ? this.#standIn.file() : undefined;
+    this.#withoutOurSettings = this.#standIn.isNeeded ? this.#standIn.file() : undefined;
   }
 
   /** Throws what is wrong with the names or the configuration; `ssh.config`. `handed`: for a jump host. */
   resolve(name: string, told: SshSpec, handed?: HandedOn): Promise<ConnectionOptions> {
-    const spec = { ...told, ...defined({ sshConfig: told.sshConfig ?? this.#withoutOurs }) };
+    const spec = { ...told, ...defined({ sshConfig: told.sshConfig ?? this.#withoutOurSettings }) };
     const key = JSON.stringify([name, spec, handed]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
@@ -90,7 +90,7 @@ export class SshResolver {
 
   /** The files of ssh's configuration, those that it includes as well. Empty where there is no ssh. */
   async files(sshConfig: string | undefined): Promise<readonly string[]> {
-    const spec = plainSpec(sshConfig ?? this.#withoutOurs);
+    const spec = plainSpec(sshConfig ?? this.#withoutOurSettings);
     const said = await this.#dump('localhost', inventoryArguments(spec), 'localhost');
     return said?.files ?? [];
   }
@@ -175,7 +175,7 @@ export class SshResolver {
 
   /** As it is for people, who know nothing of a file that stands for theirs. */
   #told(text: string): string {
-    const file = this.#withoutOurs;
+    const file = this.#withoutOurSettings;
     return file === undefined
       ? text
       : text.replaceAll(`-F ${quote(file)} `, '').replaceAll(file, `${this.#parts.home}/.ssh/config`);

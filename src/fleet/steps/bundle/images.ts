@@ -2,7 +2,7 @@ import type { Facts } from '../../facts/facts.ts';
 import type { IncludedImage } from './content.ts';
 import { change, type Refusal, refusal, upload } from '../change.ts';
 import { generationOf } from '../driver/generations.ts';
-import { driverIsWanted } from '../driver/compatibility.ts';
+import { isDesiredDriver } from '../driver/compatibility.ts';
 import { agentArch, managerConfig } from '../manager/config.ts';
 import type { Desired, Planned } from '../step.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
@@ -126,7 +126,7 @@ export function agentImages(
 function expectedGpus(facts: Facts, { host }: Desired): HostGpus {
   const { arch, gpus, driver, manager } = facts;
   const health = manager.status?.health;
-  const stays = driver.loaded !== undefined && driverIsWanted(facts, host);
+  const stays = driver.loaded !== undefined && isDesiredDriver(facts, host);
   const cudaMax = stays
     ? (health?.cudaVersion ?? cudaOfDriver(driver.loaded))
     : cudaOfDriver(host.driver.version ?? host.driver.branch);

@@ -5,7 +5,7 @@ import { type Platform, platformOf, unsupported } from '../../packages/distribut
 import { upstream } from '../../packages/version.ts';
 import { type Change, rebootChange, type Refusal, refusal, runChange } from '../change.ts';
 import { fabricChange, fabricObstacle, fabricPackages, lacksFabric, missingFabric } from './fabric.ts';
-import { driverIsWanted, flavorFor, generationObstacle, versionFits } from './compatibility.ts';
+import { isDesiredDriver, flavorFor, generationObstacle, versionFits } from './compatibility.ts';
 import { installation, rebootReason } from './installation.ts';
 import { buildPackages, nextModule } from './kernels.ts';
 import {
@@ -20,7 +20,7 @@ import { blacklistNouveau, loadScript } from './module.ts';
 import { isSigned, secureBootObstacle, signedFits } from './secure-boot.ts';
 import { enabledServices, fabricSwitches, startedServices, wantedServices } from './services.ts';
 import { lackingLibraries, librariesChange, missingLibraries, usesOf } from './uses.ts';
-import { isKept } from '../vendor-stack.ts';
+import { isVendorStack } from '../vendor-stack.ts';
 import { addSource, holdPackages } from '../packages/repositories.ts';
 import { siteCa } from '../site-ca.ts';
 import type { Desired, Step } from '../step.ts';
@@ -51,7 +51,7 @@ export const driverStep: Step = {
     }
 
     const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
-    if (driverIsWanted(facts, host) && !lacksGraphics(facts, host)) {
+    if (isDesiredDriver(facts, host) && !lacksGraphics(facts, host)) {
       if (platform !== undefined) yield* completion(facts, desired, platform, packages);
       yield* startedServices(facts);
       return;
@@ -232,7 +232,7 @@ function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefined {
       next: 'check that the cards are seated and powered (lspci -d 10de:), or correct the inventory',
     };
   }
-  if (isKept(facts) && host.driver.install) {
+  if (isVendorStack(facts) && host.driver.install) {
     return {
       what: 'this is DGX OS, whose driver comes with the system and its own package sources',
       next: 'set driver: none for this host in the inventory',

@@ -225,6 +225,6 @@ export function managerUnitFor(unit: string, systemd = oldest): ManagerUnit {
 }
 
 /** The unit's text as people compare it. */
-export function withoutMark(text: string): string {
+export function withoutUnitMark(text: string): string {
   return text.replace(new RegExp(`^Environment=${unitMarkVariable}=.*\n`, 'm'), '');
 }

@@ -75,15 +75,15 @@ function uploadObstacle(item: Found, room: Room, disks: Disks): Refusal | undefi
 function refine({ pending, ...change }: PackageChange, said: Said | undefined): Found {
   if (said === undefined) return change;
   const answer: Answer = said.answers[change.id] ?? { kind: 'unknown', why: 'not simulated' };
-  if (answer.kind === 'known') return told(pending, answer);
+  if (answer.kind === 'known') return describeEffects(pending, answer);
   if (answer.kind === 'not-offered') return notOffered(pending, answer.offered);
   if (answer.kind === 'impossible') return refusal(pending.step, answer.what, answer.next);
   return said.final ? boundChange(pending, foreseen(pending)) : shape(pending, answer.why);
 }
 
-function told(pending: Pending, effects: Effects): Found {
+function describeEffects(pending: Pending, effects: Effects): Found {
   const kept = lost(pending, effects);
-  if (kept.length > 0) return desktopLoses(pending, kept);
+  if (kept.length > 0) return desktopObstacle(pending, kept);
   if (effects.removes.length + effects.downgrades.length > mostHarm) return tooMuch(pending, effects);
   return {
     ...boundChange(pending, boundOf(effects), {
@@ -130,7 +130,7 @@ function lost({ keeps, platform }: Pending, { removes }: Effects): string[] {
     .toSorted();
 }
 
-function desktopLoses({ step, subject, platform }: Pending, names: readonly string[]): Refusal {
+function desktopObstacle({ step, subject, platform }: Pending, names: readonly string[]): Refusal {
   return refusal(
     step,
     `${subject.what} ${subject.to ?? ''} would remove ${names.join(', ')} from this host's desktop`,

@@ -40,7 +40,7 @@ export function* packages(
     }
     const left = goes ? part.installed.filter((name) => !ours.includes(name)) : part.installed;
     if (goes) yield removal(part, { ours, left }, facts, platform, root);
-    yield* releasedHolds(
+    yield* releaseHolds(
       part,
       held.filter((name) => left.includes(name)),
       sources.length > 0,
@@ -61,14 +61,14 @@ export function* packages(
           marker: 'remove',
           details: [
             ...sources.map((text) => ({ marker: 'remove' as const, text })),
-            ...stayingOff(facts, vendor),
+            ...stayingDisabled(facts, vendor),
           ],
         },
         { script, timeoutS: 60, writes: [...files] },
       );
     if (part.files.length > 0) yield settings(part, platform);
   }
-  yield* othersSources(facts, platform, staying);
+  yield* enableOtherSources(facts, platform, staying);
 }
 
 function removal(
@@ -129,7 +129,7 @@ function notOurs({ name, title, installed }: Part, facts: Facts, platform: Platf
   );
 }
 
-function* releasedHolds(
+function* releaseHolds(
   { name, title }: Part,
   held: readonly string[],
   hasSource: boolean,
@@ -216,7 +216,7 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
 }
 
 /** Sources of others come back as they were, once none of ours is read beside them that is for the same repository. */
-function* othersSources(
+function* enableOtherSources(
   { ours: { sources } }: Facts,
   { packages }: Platform,
   staying: ReadonlySet<Vendor>,
@@ -240,18 +240,18 @@ function* othersSources(
 }
 
 /** What stays disabled although our source for that vendor goes, and what its owner can do about it. */
-function stayingOff({ ours: { sources } }: Facts, vendor: Vendor): readonly Detail[] {
+function stayingDisabled({ ours: { sources } }: Facts, vendor: Vendor): readonly Detail[] {
   return sources
     .filter(({ by, names }) => by === vendor || (by === undefined && names.includes(vendor)))
     .flatMap((source) => {
-      const effect = whyOff(source);
+      const effect = whyDisabled(source);
       return effect === undefined
         ? []
         : [{ marker: 'change', text: `${source.aside} stays disabled`, effect }];
     });
 }
 
-function whyOff({ file, aside, by, taken }: SwitchedOff): string | undefined {
+function whyDisabled({ file, aside, by, taken }: SwitchedOff): string | undefined {
   if (taken) return `there is another ${file} by now: compare them, and delete one`;
   if (by !== undefined) return undefined;
   return `it is not recorded who disabled it; to enable it: sudo mv '${aside}' '${file}'`;

@@ -11,7 +11,7 @@ import { configFolder } from '../docker/scripts.ts';
 import { describeDaemonJson } from '../description.ts';
 import { knownPools } from '../pool-names.ts';
 import { cdiFolder, cdiUndoScript } from '../toolkit/cdi.ts';
-import { restoreScript, withoutOurs } from './daemon-json.ts';
+import { restoreScript, withoutOurSettings } from './daemon-json.ts';
 import { containersScript, filesScript, ownFolders, stopScript, traceScript } from './scripts.ts';
 import { recordThen, type RecordThen } from './ownership.ts';
 import { isOurRunfile, packages } from './host-stack.ts';
@@ -123,7 +123,7 @@ function* stack(facts: Facts, { parts, root }: RemovalWish): Generator<Change | 
 function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<Change> {
   const current = facts.docker.daemonJson;
   const gpus = facts.toolkit.version === undefined || parts.has('toolkit');
-  const then = withoutOurs({ current, before: facts.ours.daemonJsonBefore }, gpus);
+  const then = withoutOurSettings({ current, before: facts.ours.daemonJsonBefore }, gpus);
   if (current === undefined || then === undefined) return;
   yield runChange(
     'docker',

@@ -1,6 +1,6 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { systems } from '../../../../src/fleet/packages/systems.ts';
-import { keptNewer } from '../../../../src/fleet/steps/newer.ts';
+import { withNewerVersions } from '../../../../src/fleet/steps/newer.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
@@ -86,7 +86,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
     [
       `${name}, newer, and nobody asked for less`,
       newerDriver,
-      keptNewer(newerDriver, desiredOf({ driver: { orNewer: true } })),
+      withNewerVersions(newerDriver, desiredOf({ driver: { orNewer: true } })),
       ['write the CDI specification [new-containers]'],
     ],
     [
