@@ -19,10 +19,10 @@ export function occupied(status: ManagerStatus): readonly SlotStatus[] {
 /** A host whose agents this run has asked to take no jobs. Neither rejects: what does not work is told. */
 export interface Drained {
   /** Takes this run's mark back; what people have drained stays drained. */
-  readonly giveBack: () => Promise<void>;
-  /** Leaves it, and has it say why; `mark`: in other words than those for whoever is here. */
+  readonly enableAgents: () => Promise<void>;
+  /** Keeps the drain with the reason; `mark`: the reason that the host stores, where it differs from the shown one. */
   readonly keep: (why: string, mark?: string) => Promise<void>;
-  /** Leaves it as it is: the host is no longer this run's. */
+  /** Leaves the drain unchanged: this run has lost the host. */
   readonly leave: (why: string) => void;
 }
 
@@ -38,7 +38,7 @@ export async function drain(
 ): Promise<Drained> {
   const before = await (await manager()).status();
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
-  const giveBack = async () => {
+  const enableAgents = async () => {
     try {
       await (await manager()).undrainRun(tools.run);
     } catch (error) {
@@ -69,7 +69,7 @@ export async function drain(
       const left = occupied(await (await manager()).status());
       if (left.length === 0) {
         if (said !== '') tools.emit({ kind: 'host-state', host: host.name, state: 'applying' });
-        return { giveBack, keep, leave };
+        return { enableAgents, keep, leave };
       }
       const text = `draining: waiting for ${left.map(describe).join(', ')}`;
       if (text !== said) {
@@ -84,8 +84,8 @@ export async function drain(
       await tools.sleep(pollMs);
     }
   } catch (error) {
-    // What an earlier run left drained it had begun to change: nobody has proven it.
-    await (leftBehind.length === 0 ? giveBack() : keep('it is not proven'));
+    // A host that an earlier run left drained was being changed and has not been proven.
+    await (leftBehind.length === 0 ? enableAgents() : keep('it is not proven'));
     throw tools.signal.aborted ? new Interrupted({ during: 'drain' }, error) : error;
   }
 }
@@ -101,7 +101,7 @@ async function pagesOf(
 }
 
 /** The facts as they are without what this run itself has drained, and will give back. Pure. */
-export function withoutMarksOf(run: string, facts: Facts): Facts {
+export function withoutDrainsOf(run: string, facts: Facts): Facts {
   const { status } = facts.manager;
   if (status === undefined) return facts;
   const drains = status.drains.filter((mark) => mark.run !== run);
@@ -141,8 +141,8 @@ function timedOut(
 export interface Proof {
   /** nvidia-smi in a container, and nothing else. */
   readonly probe: () => Promise<Verdict>;
-  /** The whole of it. `giveBack` has the agents take jobs again; it is called once the container works. */
-  readonly prove: (giveBack: () => Promise<void>) => Promise<Verdict>;
+  /** The whole of it. `enableAgents` has the agents take jobs again; it is called once the container works. */
+  readonly prove: (enableAgents: () => Promise<void>) => Promise<Verdict>;
 }
 
 /** A verdict with which agents may take jobs. */
@@ -152,9 +152,9 @@ export function works({ state }: Verdict): boolean {
 
 /** Where agents cannot be expected to come online: nvidia-smi decides by itself. */
 export function probeOnly({ probe }: Proof): Proof {
-  const prove: Proof['prove'] = async (giveBack) => {
+  const prove: Proof['prove'] = async (enableAgents) => {
     const verdict = await probe();
-    if (works(verdict)) await giveBack();
+    if (works(verdict)) await enableAgents();
     return verdict;
   };
   return { probe, prove };
@@ -163,12 +163,12 @@ export function probeOnly({ probe }: Proof): Proof {
 /** All changes are made: proves the host. Where its probe fails no job comes to it, and the verdict says so. */
 export async function proveDrained(host: string, drained: Drained, proof: Proof): Promise<Verdict> {
   let given = false;
-  const giveBack = async () => {
+  const enableAgents = async () => {
     given = true;
-    await drained.giveBack();
+    await drained.enableAgents();
   };
   try {
-    const verdict = await proof.prove(giveBack);
+    const verdict = await proof.prove(enableAgents);
     return given ? verdict : await kept(host, drained, verdict);
   } catch (error) {
     if (!given) await drained.keep('it is not proven');
@@ -202,7 +202,7 @@ export async function endEarly(
   else {
     const verdict = now.agents === 'back-if-well' ? await proof?.probe() : undefined;
     if (verdict !== undefined && !works(verdict)) return kept(host, drained, verdict);
-    await drained.giveBack();
+    await drained.enableAgents();
   }
   return undefined;
 }

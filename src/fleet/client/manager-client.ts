@@ -174,7 +174,7 @@ function tooFar(host: string, { what, next }: ReleaseGap): FleetError {
   return new FleetError({ code: 'manager.release', host, step: 'manager', what, next });
 }
 
-/** What a manager of the release before answers to a call that it does not know; any other error stays as it is. */
+/** Returns the error for a call that a manager of the release before does not have; any other error unchanged. */
 function unknownThere(host: string, { version, protocol }: Release, ours: Release, error: unknown): unknown {
   const isUnknown = error instanceof FleetError && error.problem.code === 'control.not-found';
   if (!isUnknown || protocol >= ours.protocol) return error;

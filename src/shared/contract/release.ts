@@ -37,7 +37,7 @@ export interface ReleaseGap {
   readonly next: string;
 }
 
-/** `host`: undefined where the words stand beside its name. Pure. */
+/** Returns the gap between two releases. `host`: undefined where the text is shown beside its name. Pure. */
 export function releaseGap(
   host: string | undefined,
   manager: Release,

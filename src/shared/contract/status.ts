@@ -23,7 +23,7 @@ export interface ManagerStatus {
   readonly started: StartedWith;
   /** The first of its images. */
   readonly image: ImageStatus & {
-    /** What became of the last build or pull that somebody asked for; `at` (ISO 8601) names it. */
+    /** The last requested build or pull; `at` (ISO 8601) identifies it. */
     readonly asked?: {
       readonly at: string;
       readonly state: 'running' | 'done' | 'failed';
@@ -44,7 +44,7 @@ export interface ManagerStatus {
   readonly drained: boolean;
   /** All drains, by priority. */
   readonly drains: readonly Drain[];
-  /** When the machine ends because nobody uses it; absent: it does not. */
+  /** When the machine powers off for lack of use; absent: it does not. */
   readonly idle?: IdleStatus;
   readonly slots: readonly SlotStatus[];
   readonly health: HostHealth;
@@ -187,7 +187,7 @@ export interface HostHealth {
 const text = z.string();
 const texts = z.array(text);
 
-/** Work on the image that somebody asked for, and the image itself. */
+/** Requested work on the image, and the image itself. */
 const work = { cause: text.optional(), output: texts.optional() };
 const image = {
   state: text,
@@ -312,7 +312,7 @@ export function readRuns(value: unknown): readonly RunRecord[] | undefined {
   return runs.safeParse(value).data as readonly RunRecord[] | undefined;
 }
 
-/** What is kept of one run after its container is gone. /var/lib/azp-fleet/runs/SLOT/RUN.json, GET /v1/runs. */
+/** The record of one run, kept after its container is removed. /var/lib/azp-fleet/runs/SLOT/RUN.json, GET /v1/runs. */
 export interface RunRecord {
   readonly schema: 1;
   readonly run: string;

@@ -19,7 +19,7 @@ import {
 } from './options.ts';
 import { type Dump, filesRead, parseDump, noAnswer, runSsh } from './ssh-dump.ts';
 import { inventoryArguments, plainSpec } from './inventory-options.ts';
-import { jumpTo, type JumpHost, wayTo } from './jump-hosts.ts';
+import { jumpTo, type JumpHost, jumpHostsTo } from './jump-hosts.ts';
 import { ownFiles, SilentFile, StandIn } from './user-config.ts';
 
 /** Programs at a time: each takes some 4 ms of a core. */
@@ -84,8 +84,8 @@ export class SshResolver {
   }
 
   /** The jump hosts before a host, in the order they are passed. Throws as `resolve`, and `ssh.jump`. */
-  wayTo(options: ConnectionOptions): Promise<readonly JumpHost[]> {
-    return wayTo(options, this.#parts.hosts, (name, spec, handed) => this.resolve(name, spec, handed));
+  jumpHostsTo(options: ConnectionOptions): Promise<readonly JumpHost[]> {
+    return jumpHostsTo(options, this.#parts.hosts, (name, spec, handed) => this.resolve(name, spec, handed));
   }
 
   /** The files of ssh's configuration, those that it includes as well. Empty where there is no ssh. */
@@ -173,7 +173,7 @@ export class SshResolver {
     return undefined;
   }
 
-  /** As it is for people, who know nothing of a file that stands for theirs. */
+  /** Replaces our copy of the user's file by its own name, for messages. */
   #told(text: string): string {
     const file = this.#withoutOurSettings;
     return file === undefined
