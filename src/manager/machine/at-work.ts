@@ -15,7 +15,7 @@ interface RunningChange {
 }
 
 const commandMs = 10_000;
-/** Characters of a word that is told. */
+/** Most characters of a title. */
 const longestLine = 200;
 
 /**

@@ -75,11 +75,11 @@ function blob({ digest: named, size, mediaType }: z.infer<typeof described>): Bl
  * configuration; engines use the one or the other. `documents` are manifests; each is identified by its own sha256, so its
  * source need not be trusted. Empty: the documents do not belong to this digest. Pure.
  */
-export function provenIds(wanted: string, documents: readonly Uint8Array[]): readonly string[] {
+export function provenIds(requested: string, documents: readonly Uint8Array[]): readonly string[] {
   const known = new Map(documents.map((each) => [sha256(each), Buffer.from(each).toString()]));
-  const top = parseManifest(known.get(wanted) ?? '');
+  const top = parseManifest(known.get(requested) ?? '');
   if (top === undefined) return [];
-  const among = top.kind === 'image' ? [wanted] : top.manifests.map((each) => each.digest);
+  const among = top.kind === 'image' ? [requested] : top.manifests.map((each) => each.digest);
   return among.flatMap((each) => {
     const image = parseManifest(known.get(each) ?? '');
     return image?.kind === 'image' ? [`sha256:${each}`, `sha256:${image.config.digest}`] : [];

@@ -80,7 +80,7 @@ describe('a network of that name', () => {
     expect(docker.networks.map((each) => each.Id)).toEqual([Id]);
   });
 
-  test('is told from those whose names have it in them', async () => {
+  test('is distinguished from networks whose names contain it', async () => {
     docker.networks.push(standInNetwork({ Name: 'my-azp-fleet-2' }));
     expect(await ours().ensure()).toBeUndefined();
     expect(docker.networks).toHaveLength(2);
@@ -92,7 +92,7 @@ describe('a network of that name', () => {
     expect(docker.networks).toMatchObject([{ Driver: 'bridge', Options: right, Internal: false }]);
   });
 
-  test.each(wrong)('with %s and a container on it stays, and is told', async (_, changes, fault) => {
+  test.each(wrong)('with %s and a container on it stays, and is reported', async (_, changes, fault) => {
     docker.networks.push(network(changes));
     await engine.start(await engine.create('busy', { Image: 'x', HostConfig: { NetworkMode: 'azp-fleet' } }));
     const before = [...docker.networks];
@@ -106,7 +106,7 @@ describe('a network of that name', () => {
     expect(await ours().ensure()).toBeUndefined();
   });
 
-  test('that somebody else made is not touched, used or not', async () => {
+  test('of another program is not changed, used or not', async () => {
     docker.networks.push(network({ Labels: {}, Options: {} }));
     const before = [...docker.networks];
     const cause = await ours().ensure();
@@ -130,7 +130,7 @@ describe('a network of that name', () => {
     );
   });
 
-  test('that the site makes Docker make wrong is told, and not made again and again', async () => {
+  test('that daemon.json makes Docker create with other options is reported, and not created again and again', async () => {
     docker.networkDefaults = { 'com.docker.network.bridge.gateway_mode_ipv4': 'routed' };
     const mine = ours();
     expect((await mine.ensure())?.next).toMatch(/^check default-network-opts/);
@@ -139,7 +139,7 @@ describe('a network of that name', () => {
     expect(docker.networks.map((each) => each.Id)).toEqual([Id]);
   });
 
-  test('that somebody makes in the same moment is judged like any other', async () => {
+  test('that another program creates at the same time is checked like any other', async () => {
     docker.fail(/^POST \/networks\/create$/, 409, 'network with name azp-fleet already exists');
     const { create } = { create: engine.createNetwork.bind(engine) };
     const racing = new AgentNetwork(

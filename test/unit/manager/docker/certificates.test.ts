@@ -25,7 +25,7 @@ test.each([
   expect(await trustedCertificates({ ca: true }, site, system)).toBe(bundle);
 });
 
-test('nothing where the site has no authority of its own', async () => {
+test('nothing where the site has no own authority', async () => {
   expect(await trustedCertificates({ ca: false }, missing, [debian])).toBeUndefined();
 });
 

@@ -100,7 +100,7 @@ test.each([
   expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toEqual(expect.arrayContaining(['LANG', 'LC_ALL']));
 });
 
-test('the job dies of memory before the agent that reports it', () => {
+test('out of memory kills the job before the agent that reports it', () => {
   const made = options();
   expect(made.HostConfig?.OomScoreAdj).toBe(500);
   expect(variable(made, 'PIPELINE_JOB_OOMSCOREADJ')).toBe('1000');

@@ -8,7 +8,7 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 // Seen when dockerd is restarted while a container starts: the name's place in the network stays for ever.
-test('a name whose place in the network Docker has not given back is freed, and its slot goes on', async () => {
+test('an endpoint that Docker kept for a removed container is freed, and its slot continues', async () => {
   rig.docker.fail(/^POST .*\/start$/, 403, 'endpoint with name box-0 already exists in network azp-fleet');
   rig.docker.fail(/^POST \/networks\/azp-fleet\/disconnect$/, 200, '');
   await rig.start({ agents: { kind: 'count', count: 1 } });

@@ -33,7 +33,7 @@ test('mounts that an older engine leaves open are named', () => {
   expect(found?.what).toContain('dataset I: mounts below it (/data/i/a and 1 more) stay writable');
 });
 
-test('sizes that are held, or that nobody asks for, are no word worth', () => {
+test('enforced sizes, and slots without sizes, have no finding', () => {
   const sized = { ...plainSlot, limits: { disk: '1g' } };
   expect(shortfalls([plainSlot], { ...none, sizes: 'no' })).toEqual([]);
   expect(shortfalls([sized], none)).toEqual([]);

@@ -63,7 +63,7 @@ describe('the user that jobs are in an image', () => {
     expect(made(undefined)).toMatchObject({ passwd: '' });
   });
 
-  test('whatever an image says, nobody else becomes another, and no folder lies outside of homes and the agent', () => {
+  test('for any image, other users are unchanged, and every folder is in a home or the agent', () => {
     const line = fc.array(fc.constantFrom('x', '0', '4000', 'agent', '/home/a', '/', '..', 'é\u001b['), {
       maxLength: 9,
     });

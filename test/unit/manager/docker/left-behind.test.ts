@@ -25,7 +25,7 @@ async function left(name: string, labels: Record<string, string>): Promise<strin
 }
 
 describe('what a manager that was killed left behind', () => {
-  test('is gone as soon as the next one has started; the probe of somebody else stays', async () => {
+  test('is removed when the next one starts; the probe of another user stays', async () => {
     await left(probeName('box'), helperLabels('probe', 'box', 60_000));
     await left('box-0-config', { ...helperLabels('config', 'box', 120_000), 'azp-fleet.slot': '0' });
     await left(probeName('box', '1a2b3c4d'), helperLabels('probe', 'box', 60_000));
@@ -97,7 +97,7 @@ describe('a probe whose nvidia-smi hangs in the kernel cannot be ended', () => {
     rig.docker.fail(/^DELETE \/containers/, 500, 'could not kill container', 100);
   });
 
-  test('that it hangs is what is told, and nothing is sent after it', async () => {
+  test('the hang is reported, and no second probe is started', async () => {
     expect((await probe()).verdict.state).toBe('hung');
     const { calls } = rig.docker;
     const made = () => calls.filter(({ path }) => path.startsWith('/containers/create')).length;

@@ -80,7 +80,7 @@ test('a host without IPv6 is not asked for it', async () => {
   expect(ip.calls.some((call) => call.startsWith('-6'))).toBe(false);
 });
 
-test('it stands around a slot once it has been looked at; Docker matters to containers alone', async () => {
+test('a slot is isolated after the first check; Docker only matters to containers', async () => {
   const ip = new Ip();
   const ours = fence(ip);
   expect(ours.problemFor('host')?.code).toBe('fence.unknown');
@@ -103,7 +103,7 @@ afterEach(() => rig?.close());
 /** What `ip` says in a container without the right to ask. */
 const refused = { ...printed('Cannot open netlink socket: Operation not permitted'), code: 1 };
 
-test('a fence that cannot be put up is a problem in the status, until it can; jobs run all the same', async () => {
+test('rules that cannot be added are a problem in the status until they can; jobs run', async () => {
   rig = await ManagerRig.create();
   const started = rig;
   started.programs.set('ip', refused);
@@ -133,7 +133,7 @@ test('network: required starts no job while it cannot be put up, and tells why o
   await rig.until('idle');
 });
 
-test('network: required sends idle agents away when it falls, lets a job end, and comes back by itself', async () => {
+test('network: required stops idle agents when rules are missing, lets a job end, and recovers', async () => {
   rig = await ManagerRig.create();
   const { azure, poolId } = rig;
   const enabled = async () => (await azure.listAgents(poolId)).map((agent) => agent.enabled);

@@ -22,7 +22,7 @@ const copied = (name: string): string[] =>
       .map(([mode, owner, , , , file]) => `${mode} ${owner} ${join(path, file ?? '')}`),
   );
 
-test('each slot has a uid of its own, the key is for that one alone, and the group is everyone’s', async () => {
+test('each slot has its own uid, only that uid can read the key, and all share the group', async () => {
   await rig.start();
   await rig.until('idle');
   expect(['box-0', 'box-1'].map((name) => rig.docker.get(name)?.body['User'])).toEqual([

@@ -3,7 +3,7 @@ import { DriverPrograms } from '../../../../src/manager/gpus/observe.ts';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import { printed } from '../../../support/rig-programs.ts';
 
-test('while one hangs in the kernel no other is started, and whoever asks is told which', async () => {
+test('while one hangs in the kernel no other is started, and each call returns which', async () => {
   let hangs = true;
   const started: string[] = [];
   const driver = new DriverPrograms(async (program) => {

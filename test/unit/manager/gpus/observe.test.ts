@@ -75,7 +75,7 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
     expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
   });
 
-  test('its job goes on to the end, and nothing is launched after it', async () => {
+  test('its job continues to the end, and no agent starts after it', async () => {
     await rig.start();
     await rig.until('idle');
     rig.beginJob('box-1');
@@ -112,7 +112,7 @@ test('after a boot /dev/nvidia-uvm is made, and no slot waits for it', async () 
 });
 
 describe('the kernel log', () => {
-  test('a fatal XID is followed by a look at once, not at the next one that is due', async () => {
+  test('a fatal XID causes a check at once', async () => {
     // On this clock the next look is due in 20 s.
     rig.clock.speed = 1;
     await rig.start();

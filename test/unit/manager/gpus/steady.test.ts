@@ -74,7 +74,7 @@ describe('two looks for the whole host', () => {
     await rig.until('idle');
   });
 
-  test('what was known of a GPU stays: its slot is not opened by a look that failed', async () => {
+  test('a failed check keeps the last findings: its slot does not open', async () => {
     smi(secondIll);
     await rig.start();
     await rig.until('quarantined', ['1']);
@@ -134,7 +134,7 @@ describe('a slot that is closed again and again', () => {
     expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
   });
 
-  test('opens at once when somebody says that it is repaired', async () => {
+  test('opens at once after azp-fleet repaired', async () => {
     smi(well);
     await rig.start();
     await rig.until('idle');

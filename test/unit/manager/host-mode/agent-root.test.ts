@@ -63,7 +63,7 @@ test.each([
   });
 });
 
-test('what cannot be removed stops the slot, and is said with where to look', async () => {
+test('files that cannot be removed stop the slot, and the error says what to check', async () => {
   const output = "rm: cannot remove '/v/0/_work/1/data': Device or resource busy\n";
   const answer = { code: 1, output, timedOut: false, stillRunning: () => false };
   await expect(roots('agents', { rm: answer }).clear('/v/0')).rejects.toMatchObject({
@@ -137,7 +137,7 @@ async function runs(name: string, label: string, binds: readonly string[], on: s
   await engine.start(await engine.create(name, { Image: 'x', Labels: { [label]: '' }, HostConfig }));
 }
 
-test("a killed agent's container and network go, running or not; nobody else's", async () => {
+test('containers and networks of a killed agent are removed, running or not; others stay', async () => {
   const mine = jobLabel(root);
   const others = network.replace('0', 'f');
   docker.networks.push(standInNetwork({ Name: network, Labels: { [mine]: '' } }));
@@ -151,7 +151,7 @@ test("a killed agent's container and network go, running or not; nobody else's",
   expect(await removeJobLeftovers(engine, root)).toEqual([]);
 });
 
-test('a network that somebody else put a container on stays, which is no mistake', async () => {
+test('a network with another container stays, without an error', async () => {
   docker.networks.push(standInNetwork({ Name: network, Labels: { [jobLabel(root)]: '' } }));
   await runs('mine-by-hand', 'x', [], network);
   await removeJobLeftovers(engine, root);

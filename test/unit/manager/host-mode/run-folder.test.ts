@@ -30,7 +30,7 @@ test('of each file the end is read, in the order of their names', async () => {
   ]);
 });
 
-test('what leads to files of somebody else is not followed, and what never ends is not waited for', async () => {
+test('links to files of other users are not followed, and pipes are not waited for', async () => {
   const secret = join(directory, 'secret');
   writeFileSync(secret, 'secret');
   mkdirSync(inside('a.log'), { recursive: true });

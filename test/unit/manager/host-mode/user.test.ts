@@ -21,7 +21,7 @@ test.each([
   for (const slot of [one, other]) expect(userName(slot)).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
 });
 
-test('a name that is usable as it is stays', () => {
+test('a valid name is unchanged', () => {
   expect([userName('bare-0'), userName('x'.repeat(22)), unitName('bare.A-0')]).toEqual([
     'azp-agent-bare-0',
     `azp-agent-${'x'.repeat(22)}`,
@@ -81,7 +81,7 @@ test('nothing of the user lives when the folder of the next agent is made', asyn
   expect(at).toBeLessThan(calls.findIndex((call) => call.startsWith('cp')));
 });
 
-test('while something lives, there is no folder that a key could be written into, and it is named', async () => {
+test('while a process runs, no folder for a key exists, and the process is named', async () => {
   left = '4121 D (disk sleep) train.py\n';
   await expect(create()).rejects.toMatchObject({
     problem: {

@@ -68,7 +68,7 @@ describe('whatever happens', () => {
     { maxLength: 60 },
   );
 
-  test('it ends only after so long without use, with nobody there, and its agents seen gone', () => {
+  test('it powers off only after the idle time, without users, and after its agents stopped', () => {
     fc.assert(
       fc.property(looks, fc.integer({ min: 1, max: 20 }), (sequence, speed) => {
         const wanted = afterMs / speed;
@@ -120,7 +120,7 @@ describe('whatever happens', () => {
     );
   });
 
-  test('a machine that nobody uses comes to its end', () => {
+  test('an idle machine powers off', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1000, max: minute }), (everyMs) => {
         let [phase, phaseAt, now]: [Phase, number, number] = ['on', 0, 0];

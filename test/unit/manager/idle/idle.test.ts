@@ -57,7 +57,7 @@ test('a program of the owner ends it instead', async () => {
     .toEqual([poweroff.replace('systemctl poweroff', '/usr/local/sbin/deallocate')]);
 });
 
-test('a job keeps it on, and it is counted anew from its end', async () => {
+test('a job keeps it on, and the idle time starts at its end', async () => {
   await started();
   rig.beginJob('box-0', 'train');
   await rig.until('busy', ['0']);
@@ -79,7 +79,7 @@ test('a job that waits keeps it on, though the organization lets none run', asyn
   expect(told()).toEqual([]);
 });
 
-test('nobody knows whether a job waits: it stays on', async () => {
+test('the queue cannot be read: it stays on', async () => {
   await started();
   await rig.control.fail({ path: 'jobrequests', status: 500, count: 1000 });
   pass(600);
@@ -103,7 +103,7 @@ test('a login keeps it on; who only looks does not, but no machine ends under th
   expect(told()).toEqual([]);
 });
 
-test('somebody who comes while its agents are being sent away has them back', async () => {
+test('a login while its agents stop enables them again', async () => {
   await started();
   // They cannot be disabled, so that they stay on their way.
   for (const method of ['PUT', 'PATCH'])

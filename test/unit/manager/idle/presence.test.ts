@@ -40,7 +40,7 @@ const look = async (units: Readonly<Record<string, string>> = {}): Promise<reado
   return uses.map(({ what }) => what);
 };
 
-test('a machine without logind, on which nothing goes on', async () => {
+test('an idle machine without logind', async () => {
   expect(await look()).toEqual([]);
 });
 

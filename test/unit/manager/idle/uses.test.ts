@@ -48,7 +48,7 @@ test.each<[string, Partial<OwnView>, readonly string[]]>([
   expect(uses.every(({ kind }) => kind === 'use')).toBe(true);
 });
 
-test("others' containers do, unless somebody has marked them", () => {
+test('other containers do, unless they are labelled', () => {
   const running = [
     { name: 'train', labels: {} },
     { name: 'dcgm-exporter', labels: { 'azp-fleet.idle': 'ignore' } },

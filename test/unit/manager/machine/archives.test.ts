@@ -49,12 +49,12 @@ function archives(): Archives {
   return new Archives({ fetch, clock: new StillClock(), log, brought: directory, state });
 }
 
-test('a digest that is known is asked of nobody', async () => {
+test('a known digest needs no download', async () => {
   expect(await archives().digest({ ...release, sha256: hex('x') })).toBe(hex('x'));
   expect(served).toEqual([]);
 });
 
-test('one that nobody knows is what comes first: kept, told, and not looked at again', async () => {
+test('an unknown digest is that of the first download: saved, logged, and not downloaded again', async () => {
   const first = archives();
   expect(await Promise.all([first.digest(release), first.digest(release)])).toEqual([
     hex(content),
@@ -91,7 +91,7 @@ test('nothing is trusted that comes over plain http', async () => {
   expect(served).toEqual([]);
 });
 
-test('one that was brought is taken, and nobody is asked for it', async () => {
+test('an uploaded archive is used without a download', async () => {
   const brought = { ...release, sha256: hex('brought') };
   writeFileSync(join(directory, `${brought.sha256}.tar.gz`), 'brought');
   const path = join(directory, 'agent.tar.gz');
@@ -111,7 +111,7 @@ test('one that has been damaged since it was brought is not used, said, and take
   expect(existsSync(file)).toBe(false);
 });
 
-test('a look that fails is made again', async () => {
+test('a failed download is repeated', async () => {
   const one = archives();
   const whole = content;
   const failing = new Archives({

@@ -19,7 +19,7 @@ test('a program that is not there', async () => {
   expect({ code, output }).toEqual({ code: -1, output: expect.stringContaining('ENOENT') });
 });
 
-test('each line is handed over as it comes, and the program ends when it is told to', async () => {
+test('each line is passed at once, and the program exits when it is aborted', async () => {
   const stop = new AbortController();
   const lines: string[] = [];
   const end = followCommand(

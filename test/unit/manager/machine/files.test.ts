@@ -111,7 +111,7 @@ test('datasets must be there and hold something', async () => {
   expect(await problem({ host: join(dataset.host, 'x') })).toContain('not a readable folder');
 });
 
-test('after a look that hangs no second one is sent until it has ended', async () => {
+test('while a check hangs no second one is started', async () => {
   const looks: ((look: 'filled' | 'empty') => void)[] = [];
   const dataset = { name: 'D', host: '/nfs', container: '/d', requireMount: false };
   const datasets = new Datasets([dataset], () => new Promise((resolve) => looks.push(resolve)));

@@ -39,7 +39,7 @@ test.each([
   expect(await read()).toEqual({ value: 1, damage: expect.stringContaining('JSON') as string });
 });
 
-test('when both are damaged nobody starts anew: the error names the file and what to do', async () => {
+test('when both are damaged the manager does not start: the error names the file and what to do', async () => {
   await replaceKept(path, '1');
   await replaceKept(path, '2');
   writeFileSync(path, '');

@@ -53,7 +53,7 @@ test('a group with a colon, and groups of the first version, each once', async (
   expect((await read(42))?.cgroups).toEqual(['/docker/abc', '/a:b']);
 });
 
-test('a machine that is itself a container is not told as one', async () => {
+test('a machine that is a container has no container prefix', async () => {
   writeFileSync(join(proc, '1/cgroup'), '2:memory:/docker/outer\n1:name=systemd:/docker/outer/init.scope\n');
   put(
     'x',

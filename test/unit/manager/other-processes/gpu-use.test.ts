@@ -66,7 +66,7 @@ describe('a GPU in parts', () => {
     expect(use).toMatchObject({ gpu: first, isPart: true, processes: [stranger] });
   });
 
-  test('of which nobody knows the board has no processes, and is a part', () => {
+  test('of an unknown board has no processes, and is a MIG device', () => {
     const [use] = usesOf(slot('0', 'MIG-unknown'), sight({ processes: [stranger] }));
     expect(use).toMatchObject({ isPart: true, processes: [], memoryMiB: undefined });
   });

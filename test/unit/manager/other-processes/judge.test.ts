@@ -85,7 +85,7 @@ describe('a slot with one GPU', () => {
   });
 });
 
-describe('a container that nobody knows, where jobs may start some', () => {
+describe('an unknown container, where jobs may start containers', () => {
   test.each<[string, GpuUse, string]>([
     ['while a job runs on the GPU that shares it', use([boxed], { sharers: shared(true) }), 'clean'],
     ['while none does', use([boxed], { sharers: shared(false) }), 'held GPU-1 6'],
@@ -114,7 +114,7 @@ describe('a part of a GPU is judged by its own memory', () => {
   });
 });
 
-test('of several GPUs the one with somebody on it is told first', () => {
+test('of several GPUs the one with another process is reported first', () => {
   const both = [
     use([], { memoryMiB: 9_000 }),
     use([left], { gpu: 'GPU-2' }),
@@ -233,6 +233,6 @@ test('the next action names the processes, and the GPU that is to be reset', () 
   );
 });
 
-test('nothing is said of a GPU that is free', () => {
+test('a free GPU has no cause', () => {
   expect(causeOf({ kind: 'clean' }, naming)).toBeUndefined();
 });

@@ -27,7 +27,7 @@ test('a real process tells its program', async () => {
   expect(await programOf(runCommand, { pid: process.pid, state: 'S' })).toBeDefined();
 });
 
-test('logins are asked for once, and a number without one is told as that', async () => {
+test('logins are read once, and a uid without one is shown as a number', async () => {
   const asked: string[] = [];
   const command: RunCommand = (_, args) => {
     asked.push(args.join(' '));

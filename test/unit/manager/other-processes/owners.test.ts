@@ -103,7 +103,7 @@ describe('a slot straight on the host', () => {
   });
 });
 
-test('that Docker is away is told', async () => {
+test('an unreachable Docker is reported', async () => {
   expect((await owners({ docker: 'away' })).isDockerAway).toBe(true);
   expect((await owners({})).isDockerAway).toBe(false);
 });

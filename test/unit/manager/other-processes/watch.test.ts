@@ -84,7 +84,7 @@ const now = (): string => {
   return `${two(new Date().getHours())}:${two(new Date().getMinutes())}`;
 };
 
-test("somebody else's process closes its slot alone, is named, lives, and opens the slot when it has gone", async () => {
+test("another user's process closes only its slot, is named, is not killed, and the slot opens when it exits", async () => {
   await rig.start();
   await rig.until('idle');
   process(4121);
@@ -103,7 +103,7 @@ test("somebody else's process closes its slot alone, is named, lives, and opens 
   expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
 });
 
-test('what holds a GPU grows, and the pool is not told anew each time', async () => {
+test('a process that uses more memory does not update the pool each time', async () => {
   await rig.start();
   await rig.until('idle');
   process(4121);
@@ -165,7 +165,7 @@ describe('what an ended run leaves on its GPU', () => {
     expect(rig.docker.get('box-1')).toBeDefined();
   });
 
-  test('and does not die is named, and closes its slot alone', async () => {
+  test('and does not exit is named, and closes only its slot', async () => {
     immortal.add(500);
     await end();
     await expect.poll(async () => (await rig.slot('1')).code).toBe('gpu.left-behind');
@@ -181,8 +181,8 @@ describe('what an ended run leaves on its GPU', () => {
   });
 });
 
-describe('memory that nobody accounts for', () => {
-  test('closes the slot at the second look, and tells how the GPU is reset', async () => {
+describe('memory without a process', () => {
+  test('closes the slot at the second check, and says how to reset the GPU', async () => {
     await rig.start();
     await rig.until('idle');
     hidden = [0, 9_000];

@@ -138,7 +138,7 @@ test.each([
   expect(whoseIs(who, 300, owners)).toEqual(whose);
 });
 
-test('what calls itself a desktop and takes more than one is somebody', () => {
+test('a process with the name of a desktop and too much memory belongs to another user', () => {
   expect(whoseIs(process({ comm: 'Xorg' }), 1025, owners)).toEqual({ kind: 'stranger' });
 });
 

@@ -149,7 +149,7 @@ test.each(Object.entries(calls))('%s', async (_, [whole, call, shape]) => {
   );
 });
 
-test('a state that nobody knows is that of a container which may be alive', async () => {
+test('an unknown state counts as running', async () => {
   said = JSON.stringify([{ ...container, State: 'pondering' }]);
   expect(await createEngine({ socketPath }).listOwn()).toMatchObject([{ state: 'running' }]);
 });

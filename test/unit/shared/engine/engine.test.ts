@@ -183,7 +183,7 @@ describe('failures', () => {
     expect(error).toMatchObject({ problem: { code } });
   });
 
-  test('an engine that is down is told from one that refuses', async () => {
+  test('a stopped engine is distinguished from one that refuses', async () => {
     await docker.stop();
     await expect(engine.listOwn()).rejects.toMatchObject({
       problem: { code: 'engine.unreachable', next: 'check it with: systemctl status docker' },

@@ -72,7 +72,7 @@ test.each([
   expect(verdict.next === '').toBe(state === 'healthy');
 });
 
-test('an XID is told with the UUID of the GPU at its address', () => {
+test('an XID is reported with the UUID of the GPU at its address', () => {
   const xids = readXids('NVRM: Xid (PCI:0000:84:00): 95, uncontained');
   const { findings, verdict } = examine(ran(pair), 'host', { pci, xids });
   expect(findings).toMatchObject([{ code: 'xid.95', gpu: second, severity: 'fail' }]);

@@ -40,7 +40,7 @@ const forged =
   '<gpu id="00000000:84:00.0"><uuid>GPU-00000002-0000-4000-8000-000000000002</uuid><pci><pci_bus_id>00000000:84:00.0</pci_bus_id></pci>';
 const lost = 'Unable to determine the device handle for GPU0000:84:00.0: GPU is lost';
 
-describe('what a name says is nobody’s report', () => {
+describe('a process name is never part of the report', () => {
   test.each<[string, Names]>([
     ['an ampersand', { [first]: ['a && b', '&', '&#x110000;'] }],
     ['an end of the report', { [first]: ['</nvidia_smi_log>'] }],
@@ -200,7 +200,7 @@ describe('ambiguous output is reported', () => {
   });
 });
 
-test('a host with a damaged InfoROM has each GPU once, and is told of it', async () => {
+test('a host with a damaged InfoROM has each GPU once, and a finding', async () => {
   smi.prints('all', `WARNING: infoROM is corrupted at gpu 0000:83:00.0\n${pair}`, 14);
   const checkup = examine(await ask(takeApart(pair)), 'host', { pci: [first, second] });
   expect(checkup.report?.gpus.map(({ busId }) => busId)).toEqual([first, second]);

@@ -85,7 +85,7 @@ test('an absent value is never 0, a failure is never absent', () => {
   );
 });
 
-test('a card for screens is in no report, and one that nobody named raises a doubt', () => {
+test('an ignored GPU is in no report, and an unexpected one makes it ambiguous', () => {
   const output = fixture('h200-pair-v13.xml');
   const [first = '', second = ''] = report(output).gpus.map(({ busId }) => busId);
   const seen = parseSmi({ code: 0, output }, [first], [second]);
