@@ -9,8 +9,9 @@ import { LabSequencer } from './test/lab/support/shards.ts';
 const lab = {
   pool: 'forks',
   globalSetup: ['practice/lab/test-run.ts', 'test/support/temporary-folder.ts'],
-  testTimeout: 900_000,
-  hookTimeout: 900_000,
+  // Limits for what hangs: on a busy machine the first file that needs provisioned hosts waits long for their snapshot.
+  testTimeout: 3_600_000,
+  hookTimeout: 3_600_000,
 } as const;
 
 const unit = {

@@ -28,7 +28,7 @@ export const command = process.env['AZP_FLEET_CLI'] ?? join(repository, 'bin/azp
 export function azpFleet(folder: string, args: readonly string[], options: RunOptions = {}): Promise<Output> {
   return run(process.execPath, [command, ...args], {
     allowFailure: true,
-    timeoutMs: 600_000,
+    timeoutMs: 1_800_000,
     cwd: folder,
     ...options,
     env: { ...cliEnvironment(folder), ...options.env },

@@ -43,7 +43,7 @@ async function bootstrap(recipe: BaseRecipe): Promise<string> {
     ['--dpkgopt=path-exclude=/usr/share/doc/*', '--dpkgopt=path-include=/usr/share/doc/*/copyright'],
     ['--format=tar', recipe.suite, part, `deb http://deb.debian.org/debian ${recipe.suite} main`],
   ].flat();
-  await run('mmdebstrap', options, { timeoutMs: 900_000, env: { TMPDIR: folder } });
+  await run('mmdebstrap', options, { timeoutMs: 3_600_000, env: { TMPDIR: folder } });
   renameSync(part, tar);
   return tar;
 }

@@ -1,5 +1,5 @@
-// By hand: node practice/lab/cli.ts up PREFIX NAME:RELEASE:LOGIN:GPU+GPU … | down PREFIX | prepare | clean
-import { cleanLab } from './clean.ts';
+// By hand: node practice/lab/cli.ts up PREFIX NAME:RELEASE:LOGIN:GPU+GPU … | down PREFIX | prepare | stop | clean
+import { cleanLab, stopLab } from './clean.ts';
 import { type HostRelease, hostReleases } from './dressed.ts';
 import type { GpuModel } from './gpus.ts';
 import { type HostOptions, type Login, logins } from './host.ts';
@@ -8,10 +8,12 @@ import { prepareLab, removeLab, startLab } from './lab.ts';
 const usage = `usage: cli.ts prepare
        cli.ts up PREFIX NAME[:${hostReleases.join('|')}[:root|sudo|sudo-password[:GPU+GPU]]] …
        cli.ts down PREFIX
+       cli.ts stop
        cli.ts clean`;
 
 const [command, prefix, ...rest] = process.argv.slice(2);
 if (command === 'prepare') await prepareLab();
+else if (command === 'stop') await stopLab();
 else if (command === 'clean') await cleanLab();
 else if (command === 'down' && prefix !== undefined) await removeLab(prefix);
 else if (command === 'up' && prefix !== undefined && rest.length > 0) await up(prefix, rest.map(parse));

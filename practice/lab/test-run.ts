@@ -23,7 +23,7 @@ export default async function oneRunAtATime(): Promise<() => Promise<void>> {
     taken();
     return end;
   });
-  await begin;
+  await Promise.race([begin, run]);
   clearTimeout(notice);
   await removeTestLabs();
   return async () => {
