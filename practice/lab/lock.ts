@@ -16,7 +16,10 @@ export async function withLock<T>(
   const file = join(folder, name);
   const mine = `${file}.${process.pid}.${randomUUID()}`;
   writeFileSync(mine, String(process.pid));
-  await until(`lock ${file}`, () => Promise.resolve(take(mine, file)), { timeoutMs: 3_600_000, everyMs: 300 });
+  await until(`lock ${file}`, () => Promise.resolve(take(mine, file)), {
+    timeoutMs: 3_600_000,
+    everyMs: 300,
+  });
   try {
     return await work();
   } finally {
