@@ -3,7 +3,7 @@ import { usageError } from '../shared/base/errors.ts';
 import { foreignLine, foreignLines } from '../shared/base/foreign-text.ts';
 import { Secret } from '../shared/base/secret.ts';
 
-/** Somebody sits at a terminal. A piped "y" is not an answer. */
+/** Returns whether a person can answer: both ends are a terminal. A piped "y" is not an answer. */
 export function canAsk(context: Context): boolean {
   return context.stdin.isTTY === true && context.stderr.isTTY === true;
 }
@@ -12,12 +12,12 @@ export function canAsk(context: Context): boolean {
 export async function confirm(
   context: Context,
   message: string,
-  next = 'run it again with --yes, if that is what you want',
+  next = 'run the command again with --yes to agree',
 ): Promise<boolean> {
   if (!canAsk(context))
     throw usageError({
       code: 'usage.no-terminal',
-      what: 'there is nobody to ask: stdin is not a terminal',
+      what: 'stdin is not a terminal; use --yes',
       next,
     });
   const { default: inquirer } = await import('inquirer');

@@ -44,6 +44,8 @@ interface Declaration {
   readonly examples: readonly (readonly [string, string])[];
   /** False for commands that read no inventory (completion, init). Default true. */
   readonly inventory?: boolean;
+  /** True for commands that contact neither a host nor a server. */
+  readonly offline?: true;
   /** True for those of them that read ssh's configuration (init, setup). */
   readonly sshConfig?: boolean;
 }
@@ -65,7 +67,7 @@ export type CommandSpec = TellingCommand | HandingCommand;
 
 type Run<T> = (context: Context, input: CommandInput) => Promise<T>;
 
-/** What may stand in the place of an argument or an option's value. */
+/** Kinds of arguments and option values. */
 export type Kind =
   | 'hosts'
   | 'host'
@@ -94,7 +96,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   target: { about: 'a host, or one slot of it: HOST/SLOT', kind: 'target' },
   pools: { about: 'agent pools, by their names', kind: 'pools' },
   pool: { about: 'an agent pool, by its name', kind: 'pools' },
-  files: { about: 'files with what was printed; - for what comes by a pipe', kind: 'files' },
+  files: { about: 'files with saved output; - for standard input', kind: 'files' },
   shell: { about: 'bash, zsh or fish', kind: 'shell' },
   code: { about: 'a code, as the brackets behind a message show it, or xid.NUMBER', kind: 'code' },
 };
@@ -139,13 +141,13 @@ const ofTheInventory: readonly OptionSpec[] = [
   },
   {
     flags: '--limit <pattern>',
-    description: 'only these of the hosts: name, group, label=value, glob, !exclusion, all; repeatable',
+    description: 'only matching hosts: name, group, label=value, glob, !exclusion, all; repeatable',
     repeat: true,
   },
 ];
 const ofSsh: OptionSpec = {
   flags: '--ssh-config <file>',
-  description: "ssh's configuration is in this file instead of the usual ones (ssh -F); none: nowhere",
+  description: 'SSH configuration file (as ssh -F); none: use none',
 };
 const json: OptionSpec = { flags: '--json', description: 'one JSON document on stdout instead of text' };
 const ofAll: readonly OptionSpec[] = [

@@ -1,52 +1,56 @@
 import type { CommandSpec, OptionSpec } from './command.ts';
 
-/** For each command that takes agents away. */
+/** Options of commands that stop agents. */
 const waveOptions: readonly OptionSpec[] = [
   {
     flags: '--max-unavailable <n>',
     description:
-      'hosts of each pool that lose their agents at a time, as a number or P% (25%), over what the inventory says; 100%: all',
+      'hosts of each pool that lose their agents at a time, as a number or P% (25%); overrides the inventory; 100%: all',
   },
   {
     flags: '--max-failures <n>',
-    description: 'hosts that may fail, as a number or P% (0), before no more are begun',
+    description: 'hosts that may fail, as a number or P% (0), before the run starts no more',
   },
 ];
 
-/** What comes before there is a fleet. */
+/** Commands that need no inventory. */
 const startCommands: readonly CommandSpec[] = [
   {
     name: 'setup',
-    summary: 'make an inventory by answering questions; every host is tested on the way',
+    summary: 'create an inventory by answering questions; tests every host',
     description:
-      'Hosts come from ~/.ssh, or are typed or pasted. Nothing is changed on them before you say so. Esc goes back one question; Ctrl-C stops, and the next start goes on from the answers. Without a terminal, or with --yes, nothing is asked: answers come from options and --answers (docs/setup.md).',
+      'Hosts come from ~/.ssh, or are typed or pasted. Nothing is changed on them before you confirm. Esc goes back one question; Ctrl-C stops, and the next start resumes from the answers. Without a terminal, or with --yes, nothing is asked: answers come from options and --answers (docs/setup.md).',
     options: [
       { flags: '-o, --output <file>', description: 'the inventory to write', default: 'inventory.yaml' },
       { flags: '--add <host>', description: 'add this host to the inventory; repeatable', repeat: true },
-      { flags: '--host <host>', description: 'a host, as it is typed; repeatable', repeat: true },
-      { flags: '--organization <url>', description: 'its name, or any address of it' },
       {
-        flags: '--project <name>',
-        description: 'whose pipelines may use the pool; repeatable',
+        flags: '--host <host>',
+        description: 'a host: ADDRESS, USER@ADDRESS:PORT, or an entry of ~/.ssh/config; repeatable',
         repeat: true,
       },
-      { flags: '--token-env <name>', description: 'the access token is in this variable' },
-      { flags: '--token-file <file>', description: 'the access token is in this file of mode 0600' },
-      { flags: '--token-cmd <command>', description: 'this command prints the access token' },
+      { flags: '--organization <url>', description: 'name or URL of the organization' },
+      {
+        flags: '--project <name>',
+        description: 'project whose pipelines may use the pool; repeatable',
+        repeat: true,
+      },
+      { flags: '--token-env <name>', description: 'environment variable with the access token' },
+      { flags: '--token-file <file>', description: 'file with the access token (mode 0600)' },
+      { flags: '--token-cmd <command>', description: 'command that prints the access token' },
       { flags: '--expires <date>', description: 'when the token expires, such as 2027-05-31' },
       { flags: '--pool <name>', description: 'the agent pool' },
       { flags: '--agents <number>', description: 'agents on each host, or one-per-gpu' },
       {
         flags: '--dataset <folder>',
-        description: 'a folder of the hosts for jobs; repeatable',
+        description: 'folder on the hosts that jobs may read; repeatable',
         repeat: true,
       },
       { flags: '--unready <what>', description: 'hosts that are not ready: keep or drop' },
-      { flags: '--answers <file>', description: 'YAML with the answer to any question, by its key' },
+      { flags: '--answers <file>', description: 'YAML file with answers, by the key of each question' },
       { flags: '--provision', description: 'provision the hosts once the inventory is written' },
       {
         flags: '--test-pipeline <id>',
-        description: 'once they are provisioned, run this pipeline (definitionId= in its address) to its end',
+        description: 'after provisioning, run this pipeline (definitionId= in its URL) and wait for it',
       },
     ],
     inventory: false,
@@ -61,7 +65,8 @@ const startCommands: readonly CommandSpec[] = [
   },
   {
     name: 'init',
-    summary: 'write a short inventory from hosts named here; asks nothing, overwrites nothing',
+    offline: true,
+    summary: 'write a short inventory for the named hosts; asks nothing, overwrites nothing',
     description:
       'A host is an entry of ~/.ssh/config, an address, user@address:port or name=user@address:port.',
     positionals: '<hosts...>',
@@ -72,12 +77,12 @@ const startCommands: readonly CommandSpec[] = [
       { flags: '-o, --output <file>', description: 'the inventory to write', default: 'inventory.yaml' },
       {
         flags: '--organization <url>',
-        description: 'needed: its name, https://dev.azure.com/NAME, or a Server collection',
+        description: 'required: name, https://dev.azure.com/NAME, or a Server collection',
       },
       { flags: '--pool <name>', description: 'the agent pool', default: 'gpu-lab' },
       {
         flags: '--project <name>',
-        description: 'whose pipelines may use the pool; repeatable',
+        description: 'project whose pipelines may use the pool; repeatable',
         repeat: true,
       },
     ],
@@ -92,76 +97,82 @@ const startCommands: readonly CommandSpec[] = [
   },
   {
     name: 'completion',
+    offline: true,
     summary: 'print the completion script for bash, zsh or fish',
     description:
-      'It completes commands, options, topics of help, files, and what the inventory names: hosts, groups, labels, slots, pools. At each Tab it asks for what fits: azp-fleet completion SHELL -- WORDS, the last word as far as it is typed.',
+      'Completes commands, options, help topics, files, and names from the inventory: hosts, groups, labels, slots, pools. The script calls azp-fleet completion SHELL -- WORDS at each Tab.',
     positionals: '<shell>',
     inventory: false,
     examples: [
       ['source <(azp-fleet completion bash)', 'completion for this shell'],
-      ['azp-fleet completion fish > ~/.config/fish/completions/azp-fleet.fish', 'for good, in fish'],
+      ['azp-fleet completion fish > ~/.config/fish/completions/azp-fleet.fish', 'permanently, in fish'],
     ],
     json: ['shell', 'script', 'paths', 'offers'],
     load: async () => (await import('./commands/completion.ts')).run,
   },
   {
     name: 'version',
-    summary: 'print the version, that of what is said to managers, and the Node that runs it',
+    offline: true,
+    summary: 'print the versions of azp-fleet, of its protocol, and of Node',
     inventory: false,
-    examples: [['azp-fleet version', 'what a report of a mistake should begin with']],
+    examples: [['azp-fleet version', 'for a bug report']],
     json: ['protocol', 'node', 'platform', 'arch', 'hostsNode'],
     load: async () => (await import('./commands/version.ts')).run,
   },
 ];
 
-/** The file. Nobody is contacted. */
+/** Commands on the inventory file. They contact no host. */
 const inventoryCommands: readonly CommandSpec[] = [
   {
     name: 'inventory list',
+    offline: true,
     summary: 'hosts with address, pool, agents, groups and labels',
     positionals: '[hosts...]',
-    examples: [['azp-fleet inventory list --limit room=b12', 'what a pattern selects']],
+    examples: [['azp-fleet inventory list --limit room=b12', 'hosts that match a pattern']],
     json: ['hosts'],
     load: async () => (await import('./commands/inventory.ts')).runList,
   },
   {
     name: 'inventory show',
-    summary: 'one host with every default filled in, and how it would be reached',
+    offline: true,
+    summary: 'hosts with all defaults, and how ssh reaches them',
     positionals: '<hosts...>',
-    examples: [['azp-fleet inventory show h200-1', 'also says where each SSH option came from']],
+    examples: [['azp-fleet inventory show h200-1', 'also shows the source of each SSH option']],
     json: ['hosts'],
     load: async () => (await import('./commands/inventory.ts')).runShow,
   },
   {
     name: 'inventory check',
-    summary: 'find mistakes in the inventory without contacting anybody',
-    examples: [['azp-fleet inventory check lab.yaml', 'the mistakes, each with its line and its cure']],
+    offline: true,
+    summary: 'find mistakes in the inventory; contacts no host',
+    examples: [['azp-fleet inventory check lab.yaml', 'each mistake with its line and its fix']],
     json: ['file', 'organization', 'hosts', 'warnings'],
     load: async () => (await import('./commands/inventory.ts')).runCheck,
   },
   {
     name: 'inventory import',
-    summary: 'hosts of an Ansible inventory, of Terraform or of ~/.ssh/config for an inventory',
+    offline: true,
+    summary: 'import hosts from Ansible, Terraform or ~/.ssh/config',
     description:
-      'Shows what would be written, and what not and why; --write writes it. An inventory that is there keeps what it has, with its comments; of Ansible hosts, groups and how hosts are reached are taken, of Terraform the output azp_fleet_hosts, or machines of Google Cloud, Azure and AWS.',
+      'Shows what it would write, and what it leaves out and why; --write writes it. An existing inventory keeps its content and comments. From Ansible it takes hosts, groups and connection variables; from Terraform the output azp_fleet_hosts, or machines of Google Cloud, Azure and AWS.',
     options: [
       { flags: '--ansible <file>', description: 'an inventory of Ansible, INI or YAML' },
-      { flags: '--terraform <file>', description: 'what terraform output -json, or show -json, printed' },
-      { flags: '--ssh', description: "the hosts that ssh's configuration names; --ssh-config: in this file" },
+      { flags: '--terraform <file>', description: 'output of terraform output -json, or of show -json' },
+      { flags: '--ssh', description: 'hosts of ~/.ssh/config, or of --ssh-config FILE' },
       { flags: '-o, --output <file>', description: 'the inventory', default: 'inventory.yaml' },
       { flags: '--write', description: 'write it' },
-      { flags: '--organization <url>', description: 'of a new inventory: https://dev.azure.com/NAME' },
-      { flags: '--pool <name>', description: 'of a new inventory: the agent pool', default: 'gpu-lab' },
+      { flags: '--organization <url>', description: 'for a new inventory: https://dev.azure.com/NAME' },
+      { flags: '--pool <name>', description: 'for a new inventory: the agent pool', default: 'gpu-lab' },
       {
         flags: '--project <name>',
-        description: 'of a new inventory: whose pipelines; repeatable',
+        description: 'for a new inventory: project whose pipelines may use the pool; repeatable',
         repeat: true,
       },
     ],
     inventory: false,
     sshConfig: true,
     examples: [
-      ['azp-fleet inventory import --ssh', 'what ~/.ssh/config would bring'],
+      ['azp-fleet inventory import --ssh', 'hosts of ~/.ssh/config'],
       ['azp-fleet inventory import --ansible hosts.ini -o lab.yaml --write', 'moving from Ansible'],
       ['azp-fleet inventory import --terraform hosts.json', 'after terraform output -json > hosts.json'],
     ],
@@ -170,18 +181,19 @@ const inventoryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'pipeline',
+    offline: true,
     summary: 'print azure-pipelines.yml for a pool of the inventory',
     description:
-      "Kinds: gpu, a job with GPUs; matrix, the same on agents of each sort; container, a job in a container of its own; image, a job in the agents' own image; graphics, a job that renders.",
+      'Kinds: gpu, a job with GPUs; matrix, the same on agents of each sort; container, a job in a separate container; image, a job in the image of the agents; graphics, a job that renders.',
     positionals: '[pool]',
     options: [
       { flags: '--kind <kind>', description: 'gpu, matrix, container, image or graphics', default: 'gpu' },
-      { flags: '-o, --output <file>', description: 'write it there; a file that exists is left alone' },
-      { flags: '--replace', description: 'write over the file, and keep the old one beside it' },
+      { flags: '-o, --output <file>', description: 'file to write; refuses to overwrite' },
+      { flags: '--replace', description: 'overwrite the file, and keep a backup beside it' },
     ],
     examples: [
-      ['azp-fleet pipeline', 'a job with GPUs, in the pool of ./inventory.yaml'],
-      ['azp-fleet pipeline gpu-lab --kind matrix -o azure-pipelines.yml', 'a job for each sort of agent'],
+      ['azp-fleet pipeline', 'a job with GPUs in the pool of ./inventory.yaml'],
+      ['azp-fleet pipeline gpu-lab --kind matrix -o azure-pipelines.yml', 'a job for each kind of agent'],
     ],
     json: ['pool', 'kind', 'pipeline', 'file'],
     load: async () => (await import('./commands/pipeline.ts')).run,
@@ -195,34 +207,34 @@ const parallel: OptionSpec = {
 };
 const diff: OptionSpec = {
   flags: '--diff',
-  description: 'what becomes of the text of every file that is written',
+  description: 'show the differences of each file that is written',
 };
 const disturbOthers: OptionSpec = {
   flags: '--disturb-others',
-  description: "accept that other people's containers, GPU processes and logins are hurt",
+  description: 'interrupt containers, GPU processes and logins of other users',
 };
 const drainTimeout: OptionSpec = {
   flags: '--drain-timeout <duration>',
-  description: 'how long running jobs may take to end before a disturbing change',
+  description: 'how long to wait for running jobs before a disturbing change',
   default: '4h',
 };
 const breakLock: OptionSpec = {
   flags: '--break-lock',
-  description: "take over another run's lock; it says whose",
+  description: "take over another run's lock; prints whose",
 };
 
 const bundle: OptionSpec = {
   flags: '--bundle <file>',
-  description: 'everything out of this bundle: the hosts reach Azure DevOps and no other network',
+  description: 'install everything from this bundle: hosts need no network but Azure DevOps',
 };
 
-/** The whole way of a host: what it lacks, what is done about it, and how it is. */
+/** Commands that plan, change and check hosts. */
 const fleetCommands: readonly CommandSpec[] = [
   {
     name: 'plan',
     summary: 'show what provision would change, without changing it',
     description:
-      'Hosts with equal changes are shown once. What cannot be known yet is shown as such. Exit code 3: changes are pending.',
+      'Hosts with equal changes are shown once. Changes that are not known yet are marked with ?. Exit code 3: changes are pending.',
     positionals: '[hosts...]',
     options: [
       { flags: '-o, --out <file>', description: 'save the plan for "provision --plan FILE"' },
@@ -235,18 +247,18 @@ const fleetCommands: readonly CommandSpec[] = [
     ],
     examples: [
       ['azp-fleet plan inventory.yaml', 'all hosts'],
-      ['azp-fleet plan h200-1 --diff', 'line by line what becomes of files'],
+      ['azp-fleet plan h200-1 --diff', 'differences of files, line by line'],
       ['azp-fleet plan h200-1 --show-scripts', 'every line that would run as root'],
-      ['azp-fleet plan -o friday.json', 'for later: azp-fleet provision --plan friday.json'],
+      ['azp-fleet plan -o friday.json', 'to apply later with azp-fleet provision --plan friday.json'],
     ],
     json: ['inventory', 'inventoryDigest', 'fleet', 'hosts', 'waves'],
     load: async () => (await import('./commands/plan.ts')).run,
   },
   {
     name: 'provision',
-    summary: 'bring the hosts to what the inventory says, and prove it',
+    summary: 'make the hosts match the inventory, and prove it',
     description:
-      'Plans, asks, applies, and runs nvidia-smi in a container on every host. Interrupted, it goes on where it stopped.',
+      'Plans, asks, applies, and runs nvidia-smi in a container on every host. After an interruption the next run resumes.',
     positionals: '[hosts...]',
     options: [
       { flags: '--plan <file>', description: 'apply this plan; refused where a host has changed since' },
@@ -254,18 +266,18 @@ const fleetCommands: readonly CommandSpec[] = [
       { flags: '--detailed-exitcode', description: 'with --dry-run: exit 3 when changes are pending' },
       diff,
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
-      { flags: '--rerun <which>', description: '"failed": only the hosts that the last run left unwell' },
+      { flags: '--rerun <which>', description: '"failed": only the hosts that failed in the last run' },
       bundle,
       parallel,
       ...waveOptions,
       {
         flags: '--upload-limit <rate>',
-        description: 'all uploads together, e.g. 50MiB/s or 400Mbit/s, over what the inventory says',
+        description: 'limit of all uploads together, e.g. 50MiB/s or 400Mbit/s; overrides the inventory',
       },
       { flags: '--no-probe', description: 'do not prove the result' },
       {
         flags: '--adopt',
-        description: 'take over agent names of an earlier installation that is offline, as the plan says',
+        description: 'take over agent names of an earlier installation that is offline',
       },
       disturbOthers,
       drainTimeout,
@@ -274,9 +286,9 @@ const fleetCommands: readonly CommandSpec[] = [
     examples: [
       ['azp-fleet provision inventory.yaml', 'plan, ask, apply, prove'],
       ['azp-fleet provision --yes --limit room=b12', 'without asking, one room'],
-      ['azp-fleet provision h200-1 --adopt', 'a machine that was set up anew: its names are its own again'],
-      ['azp-fleet provision --rerun failed', 'what did not work the last time'],
-      ['azp-fleet provision --bundle site.bundle', 'hosts without a way to the internet'],
+      ['azp-fleet provision h200-1 --adopt', 'a reinstalled machine takes its agent names back'],
+      ['azp-fleet provision --rerun failed', 'hosts that failed in the last run'],
+      ['azp-fleet provision --bundle site.bundle', 'hosts without internet access'],
     ],
     json: ['plan', 'hosts'],
     load: async () => (await import('./commands/provision.ts')).run,
@@ -285,12 +297,12 @@ const fleetCommands: readonly CommandSpec[] = [
     name: 'reboot',
     summary: 'reboot the hosts in waves, without losing a job, and prove each',
     description:
-      'Drains the agents of a host, reboots it, proves it by nvidia-smi in a container, and only then lets its agents take jobs. Needs no token and asks nothing of Azure DevOps, and the result says so.',
+      'Drains the agents of a host, reboots it, runs nvidia-smi in a container, and then lets its agents take jobs. Needs no token and does not contact Azure DevOps.',
     positionals: '[hosts...]',
     options: [
       {
         flags: '--booted-before <time>',
-        description: 'only hosts that have not been booted since: so long ago (30d), or a time of ISO 8601',
+        description: 'only hosts that were booted before: an age (30d) or an ISO 8601 time',
       },
       { flags: '--dry-run', description: 'stop after the plan' },
       parallel,
@@ -302,33 +314,33 @@ const fleetCommands: readonly CommandSpec[] = [
     examples: [
       ['azp-fleet reboot h200-1', 'one host'],
       ['azp-fleet reboot --max-unavailable 1', 'all, one host of each pool at a time'],
-      ['azp-fleet reboot --booted-before 30d --yes', 'those that have not been rebooted for a month'],
+      ['azp-fleet reboot --booted-before 30d --yes', 'hosts that have been up for a month'],
     ],
     json: ['plan', 'hosts'],
     load: async () => (await import('./commands/reboot.ts')).run,
   },
   {
     name: 'remove',
-    summary: 'take away what is ours on hosts, and nothing else',
+    summary: 'remove azp-fleet from hosts, and nothing else',
     description:
-      'Lets running jobs end, stops the manager, takes its agents out of Azure DevOps, and deletes all that is ours. Toolkit, Docker Engine and driver stay unless they are named. With --gone no host is reached: its agents are removed as by "pool prune", and the document has the members of that command.',
+      'Waits for running jobs, stops the manager, deletes its agents in Azure DevOps, and deletes the files of azp-fleet. Toolkit, Docker Engine and driver stay unless an option names them. With --gone no host is contacted: agents are removed as by "pool prune", and the JSON document has the members of that command.',
     positionals: '[hosts...]',
-    arguments: { hosts: 'hosts, named: names, groups, labels, globs; "*" is all of them' },
+    arguments: { hosts: 'hosts: names, groups, labels, globs; "*" for all' },
     options: [
       {
         flags: '--toolkit',
-        description: 'also the NVIDIA Container Toolkit, where its packages are from our source',
+        description: 'also the NVIDIA Container Toolkit, if azp-fleet installed it',
       },
-      { flags: '--docker', description: 'also Docker Engine, likewise; what it stores stays' },
-      { flags: '--driver', description: 'also the NVIDIA driver, likewise' },
+      { flags: '--docker', description: 'also Docker Engine, if azp-fleet installed it; its data stays' },
+      { flags: '--driver', description: 'also the NVIDIA driver, if azp-fleet installed it' },
       {
         flags: '--gone <host>',
-        description: 'a machine that will not come back: only its agents in Azure DevOps; repeatable',
+        description: 'a machine that no longer exists: remove only its agents in Azure DevOps; repeatable',
         repeat: true,
       },
       {
         flags: '--agent-name <pattern>',
-        description: 'agentName of the --gone hosts, where the inventory has none',
+        description: 'agentName of the --gone hosts, if the inventory does not have it',
       },
       { flags: '--dry-run', description: 'stop after the plan' },
       diff,
@@ -340,8 +352,8 @@ const fleetCommands: readonly CommandSpec[] = [
       breakLock,
     ],
     examples: [
-      ['azp-fleet remove h200-1', 'one host; its jobs end first'],
-      ['azp-fleet remove h200-1 --toolkit --docker --driver', 'and the stack that came with it'],
+      ['azp-fleet remove h200-1', 'one host, after its jobs have ended'],
+      ['azp-fleet remove h200-1 --toolkit --docker --driver', 'also the software stack'],
       ['azp-fleet remove --gone h100-3', 'the agents of a machine that no longer answers'],
     ],
     json: ['plan', 'hosts'],
@@ -349,15 +361,15 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'status',
-    summary: 'one table of all hosts: software, GPUs, agents here and in Azure, verdict, cause and cure',
+    summary: 'one table of all hosts: software, GPUs, agents, verdict, cause and fix',
     description:
       'Reads facts over SSH, the last report of each manager (at most 5 minutes old), the pools, and how many jobs the organization may run at once, where the token may read that. Changes nothing.',
     positionals: '[targets...]',
     options: [
-      { flags: '--probe', description: 'look at the GPUs now, in a probe container on every host' },
+      { flags: '--probe', description: 'check the GPUs now, in a probe container on every host' },
       {
         flags: '--probe-timeout <duration>',
-        description: 'after this a probe that does not answer is a hang',
+        description: 'a probe that takes longer counts as hung',
         default: '60s',
       },
       { flags: '--drift', description: 'also plan; exit 3 when provision would change something' },
@@ -366,7 +378,7 @@ const fleetCommands: readonly CommandSpec[] = [
     ],
     examples: [
       ['azp-fleet status', 'every host of ./inventory.yaml'],
-      ['azp-fleet status --probe --limit hopper', 'a fresh look at one group'],
+      ['azp-fleet status --probe --limit hopper', 'check the GPUs of one group now'],
       ['azp-fleet status --json', 'for programs'],
     ],
     json: ['hosts', 'fleetDrift', 'parallelJobs'],
@@ -374,7 +386,8 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'diagnose',
-    summary: 'judge saved outputs of nvidia-smi or kernel logs, without contacting anybody',
+    offline: true,
+    summary: 'diagnose saved outputs of nvidia-smi or kernel logs; contacts no host',
     description:
       'Reads what `nvidia-smi -q -x`, a failed nvidia-smi, `dmesg` or `journalctl -k` wrote; - is standard input.',
     positionals: '<files...>',
@@ -388,6 +401,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'explain',
+    offline: true,
     summary: 'print what a code means and what fixes it',
     description: 'A code is in square brackets behind each message: [ssh.auth]. Contacts no host.',
     positionals: '<code>',
@@ -407,7 +421,7 @@ const slotCommands: readonly CommandSpec[] = [
     name: 'logs',
     summary: "the last runs of a host's agents, or the output of one slot",
     description:
-      'HOST lists runs with job, result and duration; HOST/SLOT prints the log of its present or last run: on a terminal as plain text, into a pipe as it was written.',
+      'HOST lists runs with job, result and duration; HOST/SLOT prints the log of its current or last run: as plain text on a terminal, unchanged into a pipe.',
     positionals: '<target>',
     options: [
       { flags: '--runs', description: 'list the runs of HOST/SLOT instead of its output' },
@@ -420,25 +434,25 @@ const slotCommands: readonly CommandSpec[] = [
       { flags: '--run <id>', description: 'with --diag: of this run, as --runs names it' },
     ],
     examples: [
-      ['azp-fleet logs h200-1', 'what ran there lately'],
+      ['azp-fleet logs h200-1', 'recent runs'],
       ['azp-fleet logs h200-1/0', 'the output of slot 0'],
-      ['azp-fleet logs h200-1/0 --diag', 'what its agent wrote about its last failed run'],
+      ['azp-fleet logs h200-1/0 --diag', 'agent logs of its last failed run'],
     ],
     json: ['hosts'],
     load: async () => (await import('./commands/managers.ts')).runLogs,
   },
   {
     name: 'drain',
-    summary: 'let agents take no more jobs; running jobs go on',
+    summary: 'stop agents from taking jobs; running jobs continue',
     positionals: '[hosts...]',
     options: [
       { flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true },
-      { flags: '--wait', description: 'return when no job is left' },
+      { flags: '--wait', description: 'wait until no job runs' },
       { flags: '--drain-timeout <duration>', description: 'with --wait: how long at most', default: '4h' },
       { flags: '--reason <text>', description: 'shown in status and on the agent in Azure DevOps' },
     ],
     examples: [
-      ['azp-fleet drain h200-1 --wait', 'before you open the machine'],
+      ['azp-fleet drain h200-1 --wait', 'before maintenance'],
       ['azp-fleet drain h200-1 --slot 3 --reason "fan"', 'one slot'],
     ],
     json: ['hosts'],
@@ -455,9 +469,9 @@ const slotCommands: readonly CommandSpec[] = [
   },
   {
     name: 'repaired',
-    summary: 'say that GPUs were reset or replaced: errors of before close no slot any more',
+    summary: 'GPUs were reset or replaced: ignore their earlier errors',
     description:
-      'An error that the kernel has reported of a GPU (XID) counts until the next boot, and a slot whose GPU comes and goes stays closed for a while. After a reset or a replacement without a reboot this takes both back; the GPU is looked at at once, and what is still wrong with it shows.',
+      'A GPU error in the kernel log (XID) counts until the next boot, and a slot whose GPU fails repeatedly stays closed for a while. After a reset or replacement without a reboot this command clears both; the manager checks the GPU at once.',
     positionals: '<hosts...>',
     options: [
       {
@@ -474,7 +488,7 @@ const slotCommands: readonly CommandSpec[] = [
     name: 'webhook',
     summary: "send a test message to hosts' webhooks",
     description:
-      'Each manager sends a message that says that it is a test, from the host and by the way that its messages take, and says what came of it. docs/monitoring.md tells what is sent otherwise.',
+      'Each manager sends a test message from its host, and reports whether the webhook accepted it. docs/monitoring.md lists the other messages.',
     positionals: '<hosts...>',
     examples: [['azp-fleet webhook h200-1', 'after webhook: was set and provisioned']],
     json: ['hosts'],
@@ -482,13 +496,13 @@ const slotCommands: readonly CommandSpec[] = [
   },
   {
     name: 'adopt',
-    summary: 'take over agent names that another owner holds in the pool',
+    summary: 'take over agent names that another installation holds in the pool',
     description:
-      'After a machine was set up anew its names belong to the earlier installation. Says which names are held and asks; refused while that owner is online or has a job. "azp-fleet provision --adopt" does it on the way.',
+      'After a reinstallation the agent names belong to the earlier installation. Lists these names and asks; refuses while the other agent is online or has a job. "azp-fleet provision --adopt" does it as well.',
     positionals: '<hosts...>',
     options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
     examples: [
-      ['azp-fleet adopt h200-1', 'every name of the host that somebody else holds'],
+      ['azp-fleet adopt h200-1', 'all agent names of the host'],
       ['azp-fleet adopt h200-1 --slot 3', 'one slot'],
     ],
     json: ['hosts'],
@@ -500,15 +514,16 @@ const slotCommands: readonly CommandSpec[] = [
 const imageCommands: readonly CommandSpec[] = [
   {
     name: 'image list',
-    summary: 'the CUDA bases that agent images are built upon, and what each asks of driver and GPUs',
+    offline: true,
+    summary: 'list CUDA base images with the driver and GPUs that each requires',
     inventory: false,
-    examples: [['azp-fleet image list', 'the table that the choice is made from']],
+    examples: [['azp-fleet image list', 'all base images']],
     json: ['arch', 'repository', 'flavour', 'cuda', 'cpu', 'cudaOfDriver'],
     load: async () => (await import('./commands/image.ts')).runList,
   },
   {
     name: 'image which',
-    summary: 'which image each host gets, why, and which one is there',
+    summary: 'show which image each host gets, why, and which one it has',
     positionals: '[targets...]',
     examples: [
       ['azp-fleet image which', 'every host'],
@@ -521,12 +536,12 @@ const imageCommands: readonly CommandSpec[] = [
     name: 'image build',
     summary: 'build the agent image on these hosts now, or pull it where the inventory names one',
     description:
-      'The manager does it, as it is configured; after a change of the inventory: provision. Agents go on with the image that is there, then idle ones move to the new one.',
+      'The manager builds with its current configuration; after a change of the inventory run provision. Agents keep the old image until the new one is ready; then idle ones move to it.',
     positionals: '<hosts...>',
-    options: [{ flags: '--fresh', description: 'nothing from the cache, and the base looked up again' }],
+    options: [{ flags: '--fresh', description: 'build without cache, and pull the base image again' }],
     examples: [
-      ['azp-fleet image build h200-1', 'again, after its failure was cured'],
-      ['azp-fleet image build h200-1 --fresh', "with the base's and the packages' newest versions"],
+      ['azp-fleet image build h200-1', 'again, after a failure was fixed'],
+      ['azp-fleet image build h200-1 --fresh', 'with the newest base image and packages'],
     ],
     json: ['hosts'],
     load: async () => (await import('./commands/image.ts')).runBuild,
@@ -537,9 +552,9 @@ const imageCommands: readonly CommandSpec[] = [
 const bundleCommands: readonly CommandSpec[] = [
   {
     name: 'bundle',
-    summary: 'gather all that hosts without the internet need into one file, or look into such a file',
+    summary: 'make one file with everything that hosts without internet need, or show one',
     description:
-      'Reads the hosts, fetches packages, images, the Node and the manager for them, and checks whatever is signed. "provision --bundle FILE" then needs SSH and Azure DevOps, and no other network. Needs Docker on this machine.',
+      'Reads the hosts, downloads packages, images, Node and the manager for them, and checks signatures. "provision --bundle FILE" then needs SSH and Azure DevOps, and no other network. Needs Docker on this machine.',
     positionals: '[hosts...]',
     options: [
       { flags: '-o, --out <file>', description: 'the file to write' },
@@ -554,13 +569,13 @@ const bundleCommands: readonly CommandSpec[] = [
         description: 'with --for: also the headers of this kernel (uname -r); repeatable',
         repeat: true,
       },
-      { flags: '--show <file>', description: 'what a bundle holds; every byte of it is checked' },
+      { flags: '--show <file>', description: 'show the content of a bundle, and verify it' },
       { flags: '--parallel <n>', description: 'hosts at the same time', default: '20' },
     ],
     examples: [
-      ['azp-fleet bundle inventory.yaml -o site.bundle', 'for all hosts, which can be reached from here'],
-      ['azp-fleet bundle -o site.bundle --for ubuntu-24.04/x86_64', 'for hosts that cannot'],
-      ['azp-fleet bundle --show site.bundle', 'what is in it'],
+      ['azp-fleet bundle inventory.yaml -o site.bundle', 'for all hosts, read over SSH'],
+      ['azp-fleet bundle -o site.bundle --for ubuntu-24.04/x86_64', 'for hosts that cannot be reached'],
+      ['azp-fleet bundle --show site.bundle', 'its content'],
     ],
     json: ['file', 'bundle'],
     load: async () => (await import('./commands/bundle.ts')).run,
@@ -579,7 +594,7 @@ const poolCommands: readonly CommandSpec[] = [
   },
   {
     name: 'pool create',
-    summary: 'make the pools that do not exist yet, without automatic agent updates',
+    summary: 'create missing pools, without automatic agent updates',
     positionals: '[pools...]',
     examples: [['azp-fleet pool create gpu-hopper', 'one pool, before any host uses it']],
     json: ['changes'],
@@ -587,7 +602,7 @@ const poolCommands: readonly CommandSpec[] = [
   },
   {
     name: 'pool authorize',
-    summary: 'make the pools known in the projects and permit their pipelines to use them',
+    summary: 'permit the pipelines of projects to use the pools',
     positionals: '[pools...]',
     options: [
       {
@@ -602,15 +617,15 @@ const poolCommands: readonly CommandSpec[] = [
   },
   {
     name: 'pool prune',
-    summary: 'remove agents from the pools that no slot of the inventory stands for any more',
+    summary: 'remove agents from the pools that belong to no slot of the inventory',
     description:
       'Only agents that azp-fleet registered, under the names of these hosts, offline, without a job, and all that twice, three minutes apart.',
     positionals: '[hosts...]',
     options: [
-      { flags: '--dry-run', description: 'show what would go' },
+      { flags: '--dry-run', description: 'show what would be removed' },
       {
         flags: '--gone <host>',
-        description: 'also all agents of this host, which the inventory does not name any more; repeatable',
+        description: 'also all agents of this host, which is no longer in the inventory; repeatable',
         repeat: true,
       },
       {
@@ -619,8 +634,8 @@ const poolCommands: readonly CommandSpec[] = [
       },
     ],
     examples: [
-      ['azp-fleet pool prune --dry-run', 'what is left over'],
-      ['azp-fleet pool prune --gone h100-3', 'after a host was given away'],
+      ['azp-fleet pool prune --dry-run', 'agents without a slot'],
+      ['azp-fleet pool prune --gone h100-3', 'after a host was decommissioned'],
     ],
     json: ['leftovers', 'pruned'],
     load: async () => (await import('./commands/pool-prune.ts')).run,
@@ -633,7 +648,7 @@ const sshCommands: readonly CommandSpec[] = [
     name: 'exec',
     summary: 'run a command on many hosts; equal outputs are shown once',
     description:
-      'As root (through sudo where needed). One word after -- is shell text, several are a command with its arguments. What the hosts write is plain text on a terminal, and as it is in a pipe.',
+      'As root (through sudo where needed). One word after -- is shell text, several are a command with its arguments. The output is cleaned for a terminal, and unchanged in a pipe.',
     positionals: '[hosts...]',
     options: [
       { flags: '--login', description: 'as the login user instead of root' },
@@ -649,7 +664,7 @@ const sshCommands: readonly CommandSpec[] = [
   },
   {
     name: 'ssh',
-    summary: "log in to a host with the system's ssh, by what the inventory says",
+    summary: "log in to a host with the system's ssh, as the inventory says",
     positionals: '<host>',
     json: false,
     examples: [
@@ -660,17 +675,18 @@ const sshCommands: readonly CommandSpec[] = [
   },
   {
     name: 'ssh-config',
-    summary: 'name the hosts in ~/.ssh/config, for plain ssh, scp, rsync and editors',
+    offline: true,
+    summary: 'write the hosts to ~/.ssh/config, for ssh, scp, rsync and editors',
     description:
-      'Prints what it would write: a file of its own, and one Include at the top of ~/.ssh/config; the rest of that stays as it is, byte for byte. A host is reached as azp-fleet reaches it, through its jump hosts and with its pinned keys. Run it again when the inventory has changed.',
+      'Prints what it would write: a separate file, and one Include at the top of ~/.ssh/config, which otherwise stays unchanged. A host is reached as azp-fleet reaches it, through its jump hosts and with its pinned keys. Run it again when the inventory has changed.',
     positionals: '[hosts...]',
     options: [
-      { flags: '--write', description: 'put it in place' },
-      { flags: '--remove', description: 'take it away again; needs no inventory' },
+      { flags: '--write', description: 'write the files' },
+      { flags: '--remove', description: 'remove the files; needs no inventory' },
     ],
     examples: [
       ['azp-fleet ssh-config', 'what would be written'],
-      ['azp-fleet ssh-config --write && rsync -a data/ h200-1:/data/', 'the hosts by their names'],
+      ['azp-fleet ssh-config --write && rsync -a data/ h200-1:/data/', 'copy to a host by its name'],
     ],
     json: ['hosts', 'files', 'written'],
     load: async () => (await import('./commands/ssh-config.ts')).run,
@@ -678,11 +694,11 @@ const sshCommands: readonly CommandSpec[] = [
   {
     name: 'trust',
     summary: "collect the hosts' keys for review and pin them in the inventory",
-    description: 'Logs in nowhere. Compare the fingerprints with those on the machines before you say yes.',
+    description: 'Does not log in. Compare the fingerprints with those on the machines before you confirm.',
     positionals: '[hosts...]',
     examples: [
       ['azp-fleet trust', 'all hosts, then asks'],
-      ['azp-fleet trust h200-1 --yes', 'after a reinstallation that you made yourself'],
+      ['azp-fleet trust h200-1 --yes', 'after you reinstalled it yourself'],
     ],
     json: ['keys'],
     load: async () => (await import('./commands/trust.ts')).run,

@@ -134,6 +134,6 @@ export function refuseControl(names: readonly string[], what: string): void {
     what: `${what} has a control character`,
     expected: 'a name without control characters',
     seen: JSON.stringify(seen),
-    next: 'type the name anew',
+    next: 'type the name again without it',
   });
 }

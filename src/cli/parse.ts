@@ -40,7 +40,7 @@ export function parseArguments(
   let help = '';
   const print = { ...io, out: (text: string) => void (help += text) };
   const program = base(new Command('azp-fleet'), print)
-    .description('Turns SSH-reachable GPU machines into a self-hosted GPU CI fleet for Azure Pipelines.')
+    .description('Turn machines with GPUs into self-hosted agents for Azure Pipelines.')
     .version(io.version, '-V, --version', 'print the version')
     .addHelpText('after', overview);
   for (const option of sharedOptions) program.addOption(declaredOption(option));
@@ -71,7 +71,7 @@ export function parseArguments(
 }
 
 const overview = `
-The options above may stand before a command or after it. For a command's own:
+Global options go before or after the command. For the options of a command:
 azp-fleet COMMAND --help
 
 First steps:
@@ -80,8 +80,8 @@ First steps:
   azp-fleet provision inventory.yaml     do it, then prove it
   azp-fleet status                       one table of the whole fleet
 
-Exit codes: 0 well · 1 a host failed · 2 usage or inventory · 3 changes pending
-            4 declined · 70 our bug · 130 interrupted`;
+Exit codes: 0 success · 1 a host failed · 2 usage or inventory · 3 changes pending
+            4 declined · 70 bug in azp-fleet · 130 interrupted`;
 
 function base(command: Command, io: ParseIo): Command {
   return (
@@ -168,7 +168,7 @@ function understand(
       code: 'usage.two-inventories',
       what: 'two inventories were given',
       seen: files.join(', '),
-      next: 'name one of them',
+      next: 'name one inventory',
     });
   const positionals = command.args.filter((argument) => !isFile(argument));
   checkCount(command, positionals);

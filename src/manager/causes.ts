@@ -1,30 +1,30 @@
 import { FleetError } from '../shared/base/errors.ts';
 import type { Cause } from './model.ts';
 
-/** Returns the cause that describes any failure. */
+/** Any failure of an operation in plain words. */
 export function causeOf(error: unknown): Cause {
   if (!(error instanceof FleetError)) {
     return {
       code: 'manager.failed',
       what: `unexpected: ${error instanceof Error ? error.message : String(error)}`,
-      next: 'check journalctl -u azp-fleet-manager, and report it',
+      next: 'look at journalctl -u azp-fleet-manager, and report it',
     };
   }
   const { code, what, expected, seen, next } = error.problem;
-  const whole = expected === undefined ? what : `${what} (expected ${expected})`;
+  const told = expected === undefined ? what : `${what} (expected ${expected})`;
   return {
     code,
-    what: seen === undefined ? whole : `${whole}: ${seen}`,
-    next: next ?? 'check journalctl -u azp-fleet-manager',
+    what: seen === undefined ? told : `${told}: ${seen}`,
+    next: next ?? 'look at journalctl -u azp-fleet-manager',
   };
 }
 
-/** Whether the host, Docker, the server or the network failed, and not this program. */
+/** Of the host, Docker, the server or the network, and no mistake of this program. */
 export function isFromOutside(error: unknown): boolean {
   return error instanceof FleetError || (error instanceof Error && 'errno' in error);
 }
 
-/** Thrown when an action cannot continue now and the slot has not failed: tried again soon, without a back-off. */
+/** The launch cannot go on now, for a reason that is no failure of the slot: asked again soon, without a back-off. */
 export class NotYet extends Error {
   readonly reason: Cause;
   constructor(reason: Cause) {

@@ -12,63 +12,63 @@ import { damagedCopy, readKept, replaceKept } from './machine/files.ts';
 import type { Cause, PulledImage } from './model.ts';
 import { type Episode, readEpisodes } from './webhook/episodes.ts';
 
-/** An agent's entry in the pool without its key. */
+/** What the pool knows of an agent beside its key. */
 export type KeptEntry = Pick<AzureAgent, 'enabled' | 'userCapabilities' | 'systemCapabilities'>;
 
 /** An entry that config.sh was about to make or replace. */
 export interface Configuring {
   readonly poolId: number;
   readonly agent: string;
-  /** Id of the entry that it replaces; undefined: the name had none. */
+  /** Of the entry that it replaces; undefined: there was none of the name. */
   readonly id?: number;
 }
 
-/** What survives a restart. Readable one version back and forth: unknown members are kept, missing ones get defaults. */
+/** What must survive a restart. Readable one version back and forth: unknown members are kept, missing ones defaulted. */
 export interface State {
   readonly schema: 1;
-  /** Random, created once; with the machine-id it makes the owner id. */
+  /** Random, made once; with the machine-id it gives the owner id. */
   readonly installation: string;
   readonly drain: DrainEntries;
   /** Slots whose agent name this host may take over from another owner; `everySlot` until these are known. */
   readonly adopt: readonly string[];
-  /** By slot, between deleting an entry and creating it again: what the new entry takes over. */
+  /** By slot, between deleting an entry and making it anew: what of it is taken over. */
   readonly renewing: Readonly<Record<string, KeptEntry>>;
-  /** By slot, from before config.sh runs until its entry has our owner capability: what config.sh creates is ours. */
+  /** By slot, from before config.sh is run until its entry carries our mark: what it may have made is ours. */
   readonly configuring: Readonly<Record<string, Configuring>>;
   readonly jobsRun: Readonly<Record<string, number>>;
-  /** By slot, the newest request whose wait in the queue the metrics have. */
+  /** By slot, the newest request whose wait in the queue was counted. */
   readonly counted: Readonly<Record<string, number>>;
-  /** Image ids: the one on which an agent has listened, and the newer one that was given up. */
+  /** Image ids: on which agents came to listen, and which was given up for it. */
   readonly image: { readonly proven?: string; readonly rejected?: string };
-  /** The same by slot, for slots with an own image. */
+  /** The same for slots with an image of their own, by slot. */
   readonly slotImages: Readonly<Record<string, { readonly proven?: string; readonly rejected?: string }>>;
   /** Images that this manager has pulled and not removed. */
   readonly pulled: readonly PulledImage[];
-  /** Ids of pools that may have agents of ours, including pools that slots have left. */
+  /** Ids of pools that may hold agents of ours: slots may have left them. */
   readonly pools: readonly number[];
-  /** By pool id: names of our agents there, and names of earlier ones that may still exist. */
+  /** By the id of a pool: names that agents of ours have there, or had and may not have lost. */
   readonly names: Readonly<Record<string, readonly string[]>>;
-  /** PCI addresses in the order that numbers the slots. */
+  /** PCI addresses as the slots were numbered by them. */
   readonly gpuOrder: GpuOrder | undefined;
-  /** Digests of agent archives that this host saw first, for versions without a known digest. */
+  /** What this host has to hold archives of the agent to that nobody knew beforehand. */
   readonly archives: FirstSights;
-  /** Xid errors: the kernel's log is lost at a reboot. */
+  /** The kernel's own log forgets. */
   readonly xids: XidMemory | undefined;
-  /** Memory in use on idle GPUs. */
+  /** How much memory of idle GPUs is in use. */
   readonly gpuMemory: MemoryBaselines | undefined;
-  /** Episodes that the webhook has received and whose end it has not. */
+  /** What the webhook has been told and does not know to be over. */
   readonly told: readonly Episode[];
 }
 
-/** Keeps the state in memory and on the disk. A write that fails is tried again; memory has the change. */
+/** The state, in memory and on the disk. What cannot be written holds in memory, and is written as soon as it can be. */
 export class StateStore {
   readonly #path: string;
   readonly #machineId: string;
   #value: State;
-  /** The latest write; the next one waits for it. */
+  /** The last write; the next one waits for it. */
   #written: Promise<unknown> = Promise.resolve();
   #problem: FleetError | undefined;
-  /** Why the previous file was read instead; undefined: the file is whole, or there was none. */
+  /** Why the file was not read but the one before it; undefined: it was, or there was none. */
   readonly damage: string | undefined;
 
   private constructor(path: string, machineId: string, value: State, damage: string | undefined) {
@@ -78,7 +78,7 @@ export class StateStore {
     this.damage = damage;
   }
 
-  /** Reads `DIR/manager.json`, or creates it. Rejects when it exists and cannot be read. */
+  /** Reads `DIR/manager.json`, or starts anew where there is none. Rejects when it is there and cannot be read. */
   static async open(directory: string, machineId: string): Promise<StateStore> {
     const path = join(directory, 'manager.json');
     const kept = await readKept(path, wholeState);
@@ -97,29 +97,29 @@ export class StateStore {
     return ownerId(this.#machineId, this.#value.installation);
   }
 
-  /** Why the disk lacks the latest change. */
+  /** Why what is remembered is not on the disk. */
   get problem(): Cause | undefined {
     return this.#problem === undefined ? undefined : causeOf(this.#problem);
   }
 
-  /** Changes what a crash must not lose: rejects while it is not on the disk. Memory has it in any case. */
+  /** For what must not get lost in a crash: rejects while it is not on the disk. In memory it holds all the same. */
   async update(change: (state: State) => Partial<State>): Promise<void> {
     await this.note(change);
     if (this.#problem !== undefined) throw this.#problem;
   }
 
-  /** Changes what a crash may lose. Never rejects. */
+  /** For what a crash may forget: never rejects. */
   async note(change: (state: State) => Partial<State>): Promise<void> {
     this.#value = { ...this.#value, ...change(this.#value) };
     await this.#write();
   }
 
-  /** Repeats a failed write. Never rejects. */
+  /** Tries again what could not be written. Never rejects. */
   async flush(): Promise<void> {
     if (this.#problem !== undefined) await this.#write();
   }
 
-  /** Writes one after the other: of two at once, the older could win. */
+  /** One after the other: of two writes at once the older could come to lie on top. */
   async #write(): Promise<void> {
     this.#written = this.#written
       .then(() => replaceKept(this.#path, textOf(this.#value)))
@@ -131,10 +131,10 @@ export class StateStore {
   }
 }
 
-/** The least that a whole file has. */
+/** What a whole file holds at least. */
 type Found = Partial<State> & Pick<State, 'installation'>;
 
-/** Parses the file; throws what is wrong with its text. */
+/** Throws what is wrong with the file's text. */
 function wholeState(text: string): Found {
   const found = JSON.parse(text) as Partial<State> | null;
   if (typeof found !== 'object' || typeof found?.installation !== 'string' || found.installation === '')
@@ -172,8 +172,8 @@ function textOf(value: State): string {
 function unwritten(path: string, error: unknown): FleetError {
   return new FleetError({
     code: 'state.not-written',
-    what: `the manager cannot write ${path}: a restart would lose the latest changes`,
+    what: `the manager cannot write ${path}: a restart would forget what has changed last`,
     seen: error instanceof Error ? error.message : String(error),
-    next: `free space on its disk or repair the file system (df -h ${path}); retried automatically`,
+    next: `make room on its disk or mend the file system (df -h ${path}); it is tried again by itself`,
   });
 }

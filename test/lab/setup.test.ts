@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  // No server listens on port 9.
+  // Nobody listens on port 9.
   desk = makeDesk(lab, `Host closed\n  HostName ${lab.host('a').address}\n  Port 9\n  User root\n`);
 });
 afterEach(() => {

@@ -113,7 +113,7 @@ export const refreshRoutes: readonly Route[] = [
   ],
 ];
 
-/** The progress of an update, as the agent or a client reports it. */
+/** How far an update has come: told by the agent itself, or by a client. */
 export const updateRoutes: readonly Route[] = [
   [
     'PUT',

@@ -1,6 +1,6 @@
 import type { FakeRequest, State } from './state.ts';
 
-/** What the agents do, by their ids. Gathered in one pass, for lists that would search for each agent. */
+/** What the agents do, by their ids. Gathered in one pass, for lists that would look for each agent anew. */
 export interface Activity {
   readonly online: ReadonlySet<number>;
   readonly assigned: ReadonlyMap<number, FakeRequest>;

@@ -79,7 +79,7 @@ async function build(
   try {
     const built = await renewImage(manager, fresh, {
       onLine: (line) => emit({ kind: 'change-output', host, id: change.id, line }),
-      sleep: (ms) => pause(ms, context.signal, 'the manager goes on by itself'),
+      sleep: (ms) => pause(ms, context.signal, 'the manager continues by itself'),
     });
     end(true, built.isNew ? 'changed' : 'ok');
     return built;
@@ -183,6 +183,6 @@ function presentText({ state, reference, digest, cause, progress }: ImageStatus)
 
 /** What a host's build or pull has come to. */
 export function builtText(host: string, { reference, digest, isNew }: BuiltImage): string {
-  const outcome = isNew ? 'idle agents move to it, busy ones after their job' : 'the same as before';
+  const outcome = isNew ? 'idle agents move to it, busy ones after their job' : 'unchanged';
   return `${host}: ${reference} (${digest.slice(0, 19)}): ${outcome}\n`;
 }

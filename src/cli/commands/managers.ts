@@ -5,6 +5,7 @@ import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import { everyHost } from '../../fleet/inventory/select.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError, usageError } from '../../shared/base/errors.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { type Drain, drainLine } from '../../shared/contract/drain.ts';
 import type { ManagerStatus, RunRecord, SlotStatus } from '../../shared/contract/status.ts';
 import { confirm } from '../ask.ts';
@@ -64,9 +65,9 @@ export async function runUndrain(context: Context, input: CommandInput): Promise
     const { drains: before } = await manager.status();
     await manager.undrain(slots);
     const status = await manager.status();
-    const left = new Set(status.drains.map((drain) => JSON.stringify(drain)));
-    const ended = before.filter((drain) => !left.has(JSON.stringify(drain)));
-    return { ...status, ended };
+    const left = new Set(status.drains?.map((drain) => JSON.stringify(drain)));
+    const ended = before?.filter((drain) => !left.has(JSON.stringify(drain)));
+    return { ...status, ...defined({ ended }) };
   });
   return answered(answers, (host, status) => undrainText(host, status, slots));
 }
@@ -111,7 +112,7 @@ export async function runAdopt(context: Context, input: CommandInput): Promise<R
         const slots = value.map(({ slot }) => slot);
         const { refused } = await takeNames(manager, slots, {
           clock: context.clock,
-          sleep: (ms) => pause(ms, context.signal, 'the manager goes on by itself'),
+          sleep: (ms) => pause(ms, context.signal, 'the manager continues by itself'),
         });
         if (refused.length > 0) throw refusedNames(name, refused);
         return value;
@@ -209,14 +210,14 @@ export function heldLines(
   if (lines.length === 0) return [];
   return [
     ...lines,
-    'Taking a name over gives it a new key: whoever runs under it elsewhere is cut off from the pool.',
-    'Names of an owner that is online, or that has a job, are not taken.',
+    'Taking a name over gives it a new key: an agent that runs elsewhere under this name loses its connection.',
+    'Names whose agent is online or has a job are not taken over.',
   ];
 }
 
 /** One line a host: what its manager was told. */
 export function adoptText(host: string, slots: readonly SlotStatus[]): string {
-  if (slots.length === 0) return `${host}: nobody else holds a name of its agents\n`;
+  if (slots.length === 0) return `${host}: agent names are free\n`;
   return `${host}: takes over ${foldNames(slots.map(({ agent }) => agent))}; "azp-fleet status" shows when they are online\n`;
 }
 
@@ -228,13 +229,13 @@ export function repairedText(host: string, gpus: readonly string[]): string {
 
 /** One line a host: its webhook has taken the test. */
 export function webhookText(host: string): string {
-  return `${host}: the webhook has taken a test message; look whether it has arrived\n`;
+  return `${host}: the webhook accepted a test message; check that it arrived\n`;
 }
 
 /** What `drain` has come to: how far its slots are, which still have a job, then a line for each who keeps jobs away. */
 export function drainText(host: string, status: ManagerStatus, chosen: readonly string[] = []): string {
   const slots = chosenOf(status, chosen);
-  const far = (['drained', 'ending', 'held back already'] as const).flatMap((stage) => {
+  const far = (['drained', 'draining', 'waiting', 'quarantined'] as const).flatMap((stage) => {
     const number = slots.filter((slot) => stageOf(slot) === stage).length;
     return number === 0 ? [] : [`${number} ${stage}`];
   });
@@ -245,7 +246,7 @@ export function drainText(host: string, status: ManagerStatus, chosen: readonly 
       return `slot ${slot}${job === undefined ? '' : ` (${job}${since})`}`;
     });
   const parts = [...far, ...(jobs.length === 0 ? [] : [`still running: ${jobs.join(', ')}`])];
-  if (slots.length === 0) return `${host}: it has no slots\n${markLines(status)}`;
+  if (slots.length === 0) return `${host}: no slots\n${markLines(status)}`;
   const take = slots.length === 1 ? 'takes' : 'take';
   return `${host}: ${slotsText(slots, chosen)} ${take} no more jobs: ${parts.join('; ')}\n${markLines(status)}`;
 }
@@ -258,32 +259,32 @@ function stageOf({ state, container }: SlotStatus): string {
 /** Where a slot that is to take no jobs stands; an idle agent is stopped once the server was asked whether it has a job. */
 const stages: Readonly<Record<SlotStatus['state'], string>> = {
   drained: 'drained',
-  starting: 'ending',
-  idle: 'ending',
-  stopping: 'ending',
+  starting: 'draining',
+  idle: 'draining',
+  stopping: 'draining',
   busy: 'still running',
-  'backing-off': 'held back already',
-  quarantined: 'held back already',
-  waiting: 'held back already',
+  'backing-off': 'waiting',
+  quarantined: 'quarantined',
+  waiting: 'waiting',
 };
 
 /** What `undrain` has come to. */
 export interface Undrained extends ManagerStatus {
-  /** The drains that it ended. */
-  readonly ended: readonly Drain[];
+  /** The marks that it took back; undefined: the manager is of a version that does not tell. */
+  readonly ended?: readonly Drain[];
 }
 
 /** What jobs may come to again, what keeps them from coming all the same, then the marks that are left. */
 export function undrainText(host: string, status: Undrained, chosen: readonly string[] = []): string {
   const { ended } = status;
   const slots = chosenOf(status, chosen);
-  if (slots.length === 0) return `${host}: it has no slots\n`;
+  if (slots.length === 0) return `${host}: no slots\n`;
   const take = slots.length === 1 ? 'takes' : 'take';
-  const was = ended.length === 0 ? 'nothing was drained; ' : '';
-  const again = ended.length === 0 ? '' : ' again';
-  const held = slots.filter(({ state }) => stages[state] === 'held back already');
+  const was = ended?.length === 0 ? 'nothing was drained; ' : '';
+  const again = ended?.length === 0 ? '' : ' again';
+  const held = slots.filter(({ state }) => ['waiting', 'quarantined'].includes(stages[state]));
   const but =
-    held.length === 0 ? '' : `; held back by something else: ${slotList(held)}, see azp-fleet status`;
+    held.length === 0 ? '' : `; not available for another reason: ${slotList(held)}, check azp-fleet status`;
   return `${host}: ${was}${slotsText(slots, chosen)} ${take} jobs${again}${but}\n${markLines(status)}`;
 }
 
@@ -300,7 +301,7 @@ function slotList(slots: readonly SlotStatus[]): string {
   return `slot${slots.length === 1 ? '' : 's'} ${foldNames(slots.map(({ slot }) => slot))}`;
 }
 
-function markLines({ drains }: ManagerStatus): string {
+function markLines({ drains = [] }: ManagerStatus): string {
   return drains.map((drain) => `  ${drainLine(drain)}\n`).join('');
 }
 
@@ -312,7 +313,7 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
     slot: run.slot,
     result: run.oomKilled
       ? 'out of memory'
-      : (run.result ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`),
+      : (drawnResult(run.result) ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`),
     took: seconds(run.durationS),
     waited: run.waitedS === undefined ? '' : `waited ${seconds(run.waitedS)}`,
     logs: run.diagnostics === true ? `(--diag --run ${run.run})` : '',
@@ -326,12 +327,18 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
       row.when,
       padded(row.result, width('result')),
       row.took.padStart(width('took')),
+      // Managers of earlier versions do not tell it.
       ...(width('waited') === 0 ? [] : [row.waited.padEnd(width('waited'))]),
       row.job,
       ...(row.logs === '' ? [] : [row.logs]),
     ].join('  '),
   );
   return `${lines.join('\n')}\n`;
+}
+
+/** Azure DevOps has one word for a success with warnings. */
+function drawnResult(result: string | undefined): string | undefined {
+  return result?.toLowerCase() === 'succeededwithissues' ? 'succeeded (with issues)' : result;
 }
 
 function seconds(duration: number | undefined): string {

@@ -43,7 +43,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     let adopt = options.flag('adopt');
     const result = await changeHosts(context, input, open, {
       question: (where) => `Apply these changes to ${where}?`,
-      unasked: 'look at the plan with "azp-fleet plan", then run again with --yes',
+      unasked: 'review the plan with "azp-fleet plan", then run again with --yes',
       beside: () => distinct(blocked),
       survey: async () => {
         const follow = !options.flag('dryRun');
@@ -83,7 +83,7 @@ function takeOverQuestion(titles: readonly string[]): string {
   const [first = ''] = titles;
   const what = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`;
   const more = titles.length === 1 ? '' : `, and ${titles.length - 1} more as the plan says`;
-  return `${what}${more}? Whoever had them before can use them no longer.`;
+  return `${what}${more}? The earlier installation then loses them.`;
 }
 
 async function savedPlan(

@@ -13,7 +13,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const before = input.options.moment('bootedBefore', now);
   return carryOut(context, input, {
     question: (where) => `Reboot ${where}?`,
-    unasked: 'look at the plan with --dry-run, then run again with --yes',
+    unasked: 'review the plan with --dry-run, then run again with --yes',
     changes: (seen, first) => rebootOf(seen, first, before === undefined ? 0 : now - before),
     again: (since) => `run it again with --booted-before ${since}: it leaves out what was rebooted since`,
   });
@@ -26,5 +26,5 @@ export async function run(context: Context, input: CommandInput): Promise<Result
 export function rebootOf(now: Facts, before: Facts, upForMs: number): readonly Planned[] {
   const upMs = (before.uptimeS ?? Number.POSITIVE_INFINITY) * 1000;
   const done = now.bootId !== before.bootId || rebootedSinceDrain(before);
-  return done || upMs < upForMs ? [] : [rebootChange('command', 'it was asked for')];
+  return done || upMs < upForMs ? [] : [rebootChange('command', 'requested with `azp-fleet reboot`')];
 }

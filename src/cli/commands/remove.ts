@@ -28,7 +28,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     input,
     {
       question: (where) => `Remove all this from ${where}?`,
-      unasked: 'look at the plan with --dry-run, then run again with --yes',
+      unasked: 'review the plan with --dry-run, then run again with --yes',
       changes: (now, before, host) =>
         removalOf(now, { host, owner: ownerOf(before), parts: asked, root: context.root }),
       removes: true,
@@ -85,8 +85,8 @@ function leftHere({ hosts, file }: Fleet, host: string): readonly string[] {
   const { address = host, port = 22 } = spec.ssh;
   const known = port === 22 ? address : `[${address}]:${port}`;
   return [
-    `${host} still stands in ${file}: take it out there, or provision counts it as unreachable`,
-    `its key still stands in known_hosts: ssh-keygen -R ${quote(known)}`,
+    `${host} is still in ${file}: remove it, or provision counts it as unreachable`,
+    `its key is still in known_hosts: ssh-keygen -R ${quote(known)}`,
   ];
 }
 
@@ -102,7 +102,7 @@ function both(hosts: readonly string[]): Error {
 function tellsNoHosts(host: string, template: string): Error {
   return usageError({
     code: 'usage.option',
-    what: `the agents of ${host} cannot be told from those of other hosts by their names`,
+    what: `the agents of ${host} have names that other hosts may use too`,
     expected: 'agentName: with {host} in it',
     seen: template,
     next: 'delete its agents in Azure DevOps by hand, or name what they were called with --agent-name',

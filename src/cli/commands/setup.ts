@@ -55,7 +55,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   });
   if (asker)
     say(
-      'Your answers become an inventory. Hosts are looked at, not changed.',
+      'Your answers become an inventory. Hosts are checked, not changed.',
       'Esc: back one question. Ctrl-C: stop; your answers are kept.',
       '',
     );
@@ -63,12 +63,12 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   try {
     result = await interview.run(() => runSetup(wizard, file));
   } catch (error) {
-    if (kept) say('', 'Your answers are kept: azp-fleet setup goes on from them.');
+    if (kept) say('', 'Your answers are kept: azp-fleet setup resumes from them.');
     throw error;
   }
   drafts?.remove();
   interview.seal();
-  for (const key of interview.unused()) tell({ context, say }, `! nothing has asked for the answer "${key}"`);
+  for (const key of interview.unused()) tell({ context, say }, `! no question used the answer "${key}"`);
   return finishSetup({ context, input, wizard, interview, say, pipeline }, result);
 }
 
@@ -82,8 +82,8 @@ async function askForDraft(asker: Asker, drafts: Drafts, say: (line: string) => 
     key: 'draft',
     message: `Answers from ${at} UTC were kept:`,
     choices: [
-      { name: `Go on from them (${draft.given.length})`, short: 'go on', value: 'on' },
-      { name: 'Begin anew', value: 'anew' },
+      { name: `Resume (${draft.given.length})`, short: 'resume', value: 'on' },
+      { name: 'Start over', value: 'anew' },
     ],
   });
   if (answer === 'on') return draft.given;

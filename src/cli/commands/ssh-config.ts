@@ -22,7 +22,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   if (remove) {
     const removed = removeFleetFile(files);
     const text = (): string =>
-      removed.length === 0 ? 'there was nothing of azp-fleet\n' : `taken away: ${removed.join(', ')}\n`;
+      removed.length === 0 ? 'nothing to remove\n' : `removed: ${removed.join(', ')}\n`;
     return { exitCode: ExitCode.ok, json: { hosts: [], files: removed, written: false }, text };
   }
   const file = await compose(context, input);

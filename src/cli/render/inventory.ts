@@ -59,4 +59,4 @@ export function hostYaml(host: HostSpec, connection: object | undefined): string
   return document.toString({ lineWidth: 0 });
 }
 
-const sharedMemory = " memory: an equal part of the host's, which plan and status tell";
+const sharedMemory = " memory: an equal part of the host's, as plan and status show";

@@ -135,7 +135,7 @@ function decorate(document: Document, kind: PipelineKind): void {
 export const pipelineKinds = {
   gpu: 'a job with GPUs',
   matrix: 'the same job on agents of each sort, by demands',
-  container: 'a job in a container of its own',
+  container: 'a job in a separate container',
   image: "a job in the agents' own image",
   graphics: 'a job that renders, without a screen',
 } as const;

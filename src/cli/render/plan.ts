@@ -161,10 +161,10 @@ interface ChangeLineOptions {
 
 const disturbance = {
   nothing: undefined,
-  'new-containers': 'for a moment no container can start; running jobs go on',
-  agents: 'ends our agents, which are drained first; nothing else is disturbed',
-  containers: 'disturbs running containers: our agents are drained first',
-  machine: 'disturbs the whole machine: our agents are drained first',
+  'new-containers': 'no container can start for a moment; running jobs continue',
+  agents: 'drains agents first',
+  containers: 'restarts running containers; drains agents first',
+  machine: 'interrupts the whole machine; drains agents first',
 } as const;
 
 /** Below the titles. */
@@ -271,17 +271,17 @@ function summary(plan: FleetPlan, { hosts, pools }: Unread = { hosts: 0, pools: 
     ...(changed.length === 0 ? [] : [`${changes} on ${hostCount(changed.length)}`]),
     ...(rebooted.length === 0 ? [] : [`${hostCount(rebooted.length)} to be rebooted`]),
     ...(refused.length === 0 ? [] : [`${hostCount(refused.length)} refused`]),
-    ...(well.length === 0 ? [] : [`${hostCount(well.length)} as wanted`]),
+    ...(well.length === 0 ? [] : [`${hostCount(well.length)} up to date`]),
   ];
   const unread = [
-    ...(hosts === 0 ? [] : [`${hostCount(hosts)} could not be read`]),
+    ...(hosts === 0 ? [] : [`${hostCount(hosts)} unreachable`]),
     ...(pools.length === 0
       ? []
       : [`the ${pools.length === 1 ? 'pool' : 'pools'} ${pools.join(', ')} could not be read`]),
   ];
   const all = [...parts, ...unread].join(', ');
   if (hasChanges(plan)) return `Changes: ${all}.`;
-  if (parts.length === 0 && unread.length > 0) return `Nothing is known: ${all}.`;
+  if (parts.length === 0 && unread.length > 0) return `No plan: ${all}.`;
   return `No changes${all === '' ? '' : `: ${all}`}.`;
 }
 

@@ -9,7 +9,7 @@ import type { Paint, Style } from './color.ts';
 import { count } from './inventory.ts';
 import { wrap } from './lines.ts';
 import { type Cell, type Column, tableLines } from './table.ts';
-import { merged, type Trouble, troubleLines, hostProblem } from './trouble.ts';
+import { merged, type Trouble, troubleLines, troubleOf } from './trouble.ts';
 
 interface StatusTextOptions {
   readonly width: number;
@@ -53,7 +53,7 @@ function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, verdict, findings }): Trouble[] => {
       const serious = findings.filter(({ severity }) => severity !== 'info');
-      if (serious.length > 0) return serious.map((finding) => hostProblem(host, finding));
+      if (serious.length > 0) return serious.map((finding) => troubleOf(host, finding));
       const { cause: what, next, code } = verdict;
       const severity = verdict.state === 'off' ? 'info' : 'fail';
       return what === '' ? [] : [{ places: [host], severity, what, next, ...defined({ code }) }];
@@ -161,7 +161,7 @@ function summary(rows: readonly StatusRow[], { now, paint }: StatusTextOptions):
   );
   if (!Number.isFinite(oldest)) return text;
   const seconds = Math.max(0, Math.round((now - oldest) / 1000));
-  return `${text} ${paint('dim', `(GPUs looked at ${seconds < 2 ? 'just now' : `at most ${seconds} s ago`})`)}`;
+  return `${text} ${paint('dim', `(GPUs checked ${seconds < 2 ? 'just now' : `${seconds} s ago`})`)}`;
 }
 
 /** The verdict and the host stay whole longest: they are what one looks for. */
@@ -266,6 +266,8 @@ function localCell(local: AgentCounts | undefined): Cell {
 
 function azureCell(azure: AzureCounts | undefined, wanted = azure?.registered ?? 0): Cell {
   if (azure === undefined) return { texts: ['?'] };
+  // How many agents the host has is not known before its GPUs are counted.
+  if (wanted === 0 && azure.registered === 0) return { texts: ['-'] };
   const short = `${azure.online}/${wanted}`;
   const disabled = azure.disabled === 0 ? '' : `, ${azure.disabled} disabled`;
   const texts: Texts = [`${short} online${disabled}`, short];

@@ -138,7 +138,7 @@ export async function askDatasets({ prompts }: Wizard, mounts: readonly string[]
     const taken = datasets.map((dataset) => dataset.name);
     const name = await prompts.text(
       `datasets.${host}.variable`,
-      `Variable that tells jobs where ${host} is:`,
+      `Environment variable with the path of ${host} for jobs:`,
       {
         default: free(variableFor(host), taken),
         check: (text) => variableMistake(text, taken),

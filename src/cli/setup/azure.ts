@@ -101,7 +101,7 @@ async function askCheck(wizard: Wizard, tried: Try): Promise<Seen | undefined | 
               { name: 'Correct organization and token', value: 'again' },
             ] as const)
           : []),
-        { name: 'Go on without', value: 'skip' },
+        { name: 'Continue without', value: 'skip' },
       ],
     );
     if (chosen === 'again') return 'again';

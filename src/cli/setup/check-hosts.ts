@@ -218,7 +218,7 @@ async function unlock(
   const [first, ...others] = locked;
   if (first === undefined) return [];
   const where = others.length === 0 ? first.host.name : `${locked.length} hosts`;
-  tell(wizard, `sudo wants a password on ${where}. Only the place where it is kept will be written down.`);
+  tell(wizard, `sudo asks for a password on ${where}. The inventory stores only where to find it.`);
   const sudoPassword = await askWorkingSource(wizard, {
     key: 'sudo',
     what: 'the sudo password',

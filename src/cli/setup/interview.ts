@@ -244,7 +244,7 @@ function nobody(message: string, question?: Question): Error {
   const values = question?.kind === 'choose' ? `: ${valuesOf(question)}` : '';
   return usageError({
     code: 'usage.no-answer',
-    what: `nobody can be asked: ${message}`,
+    what: `stdin is not a terminal: ${message}`,
     ...(key === undefined ? {} : { expected: `an answer to "${key}"${values}` }),
     next:
       key === undefined

@@ -102,7 +102,7 @@ function nobodyLeft(): FleetError {
   return new FleetError({
     code: 'usage.no-hosts',
     what: 'no host is left',
-    next: 'mend what is told above each, or keep them as they are: --unready keep',
+    next: 'fix the problems listed above, or keep the hosts: --unready keep',
   });
 }
 

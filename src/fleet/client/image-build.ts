@@ -1,5 +1,10 @@
 import { FleetError } from '../../shared/base/errors.ts';
-import { imageOverall, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
+import {
+  imageOverall,
+  keptImages,
+  type ImageStatus,
+  type ManagerStatus,
+} from '../../shared/contract/status.ts';
 import type { ManagerClient } from './manager-client.ts';
 
 const pollMs = 1000;
@@ -40,7 +45,9 @@ export async function renewImage(
 
 /** Of all images of a host. */
 function digests(status: ManagerStatus): string {
-  return status.images.map(({ digest = '' }) => digest).join(' ');
+  return keptImages(status)
+    .map(({ digest = '' }) => digest)
+    .join(' ');
 }
 
 /** How far the image is, in one line. */

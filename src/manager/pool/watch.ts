@@ -12,10 +12,10 @@ export interface PoolNames {
   readonly earlier: readonly string[];
 }
 
-/** The parts that can wait for something that only the pool shows. */
+/** What waits for something that only the pool tells. */
 type Waiter = 'slots' | 'sweeper';
 
-/** Reads our agents in one pool, for all slots together: at an interval, or early for a reason. */
+/** The server's view of our agents in a pool of ours: one look for all slots together, at its time or for a reason. */
 export class PoolWatch {
   readonly #azure: Pick<AzureClient, 'findPool'>;
   readonly #own: Pick<OwnAgents, 'list'>;
@@ -24,7 +24,7 @@ export class PoolWatch {
   readonly #onChange: () => void;
   #pool: Pool | undefined;
   #agents: Listing = new Map();
-  /** Names that were read last, in lower case. */
+  /** Names that the last look asked for, in lower case. */
   #asked: ReadonlySet<string> = new Set();
   #problem: Cause | undefined;
   #at = Number.NEGATIVE_INFINITY;
@@ -68,12 +68,12 @@ export class PoolWatch {
     return this.#at;
   }
 
-  /** Returns the agent with this name, ours or another owner's. */
+  /** Whoever has this name of ours, we or another. */
   agent(name: string): AzureAgent | undefined {
     return this.#agents.get(name.toLowerCase());
   }
 
-  /** Whether the server requires a newer agent than the image has. */
+  /** The server wants the agent to be newer than its image holds. */
   wantsUpdate(name: string): boolean {
     return this.agent(name)?.pendingUpdate !== undefined;
   }
@@ -82,28 +82,28 @@ export class PoolWatch {
     return this.#agents.values();
   }
 
-  /** Whether the pool has no agent of this name; false while that is not known. */
+  /** That nobody has this name of ours; false while that is not known. */
   lacks(name: string): boolean {
     return this.#asked.has(name.toLowerCase()) && this.agent(name) === undefined;
   }
 
-  /** Reads now if one of these names was not read last: its slot is known only since then. */
+  /** Looks now where the last look did not ask for one of these names: slots have come to be known since. */
   cover(names: readonly string[]): void {
     if (Number.isFinite(this.#at) && names.some((name) => !this.#asked.has(name.toLowerCase()))) this.doubt();
   }
 
-  /** Reads now: a person has asked for something that the pool may show. */
+  /** Looks now: a person has asked for something that the pool may show. */
   lookSoon(): void {
     this.#urgent = true;
     this.#early.abort();
   }
 
-  /** Reads now, unless reading fails already: a call about this pool has failed. */
+  /** A call about this pool has failed: is it the pool? What is known to fail is asked at its time. */
   doubt(): void {
     if (this.#problem === undefined) this.lookSoon();
   }
 
-  /** Reads after so many unscaled milliseconds, when the pool shows an event; several events share one read. */
+  /** Something has happened that the pool shows after so many unscaled milliseconds; several of it make one look. */
   lookAfter(ms: number): void {
     const at = this.#clock.monotonic() + this.#clock.scaled(ms);
     if (this.#wantedAt !== undefined && this.#wantedAt <= at) return;
@@ -111,7 +111,7 @@ export class PoolWatch {
     this.#early.abort();
   }
 
-  /** Sets whether a part waits for the pool, which is then read more often. */
+  /** While anybody waits the pool is looked at more often. */
   wait(who: Waiter, isSo: boolean): void {
     if (this.#waiters.has(who) === isSo) return;
     if (isSo) this.#waiters.add(who);
@@ -170,7 +170,7 @@ export class PoolWatch {
     } catch (error) {
       this.#problem = causeOf(error);
       this.#failingSince ??= started;
-      // It may have been deleted and created again.
+      // It may have been deleted and made anew.
       if (this.#problem.code === 'azure.not-found') this.#pool = undefined;
     }
   }
@@ -184,18 +184,18 @@ function noPool(name: string): FleetError {
   });
 }
 
-/** While nothing happens: a thousand managers then read two hundred times a minute. */
+/** While nothing happens: a thousand managers make two hundred looks a minute. */
 const idleMs = 5 * 60_000;
-/** While a part waits for something that only the pool shows. */
+/** While something is waited for that only the pool tells. */
 const waitingMs = 60_000;
-/** The shortest time between reads for starts and ends of runs. */
+/** Runs that begin and end make looks no more often than this. */
 const eventMs = 60_000;
-/** After a failure: soon, to notice a pool that appears or a network that works again. */
+/** After a failure: soon again, so that a pool that appears or a network that comes back is noticed. */
 const retryMs = 15_000;
-/** After a long failure less often: after a quarter of its time, at most this. */
+/** What has failed for long is asked for less often: after a quarter of that time, and never later than this. */
 const longestRetryMs = 2 * 60_000;
 
-/** What decides when a pool is read next; times are monotonic. */
+/** What decides when a pool is looked at next; times are monotonic. */
 export interface Looks {
   /** When the last look was begun. */
   readonly at: number;
@@ -213,7 +213,7 @@ export interface Looks {
   readonly chance: number;
 }
 
-/** Returns when the pool is read next; monotonic. Pure. */
+/** When the pool is looked at next; monotonic. Pure. */
 export function nextLook(looks: Looks, { scaled }: Pick<Clock, 'scaled'>): number {
   const { at, failingSince, wantedAt, urgent, waiting, together, chance } = looks;
   if (urgent) return at;
@@ -227,10 +227,10 @@ export function nextLook(looks: Looks, { scaled }: Pick<Clock, 'scaled'>): numbe
   return wantedAt === undefined ? due : Math.min(due, Math.max(wantedAt, at + scaled(eventMs) * spread));
 }
 
-/** The pool shows the start or end of a run after this; unscaled milliseconds. */
+/** A run that has begun or ended shows in the pool after this; unscaled milliseconds. */
 const settleMs = 5_000;
 
-/** Watches the pools of this host's agents. */
+/** The pools of this host's agents, each watched by itself. */
 export class Pools {
   readonly #watches: ReadonlyMap<string, PoolWatch>;
 
@@ -262,7 +262,7 @@ export class Pools {
     return this.named(pool);
   }
 
-  /** The problems of all pools, each once. */
+  /** What is wrong with any of them; the same of several once. */
   get problems(): readonly Cause[] {
     return [
       ...new Map(this.all.flatMap(({ problem }) => (problem ? [[problem.what, problem]] : []))).values(),

@@ -9,5 +9,5 @@ export interface Logger {
   redact(secret: Secret): void;
 }
 
-/** Discards everything. */
+/** For tests and places where nobody listens. */
 export const silentLogger: Logger = { log: () => undefined, redact: () => undefined };

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** A value that must never be printed. Every conversion to text yields `***`; only `reveal()` returns it. */
+/** A value that must never be printed. Every way of turning it into text yields `***`; only `reveal()` tells. */
 export class Secret {
   readonly #value: string;
 

@@ -4,7 +4,7 @@ import type { OutputStream } from './context.ts';
 import type { Redactor } from './redact.ts';
 import { escapeHidden } from './foreign-text.ts';
 
-/** Milliseconds that the possible beginning of a secret may wait for its end on a terminal. */
+/** How long the possible beginning of a secret may wait for its end on a terminal, where somebody looks. */
 const holdMs = 100;
 
 interface GuardedOutput {

@@ -87,7 +87,7 @@ describe('a word that is no command', () => {
 
 describe('an inventory named twice', () => {
   test.each(['plan -i a.yaml b.yaml', '-i a.yaml plan b.yaml', 'plan a.yaml b.yaml'])('%s', (line) => {
-    expect(told(line)).toMatchObject({ what: 'two inventories were given', next: 'name one of them' });
+    expect(told(line)).toMatchObject({ what: 'two inventories were given', next: 'name one inventory' });
   });
 });
 

@@ -21,7 +21,7 @@ interface Size {
 }
 
 /** What is typed, by the name of the file: the command, and after a comma what of it is shown. */
-const screens: Readonly<Record<string, string>> = {
+const chosen: Readonly<Record<string, string>> = {
   'setup, no terminal': 'setup',
   init: 'init h9 me@192.0.2.7:2222 -o new.yaml --organization https://dev.azure.com/example',
   'completion, unknown shell': 'completion csh',
@@ -66,7 +66,16 @@ const screens: Readonly<Record<string, string>> = {
   version: 'version',
   'nothing left': 'status h200-1 --limit rtx-box',
 };
-const names = Object.keys(screens);
+/** Any other command is shown by the first example of its declaration. */
+const screens: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    commands.map(({ name, examples: [[line] = ['']] }) => [name, line.replace(/^azp-fleet /, '')]),
+  ),
+  ...chosen,
+};
+const names = Object.keys(screens).filter(
+  (name) => name in chosen || !Object.keys(chosen).some((each) => each.startsWith(`${name}, `)),
+);
 /** What the programs of a host write, and what programs read. */
 const asItIs: ReadonlySet<string> = new Set(['exec', 'ssh-config']);
 
@@ -140,11 +149,6 @@ function expectWhole(shown: string, { columns }: Size): void {
   );
   expect(broken).toEqual([]);
 }
-
-test('every command has one', () => {
-  const shown = new Set(names.map((name) => name.split(',')[0]));
-  expect(commands.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([]);
-});
 
 describe.each([
   { columns: 80, rows: 24 },

@@ -12,10 +12,11 @@ import {
   visit,
 } from 'yaml';
 
+import { defined } from '../../../shared/base/objects.ts';
 import type { Problem } from '../../../shared/base/errors.ts';
 import { excerpt } from '../../../shared/base/foreign-text.ts';
 import { namesInShort } from '../fold-names.ts';
-import { type Slip, slipIn } from './yaml-errors.ts';
+import { firstYamlError, type YamlError } from './yaml-errors.ts';
 
 /** An inventory as text with positions: values for the schema, lines and columns for the messages. */
 export class InventoryDocument {
@@ -41,11 +42,10 @@ export class InventoryDocument {
       logLevel: 'error',
     } as const;
     this.#document = parseDocument(source, options);
-    // One slip of syntax makes the parser complain about everything that follows.
-    const slip = slipIn(source, [...this.#document.errors, ...this.#document.warnings]);
-    const broken = slip ? [] : brokenAliases(this.#document);
-    this.readable = slip === undefined && broken.length === 0;
-    if (slip) this.problems.push(this.#slip(slip));
+    const error = firstYamlError(source, [...this.#document.errors, ...this.#document.warnings]);
+    const broken = error ? [] : brokenAliases(this.#document);
+    this.readable = error === undefined && broken.length === 0;
+    if (error) this.problems.push(this.#malformed(error));
     else for (const twice of joinDuplicates(this.#document)) this.problems.push(this.#twice(twice));
     for (const { offset, what, ...rest } of broken)
       this.problems.push({
@@ -56,8 +56,14 @@ export class InventoryDocument {
       });
   }
 
-  #slip({ offset, what, next }: Slip): Problem {
-    return { code: 'inventory.yaml', step: 'inventory', what: `${this.#place(offset)}: ${what}`, next };
+  #malformed({ offset, message, snippet }: YamlError): Problem {
+    return {
+      code: 'inventory.yaml',
+      step: 'inventory',
+      what: `${this.#place(offset)}: ${message}`,
+      ...defined({ seen: snippet }),
+      next: 'correct the YAML there or in the lines above; text with special characters belongs in quotes',
+    };
   }
 
   #twice({ key, first, second }: Duplicate): Problem {

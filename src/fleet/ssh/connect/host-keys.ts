@@ -30,7 +30,7 @@ export function hostKeyOf(blob: Buffer): HostKey {
   };
 }
 
-/** Returns the name that a host's key is filed under: the alias unchanged, else host name and port. */
+/** The name a host's key is filed under: the alias as it stands, else host name and port. */
 export function filedName(options: ConnectionOptions): string {
   return options.hostKeyAlias ?? knownName(options.hostname, options.port);
 }

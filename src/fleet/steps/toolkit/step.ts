@@ -8,16 +8,11 @@ import { isRelease, renderDaemonJson, sameConfig, usesCdi, withGpuSettings } fro
 import { configFolder, configScript, restartScript } from '../docker/scripts.ts';
 import { changedKeys, engineConfig } from '../docker/step.ts';
 import { usesOf } from '../driver/uses.ts';
-import { isDesiredDriver } from '../driver/compatibility.ts';
-import {
-  withInstalledVersions,
-  isVendorStack,
-  keepsVendorEngine,
-  missingVendorPart,
-} from '../vendor-stack.ts';
+import { driverIsWanted } from '../driver/compatibility.ts';
+import { asFound, isKept, keepsEngine, keptMissing } from '../vendor-stack.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
-import { addSource, holdPackages } from '../packages/repositories.ts';
+import { addSource, holdPackages } from '../packages/upkeep.ts';
 import type { Desired, Planned, Step } from '../step.ts';
 import { cdiFolder, cdiScript } from './cdi.ts';
 import { replacedByToolkit, toolkitPackages } from '../packages/parts.ts';
@@ -25,11 +20,11 @@ import { replacedByToolkit, toolkitPackages } from '../packages/parts.ts';
 /** The NVIDIA Container Toolkit at exactly the wanted version, known to Docker, with a current CDI specification. */
 export const toolkitStep: Step = {
   name: 'toolkit',
-  *plan(facts, configured) {
+  *plan(facts, wished) {
     if (facts.gpus.length === 0) return;
-    const desired = withInstalledVersions(facts, configured);
+    const desired = asFound(facts, wished);
     if (desired.host.toolkit.left === true) {
-      const found = unmanagedToolkitObstacle(facts, isDesiredDriver(facts, desired.host));
+      const found = leftToolkitObstacle(facts, driverIsWanted(facts, desired.host));
       if (found !== undefined) yield refusal('toolkit', found.what, found.next);
       return;
     }
@@ -39,9 +34,9 @@ export const toolkitStep: Step = {
       yield refusal('toolkit', what, next);
       return;
     }
-    if (isVendorStack(facts)) {
+    if (isKept(facts)) {
       if (facts.toolkit.version === undefined) {
-        const { what, next } = missingVendorPart('NVIDIA Container Toolkit');
+        const { what, next } = keptMissing('NVIDIA Container Toolkit');
         yield refusal('toolkit', what, next);
         return;
       }
@@ -50,7 +45,7 @@ export const toolkitStep: Step = {
       return;
     }
     const host = { platform, facts, desired };
-    yield* addSource('toolkit', 'NVIDIA Container Toolkit', 'nvidia-container-toolkit', host);
+    yield* addSource('toolkit', "the NVIDIA Container Toolkit's", 'nvidia-container-toolkit', host);
     const install = installation(platform, facts, desired);
     if (install !== undefined) yield install;
     else yield* holdPackages('toolkit', 'NVIDIA Container Toolkit packages', host, toolkitPackages);
@@ -120,7 +115,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
     },
   );
   // What it has to be told of CDI depends on its version, which is the system's.
-  yield keepsVendorEngine(facts) && facts.docker.serverVersion === undefined
+  yield keepsEngine(facts) && facts.docker.serverVersion === undefined
     ? later({ ...configure, title: 'restart Docker Engine with its settings for GPUs' }, 'docker')
     : configure;
 }
@@ -154,7 +149,7 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
   const lacks = usesOf(desired.host).filter((use) => !cdiUses.includes(use));
   const hidden = cdiInRun && cdiInEtc.length > 0;
   const news = installing || cdiOlder || cdiMigDiffers || hidden || lacks.length > 0;
-  if (cdiSpec && !stale && !news && isDesiredDriver(facts, desired.host)) return;
+  if (cdiSpec && !stale && !news && driverIsWanted(facts, desired.host)) return;
   yield runChange(
     'toolkit',
     'cdi',
@@ -175,7 +170,7 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
 function whySpecification({ driver, toolkit }: Facts, lacks: readonly string[]): string {
   if (!toolkit.cdiSpec) return 'no file describes nvidia.com/gpu';
   if (toolkit.cdiDriver === undefined || toolkit.cdiDriver === driver.loaded) {
-    if (toolkit.cdiMigDiffers) return 'it does not describe the present MIG instances';
+    if (toolkit.cdiMigDiffers) return 'it describes other MIG instances than there are';
     const hidden = toolkit.cdiInRun && toolkit.cdiInEtc.length > 0;
     if (hidden) return 'a second file describes the GPUs';
     if (lacks.length > 0) return `agents may use ${lacks.join(' and ')}, and it has no library for that`;
@@ -188,7 +183,7 @@ function whySpecification({ driver, toolkit }: Facts, lacks: readonly string[]):
  * Why GPUs do not get into containers with the toolkit that the inventory leaves to its owner (`toolkit: none`).
  * `driverStays`: no other one is about to come; what describes it would change with it.
  */
-function unmanagedToolkitObstacle(
+function leftToolkitObstacle(
   facts: Facts,
   driverStays: boolean,
 ): { readonly what: string; readonly next: string } | undefined {
@@ -196,7 +191,7 @@ function unmanagedToolkitObstacle(
   const { loaded } = facts.driver;
   if (version === undefined && !unpackaged) {
     return {
-      what: 'toolkit: none, and no NVIDIA Container Toolkit is installed',
+      what: 'the inventory leaves the NVIDIA Container Toolkit alone, and none is installed',
       next: 'install it by hand, or remove "toolkit: none" from the inventory',
     };
   }

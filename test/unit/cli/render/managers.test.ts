@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
+import { defined } from '../../../../src/shared/base/objects.ts';
 import type { RunRecord, SlotStatus } from '../../../../src/shared/contract/status.ts';
 import { drainText, runsText, undrainText } from '../../../../src/cli/commands/managers.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
@@ -20,7 +21,6 @@ const slotIn = (slot: string, state: SlotStatus['state'], more: Partial<SlotStat
   slot,
   agent: `h200-1-${slot}`,
   gpus: [],
-  pool: 'gpu-lab',
   since: '',
   jobsRun: 0,
   state,
@@ -41,7 +41,7 @@ describe('drain', () => {
       'an idle host right after the order',
       [slotIn('0', 'idle'), slotIn('1', 'stopping', { container: '0123456789ab' })],
       [],
-      'its 2 slots take no more jobs: 2 ending',
+      'its 2 slots take no more jobs: 2 draining',
     ],
     [
       'a slot without a container of which the pool is told',
@@ -59,9 +59,9 @@ describe('drain', () => {
       'slots that took none before',
       [slotIn('0', 'quarantined'), slotIn('1', 'drained')],
       [],
-      'its 2 slots take no more jobs: 1 drained; 1 held back already',
+      'its 2 slots take no more jobs: 1 drained; 1 quarantined',
     ],
-    ['no slots', [], [], 'it has no slots'],
+    ['no slots', [], [], 'no slots'],
   ])('%s', (_, slots, chosen, expected) => {
     expect(drainText('h200-1', managerStatus({ slots, drains: [fan] }), chosen)).toBe(
       `h200-1: ${expected}\n  slot 1 drained by ann@laptop: fan, since 2026-11-20 12:30 UTC\n`,
@@ -74,16 +74,17 @@ describe('undrain', () => {
   test.each([
     ['a host', two, [fan], [], 'its 2 slots take jobs again'],
     ['one that was not drained', two, [], [], 'nothing was drained; its 2 slots take jobs'],
+    ['one of a version that does not tell', two, undefined, [], 'its 2 slots take jobs again'],
     ['a slot', two, [fan], ['1'], 'slot 1 takes jobs again'],
     [
       'what something else holds back',
       [slotIn('0', 'quarantined'), slotIn('1', 'idle')],
       [fan],
       [],
-      'its 2 slots take jobs again; held back by something else: slot 0, see azp-fleet status',
+      'its 2 slots take jobs again; not available for another reason: slot 0, check azp-fleet status',
     ],
   ])('%s', (_, slots, ended, chosen, expected) => {
-    expect(undrainText('h200-1', { ...managerStatus({ slots }), ended }, chosen)).toBe(
+    expect(undrainText('h200-1', { ...managerStatus({ slots }), ...defined({ ended }) }, chosen)).toBe(
       `h200-1: ${expected}\n`,
     );
   });

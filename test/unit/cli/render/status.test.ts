@@ -37,7 +37,7 @@ test('a healthy host is one line and a sum', () => {
     .toBe(`host    os         gpus     driver     docker  toolkit  manager  agents  azure       verdict
 h200-1  Debian 12  2× H200  580.95.05  29.7.2  1.20.0   0.2.0    2/2     2/2 online  healthy
 
-1 host: 1 healthy (GPUs looked at at most 12 s ago)
+1 host: 1 healthy (GPUs checked 12 s ago)
 `);
   expect(text([well, { ...well, host: 'h200-2' }])).toContain('2 hosts, all healthy');
 });
@@ -52,7 +52,7 @@ test('what is wrong stands below with its cure, equal troubles once; 80 columns 
 ✗ h200-3, h200-4: no answer [bug]
   next  is it on?
 
-4 hosts: 1 healthy, 1 degraded, 2 unreachable (GPUs looked at at most 12 s ago)`);
+4 hosts: 1 healthy, 1 degraded, 2 unreachable (GPUs checked 12 s ago)`);
 });
 
 const many = (row: StatusRow) =>
@@ -65,7 +65,7 @@ test('three hundred hosts fit a terminal: those that are alike share a line', ()
   expect(shown).toBe(`host       os     gpus     driver  docker  tk    mgr  agents  azure  verdict
 297 hosts  deb12  2× H200  580.95  29.7.2  1.20  ok   2/2     2/2    healthy
 gpu-007    deb12  2        580.95  29.7.2  1.20  ok   2/2     2/2    degraded
-2 hosts    -      -        -       -       -     -    -       0/0    unreachable
+2 hosts    -      -        -       -       -     -    -       -      unreachable
 
 ! gpu-007: GPU-513536b6: it is too hot [bug]
   next  check air flow, dust, fans and the room
@@ -73,7 +73,7 @@ gpu-007    deb12  2        580.95  29.7.2  1.20  ok   2/2     2/2    degraded
 ✗ gpu-298, gpu-299: no answer [bug]
   next  is it on?
 
-300 hosts: 297 healthy, 1 degraded, 2 unreachable (GPUs looked at at most 12 s ago)
+300 hosts: 297 healthy, 1 degraded, 2 unreachable (GPUs checked 12 s ago)
 `);
   const wide = statusText(gone, { width: 110, height: 24, paint: (_, t) => t, now });
   expect(wide).toContain('\ngpu-[000-006,008-297]  Debian 12 ');
@@ -128,9 +128,9 @@ test('who keeps jobs away is told with the time and what ends it; only a run’s
   );
   const lines = text([row, { ...row, host: 'h200-2' }]);
   expect(lines).toContain(`
-! h200-1, h200-2: whole host drained by run r1 of bob@ci: restart Docker, since 2026-11-20 09:30 UTC;
-  interrupted [agents.left-drained]
-  next  run "azp-fleet provision": it checks the host and enables its agents again
+! h200-1, h200-2: whole host drained by run r1 of bob@ci: restart Docker, since 2026-11-20 09:30 UTC; that
+  run is gone [agents.left-drained]
+  next  run "azp-fleet provision": it proves the host and gives its agents back
 
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
   next  run "azp-fleet undrain" when jobs may come again
@@ -175,7 +175,7 @@ test('a host that has powered itself off is told beside the others, and nothing 
 test('a job from before the last change is named, and nothing is wrong', () => {
   const slots = [slot('0', { state: 'busy', job: 'train', settings: 'changed' }), slot('1')];
   const row = statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
-  expect(text([row])).toContain('· h200-1: running a job from before the last change: h200-1-0 (train)\n');
+  expect(text([row])).toContain('· h200-1: on a job from before the last change: h200-1-0 (train)\n');
   expect(text([row])).toContain('1 host: 1 healthy');
 });
 

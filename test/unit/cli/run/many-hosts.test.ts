@@ -99,7 +99,7 @@ describe('three hundred hosts', () => {
   + docker   do a
              a is missing
 
-Changes: 297 on 297 hosts, 3 hosts could not be read.
+Changes: 297 on 297 hosts, 3 hosts unreachable.
 
 
 gpu-[000-006,010-019,040-299]  changed      1 change

@@ -27,18 +27,7 @@ function slot(state: SlotStatus['state']): readonly SlotStatus[] {
   const since = '2026-11-21T00:00:00Z';
   const run = { id: 'r1', startedAt: since, agentId: 7, settings: 'now' };
   const made = state === 'idle' ? { run, settings: 'now' } : {};
-  return [
-    {
-      slot: '0',
-      agent: 'a',
-      state,
-      gpus: [],
-      pool: 'gpu-lab',
-      since,
-      jobsRun: 0,
-      ...made,
-    },
-  ];
+  return [{ slot: '0', agent: 'a', state, gpus: [], since, jobsRun: 0, ...made }];
 }
 
 /** Works, has no GPU to be probed, and takes jobs unless it is drained. */
@@ -119,8 +108,8 @@ async function reboot(given: Readonly<Record<string, unknown>> = {}) {
 
 const plan = `100 hosts: the same 1 change (gpu-[00-99])
   ! command  reboot the host
-             it was asked for
-             disturbs the whole machine: our agents are drained first
+             requested with \`azp-fleet reboot\`
+             interrupts the whole machine; drains agents first
 
 Waves: each begins once the last is healthy; at most 25% of a pool at a time
   1 canary: gpu-00

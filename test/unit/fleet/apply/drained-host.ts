@@ -36,9 +36,9 @@ function proof(fake: FakeHost, verdict: Verdict): Proof {
       fake.log.push('probe');
       return Promise.resolve(verdict);
     },
-    prove: async (enableAgents) => {
+    prove: async (giveBack) => {
       fake.log.push('probe');
-      if (verdict.state === 'healthy') await enableAgents();
+      if (verdict.state === 'healthy') await giveBack();
       fake.log.push('agents');
       return verdict;
     },

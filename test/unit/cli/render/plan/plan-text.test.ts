@@ -75,20 +75,20 @@ describe('the plan as text', () => {
              a is missing
   + docker   do restart
              restart is missing
-             disturbs running containers: our agents are drained first
+             restarts running containers; drains agents first
 
 odd: 2 changes
   + docker   do a
              a is missing
   ? toolkit  whatever toolkit needs
              not known before "driver" has run; at most this
-             for a moment no container can start; running jobs go on
+             no container can start for a moment; running jobs continue
 
 stuck: 0 changes
   ✗ driver   a runfile driver is installed
              next: remove it
 
-Changes: 1 in Azure DevOps, 6 on 3 hosts, 1 host refused, 1 host as wanted.
+Changes: 1 in Azure DevOps, 6 on 3 hosts, 1 host refused, 1 host up to date.
 `);
   });
 
@@ -120,7 +120,7 @@ Changes: 300 on 300 hosts.
   });
 
   it('says in one line that there is nothing to do', () => {
-    expect(text(plan(host('one'), host('two')))).toBe('No changes: 2 hosts as wanted.\n');
+    expect(text(plan(host('one'), host('two')))).toBe('No changes: 2 hosts up to date.\n');
   });
 });
 
@@ -129,15 +129,15 @@ describe('what could not be read', () => {
     planText(read, { scripts: false, color: false, unread: { hosts, pools } });
 
   it('is counted beside what was', () => {
-    expect(unread(plan(host('one')), 1)).toBe('No changes: 1 host as wanted, 1 host could not be read.\n');
+    expect(unread(plan(host('one')), 1)).toBe('No changes: 1 host up to date, 1 host unreachable.\n');
     expect(unread(plan(host('one', change('a'))), 2, 'big')).toContain(
-      'Changes: 1 on 1 host, 2 hosts could not be read, the pool big could not be read.\n',
+      'Changes: 1 on 1 host, 2 hosts unreachable, the pool big could not be read.\n',
     );
   });
 
   it('is no plan without changes where it is everything', () => {
     expect(unread(plan(), 3, 'big', 'small')).toBe(
-      'Nothing is known: 3 hosts could not be read, the pools big, small could not be read.\n',
+      'No plan: 3 hosts unreachable, the pools big, small could not be read.\n',
     );
   });
 });
@@ -168,7 +168,7 @@ describe('what a change consists of', () => {
                the margin
   ! docker   do reboot
              reboot is missing
-             disturbs the whole machine: our agents are drained first
+             interrupts the whole machine; drains agents first
 
 Changes: 2 on 1 host, 1 host to be rebooted.
 `);

@@ -52,11 +52,6 @@ describe('pools of slots', () => {
       `defaults: { agentName: "{host}" }\n${twoSlots(', pool: q', ', pool: r')}`,
       'inventory.yaml:3:24: a has several agents, and agentName gives all of them one name\nseen: agentName: {host}\nnext: put {host} and {slot} into agentName, or choose another pool',
     ],
-    [
-      'text that YAML takes for a map',
-      'defaults:\n  pool: {arch}-cuda{cuda}\nhosts: { a: {} }\n',
-      'inventory.yaml:4:15: the { of a text was read as one of YAML\nnext: put text that begins with { in quotes: "{host}-{slot}"',
-    ],
   ])('%s', (_, text, mistake) => {
     expect(mistakes(text)).toEqual([mistake]);
   });

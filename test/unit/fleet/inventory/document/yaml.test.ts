@@ -10,16 +10,6 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:1: the key hosts stands here twice\nseen: the first one at inventory.yaml:3:1\nnext: keep one of them, with what belongs to both',
   ],
   [
-    'a tab',
-    'hosts:\n\ta: {}\n',
-    'inventory.yaml:4:1: a tab is used for indentation\nnext: put spaces in place of the tab, as many as the keys beside it have (2 where there are none)',
-  ],
-  [
-    'a tag',
-    'hosts: !vault x\n',
-    'inventory.yaml:3:8: tags (words that begin with !) are not used in an inventory\nnext: take it out, or put the text in quotes',
-  ],
-  [
     'an alias of nothing',
     'hosts: { a: { <<: *big }, b: *small }\n',
     'inventory.yaml:3:19: *big stands for nothing\nnext: write &big where the value is written out, further up',
@@ -32,14 +22,9 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:38: << takes over keys, and here are none\nexpected: *NAME of a value with keys, or a list of such\nnext: take it out',
     'inventory.yaml:4:52: << takes over keys, and here are none\nexpected: *NAME of a value with keys, or a list of such\nnext: take it out',
   ],
-  [
-    'a variable without quotes in a flow map',
-    'defaults: { pool: ${POOL} }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:20: the { of a variable was read as one of YAML\nnext: put text with ${…} in quotes inside { } and [ ]: "${NAME}"',
-  ],
 ];
 
-describe('a slip of YAML is told with its place and its cure', () => {
+describe('duplicate keys and aliases', () => {
   test.each(cases)('%s', (_, text, ...expected) => {
     expect(mistakes(text)).toEqual(expected);
   });

@@ -24,6 +24,26 @@ function machines(...resources: readonly object[]): unknown {
   return { format_version: '1.0', values: { root_module: { child_modules: [{ resources: managed }] } } };
 }
 
+test.each([
+  [
+    'google_compute_instance',
+    { network_interface: [{ network_ip: '10.0.0.2', access_config: [{ nat_ip: '203.0.113.1' }] }] },
+    '203.0.113.1',
+  ],
+  ['google_compute_instance', { network_interface: [{ network_ip: '10.0.0.2' }] }, '10.0.0.2'],
+  ['aws_instance', { public_ip: '203.0.113.2', private_ip: '10.0.0.3' }, '203.0.113.2'],
+  ['aws_instance', { public_ip: '', private_ip: '10.0.0.3' }, '10.0.0.3'],
+  [
+    'azurerm_linux_virtual_machine',
+    { public_ip_address: '203.0.113.3', private_ip_address: '10.0.0.4' },
+    '203.0.113.3',
+  ],
+  ['azurerm_linux_virtual_machine', { private_ip_address: '10.0.0.4' }, '10.0.0.4'],
+])('%s %j has the public address if there is one, else the private one', (type, values, address) => {
+  const found = read(machines({ type, values: { name: 'm', id: 'm', ...values } }));
+  expect(found).toMatchObject({ hosts: [{ name: 'm', entry: { address } }] });
+});
+
 describe('hosts are read from', () => {
   test('terraform output -json', () => expect(read(output)).toEqual({ hosts, leftOut: [] }));
 
