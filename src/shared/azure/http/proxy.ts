@@ -111,7 +111,7 @@ function bypasses(rule: string, url: URL): boolean {
   return name === '*' || host === domain || host.endsWith(`.${domain}`);
 }
 
-export interface Tunnel {
+interface Tunnel {
   readonly proxy: URL;
   readonly target: URL;
   readonly trust: { readonly ca?: string[] };
@@ -119,7 +119,7 @@ export interface Tunnel {
 }
 
 /** Connects to the target through an HTTP CONNECT proxy, with TLS on top for an https target. */
-export async function connectThrough({ proxy, target, trust, signal }: Tunnel): Promise<Socket> {
+async function connectThrough({ proxy, target, trust, signal }: Tunnel): Promise<Socket> {
   const port = target.port || (target.protocol === 'https:' ? '443' : '80');
   const authority = `${target.hostname}:${port}`;
   const raw = await connect(proxy, authority, trust, signal);

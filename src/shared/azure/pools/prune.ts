@@ -134,7 +134,7 @@ export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnName
 }
 
 /** Returns the owners of the agents with these names. */
-export function ownersOf(agents: readonly AzureAgent[], names: ReadonlySet<string>): ReadonlySet<string> {
+function ownersOf(agents: readonly AzureAgent[], names: ReadonlySet<string>): ReadonlySet<string> {
   return new Set(
     agents.flatMap(({ name, userCapabilities }) =>
       names.has(name) ? (userCapabilities?.[Capabilities.owner] ?? []) : [],
