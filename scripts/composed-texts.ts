@@ -45,7 +45,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'agents.backing-off': ['backing-off'],
   'agents.held-by-run': ['whole host …'],
   'agents.idle': ['… is still starting'],
-  'agents.older-job': ['on a job from before the last change: …'],
+  'agents.older-job': ['running a job from before the last change: …'],
   'agents.quarantined': ['quarantined'],
   'agents.starting': ['… is still starting'],
   'agents.stopping': ['… is still being stopped'],

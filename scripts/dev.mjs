@@ -21,6 +21,9 @@ const tooOldNode = '20.20.2';
 const bin = join(root, 'node_modules', '.bin');
 const cache = join(root, 'node_modules', '.cache');
 
+/** CI stops a run after 90 minutes; a run that stops itself before that still prints its totals. */
+const ciMinutes = 84;
+
 /** Parts of `npm run test:lab`, each at most half an hour on two cores. */
 const labShards = 4;
 
@@ -52,6 +55,7 @@ const tasks = {
   },
   'test:lab': () => longLabTests(args),
   ci: () => {
+    endsAt = Date.now() + ciMinutes * 60_000;
     const shard = shardOfThisCommit();
     say(`CI: npm test, then npm run test:lab -- --shard ${shard}`);
     tasks.test();
@@ -68,6 +72,8 @@ const tasks = {
 };
 
 let nodeBinary;
+/** Milliseconds since the epoch, in CI alone. */
+let endsAt;
 const counts = { passed: 0, failed: 0, files: 0 };
 if (!(task in tasks)) fail(`unknown task "${task}"; one of: ${Object.keys(tasks).join(', ')}`);
 installPackages();
@@ -298,7 +304,11 @@ function npm(...rest) {
 }
 
 function spawn(program, rest, binary = nodeBinary) {
-  const { status } = spawnSync(program, rest, { stdio: 'inherit', env: environment(binary) });
+  const options = { stdio: 'inherit', env: environment(binary) };
+  if (endsAt === undefined) return spawnSync(program, rest, options).status ?? 1;
+  const timeout = Math.max(1, endsAt - Date.now());
+  const { status, error } = spawnSync(program, rest, { ...options, timeout, killSignal: 'SIGINT' });
+  if (error?.code === 'ETIMEDOUT') say(`stopped after ${ciMinutes} minutes in all`);
   return status ?? 1;
 }
 

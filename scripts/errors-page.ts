@@ -2,7 +2,11 @@ import type { ErrorCode } from '../src/shared/base/codes/code.ts';
 import { codeTables, findings } from '../src/shared/base/codes/tables.ts';
 import { composedTexts } from './composed-texts.ts';
 import { messagesByCode } from './code-messages.ts';
+import { gpuRules } from '../src/shared/health/gpu-rules.ts';
 import { screen } from './screens-in-pages.ts';
+
+/** Codes of the rules for one GPU, whose table is in docs/health.md. */
+export const ruleCodes = new Set<string>(gpuRules.map(({ code }) => code));
 
 /** Every code of docs/errors.md but those of findings about GPUs, which have no message in the source. */
 export const errorCodes = codeTables.flatMap(({ entries }) => Object.keys(entries));
@@ -21,12 +25,14 @@ export function allTexts(): ReadonlyMap<string, readonly string[]> {
 /** Returns docs/errors.md: every code with its cause, its fix, and the messages that it comes with. */
 export function errorsPage(texts = allTexts()): string {
   const sections = [...codeTables, findings].map(({ title, entries }) => {
-    const rows = Object.entries(entries).map(([code, [cause, fix]]) => ({
-      code,
-      cause,
-      fix,
-      messages: (texts.get(code) ?? []).filter((text) => !repeats(text, cause)).toSorted(byWords),
-    }));
+    const rows = Object.entries(entries)
+      .filter(([code]) => !ruleCodes.has(code))
+      .map(([code, [cause, fix]]) => ({
+        code,
+        cause,
+        fix,
+        messages: (texts.get(code) ?? []).filter((text) => !repeats(text, cause)).toSorted(byWords),
+      }));
     const table = rows.map(({ code, cause, fix, messages }) => {
       const shown = messages.length > inTable ? [`${messages.length} messages, below`] : messages.map(asText);
       return `| \`${code}\` | ${cause} | ${fix} | ${shown.join('<br>')} |`;
@@ -38,7 +44,9 @@ export function errorsPage(texts = allTexts()): string {
           `### Messages of \`${code}\`\n\n${messages.map((text) => `- ${asText(text)}\n`).join('')}`,
       );
     const intro =
-      title === findings.title ? 'When each is found, and its severity: [health.md](health.md).\n\n' : '';
+      title === findings.title
+        ? 'When each is found, its severity, and the codes of the rules for one GPU: [health.md](health.md).\n\n'
+        : '';
     return [
       `## ${title}\n\n${intro}| code | cause | fix | message |\n| --- | --- | --- | --- |\n${table.join('\n')}\n`,
       ...lists,

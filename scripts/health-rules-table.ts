@@ -11,11 +11,12 @@ export function withRulesTable(page: string, rules: readonly Rule<never>[]): str
 
 function table(rules: readonly Rule<never>[]): string {
   const rows = rules.map(
-    ({ code, when, severity, source = '' }) => `| \`${code}\` | ${when} | ${severity} | ${source} |`,
+    ({ code, when, severity, source = '', next }) =>
+      `| \`${code}\` | ${when} | ${severity} | ${next.replaceAll('{bus}', 'ADDRESS')} | ${source} |`,
   );
   return [
-    '| code | when | severity | source of the threshold |',
-    '| --- | --- | --- | --- |',
+    '| code | when | severity | what to do | source of the threshold |',
+    '| --- | --- | --- | --- | --- |',
     ...rows,
     '',
   ].join('\n');

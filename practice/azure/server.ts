@@ -155,7 +155,7 @@ export async function write(response: ServerResponse, reply: Reply, origin = '')
   } else response.end(json === undefined ? content.bytes : JSON.stringify(json));
 }
 
-/** A caller that hangs up in the middle has what it wanted. */
+/** A caller that hangs up in the middle has what it asked for. */
 function hungUp(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown };
   return hangUps.some((each) => each === code);
@@ -183,7 +183,7 @@ const maxLogged = 20_000;
 
 type Concerned = Pick<LoggedRequest, 'agent' | 'agentHasJob'>;
 
-/** The agent that the call is about, as it is when the call comes. */
+/** Returns the agent that the call is about, before the call changes it. */
 function concerned(fake: Fake, path: string, name: string | undefined): Concerned {
   const [, pool, id] = /\/pools\/(\d+)\/agents(?:\/(\d+))?/u.exec(path) ?? [];
   const agent =
@@ -230,7 +230,7 @@ const message =
   'TF24668: The following team project collection is stopped: lab. Start the collection and then try again. Administrator Reason: This Azure DevOps organization has been deactivated due to inactivity. For more information please visit aka.ms/adofootprintreduction';
 const namespace = 'Microsoft.VisualStudio.Services.Common';
 
-/** As recorded of an organisation that nobody had used: JSON behind a byte order mark, and the message once more in a header. */
+/** As recorded of an unused organisation: JSON behind a byte order mark, and the message once more in a header. */
 const stopped: Reply = {
   status: 503,
   html: `\uFEFF${JSON.stringify(refusal(503, 'VssServiceException', message, namespace).json)}`,

@@ -93,8 +93,8 @@ function matchesOf(
 }
 
 function projectOf(fake: Fake, { project }: FakeRequest): FakeProject | undefined {
-  const wanted = project.toLowerCase();
-  return fake.state.projects.find(({ id, name }) => name.toLowerCase() === wanted || id === wanted);
+  const desired = project.toLowerCase();
+  return fake.state.projects.find(({ id, name }) => name.toLowerCase() === desired || id === desired);
 }
 
 /** An agent as job requests name theirs. What is not known of it, the service leaves out. */
@@ -117,7 +117,7 @@ export function describeAgentReference(baseUrl: string, agent: FakeAgent, status
   };
 }
 
-/** A reference to somebody, with the members that were recorded. */
+/** A reference to a user, with the members that were recorded. */
 export function describeIdentity(baseUrl: string, who: FakeIdentity) {
   const avatar = `${baseUrl}/_apis/GraphProfile/MemberAvatars/${who.descriptor}`;
   return {

@@ -21,8 +21,7 @@ export async function runDemo({ fresh }: { readonly fresh: boolean }): Promise<n
   reportSteps();
 
   heading('1 · three machines, and an Azure DevOps to practise with');
-  if (existsSync(inventory) && !fresh)
-    line('  going on with the machines of the last time (--fresh: start over)');
+  if (existsSync(inventory) && !fresh) line('  using the machines of the last run (--fresh: start over)');
   const { lab, azure } = await startFleet(fresh);
   for (const machine of machines) {
     line(`  ${machine.name.padEnd(8)} ${lab.host(machine.name).address.padEnd(13)} ${machine.about}`);
@@ -59,7 +58,7 @@ export async function runDemo({ fresh }: { readonly fresh: boolean }): Promise<n
 }
 
 function failed(what: string, code: number): number {
-  process.stderr.write(`\n✗ ${what}. The machines are left as they are, to be looked at.\n`);
+  process.stderr.write(`\n✗ ${what}. The machines stay up for inspection.\n`);
   process.stderr.write('  Next: read the lines above; npm run demo -- --fresh starts over\n');
   return code === 0 ? 1 : code;
 }
@@ -94,7 +93,7 @@ function line(text: string): void {
 /** What the CLI downloads and logs goes with the demo, not into the user's home. */
 const ownFolders = { XDG_CACHE_HOME: join(folder, '.cache'), XDG_STATE_HOME: join(folder, '.state') };
 
-/** Runs the real CLI as a user would, on this terminal; returns its exit code and, where wanted, what it printed. */
+/** Runs the real CLI as a user would, on this terminal; returns its exit code and, where desired, what it printed. */
 async function azpFleet(
   args: readonly string[],
   { capture = false }: { readonly capture?: boolean } = {},
@@ -213,15 +212,15 @@ azp-fleet demo: three GPU machines, from nothing to agents that run jobs.
 
 Real here:   the CLI, SSH, systemd, apt, Docker Engine, the manager and the
              agents' containers. The machines are containers, too, each with
-             a systemd of its own as process 1.
+             its own systemd as process 1.
 Stand-ins:   the GPUs and their driver, Azure DevOps, the agent program.
 
 What this changes on your machine:
   · installs the Debian packages it lacks, with their services off
   · keeps its files in ${state} and ${sharedByLabs},
     and, for you to read, in demo-fleet/
-  · runs a Docker Engine of its own beside any other, a mirror, a registry and
-    a practice Azure DevOps, all on a bridge of its own (${network.bridge}, ${network.gateway})
+  · runs its own Docker Engine beside any other, a mirror, a registry and
+    a practice Azure DevOps, all on its own bridge (${network.bridge}, ${network.gateway})
   · adds four firewall rules for that bridge, switches IP forwarding on and
     allows more inotify instances, which every systemd needs
 All of it stays until you say: npm run demo -- --clean

@@ -7,7 +7,7 @@ import { sudoPasswordVariable } from './inventory.ts';
 import { repository } from './paths.ts';
 import { type Output, run, type RunOptions } from './run.ts';
 
-/** The CLI's environment: a home of the lab's own, so that nobody's files are read or written. */
+/** Returns the CLI's environment: its home is in the lab's folder, so that it reads and writes no file of a user. */
 export function cliEnvironment(folder: string): Record<string, string> {
   const home = join(folder, 'home');
   mkdirSync(home, { recursive: true, mode: 0o700 });

@@ -21,7 +21,7 @@ export function practiceEnvironment(folder: string): Record<string, string> {
   return existsSync(file) ? { [clockVariable]: readFileSync(file, 'utf8') } : {};
 }
 
-/** A practice Azure DevOps on the lab's network: a process of its own that speaks HTTP. */
+/** A practice Azure DevOps on the lab's network: a separate process that speaks HTTP. */
 export interface LabAzure {
   /** `http://10.213.0.1:PORT/lab`, as an inventory names it. */
   readonly organization: string;

@@ -18,7 +18,7 @@ done`;
 const server = `for (const port of [80, 8080, 32526, 53]) require("net").createServer((socket) => socket.end()).listen(port)`;
 
 /**
- * Puts a cloud's addresses one hop from the host: a network namespace of its own. On the host itself they would be
+ * Puts a cloud's addresses one hop from the host: a separate network namespace. On the host itself they would be
  * local, and no rule about routes would be asked. Gone with the next boot.
  */
 export async function raiseCloud(host: LabHost): Promise<void> {

@@ -41,7 +41,7 @@ export async function dockerPackages(
   };
 }
 
-/** In the place of the plugin is a file that is none: Debian's packages have the same path, and dpkg ends over it. */
+/** A file that is no plugin: Debian's packages have the same path, and dpkg fails over it. */
 function plugin(name: string, version: string): Deb {
   return {
     name: `docker-${name}-plugin`,

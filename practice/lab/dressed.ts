@@ -68,7 +68,7 @@ function enterpriseMirror(image: string): Promise<Readonly<Record<string, string
       ['gpu', 'rocky9/packaged'].map((folder) => contents(labFiles(folder))),
       here.map((name) => contents(join(import.meta.dirname, name))),
     );
-    // In the mirror's folder, so that it goes with what it tells of.
+    // In the mirror's folder, so that it is removed with the packages that it describes.
     const stamp = join(mirrorRoot, 'enterprise.digest');
     if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== now) {
       say('building the stand-in repositories of rpm packages');

@@ -48,7 +48,7 @@ export async function setBlackHole(address: string, on: boolean): Promise<void> 
 }
 
 /**
- * Lets a host speak with nobody but this machine: over SSH, and on these ports. `stop` opens it again; `dropped` counts the
+ * Limits a host's network to this machine: SSH, and these ports. `stop` opens it again; `dropped` counts the
  * packets for others that it has lost so far.
  */
 export async function closeNetwork(

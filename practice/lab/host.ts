@@ -338,7 +338,7 @@ function takeAddress(container: string): Promise<string> {
     };
     const last = own ?? lasts.find((each) => !isTaken(each));
     if (last === undefined)
-      throw new Error('every address of the lab is taken. Next: remove hosts that nobody needs');
+      throw new Error('every address of the lab is taken. Next: remove hosts that are not needed');
     writeFileSync(`${addresses}/${last}`, container);
     return network.address(Number(last));
   });
@@ -427,7 +427,7 @@ export interface Tenant {
 }
 
 /**
- * A process of somebody who works on the host by hand: its own, and its memory on the GPU as nvidia-smi tells it. `name`: what
+ * Starts a process of another user with memory on a GPU, as nvidia-smi lists it. `name`: what
  * nvidia-smi says that it calls itself.
  */
 export async function occupyGpu(

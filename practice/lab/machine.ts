@@ -131,7 +131,7 @@ export function withSharedLock<T>(name: string, work: () => Promise<T>): Promise
   return withLock(name, work, join(sharedByLabs, 'locks'));
 }
 
-/** The labs of one machine, each in a folder of its own, and what the first of them found and the last one restores. */
+/** The labs of one machine, each in its own folder, and the settings that the first one found and the last one restores. */
 export class SharedByLabs {
   readonly #folder: string;
   readonly #lab: string;

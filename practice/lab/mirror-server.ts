@@ -1,4 +1,4 @@
-// The lab's mirror as a process of its own: serves folders over HTTP, the first that has the file. Arguments: address, port, folders.
+// The lab's mirror, a separate process: serves each file from the first folder that has it. Arguments: address, port, folders.
 import { createReadStream, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join, normalize } from 'node:path';

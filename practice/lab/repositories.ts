@@ -112,7 +112,7 @@ async function dockerRepository(root: string): Promise<void> {
   writeFileSync(join(root, 'docker-versions.json'), JSON.stringify(versions));
 }
 
-/** Docker's packages for Debian 12 in the place of those for Ubuntu 24.04. */
+/** Serves Docker's packages for Debian 12 as those for Ubuntu 24.04. */
 async function asUbuntu(root: string): Promise<void> {
   const dists = join(root, 'docker/ubuntu/dists');
   mkdirSync(dists, { recursive: true });

@@ -16,9 +16,9 @@ export interface Rpm {
   readonly files?: readonly DebFile[];
   /** Body of a script that is run after the installation, with `sh`. */
   readonly post?: string;
-  /** Likewise before its files go, `$1` of them staying: 0 in a removal, 1 in an upgrade. */
+  /** Runs before its files are removed; `$1` is how many versions stay: 0 in a removal, 1 in an upgrade. */
   readonly preun?: string;
-  /** Likewise afterwards. */
+  /** Runs after its files are removed; `$1` as above. */
   readonly postun?: string;
 }
 
@@ -96,7 +96,7 @@ const rpmSources = {
 
 type RpmSource = keyof typeof rpmSources;
 
-/** Throws where somebody has made a package up. */
+/** Throws for a package that is made up. */
 export function mustBeTaken(name: string, takenFrom: string | undefined): void {
   if (takenFrom === undefined || !Object.hasOwn(rpmSources, takenFrom))
     throw new Error(`${name} does not say what it was taken from: see rpmSources`);

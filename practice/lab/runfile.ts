@@ -60,7 +60,7 @@ export async function buildRunfile(version: string, root: string): Promise<void>
   rmSync(archive);
 }
 
-/** Of what the lab's mirror serves: nobody knows it but the lab. */
+/** Returns the sha256 of the file that the lab's mirror serves. */
 export function runfileDigest(version: string): string {
   return createHash('sha256')
     .update(readFileSync(join(mirrorRoot, pathOf(version))))

@@ -1,6 +1,6 @@
 const start = Date.now();
 
-/** Where progress goes; a caller with a display of its own replaces `report`. */
+/** Prints progress; a caller with its own display replaces `report`. */
 export const progress = {
   report: (line: string, seconds: number): void => {
     process.stdout.write(`[lab ${String(seconds).padStart(3)} s] ${line}\n`);

@@ -71,13 +71,13 @@ export async function ensureService(service: Service): Promise<void> {
 
 async function isRunning(service: Service): Promise<boolean> {
   const pid = pidOf(service.name);
-  // Another checkout may have started it with a Node of its own.
+  // Another checkout may have started it with another Node.
   const isSame = pid !== undefined && commandLine(pid).slice(1).join(' ') === service.args.join(' ');
   return isSame && isSet(environment(pid), service.env) && listens(service.port);
 }
 
-function isSet(has: readonly string[], wanted: Service['env'] = {}): boolean {
-  return Object.entries(wanted).every(([name, value]) => has.includes(`${name}=${value}`));
+function isSet(has: readonly string[], desired: Service['env'] = {}): boolean {
+  return Object.entries(desired).every(([name, value]) => has.includes(`${name}=${value}`));
 }
 
 export async function stopService(name: string): Promise<void> {

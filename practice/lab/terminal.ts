@@ -31,7 +31,7 @@ export class Terminal {
     this.#tmux('send-keys', '-t', '0', '-l', text);
   }
 
-  /** Somebody pulls at the window. */
+  /** Changes the size of the window. */
   resize(columns: number, rows: number): void {
     this.#tmux('resize-window', '-t', '0', '-x', String(columns), '-y', String(rows));
   }

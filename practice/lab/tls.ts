@@ -11,7 +11,7 @@ export const caCertificate = inState('tls/ca.crt');
 const certificate = inState('tls/registry.crt');
 const key = inState('tls/registry.key');
 
-/** As registries are told of them. */
+/** The registry's configuration names them. */
 export const registryTls = { certificate, key };
 
 /** The lab's certificate authority and the registry's certificate, made once. */

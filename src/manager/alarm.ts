@@ -1,10 +1,10 @@
 import { causeOf } from './causes.ts';
 import type { ManagerDeps } from './manager-deps.ts';
 
-/** The least time between two turns, however often the alarm rings; unscaled milliseconds. */
+/** The shortest time between two turns, however often the alarm rings; unscaled milliseconds. */
 const leastPauseMs = 2_000;
 
-/** Wakes a loop before its time; rings that come together wake it once. */
+/** Wakes a loop early; several rings at once wake it once. */
 export class Alarm {
   #rung = false;
   #answer: (() => void) | undefined;
@@ -31,23 +31,23 @@ export class Alarm {
 }
 
 /**
- * Does the work every `ms` unscaled milliseconds until the signal is aborted; what goes wrong is logged once and tried
- * again at the next turn. `alarm` asks for that turn before its time.
+ * Runs the work every `ms` unscaled milliseconds until the signal is aborted. A failure is logged once and tried again
+ * at the next turn. `alarm` starts that turn early.
  */
 export async function repeat(
   { clock, log }: Pick<ManagerDeps, 'clock' | 'log'>,
   { ms, signal, alarm }: { readonly ms: number; readonly signal: AbortSignal; readonly alarm?: Alarm },
   work: () => Promise<void>,
 ): Promise<void> {
-  let complaint = '';
+  let logged = '';
   while (!signal.aborted) {
     await work().then(
-      () => (complaint = ''),
+      () => (logged = ''),
       (error: unknown) => {
         const cause = causeOf(error);
-        // Said once, not at every turn.
-        if (!signal.aborted && cause.what !== complaint) log.log('warn', 'a watch failed', { ...cause });
-        complaint = cause.what;
+        // Logged once, not at every turn.
+        if (!signal.aborted && cause.what !== logged) log.log('warn', 'a watch failed', { ...cause });
+        logged = cause.what;
       },
     );
     await clock.wait(alarm === undefined ? ms : leastPauseMs, signal);

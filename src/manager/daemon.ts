@@ -17,13 +17,14 @@ export interface DaemonPlaces extends ImagePlaces, WorkPaths {
   readonly socket: string;
 }
 
+/** How long the exit waits for running checks, real milliseconds. */
 const patienceMs = 1_000;
-/** What happens within such a while is one message; unscaled. */
-const tellEveryMs = 5_000;
+/** Changes within this time are one message; unscaled. */
+const messageEveryMs = 5_000;
 
 /**
- * Runs until the signal of the tools is aborted: agent containers stay as they are, before and after. Once `leaving` is,
- * it runs until no container of an agent is left.
+ * Runs the manager until the signal of the tools is aborted; agent containers keep running. After `leaving` is aborted,
+ * it runs until no agent container is left.
  */
 export async function runDaemon(
   tools: ManagerTools,
@@ -58,16 +59,20 @@ export async function runDaemon(
         );
   signal.addEventListener('abort', wake, { once: true });
   leaving.addEventListener('abort', () => {
-    log.log('info', 'stopping: idle agents go, running jobs are waited for; once more leaves them', {
-      jobs: jobsOf(manager, loaded),
-    });
+    log.log(
+      'info',
+      'stopping: idle agents are stopped, running jobs finish first; a second signal leaves them running',
+      {
+        jobs: jobsOf(manager, loaded),
+      },
+    );
     wake();
   });
   const running = Promise.all([
     watches.run(signal, () => manager.slots()),
     manager.otherProcesses.run(signal),
     manager.idle?.run(signal),
-    tools.config.webhook && repeat(tools, { ms: tellEveryMs, signal }, () => messenger.deliver()),
+    tools.config.webhook && repeat(tools, { ms: messageEveryMs, signal }, () => messenger.deliver()),
   ]);
   const signs = new LifeSigns(notifier, clock);
   while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {
@@ -83,19 +88,19 @@ export async function runDaemon(
   metrics?.close();
   metrics?.closeAllConnections();
   await manager.close();
-  // A build or a probe may take minutes; whoever waits for the end of this process shall not.
+  // A build or a probe may take minutes, longer than the exit may take.
   await Promise.race([running, sleep(patienceMs, undefined, { ref: false })]);
   publish();
   await file.settled();
 }
 
-/** What runs on when the manager is gone: `box-0: train`. */
+/** Lists the jobs that keep running after the manager exits: `box-0: train`. */
 function jobsOf(manager: Manager, loaded: Loaded): readonly string[] {
   const { slots } = manager.status(loaded);
   return slots.filter(({ state }) => state === 'busy').map(({ agent, job = 'a job' }) => `${agent}: ${job}`);
 }
 
-/** One line for systemctl status. */
+/** Returns one line for systemctl status. */
 function summary(manager: Manager, loaded: Loaded): string {
   const { slots, problems } = manager.status(loaded);
   const count = (state: string): number => slots.filter((slot) => slot.state === state).length;

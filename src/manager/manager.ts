@@ -26,10 +26,10 @@ import type { State } from './state.ts';
 import type { SlotLook } from './webhook/messenger.ts';
 import { defined } from '../shared/base/objects.ts';
 
-/** Looks are never further apart than this, events or not. */
+/** The longest time between two passes. */
 const periodMs = 10_000;
 
-/** The reconcile loop's body: look at the containers, decide, act. */
+/** The reconcile loop's body: observe the containers, decide, act. */
 export class Manager {
   readonly #tools: ManagerTools;
   readonly #watches: Watches;
@@ -39,9 +39,9 @@ export class Manager {
   readonly #actions: Actions;
   readonly #wake: () => void;
   readonly #runs: PresentRuns;
-  /** Who is on the GPUs beside the jobs. */
+  /** Finds other processes on the GPUs. */
   readonly otherProcesses: OtherProcessWatch;
-  /** Ends the machine; undefined: nothing does. */
+  /** Ends the machine when it is not used; undefined: not configured. */
   readonly idle: IdleWatch | undefined;
   #passProblem: Cause | undefined;
 
@@ -65,7 +65,7 @@ export class Manager {
     this.#actions = new Actions({ ...parts, slots: () => this.slots() }, wake);
   }
 
-  /** One look at the world and what follows from it. Never throws: what goes wrong is a state, too. */
+  /** Observes once and begins the actions that follow. Never throws: a failure is shown in the status. */
   async pass(): Promise<PassEnd> {
     try {
       await this.#pass();
@@ -74,14 +74,14 @@ export class Manager {
     } catch (error) {
       const cause = causeOf(error);
       if (cause.what !== this.#passProblem?.what)
-        this.#tools.log.log('error', 'a look at the slots failed', { error });
+        this.#tools.log.log('error', 'a check of the slots failed', { error });
       this.#passProblem = cause;
       return isFromOutside(error) ? 'outside' : 'broken';
     }
   }
 
   async #pass(): Promise<void> {
-    const hasChanged = this.#book.mark();
+    const hasChanged = this.#book.changedSince();
     await this.#runs.look();
     await this.#nameAdopted();
     const { slots, containers } = this.#runs.decidable(this.slots(), (slot) => this.#isOffline(slot));
@@ -96,17 +96,17 @@ export class Manager {
     await noteUnfinished(this.#tools, this.#watches.pools, this.#book, slots, containers);
     const wanted = this.#snapshot.wanted(slots);
     for (const action of reconcile(wanted, this.#snapshot.seen(slots, containers))) {
-      // Decided upon a look that is older than the slot's last operation, whose end has asked for another pass.
+      // Skips a decision from before the end of the slot's latest action, which has asked for another pass.
       if (!hasChanged(action.slot)) this.#actions.begin(action, { wanted, containers });
     }
   }
 
-  /** The containers have been looked at, and there is none of an agent. */
+  /** Whether the containers are known, and none is an agent's. */
   get isEmpty(): boolean {
     return this.#runs.isEmpty;
   }
 
-  /** When the next pass is due at the latest; monotonic. */
+  /** Returns when the next pass is due at the latest; monotonic. */
   nextDue(): number {
     return this.#book.nextDue(this.#tools.clock.monotonic() + periodMs);
   }
@@ -115,14 +115,14 @@ export class Manager {
     return this.#snapshot.slots();
   }
 
-  /** These slots' names may be taken over: who held them is looked at again before it is told again. */
+  /** Tries these slots' names again, which may now be taken over. */
   retryNames(slots: readonly string[]): void {
     for (const slot of slots) this.#book.of(slot).forget('agent.name-held');
     this.#book.retryNow();
     this.#wake();
   }
 
-  /** Lets operations come to their end; containers stay as they are. */
+  /** Waits for running actions; containers keep running. */
   async close(): Promise<void> {
     await this.#actions.settled();
     this.#logs.close();
@@ -164,7 +164,7 @@ export class Manager {
     });
   }
 
-  /** Jobs that run, by what the server has shown of them anyhow: hours before their end would tell. */
+  /** Counts the wait of running jobs now, from what the pool shows: their end may be hours away. */
   async #noteQueue(slots: readonly Slot[]): Promise<void> {
     for (const slot of slots) {
       const { queue, agentId } = this.#book.of(slot.name);
@@ -213,7 +213,7 @@ export class Manager {
     return this.#mayRunJobs().some(({ labels }) => labels[Labels.slot] === slot);
   }
 
-  /** Not known to be without a job. */
+  /** Returns the runs that may have a job. */
   #mayRunJobs(): readonly OwnContainer[] {
     const up = this.#runs.all.filter(({ state }) => state === 'running');
     return up.filter(
@@ -221,7 +221,7 @@ export class Manager {
     );
   }
 
-  /** Of this status, what concerns whoever is not looking. */
+  /** Returns what the webhook reports of a status. */
   outlook({ slots: shown }: ManagerStatus): readonly SlotLook[] {
     return this.slots().flatMap((slot) => {
       const status = shown.find((each) => each.slot === slot.name);
@@ -234,18 +234,18 @@ export class Manager {
     return pool.lacks(slot.agent) || pool.agent(slot.agent)?.status === 'offline';
   }
 
-  /** Tells each pool whether slots of it wait for what only the pool shows. */
+  /** Sets for each pool whether its slots wait for something that only the pool shows. */
   #attendPools(slots: readonly Slot[], containers: readonly OwnContainer[]): void {
     for (const pool of this.#watches.pools.all) {
       const inPool = this.slots().filter((slot) => this.#watches.pools.of(slot) === pool);
       pool.cover(inPool.map(({ agent }) => agent));
-      // Of what Docker cannot tell, the pool has to tell that no agent is there.
+      // While Docker does not answer, only the pool shows that no agent runs.
       const isUndecided = inPool.some(({ name }) => !slots.some((slot) => slot.name === name));
       pool.wait('slots', isUndecided || inPool.some((slot) => this.#snapshot.waitsForPool(slot, containers)));
     }
   }
 
-  /** Images that were given up, each once. */
+  /** Returns a problem for each image that was given up. */
   #imageProblems(slots: readonly Slot[]): readonly Cause[] {
     const { state, config } = this.#tools;
     const records = slots.map((slot) => ({
@@ -256,7 +256,7 @@ export class Manager {
     return [...new Map(given.map((record) => [record.rejected, rejectedImage(record)])).values()];
   }
 
-  /** Once the GPUs have been looked at, "all slots" has a meaning. */
+  /** Replaces "all slots" by their names once the GPUs are known. */
   async #nameAdopted(): Promise<void> {
     const { adopt } = this.#tools.state.value;
     if (!adopt.includes(everySlot) || this.#watches.gpus.latest === undefined) return;
@@ -264,13 +264,13 @@ export class Manager {
     await this.#tools.state.note((state) => ({ adopt: namedAdopted(state.adopt, known) }));
   }
 
-  /** The first agent that listens on an image proves it, and its slot has overcome what was wrong. */
+  /** Notes that an agent listens: its image works, and its slot's fault is over. */
   async #noteListening(up: readonly OwnContainer[]): Promise<void> {
     const slots = this.slots();
     for (const container of up) {
       const phase = this.#logs.of(container.id)?.phase;
       if (phase === undefined || phase === 'connecting') continue;
-      // What keeps an ended job's agent from ending is not over.
+      // An agent that does not exit after its job is still faulty.
       if (phase !== 'done') this.#book.of(container.labels[Labels.slot] ?? '').listens();
       const image = container.labels[Labels.imageDigest];
       const slot = slots.find(({ name }) => name === container.labels[Labels.slot]);
@@ -293,7 +293,7 @@ function runs({ mode, image }: Slot, source: ImageConfig): boolean {
 function rejectedImage({ rejected = '', proven = '' }: State['image']): Cause {
   return {
     code: 'image.rejected',
-    what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the one before (${proven.slice(0, 19)})`,
-    next: 'look at the logs of the failed runs (azp-fleet logs), then provide another image',
+    what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the previous one (${proven.slice(0, 19)})`,
+    next: 'check the logs of the failed runs (azp-fleet logs), then provide another image',
   };
 }

@@ -77,12 +77,12 @@ export class SnapshotBuilder {
     };
   }
 
-  /** `containers`: undefined before the first look at them. */
+  /** Returns the slots' status. `containers`: undefined before they are listed. */
   status(slots: readonly Slot[], containers: readonly OwnContainer[] | undefined): readonly SlotStatus[] {
     return slots.map((slot) => this.#slotStatus(slot, containers));
   }
 
-  /** Its drain, or what the server knows of its last job, comes to an end that only the pool shows. */
+  /** Whether the slot waits for the end of a drain or of a job that only the pool shows. */
   waitsForPool(slot: Slot, containers: readonly OwnContainer[]): boolean {
     const memory = this.#book.of(slot.name);
     const isThere = ofSlot(slot.name, containers).length > 0;
@@ -90,7 +90,7 @@ export class SnapshotBuilder {
     return memory.lastRun !== undefined || this.#leftJob(slot, memory) !== undefined;
   }
 
-  /** What is told of a slot to whoever is not looking. */
+  /** Returns what the webhook reports of a slot. */
   outlook(slot: Slot, { awaySince, code, cause, next }: SlotStatus): SlotLook {
     return {
       slot,
@@ -121,16 +121,16 @@ export class SnapshotBuilder {
     });
   }
 
-  /** Nothing but the end of the machine keeps the slot from jobs for good. */
+  /** Whether the slot takes jobs, apart from the end of the machine. */
   takesJobs(slot: Slot): boolean {
-    return this.#holdBeside(slot, undefined)?.kind !== 'close';
+    return this.#holdWith(slot, undefined)?.kind !== 'close';
   }
 
   #hold(slot: Slot): Hold | undefined {
-    return this.#holdBeside(slot, this.#idle());
+    return this.#holdWith(slot, this.#idle());
   }
 
-  #holdBeside(slot: Slot, idle: Hold | undefined): Hold | undefined {
+  #holdWith(slot: Slot, idle: Hold | undefined): Hold | undefined {
     const { state, clock, leaving, config, isolation } = this.#tools;
     const { latest: look, gates } = this.#watches.gpus;
     return holdOf(slot, {
@@ -150,10 +150,10 @@ export class SnapshotBuilder {
   #poolCause(slot: Slot): Cause | undefined {
     const pool = this.#watches.pools.of(slot);
     if (pool.problem !== undefined || pool.pool !== undefined) return pool.problem;
-    return { code: 'pool.unknown', what: 'the pool is being looked up', next: 'wait a moment' };
+    return { code: 'pool.unknown', what: 'the pool has not been read yet', next: 'wait a moment' };
   }
 
-  /** From the pool alone, so that a manager that was started anew knows it, too. */
+  /** Reads the job from the pool alone, so that a restarted manager finds it as well. */
   #leftJob(slot: Slot, { lastRun, busyWith }: SlotMemory): Cause | undefined {
     const { state, clock } = this.#tools;
     const agent = this.#watches.pools.of(slot).agent(slot.agent);
@@ -178,7 +178,7 @@ export class SnapshotBuilder {
     };
   }
 
-  /** A manager that was started anew does not know what was done about the key: once too often is no harm. */
+  /** A restarted manager does not know whether the key was replaced: replacing it twice does no harm. */
   #isKeySpent(slot: Slot, memory: SlotMemory): boolean {
     const pool = this.#watches.pools.of(slot);
     const agent = pool.agent(slot.agent);
@@ -221,7 +221,7 @@ export class SnapshotBuilder {
   }
 
   #strays(slots: readonly Slot[], containers: readonly OwnContainer[]): Seen['strays'] {
-    // Before the GPUs have been looked at, the list of slots is not known.
+    // Before the first check of the GPUs the list of slots is not known.
     if (this.#watches.gpus.latest === undefined) return [];
     const wanted = new Set(slots.map(({ name }) => name));
     return containers
@@ -270,7 +270,7 @@ export class SnapshotBuilder {
     return status;
   }
 
-  /** Undefined before the GPUs have been looked at: which of them are the slot's is part of what runs are made from. */
+  /** Undefined before the first check of the GPUs: the slot's GPUs are part of what runs are created from. */
   #making(slot: Slot): Making | undefined {
     if (this.#watches.gpus.latest === undefined) return undefined;
     const { config } = this.#tools;

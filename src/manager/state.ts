@@ -12,63 +12,63 @@ import { damagedCopy, readKept, replaceKept } from './machine/files.ts';
 import type { Cause, PulledImage } from './model.ts';
 import { type Episode, readEpisodes } from './webhook/episodes.ts';
 
-/** What the pool knows of an agent beside its key. */
+/** An agent's entry in the pool without its key. */
 export type KeptEntry = Pick<AzureAgent, 'enabled' | 'userCapabilities' | 'systemCapabilities'>;
 
 /** An entry that config.sh was about to make or replace. */
 export interface Configuring {
   readonly poolId: number;
   readonly agent: string;
-  /** Of the entry that it replaces; undefined: there was none of the name. */
+  /** Id of the entry that it replaces; undefined: the name had none. */
   readonly id?: number;
 }
 
-/** What must survive a restart. Readable one version back and forth: unknown members are kept, missing ones defaulted. */
+/** What survives a restart. Readable one version back and forth: unknown members are kept, missing ones get defaults. */
 export interface State {
   readonly schema: 1;
-  /** Random, made once; with the machine-id it gives the owner id. */
+  /** Random, created once; with the machine-id it makes the owner id. */
   readonly installation: string;
   readonly drain: DrainEntries;
   /** Slots whose agent name this host may take over from another owner; `everySlot` until these are known. */
   readonly adopt: readonly string[];
-  /** By slot, between deleting an entry and making it anew: what of it is taken over. */
+  /** By slot, between deleting an entry and creating it again: what the new entry takes over. */
   readonly renewing: Readonly<Record<string, KeptEntry>>;
-  /** By slot, from before config.sh is run until its entry carries our mark: what it may have made is ours. */
+  /** By slot, from before config.sh runs until its entry has our owner capability: what config.sh creates is ours. */
   readonly configuring: Readonly<Record<string, Configuring>>;
   readonly jobsRun: Readonly<Record<string, number>>;
-  /** By slot, the newest request whose wait in the queue was counted. */
+  /** By slot, the newest request whose wait in the queue the metrics have. */
   readonly counted: Readonly<Record<string, number>>;
-  /** Image ids: on which agents came to listen, and which was given up for it. */
+  /** Image ids: the one on which an agent has listened, and the newer one that was given up. */
   readonly image: { readonly proven?: string; readonly rejected?: string };
-  /** The same for slots with an image of their own, by slot. */
+  /** The same by slot, for slots with an own image. */
   readonly slotImages: Readonly<Record<string, { readonly proven?: string; readonly rejected?: string }>>;
   /** Images that this manager has pulled and not removed. */
   readonly pulled: readonly PulledImage[];
-  /** Ids of pools that may hold agents of ours: slots may have left them. */
+  /** Ids of pools that may have agents of ours, including pools that slots have left. */
   readonly pools: readonly number[];
-  /** By the id of a pool: names that agents of ours have there, or had and may not have lost. */
+  /** By pool id: names of our agents there, and names of earlier ones that may still exist. */
   readonly names: Readonly<Record<string, readonly string[]>>;
-  /** PCI addresses as the slots were numbered by them. */
+  /** PCI addresses in the order that numbers the slots. */
   readonly gpuOrder: GpuOrder | undefined;
-  /** What this host has to hold archives of the agent to that nobody knew beforehand. */
+  /** Digests of agent archives that this host saw first, for versions without a known digest. */
   readonly archives: FirstSights;
-  /** The kernel's own log forgets. */
+  /** Xid errors: the kernel's log is lost at a reboot. */
   readonly xids: XidMemory | undefined;
-  /** How much memory of idle GPUs is in use. */
+  /** Memory in use on idle GPUs. */
   readonly gpuMemory: MemoryBaselines | undefined;
-  /** What the webhook has been told and does not know to be over. */
+  /** Episodes that the webhook has received and whose end it has not. */
   readonly told: readonly Episode[];
 }
 
-/** The state, in memory and on the disk. What cannot be written holds in memory, and is written as soon as it can be. */
+/** Keeps the state in memory and on the disk. A write that fails is tried again; memory has the change. */
 export class StateStore {
   readonly #path: string;
   readonly #machineId: string;
   #value: State;
-  /** The last write; the next one waits for it. */
+  /** The latest write; the next one waits for it. */
   #written: Promise<unknown> = Promise.resolve();
   #problem: FleetError | undefined;
-  /** Why the file was not read but the one before it; undefined: it was, or there was none. */
+  /** Why the previous file was read instead; undefined: the file is whole, or there was none. */
   readonly damage: string | undefined;
 
   private constructor(path: string, machineId: string, value: State, damage: string | undefined) {
@@ -78,7 +78,7 @@ export class StateStore {
     this.damage = damage;
   }
 
-  /** Reads `DIR/manager.json`, or starts anew where there is none. Rejects when it is there and cannot be read. */
+  /** Reads `DIR/manager.json`, or creates it. Rejects when it exists and cannot be read. */
   static async open(directory: string, machineId: string): Promise<StateStore> {
     const path = join(directory, 'manager.json');
     const kept = await readKept(path, wholeState);
@@ -97,29 +97,29 @@ export class StateStore {
     return ownerId(this.#machineId, this.#value.installation);
   }
 
-  /** Why what is remembered is not on the disk. */
+  /** Why the disk lacks the latest change. */
   get problem(): Cause | undefined {
     return this.#problem === undefined ? undefined : causeOf(this.#problem);
   }
 
-  /** For what must not get lost in a crash: rejects while it is not on the disk. In memory it holds all the same. */
+  /** Changes what a crash must not lose: rejects while it is not on the disk. Memory has it in any case. */
   async update(change: (state: State) => Partial<State>): Promise<void> {
     await this.note(change);
     if (this.#problem !== undefined) throw this.#problem;
   }
 
-  /** For what a crash may forget: never rejects. */
+  /** Changes what a crash may lose. Never rejects. */
   async note(change: (state: State) => Partial<State>): Promise<void> {
     this.#value = { ...this.#value, ...change(this.#value) };
     await this.#write();
   }
 
-  /** Tries again what could not be written. Never rejects. */
+  /** Repeats a failed write. Never rejects. */
   async flush(): Promise<void> {
     if (this.#problem !== undefined) await this.#write();
   }
 
-  /** One after the other: of two writes at once the older could come to lie on top. */
+  /** Writes one after the other: of two at once, the older could win. */
   async #write(): Promise<void> {
     this.#written = this.#written
       .then(() => replaceKept(this.#path, textOf(this.#value)))
@@ -131,10 +131,10 @@ export class StateStore {
   }
 }
 
-/** What a whole file holds at least. */
+/** The least that a whole file has. */
 type Found = Partial<State> & Pick<State, 'installation'>;
 
-/** Throws what is wrong with the file's text. */
+/** Parses the file; throws what is wrong with its text. */
 function wholeState(text: string): Found {
   const found = JSON.parse(text) as Partial<State> | null;
   if (typeof found !== 'object' || typeof found?.installation !== 'string' || found.installation === '')
@@ -172,8 +172,8 @@ function textOf(value: State): string {
 function unwritten(path: string, error: unknown): FleetError {
   return new FleetError({
     code: 'state.not-written',
-    what: `the manager cannot write ${path}: a restart would forget what has changed last`,
+    what: `the manager cannot write ${path}: a restart would lose the latest changes`,
     seen: error instanceof Error ? error.message : String(error),
-    next: `make room on its disk or mend the file system (df -h ${path}); it is tried again by itself`,
+    next: `free space on its disk or repair the file system (df -h ${path}); retried automatically`,
   });
 }

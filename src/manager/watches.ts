@@ -29,7 +29,7 @@ import { poolIdOf } from './pool/agents.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { unscaled } from '../shared/base/clock.ts';
 
-/** Where what images are built from lies. */
+/** The folders that images are built from. */
 export interface ImagePlaces {
   /** The build context of the agent image. */
   readonly context: string;
@@ -51,14 +51,14 @@ const noEngine: EngineAbilities = {
 const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
-/** Files of the credential are read this often while it is refused. */
+/** How often the credential's files are read while it is refused. */
 const tokenMs = 5_000;
-/** State that could not be written. */
+/** How often a failed write of the state is repeated. */
 const flushMs = 10_000;
-/** What a slot that was taken out of the inventory ran may still be asked for. */
+/** How long the runs of a slot that was removed from the inventory can still be shown. */
 const keptForMs = 7 * 24 * 3_600_000;
 
-/** What surrounds the slots: the pools, the GPUs, the images, the engine, the disk. Each is kept up to date by itself. */
+/** Observes the pools, GPUs, images, engine and disk, each at its own interval, and keeps them in order. */
 export class Watches {
   readonly pools: Pools;
   readonly images: Images;
@@ -70,7 +70,7 @@ export class Watches {
   readonly #wake: () => void;
   #ways: EngineAbilities | undefined;
   readonly #sweeper: Sweeper;
-  readonly #minding: NewToken;
+  readonly #newToken: NewToken;
   readonly #lookAlarm = new Alarm();
 
   constructor(tools: ManagerTools, places: ImagePlaces, wake: () => void) {
@@ -81,18 +81,18 @@ export class Watches {
     const own = new OwnAgents(tools.azure, tools.state.owner, tools.clock);
     this.pools = new Pools(tools.azure, own, poolsOf(tools.config), tools.clock, wake);
     this.#sweeper = new Sweeper(tools, own, this.pools);
-    this.#minding = new NewToken(tools.secret, this.pools);
+    this.#newToken = new NewToken(tools.secret, this.pools);
     this.images = new Images(tools, wake);
     this.gpus = new GpuWatch(tools);
     this.janitor = new Janitor(tools);
   }
 
-  /** Checked right before each launch; throws what is wrong. */
+  /** Returns how the engine starts containers, right before each launch; throws what prevents it. */
   async readyToLaunch({ mode }: Pick<Slot, 'mode'>): Promise<EngineAbilities> {
     const missing = await this.#datasets.problem();
     if (missing !== undefined) throw new NotYet(missing);
     await this.#requireFence(mode);
-    // Jobs that know nothing of Docker need not wait for it.
+    // Jobs without Docker need not wait for it.
     if (this.#ways === undefined && mode === 'host' && !this.#tools.config.jobs.docker) return noEngine;
     this.#ways ??= await inspectEngine(this.#tools);
     return this.#ways;
@@ -105,18 +105,18 @@ export class Watches {
     await this.janitor.removeLeftBehind();
   }
 
-  /** What the engine and this host cannot do that the configuration asks for. */
+  /** Lists what the configuration asks for and this host cannot do. */
   shortfalls(slots: readonly Slot[]): readonly Finding[] {
     const { below = [], sizes } = this.#ways ?? {};
     return shortfalls(slots, { below, sizes: sizes?.lack, uncounted: sizes?.uncounted === true });
   }
 
-  /** Something has happened that a bad GPU may be the cause of. */
+  /** Checks the GPUs soon: a bad one may be the cause of an event. */
   lookSoon(): void {
     this.#lookAlarm.ring();
   }
 
-  /** `slots`: what this host has, as of now. */
+  /** Runs all watches until the signal is aborted. `slots`: those that this host has now. */
   async run(signal: AbortSignal, slots: () => readonly Slot[]): Promise<void> {
     const { config, state } = this.#tools;
     const { image } = config;
@@ -125,10 +125,10 @@ export class Watches {
     await Promise.all([
       watchEngine(this.#tools, this.#wake, () => this.#meetEngine()),
       this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
-      this.#every(tokenMs, signal, () => this.#minding.look()),
+      this.#every(tokenMs, signal, () => this.#newToken.look()),
       this.#every(checkEveryMs, signal, () => this.#look(), this.#lookAlarm),
       watchKernelLog(this.#tools, () => this.lookSoon()),
-      // Beside the looks: a probe that hangs must not make what is known of the GPUs old.
+      // Apart from the check: a probe that hangs must not delay it.
       this.#every(probeMs, signal, () => this.#probe()),
       this.#every(imageMs, signal, () => this.#ensureImages()),
       this.#every(roundMs, signal, () => this.#tidy(slots())),
@@ -145,7 +145,7 @@ export class Watches {
     await isolation.ensureNetwork();
   }
 
-  /** The rules of the minute before may have been flushed since. */
+  /** Checks the rules right before a launch: another program may have flushed them. */
   async #requireFence(mode: Slot['mode']): Promise<void> {
     const { isolation, config } = this.#tools;
     if (config.fence !== 'required') return;
@@ -158,7 +158,7 @@ export class Watches {
   async #look(): Promise<void> {
     await this.gpus.check();
     this.#wake();
-    // Not awaited: a build takes minutes, and the next look is due. What goes wrong is the image's own state.
+    // Not awaited: a build takes minutes, longer than until the next check. The image's state shows a failure.
     if (this.images.all.some(({ state }) => state.state === 'missing')) void this.#ensureImages();
   }
 
@@ -167,10 +167,10 @@ export class Watches {
     await this.gpus.probe(ready?.state.id, this.#ways?.cdiSpec ?? false);
   }
 
-  /** Builds or pulls the agents' images now, though they may be there; the status tells what becomes of it. */
+  /** Builds or pulls the agents' images now, even if they exist; the status shows the progress. */
   renewImage(fresh: boolean): void {
     this.images.renew(async (source) => {
-      // Which image fits, the GPUs tell.
+      // The GPUs decide which image fits.
       if (this.gpus.latest === undefined) await this.gpus.check();
       return this.#plan(source);
     }, fresh);
@@ -179,7 +179,7 @@ export class Watches {
   async #ensureImages(): Promise<void> {
     const look = this.gpus.latest;
     if (look === undefined) return;
-    // A driver that does not answer for the moment says nothing about which image fits: the one that is there stays.
+    // While the driver does not answer, nothing shows which image fits: the present one stays.
     const silent = look.pci.length > 0 && look.checkup.report === undefined;
     await this.images.ensure((source) => this.#plan(source), silent);
   }
@@ -197,7 +197,7 @@ export class Watches {
     return planImage(config, host, context, (sha256) => readFolder(this.#places.folders, sha256));
   }
 
-  /** With the digest that its agent must have. */
+  /** Adds the digest that the agent must have. */
   async #known(image: ImageConfig): Promise<ImageConfig> {
     if (image.kind === 'registry') return image;
     const { agentVersion: version, agentUrl: url, agentSha256: sha256 } = image;
@@ -226,11 +226,12 @@ export class Watches {
 
   async #forget(names: readonly string[]): Promise<void> {
     const { clock, runStore, log } = this.#tools;
-    // Before the GPUs have been looked at, the list of slots is not known.
+    // Before the first check of the GPUs the list of slots is not known.
     if (this.gpus.latest === undefined) return;
-    // By the wall: what an earlier manager kept is dated by the file system.
+    // By the wall clock: the file system dates the runs.
     const gone = await runStore.forget(names, clock.wall() - keptForMs);
-    if (gone.length > 0) log.log('info', 'forgot the runs of slots that are no longer configured', { gone });
+    if (gone.length > 0)
+      log.log('info', 'removed the runs of slots that are no longer configured', { slots: gone });
   }
 
   #every(ms: number, signal: AbortSignal, work: () => Promise<void>, alarm?: Alarm): Promise<void> {
@@ -242,8 +243,8 @@ const firstPauseMs = 200;
 const longestPauseMs = 5_000;
 
 /**
- * Listens to the engine's events and wakes the loop on each that matters. The stream ends when dockerd restarts: it
- * is opened again, after the engine's abilities have been learnt anew, and the loop looks at everything.
+ * Follows the engine's events and wakes the loop on each that matters. The stream ends when dockerd restarts: it is
+ * opened again, after `learn` has read the engine's abilities, and the loop checks everything.
  */
 async function watchEngine(tools: ManagerTools, wake: () => void, learn: () => Promise<void>): Promise<void> {
   const { engine, signal, clock, log } = tools;

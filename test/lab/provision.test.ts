@@ -26,7 +26,7 @@ const ownContainer = `grep -o -m1 'containers/[0-9a-f]*' /proc/self/mountinfo`;
 const snapshots = () =>
   Promise.all(
     fleet.lab.hosts.map((host) =>
-      until(`no probe of the manager on ${host.name} while its disk is looked at`, async () => {
+      until(`no probe of the manager on ${host.name} while its disk is read`, async () => {
         const events = await probeEvents(host, 'create');
         if (await isProbing(host)) return false;
         const seen = await snapshot(host);
@@ -85,7 +85,7 @@ describe('plan', () => {
 });
 
 describe('provision', () => {
-  test('refuses to guess when there is nobody to ask', async () => {
+  test('refuses to guess without a terminal', async () => {
     const { code, stderr } = await azpFleet(fleet.lab.folder, ['provision', fleet.inventory]);
     expect(code).toBe(2);
     expect(stderr).toContain('--yes');
@@ -118,7 +118,7 @@ describe('provision', () => {
     expect(pending).toBe(0);
   });
 
-  test('leaves agents that run each job in a container of its own, with the GPU', async () => {
+  test('leaves agents that run each job in a separate container, with the GPU', async () => {
     const { control } = fleet.azure;
     await control.queue({ pool: 'gpu-lab', count: 6, script: `nvidia-smi -L; ${ownContainer}` });
     const jobs = await until('the jobs to end', async () => {
@@ -189,7 +189,7 @@ describe('the token', () => {
     const inventory = await writeInventory(lab, azure, {
       file: join(lab.folder, 'rotated.yaml'),
       top: { token: { env: 'LAB_TOKEN' } },
-      // A program that the CLI starts: what it is given tells what any of them would be given.
+      // A program that the CLI starts: its environment is the one that any of them would get.
       hosts: { cdi: { sudoPassword: { cmd: `env >${seenByChild}; sleep 1; cat ${word}` } } },
     });
     await azure.control.queue({ pool: 'gpu-lab', count: 4, script: 'env; sleep 8' });

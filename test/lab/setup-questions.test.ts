@@ -45,7 +45,7 @@ function steady(text: string): string {
     .replaceAll(/ +$/gm, '');
 }
 
-test('every wrong answer is told where it is typed, and the rest is an inventory', async () => {
+test('every wrong answer is refused where it is typed, and the rest is an inventory', async () => {
   terminal = desk.start('setup');
   await terminal.answer('Hosts from ~/.ssh/config', 'Enter');
   await terminal.see('? Hosts (user@');

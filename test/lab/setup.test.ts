@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  // Nobody listens on port 9.
+  // No server listens on port 9.
   desk = makeDesk(lab, `Host closed\n  HostName ${lab.host('a').address}\n  Port 9\n  User root\n`);
 });
 afterEach(() => {

@@ -119,7 +119,7 @@ chmod 755 /usr/local/sbin/systemd-run`);
     await close();
   });
 
-  test('goes on while systemd itself is executed anew', async () => {
+  test('goes on while systemd re-executes itself', async () => {
     const { session, close } = await connected();
     const script = 'for i in 1 2 3; do systemctl daemon-reexec; echo "$i"; sleep 0.5; done';
     expect(await session.durable(change('anew', script))).toEqual({
@@ -144,7 +144,7 @@ chmod 755 /usr/local/sbin/systemd-run`);
 });
 
 describe('the lock', () => {
-  test('names who holds it, can be broken, and dies with the connection', async () => {
+  test('names its holder, can be broken, and ends with the connection', async () => {
     const ann = await connected();
     const bob = await connected();
     const bobs = { who: 'bob@desk', command: "azp-fleet provision it's.yaml", since: '2026-11-21T01:00:00Z' };

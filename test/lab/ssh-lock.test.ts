@@ -5,8 +5,8 @@ import { startDelayProxy } from '../support/delay-proxy.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';
 
-// The real lock script under a real sshd with a /run of its own. Its minute of patience is cut short by the signal that
-// timeout(1) gets from its own timer, so that nobody waits for a minute and the script is the one that users have.
+// The real lock script under a real sshd with a separate /run. Its minute of patience is cut short by the signal that
+// timeout(1) gets from its own timer, so that no test waits for a minute and the script is the one that users have.
 let sshd: Sshd;
 beforeAll(async () => {
   sshd = await startSshd();
@@ -66,7 +66,7 @@ describe('the lock of an owner who vanished', () => {
 });
 
 describe('the lock of an owner who lives', () => {
-  test('is not taken, and each sign of life starts the minute anew', async () => {
+  test('is not taken, and each sign of life restarts the minute', async () => {
     const owner = await connect();
     const other = await connect();
     await owner.lock(ann);

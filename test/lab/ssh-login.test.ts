@@ -9,7 +9,7 @@ import { startAgent } from '../support/ssh-agent.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';
 
-// A real sshd on loopback; its users live in a mount namespace of its own.
+// A real sshd on loopback; its users are in a separate mount namespace.
 const password = 'correct horse';
 let sshd: Sshd;
 beforeAll(async () => {
@@ -200,7 +200,7 @@ describe('the system ssh as transport', () => {
     server.stop();
   });
 
-  test('tells its failures in our words', async () => {
+  test('reports its failures as the built-in client does', async () => {
     const refused = await problemOf(open().connect(target({ transport: 'openssh', port: 1 })));
     expect(refused).toMatchObject({ code: 'ssh.refused', host: 'box' });
     const denied = await problemOf(open().connect(target({ transport: 'openssh', user: 'nobody-here' })));

@@ -106,11 +106,11 @@ describe('sudo', () => {
 
   test.each([
     ['the password is wrong', 'pass', { sudoPassword: { env: 'wrong' } }, 'ssh.sudo-wrong-password'],
-    ['a password is needed and nobody can be asked', 'pass', {}, 'ssh.sudo-password-needed'],
+    ['a password is needed without a terminal', 'pass', {}, 'ssh.sudo-password-needed'],
     ['the user is not in sudoers', 'outsider', { sudoPassword: { env: password } }, 'ssh.not-in-sudoers'],
     ['a terminal is required', 'tty', {}, 'ssh.sudo-tty'],
     ['the login shell is none', 'nologin', {}, 'ssh.no-shell'],
-  ])('%s: an error of its own', async (_case, user, spec, code) => {
+  ])('%s: a separate error', async (_case, user, spec, code) => {
     const session = await connect(user, spec);
     const problem = await problemOf(session.script('id -un'));
     expect(problem).toMatchObject({ code, host: user });
@@ -260,7 +260,7 @@ describe('an upload', () => {
 });
 
 describe('a unix socket of the host', () => {
-  test.each(['root', 'free'])('is reached over HTTP by %s, whoever may open it', async (user) => {
+  test.each(['root', 'free'])('is reached over HTTP by %s, whatever its mode', async (user) => {
     const path = join(sshd.folder, `${user}.sock`);
     const server = createServer((_request, response) => response.end('hello'));
     await new Promise<void>((resolve) => void server.listen(path, resolve));

@@ -72,7 +72,7 @@ describe('a key in a PKCS#11 token', () => {
     expect(transport.questions).toEqual([]);
   });
 
-  test('is not used where nobody can be asked', async () => {
+  test('is not used without a terminal', async () => {
     expect(await problemOf(open({ config, env }).connect(target('openssh')))).toMatchObject({
       code: 'ssh.auth',
     });

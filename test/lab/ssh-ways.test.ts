@@ -160,7 +160,7 @@ describe('what does not answer', () => {
 
   test.each([
     ['a port where nothing listens', { port: 1 }, 'ssh.refused'],
-    ['a name that nobody knows', { address: 'no-such-host.invalid' }, 'ssh.dns'],
+    ['an unknown name', { address: 'no-such-host.invalid' }, 'ssh.dns'],
   ])('%s', async (_case, spec, code) => {
     expect(await problemOf(open().connect(target(spec)))).toMatchObject({ code, host: 'box' });
   });

@@ -21,6 +21,7 @@ const slot = (host: string, name: string, more: Partial<SlotStatus>): SlotStatus
   agent: `${host}-${name}`,
   state: 'idle',
   gpus: [],
+  pool: 'gpu-lab',
   since: '2026-11-21T11:40:00Z',
   jobsRun: 12,
   container: '0123456789ab',

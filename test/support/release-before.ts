@@ -16,7 +16,7 @@ interface Exchange {
   readonly answer: { readonly status: number; readonly type: string; readonly body: unknown };
 }
 
-export const releaseBefore = '0.1.0';
+export const releaseBefore = '0.2.0';
 
 /** A recording of the release before, as it lies there. */
 export function recordedText(name: string): string {
@@ -45,6 +45,7 @@ export interface ManagerBefore {
  */
 export async function managerBefore(changes: Readonly<Record<string, unknown>> = {}): Promise<ManagerBefore> {
   const exchanges = recordedAnswers();
+  const unknownCall = answerTo(exchanges, 'what it does not know');
   const asked: Asked[] = [];
   const server = createServer((incoming, response) => {
     void text(incoming).then((raw) => {
@@ -55,8 +56,8 @@ export async function managerBefore(changes: Readonly<Record<string, unknown>> =
         exchanges.find(({ request }) => request.method === method && request.path === path) ??
         exchanges.find(({ request }) => request.path.split('?')[0] === path.split('?')[0]) ??
         {};
-      if (answer === undefined) throw new Error(`no answer to ${method} ${path} was recorded`);
-      const { status, type, body } = answer;
+      // A call that this release does not have.
+      const { status, type, body } = answer ?? unknownCall;
       response.writeHead(status, { 'content-type': type });
       const said = Array.isArray(body) ? body : { ...(body as object), ...changes };
       response.end(typeof body === 'string' ? body : JSON.stringify(said));
@@ -70,4 +71,10 @@ export async function managerBefore(changes: Readonly<Record<string, unknown>> =
     server.close();
   };
   return { agent, asked, close };
+}
+
+function answerTo(exchanges: readonly Exchange[], name: string): Exchange['answer'] {
+  const found = exchanges.find((each) => each.name === name);
+  if (found === undefined) throw new Error(`"${name}" was not recorded`);
+  return found.answer;
 }

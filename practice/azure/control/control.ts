@@ -26,9 +26,9 @@ export interface FakeControl {
   limitJobs(parallelJobs: number | null): Promise<void>;
   /** A pipeline that can be run, whose one job goes to a pool. */
   addPipeline(pipeline: NewPipeline): Promise<void>;
-  /** Registers agents that nobody runs. */
+  /** Registers agents without a process. */
   makeAgents(agents: MakeAgents): Promise<void>;
-  /** Withdraws an agent's login, as when somebody deletes it in the browser. */
+  /** Withdraws an agent's login, as when a user deletes it in the browser. */
   revokeAgent(name: string): Promise<void>;
   endSession(agent: string): Promise<void>;
   requests(after?: number): Promise<readonly LoggedRequest[]>;
@@ -56,7 +56,7 @@ export function fakeControl(origin: string): FakeControl {
     return (text === '' ? undefined : JSON.parse(text)) as T;
   };
   const agent = (name: string) => `/agents/${encodeURIComponent(name)}`;
-  // Whoever steers the server is not in practice.
+  // The caller that steers the server keeps real time.
   const clock = systemClock(1);
   const control: FakeControl = {
     overview: () => send('GET', '/'),

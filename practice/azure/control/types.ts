@@ -11,7 +11,7 @@ export interface QueueJobs {
   /** Run by bash in the work folder. Without it the job sleeps for `seconds`. */
   readonly script?: string;
   readonly seconds?: number;
-  /** What the script finds in its environment besides what agents give to every script. */
+  /** What the script finds in its environment, in addition to what agents give to every script. */
   readonly environment?: Readonly<Record<string, string>>;
   /** The same, as secret variables: agents put `***` for their values into every log. */
   readonly secrets?: Readonly<Record<string, string>>;

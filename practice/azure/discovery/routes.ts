@@ -111,7 +111,7 @@ function accessMapping({ fake, baseUrl }: FakeCall) {
   };
 }
 
-/** Another number for other addresses: whoever kept those of another name of this server asks anew. */
+/** Another number for other addresses: a client that cached those of another name of this server asks again. */
 function changeNumber(baseUrl: string): number {
   return createHash('sha256').update(`${baseUrl} ${areas.length}`).digest().readUInt32BE() >>> 1;
 }
@@ -158,8 +158,8 @@ const areas: readonly { readonly id: string; readonly name: string }[] = [
 ];
 
 /**
- * All that the live service lists (recorded). A client that finds an area of its own nowhere asks Microsoft's servers for
- * it, token and all; told that it lies here, it says that this server has nothing of it.
+ * All that the live service lists (recorded). A client that finds no area of its own asks Microsoft's servers for
+ * it, with the token; where this server lists it, the client says that this server has nothing of it.
  */
 const listedAreas: typeof areas = [...areas, ...Object.entries(others).map(([id, name]) => ({ id, name }))];
 
@@ -168,7 +168,7 @@ const featureAvailability = 'c8e5af97-4b95-4e73-9e7f-69a06507967c';
 
 /**
  * Whose addresses these are. Clients of the .NET SDK look no further than the server itself where it is an Azure
- * DevOps Server, and follow the addresses that they are told otherwise.
+ * DevOps Server, and follow the addresses that they get otherwise.
  */
 function serviceOwner(fake: Fake): string {
   return fake.publicUrl === undefined

@@ -15,10 +15,10 @@ export const withdrawn = refusal(
   'The access token of the agent was withdrawn.',
 );
 
-/** Who calls, by the Authorization header; with what to answer to somebody unknown. */
+/** Returns who calls, by the Authorization header; for an unknown caller with the reply. */
 export function identify(fake: Fake, { authorization = '', ...headers }: IncomingHttpHeaders): Caller {
   const [scheme = '', value = ''] = authorization.split(' ');
-  const unknown = headers['x-tfs-fedauthredirect'] === undefined ? signInPage : unauthorized(nobody);
+  const unknown = headers['x-tfs-fedauthredirect'] === undefined ? signInPage : unauthorized(strangers);
   if (scheme.toLowerCase() === 'basic') {
     // The service takes any name; clients write none, "PAT", or that of a person.
     const [, token = ''] = Buffer.from(value, 'base64').toString('utf8').split(/:(.*)/su);
@@ -37,7 +37,8 @@ export function identify(fake: Fake, { authorization = '', ...headers }: Incomin
  * Programs ask by a header to be refused in place of being sent to sign in: `az`, agents, Microsoft's clients, our own.
  * The user is the one that the service knows strangers by.
  */
-const nobody = "The user 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' is not authorized to access this resource.";
+const strangers =
+  "The user 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' is not authorized to access this resource.";
 
 function unauthorized(why: string): Reply {
   const message = `TF400813: ${why}`;
@@ -52,7 +53,7 @@ export function challenges(origin: string): string[] {
   return [`Bearer authorization_uri=${origin}/${tenant}`, `Basic realm="${origin}/"`];
 }
 
-/** The directory that an organisation belongs to which has none of its own. */
+/** The directory of an organisation that has no own one. */
 const tenant = '00000000-0000-0000-0000-000000000000';
 
 function client(fake: Fake, by: 'token' | 'service-principal', unknown: Reply): Caller {

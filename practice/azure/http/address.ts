@@ -4,16 +4,16 @@ import type { IncomingMessage } from 'node:http';
 interface Place {
   /** Path of the organisation without slashes at its ends: `lab`, or `azdo/Engineering` below a virtual folder. */
   readonly organization: string;
-  /** The organisation's URL as the server was told to call itself; undefined: by the name that the caller used. */
+  /** The organisation's public URL; undefined: the name that the caller used. */
   readonly publicUrl?: string | undefined;
 }
 
 /** The path below the organisation, whose case does not matter; undefined when the call is for something else. */
 export function belowOrganization({ organization }: Place, pathname: string): string | undefined {
-  const wanted = organization.split('/');
+  const desired = organization.split('/');
   const [, ...parts] = pathname.split('/');
-  const rest = parts.slice(wanted.length);
-  const matches = wanted.every((name, index) => sameName(parts[index], name));
+  const rest = parts.slice(desired.length);
+  const matches = desired.every((name, index) => sameName(parts[index], name));
   return matches ? rest.map((part) => `/${part}`).join('') : undefined;
 }
 

@@ -3,9 +3,9 @@ import type { FakeCall, Reply } from './reply.ts';
 
 /** A parameter of a query. The service ignores the case of their names, and takes an empty one as none. */
 export function parameter(query: URLSearchParams, name: string): string | undefined {
-  const wanted = name.toLowerCase();
+  const desired = name.toLowerCase();
   for (const [key, value] of query) {
-    if (key.toLowerCase() === wanted) return value === '' ? undefined : value;
+    if (key.toLowerCase() === desired) return value === '' ? undefined : value;
   }
   return undefined;
 }
@@ -51,9 +51,9 @@ export const results: Names<JobResult> = {
 /** A name in any case, or its number as number or text; undefined: none of them. */
 export function nameIn<T extends string>(names: Names<T>, value: unknown): T | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined;
-  const wanted = String(value).toLowerCase();
+  const desired = String(value).toLowerCase();
   return (Object.keys(names) as T[]).find(
-    (name) => name.toLowerCase() === wanted || String(names[name]) === wanted,
+    (name) => name.toLowerCase() === desired || String(names[name]) === desired,
   );
 }
 

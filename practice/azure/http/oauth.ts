@@ -15,7 +15,7 @@ function refused(error: string, description: string): Reply {
 
 const invalidClient = (description: string): Reply => refused('invalid_client', description);
 
-/** As somebody says them; times in seconds since the epoch. */
+/** As the caller sends them; times in seconds since the epoch. */
 interface Claims {
   readonly iss?: unknown;
   readonly sub?: unknown;
@@ -93,7 +93,7 @@ function decode(part: string): object {
   }
 }
 
-/** Stands in for Microsoft Entra ID: any client id with one of the accepted tokens as its secret. */
+/** Imitates Microsoft Entra ID: any client id with one of the accepted tokens as its secret. */
 export function principalToken(fake: Fake, text: string): Reply {
   const form = new URLSearchParams(text);
   if (fake.tokenState !== 'valid' || !fake.tokens().includes(form.get('client_secret') ?? '')) {

@@ -49,7 +49,7 @@ function createSession({ fake, body, agentId }: FakeCall, poolId = ''): Reply {
     return refusal(409, 'TaskAgentSessionConflictException', message);
   }
   const key = randomBytes(32);
-  // First what may fail: a session whose key nobody was told would keep the agent's name taken.
+  // First what may fail: a session whose key the agent never got would keep the agent's name taken.
   const value = agent.publicKey && encryptedFor(agent.publicKey, key);
   if (value === undefined) return invalidArgument('The key of the agent is not valid.', 'session.Agent');
   const ownerName = textOf(body, 'ownerName');
@@ -76,8 +76,8 @@ function createSession({ fake, body, agentId }: FakeCall, poolId = ''): Reply {
 }
 
 function findSession({ fake, agentId }: FakeCall, id: string | undefined): FakeSession | undefined {
-  const wanted = id?.toLowerCase();
-  return fake.state.sessions.find((session) => session.id === wanted && session.agentId === agentId);
+  const desired = id?.toLowerCase();
+  return fake.state.sessions.find((session) => session.id === desired && session.agentId === agentId);
 }
 
 /** The oldest message that the caller has not seen yet: it stays until it is deleted. 202: none within a long poll. */

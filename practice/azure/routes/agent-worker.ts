@@ -133,8 +133,8 @@ function describeTimeline(id: string, { changeId, records }: FakeTimeline, withR
 
 function showTimeline({ query }: FakeCall, request: FakeRequest, id = ''): Reply {
   const timeline = lookUp(request, id);
-  const wanted = parameter(query, 'includeRecords')?.toLowerCase() !== 'false';
-  return timeline === undefined ? noTimeline(id) : ok(describeTimeline(id, timeline, wanted));
+  const desired = parameter(query, 'includeRecords')?.toLowerCase() !== 'false';
+  return timeline === undefined ? noTimeline(id) : ok(describeTimeline(id, timeline, desired));
 }
 
 /** Workers make one more for what happens within a step. */

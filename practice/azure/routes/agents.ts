@@ -138,8 +138,8 @@ function addAgent(call: FakeCall, poolId: string): Reply {
 }
 
 /** Undefined when the agent has the new name, or keeps its own. */
-function rename(fake: Fake, agent: FakeAgent, wanted: string): Reply | undefined {
-  const name = wanted.trim();
+function rename(fake: Fake, agent: FakeAgent, desired: string): Reply | undefined {
+  const name = desired.trim();
   if (name === '' || name === agent.name) return undefined;
   const other = agentNamed(fake.state, agent.poolId, name);
   if (other !== undefined && other !== agent) return nameTaken(fake, agent.poolId, name);
@@ -297,7 +297,7 @@ function describeUpdate(baseUrl: string, { update, version }: FakeAgent) {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What is wrong with an agent that somebody sends; undefined: nothing. A change may leave name and version out. */
+/** Returns what is wrong with the agent in a body; undefined: nothing. A change may leave name and version out. */
 function agentRefusal(body: Body, mode: 'whole' | 'change', id?: string): Reply | undefined {
   const { name, version, systemCapabilities, userCapabilities } = body;
   return (

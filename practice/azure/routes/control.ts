@@ -47,7 +47,7 @@ export const bodies = {
       .exactOptional(),
     planVersion: some.exactOptional(),
   }),
-  /** Not more than the largest fleet that somebody would try, and little enough for a server's memory. */
+  /** Not more than the largest fleet that a user would try, and little enough for a server's memory. */
   agents: z.strictObject({
     pool: text,
     count: some.max(100_000),
@@ -97,9 +97,9 @@ function lineOf({ path, message }: z.core.$ZodIssue): string {
   return path.length === 0 ? message : `${path.join('.')}: ${message}`;
 }
 
-/** Registers agents that nobody runs, with what machines with GPUs tell of themselves: for practice at scale. */
-function makeAgents({ fake, baseUrl }: FakeCall, wanted: MakeAgents): Reply {
-  const { pool: name, count, namePattern = 'agent-{n}' } = wanted;
+/** Registers agents without a process, with the capabilities of machines with GPUs: for practice at scale. */
+function makeAgents({ fake, baseUrl }: FakeCall, desired: MakeAgents): Reply {
+  const { pool: name, count, namePattern = 'agent-{n}' } = desired;
   const pool = fake.state.pools.find((each) => each.name.toLowerCase() === name.toLowerCase());
   if (pool === undefined || pool.isHosted) return bad(`no pool ${name} of one's own`);
   const names = Array.from({ length: count }, (_, index) => namePattern.replaceAll('{n}', String(index + 1)));
@@ -147,24 +147,24 @@ const agentControlRoutes: readonly Route[] = [
 /** Names of variables that a shell can read. */
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/u;
 
-function queueJobs({ fake }: FakeCall, wanted: QueueJobs): Reply {
-  const pool = fake.state.pools.find(({ name }) => name.toLowerCase() === wanted.pool.toLowerCase());
-  if (pool === undefined) return bad(`no pool ${wanted.pool}`);
+function queueJobs({ fake }: FakeCall, desired: QueueJobs): Reply {
+  const pool = fake.state.pools.find(({ name }) => name.toLowerCase() === desired.pool.toLowerCase());
+  if (pool === undefined) return bad(`no pool ${desired.pool}`);
   if (pool.isHosted) return bad(`nothing runs in ${pool.name}: its machines are the service's own`);
-  const project = wanted.project ?? fake.state.projects[0]?.name ?? '';
+  const project = desired.project ?? fake.state.projects[0]?.name ?? '';
   if (!fake.state.projects.some(({ name }) => name === project)) return bad(`no project ${project}`);
-  const problem = objection(wanted);
+  const problem = objection(desired);
   if (problem !== undefined) return bad(problem);
-  const { name = 'job', count = 1, seconds = 0 } = wanted;
+  const { name = 'job', count = 1, seconds = 0 } = desired;
   const job: Omit<NewJob, 'name'> = {
     poolId: pool.id,
     project,
-    demands: wanted.demands ?? [],
-    script: wanted.script ?? `sleep ${seconds}`,
-    environment: wanted.environment ?? {},
-    secrets: wanted.secrets ?? {},
-    ...(wanted.container === undefined ? {} : { container: wanted.container }),
-    ...(wanted.planVersion === undefined ? {} : { planVersion: wanted.planVersion }),
+    demands: desired.demands ?? [],
+    script: desired.script ?? `sleep ${seconds}`,
+    environment: desired.environment ?? {},
+    secrets: desired.secrets ?? {},
+    ...(desired.container === undefined ? {} : { container: desired.container }),
+    ...(desired.planVersion === undefined ? {} : { planVersion: desired.planVersion }),
   };
   const jobs = Array.from({ length: count }, (_, index) =>
     queueJob(fake, { ...job, name: count === 1 ? name : `${name}-${index + 1}` }),
@@ -282,7 +282,7 @@ function overview(fake: Fake): FakeOverview {
   };
 }
 
-/** The switchboard under `/_fake`: not part of the imitated service, open to whoever reaches the port. */
+/** The switchboard under `/_fake`: not part of the imitated service, open to every caller that reaches the port. */
 export const controlRoutes: readonly Route[] = [
   ['GET', /^\/_fake$/u, ({ fake }) => ok(overview(fake))],
   ...jobRoutes,

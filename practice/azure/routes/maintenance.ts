@@ -138,9 +138,9 @@ export const maintenanceRoutes: readonly Route[] = [
     (call, poolId = '') =>
       inPool(call, poolId, (pool) => {
         const { fake, query, baseUrl } = call;
-        const wanted = parameter(query, 'definitionId');
+        const desired = parameter(query, 'definitionId');
         const found = fake.state.maintenance.jobs.filter(
-          (each) => each.poolId === pool && (wanted === undefined || each.definitionId === Number(wanted)),
+          (each) => each.poolId === pool && (desired === undefined || each.definitionId === Number(desired)),
         );
         return list(found.map((each) => describeJob(fake, baseUrl, each)));
       }),
@@ -212,7 +212,7 @@ function describeDefinition(fake: Fake, definition: MaintenanceDefinition) {
   };
 }
 
-/** A job waits until somebody cancels it: agents here do no maintenance. */
+/** A job waits until it is canceled: agents here do no maintenance. */
 function describeJob(fake: Fake, baseUrl: string, job: MaintenanceJob) {
   const result = job.status === 'completed' ? { result: 'canceled' } : {};
   return {
@@ -253,7 +253,7 @@ function daysOf(given: unknown): number {
   return days.reduce((bits, day, index) => (names.includes(day) ? bits | (1 << index) : bits), 0);
 }
 
-/** A definition as somebody sends it; what is left out is what the pages of the service propose (not verified). */
+/** Reads a definition; absent members get the values that the pages of the service propose (not verified). */
 function definitionOf(fake: Fake, poolId: number, body: Body, known?: MaintenanceDefinition) {
   const schedule = part(body, 'scheduleSetting');
   return {

@@ -113,7 +113,7 @@ export const refreshRoutes: readonly Route[] = [
   ],
 ];
 
-/** How far an update has come: told by the agent itself, or by a client. */
+/** The progress of an update, as the agent or a client reports it. */
 export const updateRoutes: readonly Route[] = [
   [
     'PUT',

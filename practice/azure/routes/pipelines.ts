@@ -124,11 +124,11 @@ export const permissionRoutes: readonly Route[] = [
     'PATCH',
     /^\/([^/]+)\/_apis\/pipelines\/pipelinepermissions$/iu,
     (call, name = '') => {
-      const wanted = Object.values(call.body).filter((each) => {
+      const desired = Object.values(call.body).filter((each) => {
         const { resource } = Object(each) as { resource?: { type?: string } };
         return resource?.type === 'queue';
       }) as { resource: { id?: unknown } }[];
-      const replies = wanted.map((each) => change(call, name, idOf(each.resource), each));
+      const replies = desired.map((each) => change(call, name, idOf(each.resource), each));
       return replies.find(({ status }) => status !== 200) ?? list(replies.map(({ json }) => json));
     },
   ],

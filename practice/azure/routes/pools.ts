@@ -37,7 +37,7 @@ export function poolOf(fake: Fake, id: string | number): FakePool | undefined {
   return fake.state.pools.find((pool) => pool.id === Number(id));
 }
 
-/** Why somebody may not change a pool; undefined: they may. That nobody may change the hosted one is not verified. */
+/** Returns why the caller may not change a pool; undefined: it may. That no caller may change the hosted pool is not verified. */
 export function lockedPool(fake: Fake, pool: FakePool): Reply | undefined {
   return pool.isHosted || fake.denied.has('pools.manage')
     ? accessDenied(`Manage permissions for pool ${pool.name} to perform the action`)

@@ -13,22 +13,22 @@ import { type Fake, nextId } from '../world/fake.ts';
 import { firstQueues, newProject, processes } from '../world/new-organization.ts';
 import type { FakeProject } from '../world/state.ts';
 
-/** By name or Guid, as it stands in a path. */
+/** Finds a project by the name or Guid in a path. */
 export function findProject(fake: Fake, name: string): FakeProject | undefined {
-  const wanted = decodeURIComponent(name).toLowerCase();
+  const desired = decodeURIComponent(name).toLowerCase();
   return fake.state.projects.find(
-    (project) => project.name.toLowerCase() === wanted || project.id === wanted,
+    (project) => project.name.toLowerCase() === desired || project.id === desired,
   );
 }
 
 const namespace = 'Microsoft.TeamFoundation.Core.WebApi';
 
 export function projectMissing(name: string): Reply {
-  const wanted = decodeURIComponent(name);
-  const typeKey = isGuid(wanted) ? 'ProjectDoesNotExistException' : 'ProjectDoesNotExistWithNameException';
+  const desired = decodeURIComponent(name);
+  const typeKey = isGuid(desired) ? 'ProjectDoesNotExistException' : 'ProjectDoesNotExistWithNameException';
   const advice =
     'Verify that the name of the project is correct and that the project exists on the specified Azure DevOps Server.';
-  const message = `TF200016: The following project does not exist: ${wanted}. ${advice}`;
+  const message = `TF200016: The following project does not exist: ${desired}. ${advice}`;
   return refusal(404, typeKey, message, namespace);
 }
 

@@ -55,9 +55,9 @@ function find(call: FakeCall, poolId: string): Reply {
   const agents = idsOf(query, 'agentIds') ?? idsOf(query, 'agentId');
   const completed = Number(parameter(query, 'completedRequestCount') ?? completedByDefault);
   if (!Number.isInteger(completed)) return badRequest;
-  const wanted = ofPool.filter(({ agentId }) => agents === undefined || agents.has(agentId ?? 0));
-  const open = wanted.filter(({ result }) => result === undefined);
-  const done = wanted.filter(({ result }) => result !== undefined);
+  const desired = ofPool.filter(({ agentId }) => agents === undefined || agents.has(agentId ?? 0));
+  const open = desired.filter(({ result }) => result === undefined);
+  const done = desired.filter(({ result }) => result !== undefined);
   return wholeList(call, [...open, ...done.slice(completed <= 0 ? Infinity : -completed)]);
 }
 
@@ -74,7 +74,7 @@ function withRequest(
     : refusal(404, 'TaskAgentJobNotFoundException', `No job found with identifier ${id}.`);
 }
 
-/** What a client may do to a request: move it to the front, renew its lock, finish it. The lock token is not looked at. */
+/** What a client may do to a request: move it to the front, renew its lock, finish it. The lock token is not checked. */
 function update(call: FakeCall, request: FakeRequest): Reply {
   const { fake, query, body, baseUrl } = call;
   if (parameter(query, 'lockToken') === undefined) return badRequest;
@@ -141,7 +141,7 @@ function later(a: Sorted['place'], b: Sorted['place']): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
 }
 
-/** Running, waiting, finished; undefined: nobody gave out such a token. `next` is there when something follows. */
+/** Running, waiting, finished; undefined: the token is unknown. `next` is there when something follows. */
 function firstPage(
   requests: readonly FakeRequest[],
   top: number,

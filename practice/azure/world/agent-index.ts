@@ -8,7 +8,7 @@ interface Index {
   readonly byName: Map<string, FakeAgent>;
 }
 
-/** One for each array of agents. Whoever takes agents away or renames one does it here, or makes a new array. */
+/** One for each array of agents. Code that removes or renames agents does it here, or makes a new array. */
 const indexes = new WeakMap<readonly FakeAgent[], Index>();
 
 function indexOf({ agents }: State): Index {

@@ -36,12 +36,12 @@ export interface Fake {
   readonly state: State;
   /** Path of the organisation: `lab`, or `azdo/Engineering` below a virtual folder. */
   readonly organization: string;
-  /** The organisation's URL as the server was told to call itself; undefined: by the name that the caller used. */
+  /** The organisation's URL that the server calls itself by; undefined: by the name that the caller used. */
   readonly publicUrl?: string | undefined;
   readonly clock: Clock;
-  /** Milliseconds since the epoch: it tells its times, and keeps them over a restart. */
+  /** Milliseconds since the epoch: its times, which it keeps over a restart. */
   now(): number;
-  /** The accepted personal access tokens and client secrets, read anew from their file. */
+  /** The accepted personal access tokens and client secrets, read again from their file at each call. */
   tokens(): readonly string[];
   tokenState: TokenState;
   /** Bearer tokens given to service principals: value → end. */
@@ -90,7 +90,7 @@ export function asRead<T>(fake: Fake, key: string, present: T | undefined): T | 
 export const Rules = {
   /** How long GET messages waits for one. */
   longPoll: 50_000,
-  /** A session that nobody polls ends. */
+  /** A session ends when it is not polled for this long. */
   sessionExpiry: 5 * 60_000,
   /** An agent renews the lock of its job each minute; the lock lasts ten. */
   lock: 10 * 60_000,
@@ -107,7 +107,7 @@ export interface Fault {
   readonly count: number;
   /** 203 gives the sign-in page, 302 a redirect to it, 429 and 5xx an error body. Without it the call works. */
   readonly status?: number;
-  /** Answered with 503 and the words for an organization that nobody has used for long. */
+  /** Answered with 503 and the words for an organization that was unused for long. */
   readonly deactivated?: boolean;
   /** Seconds, sent with whatever the answer is. */
   readonly retryAfterS?: number;

@@ -1,4 +1,4 @@
-/** Somebody that the service names: who made a pool, who permitted a pipeline, who asks. */
+/** A user that the service names: who made a pool, who permitted a pipeline, who calls. */
 export interface FakeIdentity {
   readonly id: string;
   readonly displayName: string;
@@ -7,7 +7,7 @@ export interface FakeIdentity {
   readonly descriptor: string;
 }
 
-/** Whoever has an accepted token. */
+/** The user of every accepted token. */
 export const admin: FakeIdentity = {
   id: '22222222-2222-6222-a222-222222222222',
   displayName: 'Lab Admin',

@@ -68,7 +68,7 @@ const ofTheImage: Readonly<Record<string, string>> = {
   sh: '/bin/sh',
 };
 
-/** A registered agent that nobody runs: of the size at which the service lists one with a GPU (about 5.3 KiB). */
+/** Returns a registered agent without a process: of the size at which the service lists one with a GPU (about 5.3 KiB). */
 export function idleAgent(
   id: number,
   poolId: number,

@@ -88,11 +88,11 @@ type Named = Readonly<Record<string, string>>;
  */
 export function satisfies(capabilities: readonly Named[], demands: readonly string[]): boolean {
   return demands.every((demand) => {
-    const [, name = '', operator, wanted = ''] = /^(\S+)(?:\s+-(\w+)\s+(.*))?$/u.exec(demand.trim()) ?? [];
+    const [, name = '', operator, desired = ''] = /^(\S+)(?:\s+-(\w+)\s+(.*))?$/u.exec(demand.trim()) ?? [];
     const value = valueIn(capabilities, name);
     if (value === undefined) return false;
-    if (operator?.toLowerCase() === 'equals') return value.toLowerCase() === wanted.toLowerCase();
-    if (operator?.toLowerCase() === 'gtversion') return compareVersions(value, wanted) >= 0;
+    if (operator?.toLowerCase() === 'equals') return value.toLowerCase() === desired.toLowerCase();
+    if (operator?.toLowerCase() === 'gtversion') return compareVersions(value, desired) >= 0;
     return operator === undefined;
   });
 }
@@ -100,8 +100,8 @@ export function satisfies(capabilities: readonly Named[], demands: readonly stri
 /** Looked up in the case that it was asked in first: pools are large, and that is nearly always the right one. */
 function valueIn(capabilities: readonly Named[], name: string): string | undefined {
   for (const named of capabilities) {
-    const wanted = name.toLowerCase();
-    const value = named[name] ?? Object.entries(named).find(([each]) => each.toLowerCase() === wanted)?.[1];
+    const desired = name.toLowerCase();
+    const value = named[name] ?? Object.entries(named).find(([each]) => each.toLowerCase() === desired)?.[1];
     if (value !== undefined) return value;
   }
   return undefined;

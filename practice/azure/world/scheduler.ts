@@ -51,7 +51,7 @@ function assign(fake: Fake, request: FakeRequest, agent: FakeAgent): void {
   send(fake, session, 'PipelineAgentJobRequest', jobMessage(fake, request, agent));
 }
 
-/** An agent begins to listen. Of a job that was cancelled while it had no session it is told now. */
+/** An agent begins to listen. It now gets the cancellation of a job that was canceled while it had no session. */
 export function beginSession(fake: Fake, session: FakeSession): void {
   fake.state.sessions.push(session);
   statusChanged(fake, session.agentId);
@@ -83,7 +83,7 @@ function unassign(fake: Fake, request: FakeRequest): void {
   if (request.cancelRequested === true) finish(fake, request, 'canceled');
 }
 
-/** A waiting job ends at once; the agent of another one is told, and says how it ended. */
+/** A waiting job ends at once; the agent of a running job gets a message, and reports how the job ended. */
 export function cancel(fake: Fake, request: FakeRequest): void {
   if (request.result !== undefined) return;
   if (request.agentId === undefined) {

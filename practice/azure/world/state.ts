@@ -4,7 +4,7 @@ export interface State {
   /** Guid of the organisation: the scope of its pools, the instance that clients cache addresses by. */
   collectionId: string;
   pools: FakePool[];
-  /** Agents are pushed, or taken away and renamed as agent-index.ts does it: what looks them up rests on it. */
+  /** Agents are pushed, or removed and renamed by agent-index.ts, whose index depends on it. */
   agents: FakeAgent[];
   queues: FakeQueue[];
   projects: FakeProject[];
@@ -220,9 +220,9 @@ export interface FakeRequest {
   agentId?: number;
   result?: JobResult;
   statusMessage?: string;
-  /** Somebody cancelled it; an agent that lost its session is told with the next one. */
+  /** Canceled; an agent that lost its session gets the message with the next one. */
   cancelRequested?: boolean;
-  /** Above 0 for one that somebody moved to the front of the queue. */
+  /** Above 0 for one that a user moved to the front of the queue. */
   priority?: number;
   timelines: Record<string, FakeTimeline>;
   logs: FakeLog[];

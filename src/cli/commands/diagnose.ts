@@ -9,7 +9,7 @@ import { diagnose, type Diagnosis } from '../../shared/health/checkup.ts';
 import type { GpuReport } from '../../shared/health/smi-report.ts';
 import type { CommandInput } from '../command.ts';
 import { type Paint, painter } from '../render/color.ts';
-import { troubleLines, troubleOf } from '../render/trouble.ts';
+import { troubleLines, hostProblem } from '../render/trouble.ts';
 import type { Result } from '../result.ts';
 
 /** Judges saved outputs. Contacts nobody. */
@@ -66,7 +66,7 @@ export function diagnosisText(
       ];
     }
     const { report, findings } = diagnosis.checkup;
-    const lines = findings.flatMap((finding) => troubleLines(troubleOf(file, finding), options));
+    const lines = findings.flatMap((finding) => troubleLines(hostProblem(file, finding), options));
     const what =
       report === undefined
         ? diagnosis.kind

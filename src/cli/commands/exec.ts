@@ -6,7 +6,7 @@ import type { ScriptOptions, ScriptResult, Session } from '../../fleet/ssh/trans
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, FleetError, type Problem, usageError } from '../../shared/base/errors.ts';
 import { controlIn } from '../../shared/base/foreign-text.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import { sh } from '../../shared/base/shell.ts';
 import type { CommandInput } from '../command.ts';
 import { type Paint, painter } from '../render/color.ts';
@@ -106,7 +106,7 @@ async function onHost(
     shown.end();
     if (options.signal?.aborted === true && !(error instanceof FleetError)) throw error;
     const isLate = error instanceof FleetError && error.problem.code === 'ssh.script-timeout';
-    const problem = troubleOf(name, isLate ? tooLong(timeout, last) : error, log);
+    const problem = hostProblem(name, isLate ? tooLong(timeout, last) : error, log);
     const state = isLate ? 'failed' : options.signal?.aborted === true ? 'skipped' : 'unreachable';
     emit({ kind: 'host-state', host: name, state, text: problem.what });
     return { host: name, problem };

@@ -4,7 +4,7 @@ import { type ConnectionDescription, describeConnection } from '../../fleet/ssh/
 import { SshResolver } from '../../fleet/ssh/config/resolver.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, type Problem } from '../../shared/base/errors.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { CommandInput } from '../command.ts';
 import { agentNames, fleetSummary, hostTable, hostYaml } from '../render/inventory.ts';
@@ -79,6 +79,6 @@ async function describe(ssh: SshResolver, host: HostSpec, log: Logger): Promise<
   try {
     return { host, connection: describeConnection(await ssh.resolve(host.name, host.ssh)) };
   } catch (error) {
-    return { host, problem: troubleOf(host.name, error, log) };
+    return { host, problem: hostProblem(host.name, error, log) };
   }
 }

@@ -5,7 +5,6 @@ import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import { everyHost } from '../../fleet/inventory/select.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError, usageError } from '../../shared/base/errors.ts';
-import { defined } from '../../shared/base/objects.ts';
 import { type Drain, drainLine } from '../../shared/contract/drain.ts';
 import type { ManagerStatus, RunRecord, SlotStatus } from '../../shared/contract/status.ts';
 import { confirm } from '../ask.ts';
@@ -65,9 +64,9 @@ export async function runUndrain(context: Context, input: CommandInput): Promise
     const { drains: before } = await manager.status();
     await manager.undrain(slots);
     const status = await manager.status();
-    const left = new Set(status.drains?.map((drain) => JSON.stringify(drain)));
-    const ended = before?.filter((drain) => !left.has(JSON.stringify(drain)));
-    return { ...status, ...defined({ ended }) };
+    const left = new Set(status.drains.map((drain) => JSON.stringify(drain)));
+    const ended = before.filter((drain) => !left.has(JSON.stringify(drain)));
+    return { ...status, ended };
   });
   return answered(answers, (host, status) => undrainText(host, status, slots));
 }
@@ -270,8 +269,8 @@ const stages: Readonly<Record<SlotStatus['state'], string>> = {
 
 /** What `undrain` has come to. */
 export interface Undrained extends ManagerStatus {
-  /** The marks that it took back; undefined: the manager is of a version that does not tell. */
-  readonly ended?: readonly Drain[];
+  /** The drains that it ended. */
+  readonly ended: readonly Drain[];
 }
 
 /** What jobs may come to again, what keeps them from coming all the same, then the marks that are left. */
@@ -280,8 +279,8 @@ export function undrainText(host: string, status: Undrained, chosen: readonly st
   const slots = chosenOf(status, chosen);
   if (slots.length === 0) return `${host}: no slots\n`;
   const take = slots.length === 1 ? 'takes' : 'take';
-  const was = ended?.length === 0 ? 'nothing was drained; ' : '';
-  const again = ended?.length === 0 ? '' : ' again';
+  const was = ended.length === 0 ? 'nothing was drained; ' : '';
+  const again = ended.length === 0 ? '' : ' again';
   const held = slots.filter(({ state }) => ['waiting', 'quarantined'].includes(stages[state]));
   const but =
     held.length === 0 ? '' : `; not available for another reason: ${slotList(held)}, check azp-fleet status`;
@@ -301,7 +300,7 @@ function slotList(slots: readonly SlotStatus[]): string {
   return `slot${slots.length === 1 ? '' : 's'} ${foldNames(slots.map(({ slot }) => slot))}`;
 }
 
-function markLines({ drains = [] }: ManagerStatus): string {
+function markLines({ drains }: ManagerStatus): string {
   return drains.map((drain) => `  ${drainLine(drain)}\n`).join('');
 }
 
@@ -327,7 +326,6 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
       row.when,
       padded(row.result, width('result')),
       row.took.padStart(width('took')),
-      // Managers of earlier versions do not tell it.
       ...(width('waited') === 0 ? [] : [row.waited.padEnd(width('waited'))]),
       row.job,
       ...(row.logs === '' ? [] : [row.logs]),

@@ -29,7 +29,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
   try {
     const options = await ssh.resolve(host.name, host.ssh);
-    const way = await ssh.wayTo(options);
+    const way = await ssh.jumpHostsTo(options);
     const flags = loginArguments(options, way, folder, { asks: true, heard: false });
     return await hand([...flags, '--', options.typed, ...input.rest], env, context.signal);
   } finally {

@@ -7,7 +7,7 @@ import type { HostKey } from '../../fleet/ssh/connect/host-keys.ts';
 import { createKeyScanner, type KeyScanner } from '../../fleet/ssh/key-scanner.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, FleetError, type Problem } from '../../shared/base/errors.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import { say } from '../render/lines.ts';
@@ -69,7 +69,7 @@ async function look(
     return { host: name, key, known, pinned: pins.length === 0 ? 'none' : same ? 'same' : 'different' };
   } catch (error) {
     if (signal.aborted && !(error instanceof FleetError)) throw error;
-    return troubleOf(name, error, log);
+    return hostProblem(name, error, log);
   }
 }
 

@@ -9,7 +9,7 @@ import type { Paint, Style } from './color.ts';
 import { count } from './inventory.ts';
 import { wrap } from './lines.ts';
 import { type Cell, type Column, tableLines } from './table.ts';
-import { merged, type Trouble, troubleLines, troubleOf } from './trouble.ts';
+import { merged, type Trouble, troubleLines, hostProblem } from './trouble.ts';
 
 interface StatusTextOptions {
   readonly width: number;
@@ -53,7 +53,7 @@ function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, verdict, findings }): Trouble[] => {
       const serious = findings.filter(({ severity }) => severity !== 'info');
-      if (serious.length > 0) return serious.map((finding) => troubleOf(host, finding));
+      if (serious.length > 0) return serious.map((finding) => hostProblem(host, finding));
       const { cause: what, next, code } = verdict;
       const severity = verdict.state === 'off' ? 'info' : 'fail';
       return what === '' ? [] : [{ places: [host], severity, what, next, ...defined({ code }) }];

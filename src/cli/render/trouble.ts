@@ -17,7 +17,7 @@ export interface Trouble {
   readonly code?: string;
 }
 
-export function troubleOf(place: string, { code, gpu, severity, what, next }: Finding): Trouble {
+export function hostProblem(place: string, { code, gpu, severity, what, next }: Finding): Trouble {
   const about = gpu === undefined ? what : `${shortGpu(gpu)}: ${what}`;
   return { places: [place], severity, what: about, next, code };
 }

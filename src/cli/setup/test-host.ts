@@ -9,7 +9,7 @@ import type { Session, Transport } from '../../fleet/ssh/transport.ts';
 import type { Context } from '../../shared/base/context.ts';
 import type { Problem } from '../../shared/base/errors.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import { sh } from '../../shared/base/shell.ts';
 import { withHosts } from './inventory-file.ts';
 import type { HostChoice, Wizard } from './wizard-context.ts';
@@ -50,7 +50,7 @@ export async function testHost(
     }
   } catch (error) {
     if (signal.aborted) throw error;
-    const problem = troubleOf(name, error, log);
+    const problem = hostProblem(name, error, log);
     stage(cannotReach(problem) ? 'unreachable' : 'failed', problem.what);
     return { name, problem };
   }

@@ -11,7 +11,7 @@ import type { ApplyTools } from './apply-tools.ts';
 import { readFacts } from './connection.ts';
 import {
   drain,
-  withoutMarksOf,
+  withoutDrainsOf,
   type Drained,
   endEarly,
   proveDrained,
@@ -22,7 +22,7 @@ import { executeChange } from './execute.ts';
 import type { TakenOver } from './held-names.ts';
 import { Interrupted, type Interruption, failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
 import { planUnderLock } from './plan-host.ts';
-import { factsOnceQuiet, goesOnLine, leftAtWork, nothingAtWork, type AtWork } from './resume.ts';
+import { factsOnceQuiet, inProgressLine, leftAtWork, nothingAtWork, type AtWork } from './resume.ts';
 import type { Survey } from './survey.ts';
 
 /** Facts are gathered and planned this often before we say that the plan does not come to an end. */
@@ -33,7 +33,7 @@ export interface ApplyHostOptions {
   readonly exactFacts: boolean;
   /** How a drained host is proven, before its agents take jobs again. Absent: that is not asked for. */
   readonly proof?: Proof;
-  /** The changes take the manager away: once they are begun, there is nobody to give agents back to. */
+  /** The changes remove the manager: once they have begun, agents cannot be enabled again. */
   readonly removes?: true;
 }
 
@@ -52,7 +52,7 @@ export async function applyHost(
   let [begun, begunBefore] = [0, 0];
   let drained: Drained | undefined;
   const plan = async (read: typeof readFacts = readFacts) => {
-    const facts = withoutMarksOf(tools.run, await read(connection, host, tools));
+    const facts = withoutDrainsOf(tools.run, await read(connection, host, tools));
     const reached = { host, connection, facts };
     return { facts, plan: withoutNewWaits(await planUnderLock(reached, tools, announced), announced) };
   };
@@ -63,7 +63,7 @@ export async function applyHost(
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });
     await connection.lock();
-    // What somebody else has begun since, and has lost: nothing is begun beside it.
+    // No change begins beside one that another run has left on the host.
     let now = await plan(factsOnceQuiet);
     if (exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
     for (let round = 1; ; round += 1) {
@@ -99,7 +99,7 @@ export async function applyHost(
     const aside = drained;
     drained = undefined;
     if (proof !== undefined) return { ...outcome, verdict: await proveDrained(name, aside, proof) };
-    await aside.giveBack();
+    await aside.enableAgents();
     return outcome;
   } catch (error) {
     const interrupted = tools.signal.aborted;
@@ -129,7 +129,7 @@ function interruptionOf(error: unknown, atWork: AtWork): Interruption | undefine
 /** A failure says what goes on all the same, and that the next run takes it up. */
 function toFollow({ problem }: HostOutcome, atWork: AtWork): Pick<HostOutcome, 'problem'> {
   if (problem === undefined || atWork.kind !== 'change') return {};
-  const next = `run the same command again: ${goesOnLine(atWork.change)}, and is followed to its end`;
+  const next = `run the same command again: ${inProgressLine(atWork.change)}, and is followed to its end`;
   return { problem: { ...problem, next } };
 }
 

@@ -1,5 +1,5 @@
 import type { AzureClient } from '../../shared/azure/client.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { HostSpec, WaveLimits } from '../inventory/fleet.ts';
 import { foldNames } from '../inventory/fold-names.ts';
@@ -102,12 +102,12 @@ function lastVerdict(
     return judge({ facts, agentsIn, now }).verdict;
   } catch (error) {
     // Nothing is known of it, then: the work on it will say what is.
-    troubleOf(host.name, error, log);
+    hostProblem(host.name, error, log);
     return undefined;
   }
 }
 
-/** Tells how a host has ended. What it shares with others is told once, elsewhere. */
+/** Reports the end of a host. A problem that hosts share is reported once, elsewhere. */
 function settle(outcome: HostOutcome, emit: EventSink): void {
   const { host, problem, verdict, changes, interrupted } = outcome;
   const shared = problem?.step === 'pool' || isNotBegun(outcome);

@@ -83,7 +83,7 @@ async function dead(host: string, session: Session, seen: string): Promise<Fleet
     step: 'manager',
     what: 'the manager does not answer on its socket',
     seen: [seen, ...stdout.trim().split('\n')].join('\n'),
-    next: 'see `journalctl -u azp-fleet-manager` on the host',
+    next: 'check `journalctl -u azp-fleet-manager` on the host',
   });
 }
 
@@ -94,6 +94,6 @@ function late(host: string, timeoutS: number, seen: string): FleetError {
     step: 'manager',
     what: `the manager was not ready within ${timeoutS} s`,
     seen,
-    next: 'run again later: it goes on by itself; or see `journalctl -u azp-fleet-manager` on the host',
+    next: 'run again later: it goes on by itself; or check `journalctl -u azp-fleet-manager` on the host',
   });
 }

@@ -1,5 +1,5 @@
 import { FleetError } from '../../shared/base/errors.ts';
-import { drainLine, drainsOfRuns, reasonWithRun } from '../../shared/contract/drain.ts';
+import { drainLine, drainsOfRuns } from '../../shared/contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { ManagerClient } from '../client/manager-client.ts';
@@ -19,10 +19,10 @@ export function occupied(status: ManagerStatus): readonly SlotStatus[] {
 /** A host whose agents this run has asked to take no jobs. Neither rejects: what does not work is told. */
 export interface Drained {
   /** Takes this run's mark back; what people have drained stays drained. */
-  readonly giveBack: () => Promise<void>;
-  /** Leaves it, and has it say why; `mark`: in other words than those for whoever is here. */
+  readonly enableAgents: () => Promise<void>;
+  /** Keeps the drain with the reason; `mark`: the reason that the host stores, where it differs from the shown one. */
   readonly keep: (why: string, mark?: string) => Promise<void>;
-  /** Leaves it as it is: the host is no longer this run's. */
+  /** Leaves the drain unchanged: this run has lost the host. */
   readonly leave: (why: string) => void;
 }
 
@@ -38,12 +38,9 @@ export async function drain(
 ): Promise<Drained> {
   const before = await (await manager()).status();
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
-  const giveBack = async () => {
+  const enableAgents = async () => {
     try {
-      // A manager without names for marks keeps one: somebody else's stays.
-      if (before.drains === undefined && before.drained) return;
       await (await manager()).undrainRun(tools.run);
-      if (before.drains === undefined) await (await manager()).undrainHost();
     } catch (error) {
       note(
         `the agents could not be given back to work: ${String(error)}; run "azp-fleet undrain ${host.name}"`,
@@ -54,7 +51,6 @@ export async function drain(
   const leave = (why: string) => note(`its agents stay drained: ${why}`);
   const keep = async (why: string, lasting = why) => {
     leave(why);
-    if (before.drains === undefined) return;
     const said = { ...mark, reason: `${reason}; not given back: ${lasting}` };
     try {
       await (await manager()).drain(said);
@@ -68,13 +64,12 @@ export async function drain(
   try {
     // We hold the host's lock: whichever run has left a mark, it is over.
     for (const left of leftBehind) note(`takes over from an interrupted run: ${drainLine(left)}`);
-    if (before.drains !== undefined) await (await manager()).drain({ reason, ...mark });
-    else if (!before.drained) await (await manager()).drain({ reason: reasonWithRun(reason, mark), ...mark });
+    await (await manager()).drain({ reason, ...mark });
     for (let said = ''; ;) {
       const left = occupied(await (await manager()).status());
       if (left.length === 0) {
         if (said !== '') tools.emit({ kind: 'host-state', host: host.name, state: 'applying' });
-        return { giveBack, keep, leave };
+        return { enableAgents, keep, leave };
       }
       const text = `draining: waiting for ${left.map(describe).join(', ')}`;
       if (text !== said) {
@@ -83,33 +78,32 @@ export async function drain(
       }
       said = text;
       if (tools.clock.monotonic() >= deadline) {
-        const pages = await pagesOf(left, host, tools);
+        const pages = await pagesOf(left, tools);
         throw timedOut(host.name, left, pages, tools.options.drainTimeoutMs);
       }
       await tools.sleep(pollMs);
     }
   } catch (error) {
-    // What an earlier run left drained it had begun to change: nobody has proven it.
-    await (leftBehind.length === 0 ? giveBack() : keep('it is not proven'));
+    // A host that an earlier run left drained was being changed and has not been proven.
+    await (leftBehind.length === 0 ? enableAgents() : keep('it is not proven'));
     throw tools.signal.aborted ? new Interrupted({ during: 'drain' }, error) : error;
   }
 }
 
 async function pagesOf(
   left: readonly SlotStatus[],
-  host: HostSpec,
   { jobPages }: Pick<ApplyTools, 'jobPages'>,
 ): Promise<ReadonlyMap<string, string>> {
-  const pools = new Set(left.map(({ pool = host.pool }) => pool));
+  const pools = new Set(left.map(({ pool }) => pool));
   if (jobPages === undefined) return new Map();
   const pages = await Promise.all([...pools].map(jobPages));
   return new Map(pages.flatMap((each) => [...each]));
 }
 
 /** The facts as they are without what this run itself has drained, and will give back. Pure. */
-export function withoutMarksOf(run: string, facts: Facts): Facts {
+export function withoutDrainsOf(run: string, facts: Facts): Facts {
   const { status } = facts.manager;
-  if (status?.drains === undefined) return facts;
+  if (status === undefined) return facts;
   const drains = status.drains.filter((mark) => mark.run !== run);
   return { ...facts, manager: { ...facts.manager, status: { ...status, drains } } };
 }
@@ -147,8 +141,8 @@ function timedOut(
 export interface Proof {
   /** nvidia-smi in a container, and nothing else. */
   readonly probe: () => Promise<Verdict>;
-  /** The whole of it. `giveBack` has the agents take jobs again; it is called once the container works. */
-  readonly prove: (giveBack: () => Promise<void>) => Promise<Verdict>;
+  /** The whole of it. `enableAgents` has the agents take jobs again; it is called once the container works. */
+  readonly prove: (enableAgents: () => Promise<void>) => Promise<Verdict>;
 }
 
 /** A verdict with which agents may take jobs. */
@@ -158,9 +152,9 @@ export function works({ state }: Verdict): boolean {
 
 /** Where agents cannot be expected to come online: nvidia-smi decides by itself. */
 export function probeOnly({ probe }: Proof): Proof {
-  const prove: Proof['prove'] = async (giveBack) => {
+  const prove: Proof['prove'] = async (enableAgents) => {
     const verdict = await probe();
-    if (works(verdict)) await giveBack();
+    if (works(verdict)) await enableAgents();
     return verdict;
   };
   return { probe, prove };
@@ -169,12 +163,12 @@ export function probeOnly({ probe }: Proof): Proof {
 /** All changes are made: proves the host. Where its probe fails no job comes to it, and the verdict says so. */
 export async function proveDrained(host: string, drained: Drained, proof: Proof): Promise<Verdict> {
   let given = false;
-  const giveBack = async () => {
+  const enableAgents = async () => {
     given = true;
-    await drained.giveBack();
+    await drained.enableAgents();
   };
   try {
-    const verdict = await proof.prove(giveBack);
+    const verdict = await proof.prove(enableAgents);
     return given ? verdict : await kept(host, drained, verdict);
   } catch (error) {
     if (!given) await drained.keep('it is not proven');
@@ -208,7 +202,7 @@ export async function endEarly(
   else {
     const verdict = now.agents === 'back-if-well' ? await proof?.probe() : undefined;
     if (verdict !== undefined && !works(verdict)) return kept(host, drained, verdict);
-    await drained.giveBack();
+    await drained.enableAgents();
   }
   return undefined;
 }

@@ -23,7 +23,7 @@ export type FleetEvent =
       /** Longer than that it does not go on, in milliseconds. */
       readonly limitMs?: number;
     }
-  /** What it does now: since when, and how long at most; without: nobody knows. */
+  /** The present activity: since when, and its limit, if known. */
   | {
       readonly kind: 'change-limit';
       readonly host: string;

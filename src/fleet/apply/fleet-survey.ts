@@ -15,7 +15,7 @@ import { leftDrained } from '../plan/wave-fleet.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
 import type { AgentsIn, PoolAgents } from '../verdict/sight.ts';
 import type { ApplyTools } from './apply-tools.ts';
-import { lookForHeldNames } from './held-names.ts';
+import { findHeldNames } from './held-names.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
 import {
   planReached,
@@ -29,9 +29,9 @@ import {
 /** Everything that is known before anything is changed. */
 export interface FleetSurvey extends HostsSurvey {
   readonly pools: PoolsPlan;
-  /** Names of the hosts' agents that somebody else has. */
+  /** Names of the hosts' agents that another owner has. */
   readonly held: readonly HeldNames[];
-  /** The server's view of the agents that may be taken away. */
+  /** The server's view of the agents that may be removed. */
   readonly agentsIn: AgentsIn;
 }
 
@@ -63,7 +63,7 @@ export async function surveyFleet(
     named.filter((name) => !plain.includes(name)),
     fleet.projects,
   );
-  const { held, ...names } = await lookForHeldNames(client, reached, tools.clock);
+  const { held, ...names } = await findHeldNames(client, reached, tools.clock);
   const pools = {
     changes: [...first.changes, ...rest.changes, ...planLaterPools(waiting(reached)), ...planTakeOvers(held)],
     blocked: new Map([...names.blocked, ...first.blocked, ...rest.blocked]),

@@ -30,7 +30,7 @@ interface HeldSurvey {
  * Looks in the pools for names of these hosts that somebody else has, and for what else that owner has; not at all where all
  * names are at work on their hosts.
  */
-export async function lookForHeldNames(
+export async function findHeldNames(
   client: AzureClient,
   reached: readonly Pick<Reached, 'host' | 'facts'>[],
   clock: Clock,
@@ -56,8 +56,8 @@ export async function lookForHeldNames(
   return { held: foundIn(wanted, new Map(listed), clock), blocked };
 }
 
-/** Looks at these names once more: who has them now, with the facts of the host as it is now. */
-export async function lookAgain(
+/** Checks these names again, with the present facts of the host. */
+export async function checkAgain(
   client: AzureClient,
   { host, pool, names, holder, others }: HeldNames,
   facts: Facts,
@@ -140,7 +140,7 @@ export async function takeOverNames(
   const ours = held.filter((each) => each.host === host.name);
   if (ours.length === 0) return { changes: 0 };
   const facts = await readFacts(connection, host, tools);
-  const looks = await Promise.all(ours.map((each) => lookAgain(client, each, facts, tools.clock)));
+  const looks = await Promise.all(ours.map((each) => checkAgain(client, each, facts, tools.clock)));
   const problems: Problem[] = [];
   let changes = 0;
   for (const each of looks.flat()) {

@@ -1,6 +1,6 @@
 import { defined } from '../../shared/base/objects.ts';
 import { ExitCode, type Problem } from '../../shared/base/errors.ts';
-import { bugCode, troubleOf } from '../../shared/base/host-trouble.ts';
+import { bugCode, hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 
@@ -21,7 +21,7 @@ export interface HostOutcome {
   readonly interrupted?: Interruption;
 }
 
-/** The outcome where somebody has interrupted the run. */
+/** Returns the outcome of an interrupted run. */
 export function interruptedOutcome(host: string, changes: number, interrupted?: Interruption): HostOutcome {
   return { host, state: 'skipped', changes, ...defined({ interrupted }) };
 }
@@ -34,7 +34,7 @@ export function failure(
   { changes, begun } = { changes: 0, begun: 0 },
 ): HostOutcome {
   const made = { changes, ...(begun === 0 ? ({ untouched: true } as const) : {}) };
-  const problem = troubleOf(host, error, log);
+  const problem = hostProblem(host, error, log);
   const unreachable = noWay.test(problem.code);
   return { host, state: unreachable ? 'unreachable' : 'failed', ...made, problem };
 }

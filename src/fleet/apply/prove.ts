@@ -24,14 +24,14 @@ import type { Survey } from './survey.ts';
 /**
  * The proof that a host works: nvidia-smi in a container, and its agents, made from the present configuration, online in
  * the pool. What is well is decided where `status` has it from; here it is waited for, and what for is told.
- * `pools` undefined: Azure DevOps is not asked. `giveBack` is called once the probe is well, before the agents are looked
+ * `pools` undefined: Azure DevOps is not asked. `enableAgents` is called once the probe is well, before the agents are looked
  * at, and not at all where it is not.
  */
 export async function proveHost(
   survey: Survey,
   pools: PoolLists | undefined,
   tools: ApplyTools,
-  giveBack?: () => Promise<void>,
+  enableAgents?: () => Promise<void>,
 ): Promise<Verdict> {
   const { name } = survey.host;
   tools.emit({ kind: 'host-state', host: name, state: 'proving' });
@@ -40,9 +40,9 @@ export async function proveHost(
     doing('nvidia-smi in a container');
     const probed = await probeNow(survey, tools);
     const isWell = works(probed.probe.verdict);
-    if (isWell) await giveBack?.();
+    if (isWell) await enableAgents?.();
     doing('its agents, on the host and in the pool');
-    const verdict = await watch(() => lookAgain(probed, pools), isWell, name, tools);
+    const verdict = await watch(() => checkAgain(probed, pools), isWell, name, tools);
     if (verdict.note !== undefined) tools.emit({ kind: 'note', host: name, text: verdict.note });
     return pools === undefined ? { ...verdict, azureAsked: false } : verdict;
   });
@@ -52,12 +52,12 @@ export async function proveHost(
 export function proofOf(survey: Survey, pools: PoolLists | undefined, tools: ApplyTools): Proof {
   return {
     probe: () => probeVerdict(survey, tools),
-    prove: (giveBack) => proveHost(survey, pools, tools, giveBack),
+    prove: (enableAgents) => proveHost(survey, pools, tools, enableAgents),
   };
 }
 
 /** The manager's view of its slots as of now, then the server's. */
-async function lookAgain({ manager, facts, probe }: Probed, pools: PoolLists | undefined): Promise<Look> {
+async function checkAgain({ manager, facts, probe }: Probed, pools: PoolLists | undefined): Promise<Look> {
   const status = await manager.status();
   const agents = new Map<string, PoolAgents>();
   const problems: Problem[] = [];
@@ -83,7 +83,7 @@ async function lookAgain({ manager, facts, probe }: Probed, pools: PoolLists | u
 
 const dockerSocket = '/var/run/docker.sock';
 
-/** A host whose GPUs have just been looked at from a container. */
+/** A host whose GPUs a container has just checked. */
 interface Probed {
   readonly manager: ManagerClient;
   readonly facts: Facts;

@@ -7,15 +7,15 @@ import type { HostTools } from './apply-tools.ts';
 import { readFacts, type HostConnection } from './connection.ts';
 
 /** A change of an earlier run, or of one that has lost its host, which goes on there by itself. */
-type GoingOn = Facts['changes'][number];
+type ChangeInProgress = Facts['changes'][number];
 
 /** Those that go on. Pure. */
-export function goingOn(changes: Facts['changes']): readonly GoingOn[] {
+export function changesInProgress(changes: Facts['changes']): readonly ChangeInProgress[] {
   return changes.filter(({ state }) => state === 'running');
 }
 
 /** `"install driver" goes on on the host as azp-fleet-change-driver-1.service`. Pure. */
-export function goesOnLine({ title, id }: Pick<GoingOn, 'title' | 'id'>): string {
+export function inProgressLine({ title, id }: Pick<ChangeInProgress, 'title' | 'id'>): string {
   return `"${title}" goes on on the host as ${changeUnit(id)}`;
 }
 
@@ -29,14 +29,15 @@ export async function factsOnceQuiet(
   tools: HostTools,
 ): Promise<Facts> {
   const facts = await readFacts(connection, host, tools);
-  if (goingOn(facts.changes).length === 0) return facts;
-  for (const change of goingOn(facts.changes)) await followOne(change, connection, tools, host.name);
+  if (changesInProgress(facts.changes).length === 0) return facts;
+  for (const change of changesInProgress(facts.changes))
+    await followOne(change, connection, tools, host.name);
   return readFacts(connection, host, tools);
 }
 
 /** systemd ends the unit at its limit: that bounds the wait. Its output and its end are told as of our own. */
 async function followOne(
-  change: GoingOn,
+  change: ChangeInProgress,
   connection: HostConnection,
   { emit, clock, signal }: HostTools,
   host: string,
@@ -57,7 +58,7 @@ async function followOne(
     if (result !== undefined && !ok)
       note(`"${title}" has ended with exit code ${result.code}; what is still needed is planned again`);
   } catch (error) {
-    if (signal.aborted) note(`${goesOnLine(change)}; run again to follow it`);
+    if (signal.aborted) note(`${inProgressLine(change)}; run again to follow it`);
     // How it has ended is for the facts to show: what is still needed is not this run's failure.
     if (signal.aborted || !hasEnded(error)) throw error;
     note(`${error.problem.what}; what is still needed is planned again`);
@@ -77,10 +78,10 @@ function hasEnded(error: unknown): error is FleetError {
 export type AtWork =
   /** `ended`: units of changes that have come to their end. */
   | { readonly kind: 'nothing'; readonly ended: readonly string[] }
-  | { readonly kind: 'change'; readonly change: GoingOn }
+  | { readonly kind: 'change'; readonly change: ChangeInProgress }
   /** The host cannot be asked. */
   | { readonly kind: 'unknown' }
-  /** The lock is no longer ours: what is there now is somebody else's. */
+  /** The lock is no longer ours: another run works on the host. */
   | { readonly kind: 'others' };
 
 export const nothingAtWork: AtWork = { kind: 'nothing', ended: [] };
@@ -89,7 +90,7 @@ export const nothingAtWork: AtWork = { kind: 'nothing', ended: [] };
 export async function leftAtWork(connection: HostConnection): Promise<AtWork> {
   try {
     const changes = await changesNow(await connection.session());
-    const [change] = goingOn(changes);
+    const [change] = changesInProgress(changes);
     if (change !== undefined) return { kind: 'change', change };
     const ended = changes.flatMap(({ id, state }) => (state === 'done' ? [changeUnit(id)] : []));
     return { kind: 'nothing', ended };
@@ -124,7 +125,7 @@ export function aftermath({ begun, interrupted, atWork }: EarlyEnd): Aftermath {
   if (atWork.kind === 'change')
     return {
       agents: 'kept',
-      why: `${goesOnLine(atWork.change)}; run again to follow it`,
+      why: `${inProgressLine(atWork.change)}; run again to follow it`,
       mark: `the run ended before ${changeUnit(atWork.change.id)}`,
     };
   if (!begun) return { agents: 'back' };

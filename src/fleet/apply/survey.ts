@@ -12,7 +12,7 @@ import { knownPools, laterPools } from '../steps/pool-names.ts';
 import { judge } from '../verdict/judge.ts';
 import { HostConnection, readFacts } from './connection.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
-import { factsOnceQuiet, goingOn } from './resume.ts';
+import { factsOnceQuiet, changesInProgress } from './resume.ts';
 import { failure, type HostOutcome } from './outcome.ts';
 import { planAsked } from './plan-host.ts';
 
@@ -149,13 +149,13 @@ async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions
     await connection.session();
     tools.emit({ kind: 'host-state', host: name, state: 'reading' });
     let facts = await readFacts(connection, host, tools);
-    if (options.follow && goingOn(facts.changes).length > 0) {
+    if (options.follow && changesInProgress(facts.changes).length > 0) {
       // Where the owner of the lock is still there, the host is theirs, and the error says so.
       await connection.lock();
       facts = await factsOnceQuiet(connection, host, tools);
       await connection.unlock();
     }
-    for (const { title, owner } of goingOn(facts.changes)) {
+    for (const { title, owner } of changesInProgress(facts.changes)) {
       const text = `"${title}", started by ${owner}, runs here: what is shown is the host before its end`;
       tools.emit({ kind: 'note', host: name, text });
     }

@@ -63,7 +63,7 @@ class WaveRun {
   readonly #tools: Tools;
   readonly #limit: ReturnType<typeof pLimit>;
   readonly #begun = new Map<string, Promise<HostOutcome>>();
-  readonly #standing: RunStanding;
+  readonly #standing: WaveProgress;
   /** Hosts that wait for a wave. */
   readonly #waiting: ReadonlySet<string>;
 
@@ -72,12 +72,12 @@ class WaveRun {
     this.#bounds = bounds;
     this.#tools = tools;
     this.#limit = pLimit(tools.options.parallel);
-    this.#standing = new RunStanding(bounds.fleet, new Map(tasks.map(({ host, before }) => [host, before])));
+    this.#standing = new WaveProgress(bounds.fleet, new Map(tasks.map(({ host, before }) => [host, before])));
     this.#waiting = new Set([...bounds.fleet.pending, ...bounds.fleet.barred].map(({ host }) => host));
   }
 
   async run(): Promise<readonly HostOutcome[]> {
-    this.#tellWhoWaits();
+    this.#reportWaiting();
     const { unproven } = this.#bounds.fleet;
     // Others may wait for the images that builders make; the waves are the longest way.
     this.#begin(({ host, builder }) => host === builder && !this.#waiting.has(host));
@@ -114,7 +114,7 @@ class WaveRun {
     return Promise.all(hosts.flatMap((host) => this.#begun.get(host) ?? []));
   }
 
-  /** Wave after wave. Resolves with why no more are begun, where somebody's failure says so. */
+  /** Runs wave after wave. Resolves with the reason to stop, where failures demand it. */
   async #takeTurns(): Promise<Stop | undefined> {
     const { fleet, limits, again = sameCommand } = this.#bounds;
     // Nobody to wait for: the first wave begins before what is beside the waves.
@@ -152,7 +152,7 @@ class WaveRun {
     return nextWave(this.#standing.now, this.#bounds.limits);
   }
 
-  #tellWhoWaits(): void {
+  #reportWaiting(): void {
     for (const { host } of this.#bounds.fleet.pending)
       this.#tools.emit({ kind: 'host-state', host, state: 'waiting', text: 'waits for its wave' });
   }
@@ -166,7 +166,7 @@ class WaveRun {
 }
 
 /** Which hosts are left and which do no work, as a run goes on. */
-class RunStanding {
+class WaveProgress {
   readonly #before: ReadonlyMap<string, Verdict | undefined>;
   #now: Standing;
 

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
@@ -28,7 +28,7 @@ export async function askManagers<T>(
           return { host: host.name, value: await askOne(host, transport, options.signal, ask) };
         } catch (error) {
           if (options.signal.aborted && !(error instanceof FleetError)) throw error;
-          return { host: host.name, problem: troubleOf(host.name, error, options.log) };
+          return { host: host.name, problem: hostProblem(host.name, error, options.log) };
         }
       }),
     ),

@@ -1,10 +1,5 @@
 import { FleetError } from '../../shared/base/errors.ts';
-import {
-  imageOverall,
-  keptImages,
-  type ImageStatus,
-  type ManagerStatus,
-} from '../../shared/contract/status.ts';
+import { imageOverall, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
 import type { ManagerClient } from './manager-client.ts';
 
 const pollMs = 1000;
@@ -45,9 +40,7 @@ export async function renewImage(
 
 /** Of all images of a host. */
 function digests(status: ManagerStatus): string {
-  return keptImages(status)
-    .map(({ digest = '' }) => digest)
-    .join(' ');
+  return status.images.map(({ digest = '' }) => digest).join(' ');
 }
 
 /** How far the image is, in one line. */

@@ -20,10 +20,8 @@ export interface ManagerClient {
   /** Takes no more jobs; running ones go on. No slots: the whole host. */
   drain(order: Omit<DrainOrder, 'slots'>, slots?: readonly string[]): Promise<void>;
   undrain(slots?: readonly string[]): Promise<void>;
-  /** Takes back the mark of this run alone. A manager that knows no runs takes back the whole host's. */
+  /** Ends the drain of this run alone. */
   undrainRun(run: string): Promise<void>;
-  /** Takes back the whole host's mark that a manager without names for them was given. */
-  undrainHost(): Promise<void>;
   /** Takes these slots' names over from another owner, once. */
   adopt(slots: readonly string[]): Promise<void>;
   /** A GPU (PCI address), or `all`, was reset or replaced. */
@@ -115,8 +113,7 @@ export function createManagerClient(
       return read(text, readStatus);
     },
     drain: async (order, slots) => void (await call('POST', '/v1/drain', { ...order, ...chosen(slots) })),
-    undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run, hostOnly: true })),
-    undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
+    undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run })),
     undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
     repaired: async (gpu) => void (await call('POST', '/v1/repaired', { gpu })),
     testWebhook: async () => void (await call('POST', '/v1/webhook')),
@@ -177,7 +174,7 @@ function tooFar(host: string, { what, next }: ReleaseGap): FleetError {
   return new FleetError({ code: 'manager.release', host, step: 'manager', what, next });
 }
 
-/** What a manager of the release before answers to a call that it does not know; any other error stays as it is. */
+/** Returns the error for a call that a manager of the release before does not have; any other error unchanged. */
 function unknownThere(host: string, { version, protocol }: Release, ours: Release, error: unknown): unknown {
   const isUnknown = error instanceof FleetError && error.problem.code === 'control.not-found';
   if (!isUnknown || protocol >= ours.protocol) return error;

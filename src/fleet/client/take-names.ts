@@ -4,7 +4,7 @@ import type { SlotStatus, ManagerStatus } from '../../shared/contract/status.ts'
 import type { ManagerClient } from './manager-client.ts';
 
 const pollMs = 500;
-/** The manager asks the server at once. What may come first is a look at the GPUs. */
+/** The manager asks the server at once, or after its check of the GPUs. */
 const patienceMs = 30_000;
 
 /** What a manager has made of the order to take names over. */
@@ -30,8 +30,6 @@ export async function takeNames(
   for (;;) {
     const status = await manager.status();
     const seen = status.slots.filter(({ slot }) => slots.includes(slot));
-    // A manager of the first release keeps telling what was wrong before.
-    if (status.protocol === undefined) return { taken: [], refused: [], later: seen };
     const open = seen.filter((slot) => !isTaken(slot) && !isHeld(slot));
     const ends = clock.monotonic() >= deadline || open.every(isClosed);
     if (ends) return { taken: seen.filter(isTaken), refused: seen.filter(isHeld), later: open };
@@ -64,7 +62,7 @@ export function refusedNames(host: string, refused: readonly SlotStatus[]): Flee
   });
 }
 
-/** Of a slot whose name in the pool somebody else has. */
+/** Code of a slot whose agent name another owner has in the pool. */
 const heldCode = 'agent.name-held';
 
 /**

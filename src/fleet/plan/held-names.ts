@@ -55,7 +55,7 @@ export function wantedNames(host: HostSpec, facts: Facts): readonly WantedName[]
   const { status } = facts.manager;
   const own = (status?.slots ?? [])
     .filter(({ state }) => working.includes(state))
-    .map(({ agent, pool = status?.pool.name ?? '' }) => key(pool, agent));
+    .map(({ agent, pool }) => key(pool, agent));
   return slotNames(named)
     .map((slot) => ({ slot, agent: agentName(named, slot), pool: poolOfSlot(named, slot) }))
     .filter(({ agent, pool }) => pools.includes(pool) && !own.includes(key(pool, agent)));
@@ -116,7 +116,7 @@ function takeOver({ host, pool, names, holder }: HeldNames): FleetChange {
   return {
     id: `agent.take-over.${pool}.${agents.join('+')}.${holder.owner ?? 'nobody'}`,
     title: `take over ${agents.length === 1 ? 'agent' : 'agents'} ${foldNames(agents)} in pool ${pool} for ${host}`,
-    why: `${heldLine(holder)}; only where it is agreed to, or with --adopt`,
+    why: `${heldLine(holder)}; only after confirmation or with --adopt`,
     action: { kind: 'take-over', pool, host, slots },
   };
 }

@@ -3,7 +3,7 @@ import { factsDigest } from './digest.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { useIncluded } from '../steps/bundle/plan.ts';
 import { type Change, reboots, type Refusal, type Shape } from '../steps/change.ts';
-import { keptNewer } from '../steps/newer.ts';
+import { withNewerVersions } from '../steps/newer.ts';
 import { refinePackages, type Said, type Simulation, simulationOf } from '../steps/packages/refine.ts';
 import type { Desired, Planned, Step } from '../steps/step.ts';
 
@@ -36,7 +36,7 @@ export function questionFor(
 }
 
 function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Planned | Refusal)[] {
-  const wanted = keptNewer(facts, desired);
+  const wanted = withNewerVersions(facts, desired);
   return useIncluded(
     steps.flatMap((step) => [...step.plan(facts, wanted)]),
     facts,
@@ -104,8 +104,8 @@ function refuseDisturbingOthers(facts: Facts, changes: readonly (Change | Shape)
     return {
       refused: true as const,
       step: change.step,
-      what: `"${change.title}" would disturb work that is not ours: ${victims.join('; ')}`,
-      next: 'let it end first, or run again with --disturb-others',
+      what: `"${change.title}" would disturb work of others: ${victims.join('; ')}`,
+      next: 'wait for it to finish, or run again with --disturb-others',
     };
   });
 }

@@ -113,7 +113,7 @@ function poolMembers(hosts: readonly HostSpec[], read: ReadonlyMap<string, Seen>
 function servedPools({ host, facts }: Seen): readonly string[] {
   if (!isInstalled(facts)) return [];
   const { status } = facts.manager;
-  const now = status === undefined ? [] : (status.pools ?? [status.pool]).map(({ name }) => name);
+  const now = status === undefined ? [] : status.pools.map(({ name }) => name);
   return [...new Set([...now, ...knownPools(host, facts)])];
 }
 
@@ -134,7 +134,7 @@ export function isInstalled({ manager }: Facts): boolean {
 export function takesJobs({ manager: { unitActive, status } }: Facts): boolean {
   if (unitActive !== 'active') return false;
   if (status === undefined) return true;
-  const serverAway = status.pools?.every(({ up }) => !up) ?? false;
+  const serverAway = status.pools.every(({ up }) => !up);
   return status.slots.some(({ state }) => open.includes(state) || (serverAway && !closed.includes(state)));
 }
 
@@ -158,5 +158,5 @@ export function rebootedSinceDrain({ manager: { status }, uptimeS }: Facts): boo
 }
 
 function runDrains(status: Facts['manager']['status']) {
-  return status?.drains?.filter(({ run }) => run !== undefined) ?? [];
+  return status?.drains.filter(({ run }) => run !== undefined) ?? [];
 }

@@ -92,9 +92,9 @@ class SshTransport implements Transport {
     }
   }
 
-  /** First without questions, many at a time; where that is not enough and somebody is there, one at a time. */
+  /** Connects without questions, many at a time; where an answer is needed and there is a terminal, one at a time. */
   async #openssh(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Wire> {
-    const way = await this.#tools.wayTo(options);
+    const way = await this.#tools.jumpHostsTo(options);
     const open = (interactive: boolean): Promise<Wire> =>
       opensshWire({ options, way, env: this.#parts.env, interactive, signal });
     const isAsked = [options, ...way.map((hop) => hop.options)].some((each) => each.hostKeyPolicy === 'ask');
@@ -152,7 +152,7 @@ export interface ConnectionTools {
   readonly hostKeys: HostKeyStore;
   resolve(name: string, spec: SshSpec): Promise<ConnectionOptions>;
   /** The jump hosts before a host, in the order they are passed. */
-  wayTo(options: ConnectionOptions): Promise<readonly JumpHost[]>;
+  jumpHostsTo(options: ConnectionOptions): Promise<readonly JumpHost[]>;
   /** Ends the connections to jump hosts, and what still asks for the configuration. */
   close(): void;
 }
@@ -160,16 +160,17 @@ export interface ConnectionTools {
 export function connectionTools(parts: TransportParts): ConnectionTools {
   const { env, log, notice } = parts;
   const resolver = new SshResolver(parts);
-  const wayTo = (options: ConnectionOptions): Promise<readonly JumpHost[]> => resolver.wayTo(options);
+  const jumpHostsTo = (options: ConnectionOptions): Promise<readonly JumpHost[]> =>
+    resolver.jumpHostsTo(options);
   const prompter = new Prompter({ question: parts.ask, resolve: parts.resolveSecret });
   const hostKeys = new HostKeyStore();
   const keys = new KeyRing(prompter);
-  const dialer = new Dialer({ wayTo, env, keys, hostKeys, prompter, log, notice });
+  const dialer = new Dialer({ jumpHostsTo, env, keys, hostKeys, prompter, log, notice });
   return {
     prompter,
     hostKeys,
     resolve: (name, spec) => resolver.resolve(name, spec),
-    wayTo,
+    jumpHostsTo,
     dialer,
     close() {
       dialer.close();

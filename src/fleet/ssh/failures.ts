@@ -28,7 +28,7 @@ export function reviewKey(options: ConnectionOptions): string {
     : `${byHand(options, '-o StrictHostKeyChecking=ask ')} true   # shows the key for review and files it`;
 }
 
-/** What to do about a name that nobody knows. */
+/** Returns the next action for a name that does not resolve. */
 function nameNext({ name, typed, hostname, inInventory }: ConnectionOptions): string {
   if (!inInventory)
     return `correct "jump:" in the inventory, or have the name servers of this machine know ${hostname}`;
@@ -119,14 +119,14 @@ export function authFailure(options: ConnectionOptions, attempts: Attempts, caus
       seen: none
         ? `${offered}: no key file and no agent key found`
         : [offered, others && `left out: ${others}`].filter(Boolean).join('; '),
-      next: curedBy(options, attempts),
+      next: nextStep(options, attempts),
     },
     cause,
   );
 }
 
 /** What keeps a key from being offered comes first, where it was named or nothing else was tried. */
-function curedBy(options: ConnectionOptions, { tried, leftOut = [] }: Attempts): string {
+function nextStep(options: ConnectionOptions, { tried, leftOut = [] }: Attempts): string {
   const { identitiesNamed, identityOfInventory } = options;
   const counts = ({ key }: LeftOut): boolean =>
     identitiesNamed || tried.length === 0 || key === identityOfInventory;
@@ -190,7 +190,7 @@ export function throughHop(options: ConnectionOptions, hop: ConnectionOptions, e
   );
 }
 
-/** A jump host's failure, told as the failure of the host behind it. */
+/** Turns the failure of a jump host into that of the host behind it. */
 export function ofHost(host: string, error: unknown): unknown {
   if (!(error instanceof FleetError) || error.problem.host === host) return error;
   const { problem } = error;
@@ -200,11 +200,11 @@ export function ofHost(host: string, error: unknown): unknown {
   );
 }
 
-/** What to do about a host that does not come to an end. */
-export const lookAtHost =
+/** The next action for a host that does not finish a command. */
+export const checkHostLoad =
   'look at the host: uptime; dmesg | tail   # heavy load, a hung file system or a hung GPU driver are the usual causes';
 
-/** Somebody pressed Ctrl-C, or the caller gave up. */
+/** Returns the error of an aborted signal: Ctrl-C, or the caller's own. */
 export function interrupted(host: string): FleetError {
   return new FleetError({
     code: 'interrupted',

@@ -3,7 +3,7 @@ import { SSHConfig } from 'ssh-config';
 import { defined } from '../../shared/base/objects.ts';
 import { type Problem, usageError } from '../../shared/base/errors.ts';
 import { foreignLine, noControl } from '../../shared/base/foreign-text.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { parseHop } from '../../shared/base/jump-chain.ts';
 import type { SshSpec } from '../inventory/fleet.ts';
@@ -50,7 +50,7 @@ export function firstLine(inventory: string): string {
 
 interface Host {
   readonly target: Target;
-  readonly way: Way;
+  readonly way: Route;
   readonly jumps: readonly JumpHost[];
   readonly keys: string;
 }
@@ -69,15 +69,15 @@ export async function composeFleetFile(
   const base = standIn.file();
   const problems = new Map<string, Problem>();
   const note = (host: string, error: unknown): undefined => {
-    problems.set(host, troubleOf(host, error, parts.log));
+    problems.set(host, hostProblem(host, error, parts.log));
   };
   const targets = withJumpHosts(chosen, all);
   const known = await each(targets, note, async (target): Promise<Host> => {
     const { name, ssh } = target;
     const sshConfig = ssh.sshConfig ?? base;
     const options = await resolver.resolve(name, sshConfig === undefined ? ssh : { ...ssh, sshConfig });
-    const jumps = await resolver.wayTo(options);
-    return { target, way: wayOf(options, files, all), jumps, keys: keysOf(options) };
+    const jumps = await resolver.jumpHostsTo(options);
+    return { target, way: routeOf(options, files, all), jumps, keys: keysOf(options) };
   });
   const textOf = (also: ReadonlyMap<string, readonly string[]>): string => {
     const blocks = known.map(({ target: { name, ssh }, way }) => {
@@ -97,7 +97,7 @@ export async function composeFleetFile(
     const sshConfig = standIn.file(text);
     const found = await each(among, note, async ({ target, way }) => {
       const seen = await resolver.resolve(target.name, plainSpec(sshConfig));
-      return [target.name, differing(way, wayOf(seen, files, all))] as const;
+      return [target.name, differing(way, routeOf(seen, files, all))] as const;
     });
     return new Map(found.filter(([, options]) => options.length > 0));
   };
@@ -138,17 +138,17 @@ async function each<From extends Target | Host, To>(
 }
 
 /** How a host is reached, option by option, in the words of `ssh -G`. */
-type Way = Readonly<Record<string, Value>>;
+type Route = Readonly<Record<string, Value>>;
 
 /**
  * What `ssh NAME` is to use: what our own connection does; pinned keys are in a file of ours, and jump hosts of the
  * inventory go by the name that they have there. Pure.
  */
-function wayOf(options: ConnectionOptions, { keys }: OwnFiles, hosts: readonly Target[]): Way {
+function routeOf(options: ConnectionOptions, { keys }: OwnFiles, hosts: readonly Target[]): Route {
   const { from: _from, ...way } = describeConnection(options);
   const jump = options.jump.map((hop) => byName(hop, hosts));
   return {
-    ...(way as Way),
+    ...(way as Route),
     ...(jump.length === 0 ? {} : { proxyjump: jump.join(',') }),
     ...(options.pinned.length === 0
       ? {}
@@ -173,7 +173,7 @@ function aliasOf(name: string): string {
 }
 
 /** Options that two ways do not have alike. Pure. */
-function differing(one: Way, other: Way): readonly string[] {
+function differing(one: Route, other: Route): readonly string[] {
   const options = new Set([...Object.keys(one), ...Object.keys(other)]);
   return [...options].filter((option) => JSON.stringify(one[option]) !== JSON.stringify(other[option]));
 }
@@ -185,10 +185,10 @@ function differing(one: Way, other: Way): readonly string[] {
 function hostBlock(
   name: string,
   spec: SshSpec,
-  way: Way,
+  way: Route,
   also: readonly string[],
 ): Record<string, string | string[]> {
-  const said: Way = defined({
+  const said: Route = defined({
     hostname: spec.address,
     port: spec.port,
     user: spec.user,
@@ -210,7 +210,7 @@ const pinOptions = ['userknownhostsfile', 'globalknownhostsfile', 'hostkeyalias'
 /** Tokens of theirs mean the same in a file as in an argument of ssh. */
 const ownText = new Set(['identityfile']);
 
-/** The whole file. `source`: what stands in its first line. Pure. */
+/** Returns the whole file. `source`: its first line. Pure. */
 function fileText(source: string, blocks: readonly Record<string, string | string[]>[]): string {
   const config = new SSHConfig();
   for (const block of blocks) config.append(block);
@@ -233,7 +233,7 @@ function hopsOf(target: Target, all: readonly Target[]): readonly string[] {
   try {
     return chainOf(jumpTo(target, all) ?? '', target.name);
   } catch {
-    // What is no chain is told where the host is resolved.
+    // An invalid chain is reported where the host is resolved.
     return [];
   }
 }

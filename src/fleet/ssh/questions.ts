@@ -13,7 +13,7 @@ export interface Question {
   readonly hidden: boolean;
 }
 
-/** Who can be asked. `question` undefined: nobody (no terminal, `--json`, CI). */
+/** The sources of answers. `question` undefined: no person can be asked (no terminal, `--json`, CI). */
 export interface Answerers {
   readonly question: ((question: Question) => Promise<Secret>) | undefined;
   readonly resolve: (source: SecretSource) => Promise<Secret>;
@@ -34,7 +34,7 @@ export class Prompter {
     return this.#answerers.question !== undefined;
   }
 
-  /** Undefined when nobody can be asked. */
+  /** Undefined when no person can be asked. */
   ask(question: Question): Promise<Secret | undefined> {
     const { question: put } = this.#answerers;
     if (put === undefined) return Promise.resolve(undefined);
@@ -81,7 +81,7 @@ function quotedRows(host: string, text: string, columns: number): string[] {
   return text.split('\n').flatMap((line) => pieces(line, room).map((piece) => mark + piece));
 }
 
-/** A question as it stands on a terminal: ours, and below it what its host says itself. */
+/** Returns a question as a terminal shows it: our text, and below it the text of the host. */
 export function questionText({ host, text, said }: Omit<Question, 'hidden'>, columns: number): string {
   return said === undefined ? text : [text, ...quotedRows(host, said, columns)].join('\n');
 }

@@ -47,7 +47,7 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A change that runs on as a transient systemd unit when we are gone. Rule 6 of ARCHITECTURE.md. */
+/** A change that runs as a transient systemd unit, so that it survives a lost connection. */
 export interface DurableSpec {
   /** `[a-z0-9-]+`, the same in every run for the same change on the same facts. */
   readonly id: string;
@@ -103,9 +103,9 @@ export interface LockOwner {
 }
 
 export interface LockOptions {
-  /** Takes it from whoever holds it. */
+  /** Takes it from its present holder. */
   readonly break?: boolean;
-  /** This owner has had it on a connection that is gone: rejects with `ssh.lock-lost` where somebody else came since. */
+  /** This owner held it on a lost connection: rejects with `ssh.lock-lost` where another owner held it since. */
   readonly again?: boolean;
   readonly signal?: AbortSignal | undefined;
   /** Called now and then while the lock of an owner who is silent is waited for: whose, and for how long at most. */
@@ -115,7 +115,7 @@ export interface LockOptions {
 export interface HostLock {
   /** The owner whose lock was broken, when it was. */
   readonly broke?: LockOwner;
-  /** Somebody else may hold it by now: it was broken, or has expired, and nobody released it. */
+  /** Returns whether another owner may hold it by now: it was broken, or it expired unreleased. */
   lost(): boolean;
   release(): Promise<void>;
 }

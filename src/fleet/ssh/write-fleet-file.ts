@@ -21,7 +21,7 @@ import { firstLine, ownMark } from './fleet-file.ts';
 /** A file is replaced whole or not at all, links on the way to it are kept, and so is the mode of one that is there. */
 const newMode = 0o600;
 
-/** Whether hosts of another inventory stand in our file. Throws where it is somebody else's file. */
+/** Returns whether our file has hosts of another inventory. Throws where the file is not ours. */
 export function holdsOthers({ hosts }: OwnFiles, inventory: string): boolean {
   const text = ownText(hosts);
   return text !== undefined && !text.startsWith(firstLine(inventory));

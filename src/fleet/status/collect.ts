@@ -4,7 +4,7 @@ import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
 import { findAgents, isListedWhole, type AgentsOf } from '../../shared/azure/pools/agents.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { HostRoot } from '../../shared/base/host-root.ts';
 import { poolsInUse } from '../../shared/contract/status.ts';
@@ -28,7 +28,7 @@ interface LookTools {
   readonly emit: EventSink;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Hosts looked at at the same time. */
+  /** Hosts checked at the same time. */
   readonly parallel: number;
   /** Run a probe container on each. */
   readonly probe: { readonly deadlineMs: number } | undefined;
@@ -40,10 +40,10 @@ interface LookTools {
  */
 export async function lookAtHosts(hosts: readonly HostSpec[], tools: LookTools): Promise<readonly Look[]> {
   const limit = pLimit(tools.parallel);
-  return Promise.all(hosts.map((host) => limit(() => lookAtHost(host, tools))));
+  return Promise.all(hosts.map((host) => limit(() => checkHostLoad(host, tools))));
 }
 
-async function lookAtHost(host: HostSpec, tools: LookTools): Promise<Look> {
+async function checkHostLoad(host: HostSpec, tools: LookTools): Promise<Look> {
   const { transport, emit, signal } = tools;
   const { name } = host;
   try {
@@ -81,7 +81,7 @@ async function probe(session: Session, host: HostSpec, facts: Facts, deadlineMs:
 interface PoolListing {
   /** By pool name. */
   readonly agents: ReadonlyMap<string, PoolAgents>;
-  /** What kept pools from being listed; a problem of several pools stands here once. */
+  /** Why pools could not be listed; a problem of several pools is here once. */
   readonly problems: readonly Problem[];
 }
 
@@ -163,7 +163,7 @@ export function tellEach<Told>(
     try {
       return tell(look);
     } catch (error) {
-      const problem = troubleOf(look.host.name, error, log);
+      const problem = hostProblem(look.host.name, error, log);
       problems.push(problem);
       return tell({ host: look.host, problem });
     }

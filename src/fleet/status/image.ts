@@ -1,6 +1,6 @@
 import { defined } from '../../shared/base/objects.ts';
 import type { Problem } from '../../shared/base/errors.ts';
-import { keptImages, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
+import { type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import { chooseBase, cudaOfDriver, type Choice } from '../../shared/image/choose.ts';
 import type { DockerfileSpec, HostSpec } from '../inventory/fleet.ts';
@@ -32,7 +32,7 @@ export type Wanted =
 /** Pure. */
 export function imageRow({ host, problem, facts }: Look): ImageRow {
   const { status } = facts?.manager ?? {};
-  const others = status === undefined ? [] : keptImages(status).slice(1);
+  const others = status === undefined ? [] : status.images.slice(1);
   return {
     host: host.name,
     ...defined({

@@ -1,7 +1,7 @@
 import type { ParallelJobs } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { type Problem, ExitCode } from '../../shared/base/errors.ts';
-import { troubleOf } from '../../shared/base/host-trouble.ts';
+import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
 import type { IdleStatus } from '../../shared/contract/idle.ts';
 import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
@@ -33,7 +33,7 @@ export interface StatusRow {
   readonly pool: string;
   /** Which agent is in which pool and runs which image; only where they differ. */
   readonly slots?: readonly SlotPlace[];
-  /** What each agent may use of the host; undefined when the manager does not tell. */
+  /** What each agent may use of the host; undefined when it is not reported. */
   readonly shares?: readonly AgentShare[];
   readonly verdict: Verdict;
   /** Worst first; `info` ones included. */
@@ -53,11 +53,11 @@ export interface StatusRow {
   /** Undefined when Azure DevOps could not be asked. */
   readonly azure?: AzureCounts;
   readonly drained: boolean;
-  /** Who keeps jobs away, the weightiest first; undefined when the manager does not tell. */
+  /** All drains, by priority; undefined without a manager. */
   readonly drains?: readonly Drain[];
-  /** When it ends because nobody uses it; undefined when it does not, or its manager does not tell. */
+  /** When it powers off for lack of use; undefined when it does not. */
   readonly idle?: IdleStatus;
-  /** ISO 8601: when the GPUs were looked at. */
+  /** ISO 8601: when the GPUs were checked. */
   readonly checkedAt?: string;
   /** Titles of the changes that `provision` would make; only with `--drift`. */
   readonly drift?: readonly string[];
@@ -128,20 +128,20 @@ interface AgentPlace {
 /** The agents as the manager has them; without its word as the inventory wants them. */
 function agentsOf(host: HostSpec, status: ManagerStatus | undefined): readonly AgentPlace[] {
   return (
-    status?.slots.map(({ agent, pool = status.pool.name }) => ({ agent, pool })) ??
+    status?.slots.map(({ agent, pool }) => ({ agent, pool })) ??
     slotNames(host).map((slot) => ({ agent: agentName(host, slot), pool: poolOfSlot(host, slot) }))
   );
 }
 
-/** Names of the agents that a row tells of and that are, or are to be, in this pool. Pure. */
+/** Returns the names of a row's agents that are, or will be, in this pool. Pure. */
 export function agentNamesOf({ host, facts }: Look, pool: string): readonly string[] {
   const named = facts === undefined ? host : withPoolNames(host, facts);
   return agentsOf(named, facts?.manager.status).flatMap((each) => (each.pool === pool ? [each.agent] : []));
 }
 
 /** Undefined where all are in one pool and run one image. */
-function placesOf({ slots, pool: first }: ManagerStatus): readonly SlotPlace[] | undefined {
-  const places = slots.map(({ slot, pool = first.name, image }) => ({ slot, pool, ...defined({ image }) }));
+function placesOf({ slots }: ManagerStatus): readonly SlotPlace[] | undefined {
+  const places = slots.map(({ slot, pool, image }) => ({ slot, pool, ...defined({ image }) }));
   const kinds = new Set(places.map(({ pool, image }) => JSON.stringify([pool, image])));
   return kinds.size > 1 ? places : undefined;
 }
@@ -151,7 +151,7 @@ function sharesOf({ slots }: ManagerStatus): readonly AgentShare[] | undefined {
   return known.length === 0 ? undefined : known;
 }
 
-/** Of such a host only the pool tells. */
+/** Only the pool knows such a host. */
 function notReached(
   { idle }: HostSpec,
   problem: Problem | undefined,
@@ -224,7 +224,7 @@ export function driftOf(
       const titles = stages.flat().map(({ title }) => title);
       hosts.set(host.name, [...titles, ...refusals.map(({ what }) => `cannot: ${what}`)]);
     } catch (error) {
-      problems.push(troubleOf(host.name, error, log));
+      problems.push(hostProblem(host.name, error, log));
     }
   }
   return { hosts, problems };
@@ -255,7 +255,7 @@ export function statusExitCode(
 
 /** How many agents there are beside how many may work at once. */
 export interface JobsView {
-  /** Of the hosts that were looked at. */
+  /** Of the hosts that were checked. */
   readonly agents: number;
   /** Of the organization's private projects. */
   readonly permitted: number;

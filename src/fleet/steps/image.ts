@@ -57,9 +57,9 @@ function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
       mode: path.endsWith('.sh') ? 0o755 : 0o644,
     })),
   ];
-  const title = `bring the build context of agent image ${desired.host.agent.version}`;
+  const title = `upload the build context of agent image ${desired.host.agent.version}`;
   const why = 'the host has no build context of this version';
-  const details = builtAnew(facts, desired);
+  const details = rebuiltImageDetails(facts, desired);
   yield change('image', 'context', { title, why, disturbs: 'nothing', ...defined({ details }) }, actions);
 }
 
@@ -72,7 +72,7 @@ function* uploadFolder(facts: Facts, { host, artifacts }: Desired): Iterable<Cha
   const title = `build the image of ${name} on top of agent image ${host.agent.version}`;
   const seen = facts.manager.folders.length === 0 ? 'the host has no such folder' : 'the folder has changed';
   const push = host.dockerfile?.push === undefined ? '' : `; pushed to ${host.dockerfile.push}`;
-  const why = `${seen} (${size})${push}; one agent tries it, then the others move to it, those with a job after it`;
+  const why = `${seen} (${size})${push}; one agent first, the others once it works; running jobs finish first`;
   const marker = facts.manager.folders.length === 0 ? 'add' : 'change';
   yield change('image', 'folder', { title, why, disturbs: 'nothing', marker }, [
     { kind: 'upload', artifact, path: `${HostPaths.folders}/${artifact.sha256}.tar`, mode: 0o600 },
@@ -87,7 +87,10 @@ function folderOf(path: string): string {
  * Another build context is another image, whatever the configuration says: what becomes of the slots then. Undefined where
  * the host has built from no other one before, or runs none of it. Pure.
  */
-function builtAnew({ manager }: Facts, { host, artifacts }: Desired): readonly Detail[] | undefined {
+function rebuiltImageDetails(
+  { manager }: Facts,
+  { host, artifacts }: Desired,
+): readonly Detail[] | undefined {
   if (manager.context === undefined || manager.context === contextDigest(artifacts.context)) return undefined;
   const slots = host.agents.kind === 'slots' ? host.agents.slots : [];
   const others = slots.filter(({ mode, image }) => mode === 'host' || image !== undefined).length;

@@ -9,7 +9,7 @@ import type { Desired } from './step.ts';
  * The same wishes, where nobody asked for a version and the host has a newer one: that is what is wanted then. What was
  * asked for stays as it is, also where it is older. Pure.
  */
-export function keptNewer(facts: Facts, desired: Desired): Desired {
+export function withNewerVersions(facts: Facts, desired: Desired): Desired {
   const { host } = desired;
   const { packages } = facts;
   const own = platformOf(facts)?.names.engine.own ?? '';
@@ -19,7 +19,7 @@ export function keptNewer(facts: Facts, desired: Desired): Desired {
       ...host,
       docker: kept(host.docker, packages['docker-ce'] ?? packages[own]),
       toolkit: kept(host.toolkit, facts.toolkit.version),
-      driver: keptBranch(facts, host.driver),
+      driver: newerBranch(facts, host.driver),
     },
   };
 }
@@ -31,7 +31,7 @@ function kept(wish: VersionSpec, seen: string | undefined): VersionSpec {
 }
 
 /** What runs, or what will after a reboot. A branch that cannot drive the GPUs is none to keep. */
-export function keptBranch(facts: Facts, asked: DriverSpec): DriverSpec {
+export function newerBranch(facts: Facts, asked: DriverSpec): DriverSpec {
   if (asked.orNewer !== true) return asked;
   const wish = withOwnBranch(facts, asked);
   const { loaded, userspace } = facts.driver;

@@ -5,8 +5,8 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import { fillPool, placeholdersIn, type PlaceholderValues } from '../inventory/pool-pattern.ts';
 import { agentArch } from './manager/config.ts';
 import { generationOf } from './driver/generations.ts';
-import { driverIsWanted } from './driver/compatibility.ts';
-import { keptBranch } from './newer.ts';
+import { isDesiredDriver } from './driver/compatibility.ts';
+import { newerBranch } from './newer.ts';
 
 /** What a pool of a host is called, as far as its facts tell. */
 export type PoolName =
@@ -84,9 +84,9 @@ function valuesOf(host: HostSpec, facts: Facts): PlaceholderValues {
 function lastingDriver(host: HostSpec, facts: Facts): string | undefined {
   const { loaded } = facts.driver;
   if (loaded === undefined) return undefined;
-  const driver = keptBranch(facts, host.driver);
+  const driver = newerBranch(facts, host.driver);
   const { version, branch } = driver;
-  const lasts = driverIsWanted(facts, { driver }) || branchOf(version ?? branch) === branchOf(loaded);
+  const lasts = isDesiredDriver(facts, { driver }) || branchOf(version ?? branch) === branchOf(loaded);
   return lasts ? loaded : undefined;
 }
 

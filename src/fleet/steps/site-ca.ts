@@ -22,8 +22,8 @@ export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
     {
       title: "trust the site's certificate authority",
       why: hasFile(facts, trust.file, proxy.caPem)
-        ? `${trust.file} is there, and programs do not trust it yet`
-        : `${trust.file} is not as wanted`,
+        ? `programs do not trust ${trust.file} yet`
+        : `${trust.file} ${facts.files[trust.file] === undefined ? 'is missing' : 'differs'}`,
       disturbs: 'nothing',
       marker: facts.files[trust.file] === undefined ? 'add' : 'change',
       details: certificateDetails(facts, trust.file, proxy.caPem),

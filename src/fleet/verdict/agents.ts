@@ -41,7 +41,7 @@ export function agentsVerdict(
   const note =
     jobs.length === 0
       ? undefined
-      : `on a job from before the last change: ${jobs.map(({ agent, job }) => (job === undefined ? agent : `${agent} (${job})`)).join(', ')}`;
+      : `running a job from before the last change: ${jobs.map(({ agent, job }) => (job === undefined ? agent : `${agent} (${job})`)).join(', ')}`;
   return {
     findings: [
       ...troubles(judged),
@@ -92,7 +92,7 @@ function olderJobs(what: string): Finding {
     code: 'agents.older-job',
     severity: 'info',
     what,
-    next: 'let them end: their next agents are made from what is wanted now',
+    next: 'no action needed: their next agents use the present configuration',
   };
 }
 

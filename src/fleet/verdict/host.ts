@@ -10,9 +10,7 @@ const provision = 'run `azp-fleet provision`';
 export function hostFindings(facts: Facts): readonly Finding[] {
   const { gpus, driver, docker, toolkit, manager } = facts;
   if (manager.current === undefined) {
-    return [
-      fail('host.not-provisioned', 'the host has not been provisioned: there is no manager', provision),
-    ];
+    return [fail('host.not-provisioned', 'the host is not provisioned: it has no manager', provision)];
   }
   const findings = [];
   if (gpus.length > 0 && driver.loaded === undefined) {
@@ -26,14 +24,14 @@ export function hostFindings(facts: Facts): readonly Finding[] {
   }
   if (!docker.active) {
     findings.push(
-      fail('docker.down', 'the Docker Engine is not running', 'see `systemctl status docker` on the host'),
+      fail('docker.down', 'the Docker Engine is not running', 'check `systemctl status docker` on the host'),
     );
   }
   if (gpus.length > 0 && toolkit.version === undefined && !toolkit.unpackaged) {
     findings.push(fail('toolkit.missing', 'nvidia-container-toolkit is not installed', provision));
   }
   if (manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
-    const next = 'see `journalctl -u azp-fleet-manager` on the host';
+    const next = 'check `journalctl -u azp-fleet-manager` on the host';
     findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
   }
   return findings;
@@ -53,7 +51,7 @@ const comingBackS = 900;
 
 /** A run that keeps jobs away: it is at work, or it is gone, and then the next one gives the agents back. Pure. */
 export function leftDrain(facts: Facts): readonly Finding[] {
-  const [left] = drainsOfRuns(facts.manager.status ?? {});
+  const [left] = facts.manager.status === undefined ? [] : drainsOfRuns(facts.manager.status);
   if (left === undefined) return [];
   const { hostLock } = facts;
   if (hostLock !== undefined) return [held(left, `; ${atWork(hostLock)}`, 'wait for that run to end')];
@@ -72,7 +70,7 @@ function held(left: Drain, more: string, next: string): Finding {
 
 function atWork({ who, command, since }: NonNullable<Facts['hostLock']>): string {
   const at = minuteOf(since);
-  return `${who} is at work there: ${command}${at === undefined ? '' : `, since ${at}`}`;
+  return `${who} is running ${command}${at === undefined ? '' : `, since ${at}`}`;
 }
 
 /** A run holds the lock as long as it works on the host: nobody does. */
@@ -80,12 +78,12 @@ function gone(left: Drain, { changes }: Facts): Finding {
   const change = changes.find(({ state }) => state === 'running');
   const unit = change && changeUnit(change.id);
   const as = unit === undefined || left.reason.includes(unit) ? '' : ` as ${unit}`;
-  const also = change === undefined ? '' : `, and its "${change.title}" goes on there${as}`;
-  const first = change === undefined ? '' : 'follows that to its end, ';
+  const also = change === undefined ? '' : `, and its "${change.title}" still runs${as}`;
+  const first = change === undefined ? '' : 'waits for that, ';
   return {
     code: 'agents.left-drained',
     severity: 'warn',
-    what: `${drainLine(left)}; that run is gone${also}`,
-    next: `run "azp-fleet provision": it ${first}proves the host and gives its agents back`,
+    what: `${drainLine(left)}; interrupted${also}`,
+    next: `run "azp-fleet provision": it ${first}checks the host and enables its agents again`,
   };
 }

@@ -61,6 +61,6 @@ export function switchedOff(agents: readonly AzureAgent[]): Verdict | undefined 
   return {
     state: 'off',
     cause: `${since}, and powered itself off (idle:)`,
-    next: 'start it at its provider when it is needed; its agents come back by themselves',
+    next: 'start it at its provider when needed; its agents then come online by themselves',
   };
 }

@@ -1,12 +1,7 @@
 import { type Code, foreignCode } from '../../shared/base/codes/code.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { type Release, releaseGap } from '../../shared/contract/release.ts';
-import {
-  imageOverall,
-  type ImageStatus,
-  keptImages,
-  type ManagerStatus,
-} from '../../shared/contract/status.ts';
+import { imageOverall, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
@@ -35,7 +30,7 @@ export function managerFindings(
     ...(isBehind(status, files) ? [behind] : []),
     ...status.problems.map(({ code, what, next }) => fail(foreignCode(code), what, next)),
     ...(status.slots.length === 0 ? [noSlots] : []),
-    ...keptImages(status).flatMap((image, _, all) => imageFindings(image, all.length > 1)),
+    ...status.images.flatMap((image, _, all) => imageFindings(image, all.length > 1)),
     ...(probe === undefined
       ? health
       : [...probe.findings, ...health.filter(({ code }) => code.startsWith('xid.'))]),
@@ -76,14 +71,14 @@ function isBehind({ configHash }: ManagerStatus, files: Facts['files']): boolean
 
 const behind = fail(
   'manager.older-config',
-  'the manager still runs with the configuration before the last change',
-  'run `azp-fleet provision`, which restarts it; jobs go on',
+  'the manager runs with the configuration before the last change',
+  'run `azp-fleet provision`, which restarts it; jobs keep running',
 );
 
 const noSlots = fail(
   'agents.none',
   'the manager has no slots, so no agent of this host takes jobs',
-  'see whether its GPUs are there (`azp-fleet status --probe`), or write out `agents:` in the inventory',
+  'check its GPUs with `azp-fleet status --probe`, or list `agents:` in the inventory',
 );
 
 function silent(status: ManagerStatus | undefined, now: number): Finding {
@@ -93,7 +88,7 @@ function silent(status: ManagerStatus | undefined, now: number): Finding {
   return fail(
     'manager.silent',
     what,
-    'see `systemctl status azp-fleet-manager` on the host, or look now with --probe',
+    'check `systemctl status azp-fleet-manager` on the host, or look now with --probe',
   );
 }
 
@@ -103,7 +98,7 @@ function imageFindings(image: ImageStatus, named: boolean): readonly Finding[] {
   if (state === 'ready') return [];
   const which = named && reference !== undefined ? `the agent image ${reference}` : 'the agent image';
   if (state === 'failed') {
-    const next = 'see `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host';
+    const next = 'check `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host';
     return [fail('image.failed', `${which} could not be made: ${cause ?? 'no reason given'}`, next)];
   }
   const doing = { missing: 'is not there yet', pulling: 'is being pulled', building: 'is being built' }[

@@ -37,7 +37,7 @@ export interface SlotScene {
   readonly isHostHeld: boolean;
 }
 
-const atTheJournal = 'see `journalctl -u azp-fleet-manager` on the host';
+const atTheJournal = 'check `journalctl -u azp-fleet-manager` on the host';
 const well: SlotVerdict = { kind: 'well' };
 
 /** The verdict on one slot. Ages are by the host's own clock, up to its manager's report. Pure. */
@@ -110,8 +110,8 @@ function outdated(told: boolean): Trouble {
   return {
     kind: 'trouble',
     code: 'agents.outdated',
-    what: 'its agent is still the one from before the last change',
-    next: `wait: it is stopped as soon as the pool shows that it has no job; if it stays, ${atTheJournal}`,
+    what: 'its agent runs with the configuration before the last change',
+    next: `wait: it stops when the pool shows no job for it; if it stays, ${atTheJournal}`,
     told,
     passing: true,
   };
@@ -136,20 +136,20 @@ function poolTrouble(slot: SlotStatus, scene: SlotScene): Trouble | undefined {
     return trouble(
       'agents.offline',
       `runs here, but is ${agent === undefined ? 'not registered' : 'offline'} in pool ${pool}`,
-      'see the container’s log (`docker logs`) and the way from the host to Azure DevOps',
+      'check the container’s log (`docker logs`) and the network path from the host to Azure DevOps',
     );
   const tags = agent.userCapabilities ?? {};
   if (status.owner !== undefined && tags[Capabilities.owner] !== status.owner)
     return trouble(
       'agents.taken',
       `its name in pool ${pool} belongs to another installation`,
-      'give one of the two another agentName; to have the name here: azp-fleet adopt',
+      'give one of the two another agentName; to take the name over: azp-fleet adopt',
     );
   if (slot.run?.agentId !== undefined && slot.run.agentId !== agent.id)
     return trouble(
       'agents.replaced',
       `was registered as agent ${slot.run.agentId}, but pool ${pool} has agent ${agent.id} under its name`,
-      'look for who else registers agents of this name',
+      'find the other host that registers agents of this name',
     );
   if (agent.enabled) return undefined;
   // Its manager has disabled it, and enables it again when it has to work.
@@ -158,7 +158,7 @@ function poolTrouble(slot: SlotStatus, scene: SlotScene): Trouble | undefined {
     ...trouble(
       'agents.disabled',
       `disabled in pool ${pool}, so it gets no jobs`,
-      'enable it in the pool’s agent list when it should work again',
+      'enable it in the pool’s agent list when it should take jobs again',
     ),
     told: told || !isOurs,
     passing: isOurs,

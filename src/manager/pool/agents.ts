@@ -4,7 +4,7 @@ import type { OwnContainer } from '../../shared/engine/engine.ts';
 import { isDrifted, published } from './capabilities.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 
-/** By the mark of its owner; where somebody has taken the mark away, by the id that the run was registered with. Pure. */
+/** Whether an agent is ours: by its owner capability or, where that was removed, by the id of the run's registration. Pure. */
 export function isOurs(agent: AzureAgent, owner: string, id?: number): boolean {
   const mark = agent.userCapabilities?.[Capabilities.owner];
   return mark === owner || (mark === undefined && agent.id === id);
@@ -53,7 +53,7 @@ export async function disable(
   if (agent.enabled) await tools.azure.setAgentEnabled(poolId, agent.id, false);
 }
 
-/** Takes back what `disable` did, and nothing else. */
+/** Undoes `disable`, and nothing else. */
 export async function enable(tools: PoolTools, poolId: number, name: string): Promise<void> {
   const agent = await tools.azure.findAgent(poolId, name);
   if (agent?.userCapabilities?.[Capabilities.drainReason] === undefined || !isOurs(agent, tools.state.owner))
@@ -63,7 +63,7 @@ export async function enable(tools: PoolTools, poolId: number, name: string): Pr
   await tools.azure.setUserCapabilities(poolId, agent.id, kept);
 }
 
-/** Brings changed capabilities to an agent that lives: a launch would do it, but an idle agent may live for weeks. */
+/** Writes changed capabilities of a running agent: an idle agent may run for weeks before its next launch. */
 export async function publish(
   tools: PoolTools,
   poolId: number,

@@ -4,15 +4,15 @@ import type { Clock } from '../../shared/base/clock.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { State, StateStore } from '../state.ts';
 
-/** So long a server that does not look at marks is asked by names alone: it may be a newer one by then. */
+/** How long a server that ignores the owner filter is asked by names alone: it may be updated by then. */
 const believedForMs = 60 * 60_000;
 
 /** The agents under these names, by name in lower case. */
 export type Listing = ReadonlyMap<string, AzureAgent>;
 
 /**
- * What the server has of one installation, whatever else is in the pool: all that carry its mark by one call, and by name
- * what that does not show. A server that does not look at marks is asked by names alone.
+ * Lists the agents of one installation: those with its owner capability by one call, and others by name. A server that
+ * ignores the owner filter is asked by names alone.
  */
 export class OwnAgents {
   readonly #azure: Pick<AzureClient, 'listAgents' | 'findAgent'>;

@@ -7,7 +7,7 @@ import type { StateStore } from '../state.ts';
 import { rememberNames, withNames, type OwnAgents } from './own-agents.ts';
 import type { Pools } from './watch.ts';
 
-/** A pool that slots have left is looked at this often; more often while an agent there may be removed soon. */
+/** How often a pool that slots have left is read; more often while an agent there may be removed soon. */
 const leftMs = { idle: 5 * 60_000, waiting: 60_000 };
 
 interface SweeperTools extends Pick<ManagerDeps, 'azure' | 'clock' | 'log'> {
@@ -65,7 +65,7 @@ export class Sweeper {
       await this.#sweepLeft(id, others.includes(id));
   }
 
-  /** A pool of which no slot is any more: forgotten when nothing of ours is in it. */
+  /** Sweeps a pool that slots have left; forgets it when it has no agent of ours. */
   async #sweepLeft(id: number, isInUse: boolean): Promise<void> {
     const { state, clock } = this.#tools;
     const at = clock.monotonic();
@@ -128,7 +128,7 @@ export class Sweeper {
   }
 }
 
-/** An agent that is nobody's is removed when it has been so for this long, in two looks at least. */
+/** An agent without a slot is removed after this time, in two reads at least. */
 const patienceMs = 3 * 60_000;
 
 /** Agent id → the look at which it was first seen without a slot; monotonic. */

@@ -12,10 +12,10 @@ export interface PoolNames {
   readonly earlier: readonly string[];
 }
 
-/** What waits for something that only the pool tells. */
+/** The parts that can wait for something that only the pool shows. */
 type Waiter = 'slots' | 'sweeper';
 
-/** The server's view of our agents in a pool of ours: one look for all slots together, at its time or for a reason. */
+/** Reads our agents in one pool, for all slots together: at an interval, or early for a reason. */
 export class PoolWatch {
   readonly #azure: Pick<AzureClient, 'findPool'>;
   readonly #own: Pick<OwnAgents, 'list'>;
@@ -24,7 +24,7 @@ export class PoolWatch {
   readonly #onChange: () => void;
   #pool: Pool | undefined;
   #agents: Listing = new Map();
-  /** Names that the last look asked for, in lower case. */
+  /** Names that were read last, in lower case. */
   #asked: ReadonlySet<string> = new Set();
   #problem: Cause | undefined;
   #at = Number.NEGATIVE_INFINITY;
@@ -68,12 +68,12 @@ export class PoolWatch {
     return this.#at;
   }
 
-  /** Whoever has this name of ours, we or another. */
+  /** Returns the agent with this name, ours or another owner's. */
   agent(name: string): AzureAgent | undefined {
     return this.#agents.get(name.toLowerCase());
   }
 
-  /** The server wants the agent to be newer than its image holds. */
+  /** Whether the server requires a newer agent than the image has. */
   wantsUpdate(name: string): boolean {
     return this.agent(name)?.pendingUpdate !== undefined;
   }
@@ -82,28 +82,28 @@ export class PoolWatch {
     return this.#agents.values();
   }
 
-  /** That nobody has this name of ours; false while that is not known. */
+  /** Whether the pool has no agent of this name; false while that is not known. */
   lacks(name: string): boolean {
     return this.#asked.has(name.toLowerCase()) && this.agent(name) === undefined;
   }
 
-  /** Looks now where the last look did not ask for one of these names: slots have come to be known since. */
+  /** Reads now if one of these names was not read last: its slot is known only since then. */
   cover(names: readonly string[]): void {
     if (Number.isFinite(this.#at) && names.some((name) => !this.#asked.has(name.toLowerCase()))) this.doubt();
   }
 
-  /** Looks now: a person has asked for something that the pool may show. */
+  /** Reads now: a person has asked for something that the pool may show. */
   lookSoon(): void {
     this.#urgent = true;
     this.#early.abort();
   }
 
-  /** A call about this pool has failed: is it the pool? What is known to fail is asked at its time. */
+  /** Reads now, unless reading fails already: a call about this pool has failed. */
   doubt(): void {
     if (this.#problem === undefined) this.lookSoon();
   }
 
-  /** Something has happened that the pool shows after so many unscaled milliseconds; several of it make one look. */
+  /** Reads after so many unscaled milliseconds, when the pool shows an event; several events share one read. */
   lookAfter(ms: number): void {
     const at = this.#clock.monotonic() + this.#clock.scaled(ms);
     if (this.#wantedAt !== undefined && this.#wantedAt <= at) return;
@@ -111,7 +111,7 @@ export class PoolWatch {
     this.#early.abort();
   }
 
-  /** While anybody waits the pool is looked at more often. */
+  /** Sets whether a part waits for the pool, which is then read more often. */
   wait(who: Waiter, isSo: boolean): void {
     if (this.#waiters.has(who) === isSo) return;
     if (isSo) this.#waiters.add(who);
@@ -170,7 +170,7 @@ export class PoolWatch {
     } catch (error) {
       this.#problem = causeOf(error);
       this.#failingSince ??= started;
-      // It may have been deleted and made anew.
+      // It may have been deleted and created again.
       if (this.#problem.code === 'azure.not-found') this.#pool = undefined;
     }
   }
@@ -184,18 +184,18 @@ function noPool(name: string): FleetError {
   });
 }
 
-/** While nothing happens: a thousand managers make two hundred looks a minute. */
+/** While nothing happens: a thousand managers then read two hundred times a minute. */
 const idleMs = 5 * 60_000;
-/** While something is waited for that only the pool tells. */
+/** While a part waits for something that only the pool shows. */
 const waitingMs = 60_000;
-/** Runs that begin and end make looks no more often than this. */
+/** The shortest time between reads for starts and ends of runs. */
 const eventMs = 60_000;
-/** After a failure: soon again, so that a pool that appears or a network that comes back is noticed. */
+/** After a failure: soon, to notice a pool that appears or a network that works again. */
 const retryMs = 15_000;
-/** What has failed for long is asked for less often: after a quarter of that time, and never later than this. */
+/** After a long failure less often: after a quarter of its time, at most this. */
 const longestRetryMs = 2 * 60_000;
 
-/** What decides when a pool is looked at next; times are monotonic. */
+/** What decides when a pool is read next; times are monotonic. */
 export interface Looks {
   /** When the last look was begun. */
   readonly at: number;
@@ -213,7 +213,7 @@ export interface Looks {
   readonly chance: number;
 }
 
-/** When the pool is looked at next; monotonic. Pure. */
+/** Returns when the pool is read next; monotonic. Pure. */
 export function nextLook(looks: Looks, { scaled }: Pick<Clock, 'scaled'>): number {
   const { at, failingSince, wantedAt, urgent, waiting, together, chance } = looks;
   if (urgent) return at;
@@ -227,10 +227,10 @@ export function nextLook(looks: Looks, { scaled }: Pick<Clock, 'scaled'>): numbe
   return wantedAt === undefined ? due : Math.min(due, Math.max(wantedAt, at + scaled(eventMs) * spread));
 }
 
-/** A run that has begun or ended shows in the pool after this; unscaled milliseconds. */
+/** The pool shows the start or end of a run after this; unscaled milliseconds. */
 const settleMs = 5_000;
 
-/** The pools of this host's agents, each watched by itself. */
+/** Watches the pools of this host's agents. */
 export class Pools {
   readonly #watches: ReadonlyMap<string, PoolWatch>;
 
@@ -262,7 +262,7 @@ export class Pools {
     return this.named(pool);
   }
 
-  /** What is wrong with any of them; the same of several once. */
+  /** The problems of all pools, each once. */
   get problems(): readonly Cause[] {
     return [
       ...new Map(this.all.flatMap(({ problem }) => (problem ? [[problem.what, problem]] : []))).values(),

@@ -7,34 +7,34 @@ import { stillAssigned, isWaiting } from '../pool/job-requests.ts';
 export type RegistrationDecision =
   | { readonly kind: 'create' }
   | { readonly kind: 'replace'; readonly agent: AzureAgent }
-  /** The entry is deleted and made anew: the new one has no session. */
+  /** Delete the entry and create it again: the new one has no session. */
   | { readonly kind: 'renew'; readonly agent: AzureAgent }
-  /** Not now; asked again shortly. */
+  /** Not now; tried again soon. */
   | { readonly kind: 'wait'; readonly cause: Cause }
-  /** Not without a person's word. */
+  /** Not without a person's permission. */
   | { readonly kind: 'refuse'; readonly cause: Cause };
 
 export interface RegistrationQuestion {
   readonly name: string;
-  /** What the server has under this name, read just now. */
+  /** The server's entry of this name, read just now. */
   readonly agent: AzureAgent | undefined;
   /** Our owner id. */
   readonly owner: string;
-  /** An administrator has said that this host may take the name over. */
+  /** An administrator has allowed this host to take the name over. */
   readonly adopt: boolean;
   /** Inventory name of this host. */
   readonly host: string;
   /** See `holderOf`. */
   readonly now: Parameters<typeof holderOf>[3];
-  /** We had begun to let config.sh make or replace this entry, which marks it as nobody's. */
+  /** We had started config.sh to create or replace this entry, which gives it no owner. */
   readonly begun: boolean;
-  /** Containers of the slot in any state but gone. */
+  /** Number of the slot's containers, in any state. */
   readonly containers: number;
-  /** When the server gives up the job that it shows on the agent, see givenUpAt. */
+  /** When the server gives up the job that it shows on the agent; see `givenUpAt`. */
   readonly jobUntil: string | undefined;
-  /** What an agent of this slot has left. */
+  /** The session that an agent of this slot left open. */
   readonly left: LeftSession | undefined;
-  /** The pool's unfinished requests, asked for only where they matter; undefined: there are too many to be looked at. */
+  /** The pool's unfinished requests, read only where they matter; undefined: too many to read. */
   readonly requests: readonly JobRequest[] | undefined;
 }
 
@@ -42,19 +42,19 @@ export function containerExists(agent: string): Cause {
   return {
     code: 'slot.container-exists',
     what: `a container of agent ${agent} still exists`,
-    next: 'wait: it is collected first',
+    next: 'wait: the manager collects it first',
   };
 }
 
-/** No container of ours runs, yet the server has a session: the one that was left. */
+/** Whether the server still has the session that was left open: no container of ours runs. */
 export function isLeftOnline(agent: AzureAgent): boolean {
   return agent.status === 'online' && agent.assignedRequest === undefined;
 }
 
 /**
- * Whether the name may get a new key now. The old key dies with it, so never while a container of the slot exists or
- * the server shows a job assigned to the agent; and never for an agent that somebody else registered, unless a person has
- * said so and that owner is gone: looked at here, because what a person saw is old by now.
+ * Decides whether the name may get a new key now. A new key invalidates the old one, so never while a container of the
+ * slot exists or the server shows a job on the agent; and never for another owner's agent, unless a person has allowed it
+ * and that owner is gone: checked here, because the person's observation may be old. Pure.
  */
 export function decideRegistration(question: RegistrationQuestion): RegistrationDecision {
   const { name, agent, owner, adopt, begun, host, now, containers, jobUntil, left, requests } = question;
@@ -63,7 +63,7 @@ export function decideRegistration(question: RegistrationQuestion): Registration
   }
   if (agent === undefined) return { kind: 'create' };
   const mark = agent.userCapabilities?.[Capabilities.owner];
-  // One that works is somebody's: config.sh starts no agent.
+  // An agent that is online has an owner: config.sh starts none.
   const isBegun = begun && mark === undefined && agent.status === 'offline';
   if (mark !== owner && !isBegun) {
     const holder = holderOf([agent], [], host, now);
@@ -84,10 +84,9 @@ export function decideRegistration(question: RegistrationQuestion): Registration
 }
 
 /**
- * A job that waits and that nobody but this agent may come to take: while there is one, its entry is not deleted.
- * Others count when the server matched them, they are enabled and online, and their id is lower: of several agents that
- * look at the same job at the same time one at least keeps its entry. A job of which the server does not say whom it
- * matched counts as this agent's. Pure.
+ * Returns a waiting job that only this agent can take: while there is one, its entry is not deleted. Another agent counts
+ * when the server matched it, it is enabled and online, and its id is lower: of several agents that check the same job at
+ * once, at least one keeps its entry. A job without matched agents counts as this agent's. Pure.
  */
 export function onlyTaker(agent: AzureAgent, requests: readonly JobRequest[]): JobRequest | undefined {
   return requests.filter(isWaiting).find(({ matchedAgents }) => {
@@ -99,7 +98,7 @@ export function onlyTaker(agent: AzureAgent, requests: readonly JobRequest[]): J
   });
 }
 
-/** `job`: why the entry is not made anew; `unknown`: it cannot be told whether a job waits for this agent alone. */
+/** `job`: why the entry is not created again; `unknown`: the queue is too long to read. */
 function leftSessionCause(
   agent: string,
   session: LeftSession,
@@ -107,15 +106,15 @@ function leftSessionCause(
 ): Cause {
   return {
     code: 'agent.session-left',
-    what: `the last agent of ${agent} ended without closing its session, which the server keeps until ${session.until}${waitingFor(job)}`,
-    next: `wait: ${spoken(session.leftS)} are left at most; if it comes back, look for another machine that runs an agent of this name`,
+    what: `the last agent of ${agent} ended without closing its session; the server keeps the session until ${session.until}${waitingFor(job)}`,
+    next: `wait: ${spoken(session.leftS)} are left at most; if it returns, find the other machine that runs an agent of this name`,
   };
 }
 
 function waitingFor(job: JobRequest | 'unknown' | undefined): string {
   if (job === undefined) return '';
-  if (job === 'unknown') return '; the queue is too long to see whether a job waits for no other agent';
-  return `; job ${job.jobName ?? job.requestId} waits for no other agent`;
+  if (job === 'unknown') return '; the queue is too long to check whether a job waits for this agent alone';
+  return `; job ${job.jobName ?? job.requestId} waits for this agent alone`;
 }
 
 function spoken(seconds: number): string {

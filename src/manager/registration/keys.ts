@@ -15,9 +15,9 @@ export interface KeyTools extends Pick<ManagerDeps, 'azure' | 'clock'> {
 }
 
 /**
- * Gives the agent of a run that has ended another key: whatever the job has copied opens no session any more. Its
- * container is known to be over, so it does not matter what the server still shows of it. Undefined: nothing there is
- * ours. `id`: under which the run was registered, where it is known. `found`: is told of the agent as it was before.
+ * Replaces the key of an ended run's agent: a copy that the job made opens no session any more. Its container has ended,
+ * whatever the server still shows. Returns undefined where no agent is ours. `id`: the run's registration, where it is
+ * known. `found`: gets the agent as it was before.
  */
 export async function endKey(
   tools: KeyTools,
@@ -30,7 +30,7 @@ export async function endKey(
   return replaceKey(tools, poolId, agent);
 }
 
-/** The same for an agent of which no container is there: one that the engine has lost may still have a job. */
+/** The same for an agent without a container. One that the engine has lost may still have a job: then `NotYet`. */
 export async function endLostKey(
   tools: KeyTools & Pick<ManagerDeps, 'engine'>,
   { poolId, agent: name }: { readonly poolId: number; readonly agent: string },
@@ -47,8 +47,8 @@ export async function endLostKey(
   return replaceKey(tools, poolId, agent);
 }
 
-/** The server has of an agent all that is wanted, but for the key. Pure. */
-export function isAsWanted(agent: AzureAgent, wanted: NewAgent): boolean {
+/** Whether the server's entry equals the configured one, except for the key. Pure. */
+export function isUpToDate(agent: AzureAgent, wanted: NewAgent): boolean {
   return (
     agent.version === wanted.version &&
     agent.enabled === (wanted.enabled ?? true) &&
@@ -69,12 +69,12 @@ async function replaceKey(tools: KeyTools, poolId: number, known: AzureAgent): P
     enabled,
     publicKey: key.publicKey,
   });
-  // Who was disabled, by whomever, stays so.
+  // A disabled agent stays disabled.
   if (agent.enabled !== enabled) await tools.azure.setAgentEnabled(poolId, agent.id, enabled);
   return { poolId, agent, key };
 }
 
-/** Key pairs made ahead of need, so that no launch waits for one. */
+/** Makes key pairs ahead, so that no launch waits for one. */
 export class KeyStock {
   readonly #size: number;
   readonly #ready: Promise<AgentKey>[] = [];
@@ -90,7 +90,7 @@ export class KeyStock {
     return key;
   }
 
-  /** One at a time: making keys must not take the processors from jobs. */
+  /** Makes one key at a time, to leave the processors to jobs. */
   #fill(): void {
     if (this.#ready.length >= this.#size) return;
     const key = generateAgentKey();

@@ -11,7 +11,7 @@ import type { Helpers } from '../docker/janitor.ts';
 
 const deadlineMs = 120_000;
 
-/** Reads the secret from its input, so that it is in no argument, file, image or environment that Docker shows. */
+/** Reads the secret from stdin: no argument, file, image or environment that Docker shows has it. */
 export const configScript = `IFS= read -r secret
 export "$SECRET_INPUT=$secret"
 unset secret
@@ -27,8 +27,8 @@ export interface ConfigTools extends Pick<ManagerDeps, 'engine' | 'config'> {
 }
 
 /**
- * Registers with the agent's own config.sh in a container that never runs a job, and brings back the three files that
- * it wrote. Slower than REST by the start of a container and some 10 s, and the way out where REST is refused.
+ * Registers with the agent's own config.sh in a container that never runs a job, and returns the three files that it
+ * wrote. Slower than REST by the start of a container and some 10 s; for servers that refuse REST.
  */
 export function configureInContainer(tools: ConfigTools, order: LaunchOrder): Promise<Registration['files']> {
   const name = `${order.slot.agent}-config`;
@@ -49,7 +49,7 @@ async function configure(
   const id = await engine.create(name, {
     Image: order.image,
     Labels: labels,
-    // Whatever the image says: config.sh refuses root.
+    // Overrides the image's user: config.sh refuses root.
     User: `${AgentLayout.uid}:${AgentLayout.gid}`,
     Entrypoint: ['/bin/sh', '-c', configScript, 'config'],
     Cmd: [...configArguments(tools, order), ...login.args],
@@ -124,6 +124,6 @@ function refused(log: string): FleetError {
     code: 'agent.not-configured',
     what: 'config.sh could not register the agent',
     seen: log.trim().split('\n').slice(-3).join(' '),
-    next: 'check the credential and the pool; config.sh says above what it missed',
+    next: 'check the credential and the pool; the output of config.sh above names the problem',
   });
 }

@@ -12,7 +12,7 @@ import type { LaunchOrder, Registration } from '../docker/container.ts';
 import { NotYet } from '../causes.ts';
 import { type ConfigTools, configureInContainer } from './register-by-config.ts';
 import { decideRegistration, isLeftOnline } from './decide.ts';
-import { isAsWanted, type KeyStock } from './keys.ts';
+import { isUpToDate, type KeyStock } from './keys.ts';
 import type { NextKey, Slot } from '../model.ts';
 import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
@@ -23,24 +23,24 @@ import type { ImageConfig } from '../../shared/contract/config.ts';
 export interface RegisterTools extends ConfigTools, Pick<ManagerDeps, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
   readonly keys: KeyStock;
-  /** The runs straight on the host. */
+  /** The runs of slots with `mode: host`. */
   readonly host: { readonly engine: Pick<Engine, 'listOwn'> };
 }
 
-/** The entry under the name, if there is one, and what is taken over from it or from one that was just deleted. */
+/** The entry of the name, if there is one, and what the new one takes over from it or from one that was just deleted. */
 interface Earlier {
   readonly existing: AzureAgent | undefined;
   readonly entry: KeptEntry | undefined;
 }
 
-/** Gives the agent's name a new key, if that is allowed now. */
+/** Registers the agent with a new key, if that is allowed now. */
 export async function register(tools: RegisterTools, order: LaunchOrder): Promise<Registration> {
   const { slot, pool } = order;
   const [existing, all] = await Promise.all([
     tools.azure.findAgent(pool.id, slot.agent),
     runsOf(tools, slot),
   ]);
-  // A slot that was renamed has its agent's container under the name that it had.
+  // A renamed slot has its agent's container under the earlier name.
   const containers = all.filter(
     ({ name, labels }) => name === slot.agent || labels[Labels.slot] === slot.name,
   );
@@ -62,7 +62,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
   });
   if (decision.kind === 'wait') throw new NotYet(decision.cause);
   if (decision.kind === 'refuse') {
-    // What was allowed was to take the name now. Kept, it would be taken whenever its owner is away for a moment.
+    // The permission was for now: kept, the name would be taken whenever its owner is offline for a moment.
     if (adopt) await endAdoption(tools.state, slot.name);
     throw new FleetError(decision.cause);
   }
@@ -89,7 +89,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
   return registration;
 }
 
-/** Undefined: longer than this program has memory for. Its session then ends by itself, within five minutes. */
+/** Reads the queue; undefined: too long for this program's memory. The session then expires within five minutes. */
 async function queueOf({ azure }: RegisterTools, poolId: number): Promise<readonly JobRequest[] | undefined> {
   return azure.unfinishedRequests(poolId).catch((error: unknown) => {
     if (hasCode(error, 'azure.too-long')) return undefined;
@@ -97,7 +97,7 @@ async function queueOf({ azure }: RegisterTools, poolId: number): Promise<readon
   });
 }
 
-/** While Docker is away, its last word was that it has no container of the slot: else nothing would be launched. */
+/** Lists the runs. While Docker does not answer, its last list had no container of the slot: else nothing would be launched. */
 function runsOf({ engine, host }: RegisterTools, { mode }: Slot): Promise<readonly OwnContainer[]> {
   const agents = { [Labels.kind]: 'agent' };
   const all = engine.listOwn(agents);
@@ -108,20 +108,20 @@ async function endAdoption(state: StateStore, slot: string): Promise<void> {
   await state.note(({ adopt }) => ({ adopt: adopt.filter((name) => name !== slot) }));
 }
 
-/** Deletes the entry, whose session nobody polls. What it carried is written down first: nothing else knows it. */
+/** Deletes the entry, whose session has no polls. The state keeps what the new entry takes over. */
 async function giveUpEntry(tools: RegisterTools, order: LaunchOrder, agent: AzureAgent): Promise<void> {
   const { enabled, userCapabilities, systemCapabilities } = agent;
   const entry = { enabled, ...defined({ userCapabilities, systemCapabilities }) };
   await tools.state.update(({ renewing }) => ({ renewing: { ...renewing, [order.slot.name]: entry } }));
   if (!(await tools.azure.deleteAgent(order.pool.id, agent.id))) {
-    // It was given a job meanwhile.
+    // It has got a job.
     const { assignedRequest } = (await tools.azure.findAgent(order.pool.id, agent.name)) ?? {};
     throw new NotYet(
       stillAssigned(agent.name, assignedRequest, givenUpAt(assignedRequest ?? {}, tools.clock)),
     );
   }
   order.connection.renewed();
-  tools.log.log('info', 'deleted the entry of an agent that had left its session; it is made anew', {
+  tools.log.log('info', 'deleted the entry of an agent that had left its session open; creating it again', {
     agent: agent.name,
     id: agent.id,
   });
@@ -138,7 +138,7 @@ async function byRest(
       ? order.key.next
       : undefined;
   const key = next?.key ?? (await tools.keys.take());
-  // Of an entry that was deleted the agent's own word is left.
+  // Of a deleted entry only the agent's own capability is left.
   const version = order.agentVersion(existing?.version ?? entry?.systemCapabilities?.['Agent.Version']);
   const wanted: NewAgent = {
     name: order.slot.agent,
@@ -160,7 +160,7 @@ async function byRest(
   return { agentId: agent.id, files };
 }
 
-/** `next`: the key that the server has for it since its last run ended. Where all else is right, it is not written again. */
+/** Creates or updates the entry. `next`: the key that the server has since the last run; an entry that is up to date is not written again. */
 async function entryFor(
   { azure }: RegisterTools,
   poolId: number,
@@ -169,13 +169,13 @@ async function entryFor(
   next: NextKey | undefined,
 ): Promise<AzureAgent> {
   if (existing === undefined) return azure.createAgent(poolId, wanted);
-  if (next === undefined || !isAsWanted(existing, wanted))
+  if (next === undefined || !isUpToDate(existing, wanted))
     return azure.replaceAgent(poolId, existing.id, wanted);
   const { enabled, userCapabilities } = existing;
   return { ...next.agent, enabled, ...defined({ userCapabilities }) };
 }
 
-/** config.sh registers as it likes; what it does not know is put right afterwards. */
+/** Registers with config.sh, and corrects the entry afterwards. */
 async function byConfig(
   tools: RegisterTools,
   order: LaunchOrder,
@@ -200,7 +200,7 @@ async function byConfig(
   return { agentId: agent.id, files };
 }
 
-/** An entry that config.sh made before we were killed, and that we could not mark as ours any more. */
+/** Whether config.sh made the entry before this manager was killed, so that it has no owner yet. */
 function hasBegun(
   begun: Configuring | undefined,
   order: LaunchOrder,
@@ -210,7 +210,7 @@ function hasBegun(
   return begun.id === undefined || begun.id === agent?.id;
 }
 
-/** Who was disabled by hand stays disabled; what we disabled ourselves comes back. */
+/** An agent that a person disabled stays disabled; one that we disabled is enabled again. */
 function mayWork(existing: KeptEntry | undefined): boolean {
   return existing === undefined || existing.enabled || disabledByUs(existing);
 }
@@ -219,7 +219,7 @@ export function disabledByUs(agent: KeptEntry): boolean {
   return !agent.enabled && agent.userCapabilities?.[Capabilities.drainReason] !== undefined;
 }
 
-/** What the agent itself found out at its last start; without it jobs with demands would find nobody meanwhile. */
+/** Keeps what the agent reported at its last start: until it reports again, jobs with demands need it. */
 function systemCapabilities(
   order: LaunchOrder,
   version: string,
@@ -233,7 +233,7 @@ function systemCapabilities(
   };
 }
 
-/** A new run ends what an earlier drain had to say. */
+/** Returns the capabilities of a new run, without the reason of an earlier drain. */
 function capabilities(order: LaunchOrder, existing: KeptEntry | undefined): Readonly<Record<string, string>> {
   const { [Capabilities.drainReason]: _, ...all } = mergeCapabilities(
     existing?.userCapabilities,
@@ -243,9 +243,9 @@ function capabilities(order: LaunchOrder, existing: KeptEntry | undefined): Read
 }
 
 /**
- * The version that an agent is registered with until it says its own at the start of its session: of an image that is
- * built here the one that goes into it; of another what the server knew last, else the one that we would put in. Never
- * 0.0.0: the server would want to update such an agent, and no job that demands a version would be given to it.
+ * Returns the version that an agent is registered with until it reports its own: for an image that is built here the
+ * version in it, for another the one that the server has, else our default. Never 0.0.0: the server would update such an
+ * agent and give it no job that demands a version.
  */
 export function registeredVersion(image: ImageConfig, known: string | undefined): string {
   if (image.kind === 'build') return image.agentVersion;

@@ -33,23 +33,23 @@ import type { PoolWatch } from '../pool/watch.ts';
 import type { SlotBook } from '../slots/memory.ts';
 
 export interface Ended extends Outcome, Spans {
-  /** See sessionLeftSince. */
+  /** See `sessionLeftSince`. */
   readonly sessionLeftSince?: string;
 }
 
 type CollectTools = Pick<ManagerDeps, 'engine' | 'log'> & { readonly runStore: RunStore };
 
 interface Known {
-  /** What was read of its output while it ran. */
+  /** What its output showed while it ran. */
   readonly followed: Transcript | undefined;
   readonly asked: Asked | undefined;
-  /** Its output has been asked for often enough: without it the evidence is what it is. */
+  /** No further try for its output: the run record goes without it. */
   readonly lastTry: boolean;
 }
 
 /**
- * Reads how a run ended, keeps the runStore, removes the container. The run record is kept where it can be: a job that has
- * filled the disk goes all the same, and its evidence is written after it.
+ * Reads how a run ended, writes the run record, removes the container. A container whose job has filled the disk is removed
+ * first, and its record is written afterwards.
  */
 export async function collect(
   tools: CollectTools,
@@ -59,7 +59,7 @@ export async function collect(
   const [exit, output] = await Promise.all([
     tools.engine.exit(container.id),
     tools.engine.logs(container.id, keptLines).catch((error: unknown) => {
-      // A container that Docker failed to remove has no output any more; it goes all the same.
+      // A container that Docker failed to remove has no output any more.
       if (isEngineFault(error, 'engine.conflict') || isEngineFault(error, 'engine.not-found')) return '';
       if (lastTry) return withoutIt(tools.log, container, error);
       throw error;
@@ -67,13 +67,13 @@ export async function collect(
   ]);
   const log = typeof output === 'string' ? output : output.line;
   const transcript = readAll(typeof output === 'string' ? output : '');
-  // The log is rotated: what was followed from the start may know the job's name when the tail does not.
-  const told = transcript.job === undefined ? (followed ?? transcript) : transcript;
-  // Nobody knows whether it had a job: its end is not held against its image, nor taken for one without a job.
+  // The log is rotated: the transcript from the start may have the job's name when the tail has not.
+  const whole = transcript.job === undefined ? (followed ?? transcript) : transcript;
+  // Whether it had a job is unknown: its end is neither a fault of its image nor one without a job.
   const isUnread = typeof output !== 'string' && followed === undefined && asked === undefined;
-  const outcome = isUnread ? { ranJob: false, cause: outputLost } : judge(exit, told, asked);
+  const outcome = isUnread ? { ranJob: false, cause: outputLost } : judge(exit, whole, asked);
   const { labels } = container;
-  const spans = spansOf(exit, told);
+  const spans = spansOf(exit, whole);
   const record: RunRecord = {
     schema: 1,
     run: labels[Labels.run] ?? container.id.slice(0, 12),
@@ -100,10 +100,10 @@ export async function collect(
       slot: record.slot,
       ...causeOf(again),
     });
-  return { ...outcome, ...spans, ...defined({ sessionLeftSince: sessionLeftSince(exit, told) }) };
+  return { ...outcome, ...spans, ...defined({ sessionLeftSince: sessionLeftSince(exit, whole) }) };
 }
 
-/** The agent's own logs go with its container. Without them the evidence is what it is. */
+/** Reads the agent's own logs, which are removed with its container; none where that fails. */
 async function agentLogs(
   { engine }: Pick<ManagerDeps, 'engine'>,
   container: string,
@@ -114,7 +114,7 @@ async function agentLogs(
   return tails.map(diagnosticOf);
 }
 
-/** What kept it from being written; undefined: it is kept. */
+/** Writes the run record. Returns the error that prevented it. */
 async function keepRecord(
   runStore: RunStore,
   record: RunRecord,
@@ -129,23 +129,22 @@ async function keepRecord(
   }
 }
 
-/** What stands in the place of the output. */
+/** Returns the line that replaces the output. */
 function withoutIt(log: Logger, { name }: OwnContainer, error: unknown): { readonly line: string } {
   const cause = causeOf(error);
-  log.log('warn', 'a container goes without its output, which Docker does not give out', {
+  log.log('warn', 'Docker does not return the output of an ended container: removing it without', {
     agent: name,
     ...cause,
   });
-  return { line: `azp-fleet: Docker did not give out the output of this run: ${foreignLine(cause.what)}` };
+  return { line: `azp-fleet: Docker did not return the output of this run: ${foreignLine(cause.what)}` };
 }
 
-/** What the server shows lags behind what it was told. */
+/** The pool shows a change after up to this time. */
 const settleMs = 5_000;
 
 /**
- * Exit code 0 and a result on the console do not prove that the server knows how a job ended: the worker was killed, or
- * the result did not arrive. Where the first look at the pool after a run's end still shows a job on its agent, the run's
- * evidence says so.
+ * Adds to a run's record that the server still shows its job, if the first observation of the pool after the run's end
+ * does. Exit code 0 and a result on the console prove no end: the worker may have been killed, or the result been lost.
  */
 export async function noteUnfinished(
   { clock, runStore, log }: Pick<ManagerDeps, 'clock' | 'log'> & { readonly runStore: RunStore },
@@ -180,14 +179,14 @@ export async function noteUnfinished(
         unfinished,
         cause: cause ?? missing(unfinished, isLogged),
       }))
-      // A disk that is full must not stop the looks.
+      // A full disk must not stop the pass.
       .catch((error: unknown) =>
         log.log('warn', 'the run record could not be written', { ...causeOf(error) }),
       );
   }
 }
 
-/** `isLogged`: the agent's own logs of the run were kept, which those of a run that looked well are not. */
+/** `isLogged`: the agent's own logs of the run were kept; those of a run without a fault are not. */
 function missing(
   { job, until }: { readonly job: string; readonly until?: string },
   isLogged: boolean,
@@ -198,6 +197,6 @@ function missing(
   return {
     code: 'run.result-missing',
     what: `the server still shows job ${job} as running; it gives it up ${until === undefined ? 'within about 15 minutes' : `at ${until}`}`,
-    next: `look at ${logs}: its worker was killed, or the result did not arrive; cancel the job in Azure DevOps and run it again`,
+    next: `check ${logs}: its worker was killed, or the result did not arrive; cancel the job in Azure DevOps and run it again`,
   };
 }

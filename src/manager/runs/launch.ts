@@ -13,11 +13,11 @@ import type { Engine } from '../../shared/engine/engine.ts';
 type LaunchTools = RegisterTools & HostTools;
 
 /**
- * One fresh container of a slot: registered with a key of its own, the three files of the registration copied in,
- * started. On any failure the container is removed again.
+ * Starts a new container of a slot: registers its agent with a new key, copies the three files of the registration in,
+ * starts it. On any failure the container is removed again.
  */
 export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ readonly agentId: number }> {
-  // nvidia-smi takes its time: it looks while the server and Docker are spoken to, and its word counts at the start.
+  // nvidia-smi is slow: it runs while the server and Docker answer, and its result counts at the start.
   void order.requireClean().catch(() => undefined);
   if (order.slot.mode === 'host') await requireFree(tools, order.slot);
   const { agentId, files } = await register(tools, order);
@@ -41,7 +41,7 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
     await tools.engine.start(id);
   } catch (error) {
     await removeUnstarted(tools.engine, id, order.run);
-    // A restart of dockerd in the middle of a start leaves it; no later start of this name would work.
+    // A restart of dockerd during a start leaves the endpoint; no later start of this name would work.
     if (isEngineFault(error, 'engine.endpoint-left'))
       await tools.engine.freeEndpoint(agentNetwork, order.slot.agent);
     throw error;
@@ -49,7 +49,7 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
   return { agentId };
 }
 
-/** The slot's uid becomes the image's user of agents. */
+/** Makes the slot's uid the image's agent user. */
 async function admit(
   { engine }: LaunchTools,
   { users, image, slot }: LaunchOrder,
@@ -69,7 +69,7 @@ async function create(tools: LaunchTools, order: LaunchOrder, agentId: number): 
     return await make();
   } catch (error) {
     if (!isEngineFault(error, 'engine.no-sizes') || order.sizes.lack !== undefined) throw error;
-    // A job without a limit is better than none; the status says so.
+    // A job without a limit is better than none; the status shows it.
     order.sizes.refused(seenIn(error));
     tools.log.log('warn', 'limits.disk is not enforced', { why: order.sizes.lack });
     return make();
@@ -82,8 +82,8 @@ function seenIn(error: unknown): string {
 }
 
 /**
- * Takes a container away that could not be started. An answer that came too late is no failure of the start: what runs
- * may have a job already, and what has run is collected like any other run, its key and its evidence with it.
+ * Removes a container that could not be started. A late answer is no failure of the start: a running container may have a
+ * job already, and one that has run is collected like any other, with its key and its record.
  */
 export async function removeUnstarted(
   engine: Pick<Engine, 'listOwn' | 'removeUnlessRunning'>,

@@ -2,8 +2,8 @@ import type { Engine } from '../../shared/engine/engine.ts';
 import { emptyTranscript, read, type Transcript } from './transcript.ts';
 
 /**
- * Between two looks that what agents print asks for: a job decides how often that is. The end of a run is told by the
- * engine's events, at once.
+ * The shortest time between two passes that agents' output asks for: a job decides how much it prints. The engine's
+ * events report the end of a run at once.
  */
 const paceMs = 250;
 
@@ -14,7 +14,7 @@ export class LogWatch {
   readonly #onListening: () => void;
   readonly #pace: Pace;
   readonly #following = new Map<string, AbortController>();
-  /** Of which it is being asked whether they have said anything. */
+  /** Containers whose output is being checked for a first line. */
   readonly #asking = new Set<string>();
   readonly #transcripts = new Map<string, Transcript>();
 
@@ -22,14 +22,14 @@ export class LogWatch {
     this.#engine = engine;
     this.#pace = new Pace(onChange, paceMs);
     this.#onListening = onChange;
-    this.#onChange = () => this.#pace.tell();
+    this.#onChange = () => this.#pace.request();
   }
 
   of(container: string): Transcript | undefined {
     return this.#transcripts.get(container);
   }
 
-  /** Follows these containers from now on; what is known of others is forgotten. */
+  /** Follows these containers from now on, and forgets all others. */
   follow(running: readonly string[], present: readonly string[]): void {
     for (const id of running) {
       if (!this.#transcripts.has(id)) void this.#noteSilence(id);
@@ -44,7 +44,7 @@ export class LogWatch {
     this.#pace.close();
   }
 
-  /** One that has said nothing yet is known to connect; without this it could be in the middle of a job. */
+  /** Notes that an agent without output connects; otherwise it could be running a job. */
   async #noteSilence(id: string): Promise<void> {
     if (this.#asking.has(id)) return;
     this.#asking.add(id);
@@ -53,7 +53,7 @@ export class LogWatch {
       if (said === '' && this.#following.has(id) && !this.#transcripts.has(id))
         this.#transcripts.set(id, emptyTranscript);
     } catch {
-      // The engine went away, or the container: the next pass asks again.
+      // The engine does not answer, or the container is gone: the next pass tries again.
     } finally {
       this.#asking.delete(id);
     }
@@ -71,13 +71,13 @@ export class LogWatch {
         const listens = transcript.phase === 'connecting' && next.phase === 'listening';
         transcript = next;
         this.#transcripts.set(id, next);
-        // Once a container, whatever it prints.
+        // Once per container, whatever it prints.
         if (listens) this.#onListening();
         else this.#onChange();
       }
       ended = !controller.signal.aborted;
     } catch {
-      // The engine went away; the next pass follows again from the start.
+      // The engine does not answer; the next pass follows again from the start.
     } finally {
       this.#following.delete(id);
       if (ended) this.#onChange();
@@ -85,28 +85,28 @@ export class LogWatch {
   }
 }
 
-/** Passes something on at once, and then no more often than every `ms` milliseconds; what came meanwhile is told together. */
+/** Calls a function at once, and then at most every `ms` milliseconds; calls in between are joined. */
 export class Pace {
-  readonly #tell: () => void;
+  readonly #call: () => void;
   readonly #ms: number;
   #timer: NodeJS.Timeout | undefined;
   #pending = false;
 
-  constructor(tell: () => void, ms: number) {
-    this.#tell = tell;
+  constructor(call: () => void, ms: number) {
+    this.#call = call;
     this.#ms = ms;
   }
 
-  tell(): void {
+  request(): void {
     if (this.#timer !== undefined) {
       this.#pending = true;
       return;
     }
-    this.#tell();
+    this.#call();
     this.#timer = setTimeout(() => this.#over(), this.#ms);
   }
 
-  /** Nothing is told any more. */
+  /** Ends all calls. */
   close(): void {
     clearTimeout(this.#timer);
     this.#pending = false;
@@ -116,6 +116,6 @@ export class Pace {
     this.#timer = undefined;
     if (!this.#pending) return;
     this.#pending = false;
-    this.tell();
+    this.request();
   }
 }

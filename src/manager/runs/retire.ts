@@ -3,30 +3,30 @@ import { defined } from '../../shared/base/objects.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import { disable } from '../pool/agents.ts';
 
-/** A message that the server sent before the agent was disabled arrives within this time. */
+/** A job that the server sent before the agent was disabled arrives within this time. */
 const settleMs = 5_000;
 
 interface RetireTools extends Pick<ManagerDeps, 'azure' | 'engine' | 'clock' | 'signal'> {
   readonly state: { readonly owner: string };
 }
 
-/** `busy`: a job had come in meanwhile, which runs to its end. `enabled`: the server may still give it one. */
+/** `busy`: a job has arrived, which runs to its end. `enabled`: the server may still give it one. */
 export type RetireEnd = 'stopped' | 'busy' | 'enabled' | 'interrupted';
 
 /**
- * Stops an idle agent: disabled first, so that no job can be given to it any more, then looked at again. What was done
- * before the wait proves nothing: only an agent that is seen disabled, or gone, after it is stopped.
+ * Stops an idle agent: disables it, so that the server gives it no further job, waits, and checks it again. Only an agent
+ * that is disabled or gone after the wait is stopped: the call before the wait proves nothing.
  */
 export async function retire(
   tools: RetireTools,
   order: {
     readonly poolId: number;
     readonly agent: string;
-    /** Under which it was registered. */
+    /** The id that it was registered with. */
     readonly id?: number;
     readonly container: string;
     readonly reason: string;
-    /** The container's own output still says that it waits for a job. */
+    /** The container's own output still shows that it waits for a job. */
     isIdle(): boolean;
   },
 ): Promise<RetireEnd> {

@@ -7,24 +7,24 @@ import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 import type { Outcome } from './outcome.ts';
 
 const keptRuns = 20;
-/** Of a slot's last failed runs the agent's own logs, at most half a MiB each. */
+/** Failed runs of a slot with the agent's own logs, at most half a MiB each. */
 const keptDiagnostics = 5;
 export const keptLines = 200;
-/** Together with the lines a run takes at most so much; a slot twenty times as much. */
+/** The most bytes of a run's lines; a slot has twenty runs. */
 const keptLogBytes = 64 * 1024;
 const keptLineBytes = 4 * 1024;
 
-/** The last runs of every slot, one file each: SLOT/rNUMBER-RUN.json, by number, because clocks are set back. */
+/** Keeps the last runs of every slot, one file each: SLOT/rNUMBER-RUN.json, by number, because clocks are set back. */
 export class RunStore {
   readonly #directory: string;
-  /** Of the last run that was kept; undefined: not looked up yet. */
+  /** Number of the last run; undefined: not read yet. */
   #last: Promise<number> | undefined;
 
   constructor(directory: string) {
     this.#directory = directory;
   }
 
-  /** A run that is kept already is written anew. */
+  /** Writes a run; one that is kept already is replaced. */
   async add(record: RunRecord): Promise<void> {
     const directory = join(this.#directory, record.slot);
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -38,14 +38,14 @@ export class RunStore {
     );
   }
 
-  /** The agent's own logs of a run that is known already. */
+  /** Writes the agent's own logs of a run that is kept already. */
   async keepDiagnostics(slot: string, run: string, files: readonly Diagnostic[]): Promise<void> {
     const name = (await this.#fileOf(slot, run)) ?? `${run}.json`;
     await writeAtomic(join(this.#directory, slot, name.replace(/json$/, 'diag')), JSON.stringify(files));
     await this.#remove(slot, (await this.#names(slot, '.diag')).slice(0, -keptDiagnostics));
   }
 
-  /** Of this run, or of the last one whose logs are kept; undefined: of none. */
+  /** Returns the agent's own logs of this run, or of the last run that has some; undefined: there are none. */
   async diagnostics(
     slot: string,
     run?: string,
@@ -57,7 +57,7 @@ export class RunStore {
     return Array.isArray(files) ? { run: runOf(name), files } : undefined;
   }
 
-  /** Adds what was learnt of a run afterwards. */
+  /** Adds to the record of a run. */
   async amend(slot: string, run: string, change: (record: RunRecord) => Partial<RunRecord>): Promise<void> {
     const name = await this.#fileOf(slot, run);
     if (name === undefined) return;
@@ -65,7 +65,7 @@ export class RunStore {
     if (record !== undefined) await this.#write(name, { ...record, ...change(record) });
   }
 
-  /** Newest first. */
+  /** Lists a slot's runs, newest first. */
   async list(slot: string, limit = keptRuns): Promise<readonly RunRecord[]> {
     const names = (await this.#names(slot)).slice(-limit).toReversed();
     const records = await Promise.all(names.map((name) => readJson(join(this.#directory, slot, name))));
@@ -79,7 +79,7 @@ export class RunStore {
     return readdir(this.#directory).catch(() => []);
   }
 
-  /** Forgets slots that are not configured any more and have not run since (milliseconds since the epoch). */
+  /** Removes slots that are no longer configured and have not run since (milliseconds since the epoch). */
   async forget(configured: readonly string[], since: number): Promise<readonly string[]> {
     const known = new Set(configured);
     const gone: string[] = [];
@@ -92,7 +92,7 @@ export class RunStore {
     return gone;
   }
 
-  /** One more than the highest of all slots, so that runs of different slots sort, too. */
+  /** Returns one more than the highest number of all slots, so that runs of different slots sort as well. */
   #next(): Promise<number> {
     this.#last = (this.#last ?? this.#highest()).then((last) => last + 1);
     return this.#last;
@@ -131,7 +131,7 @@ function fileName(sequence: number, run: string): string {
   return `r${String(sequence).padStart(10, '0')}-${run}.json`;
 }
 
-/** 0: an earlier version has written it, which named files by the clock alone. */
+/** 0: an earlier version wrote it, which named files by the clock alone. */
 function numberOf(name: string): number {
   return Number(numbered.exec(name)?.[1] ?? 0);
 }
@@ -149,12 +149,12 @@ export function newestFirst(left: RunRecord, right: RunRecord): number {
   return (right.sequence ?? 0) - (left.sequence ?? 0) || (left.run < right.run ? 1 : -1);
 }
 
-/** Without colours and all else that a terminal obeys; what overwrote itself stands side by side. */
+/** Removes colours and other control sequences; parts that overwrote each other are side by side. */
 function plainLine(line: string): string {
   return foreignLines(line, Number.POSITIVE_INFINITY).replaceAll('\n', ' ').trimEnd();
 }
 
-/** The last lines, no longer and no more than is kept. Pure. */
+/** Returns the last lines, cut to the limits. Pure. */
 export function boundedLog(lines: readonly string[]): readonly string[] {
   const kept: string[] = [];
   let left = keptLogBytes;
@@ -170,39 +170,39 @@ export function boundedLog(lines: readonly string[]): readonly string[] {
 function cut(line: string): string {
   const bytes = Buffer.from(line);
   if (bytes.length <= keptLineBytes) return line;
-  // A character that was cut in two shows as U+FFFD, which takes as much.
+  // A character that was cut in two is U+FFFD.
   return `${bytes
     .subarray(0, keptLineBytes)
     .toString('utf8')
     .replace(/\uFFFD$/u, '')} … (${bytes.length} bytes)`;
 }
 
-/** Of each failed run: the listener's log and its worker's, both in at most two pages. */
+/** Limits for a failed run: the listener's log and its worker's, both in at most two pages. */
 export const diagnosticLimits: TailLimits = {
   files: 4,
   fileBytes: 128 * 1024,
   streamBytes: 64 * 1024 * 1024,
 };
 
-/** What is kept of one file of the agent's `_diag`; text without anything that a terminal obeys. */
+/** One file of the agent's `_diag` as it is kept, without control sequences. */
 export interface Diagnostic {
   readonly name: string;
-  /** Of the whole file. */
+  /** Size of the whole file. */
   readonly bytes: number;
   /** Its end. */
   readonly text: string;
 }
 
-/** The names that listener and worker give their logs (HostTraceListener). */
+/** Whether a file is a log of listener or worker, by its name (HostTraceListener). */
 export function isAgentLog(name: string): boolean {
   return /^(?:Agent|Worker)_[\w.-]{1,100}\.log$/.test(name);
 }
 
-const well: ReadonlySet<string> = new Set(['succeeded', 'succeededwithissues', 'canceled']);
+const succeeded: ReadonlySet<string> = new Set(['succeeded', 'succeededwithissues', 'canceled']);
 
-/** A job that failed counts, too: from a worker that was killed its console tells no difference. Pure. */
+/** Whether a run's logs are kept. A failed job counts: the console does not show whether its worker was killed. Pure. */
 export function isFailed({ cause, result }: Pick<Outcome, 'cause' | 'result'>): boolean {
-  return cause !== undefined || (result !== undefined && !well.has(result));
+  return cause !== undefined || (result !== undefined && !succeeded.has(result));
 }
 
 export function diagnosticOf({ name, bytes, end }: FileTail): Diagnostic {
@@ -210,7 +210,7 @@ export function diagnosticOf({ name, bytes, end }: FileTail): Diagnostic {
   return { name, bytes, text: text.slice(-diagnosticLimits.fileBytes) };
 }
 
-/** For people: one file after the other, each under its name. */
+/** Returns the files as text, each under its name. */
 export function diagnosticsText(run: string, files: readonly Diagnostic[]): string {
   const parts = files.map(({ name, bytes, text }) => {
     const cut = text.length < bytes ? `, the end of ${bytes} bytes` : '';

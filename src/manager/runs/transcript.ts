@@ -2,7 +2,7 @@ import type { SeenContainer } from '../model.ts';
 import { longestLine } from '../../shared/engine/frames.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 
-/** What the output of one agent has told so far. */
+/** What the output of one agent shows so far. */
 export interface Transcript {
   readonly phase: Exclude<SeenContainer['phase'], 'unknown'>;
   readonly job?: string;
@@ -10,19 +10,19 @@ export interface Transcript {
   /** When the job began and ended, by the console's own stamps; ISO 8601. */
   readonly beganAt?: string;
   readonly endedAt?: string;
-  /** What is wrong and not overcome, the last at the end, one of a kind. */
+  /** Faults that are not over, the latest last, one of a kind. */
   readonly remarks: readonly Remark[];
-  /** It was asked to leave. */
+  /** The agent was asked to exit. */
   readonly leaving: boolean;
-  /** One of the agent's lines has been recognised. */
+  /** One of the agent's lines has been recognized. */
   readonly known: boolean;
-  /** The first line that was not, and whether it is the agent's for all that. */
+  /** The first unknown line, and whether it begins as the agent's own lines do. */
   readonly strange?: { readonly words: string; readonly stamped: boolean };
 }
 
 export const emptyTranscript: Transcript = { phase: 'connecting', remarks: [], leaving: false, known: false };
 
-/** One more line of the agent's output. The same object where it tells nothing new. */
+/** Adds a line of the agent's output. Returns the same object where nothing changes. */
 export function read(transcript: Transcript, line: string): Transcript {
   const event = readLine(line);
   if (event.kind === 'unknown') return withStrange(transcript, event);
@@ -33,7 +33,7 @@ export function read(transcript: Transcript, line: string): Transcript {
 function take(transcript: Transcript, event: Exclude<ConsoleEvent, { kind: 'unknown' }>): Transcript {
   switch (event.kind) {
     case 'connecting':
-      // Once more in the middle of its life: its session was lost, and it makes a new one without another word.
+      // Again while it runs: its session was lost, and it creates a new one without further output.
       return transcript;
     case 'listening':
       return transcript.phase === 'connecting'
@@ -61,7 +61,7 @@ function withRemark(transcript: Transcript, remark: Remark): Transcript {
   return { ...transcript, remarks: [...others, remark] };
 }
 
-/** A line that only the agent can have written tells more than the first one. */
+/** Keeps the first unknown line, or the first with the agent's stamp. */
 function withStrange(
   transcript: Transcript,
   { words, stamped }: { readonly words: string; readonly stamped: boolean },
@@ -76,14 +76,14 @@ export function readAll(text: string): Transcript {
   return text.split('\n').reduce(read, emptyTranscript);
 }
 
-/** The remark that explains most: the last, but one that says something before those that only say that it failed. */
-export function telling({ remarks }: Pick<Transcript, 'remarks'>): Remark | undefined {
+/** Returns the remark that explains most: the latest one with a reason, else the latest. */
+export function mainRemark({ remarks }: Pick<Transcript, 'remarks'>): Remark | undefined {
   return remarks.findLast(({ kind }) => kind !== 'failed' && kind !== 'updating') ?? remarks.at(-1);
 }
 
 /**
- * Why an agent does not work, as its console tells. `failed`: in words that say nothing more to us.
- * `aborted`: the runtime gave up before the agent's own code could say anything.
+ * Why an agent does not work, as its console shows. `failed`: the words are unknown to us. `aborted`: the runtime gave up
+ * before the agent's own code ran.
  */
 export type RemarkKind =
   | 'session-conflict'
@@ -100,32 +100,32 @@ export type RemarkKind =
 
 export interface Remark {
   readonly kind: RemarkKind;
-  /** What the agent adds to it in words of the server or of .NET, cleaned and cut; empty: nothing. */
+  /** The words of the server or of .NET, cleaned and cut; empty: none. */
   readonly words: string;
 }
 
-/** What one line of the console says. Times are the console's own stamps: ISO 8601, whole seconds. */
+/** What one line of the console means. Times are the console's own stamps: ISO 8601, whole seconds. */
 export type ConsoleEvent =
-  /** It begins to connect; once more when it needs a new session. */
+  /** The agent begins to connect; again when it needs a new session. */
   | { readonly kind: 'connecting' }
   | { readonly kind: 'listening' }
   | { readonly kind: 'reconnected' }
   | { readonly kind: 'running'; readonly job: string; readonly at: string }
   | { readonly kind: 'completed'; readonly job: string; readonly result: string; readonly at: string }
-  /** Somebody asked it to leave (SIGINT). */
+  /** The agent was asked to exit (SIGINT). */
   | { readonly kind: 'leaving' }
   | { readonly kind: 'remark'; readonly remark: Remark }
-  /** Not one of the agent's lines as we know them. `stamped`: it begins as only the agent's own do. */
+  /** No known line of the agent. `stamped`: it begins as only the agent's own lines do. */
   | { readonly kind: 'unknown'; readonly words: string; readonly stamped: boolean };
 
 const longestWords = 300;
 
 /**
- * The agent's lines in the C locale, and what the .NET runtime writes where the agent cannot say anything. v4 (4.275) and
- * v5 (5.278) have the same texts (their strings.json differ in none of these).
+ * Parses a line of the agent in the C locale, or of the .NET runtime where the agent cannot print. v4 (4.275) and v5
+ * (5.278) have the same texts: their strings.json differ in none of these.
  */
 export function readLine(whole: string): ConsoleEvent {
-  // Before any pattern: whoever writes to the console decides how long a line is.
+  // Before any pattern: jobs decide how long a line is.
   const line = whole.slice(0, longestLine);
   if (/^(?:Scanning for tool capabilities|Connecting to the server)\.$/.test(line))
     return { kind: 'connecting' };
@@ -158,7 +158,7 @@ function plain(line: string): ConsoleEvent | undefined {
   return { kind: 'remark', remark: { kind, words: kind === 'aborted' ? cut(line) : '' } };
 }
 
-/** Two lines that only say that the agent's own log knows more. */
+/** Two lines that only point to the agent's own log. */
 const pointer = /^\w+ reported in diagnostic logs\. |^ {4}- /;
 
 /** Whole lines, each with its meaning. */

@@ -111,7 +111,6 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
       const body = await readBody(request);
       return handlers.undrain({
         slots: names(body['slots']),
-        hostOnly: body['hostOnly'] === true,
         ...defined({ run: text(body['run']) }),
       });
     }
@@ -221,7 +220,7 @@ export function controlHandlers(
       return changed();
     },
     async undrain(order) {
-      const isOfAll = order.run === undefined && !order.hostOnly && order.slots.length === 0;
+      const isOfAll = order.run === undefined && order.slots.length === 0;
       // A run that is at work, or has left a change at work, has drained the host for that.
       if (isOfAll && tools.state.value.drain.provision !== undefined) {
         const work = await currentWork(places, tools.command);

@@ -3,7 +3,6 @@ import { Counter, Gauge, Histogram, Registry, prometheusContentType } from 'prom
 import {
   poolsInUse,
   type ManagerStatus,
-  keptImages,
   type HostHealth,
   type SlotStatus,
 } from '../../shared/contract/status.ts';
@@ -232,10 +231,8 @@ const statusGauges: readonly StatusGauge[] = [
     name: 'azp_fleet_pool_up',
     help: '1 while the pool is found and the server answers.',
     labelNames: ['pool'],
-    samples: (seen) => {
-      const { pool, pools = [{ name: pool.name, up: !problem(seen, 'azure.', 'pool.') }] } = seen.status;
-      return pools.map(({ name, up }) => ({ labels: { pool: name }, value: Number(up) }));
-    },
+    samples: ({ status: { pools } }) =>
+      pools.map(({ name, up }) => ({ labels: { pool: name }, value: Number(up) })),
   },
   {
     name: 'azp_fleet_credential_ok',
@@ -266,7 +263,7 @@ const statusGauges: readonly StatusGauge[] = [
     help: '1 while the agent image is on the host; the label is its digest.',
     labelNames: ['digest'],
     samples: ({ status }) =>
-      keptImages(status).map(({ digest }) => ({
+      status.images.map(({ digest }) => ({
         labels: { digest: digest ?? '' },
         value: Number(digest !== undefined),
       })),
@@ -292,11 +289,8 @@ const statusGauges: readonly StatusGauge[] = [
     name: 'azp_fleet_slot_pool',
     help: 'Pool of each slot, and the image that it runs; always 1.',
     labelNames: ['slot', 'pool', 'image'],
-    samples: ({ status: { slots, pool } }) =>
-      slots.map(({ slot, pool: own = pool.name, image = '' }) => ({
-        labels: { slot, pool: own, image },
-        value: 1,
-      })),
+    samples: ({ status: { slots } }) =>
+      slots.map(({ slot, pool, image = '' }) => ({ labels: { slot, pool, image }, value: 1 })),
   },
   {
     name: 'azp_fleet_slot_away_since_timestamp_seconds',

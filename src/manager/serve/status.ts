@@ -17,13 +17,13 @@ import type { HostCheck } from '../gpus/observe.ts';
 import type { AskedWork, ImageState } from '../image/images.ts';
 import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
 import { outdated, remarkCause } from '../runs/outcome.ts';
-import { telling, type Transcript } from '../runs/transcript.ts';
+import { mainRemark, type Transcript } from '../runs/transcript.ts';
 import { sha256 } from '../../shared/base/digest.ts';
 import { Labels } from '../../shared/contract/paths.ts';
 import type { OwnContainer } from '../../shared/engine/engine.ts';
 import { agentIdOf } from '../pool/agents.ts';
 
-/** What the process began with. */
+/** What the process started with. */
 export type Loaded = Required<Pick<ManagerStatus, 'configHash' | 'started'>>;
 
 interface WatchedPool {
@@ -33,7 +33,7 @@ interface WatchedPool {
   readonly problem: Cause | undefined;
 }
 
-/** One slot as the reader of the status wants to know it. */
+/** Everything that the status of one slot is made of. */
 export interface SlotView {
   readonly slot: Slot;
   readonly container: SeenContainer | undefined;
@@ -101,7 +101,7 @@ export function stateOf(
   now: number,
 ): SlotStatus['state'] {
   const { container, hold } = view;
-  // Whoever waits for `drained` goes on to reboot: not before the containers have been looked at.
+  // Provision reboots once it reads `drained`: not before the containers are known.
   if (!view.looked) return 'starting';
   if (container?.phase === 'running') return 'busy';
   if (view.busyWith === 'retire') return 'stopping';
@@ -132,7 +132,7 @@ function unsolved({ container, cause }: SlotView): Cause | undefined {
 /** An agent that cannot connect, or that waits for jobs and has lost its connection, says so and tries for ever. */
 function remark({ container, transcript }: Pick<SlotView, 'container' | 'transcript'>): Cause | undefined {
   if (container?.phase !== 'connecting' && container?.phase !== 'listening') return undefined;
-  const last = transcript === undefined ? undefined : telling(transcript);
+  const last = transcript === undefined ? undefined : mainRemark(transcript);
   return last === undefined ? undefined : remarkCause(last);
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/base/clock.ts';
 import { managerUnit } from '../../shared/contract/paths.ts';
 import { runCommand } from '../machine/command.ts';
 
-/** How a look at the slots ended. `outside`: something around us failed, which another version could not help. */
+/** How a pass ended. `outside`: the host, Docker or the server failed, which another version would not change. */
 export type PassEnd = 'whole' | 'outside' | 'broken';
 
 /**
@@ -14,7 +14,7 @@ const firstLookMs = 20_000;
 /** A manager that has lived so long, in unscaled milliseconds, has not come back from a crash only to crash again. */
 const settledMs = 10 * 60_000;
 
-/** What systemd is told of a running manager, after each pass. */
+/** Reports the running manager to systemd after each pass. */
 export class LifeSigns {
   readonly #notifier: Notifier;
   readonly #clock: Clock;
@@ -37,7 +37,7 @@ export class LifeSigns {
       this.#readySince = now;
       await this.#notifier.ready(summary());
     }
-    // A loop that gets nowhere is one for the watchdog.
+    // The watchdog restarts a loop that makes no progress.
     if (end !== 'whole') return;
     const { intervalMs } = this.#notifier;
     if (intervalMs !== undefined && now - this.#told >= intervalMs) {

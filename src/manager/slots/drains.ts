@@ -6,7 +6,6 @@ import {
   type DrainEntry,
   type DrainOrder,
   type UndrainOrder,
-  withRunOfReason,
 } from '../../shared/contract/drain.ts';
 import { checkNames } from './resolve.ts';
 
@@ -15,7 +14,7 @@ import { checkNames } from './resolve.ts';
  * at the same time.
  */
 export interface DrainEntries {
-  /** The person's entry. Without one, a copy of provision's: a manager that knows no runs reads only this key. */
+  /** The person's entry. */
   readonly host?: DrainEntry;
   readonly provision?: DrainEntry;
   readonly slots: Readonly<Record<string, DrainEntry>>;
@@ -38,9 +37,7 @@ export function withDrain(
     reason: reason === '' ? (before?.reason ?? '') : reason,
   });
   if (slots.length === 0)
-    return run === undefined
-      ? { ...entries, host: after(personal(entries)) }
-      : { ...entries, ...onHost(personal(entries), entry), slots: entries.slots };
+    return run === undefined ? { ...entries, host: after(entries.host) } : { ...entries, provision: entry };
   if (run !== undefined) throw badRequest('a run drains the whole host', 'name no slots');
   const drained = slots.map((slot) => [slot, after(entries.slots[slot])]);
   return { ...entries, slots: { ...entries.slots, ...Object.fromEntries(drained) } };
@@ -49,16 +46,14 @@ export function withDrain(
 /** Returns the entries without those that an order ends. Pure. */
 export function withoutDrain(
   entries: DrainEntries,
-  { slots, hostOnly, run }: UndrainOrder,
+  { slots, run }: UndrainOrder,
   known: readonly string[],
 ): DrainEntries {
   checkNames(slots, known);
-  const { provision } = entries;
-  const person = personal(entries);
-  if (run !== undefined)
-    return { ...onHost(person, provision?.run === run ? undefined : provision), slots: entries.slots };
-  if (hostOnly)
-    return { ...onHost(person?.owner === undefined ? undefined : person, provision), slots: entries.slots };
+  if (run !== undefined) {
+    const { provision, ...others } = entries;
+    return provision?.run === run ? others : entries;
+  }
   if (slots.length === 0) return { slots: {} };
   const [whole] = onWholeHost(entries);
   if (whole !== undefined)
@@ -85,12 +80,9 @@ export function drainOn(entries: DrainEntries, slot: string): DrainEntry | undef
 export function readDrains(found: unknown): DrainEntries {
   const { host, provision, slots, ...others } = Object(found) as Readonly<Record<string, unknown>>;
   const onSlots = Object.entries(Object(slots) as object).map(([slot, entry]) => [slot, readEntry(entry)]);
-  const hostEntry = readEntry(host);
-  const whole = hostEntry && withRunOfReason(hostEntry);
-  const run = readEntry(provision) ?? (whole?.run === undefined ? undefined : whole);
   return {
     ...others,
-    ...onHost(whole?.run === undefined ? whole : undefined, run),
+    ...defined({ host: readEntry(host), provision: readEntry(provision) }),
     slots: Object.fromEntries(onSlots.filter(([, entry]) => entry !== undefined)) as DrainEntries['slots'],
   };
 }
@@ -106,21 +98,8 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function onWholeHost(entries: DrainEntries): readonly DrainEntry[] {
-  return [personal(entries), entries.provision].filter((entry) => entry !== undefined);
-}
-
-/** The person's entry on the host. */
-function personal({ host }: DrainEntries): DrainEntry | undefined {
-  return host?.run === undefined ? host : undefined;
-}
-
-/** The host's entries as the state file keeps them. */
-function onHost(
-  person: DrainEntry | undefined,
-  provision: DrainEntry | undefined,
-): Omit<DrainEntries, 'slots'> {
-  return defined({ host: person ?? provision, provision });
+function onWholeHost({ host, provision }: DrainEntries): readonly DrainEntry[] {
+  return [host, provision].filter((entry) => entry !== undefined);
 }
 
 function badRequest(what: string, next: string): FleetError {

@@ -5,29 +5,29 @@ import type { HostCheck } from '../gpus/observe.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 import { type DrainEntries, drainOn } from './drains.ts';
 
-/** What may keep a slot from taking jobs. */
+/** Everything that can keep a slot from taking jobs. */
 export interface Circumstances {
   readonly drain: DrainEntries;
-  /** The machine is being ended because nobody uses it. */
+  /** Set while the machine is about to end because it is not used. */
   readonly idle: Hold | undefined;
-  /** The manager is being stopped, and takes its idle agents along. */
+  /** The manager is being stopped, and its idle agents with it. */
   readonly leaving: boolean;
-  /** Undefined: nobody has looked yet. */
+  /** Undefined: not checked yet. */
   readonly look: HostCheck | undefined;
   readonly lookIsOld: boolean;
-  /** Where it is required: why the fence cannot be said to stand around the slot. */
+  /** Where network isolation is required: why it is not confirmed for the slot. */
   readonly fence: Cause | undefined;
-  /** Somebody or something is on the slot's GPUs. */
+  /** Other processes are on the slot's GPUs. */
   readonly otherProcesses: Hold | undefined;
-  /** Nothing is found now, but it has come and gone too often. */
+  /** The latest check found nothing, but its finding has changed too often. */
   readonly unsteady: Cause | undefined;
-  /** What is wrong between us and the pool. */
+  /** Why the pool cannot be used. */
   readonly pool: Cause | undefined;
-  /** Too little space on the disk of Docker. */
+  /** Docker's disk has too little space. */
   readonly disk: Cause | undefined;
 }
 
-/** Why this slot takes no jobs now, the weightiest reason first. Pure. */
+/** Returns why this slot takes no jobs now: the first reason by priority. Pure. */
 export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   if (now.leaving) return { kind: 'close', state: 'drained', cause: leaving };
   const drain = drainOn(now.drain, slot.name);
@@ -37,11 +37,12 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   }
   if (now.idle !== undefined) return now.idle;
   if (now.fence !== undefined) {
-    // An agent from before a restart was started within it: not known is no reason to send it away.
+    // An agent from before a restart was started in isolation: an unknown state is no reason to stop it.
     const kind = now.fence.code === 'fence.unknown' ? 'pause' : 'close';
     return { kind, state: 'waiting', cause: now.fence };
   }
-  if (now.look === undefined) return pause('health.unknown', 'the GPUs are being looked at', 'wait a moment');
+  if (now.look === undefined)
+    return pause('health.unknown', 'the GPUs have not been checked yet', 'wait a moment');
   const found = faultOf(slot, now.look) ?? now.unsteady;
   if (found !== undefined) return quarantine(found);
   if (now.otherProcesses !== undefined) return now.otherProcesses;
@@ -50,19 +51,19 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   if (!now.lookIsOld || slot.gpus.length === 0) return undefined;
   return pause(
     'health.old',
-    'the last look at the GPUs is more than 30 s old',
-    'wait for the next one; if this stays, see whether nvidia-smi answers on the host within 10 s',
+    'the latest check of the GPUs is more than 30 s old',
+    'wait for the next one; if this stays, check that nvidia-smi answers on the host within 10 s',
   );
 }
 
-/** What of a look closes this slot. Pure. */
+/** Returns the finding that closes this slot. Pure. */
 export function faultOf(slot: Pick<Slot, 'gpus' | 'missing'>, { checkup }: HostCheck): Cause | undefined {
   const finding = blocker(checkup, [...slot.gpus, ...slot.missing]);
   const [missing] = slot.missing;
   if (finding !== undefined || missing === undefined) return finding;
   return {
     code: 'gpu.missing',
-    what: `${missing} is not there`,
+    what: `${missing} is missing`,
     next: 'compare nvidia-smi -L on the host with the inventory',
   };
 }

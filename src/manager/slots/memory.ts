@@ -3,26 +3,26 @@ import type { Cause, NextKey, LeftSession } from '../model.ts';
 import type { Asked, Outcome } from '../runs/outcome.ts';
 import type { JobRequest } from '../../shared/azure/client.ts';
 
-/** What the manager remembers of a slot between two passes. All of it may be lost with the process; times are monotonic. */
+/** Remembers a slot between two passes. A restart may lose all of it; times are monotonic. */
 export class SlotMemory {
-  /** The operation under way. */
+  /** The action that is running. */
   busyWith: string | undefined;
-  /** How many have ended. */
+  /** How many actions have ended. */
   operations = 0;
   agentId: number | undefined;
-  /** The last thing that went wrong and has not been overcome. */
+  /** The latest fault that is not over. */
   cause: Cause | undefined;
-  /** The server or another run is not ready yet: not a failure. */
+  /** What a launch waits for; not a failure. */
   waitingFor: Cause | undefined;
   /** Containers that this manager has stopped. */
   readonly asked = new Map<string, Asked>();
-  /** What the server got when the last run had ended; given to the next one. */
+  /** The key that the server got after the last run; the next run uses it. */
   nextKey: NextKey | undefined;
   readonly connection: ConnectionMemory;
   readonly queue = new QueueMemory();
-  /** The run that ended last, and when (monotonic), until the server has been asked what it knows of its job. */
+  /** The latest run and when it ended (monotonic), until the pool shows what the server knows of its job. */
   lastRun: { readonly run: string; readonly endedAt: number } | undefined;
-  /** Failures in a row on the image with this id that may be its fault. */
+  /** Failures in a row that the image with this id may have caused. */
   #blamed: { readonly image: string; readonly times: number } = { image: '', times: 0 };
   #collected: { readonly container: string; readonly times: number } = { container: '', times: 0 };
   #done: { readonly container: string; readonly since: number } | undefined;
@@ -44,12 +44,12 @@ export class SlotMemory {
     this.connection = new ConnectionMemory(clock);
   }
 
-  /** Nothing is launched before. */
+  /** Nothing is launched before this time. */
   get notBefore(): number {
     return this.#notBefore;
   }
 
-  /** Nothing at all is tried before: an operation on the slot has failed. */
+  /** No action is tried before this time: one has failed. */
   get retryAt(): number {
     return this.#retryAt;
   }
@@ -65,28 +65,28 @@ export class SlotMemory {
     this.#notBefore = this.#after(backoffMs(this.#failures));
   }
 
-  /** How often in a row this image has failed here, this time included. */
+  /** Counts a failure of this image; returns how many there were in a row. */
   blame(image: string): number {
     const times = this.#blamed.image === image ? this.#blamed.times + 1 : 1;
     this.#blamed = { image, times };
     return times;
   }
 
-  /** Asked again after 0.5, 1, 2 … 30 s. */
+  /** A launch has to wait: again after 0.5, 1, 2 … 30 s. */
   notYet(cause: Cause): void {
     this.#waits += 1;
     this.waitingFor = cause;
     this.#notBefore = this.#after(Math.min(250 * 2 ** this.#waits, 30_000));
   }
 
-  /** Something other than a launch failed: again after 1, 2, 4 … 60 s. */
+  /** An action other than a launch failed: again after 1, 2, 4 … 60 s. */
   operationFailed(cause: Cause): void {
     this.cause = cause;
     this.#retryAt = this.#after(Math.min(1000 * 2 ** this.#operationFailures, 60_000));
     this.#operationFailures += 1;
   }
 
-  /** Something other than a launch worked. */
+  /** An action other than a launch worked. */
   operationWorked(): void {
     this.#operationFailures = 0;
   }
@@ -100,7 +100,7 @@ export class SlotMemory {
     this.published();
   }
 
-  /** The agent listens for jobs: what was wrong is over, but the count stays until a job has run. */
+  /** The agent listens for jobs: the fault is over; the count of failures stays until a job has run. */
   listens(): void {
     this.#blamed = { image: '', times: 0 };
     this.cause = undefined;
@@ -113,7 +113,7 @@ export class SlotMemory {
     else this.failed(outcome.cause);
   }
 
-  /** What was wrong for this reason is not told any more: it is about to be looked at again. */
+  /** Forgets a fault with this code: it is about to be checked again. */
   forget(code: string): void {
     if (this.cause?.code === code) this.cause = undefined;
   }
@@ -125,14 +125,14 @@ export class SlotMemory {
     this.#retryAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** Unscaled milliseconds since this container was first seen to have told the end of its job: now, if it is new. */
+  /** Returns the unscaled milliseconds since this container was first seen with a finished job: 0 the first time. */
   doneMs(container: string): number {
     const now = this.#clock.monotonic();
     if (this.#done?.container !== container) this.#done = { container, since: now };
     return unscaled(this.#clock, now - this.#done.since);
   }
 
-  /** How often in a row this ended container is collected, this time included. */
+  /** Counts a try to collect this container; returns how many there were in a row. */
   collecting(container: string): number {
     const times = this.#collected.container === container ? this.#collected.times + 1 : 1;
     this.#collected = { container, times };
@@ -144,17 +144,17 @@ export class SlotMemory {
     this.#publishedAt = this.#clock.monotonic();
   }
 
-  /** Whether what the server showed at this time may still be from before we wrote capabilities. */
+  /** Whether the pool, observed at this time, may still show the capabilities from before. */
   mayPredatePublishing(at: number): boolean {
     return at <= this.#publishedAt;
   }
 
-  /** The agent's key has been seen to, or there was none of ours to see to. */
+  /** The agent's key has been replaced, or the pool has no agent of ours. */
   keyEnded(): void {
     this.#keyEndedAt = this.#clock.monotonic();
   }
 
-  /** Whether what the server showed at this time may still be from before that. */
+  /** Whether the pool, observed at this time, may still show the state from before that. */
   mayPredateKeyEnd(at: number): boolean {
     return at <= this.#keyEndedAt;
   }
@@ -163,7 +163,7 @@ export class SlotMemory {
     this.#disabled = { reason, at: this.#clock.monotonic() };
   }
 
-  /** The newer of what we did and what the server showed at the given time. */
+  /** Returns the newer of our own change and what the pool showed at the given time. */
   disabled(shown: { readonly reason: string | undefined; readonly at: number }): string | undefined {
     return shown.at > this.#disabled.at ? shown.reason : this.#disabled.reason;
   }
@@ -173,7 +173,7 @@ export class SlotMemory {
   }
 }
 
-/** The memories of all slots, those of slots that are no longer configured included. */
+/** The memories of all slots, including those that are no longer configured. */
 export class SlotBook {
   readonly #clock: Clock;
   readonly #memories = new Map<string, SlotMemory>();
@@ -190,29 +190,29 @@ export class SlotBook {
     return fresh;
   }
 
-  /** Says later of which slots an operation has ended since now: what was seen of them meanwhile may be old. */
-  mark(): (slot: string) => boolean {
-    const marks = new Map([...this.#memories].map(([slot, { operations }]) => [slot, operations]));
-    return (slot) => this.of(slot).operations !== (marks.get(slot) ?? 0);
+  /** Returns a function that tells whether an action of a slot has ended since now: an observation may be older. */
+  changedSince(): (slot: string) => boolean {
+    const before = new Map([...this.#memories].map(([slot, { operations }]) => [slot, operations]));
+    return (slot) => this.of(slot).operations !== (before.get(slot) ?? 0);
   }
 
-  /** The moment before which waiting alone changes nothing; monotonic. */
+  /** Returns when the next wait of a slot ends, `latest` at most; monotonic. */
   nextDue(latest: number): number {
     const now = this.#clock.monotonic();
     const due = [...this.#memories.values()].flatMap((memory) => [memory.notBefore, memory.retryAt]);
     return Math.min(latest, ...due.filter((at) => at > now));
   }
 
-  /** What has failed is tried again now: its circumstances have changed. */
+  /** Tries again now what has failed: its circumstances have changed. */
   retryNow(): void {
     for (const memory of this.#memories.values()) memory.retryNow();
   }
 }
 
-/** A session that nobody polls any more ends after about this time (vso-agent#202). */
+/** A session without polls ends after about this time (vso-agent#202). */
 const sessionMs = 5 * 60_000;
 
-/** What the manager remembers of a slot's way to the server: since when its agent connects, and whose session is left. */
+/** Remembers a slot's connection to the server: since when its agent connects, and which session is left open. */
 export class ConnectionMemory {
   readonly #clock: Clock;
   #connecting: { readonly container: string; readonly since: number } | undefined;
@@ -223,19 +223,19 @@ export class ConnectionMemory {
     this.#clock = clock;
   }
 
-  /** Unscaled milliseconds since this container was first seen to connect: now, if it is new. */
+  /** Returns the unscaled milliseconds since this container was first seen to connect: 0 the first time. */
   connectingMs(container: string): number {
     const now = this.#clock.monotonic();
     if (this.#connecting?.container !== container) this.#connecting = { container, since: now };
     return unscaled(this.#clock, now - this.#connecting.since);
   }
 
-  /** An agent ended and left its session, which nobody has polled since then (ISO 8601). */
+  /** An agent ended and left its session open, without polls since then (ISO 8601). */
   leave(since: string): void {
     const life = this.#clock.scaled(sessionMs);
     const wall = this.#clock.wall();
     const age = Math.max(0, wall - Date.parse(since)) || 0;
-    // What another clock says of the past is believed only within a session's life.
+    // Another clock's time is used only within the lifetime of a session.
     const rest = Math.max(0, life - age);
     const at = `${new Date(wall + rest).toISOString().slice(0, 19)}Z`;
     this.#left = { until: this.#clock.monotonic() + rest, at };
@@ -251,19 +251,19 @@ export class ConnectionMemory {
     };
   }
 
-  /** The entry has been made anew. */
+  /** The entry has been created again. */
   renewed(): void {
     this.#renewedAt = this.#clock.monotonic();
     this.#left = undefined;
   }
 
-  /** An agent has been started: what comes of it, it says itself. */
+  /** An agent has been started: its own output shows conflicts from now on. */
   launched(): void {
     this.#left = undefined;
   }
 }
 
-/** Longer than any job waits: the server gives one up long before. */
+/** Longer than any job waits: the server gives it up long before. */
 const longestS = 366 * 86_400;
 
 /** How long the job of a request waited for an agent. */
@@ -274,8 +274,8 @@ export interface QueueWait {
 }
 
 /**
- * From the job's arrival in the pool's queue until an agent had it; both times are the server's, so that no clock of ours
- * plays a part. Undefined where the server does not tell, or tells what cannot be. Pure.
+ * Returns the time from the job's arrival in the pool's queue until an agent had it. Both times are the server's, so no
+ * clock of ours matters. Undefined where the server gives none, or impossible ones. Pure.
  */
 export function queueWaitOf(request: JobRequest | undefined): QueueWait | undefined {
   if (request === undefined || !Number.isSafeInteger(request.requestId)) return undefined;
@@ -284,17 +284,17 @@ export function queueWaitOf(request: JobRequest | undefined): QueueWait | undefi
   return waitedS >= 0 && waitedS <= longestS ? { requestId, waitedS } : undefined;
 }
 
-/** Which requests of a slot's agent have been counted: each once, whichever look shows it first. */
+/** Remembers which requests of a slot's agent have been counted, each once. */
 export class QueueMemory {
   #last: QueueWait | undefined;
   #newest = Number.NEGATIVE_INFINITY;
 
-  /** Of the job that the slot took last; undefined: not seen by this process. */
+  /** The wait of the slot's latest job; undefined: not seen by this process. */
   get last(): QueueWait | undefined {
     return this.#last;
   }
 
-  /** Undefined unless it is newer than what has been seen, and than `counted`: requests have growing numbers. */
+  /** Returns the wait of a request that is newer than those seen and than `counted`; request numbers only grow. */
   see(request: JobRequest | undefined, counted = Number.NEGATIVE_INFINITY): QueueWait | undefined {
     const wait = queueWaitOf(request);
     if (wait === undefined || wait.requestId <= Math.max(this.#newest, counted)) return undefined;
@@ -317,7 +317,7 @@ interface Books {
   };
 }
 
-/** Counts how long a job waited that the slot took, unless that was done before, by an earlier process perhaps. */
+/** Counts how long a job of the slot waited, unless this or an earlier process has counted it. */
 export async function countWait(
   { metrics, state }: Books,
   slot: { readonly name: string; readonly pool: string },

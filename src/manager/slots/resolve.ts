@@ -15,7 +15,7 @@ export interface HostGpu {
   readonly uuid?: string;
 }
 
-/** The slots that the configuration asks for, with GPUs named by UUID. `gpus` in PCI bus order. Pure. */
+/** Returns the configured slots, with GPUs named by UUID. `gpus` in PCI bus order. Pure. */
 export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): readonly Slot[] {
   return slotSpecs(config, gpus.length).map((spec, index) => {
     const name = spec.name ?? String(index);
@@ -41,23 +41,22 @@ function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: strin
     if (gpu === undefined) return { label: `GPU ${wanted}` };
     return gpu.uuid === undefined ? { label: gpu.busId } : { uuid: gpu.uuid, label: gpu.busId };
   }
-  // MIG devices have UUIDs of their own; whether one exists shows when the container starts.
+  // MIG devices have own UUIDs; the start of the container shows whether one exists.
   if (wanted.startsWith('MIG-')) return { uuid: wanted, label: wanted };
   const uuid = gpus.find((gpu) => gpu.uuid?.toLowerCase() === wanted.toLowerCase())?.uuid;
   return uuid === undefined ? { label: wanted } : { uuid, label: wanted };
 }
 
-/** A short fingerprint of everything that a run of the slot is created with, the image apart. */
+/** Returns a short fingerprint of everything that a run of the slot is created with, except the image. */
 export function settingsOf(slot: Slot, config: ManagerConfig): string {
   const { pool, image, uid, ...rest } = slot;
-  // How and where it was started: of those by managers up to 0.1, one on the host lies where it cannot run a container
-  // job, and one in a container is stopped by a signal that leaves its session.
+  // How and where it is started: a change here replaces runs that were started another way.
   const start = slot.mode === 'host' ? HostPaths.agents : agentStart(image, uid);
   const parts = [rest, config.organization, pool, config.datasets, config.jobs, config.proxy, start];
   return sha256(JSON.stringify(parts)).slice(0, 12);
 }
 
-/** Refuses a slot that is not there, with those that are. */
+/** Throws for an unknown slot, with the known ones. */
 export function checkNames(slots: readonly string[], known: readonly string[]): void {
   const unknown = slots.find((slot) => !known.includes(slot));
   if (unknown === undefined) return;
@@ -69,7 +68,7 @@ export function checkNames(slots: readonly string[], known: readonly string[]): 
   });
 }
 
-/** The slots with their part of the machine, where they name none of their own. Pure. */
+/** Adds each slot's part of the machine, where its configuration names none. Pure. */
 export function withShares(
   slots: readonly Slot[],
   { memoryMiB, cpus: machineCpus }: MachineSize,

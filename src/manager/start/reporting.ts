@@ -33,10 +33,10 @@ function readable(_key: string, value: unknown): unknown {
 type Program = Pick<NodeJS.Process, 'on' | 'exit' | 'stdout' | 'stderr'>;
 
 /**
- * What becomes of errors that nothing caught. A log that cannot be written (EPIPE while journald restarts) and a promise
- * that nobody waited for take nothing down: whatever needed them has its own deadline. After an exception nobody knows
- * what still holds: the process ends, and its service starts it anew, as after a kill; agents' containers go on.
- * `crashes`: file with the number of such ends, which outlives them.
+ * Handles errors that nothing caught. A log that cannot be written (EPIPE while journald restarts) and a rejected promise
+ * without a handler are counted, and the process continues: each caller has its own deadline. After an exception the state
+ * of the process is unknown: it exits, and systemd restarts it; agents' containers keep running. `crashes`: the file that
+ * counts such exits over restarts.
  */
 export function castNets(
   program: Program,
@@ -61,7 +61,7 @@ export function castNets(
   });
 }
 
-/** What is not there, or is no number, is none. */
+/** Returns the number in the file; 0 where it is missing or has none. */
 function crashesIn(path: string): number {
   try {
     const count = Number(readFileSync(path, 'utf8'));

@@ -1,7 +1,7 @@
 import type { Code } from '../../shared/base/codes/code.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 
-/** What somebody is told of when it begins and when it ends. Kept over restarts: readers know all members of a release. */
+/** A condition that the webhook reports when it begins and when it ends. The state file keeps it over restarts. */
 export interface Episode {
   /** Of an episode: `slot-closed 3`. */
   readonly key: string;
@@ -130,7 +130,7 @@ export function readEpisodes(value: unknown): readonly Episode[] {
   );
 }
 
-/** What has begun and ended since somebody was told last. Pure. */
+/** Returns what has begun and ended since the last message. Pure. */
 export function changesSince(
   told: readonly Episode[],
   open: readonly Episode[],

@@ -22,7 +22,7 @@ export interface SlotLook extends Omit<SlotOutlook, 'awayAt'> {
 export interface MessengerTools extends Pick<ManagerDeps, 'clock' | 'log' | 'config' | 'signal'> {
   readonly fetch: Fetch;
   readonly address: () => Promise<Secret>;
-  /** What was told before this process. */
+  /** The episodes that earlier processes reported. */
   readonly state: {
     readonly value: { readonly told: readonly Episode[] };
     note(change: () => { readonly told: readonly Episode[] }): Promise<void>;
@@ -31,8 +31,9 @@ export interface MessengerTools extends Pick<ManagerDeps, 'clock' | 'log' | 'con
 }
 
 /**
- * Tells a webhook what has begun and what has ended. It keeps what was told and compares: so nothing is told twice, over
- * restarts either, what a receiver missed is told in one message once it is back, and what came and went meanwhile is not.
+ * Reports to a webhook what has begun and what has ended. It compares with the state's list of reported episodes: nothing
+ * is reported twice, not even after a restart; changes that a receiver missed are one message later, and an episode that
+ * began and ended in that time is none.
  */
 export class Messenger {
   readonly #tools: MessengerTools;
@@ -66,7 +67,7 @@ export class Messenger {
     );
   }
 
-  /** Sends what has changed, if something has and it is time. Never rejects; at most as long as one exchange takes. */
+  /** Sends changes when they are due. Never rejects; takes at most one exchange. */
   async deliver(): Promise<void> {
     const { clock, config, state } = this.#tools;
     if (config.webhook === undefined || clock.monotonic() < this.#notBefore) return;
@@ -119,7 +120,7 @@ export class Messenger {
     return answer;
   }
 
-  /** Said once, not at each try. */
+  /** Logs a problem once, not at each try. */
   #complain(problem: FleetError): void {
     const cause = causeOf(problem);
     if (cause.what !== this.#complaint) this.#tools.log.log('warn', 'a message was not taken', { ...cause });

@@ -21,7 +21,7 @@ export interface Clock {
   scaled(ms: number): number;
 }
 
-/** What a wait has to be told so that it takes this many real milliseconds, however fast the clock runs. */
+/** Returns the argument of a wait that takes this many real milliseconds, whatever the speed of the clock. */
 export function unscaled(clock: Clock, realMs: number): number {
   return realMs / clock.scaled(1);
 }
@@ -40,7 +40,7 @@ export function systemClock(speed: number): Clock {
   };
 }
 
-/** Wall time as it is written for people: ISO 8601, UTC. */
+/** Returns the wall time for people: ISO 8601, UTC. */
 export function timestamp({ wall }: Pick<Clock, 'wall'>): string {
   return new Date(wall()).toISOString();
 }

@@ -37,7 +37,7 @@ export function foreignProblem(problem: Problem): Problem {
   );
 }
 
-/** Told below the first line, where lines of somebody else cannot be taken for ours. */
+/** Shown below the first line, where lines of another program cannot be mistaken for ours. */
 const severalLines = new Set(['expected', 'seen', 'next']);
 
 /** An expected failure: the world or the user's input is not as needed. Anything else that is thrown is our bug. */

@@ -7,7 +7,7 @@ export const bugCode = 'bug';
  * What ended the work on one host, as that host's trouble: many hosts share a run, and what one of them says must not end
  * it for the others, not even by a mistake of ours. Such a one is told with its stack in the debug log.
  */
-export function troubleOf(host: string, error: unknown, log: Logger): Problem {
+export function hostProblem(host: string, error: unknown, log: Logger): Problem {
   if (error instanceof FleetError) return error.at({ host }).problem;
   log.log('error', 'bug', { host, stack: error instanceof Error ? error.stack : String(error) });
   return {

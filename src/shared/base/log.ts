@@ -9,5 +9,5 @@ export interface Logger {
   redact(secret: Secret): void;
 }
 
-/** For tests and places where nobody listens. */
+/** Discards everything. */
 export const silentLogger: Logger = { log: () => undefined, redact: () => undefined };

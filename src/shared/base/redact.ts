@@ -21,7 +21,7 @@ export function isTooShort(secret: Secret): boolean {
  * One that is too short is hidden only where it can be nothing else: in a Basic header and as the password in a URL.
  */
 export class Redactor {
-  /** Text and what stands in its place. */
+  /** Text and its replacement. */
   #forms = new Map<string, string>();
   #sorted = true;
   readonly #known = new Set<string>();
@@ -139,7 +139,7 @@ function endOfSequence(text: string, place: number): number | undefined {
 
 /** Characters from which on a line of a secret is a secret of its own: a shorter one is a bracket, or a word. */
 const shortestLine = 8;
-/** Lines of a secret that are looked at each for itself: a private key has some 50. */
+/** Lines of a secret that are hidden each on its own: a private key has some 50. */
 const mostLines = 200;
 
 /**

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** A value that must never be printed. Every way of turning it into text yields `***`; only `reveal()` tells. */
+/** A value that must never be printed. Every conversion to text yields `***`; only `reveal()` returns it. */
 export class Secret {
   readonly #value: string;
 

@@ -4,7 +4,7 @@ import type { OutputStream } from './context.ts';
 import type { Redactor } from './redact.ts';
 import { escapeHidden } from './foreign-text.ts';
 
-/** How long the possible beginning of a secret may wait for its end on a terminal, where somebody looks. */
+/** Milliseconds that the possible beginning of a secret may wait for its end on a terminal. */
 const holdMs = 100;
 
 interface GuardedOutput {

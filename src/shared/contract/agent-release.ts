@@ -23,7 +23,7 @@ export function agentUrl(base: string, version: string, arch: AgentArch): string
 export interface AgentRelease {
   readonly version: string;
   readonly url: string;
-  /** Hex; empty where nobody knows it beforehand. */
+  /** Hex; empty where it is not known beforehand. */
   readonly sha256: string;
 }
 

@@ -45,14 +45,14 @@ export interface ManagerConfig {
     /** Of the site's certificates: agents that wait with others are replaced. */
     readonly caSha256?: string;
   };
-  /** When the webhook is told; undefined: there is none. Its address is a file of its own. Seconds. */
+  /** When a message goes to the webhook; undefined: there is none. Its address is in a separate file. Seconds. */
   readonly webhook?: {
     /** An agent is away longer than this. */
     readonly offlineS: number;
     /** A job has waited longer than this. */
     readonly queueWaitS: number;
   };
-  /** What ends the machine when nobody uses it; undefined: nothing does. */
+  /** What powers an unused machine off; undefined: nothing does. */
   readonly idle?: IdleConfig;
   /** Loopback port of the metrics, 0: none. */
   readonly metricsPort: number;
@@ -133,7 +133,7 @@ export function imagesOf(config: Pick<ManagerConfig, 'image' | 'agents'>): reado
       .flatMap((slot) => (slot.image === undefined ? [] : [imageOf(config, slot)]))
       .map((each) => [sourceName(each), each]),
   );
-  // What other hosts wait for is made, whoever runs it here.
+  // An image that other hosts wait for is built even if no slot here runs it.
   const isForOthers = image.kind === 'build' && image.top?.push !== undefined;
   const usesHosts = isForOthers || slots.some((slot) => slot.image === undefined);
   if (usesHosts) own.delete(sourceName(image));
@@ -162,7 +162,7 @@ export function wantsGraphics({
   return all.includes('graphics') || all.includes('display');
 }
 
-/** Characters of the whole file that are looked at; ours have some thousands. */
+/** Maximum characters of the file; ours have some thousands. */
 const longest = 192 * 1024;
 /** Far above what a host has. */
 const most = { slots: 512, gpus: 512, datasets: 512, names: 1024 };

@@ -1,15 +1,15 @@
-/** That no jobs are to be taken, said by somebody. */
+/** A drain: the host, or a slot of it, takes no more jobs. */
 export interface DrainEntry {
   readonly reason: string;
   /** ISO 8601 */
   readonly at: string;
-  /** `user@machine`; absent: whoever said it used a version that kept no names. */
+  /** `user@machine`; absent: the request named none. */
   readonly owner?: string;
-  /** The run of `provision` that says it, and takes it back when it ends; absent: a person does. */
+  /** The run of `provision` that drained it and ends the drain; absent: a person did. */
   readonly run?: string;
 }
 
-/** A mark and what it is on. */
+/** A drain with its place. */
 export interface Drain extends DrainEntry {
   /** Absent: the whole host. */
   readonly slot?: string;
@@ -26,30 +26,10 @@ export interface DrainOrder {
 
 /** The body of `POST /v1/undrain`; each member may be absent in it. */
 export interface UndrainOrder {
-  /** None: every mark goes. */
+  /** None: every drain ends. */
   readonly slots: readonly string[];
-  /** Only the host's mark without an owner goes: versions of `provision` that named no run set such. */
-  readonly hostOnly: boolean;
-  /** Only this run's mark goes. */
+  /** Only the drain of this run ends. */
   readonly run?: string;
-}
-
-const namedInReason = /^(.*) \(run ([\w-]{1,64}) of (\S{1,200})\)$/s;
-
-/** For a manager that keeps no names beside a reason: the reason says them. Pure. */
-export function reasonWithRun(
-  reason: string,
-  { owner, run }: Required<Pick<DrainEntry, 'owner' | 'run'>>,
-): string {
-  return `${reason} (run ${run} of ${owner})`;
-}
-
-/** A mark that such a manager has kept, with the names that its reason says. Pure. */
-export function withRunOfReason<M extends DrainEntry>(mark: M): M {
-  const [, reason, run, owner] = namedInReason.exec(mark.reason) ?? [];
-  const isNamed = mark.owner !== undefined || mark.run !== undefined;
-  if (isNamed || reason === undefined || run === undefined || owner === undefined) return mark;
-  return { ...mark, reason, run, owner };
 }
 
 /** Characters of a run's id that are shown. */
@@ -70,7 +50,7 @@ export function drainLine(drain: Drain): string {
 }
 
 /** Marks that runs of `provision` have set. Pure. */
-export function drainsOfRuns({ drains = [] }: { readonly drains?: readonly Drain[] }): readonly Drain[] {
+export function drainsOfRuns({ drains }: { readonly drains: readonly Drain[] }): readonly Drain[] {
   return drains.filter(({ run }) => run !== undefined);
 }
 

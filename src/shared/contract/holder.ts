@@ -1,7 +1,7 @@
 import { minuteOf } from './drain.ts';
 import { Capabilities } from './paths.ts';
 
-/** What the server tells of an agent that may be somebody else's. */
+/** What the server reports of an agent that may belong to another owner. */
 export interface PooledAgent {
   readonly name: string;
   readonly status: 'online' | 'offline';
@@ -24,7 +24,7 @@ export interface Holder {
    * time that it may be between two jobs.
    */
   readonly state: 'online' | 'busy' | 'left' | 'away';
-  /** ISO 8601, as the server tells: when the state began. */
+  /** ISO 8601, from the server: when the state began. */
   readonly since: string | undefined;
   /** The agent that shows the state, where it has none of the names. */
   readonly by: string | undefined;

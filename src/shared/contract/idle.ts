@@ -1,7 +1,7 @@
 import { elapsed } from '../base/quantities.ts';
 import { minuteOf } from './drain.ts';
 
-/** What ends a machine that nobody uses. */
+/** What powers an unused machine off. */
 export interface IdleConfig {
   /** Seconds without any use. */
   readonly afterS: number;
@@ -9,7 +9,7 @@ export interface IdleConfig {
   readonly run: string;
 }
 
-/** Where that stands, in the manager's status. */
+/** Its progress, in the manager's status. */
 export interface IdleStatus extends IdleConfig {
   /** Seconds without any use so far. */
   readonly idleS: number;

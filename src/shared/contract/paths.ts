@@ -36,7 +36,7 @@ export const HostPaths = {
 
 export const managerUnit = 'azp-fleet-manager.service';
 
-/** The transient unit of a change that outlives whoever began it. */
+/** Returns the transient unit of a durable change, which survives the run that started it. */
 export function changeUnit(id: string): string {
   return `azp-fleet-change-${id}.service`;
 }
@@ -83,7 +83,7 @@ export const Labels = {
 /** What our containers are made as; `stage`: a step of a build. */
 const ownKinds: readonly unknown[] = ['agent', 'probe', 'config', 'stage'];
 
-/** A container has the labels of its image, too: one that somebody runs from ours has the image's kind. Pure. */
+/** Returns whether we made a container: one that another program runs from our image has the image's kind. Pure. */
 export function isOurKind(kind: unknown): boolean {
   return ownKinds.includes(kind);
 }

@@ -19,10 +19,10 @@ const plainVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]{1,40})?$/;
 
 /**
  * The release of a manager, from what the status of each release has, however strange the rest is; undefined: it is no
- * status. The first release says no number.
+ * status.
  */
 export function releaseOf(status: unknown): Release | undefined {
-  const { version: theirs, protocol: number = 1 } = Object(status) as Readonly<Record<string, unknown>>;
+  const { version: theirs, protocol: number } = Object(status) as Readonly<Record<string, unknown>>;
   if (typeof theirs !== 'string' || !plainVersion.test(theirs)) return undefined;
   return typeof number === 'number' && Number.isInteger(number)
     ? { version: theirs, protocol: number }
@@ -37,7 +37,7 @@ export interface ReleaseGap {
   readonly next: string;
 }
 
-/** `host`: undefined where the words stand beside its name. Pure. */
+/** Returns the gap between two releases. `host`: undefined where the text is shown beside its name. Pure. */
 export function releaseGap(
   host: string | undefined,
   manager: Release,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { defined } from '../base/objects.ts';
 import type { Drain } from './drain.ts';
 import type { IdleStatus } from './idle.ts';
 
@@ -7,23 +8,22 @@ import type { IdleStatus } from './idle.ts';
 export interface ManagerStatus {
   readonly schema: 1;
   readonly version: string;
-  /** See `release.ts`; absent: the first release. */
-  readonly protocol?: number;
-  /** Of Node, that it runs on; absent: the manager is of a version that does not tell. */
-  readonly node?: string;
+  /** See `release.ts`. */
+  readonly protocol: number;
+  /** Version of Node. */
+  readonly node: string;
   /** ISO 8601; at most 30 s old while the manager lives. */
   readonly at: string;
   readonly host: string;
   /** The first of its pools. */
   readonly pool: { readonly name: string; readonly id?: number };
-  /** All of them; absent: the manager is of a version that knows one. */
-  readonly pools?: readonly PoolStatus[];
+  /** All of them. */
+  readonly pools: readonly PoolStatus[];
   readonly configHash: string;
-  /** Absent: the manager is of a version that does not tell. */
-  readonly started?: StartedWith;
+  readonly started: StartedWith;
   /** The first of its images. */
   readonly image: ImageStatus & {
-    /** What became of the last build or pull that somebody asked for; `at` (ISO 8601) names it. */
+    /** The last requested build or pull; `at` (ISO 8601) identifies it. */
     readonly asked?: {
       readonly at: string;
       readonly state: 'running' | 'done' | 'failed';
@@ -31,20 +31,20 @@ export interface ManagerStatus {
       readonly output?: readonly string[];
     };
   };
-  /** All of them; absent: the manager is of a version that knows one. */
-  readonly images?: readonly (ImageStatus & {
+  /** All of them, at least one. */
+  readonly images: readonly (ImageStatus & {
     /** Who run it. */
     readonly slots: readonly string[];
   })[];
   /** Archives of the agent whose digest (hex) nobody knew beforehand: held to what came first; `at` is ISO 8601. */
   readonly archives?: readonly { readonly archive: string; readonly sha256: string; readonly at: string }[];
-  /** Who it is in the pool: its agents carry this in their capabilities. Absent: an older version. */
+  /** Its owner id: its agents have it in their capabilities. */
   readonly owner?: string;
   /** The whole host is. */
   readonly drained: boolean;
-  /** Who keeps jobs away, the weightiest first; absent: the manager is of a version that does not tell. */
-  readonly drains?: readonly Drain[];
-  /** When the machine ends because nobody uses it; absent: it does not, or the manager is of a version that does not tell. */
+  /** All drains, by priority. */
+  readonly drains: readonly Drain[];
+  /** When the machine powers off for lack of use; absent: it does not. */
   readonly idle?: IdleStatus;
   readonly slots: readonly SlotStatus[];
   readonly health: HostHealth;
@@ -85,42 +85,32 @@ export interface ImageStatus {
   readonly output?: readonly string[];
 }
 
-/** The images that a manager keeps, whichever version it is of. At least one. */
-export function keptImages({ image, images }: ManagerStatus): readonly ImageStatus[] {
-  return images ?? [image];
-}
-
 /** Names of the pools that its agents are in, each once. */
-export function poolsInUse({ slots, pool: first }: ManagerStatus): string[] {
-  return [...new Set(slots.map(({ pool = first.name }) => pool))];
+export function poolsInUse({ slots }: ManagerStatus): string[] {
+  return [...new Set(slots.map(({ pool }) => pool))];
 }
 
 /** The agents that it says are in a pool, and whose mark they carry. */
 export function agentsOf(
-  { slots, pool: first, owner }: ManagerStatus,
+  { slots, owner }: ManagerStatus,
   wanted: string,
 ): { readonly names: readonly string[]; readonly owner?: string } {
-  const names = slots.flatMap(({ agent, pool = first.name }) => (pool === wanted ? [agent] : []));
-  return { names, ...(owner === undefined ? {} : { owner }) };
+  const names = slots.flatMap(({ agent, pool }) => (pool === wanted ? [agent] : []));
+  return { names, ...defined({ owner }) };
 }
 
 /** Where the whole of its images stands: one that failed before one that is on its way, and that before ready. */
 export function imageOverall(status: ManagerStatus): ImageStatus {
-  const all = keptImages(status);
-  return (
-    all.find(({ state }) => state === 'failed') ??
-    all.find(({ state }) => state !== 'ready') ??
-    all[0] ??
-    status.image
-  );
+  const { image, images: all } = status;
+  return all.find(({ state }) => state === 'failed') ?? all.find(({ state }) => state !== 'ready') ?? image;
 }
 
 export interface SlotStatus {
   readonly slot: string;
   readonly agent: string;
   readonly agentId?: number;
-  /** Name of the agent's pool; absent: the manager is of a version that knows one. */
-  readonly pool?: string;
+  /** Name of the agent's pool. */
+  readonly pool: string;
   /** Reference of the image that its new containers run. */
   readonly image?: string;
   readonly state:
@@ -134,7 +124,7 @@ export interface SlotStatus {
     | 'waiting';
   /** GPU UUIDs. */
   readonly gpus: readonly string[];
-  /** What a run of it may use of the machine; absent: the manager is of a version that gives out no shares. */
+  /** What a run of it may use of the machine. */
   readonly share?: {
     /** Absent: there is no limit. */
     readonly memoryMiB?: number;
@@ -147,7 +137,7 @@ export interface SlotStatus {
   readonly jobSince?: string;
   /** ISO 8601 of the last change of state. */
   readonly since: string;
-  /** What its container is; absent: it has none, or the manager is of a version that does not tell. */
+  /** What its container is; absent: it has none. */
   readonly run?: {
     readonly id: string;
     /** ISO 8601 */
@@ -197,7 +187,7 @@ export interface HostHealth {
 const text = z.string();
 const texts = z.array(text);
 
-/** Work on the image that somebody asked for, and the image itself. */
+/** Requested work on the image, and the image itself. */
 const work = { cause: text.optional(), output: texts.optional() };
 const image = {
   state: text,
@@ -213,33 +203,31 @@ const image = {
 const status = z.looseObject({
   schema: z.literal(1),
   version: text,
-  protocol: z.number().optional(),
-  node: text.optional(),
+  protocol: z.number(),
+  node: text,
   at: text,
   host: text,
   pool: z.looseObject({ name: text, id: z.number().optional() }),
-  pools: z.array(z.looseObject({ name: text, id: z.number().optional(), up: z.boolean() })).optional(),
+  pools: z.array(z.looseObject({ name: text, id: z.number().optional(), up: z.boolean() })),
   configHash: text,
-  started: z.looseObject({ program: text, unit: text.optional(), ca: text.optional() }).optional(),
+  started: z.looseObject({ program: text, unit: text.optional(), ca: text.optional() }),
   image: z.looseObject({
     ...image,
     asked: z.looseObject({ at: text, state: text, ...work }).optional(),
   }),
-  images: z.array(z.looseObject({ ...image, slots: texts })).optional(),
+  images: z.array(z.looseObject({ ...image, slots: texts })).min(1),
   archives: z.array(z.looseObject({ archive: text, sha256: text, at: text })).optional(),
   owner: text.optional(),
   drained: z.boolean(),
-  drains: z
-    .array(
-      z.looseObject({
-        reason: text,
-        at: text,
-        owner: text.optional(),
-        run: text.optional(),
-        slot: text.optional(),
-      }),
-    )
-    .optional(),
+  drains: z.array(
+    z.looseObject({
+      reason: text,
+      at: text,
+      owner: text.optional(),
+      run: text.optional(),
+      slot: text.optional(),
+    }),
+  ),
   idle: z
     .looseObject({
       afterS: z.number(),
@@ -254,7 +242,7 @@ const status = z.looseObject({
       slot: text,
       agent: text,
       agentId: z.number().optional(),
-      pool: text.optional(),
+      pool: text,
       image: text.optional(),
       state: text,
       gpus: texts,
@@ -324,7 +312,7 @@ export function readRuns(value: unknown): readonly RunRecord[] | undefined {
   return runs.safeParse(value).data as readonly RunRecord[] | undefined;
 }
 
-/** What is kept of one run after its container is gone. /var/lib/azp-fleet/runs/SLOT/RUN.json, GET /v1/runs. */
+/** The record of one run, kept after its container is removed. /var/lib/azp-fleet/runs/SLOT/RUN.json, GET /v1/runs. */
 export interface RunRecord {
   readonly schema: 1;
   readonly run: string;

@@ -147,19 +147,7 @@ function containerCalls(docker: Docker): SingleContainer {
         docker.getContainer(id).putArchive(archive, { path, noOverwriteDirNonDir: '1', abortSignal }),
       );
     },
-    async getArchive(id, path) {
-      return bounded('copying files out of a container', deadlines.normal, async (abortSignal) => {
-        const stream = await docker.getContainer(id).getArchive({ path, abortSignal });
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        for await (const chunk of stream) {
-          chunks.push(chunk as Buffer);
-          bytes += (chunk as Buffer).length;
-          if (bytes > maxArchiveBytes) throw tooLarge(path);
-        }
-        return Buffer.concat(chunks);
-      });
-    },
+    getArchive: (id, path) => getArchive(docker, id, path),
     async readTails(id, path, accepts, limits) {
       return bounded('reading logs in a container', deadlines.normal, async (abortSignal) => {
         const stream = await docker.getContainer(id).getArchive({ path, abortSignal });
@@ -213,6 +201,20 @@ function containerCalls(docker: Docker): SingleContainer {
     remove: (id) => remove(docker, id, true),
     removeUnlessRunning: (id) => remove(docker, id, false),
   };
+}
+
+async function getArchive(docker: Docker, id: string, path: string): Promise<Buffer> {
+  return bounded('copying files out of a container', deadlines.normal, async (abortSignal) => {
+    const stream = await docker.getContainer(id).getArchive({ path, abortSignal });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of stream) {
+      chunks.push(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+      if (bytes > maxArchiveBytes) throw tooLarge(path);
+    }
+    return Buffer.concat(chunks);
+  });
 }
 
 function stateOf(inspected: unknown): Answer {
@@ -334,20 +336,7 @@ function imageCalls(docker: Docker): Images {
       const { Labels: labels } = answer((await inspect(reference))?.['Config']);
       return textsByName(labels)[label];
     },
-    async push(id, reference, onProgress, login) {
-      const at = reference.lastIndexOf(':');
-      const [repo, tag] = [reference.slice(0, at), reference.slice(at + 1)];
-      await bounded(`tagging an image ${reference}`, deadlines.short, () =>
-        docker.getImage(id).tag({ repo, tag }),
-      );
-      await bounded(`pushing ${reference}`, deadlines.image, async (abortSignal) => {
-        // Empty without a login: Docker up to 22 refuses a push without the header.
-        const options = { tag, abortSignal, authconfig: login === undefined ? {} : authConfig(login) };
-        await followProgress(await docker.getImage(repo).push(options), onProgress);
-      });
-      const digests = texts((await inspect(reference))?.['RepoDigests']);
-      return digests.find((digest) => digest.startsWith(`${repo}@`)) ?? reference;
-    },
+    push: (...args) => push(docker, inspect, ...args),
     async pull(reference, onProgress, login) {
       await bounded(`pulling ${reference}`, deadlines.image, async (abortSignal) => {
         await followProgress(await pullStream(docker, reference, abortSignal, login), onProgress);
@@ -398,6 +387,25 @@ function imageCalls(docker: Docker): Images {
       });
     },
   };
+}
+
+async function push(
+  docker: Docker,
+  inspect: (reference: string) => Promise<Answer | undefined>,
+  ...[id, reference, onProgress, login]: Parameters<Engine['push']>
+): Promise<string> {
+  const at = reference.lastIndexOf(':');
+  const [repo, tag] = [reference.slice(0, at), reference.slice(at + 1)];
+  await bounded(`tagging an image ${reference}`, deadlines.short, () =>
+    docker.getImage(id).tag({ repo, tag }),
+  );
+  await bounded(`pushing ${reference}`, deadlines.image, async (abortSignal) => {
+    // Empty without a login: Docker up to 22 refuses a push without the header.
+    const options = { tag, abortSignal, authconfig: login === undefined ? {} : authConfig(login) };
+    await followProgress(await docker.getImage(repo).push(options), onProgress);
+  });
+  const digests = texts((await inspect(reference))?.['RepoDigests']);
+  return digests.find((digest) => digest.startsWith(`${repo}@`)) ?? reference;
 }
 
 /** Pulls with the login as an own argument: as an option, dockerode would write it into the URL, and dockerd into its log. */

@@ -1,4 +1,4 @@
-// How agents are stopped, with the stand-in as version 5 of the agent, which dies of SIGTERM and leaves its session
+// How agents are stopped, with the stand-in as version 5 of the agent, which SIGTERM kills and leaves its session
 // behind: the name is then in conflict for five minutes. Real: Docker Engine, manager, systemd, signals, the server's clock
 // (speed 1). Stand-ins: the agent, Azure DevOps, the GPUs.
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -90,7 +90,7 @@ test('a drain', async () => {
   expect(await watch.conflicts()).toBe(0);
 });
 
-test('a slot that is taken away, and comes again', async () => {
+test('a slot that is removed, and added again', async () => {
   const [other] = await watch.gapsDuring(['hook-0'], async () => {
     await managed.restartWith('config.agents = { kind: "count", count: 1 };');
     await managed.are('idle');

@@ -90,7 +90,7 @@ describe('what it is refused, in its words', () => {
     expect(seen.stderr).not.toContain('Traceback');
   });
 
-  test.each(notImitated)('az %s: not imitated, and nobody else is asked', async (line) => {
+  test.each(notImitated)('az %s: not imitated, and no other server is called', async (line) => {
     const { code, stderr } = await az.run(`az ${line}`);
     expect(code).toBe(1);
     expect(stderr).toMatch(

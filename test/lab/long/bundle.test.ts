@@ -106,7 +106,7 @@ test('a second run has nothing to do', async () => {
   expect(code, stdout).toBe(0);
 });
 
-test('a file that somebody has changed is refused before anything is done', async () => {
+test('a changed file is refused before any change', async () => {
   const bytes = readFileSync(file);
   const at = Math.floor(bytes.length / 2);
   bytes[at] = (bytes[at] ?? 0) ^ 1;

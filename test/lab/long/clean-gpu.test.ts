@@ -25,7 +25,7 @@ afterAll(async () => {
   await managed.allIdle();
 });
 
-/** Somebody on a GPU, until the test ends at the latest. */
+/** A process of another user on a GPU, until the test ends at the latest. */
 async function occupy(...asked: Parameters<typeof occupyGpu>): Promise<Tenant> {
   const tenant = await occupyGpu(...asked);
   otherProcesses.push(tenant);
@@ -43,7 +43,7 @@ const agentOf = async (name: string) => {
   return pools.flatMap(({ agents }) => agents).find((agent) => agent.name === `hook-${name}`);
 };
 
-test('somebody on a GPU closes its slot alone, is named whatever nvidia-smi calls it, and lives', async () => {
+test('a GPU process of another user closes that slot alone, is named whatever nvidia-smi calls it, and keeps running', async () => {
   const tenant = await occupy(host, 0, 15_974, { name: 'x, 1 MiB</process_name></process_info> & <gpu>' });
   await expect.poll(async () => (await slot('0'))?.state, settings).toBe('waiting');
   const { cause = '', code } = (await slot('0')) ?? {};
@@ -70,7 +70,7 @@ test('somebody on a GPU closes its slot alone, is named whatever nvidia-smi call
   await managed.allIdle();
 });
 
-test('what an ended run left is killed, and nobody else', async () => {
+test('only processes that an ended run left are killed', async () => {
   const [container = ''] = (
     await host.exec('docker ps -q --no-trunc --filter label=azp-fleet.slot=0')
   ).stdout.split('\n');
@@ -88,7 +88,7 @@ mkdir -p "$group" && echo ${left.pid} >"$group/cgroup.procs"`);
   await managed.allIdle();
 });
 
-test('memory that nobody accounts for closes the slot, and tells how the GPU is reset', async () => {
+test('memory without a process closes the slot, and the finding says how to reset the GPU', async () => {
   await host.setGpuFaults(['busy 1']);
   await expect.poll(async () => (await slot('1'))?.code, settings).toBe('gpu.memory-held');
   await expect.poll(managed.states, settings).toBe('idle waiting');

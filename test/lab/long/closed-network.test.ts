@@ -1,4 +1,4 @@
-// A site that reaches Azure DevOps through a proxy alone, with certificates of its own authority: the server's name
+// A site that reaches Azure DevOps through a proxy alone, with certificates of the site's authority: the server's name
 // exists only at the proxy. The host, its manager, the proxy and TLS are real; the server is a stand-in. The stand-in of
 // the agent's program knows no proxy, so that no job is run here.
 import type { Server } from 'node:tls';

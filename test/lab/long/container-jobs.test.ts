@@ -42,7 +42,7 @@ async function queue(slot: string, script: string, options = ''): Promise<readon
 
 /**
  * What the real agent (5.278.0, run with its open source) asks of docker for a job, in its order, as its log has it. A slot's
- * user has one number for itself and its group: the agent then makes no group of its own in the container.
+ * user has one number for itself and its group: the agent then creates no group in the container.
  */
 const asked = (
   'version, version, ps, network prune, pull, info, network create, inspect, create, start, ps, exec sh, exec bash, ' +
@@ -69,7 +69,7 @@ test('an agent that is itself in a container refuses, as every machine of the la
   expect(await azure.control.log(job?.id ?? 0)).toContain(
     'not supported when agent is already running inside container',
   );
-  // From here on the agents' units look at themselves as on a machine of its own.
+  // From here on the agents' units see themselves as on a separate machine.
   await host.exec(`mkdir -p /etc/systemd/system/azp-fleet-agent-.service.d
 echo '1:name=systemd:/init.scope' > /etc/lab-cgroup
 printf '[Service]\\nBindReadOnlyPaths=/etc/lab-cgroup:/proc/1/cgroup\\n' > /etc/systemd/system/azp-fleet-agent-.service.d/lab.conf
@@ -134,7 +134,7 @@ test("no slot's user reads the key or the work of another, all list what lies ab
 
 test('what a killed agent left of a container job goes before the next; that of others stays', async () => {
   await managed.allIdle();
-  // As an agent of somebody else's would have it: the same kind of label and names.
+  // As the agent of another installation would have it: the same kind of label and names.
   await host.exec(`docker network create --label a1b2c3 vsts_network_0123456789abcdef0123456789abcdef
 docker run -d --name job_other_a1b2c3 --label a1b2c3 -v /srv/meet:/__w/1 \
   --network vsts_network_0123456789abcdef0123456789abcdef ${image} sleep infinity`);

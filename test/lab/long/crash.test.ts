@@ -47,7 +47,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-/** The package of one release, and a copy of it whose command dies. */
+/** The package of one release, and a copy of it whose command kills itself. */
 async function releases(name: string): Promise<{ readonly folder: string; readonly mortal: string }> {
   release(lab.folder, name);
   const folder = join(lab.folder, `release-${name}`);
@@ -135,7 +135,7 @@ function inventory(
   return writeInventory(lab, azure, { defaults, top: { ca: 'ca.crt', ...top } });
 }
 
-describe('a run that dies after each effect', () => {
+describe('a run that is killed after each effect', () => {
   test('on a bare host', async () => {
     const { folder, mortal } = await releases('first');
     const file = await inventory({ driver: { branch: '580' } }, {});
@@ -146,7 +146,7 @@ describe('a run that dies after each effect', () => {
     });
     await expectHealed(folder, file, lab.host('cut'));
     await expectSameEnd(whole ?? Promise.reject(new Error('the pool was never authorized')));
-    told('a bare host', effects);
+    report('a bare host', effects);
   });
 
   test('on one where everything is to change, under agents', async () => {
@@ -162,12 +162,12 @@ describe('a run that dies after each effect', () => {
     const effects = await cutEach('worn', mortal, file, () => undefined);
     await expectHealed(folder, file, lab.host('cut'));
     await expectSameEnd(whole);
-    told('a worn host', effects);
+    report('a worn host', effects);
   });
 });
 
 /** Says how many there were. A command that the trace does not know may be an effect that was left out. */
-function told(where: string, effects: readonly string[]): void {
+function report(where: string, effects: readonly string[]): void {
   expect(effects.filter((each) => each.includes('unknown command'))).toEqual([]);
   say(`killed after each of ${effects.length} effects on ${where}: all healed`);
 }

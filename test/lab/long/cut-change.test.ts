@@ -93,7 +93,7 @@ describe('a driver that is being changed', () => {
   test('status says that the run is gone, what goes on, and what to do', async () => {
     const { stdout } = await azpFleet(lab.folder, ['status', inventory]);
     expect(words(stdout)).toMatch(
-      /drained by run [0-9a-f]{8} of \S+: .*; that run is gone, and its ".*" goes on there/,
+      /drained by run [0-9a-f]{8} of \S+: .*; interrupted, and its ".*" still runs/,
     );
     expect(words(stdout)).toContain(`not given back: the run ended before ${name}, since`);
     expect(stdout).toContain('run "azp-fleet provision"');

@@ -14,7 +14,7 @@ import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { mirror } from '../../../practice/lab/paths.ts';
 import { installOwn } from '../support/host-history.ts';
 import { StackRun } from '../support/stack-run.ts';
-import { changesOf, removed, titles, told } from '../support/told-plan.ts';
+import { changesOf, removed, titles, described } from '../support/described-plan.ts';
 
 const prefix = 'distro';
 let lab: Lab;
@@ -62,7 +62,7 @@ describe("Debian's driver", () => {
       await host('a').exec(upgradedKernel);
 
       const asked = await driver.ask(host('a'), wanted({ method: 'distro', branch: '550' }));
-      expect(told(asked)).toEqual(
+      expect(described(asked)).toEqual(
         expect.arrayContaining([
           expect.stringMatching(
             /^downgrade NVIDIA driver 580\.95\.05 → 550\.\d+\.\d+ \(the system's own, proprietary kernel modules\)$/,
@@ -94,7 +94,7 @@ describe("Debian's driver", () => {
     const driver = new StackRun(lab, [driverStep]);
     const desired = wanted({ method: 'distro', branch: '550' });
     const asked = await driver.ask(host('a'), desired);
-    expect(told(asked)).toEqual(['load the NVIDIA kernel module']);
+    expect(described(asked)).toEqual(['load the NVIDIA kernel module']);
     const built = /the NVIDIA module is built for Linux 6\.12\.\d+\+deb13-amd64, and not loaded/;
     for (const change of changesOf(asked))
       await expect(driver.apply(host('a'), change)).rejects.toThrow(built);
@@ -104,7 +104,7 @@ describe("Debian's driver", () => {
       code: 'driver.not-loaded',
       what: expect.stringMatching(/built for Linux 6\.12\.\d+\+deb13-amd64, and not loaded$/),
     });
-    expect(told(await driver.ask(host('a'), desired))).toEqual(['load the NVIDIA kernel module']);
+    expect(described(await driver.ask(host('a'), desired))).toEqual(['load the NVIDIA kernel module']);
   });
 
   test('has the real nvidia-smi and the real nvidia-persistenced, which say that there is no driver', async () => {
@@ -130,18 +130,18 @@ describe("Debian's driver", () => {
     expect(removed(asked)).toEqual(expect.arrayContaining(['nvidia-alternative', 'nvidia-smi']));
     for (const change of changesOf(asked)) await driver.apply(host('a'), change);
     const again = await driver.ask(host('a'), desired);
-    expect(told(again)).toEqual([]);
+    expect(described(again)).toEqual([]);
     const facts = await driver.facts(host('a'), desired);
     expect(facts.driver).toMatchObject({ loaded: '580.95.05', userspace: '580.95.05' });
     expect((await host('a').exec('modprobe -n -v nvidia')).stdout).not.toContain('nvidia-current');
   });
 });
 
-/** The GPU of that host can have either kind; of 535 the other one comes where nobody asks. */
+/** The GPU of that host can have either kind; of 535 the default is the other one. */
 const openModules: Partial<HostSpec['driver']> = { method: 'distro', orNewer: true, flavor: 'open' };
 
 describe('what Debian has', () => {
-  test('is told where another branch is asked for', async () => {
+  test('is listed where another branch is configured', async () => {
     const { refusals } = await new StackRun(lab, [driverStep]).ask(
       host('b'),
       wanted({ method: 'distro', branch: '580' }),
@@ -154,11 +154,11 @@ describe('what Debian has', () => {
     ]);
   });
 
-  test('comes where nobody asks for one, and a module that cannot be built is told from one that was', async () => {
+  test('is installed where no branch is configured; a module that cannot be built is reported as such', async () => {
     const driver = new StackRun(lab, [driverStep]);
     const desired = wanted({ method: 'distro', orNewer: true });
     const asked = await driver.ask(host('b'), desired);
-    const [title] = told(asked);
+    const [title] = described(asked);
     expect(title).toMatch(
       /^install NVIDIA driver 535\.[\d.]+ \(the system's own, proprietary kernel modules, compute only\)$/,
     );
@@ -172,7 +172,7 @@ describe('what Debian has', () => {
         'host',
       )?.code,
     ).toBe('driver.not-loaded');
-    expect(told(await driver.ask(host('b'), desired))).toEqual(['load the NVIDIA kernel module']);
+    expect(described(await driver.ask(host('b'), desired))).toEqual(['load the NVIDIA kernel module']);
   });
 
   test('changes its kind of modules, the other of which goes by name', async () => {

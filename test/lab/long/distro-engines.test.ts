@@ -6,8 +6,8 @@ import { dockerStep } from '../../../src/fleet/steps/docker/step.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { installOwn } from '../support/host-history.ts';
-import { StackRun, wantedStack } from '../support/stack-run.ts';
-import { removed, told } from '../support/told-plan.ts';
+import { StackRun, desiredStack } from '../support/stack-run.ts';
+import { described, removed } from '../support/described-plan.ts';
 
 const prefix = 'engines';
 let lab: Lab;
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-/** What nobody has configured yet, by name. */
+/** Packages that are not configured yet, by name. */
 const audit = async (name: string): Promise<string> => (await host(name).exec('dpkg --audit')).stdout;
 
 const engine = async (name: string): Promise<string> =>
@@ -39,7 +39,7 @@ async function followed(name: string, next: string | undefined): Promise<void> {
   await host(name).exec(`DEBIAN_FRONTEND=noninteractive apt-get -qy ${words}`);
 }
 
-/** Somebody wants Podman with Docker's command; what apt and dpkg say to it. */
+/** Installs Podman with Docker's command; returns what apt and dpkg print. */
 async function bringPodmanDocker(name: string): Promise<{ readonly code: number; readonly said: string }> {
   const { code, stdout, stderr } = await host(name).exec(
     'DEBIAN_FRONTEND=noninteractive apt-get install -qy podman-docker',
@@ -61,7 +61,7 @@ describe('on Debian 13', () => {
       return stdout;
     };
     expect(await runtime()).toMatch(/^runc_/);
-    const desired = wantedStack(host('a'));
+    const desired = desiredStack(host('a'));
     expect(removed(await docker.ask(host('a'), desired))).toEqual([
       'docker.io',
       'containerd',
@@ -71,7 +71,7 @@ describe('on Debian 13', () => {
       'runc',
     ]);
     await docker.converge(host('a'), desired);
-    expect(told(await docker.ask(host('a'), desired))).toEqual([]);
+    expect(described(await docker.ask(host('a'), desired))).toEqual([]);
     const facts = await docker.facts(host('a'), desired);
     expect(facts.docker).toMatchObject({ active: true, podman: true });
     expect(await runtime()).toMatch(/^containerd\.io_/);
@@ -84,11 +84,11 @@ describe('on Debian 13', () => {
     expect(code).not.toBe(0);
     expect(said).toContain('podman-docker : Conflicts: docker-ce-cli');
     expect(said).toMatch(/held/i);
-    expect(told(await docker.ask(host('a'), wantedStack(host('a'))))).toEqual([]);
+    expect(described(await docker.ask(host('a'), desiredStack(host('a'))))).toEqual([]);
   });
 
-  test('podman-docker that somebody brought all the same is refused by name, and Docker is back when it went as said', async () => {
-    const desired = wantedStack(host('a'));
+  test('podman-docker that was installed by hand is refused by name; Docker is back once it is removed', async () => {
+    const desired = desiredStack(host('a'));
     await host('a').exec('apt-mark unhold docker-ce docker-ce-cli');
     // Docker and its command go, and docker-compose, which comes along, has a file of the plugin's package.
     const { said } = await bringPodmanDocker('a');
@@ -102,7 +102,7 @@ describe('on Debian 13', () => {
     expect(refusals).toMatchObject([{ what: podmanRefused }]);
     await followed('a', refusals[0]?.next);
     await docker.converge(host('a'), desired);
-    expect(told(await docker.ask(host('a'), desired))).toEqual([]);
+    expect(described(await docker.ask(host('a'), desired))).toEqual([]);
     expect(await engine('a')).toMatch(/^26\.1\..*\ndocker-ce-cli: \/usr\/bin\/docker\n$/);
     expect(await audit('a')).toBe('');
   });
@@ -110,13 +110,13 @@ describe('on Debian 13', () => {
 
 describe('on Debian 12', () => {
   test('a Podman host without Docker is refused and stays as it is, and gets Docker when Podman went as said', async () => {
-    const desired = wantedStack(host('b'));
+    const desired = desiredStack(host('b'));
     await host('b').exec(installOwn('podman podman-docker'));
     const { refusals } = await docker.ask(host('b'), desired);
     expect(refusals).toMatchObject([{ what: podmanRefused }]);
     await followed('b', refusals[0]?.next);
     await docker.converge(host('b'), desired);
-    expect(told(await docker.ask(host('b'), desired))).toEqual([]);
+    expect(described(await docker.ask(host('b'), desired))).toEqual([]);
     expect(await engine('b')).toMatch(/^20\.10\..*\ndocker-ce-cli: \/usr\/bin\/docker\n$/);
   });
 
@@ -125,12 +125,12 @@ describe('on Debian 12', () => {
     expect(code).not.toBe(0);
     expect(said).toMatch(/trying to overwrite '\/usr\/bin\/docker', which is also in package docker-ce-cli/);
     expect(await audit('b')).toContain('podman');
-    expect(told(await docker.ask(host('b'), wantedStack(host('b'))))).toEqual([]);
+    expect(described(await docker.ask(host('b'), desiredStack(host('b'))))).toEqual([]);
     expect(await engine('b')).toMatch(/docker-ce-cli: \/usr\/bin\/docker\n$/);
 
     const stack = new StackRun(lab);
-    await stack.converge(host('b'), wantedStack(host('b')));
+    await stack.converge(host('b'), desiredStack(host('b')));
     expect(await audit('b')).toBe('');
-    expect(told(await stack.ask(host('b'), wantedStack(host('b'))))).toEqual([]);
+    expect(described(await stack.ask(host('b'), desiredStack(host('b'))))).toEqual([]);
   });
 });

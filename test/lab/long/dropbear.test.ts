@@ -84,7 +84,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
     );
   });
 
-  test('a long change is a unit of its own, under the lock, and is followed', async () => {
+  test('a long change is a separate unit, under the lock, and is followed', async () => {
     const session = await connect({ transport });
     const owner = { who: 'ann@laptop', command: 'test', since: new Date(0).toISOString() };
     const lock = await session.lock(owner);

@@ -16,7 +16,7 @@ import { startCli, type CliRun } from '../support/cli.ts';
 
 const prefix = 'enterprise';
 const [kernel, newer] = kernels.map((version) => `${version}.x86_64`) as [string, string];
-/** Nobody listens there. */
+/** No server listens there. */
 const gone = `http://${network.gateway}:9/gone`;
 
 let lab: Lab;
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-/** Lets whoever is at the packages come to an end, once our run waits for them by this name. */
+/** Lets the process that holds the packages end, once our run waits for it by this name. */
 async function letEnd(name: string): Promise<void> {
   await until(
     `a wait for ${name}`,
@@ -56,7 +56,7 @@ function log(): string {
     .join('');
 }
 
-/** dnf of somebody else, which takes long over a package, under the name of the program that it stands for. */
+/** Another dnf that is busy with a package for long, under the name of the program that it imitates. */
 async function slowly(name: string, words: string): Promise<() => Promise<Output>> {
   const running = host.exec(
     `rm -f /run/enough; cp /usr/bin/dnf /usr/local/bin/${name}; exec ${name} -y ${words}`,
@@ -107,7 +107,7 @@ printf '[gone]\\nname=gone\\nbaseurl=${gone}\\n' >/etc/yum.repos.d/gone.repo`;
 describe('a fresh host with a history', () => {
   let run: CliRun;
 
-  test('comes up, whoever else is at its packages, and with a mirror that is gone', async () => {
+  test('is provisioned while other programs hold its packages, and with a mirror that is gone', async () => {
     await host.exec(site);
     await host.exec(history);
     const yum = await slowly('yum', '--disablerepo=gone install site-slow-1');
@@ -136,7 +136,7 @@ describe('a fresh host with a history', () => {
     );
   });
 
-  test('was told for whom it waits, and in one line which mirror is gone', () => {
+  test('names the process that it waits for, and in one line the mirror that is gone', () => {
     const said = log();
     expect(said).toMatch(/waiting, because yum \(pid \d+\) holds \/var\/lib\/(rpm|dnf)\//);
     expect(said).toMatch(/waiting, because dnf-automatic \(pid \d+\) holds \/var\/lib\/(rpm|dnf)\//);

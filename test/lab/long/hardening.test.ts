@@ -48,8 +48,8 @@ test('the score of systemd-analyze is the one that docs/systemd-unit.md names', 
   const { stdout } = await host.exec('systemd-analyze security azp-fleet-manager.service --no-pager');
   const [, score, word] = /overall exposure level.*: (\S+) (\w+)/i.exec(stdout) ?? [];
   const page = readFileSync('docs/systemd-unit.md', 'utf8');
-  const [, told, toldWord] = /gives it ([\d.]+) \("(\w+)"\) on Debian 12/.exec(page) ?? [];
-  expect(`${score} ${word}`).toBe(`${told} ${toldWord}`);
+  const [, documented, documentedWord] = /gives it ([\d.]+) \("(\w+)"\) on Debian 12/.exec(page) ?? [];
+  expect(`${score} ${word}`).toBe(`${documented} ${documentedWord}`);
 });
 
 test('after a cold boot the manager itself has the driver loaded, and sees GPUs, kernel log and Docker', async () => {
@@ -126,7 +126,7 @@ test('a dataset below /tmp is found, where the manager can read and not write', 
   await managed.restore();
 });
 
-test("with network: required no agent starts on somebody else's network; when that is gone, ours is made", async () => {
+test('with network: required no agent starts on another network of that name; once it is removed, ours is created', async () => {
   await managed.restartWith('config.fence = "required";');
   await managed.allIdle();
   await host.exec(`systemctl stop azp-fleet-manager

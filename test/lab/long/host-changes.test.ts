@@ -13,7 +13,7 @@ import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
 import { olderVersion } from '../../../practice/lab/nvidia-packages.ts';
 import { mirror, ports } from '../../../practice/lab/paths.ts';
 import { until } from '../../../practice/lab/run.ts';
-import { StackRun, wantedStack } from '../support/stack-run.ts';
+import { StackRun, desiredStack } from '../support/stack-run.ts';
 import { dressAsUbuntu, giveDkms, giveKernel, holdLock, runContainer } from '../support/host-history.ts';
 
 const prefix = 'changes';
@@ -59,8 +59,8 @@ async function loaded(host: LabHost): Promise<string> {
 }
 
 /** Everything is as wanted, nothing half done, and a second run finds nothing to do. */
-async function expectSettled(host: LabHost, driver: Parameters<typeof wantedStack>[1], version: string) {
-  const plan = await stack.ask(host, wantedStack(host, driver));
+async function expectSettled(host: LabHost, driver: Parameters<typeof desiredStack>[1], version: string) {
+  const plan = await stack.ask(host, desiredStack(host, driver));
   expect(plan, host.name).toMatchObject({ stages: [], refusals: [] });
   expect(await loaded(host), host.name).toBe(version);
   expect((await host.exec('dpkg --audit')).stdout, host.name).toBe('');
@@ -68,10 +68,10 @@ async function expectSettled(host: LabHost, driver: Parameters<typeof wantedStac
 
 async function changeOf(
   host: LabHost,
-  driver: Parameters<typeof wantedStack>[1],
+  driver: Parameters<typeof desiredStack>[1],
   name: string,
 ): Promise<Change> {
-  const { stages } = await stack.ask(host, wantedStack(host, driver));
+  const { stages } = await stack.ask(host, desiredStack(host, driver));
   const change = stages.flat().find((one): one is Change => one.known && one.id.startsWith(name));
   if (change === undefined) throw new Error(`${host.name} plans no ${name}: ${titles(stages).join(', ')}`);
   return change;
@@ -83,9 +83,9 @@ test('a full disk: refused with the numbers, before anything is changed', async 
     const there = await packages();
     await host.exec('mount -t tmpfs -o size=1m tmpfs /var/cache');
     try {
-      const { refusals } = await stack.ask(host, wantedStack(host));
+      const { refusals } = await stack.ask(host, desiredStack(host));
       expect(refusals.map(({ what }) => what).join('\n'), host.name).toMatch(
-        /takes \d+ MB on \/var\/cache with what comes before it, and 1 MB are free/,
+        /takes \d+ MB on \/var\/cache together with the changes before it, and 1 MB are free/,
       );
     } finally {
       await host.exec('umount /var/cache');
@@ -99,7 +99,7 @@ test('an interrupted dpkg and a held lock: a fresh host comes up all the same, a
     await install(host, { name: 'site-half', version: '1', description: 'unpacked' }, 'dpkg --unpack');
     expect((await host.exec('dpkg --audit')).stdout).toContain('site-half');
     const holder = await holdLock(host, 'unattended-upgr');
-    const run = stack.converge(host, wantedStack(host, { branch, version: olderVersion }));
+    const run = stack.converge(host, desiredStack(host, { branch, version: olderVersion }));
     run.catch(() => undefined);
     try {
       await holder.waitedFor();
@@ -137,7 +137,7 @@ test('a mirror that fails twice: one line with its URL, and nothing is changed',
 test('the power goes in the middle of an upgrade within the branch: the next run ends it', async () => {
   const driver = { branch, version: newest };
   await all(async (host) => {
-    const { stages } = await stack.ask(host, wantedStack(host, driver));
+    const { stages } = await stack.ask(host, desiredStack(host, driver));
     expect(titles(stages)[0], host.name).toMatch(
       `upgrade NVIDIA driver ${olderVersion} → ${newest} (open kernel modules)`,
     );
@@ -161,7 +161,7 @@ echo 'Dir::Bin::dpkg "/usr/local/sbin/slow-dpkg";' >/etc/apt/apt.conf.d/99slow`)
     await run;
     await host.exec('rm -f /root/slow /etc/apt/apt.conf.d/99slow');
     expect((await host.exec('dpkg --audit')).stdout, host.name).not.toBe('');
-    await stack.converge(host, wantedStack(host, driver));
+    await stack.converge(host, desiredStack(host, driver));
     await expectSettled(host, driver, newest);
   });
 });
@@ -170,13 +170,13 @@ test('a foreign container: a driver change is refused with its name, and comes w
   const driver = { branch: '580' };
   await all(async (host) => {
     await runContainer(host, 'training');
-    const { refusals } = await stack.ask(host, wantedStack(host, driver), false);
+    const { refusals } = await stack.ask(host, desiredStack(host, driver), false);
     expect(refusals.map(({ what }) => what).join('\n'), host.name).toContain(
-      'would disturb work that is not ours: container training',
+      'would disturb work of others: container training',
     );
     expect(await loaded(host)).toBe(newest);
     await host.exec('docker rm -f training');
-    const { refusals: after } = await stack.ask(host, wantedStack(host, driver), false);
+    const { refusals: after } = await stack.ask(host, desiredStack(host, driver), false);
     expect(after.filter(({ what }) => what.includes('training'))).toEqual([]);
   });
 });
@@ -201,7 +201,7 @@ test('another branch, while unattended-upgrades brings something that it takes a
     }
     await expect(run, host.name).rejects.toThrow(/apt would also remove other packages\n[^]*seen: site-late/);
     expect(await loaded(host)).toBe(newest);
-    await stack.converge(host, wantedStack(host, driver));
+    await stack.converge(host, desiredStack(host, driver));
     await expectSettled(host, driver, before);
   });
 });
@@ -212,7 +212,7 @@ test('a kernel upgrade between two runs: the next kernel gets its headers and it
     const release = `6.99.0-1-${flavor}`;
     await giveDkms(host, before);
     await giveKernel(host, { flavor, release, folder: `${lab.folder}/${host.name}` });
-    const desired = wantedStack(host, { branch: '580' });
+    const desired = desiredStack(host, { branch: '580' });
     const { stages } = await stack.ask(host, desired);
     expect(titles(stages), host.name).toEqual([
       `install linux-headers-${release}, linux-headers-${flavor}`,

@@ -41,7 +41,7 @@ const runs = async () => (await managed.runs()).filter(({ slot }) => slot === 'b
 const folders = async (): Promise<string> =>
   (await host.exec('ls /var/lib/azp-fleet/host', { allowFailure: true })).stdout.trim();
 
-test('a job runs as a user of its own without a way to root, in a unit of its own', async () => {
+test('a job runs as a separate user without a way to root, in a separate unit', async () => {
   const [job] = await managed.finished(
     await queue(
       'bare',

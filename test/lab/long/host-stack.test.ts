@@ -16,7 +16,7 @@ import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
 import { toolkitVersion } from '../../../practice/lab/nvidia-packages.ts';
 import { machineRoot } from '../../../src/shared/base/host-root.ts';
 import { installOwn } from '../support/host-history.ts';
-import { StackRun, wantedStack } from '../support/stack-run.ts';
+import { StackRun, desiredStack } from '../support/stack-run.ts';
 
 // Real systemd, apt, dpkg and Docker Engine. The driver and the toolkit are stand-in packages with the vendors'
 // names, and "loading" the module is a stand-in too: what the kernel would say is not tested here.
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab.remove());
 
-const wanted = wantedStack;
+const wanted = desiredStack;
 const facts = (host: LabHost, desired: Desired): Promise<Facts> => stack.facts(host, desired);
 
 const plan = (seen: Facts, desired: Desired) =>
@@ -88,7 +88,7 @@ describe('a host with a history', () => {
     expect(bySudo.login).toEqual({ user: 'labadmin', uid: 1000 });
   });
 
-  test('a Docker that somebody upgrades behind our back is held', async () => {
+  test('a Docker that was upgraded by hand is held', async () => {
     const { stdout } = await lab.host('worn').exec('apt-get -s dist-upgrade');
     expect(stdout).not.toMatch(/^(Inst|Remv) (docker|containerd|nvidia|libnvidia)/m);
   });

@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-test('what six jobs do to harm the others harms nobody else, and their keys are worth nothing', async () => {
+test('six hostile jobs harm no other job, and their keys are worth nothing', async () => {
   const host = lab.host('h');
   const result = await soak(fleet, [managerKill(host), drainAndUndrain(fleet, host)], 70, say, {
     isHostile: true,

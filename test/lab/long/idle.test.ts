@@ -91,7 +91,7 @@ test('then systemd really stops; the pool and the status tell why', async () => 
   expect(code).toBe(0);
 });
 
-test('after the next start it is counted anew, and takes jobs', async () => {
+test('after the next start the count begins again, and the host takes jobs', async () => {
   const [job] = await azure.control.queue({ pool, script: 'true' });
   await host.powerOn();
   expect(await managed.finished(job === undefined ? [] : [job])).toMatchObject([{ result: 'succeeded' }]);

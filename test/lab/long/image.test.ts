@@ -66,7 +66,7 @@ test('without its three files the container says who starts it', async () => {
   expect(stdout).toContain('.agent is missing: this container is started by azp-fleet-manager');
 });
 
-/** Puts a listener of the test's own in place, stops the container and tells what it wrote and how it ended. */
+/** Installs the test's own listener, stops the container and returns its output and its exit code. */
 async function stopped(listener: string): Promise<string[]> {
   const script = [
     'set -e; d=$(mktemp -d); mkdir $d/bin; chmod 755 $d $d/bin',

@@ -1,4 +1,4 @@
-// The live picture on a terminal that changes its size in the middle. Real: the terminal (tmux, which breaks lines anew when
+// The live picture on a terminal that changes its size in the middle. Real: the terminal (tmux, which wraps lines again when
 // it gets narrower), its signal, and what Node makes of it.
 import { afterEach, beforeAll, expect, test } from 'vitest';
 
@@ -31,7 +31,7 @@ test.each([
   terminal = new Terminal(program, { columns: 100, rows: 30, cwd: '/tmp' });
   expect(seenIn(await terminal.see('Unpacking'))).toHaveLength(hosts);
   terminal.resize(columns, rows);
-  // Drawn anew: a clock goes on, and with it the picture.
+  // Drawn again: a clock runs, and the picture follows it.
   const wide = terminal;
   await expect
     .poll(() => {

@@ -87,14 +87,14 @@ test('while a job waits for a killed agent alone its entry stays: the slot says 
   await client.setAgentEnabled(poolId, before?.id ?? 0, false);
   const jobs = await queue('box', 'true');
   await host.exec('docker kill metal-box');
-  const told = async () => {
+  const reported = async () => {
     const { code, cause, next } = (await status('box')) ?? {};
     return `${code}: ${cause}; ${next}`;
   };
   await expect
-    .poll(told, { ...settings, interval: 200 })
+    .poll(reported, { ...settings, interval: 200 })
     .toMatch(
-      /^agent\.session-left: .* until \d{4}-[\dT:-]+Z; job \S+ waits for no other agent; wait: (?:\d min )?\d+ s are left/,
+      /^agent\.session-left: .* until \d{4}-[\dT:-]+Z; job \S+ waits for this agent alone; wait: (?:\d min )?\d+ s are left/,
     );
   await client.setAgentEnabled(poolId, before?.id ?? 0, true);
   expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded', runs: [expect.anything()] }]);

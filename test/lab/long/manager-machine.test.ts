@@ -36,7 +36,7 @@ code=$?
 echo "tail ended with $code"
 exit $code`;
 
-test('a job over its memory limit dies; agent, manager and sshd live, and the evidence says why', async () => {
+test('a job over its memory limit is killed; agent, manager and sshd keep running, and the run record says why', async () => {
   await managed.renewWith(`${markAgents} config.limits = { memory: "192m" };`);
   await managed.allIdle();
   const before = await survivors();
@@ -65,7 +65,7 @@ test('when the machine itself runs short, jobs go before their agents, and agent
 done`,
   );
   expect(agents).toEqual(['500', '500']);
-  // The lab may not lower a score below zero: what systemd was told is all that can be seen here.
+  // The lab may not lower a score below zero: only the setting of systemd can be seen here.
   expect(await lines('systemctl show -p OOMScoreAdjust --value azp-fleet-manager')).toEqual(['-500']);
 });
 
@@ -75,7 +75,7 @@ describe('a disk that is nearly full', () => {
   const used = 'azp-fleet/agent:used';
   const everything = [...ours, used, theirs];
 
-  /** Images without content, each a second older than the next: Docker tells their age in whole seconds. */
+  /** Images without content, each a second older than the next: Docker counts their age in whole seconds. */
   const make = (tag: string, label: string): Promise<unknown> =>
     host.exec(
       `sleep 1; printf 'FROM scratch\\nLABEL made=%s %s\\nCMD ["/x"]\\n' "${tag}" "${label}" | DOCKER_BUILDKIT=0 docker build -q -t ${tag} -`,

@@ -57,7 +57,7 @@ true`),
     ]);
   });
 
-  test('each job runs in a container of its own, and its evidence stays', async () => {
+  test('each job runs in a separate container, and its run record stays', async () => {
     const jobs = await managed.finished(await managed.queue('touch /tmp/mine; ls /tmp | wc -l', 4));
     expect(jobs.map(({ result, log }) => [result, log.trim()])).toEqual(jobs.map(() => ['succeeded', '1']));
     expect(new Set(jobs.flatMap(({ runs }) => runs.map(({ session }) => session))).size).toBe(4);
@@ -97,7 +97,7 @@ true`),
   });
 });
 
-test('pauses between restarts grow, until systemd is told, as the manager does after a while, to count anew', async () => {
+test('pauses between restarts grow until the manager resets the count of systemd', async () => {
   const machine = fleet.lab.host('cdi');
   const show = async (property: string): Promise<string> =>
     (await machine.exec(`systemctl show -p ${property} --value azp-fleet-manager`)).stdout.trim();
@@ -128,7 +128,7 @@ test('a GPU that is lost closes its slot only, and the slot comes back by itself
   await managed.allIdle();
 });
 
-test('a container that was created and never started goes, and so does one that ended meanwhile', async () => {
+test('a container that never started is removed, and so is one that exited', async () => {
   await host.exec('systemctl stop azp-fleet-manager');
   // Stopped, not killed: a session that is left behind blocks its name for five minutes.
   await host.exec(`docker stop $(docker ps -q --filter label=azp-fleet.kind=agent)
@@ -139,7 +139,7 @@ systemctl start azp-fleet-manager`);
   expect((await host.exec('docker ps -aq --filter name=left')).stdout).toBe('');
 });
 
-test('config.sh in a container of its own registers as well, and leaves the token nowhere', async () => {
+test('config.sh in a separate container registers as well, and leaves the token nowhere', async () => {
   await managed.renewWith(`${markAgents} config.registration = "config"; config.limits = { shm: "2g" };`);
   const [job] = await managed.finished(
     await managed.queue('df -m /dev/shm | tail -n 1 | tr -s " " | cut -d " " -f 2'),
@@ -154,7 +154,7 @@ test('config.sh in a container of its own registers as well, and leaves the toke
   await managed.restore();
 });
 
-test('on a machine of its own, without inventory and CLI', async () => {
+test('alone on a machine, without inventory and CLI', async () => {
   // A name of this run's own: the server may remember one that an earlier machine held.
   const name = `alone-${process.pid}`;
   await host.exec(`systemctl stop azp-fleet-manager

@@ -93,7 +93,7 @@ async function strangerOnline(name: string): Promise<{ leave(): Promise<void> }>
   };
 }
 
-test('a machine that was set up anew: the agent of the earlier installation is online, and proves nothing', async () => {
+test('a reinstalled machine: the online agent of the earlier installation proves nothing', async () => {
   const stranger = await strangerOnline('metal-0');
   try {
     await wish({ agents: 1 });
@@ -114,11 +114,11 @@ test('a dataset that is missing: the agents from before are online, and prove no
   expect(failed.stderr).toMatch(/^metal: waiting for metal-0, metal-1: /mu);
 });
 
-test('every agent behind a session that nobody polls: failed, not healthy; Ctrl-C in the proof says what was done', async () => {
+test('every agent with a session that no process polls: failed, not healthy; Ctrl-C during the proof prints what was done', async () => {
   await wish({});
   const { code, stdout, stderr } = await provision();
   expect(code, `${stdout}\n${stderr}`).toBe(0);
-  // A job that nobody else may take keeps their entries from being made anew.
+  // A job that only these agents may take keeps their entries from being registered again.
   const names = ['metal-0', 'metal-1'];
   for (const name of names)
     await client.setAgentEnabled(poolId, (await client.findAgent(poolId, name))?.id ?? 0, false);

@@ -23,11 +23,11 @@ import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { mirror, network } from '../../../practice/lab/paths.ts';
 import type { Output } from '../../../practice/lab/run.ts';
 import { installOwn } from '../support/host-history.ts';
-import { StackRun, wantedStack } from '../support/stack-run.ts';
-import { changesOf } from '../support/told-plan.ts';
+import { StackRun, desiredStack } from '../support/stack-run.ts';
+import { changesOf } from '../support/described-plan.ts';
 
 const prefix = 'packages';
-/** Nobody listens there. */
+/** No server listens there. */
 const silent = `http://${network.gateway}:9`;
 const options = { steps: [driverStep, dockerStep, toolkitStep], disturbOthers: true };
 
@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-/** A package that nobody but this site knows. */
+/** A package of this site alone. */
 async function ofTheSite(name: string, depends: readonly string[]): Promise<void> {
   const file = await buildDeb({ name, version: '1.0-1', description: 'of the site', depends }, lab.folder);
   await host.exec('cat >/root/site.deb && dpkg -i /root/site.deb && rm /root/site.deb', {
@@ -72,7 +72,7 @@ async function aptState(): Promise<string> {
 }
 
 describe('a host with a history', () => {
-  test('loses packages by name, and nothing of its own is touched when that is asked', async () => {
+  test('loses packages by name, and the question changes nothing', async () => {
     const before = await aptState();
     const { stdout, stderr, code } = await plan();
     expect(code, stderr).toBe(3);
@@ -86,7 +86,7 @@ describe('a host with a history', () => {
     expect(left).toBe('');
   });
 
-  test('is asked although somebody holds the locks, and waits for nobody', async () => {
+  test('is answered while another process holds the locks, without waiting', async () => {
     const script = `perl -MFcntl -e '
       for my $file ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock") {
         open(my $f, ">>", $file); push @open, $f;
@@ -133,7 +133,7 @@ describe('a host with a history', () => {
   });
 });
 
-const wanted = (driver: { readonly branch: string }): Desired => wantedStack(host, driver);
+const wanted = (driver: { readonly branch: string }): Desired => desiredStack(host, driver);
 
 interface Asked {
   readonly plan: HostPlan;

@@ -87,7 +87,7 @@ test('a bare machine comes to have agents in both pools, and a second plan has n
   expect(again.code, again.stdout).toBe(0);
 });
 
-test('a slot gets an image of its own from the registry, the other goes on with the one that was built', async () => {
+test('one slot gets another image from the registry, the other slot keeps the built one', async () => {
   const { stdout: built } = await host.exec(
     'docker images --filter label=azp-fleet.kind=image --format "{{.Repository}}:{{.Tag}}" | grep azp-fleet/agent',
   );

@@ -87,7 +87,7 @@ async function findsIn(agent: string, content: string): Promise<string | undefin
   return job?.result;
 }
 
-test('a wrong password is told as such, with registry, user and image', async () => {
+test('a wrong password is reported, with registry, user and image', async () => {
   setPassword(wrong);
   const { code, stdout, stderr } = await provision(inventory, '--no-probe');
   const said = `${stdout}${stderr}`;

@@ -71,7 +71,7 @@ describe('what is ours', () => {
   test('a dry run says what goes, and takes nothing', async () => {
     const { code, stdout } = await azpFleet(lab.folder, ['remove', 'leaver', '-i', inventory, '--dry-run']);
     expect(code).toBe(0);
-    expect(stdout).toContain('stop the manager and take its unit away');
+    expect(stdout).toContain('stop the manager and remove its unit');
     expect(stdout).toContain('release the hold on Docker Engine');
     expect(await say('systemctl is-active azp-fleet-manager')).toBe('active');
   });
@@ -186,7 +186,7 @@ test('provision brings it back, without a reboot: nothing uses what is left of t
   expect(await agentsInPool()).toEqual(['leaver-bare', 'leaver-box']);
 });
 
-test('of a machine that no longer answers the agents go, and nobody asks it', async () => {
+test('--gone removes the agents of a machine that no longer answers, without a connection to it', async () => {
   await leaver.powerOff();
   await until('its agents to be offline', async () =>
     (await agents()).every(({ status }) => status === 'offline'),

@@ -133,7 +133,7 @@ test('another branch over a loaded driver comes with a reboot, for the next kern
   expect(await status(next)).toMatch(new RegExp(`^nvidia/${second}, .*: installed$`));
 });
 
-test('packages are refused beside it, with the cure', async () => {
+test('packages are refused beside it, with the fix', async () => {
   const { refusals } = await driver.ask(host, wanted(first, { method: 'repo', branch: '580' }));
   expect(refusals).toMatchObject([
     {

@@ -80,7 +80,7 @@ test.each(['rest', 'config'] as const)(
     expect(job).toMatchObject({ result: 'succeeded', runs: [{ agent: 'hook-0' }] });
     await managed.allIdle();
     const seen = await requests();
-    // The manager's at the end of the run, which a copied key does not outlive; config.sh then brings one of its own.
+    // The manager's at the end of the run, which a copied key does not outlive; config.sh then creates another one.
     const replaced = { rest: ['service-principal 200'], config: Array(2).fill('service-principal 200') };
     expect(await keysReplaced('hook-0', seen)).toEqual(replaced[way]);
     // config.sh logs in by itself.

@@ -1,4 +1,4 @@
-// A site with certificates of its own authority: Azure DevOps and git speak TLS by it, a container and an agent straight
+// A site with its own certificate authority: Azure DevOps and git speak TLS by it, a container and an agent straight
 // on the host must trust it, and git's server is reached through the proxy, too. git, TLS, the proxy, Docker and systemd
 // are real; GPUs, the agent's program and Azure DevOps are stand-ins.
 import { createServer, type Server } from 'node:http';
@@ -111,7 +111,7 @@ git clone -q https://${network.gateway}:${gitPort}/work.git direct
 git -C proxied log --format=%s; git -C direct log --format=%s
 cat "$AGENT_WORKFOLDER/../.certificates"; echo
 cat "$AGENT_WORKFOLDER/../.proxy"
-# Handed to git, the file stands instead of its own: the system's authorities must be in it.
+# git uses this file instead of its default: the system's authorities must be in it.
 test "$(grep -c BEGIN "$GIT_SSL_CAINFO")" -gt 50 && echo 'many authorities'
 ${slot === 'box' ? refusal : ''}`,
       1,

@@ -48,7 +48,7 @@ touch ~/x ~/.cache/x /azp/x && git init -q ~/repository && echo written
 ls /data/below
 touch /data/x /data/below/x 2>&1 | grep -c 'Read-only file system'`;
 
-test("each slot's job has a uid of its own, its part of the memory, and nothing to write to below a dataset", async () => {
+test("each slot's job has a separate uid, its part of the memory, and cannot write below a dataset", async () => {
   const queued = await Promise.all(
     agents.map(async (agent) =>
       managed.azure.control.queue({ pool, script, demands: [`Agent.Name -equals ${agent}`] }),

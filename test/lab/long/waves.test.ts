@@ -68,7 +68,7 @@ systemctl daemon-reload
 systemctl enable lab-fault.service`);
 }
 
-async function mend(host: LabHost): Promise<void> {
+async function repair(host: LabHost): Promise<void> {
   await host.exec('systemctl disable lab-fault.service');
   await host.setGpuFaults([]);
 }
@@ -129,7 +129,7 @@ describe('a driver that reboots three hosts with twelve jobs on them', () => {
   });
 
   test('run again, it goes on: the canary is only proven, the others follow one by one under a stream of jobs', async () => {
-    await mend(lab.host('w1'));
+    await repair(lab.host('w1'));
     const rebooted = await lab.host('w1').bootId();
     const stream = await azure.control.queue({ pool, script: 'sleep 4; echo done', count: 60 });
     const { code, stdout, stderr } = await cli('provision', '--yes');

@@ -81,7 +81,7 @@ test('the address comes to one file for root, and stands in no plan, process, jo
   expect(await placesOnHost(managed.host, secret)).toEqual(['file /etc/azp-fleet/webhook 600 root']);
 });
 
-test('a slot that the health gate closes is told once, and once when it is open again', async () => {
+test('a slot that the health gate closes is reported once, and once when it is open again', async () => {
   await managed.allIdle();
   await managed.host.setGpuFaults(['exit15 0']);
   await expect.poll(events, patience).toContain('slot-closed begun');

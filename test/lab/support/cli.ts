@@ -4,7 +4,7 @@ import { cliEnvironment, command } from '../../../practice/lab/azp-fleet.ts';
 import type { Lab } from '../../../practice/lab/lab.ts';
 import { until, type Output } from '../../../practice/lab/run.ts';
 
-/** One run of the built command, as a user starts it: no terminal, an environment of its own. */
+/** One run of the built command, as a user starts it: no terminal, a separate environment. */
 export interface CliRun {
   readonly child: ChildProcess;
   /** What it has printed so far. */

@@ -62,7 +62,7 @@ export async function holdLock(host: LabHost, name: string): Promise<LockHolder>
   };
 }
 
-/** Somebody's container, from an image that is made of the host's own files. */
+/** Runs another user's container, from an image that is made of the host's own files. */
 export async function runContainer(host: LabHost, name: string): Promise<void> {
   await host.exec(`set -e
 files=$(ldd /bin/sleep | grep -o '/[^ ]*'; readlink -f $(ldd /bin/sleep | grep -o '/[^ ]*'))

@@ -79,7 +79,7 @@ export class ManagedHost {
     return this.azure.control.queue({ pool, script, count, demands });
   }
 
-  /** A job on this agent that runs until it is told to end; resolves when it runs. */
+  /** A job on this agent that runs until `end` is called; resolves when it runs. */
   async holdJob(agent: string): Promise<HeldJob> {
     const sign = `/tmp/enough-${randomUUID()}`;
     const [job] = await this.azure.control.queue({

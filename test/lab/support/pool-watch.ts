@@ -28,7 +28,7 @@ export class PoolWatch {
     clearInterval(this.#timer);
   }
 
-  /** For how many seconds on end each of these could not take a job meanwhile, at the longest. */
+  /** For how many seconds on end each of these could not take a job, at the longest. */
   async gapsDuring(names: readonly string[], work: () => Promise<void>): Promise<readonly number[]> {
     this.#longest.clear();
     await work();

@@ -3,12 +3,12 @@ import { basename, join } from 'node:path';
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Seconds by the name of a lab test file, measured with three files side by side on two cores. */
+/** Seconds by the name of a lab test file, on an idle machine of two cores. */
 export type Durations = Readonly<Record<string, number>>;
 
 export const durationsFile = join(import.meta.dirname, '../durations.json');
 
-/** A file that nobody has measured yet. */
+/** A file that was not measured yet. */
 const assumedS = 120;
 
 /** `npm run test:lab` runs the unit tests on other Node versions in the first shard, on all cores. */

@@ -8,7 +8,7 @@ export type Snapshot = ReadonlyMap<string, string>;
 const list = `find / /var/lib/docker -xdev -not -path '/proc/*' -printf '%p\\t%y %m %U:%G %s %T@ %l\\n'
 if command -v docker >/dev/null; then docker ps -a --no-trunc --format '{{"docker ps: "}}{{.Names}}{{"\\t"}}{{.ID}} {{.Image}}'; fi`;
 
-/** Everything on the host's disk, and its containers. What lies on a tmpfs is not looked at. */
+/** Everything on the host's disk, and its containers. Files on a tmpfs are left out. */
 export async function snapshot(host: LabHost): Promise<Snapshot> {
   const { stdout } = await host.exec(list, { allowFailure: true });
   return new Map(

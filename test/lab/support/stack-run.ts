@@ -18,7 +18,7 @@ import { mirror } from '../../../practice/lab/paths.ts';
 import { dockerVersions } from '../../../practice/lab/repositories.ts';
 
 /** What the lab's repositories have, wanted on one host. */
-export function wantedStack(host: LabHost, driver: Partial<HostSpec['driver']> = {}): Desired {
+export function desiredStack(host: LabHost, driver: Partial<HostSpec['driver']> = {}): Desired {
   return desiredOf(
     {
       name: host.name,

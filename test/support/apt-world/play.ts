@@ -38,7 +38,7 @@ export async function play(
   const { stages, refusals } = planHost(before, desired, options, { answers, final: false });
   const plan = [
     ...refusals.map(({ what, next }) => `refused: ${what}; ${next}`),
-    ...stages.flat().flatMap(told),
+    ...stages.flat().flatMap(described),
   ];
   if (refusals.length > 0) return { plan, asked: [], facts: before };
   let facts = before;
@@ -84,7 +84,7 @@ function addSources({ host }: AptWorld, facts: Facts, desired: Desired): void {
   }
 }
 
-function told({ title, details = [] }: Change | Shape): string[] {
+function described({ title, details = [] }: Change | Shape): string[] {
   const signs = { add: '+', change: '~', remove: '-' } as const;
   return [title, ...details.map(({ marker, text }) => `  ${signs[marker]} ${text}`)];
 }

@@ -24,9 +24,8 @@ const subjects: Readonly<Record<string, Subject>> = {
 const tables = join(import.meta.dirname, '../../fixtures/apt/tables');
 
 /**
- * Every plan for hosts of one system is put to apt's own resolver, with real package lists: "installable" is apt's word.
- * What comes out is compared with the texts in test/fixtures/apt/tables; `vitest -u` writes them anew, for somebody to
- * read.
+ * Registers tests that run every plan for hosts of one system through apt's own resolver, with real package lists. The results are
+ * compared with test/fixtures/apt/tables; `vitest -u` writes them again: read the difference.
  */
 export function resolverTests(on: SystemName): void {
   const cases = Object.entries(subjects).flatMap(([subject, { cases: of, steps }]) =>
@@ -70,10 +69,12 @@ function textOf(title: string, { past, facts, wish }: ResolverCase, first: Playe
   const given = Object.entries({ past, facts, wish }).flatMap(([key, value]) =>
     value === undefined ? [] : [`${key}: ${JSON.stringify(value)}`],
   );
-  return [`# ${title}`, ...given, '', ...told(first), '', 'and again', ...told(second), ''].join('\n');
+  return [`# ${title}`, ...given, '', ...described(first), '', 'and again', ...described(second), ''].join(
+    '\n',
+  );
 }
 
-function told({ plan, asked, failed }: Played): string[] {
+function described({ plan, asked, failed }: Played): string[] {
   return [
     ...(plan.length === 0 ? ['nothing to do'] : plan),
     ...asked.map((words) => `apt-get ${words}`),

@@ -47,7 +47,7 @@ export function knownSources(): ReadonlySet<string> {
 
 const known = knownSources();
 
-/** @throws where nobody can tell where the stanza is from. */
+/** @throws where the source of the stanza is unknown. */
 export function withSource(stanza: Stanza, list: string): Stanza {
   const name = `${stanza.get('Package') ?? 'a package'} ${stanza.get('Version') ?? ''} in ${list}.list`;
   const source = stanza.get('Taken-From');

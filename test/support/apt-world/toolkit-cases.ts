@@ -11,7 +11,7 @@ const packages = [
 const at = (version: string): string => packages.map((name) => `${name}=${version}-1`).join(' ');
 const facts = { driver: driven };
 
-/** The toolkit is wanted at 1.20.0, unless nobody asked for it. One repository serves all systems. */
+/** The inventory names 1.20.0 of the toolkit, or none. One repository serves all systems. */
 export const toolkit: Subject = {
   steps: [toolkitStep],
   cases: (on) => (on === 'Debian 13' ? cases : cases.slice(0, 1)),

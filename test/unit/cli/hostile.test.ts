@@ -78,7 +78,17 @@ const facts = {
       host: evil,
       at: new Date().toISOString(),
       slots: [
-        { slot: '0', agent: evil, state: 'busy', gpus: [], job: evil, since: evil, cause: evil, jobsRun: 1 },
+        {
+          slot: '0',
+          agent: evil,
+          state: 'busy',
+          gpus: [],
+          pool: 'gpu-lab',
+          job: evil,
+          since: evil,
+          cause: evil,
+          jobsRun: 1,
+        },
       ],
       health: {
         state: 'failed',

@@ -172,7 +172,7 @@ describe('drain', () => {
       person,
       { reason: 'driver', owner: 'bob@ci', run: 'r1', at },
     ]);
-    const after = await rig.post('/v1/undrain', { run: 'r1', hostOnly: true });
+    const after = await rig.post('/v1/undrain', { run: 'r1' });
     expect(after).toMatchObject({ drained: true, drains: [person] });
     // The other reason is written into the pool meanwhile.
     await expect

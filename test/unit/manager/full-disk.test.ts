@@ -58,7 +58,7 @@ test('while its state cannot be written the manager works on, and says so until 
   await rig.until('idle');
   block('state');
   await expect(rig.post('/v1/drain', { reason: 'fan' })).rejects.toMatchObject({
-    problem: { what: expect.stringContaining('a restart would forget') as string },
+    problem: { what: expect.stringContaining('a restart would lose') as string },
   });
   await rig.until('drained');
   expect((await rig.status()).problems.map(({ code }) => code)).toContain('state.not-written');

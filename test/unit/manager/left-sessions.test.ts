@@ -87,7 +87,7 @@ test('while a job waits for this agent alone the entry stays: the slot says how 
   await expect
     .poll(() => seen.get('agent.session-left'), patience)
     .toMatch(
-      /keeps until \d{4}-.*Z; job only-here waits for no other agent; wait: (?:\d min )?\d+ s are left/,
+      /keeps the session until \d{4}-.*Z; job only-here waits for this agent alone; wait: (?:\d min )?\d+ s are left/,
     );
   end();
   await rig.control.endSession('box-0');

@@ -35,9 +35,7 @@ test('a container whose output Docker never gives out goes, and what was followe
       job: 'train',
       result: 'succeeded',
       log: [
-        expect.stringMatching(
-          /^azp-fleet: Docker did not give out .*.*: .*log driver: short read$/,
-        ) as string,
+        expect.stringMatching(/^azp-fleet: Docker did not return .*.*: .*log driver: short read$/) as string,
       ],
     },
   ]);

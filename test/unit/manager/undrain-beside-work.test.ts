@@ -1,4 +1,4 @@
-// A person takes drains back while a run of ours is at work on the host, or a change of one that was cut off lives there.
+// A person removes a drain while provision runs on the host, or an interrupted change is in progress there.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -50,8 +50,8 @@ test.each(['running', 'stop-sigterm', 'final-sigkill', 'start'])(
     systemdSays(state);
     expect(await undrain()).toEqual({
       code: 'drain.at-work',
-      what: `"install the driver" goes on on the host as ${unit}, since 2026-11-22 09:30 UTC; jobs would start beside it, and the agents stay drained`,
-      next: `wait for its end, seen on the host with "tail -f ${rig.directory}/changes/driver-0a1b/output", or run "azp-fleet provision": it follows that, proves the host and gives its agents back`,
+      what: `"install the driver" is in progress on the host as ${unit}, since 2026-11-22 09:30 UTC; jobs would start beside it, and the agents stay drained`,
+      next: `wait for its end (\`tail -f ${rig.directory}/changes/driver-0a1b/output\` on the host), or run \`azp-fleet provision\`, which follows it, checks the host and enables its agents again`,
     });
     expect((await rig.status()).drains).toHaveLength(2);
   },
@@ -83,7 +83,7 @@ test('the run itself takes its mark back at any time: it knows what it does', as
   await rig.post('/v1/drain', ofRun);
   begin();
   systemdSays('running');
-  expect(await undrain({ run: 'r1', hostOnly: true })).toEqual([]);
+  expect(await undrain({ run: 'r1' })).toEqual([]);
 });
 
 test('what people have drained is theirs, where the change needs no drain', async () => {
@@ -102,12 +102,12 @@ test('a run that holds the lock, between its changes: refused until it has ended
   await once(run.stdout, 'data');
   expect(await undrain()).toEqual({
     code: 'drain.at-work',
-    what: 'ann@laptop is at work on the host with azp-fleet provision, since 2026-11-22 09:20 UTC; jobs would start beside it, and the agents stay drained',
-    next: 'wait for that run to end, or end it there with Ctrl-C: it gives the agents back by itself',
+    what: 'ann@laptop runs azp-fleet provision on the host, since 2026-11-22 09:20 UTC; jobs would start beside it, and the agents stay drained',
+    next: 'wait until it ends, or stop it there with Ctrl-C: it enables the agents again',
   });
   writeFileSync(`${lock}.owner`, 'no note');
   expect(await undrain()).toMatchObject({
-    what: 'somebody is at work on the host with a command; jobs would start beside it, and the agents stay drained',
+    what: 'another user runs a command on the host; jobs would start beside it, and the agents stay drained',
   });
   run.stdin.end('\n');
   await once(run, 'close');

@@ -40,7 +40,7 @@ export function mergeRecords(timeline: FakeTimeline, changes: readonly unknown[]
   });
 }
 
-/** Ends the job's own record when nobody but the server can. */
+/** Ends the job's own record when only the server can. */
 export function endRecord(request: FakeRequest, result: JobResult, now: Date): void {
   const timeline = request.timelines[request.timelineId];
   const own = timeline?.records.find(({ id }) => id === request.jobId);

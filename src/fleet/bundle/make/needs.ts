@@ -3,13 +3,14 @@ import { usageError } from '../../../shared/base/errors.ts';
 import type { AgentRelease } from '../../../shared/contract/agent-release.ts';
 import type { ImagePlan } from '../../../shared/image/plan.ts';
 import type { Facts } from '../../facts/facts.ts';
+import { parseFacts } from '../../facts/parse.ts';
 import { type Platform, platformOf, systemOf, unsupported } from '../../packages/distribution.ts';
 import { type Distribution, systems } from '../../packages/systems.ts';
 import type { Transaction } from '../../packages/transaction.ts';
 import type { Machine } from '../../packages/vendors.ts';
 import { allSteps } from '../../steps/all.ts';
 import { agentArch, managerConfig } from '../../steps/manager/config.ts';
-import { keptNewer } from '../../steps/newer.ts';
+import { withNewerVersions } from '../../steps/newer.ts';
 import { isPackageChange } from '../../steps/packages/refine.ts';
 import type { Desired } from '../../steps/step.ts';
 import { agentImages } from '../../steps/bundle/images.ts';
@@ -59,13 +60,13 @@ export function needsOf(
   const facts = new Map(
     sound.map((target) => {
       const bare = bareHost(target.needing);
-      return [{ ...target, desired: keptNewer(bare, target.desired) }, bare];
+      return [{ ...target, desired: withNewerVersions(bare, target.desired) }, bare];
     }),
   );
   const agents = [...facts].flatMap(([{ desired }, each]) => agentsOf(each, desired));
   const images = [...facts].flatMap(([{ desired, now }, bare]) =>
     [bare, ...(now === undefined ? [] : [now])].flatMap((each) =>
-      imagesOf(each, keptNewer(each, desired), context, readFolder),
+      imagesOf(each, withNewerVersions(each, desired), context, readFolder),
     ),
   );
   return {
@@ -197,99 +198,20 @@ export function needingUnseen(
 
 /** Returns the facts of such a host before its first provision: a bundle also serves a host that is installed again. */
 export function bareHost({ images, lacksToBuild, ...needing }: Needing): Facts {
+  const empty = parseFacts(new Map(['os', 'machine'].map((name) => [name, answer])));
   return {
-    ...nothing,
+    ...empty,
     ...needing,
+    login: { user: 'root', uid: 0 },
+    driver: { ...empty.driver, secureBoot: false },
+    cpus: 1,
     packages: Object.fromEntries(images.map((name) => [name, '0'])),
     lacksToBuild: [...new Set(['gcc', 'make', ...lacksToBuild])],
   };
 }
 
-const nothing: Omit<Facts, keyof Omit<Needing, 'images' | 'lacksToBuild'> | 'packages' | 'lacksToBuild'> = {
-  kernel: '',
-  machineId: '',
-  bootId: '',
-  time: undefined,
-  uptimeS: 0,
-  login: { user: 'root', uid: 0 },
-  driver: {
-    loaded: undefined,
-    open: undefined,
-    userspace: undefined,
-    nouveau: false,
-    secureBoot: false,
-    keys: [],
-    runfile: false,
-    takenAway: false,
-    inUse: false,
-    services: [],
-  },
-  docker: {
-    serverVersion: undefined,
-    active: false,
-    enabled: false,
-    liveRestore: false,
-    swarm: false,
-    snap: false,
-    podman: false,
-    daemonJson: undefined,
-    images: [],
-    runtimes: [],
-    cgroupDriver: undefined,
-    rootDir: '/var/lib/docker',
-    restartNeeded: false,
-  },
-  toolkit: {
-    version: undefined,
-    unpackaged: false,
-    cdiSpec: false,
-    cdiDriver: undefined,
-    cdiUses: [],
-    cdiMigDiffers: false,
-    cdiInEtc: [],
-    cdiInRun: false,
-    cdiOlder: false,
-  },
-  unfinished: {},
-  held: [],
-  files: {},
-  texts: {},
-  siteCaTrusted: false,
-  manager: {
-    current: undefined,
-    unitActive: undefined,
-    unitEnabled: false,
-    reloadNeeded: false,
-    credentialDigest: undefined,
-    registriesDigest: undefined,
-    webhookDigest: undefined,
-    installation: undefined,
-    context: undefined,
-    folders: [],
-    archives: [],
-    leftovers: [],
-    status: undefined,
-    release: undefined,
-  },
-  disk: {},
-  initramfsBytes: 0,
-  arrived: {},
-  memoryMiB: 0,
-  cpus: 1,
-  rebootRequired: false,
-  others: { containers: [], gpuProcesses: [], logins: [] },
-  ours: {
-    folders: [],
-    users: [],
-    daemonJsonBefore: undefined,
-    cdi: { made: [], aside: [] },
-    sources: [],
-    packages: undefined,
-  },
-  changes: [],
-  packageLock: undefined,
-  hostLock: undefined,
-};
+/** The answer of the probes that parsing requires. All others fail, as on a host with nothing installed. */
+const answer = { code: 0, stdout: '\n', stderr: '', durationMs: 0, timedOut: false };
 
 export interface NamedSystem {
   /** `versionId` as typed: `9.5`. */

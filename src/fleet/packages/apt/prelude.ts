@@ -24,7 +24,7 @@ export const aptLocks: readonly string[] = [
  * failed download again. A second failure is one line with the URL: for FILE, unless it is optional, it ends the script; for other
  * sources the script continues.
  * `apt WORD…` checks again what would be removed (`guard`) after it waited for a lock, and fetches a second time after a failure.
- * `mend` finishes an interrupted dpkg run.
+ * `repair` finishes an interrupted dpkg run.
  * Versions are compared without their epoch.
  */
 export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
@@ -63,7 +63,7 @@ apt() {
   return "$failed"
 }
 ${awaitFirstBoot}
-mend() {
+repair() {
   if [ -n "$(dpkg --audit)" ] || [ -n "$(ls /var/lib/dpkg/updates)" ]; then
     wait_for_lock
     dpkg --configure -a --force-confdef --force-confold ||
@@ -72,7 +72,7 @@ mend() {
 }
 update() {
   await_first_boot
-  mend
+  repair
   own=
   if [ -z "\${2:-}" ] && [ -r "$1" ]; then own=$(sed -n 's/^URIs: //p' "$1"); fi
   set -- "$1" "$(find /run/azp-fleet/package-lists -mmin -30 2>/dev/null)"

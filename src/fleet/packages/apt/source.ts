@@ -135,7 +135,7 @@ esac
 ${switchOffOthers(vendor, sourceGlobs)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# apt downloads as a user of its own.
+# apt downloads as a separate user.
 chmod 755 "$work"
 if id _apt >/dev/null 2>&1; then chown _apt "$work"; fi
 key=$work/key

@@ -11,7 +11,7 @@ export function plainSpec(sshConfig: string | undefined): SshSpec {
   };
 }
 
-/** The inventory's values as arguments of ssh: they stand before all that its files say. */
+/** Returns the inventory's values as arguments of ssh, which override its files. */
 export function inventoryArguments(spec: SshSpec): readonly string[] {
   const flag = (name: string, value: string | number | undefined): string[] =>
     value === undefined ? [] : [name, String(value)];

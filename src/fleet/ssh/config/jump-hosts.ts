@@ -5,7 +5,7 @@ import type { Target } from '../transport.ts';
 import { plainSpec } from './inventory-options.ts';
 import { type ConnectionOptions, type HandedOn, chainOf } from './options.ts';
 
-/** One jump host, as it is logged into. */
+/** One jump host, with the options of its login. */
 export interface JumpHost {
   readonly options: ConnectionOptions;
   /** What the inventory gives for this host and user. */
@@ -21,7 +21,7 @@ const mostHops = 16;
  * The jump hosts before a host, in the order they are passed: each has the policy of the host behind it, and what the
  * inventory says of it. Throws `ssh.jump` where the way leads through itself.
  */
-export async function wayTo(
+export async function jumpHostsTo(
   options: ConnectionOptions,
   hosts: readonly Target[],
   resolve: Resolve,
@@ -62,7 +62,7 @@ function loop(host: string, chain: readonly string[]): Error {
     code: 'ssh.jump',
     host,
     step: 'connect',
-    what: `the way to ${chain.at(-1) ?? ''} leads through itself`,
+    what: `the network path to ${chain.at(-1) ?? ''} leads through itself`,
     next: 'end the chain for the jump host: "ProxyJump none" in ~/.ssh/config, or "jump: none" in the inventory',
   });
 }

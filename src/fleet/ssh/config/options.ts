@@ -15,7 +15,7 @@ export interface HandedOn {
   readonly hostKeyPolicy: ConnectionOptions['hostKeyPolicy'];
   /** The inventory says so: no configuration of a hop makes it less. */
   readonly strict: boolean;
-  /** The inventory's keys, offered to a hop for which nobody names one. */
+  /** The inventory's keys, offered to a jump host without keys of its own. */
   readonly identityFiles: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface ConnectionOptions {
   readonly identityFiles: readonly string[];
   /** What the inventory names; ssh leaves it out of its list where there is no such file. */
   readonly identityOfInventory: string | undefined;
-  /** The identity files were named by somebody, not guessed. */
+  /** The configuration or the inventory names the identity files. */
   readonly identitiesNamed: boolean;
   readonly identitiesOnly: boolean;
   /** Socket path; undefined: no agent. */
@@ -90,7 +90,7 @@ export interface Local {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What of a connection the tokens tell. */
+/** The values of a connection that tokens stand for. */
 interface Told {
   readonly typed: string;
   readonly hostname: string;

@@ -19,7 +19,7 @@ import {
 } from './options.ts';
 import { type Dump, filesRead, parseDump, noAnswer, runSsh } from './ssh-dump.ts';
 import { inventoryArguments, plainSpec } from './inventory-options.ts';
-import { jumpTo, type JumpHost, wayTo } from './jump-hosts.ts';
+import { jumpTo, type JumpHost, jumpHostsTo } from './jump-hosts.ts';
 import { ownFiles, SilentFile, StandIn } from './user-config.ts';
 
 /** Programs at a time: each takes some 4 ms of a core. */
@@ -58,7 +58,7 @@ export class SshResolver {
   readonly #silent: SilentFile;
   readonly #standIn: StandIn;
   /** Instead of ~/.ssh/config, where hosts are included there that we have written ourselves. */
-  readonly #withoutOurs: string | undefined;
+  readonly #withoutOurSettings: string | undefined;
   #toldOfNoSsh = false;
 
   constructor(parts: ResolverParts) {
@@ -67,12 +67,12 @@ export class SshResolver {
     this.#local = { home, user, uid: userInfo().uid, host: hostname(), env };
     this.#silent = new SilentFile(this.#usualFiles());
     this.#standIn = new StandIn(ownFiles(home));
-    this.#withoutOurs = this.#standIn.isNeeded ? this.#standIn.file() : undefined;
+    this.#withoutOurSettings = this.#standIn.isNeeded ? this.#standIn.file() : undefined;
   }
 
   /** Throws what is wrong with the names or the configuration; `ssh.config`. `handed`: for a jump host. */
   resolve(name: string, told: SshSpec, handed?: HandedOn): Promise<ConnectionOptions> {
-    const spec = { ...told, ...defined({ sshConfig: told.sshConfig ?? this.#withoutOurs }) };
+    const spec = { ...told, ...defined({ sshConfig: told.sshConfig ?? this.#withoutOurSettings }) };
     const key = JSON.stringify([name, spec, handed]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
@@ -84,13 +84,13 @@ export class SshResolver {
   }
 
   /** The jump hosts before a host, in the order they are passed. Throws as `resolve`, and `ssh.jump`. */
-  wayTo(options: ConnectionOptions): Promise<readonly JumpHost[]> {
-    return wayTo(options, this.#parts.hosts, (name, spec, handed) => this.resolve(name, spec, handed));
+  jumpHostsTo(options: ConnectionOptions): Promise<readonly JumpHost[]> {
+    return jumpHostsTo(options, this.#parts.hosts, (name, spec, handed) => this.resolve(name, spec, handed));
   }
 
   /** The files of ssh's configuration, those that it includes as well. Empty where there is no ssh. */
   async files(sshConfig: string | undefined): Promise<readonly string[]> {
-    const spec = plainSpec(sshConfig ?? this.#withoutOurs);
+    const spec = plainSpec(sshConfig ?? this.#withoutOurSettings);
     const said = await this.#dump('localhost', inventoryArguments(spec), 'localhost');
     return said?.files ?? [];
   }
@@ -173,9 +173,9 @@ export class SshResolver {
     return undefined;
   }
 
-  /** As it is for people, who know nothing of a file that stands for theirs. */
+  /** Replaces our copy of the user's file by its own name, for messages. */
   #told(text: string): string {
-    const file = this.#withoutOurs;
+    const file = this.#withoutOurSettings;
     return file === undefined
       ? text
       : text.replaceAll(`-F ${quote(file)} `, '').replaceAll(file, `${this.#parts.home}/.ssh/config`);

@@ -107,7 +107,7 @@ function killGroup(pid: number | undefined): void {
 /** Characters of what ssh says that an error shows: a complaint for each wrong line. */
 const mostSaid = 1_000;
 
-/** Why `ssh -G` told nothing of a host. `byHand`: the arguments that it was given, to be pasted. */
+/** Returns why `ssh -G` failed. `byHand`: its arguments, to be pasted. */
 export function noAnswer(name: string, answer: Answer, byHand: string): Error {
   const told = answer.kind === 'refused' ? foreignLines(complaintOf(answer.stderr), mostSaid) : '';
   const place = { code: 'ssh.config', host: name, step: 'connect' } as const;
@@ -116,7 +116,7 @@ export function noAnswer(name: string, answer: Answer, byHand: string): Error {
     return usageError({
       ...place,
       code: 'ssh.jump',
-      what: `the way to ${loop} leads through itself`,
+      what: `the network path to ${loop} leads through itself`,
       next: 'end the chain in ~/.ssh/config: "ProxyJump none" for the jump host',
     });
   if (answer.kind === 'refused') {

@@ -8,7 +8,7 @@ import { ourDefaults } from './options.ts';
 
 /** What of ~/.ssh is written by us for plain ssh. Absolute paths. */
 export interface OwnFiles {
-  /** The user's configuration, at whose top one Include of ours stands. */
+  /** The user's configuration, with one Include of ours at its top. */
   readonly config: string;
   /** The fleet's hosts. */
   readonly hosts: string;

@@ -254,7 +254,7 @@ export class KeyRing {
     }
   }
 
-  /** Undefined: nobody could be asked, or the passphrase was wrong three times. */
+  /** Undefined: there is no terminal, or the passphrase was wrong three times. */
   unlock(file: KeyFile & { readonly kind: 'encrypted' }, host: string): Promise<ParsedKey | undefined> {
     let unlocked = this.#unlocked.get(file.file);
     if (unlocked === undefined) {

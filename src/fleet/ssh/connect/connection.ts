@@ -26,7 +26,7 @@ import { hostKeyOf, type HostKeyStore, type HostKey } from './host-keys.ts';
 export interface Connection {
   /** Opens channels to sockets and to other hosts. */
   readonly ssh: NodeSSH;
-  /** What node-ssh stands on, for running commands: its own execCommand gathers all output in memory. */
+  /** The ssh2 client below node-ssh, whose own execCommand gathers all output in memory. */
   readonly client: Client;
   /** What the server calls itself: `OpenSSH_9.2p1`. */
   readonly software: string;

@@ -27,7 +27,7 @@ const maxAttempts = 8;
 
 interface DialerParts {
   /** The jump hosts before a host, in the order they are passed. */
-  readonly wayTo: (options: ConnectionOptions) => Promise<readonly JumpHost[]>;
+  readonly jumpHostsTo: (options: ConnectionOptions) => Promise<readonly JumpHost[]>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly keys: KeyRing;
   readonly hostKeys: HostKeyStore;
@@ -73,13 +73,13 @@ export class Dialer {
     loginPassword: SecretSource | undefined,
     signal: AbortSignal | undefined,
   ): Promise<Connection> {
-    const way = await this.#parts.wayTo(options);
+    const way = await this.#parts.jumpHostsTo(options);
     return this.#connect({ options, loginPassword, way, isHop: false, signal });
   }
 
   /** The bytes' way to a host: TCP, a command, or a channel of a jump host. */
   async stream(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Duplex> {
-    return this.#stream(options, await this.#parts.wayTo(options), signal);
+    return this.#stream(options, await this.#parts.jumpHostsTo(options), signal);
   }
 
   async #connect(login: Login): Promise<Connection> {

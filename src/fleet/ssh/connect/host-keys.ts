@@ -30,7 +30,7 @@ export function hostKeyOf(blob: Buffer): HostKey {
   };
 }
 
-/** The name a host's key is filed under: the alias as it stands, else host name and port. */
+/** Returns the name that a host's key is filed under: the alias unchanged, else host name and port. */
 export function filedName(options: ConnectionOptions): string {
   return options.hostKeyAlias ?? knownName(options.hostname, options.port);
 }

@@ -191,7 +191,7 @@ function isCurve(name: string, crv: string): (fields: readonly Buffer[]) => bool
   };
 }
 
-/** One known_hosts file, read again only when somebody else has changed it. */
+/** One known_hosts file, read again only when another program has changed it. */
 export class KnownHostsFile {
   readonly #path: string;
   #stamp = '';
@@ -248,7 +248,7 @@ export class KnownHostsFile {
     return stat === undefined ? '' : `${stat.ino}:${stat.size}:${stat.mtimeMs}`;
   }
 
-  /** Whether the last line lacks its newline: appended to as it is, two entries would become one. */
+  /** Returns whether the last line lacks its newline, so that an appended entry would join it. */
   #endsOpen(): boolean {
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (size === 0) return false;

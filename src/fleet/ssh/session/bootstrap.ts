@@ -84,7 +84,7 @@ function runner({ nonce, input }: BootRequest): string {
   ].join('\n');
 }
 
-/** Characters of it that are kept, to tell why nothing ran. */
+/** Characters of it that are kept, to report why nothing ran. */
 const kept = 64 * 1024;
 /** Bytes of it that are read at all. */
 export const longestPreamble = 4 * 1024 * 1024;

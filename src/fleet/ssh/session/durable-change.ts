@@ -16,7 +16,7 @@ export interface StartChange {
   readonly owner: string;
   readonly script: string;
   readonly limitS: number;
-  /** Random, hexadecimal; tells this start from earlier ones of the same change. */
+  /** Random, hexadecimal; distinguishes this start from earlier ones of the same change. */
   readonly run: string;
   /** ISO 8601 */
   readonly since: string;
@@ -272,7 +272,7 @@ interface Joined {
 
 /** What the scripts about a change have said of it so far, over all connections, and what that means. */
 export class ChangeReport {
-  /** Undefined as long as it is not known whether there is one. */
+  /** Undefined until it is known whether there is one. */
   #invocation: string | undefined;
   #startedBy: string | undefined;
   /** The word with which the script ended. */

@@ -17,14 +17,14 @@ import type { Sudo } from './sudo.ts';
 const longestAnswer = 65_536;
 /** Milliseconds for the answer: the host itself waits ten seconds for one who was ended. */
 const answerMs = 25_000;
-/** Milliseconds between two tries for the lock of somebody who is silent. */
+/** Milliseconds between two tries for the lock of a silent owner. */
 const retryMs = 2000;
-/** Milliseconds after which the remaining time is told again. */
+/** Milliseconds after which the remaining time is reported again. */
 const tellMs = 10_000;
 /** Milliseconds for letting go; what has not ended by then is cut off. */
 const releaseMs = 5000;
 
-/** `first`; `again`: we had it before, and nobody else may have had it since; `break`: from whoever holds it. */
+/** `first`; `again`: we held it before, and no other owner since; `break`: from its present holder. */
 type LockWay = 'first' | 'again' | 'break';
 
 /**
@@ -199,7 +199,7 @@ const graceS = 5;
 
 /** What the lock script has said. */
 export interface LockAnswer {
-  /** `held`: somebody has it now. `passed`: somebody had it since. */
+  /** `held`: another owner has it now. `passed`: another owner had it since. */
   readonly word: 'locked' | 'held' | 'passed' | 'none';
   /** Whose it is, or was; absent where there is no note that can be read. */
   readonly owner?: LockOwner;
@@ -210,7 +210,7 @@ export interface LockAnswer {
 }
 
 const cleanWord = z.string().transform((said) => foreignLine(said, 200));
-/** What `lockScript` has written, or somebody else. */
+/** What `lockScript`, or another program, has written. */
 const noteShape = z.object({
   who: cleanWord,
   command: cleanWord,
@@ -254,7 +254,7 @@ export function waitingFor({ owner, silentS = 0 }: LockAnswer, leftS: number): s
   return `waiting for the lock of ${whose}, who was not heard of for ${silentS} s: ${leftS} s at most`;
 }
 
-/** For what an owner wants to do after its lock has gone: somebody else may be at work there by now. */
+/** Returns the error for work after the lock was lost: another owner may work on the host by now. */
 export function lockLost(host: string, answer?: LockAnswer): FleetError {
   return new FleetError({
     code: 'ssh.lock-lost',

@@ -3,14 +3,14 @@ import { StringDecoder } from 'node:string_decoder';
 
 import { FleetError } from '../../../shared/base/errors.ts';
 import type { Clock } from '../../../shared/base/clock.ts';
-import { connectionLost, interrupted, lookAtHost } from '../failures.ts';
+import { connectionLost, interrupted, checkHostLoad } from '../failures.ts';
 import type { ScriptOptions, ScriptResult } from '../transport.ts';
 import type { Ending, Wire } from '../wire/wire.ts';
 import { Limit, type Running, startScript } from './start.ts';
 import type { Sudo } from './sudo.ts';
 
 const defaultTotalMs = 60_000;
-/** The host ends the script itself this much later than we give up, in case we are gone by then. */
+/** The host ends the script itself this much after our own limit, in case the connection is lost by then. */
 const hostGraceS = 10;
 /** Bytes of each stream: a script that writes more than this is not one of ours. What people run says how much it may. */
 const outputLimit = 4 * 1024 * 1024;
@@ -112,7 +112,7 @@ function timedOut(host: string, clock: 'silent' | 'total', ms: number): FleetErr
       clock === 'silent'
         ? `a script said nothing for ${ms / 1000} s`
         : `a script took longer than ${ms / 1000} s`,
-    next: lookAtHost,
+    next: checkHostLoad,
   });
 }
 
@@ -125,9 +125,9 @@ function tooMuch(host: string, limit: number): FleetError {
   });
 }
 
-/** Characters of one line: what has no end by then is told in pieces. */
+/** Maximum characters of one line: a longer one is passed on in pieces. */
 const longestLine = 65_536;
-/** Lines of one stream that are told each: more than any change of ours writes. */
+/** Lines of one stream that are passed on each: more than any change of ours writes. */
 const mostTold = 10_000;
 const newLine = 10;
 /** Bytes that room is made for at a time: as many as there are already, within these. */
@@ -208,7 +208,7 @@ export class Output {
     if (this.#lineLength > longestLine) this.#tell();
   }
 
-  /** From the beginning of the last whole line: what is before it is left out, and nobody reads it. */
+  /** Returns the chunk from its last whole line on: earlier lines are not shown. */
   #skip(chunk: Buffer): Buffer {
     const end = chunk.lastIndexOf(newLine);
     const before = end > 0 ? chunk.lastIndexOf(newLine, end - 1) : -1;

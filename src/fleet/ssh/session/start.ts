@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 
 import { FleetError } from '../../../shared/base/errors.ts';
 import { quote } from '../../../shared/base/shell.ts';
-import { connectionLost, interrupted, lookAtHost } from '../failures.ts';
+import { connectionLost, interrupted, checkHostLoad } from '../failures.ts';
 import type { Ending, Wire, WireProcess } from '../wire/wire.ts';
 import { bootCommand, type Elevation, markers, scriptLine, longestPreamble, Preamble } from './bootstrap.ts';
 import type { Sudo } from './sudo.ts';
@@ -105,7 +105,7 @@ class Start {
   readonly #nonce: string;
   /** What the command was made for. */
   readonly #given: Elevation;
-  /** Around the question for a password, so that no clock runs meanwhile. */
+  /** Called around the question for a password, which no time limit counts. */
   readonly #pause: () => () => void;
   #prompts = 0;
   #begun = false;
@@ -221,7 +221,7 @@ function notBegun(host: string): FleetError {
     code: 'ssh.start-timeout',
     host,
     what: `no script could be started within ${startMs / 1000} s of login`,
-    next: lookAtHost,
+    next: checkHostLoad,
   });
 }
 
@@ -241,7 +241,7 @@ function noShell(
   });
 }
 
-/** A time limit: it can be started anew, and does not run while somebody is asked for a password. */
+/** A time limit that can be restarted and that pauses while a person types a password. */
 export class Limit {
   readonly #ms: number;
   readonly #expire: () => void;
@@ -264,7 +264,7 @@ export class Limit {
     this.#paused = false;
   }
 
-  /** Stands still until the function that it returns is called, and begins anew then. */
+  /** Pauses until the function that it returns is called, then restarts. */
   pause(): () => void {
     const ran = this.#timer !== undefined;
     this.stop();

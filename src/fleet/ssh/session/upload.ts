@@ -167,7 +167,7 @@ function* slices(bytes: Uint8Array, from: number, step: number): Generator<Buffe
   }
 }
 
-/** Lets each piece wait for its turn, and tells of it. */
+/** Lets each piece wait for its turn, and reports the progress. */
 async function* paced(
   source: Iterable<Buffer> | AsyncIterable<Buffer>,
   gate: UploadGate,

@@ -31,7 +31,7 @@ interface OpensshParts {
   readonly signal: AbortSignal | undefined;
 }
 
-/** No other way than the master's connection: without it ssh would log in anew, beside the lock and unseen. */
+/** Allows only the master's connection: without it ssh would log in again, outside the lock. */
 const onlyOver = ['-o', 'ProxyCommand=false', '-o', 'ControlMaster=no'];
 
 /** The system's ssh, one multiplexed connection a host: for certificates, security keys, Kerberos, PKCS#11. */
@@ -173,7 +173,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-/** `isUp`: the connection stands. */
+/** `isUp`: the connection is open. */
 function processOf(child: ReturnType<typeof spawn>, isUp: () => Promise<boolean>): WireProcess {
   const { stdin, stdout, stderr } = child;
   if (stdin === null || stdout === null || stderr === null) throw new Error('ssh was started without pipes');

@@ -2,7 +2,7 @@ import type { Facts } from '../../facts/facts.ts';
 import type { IncludedImage } from './content.ts';
 import { change, type Refusal, refusal, upload } from '../change.ts';
 import { generationOf } from '../driver/generations.ts';
-import { driverIsWanted } from '../driver/compatibility.ts';
+import { isDesiredDriver } from '../driver/compatibility.ts';
 import { agentArch, managerConfig } from '../manager/config.ts';
 import type { Desired, Planned } from '../step.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
@@ -10,7 +10,6 @@ import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
 import type { AgentArch } from '../../../shared/contract/agent-release.ts';
 import { imagesOf } from '../../../shared/contract/config.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
-import { keptImages } from '../../../shared/contract/status.ts';
 import { cudaOfDriver, type HostGpus } from '../../../shared/image/choose.ts';
 import { type ImagePlan, planImageFor } from '../../../shared/image/plan.ts';
 
@@ -50,7 +49,7 @@ function wanted(facts: Facts, desired: Desired, context: Buffer): readonly strin
 }
 
 function isThere({ docker, manager }: Facts, reference: string): boolean {
-  const kept = manager.status === undefined ? [] : keptImages(manager.status);
+  const kept = manager.status === undefined ? [] : manager.status.images;
   return (
     docker.images.includes(reference) ||
     kept.some((image) => image.reference === reference && image.state === 'ready')
@@ -127,7 +126,7 @@ export function agentImages(
 function expectedGpus(facts: Facts, { host }: Desired): HostGpus {
   const { arch, gpus, driver, manager } = facts;
   const health = manager.status?.health;
-  const stays = driver.loaded !== undefined && driverIsWanted(facts, host);
+  const stays = driver.loaded !== undefined && isDesiredDriver(facts, host);
   const cudaMax = stays
     ? (health?.cudaVersion ?? cudaOfDriver(driver.loaded))
     : cudaOfDriver(host.driver.version ?? host.driver.branch);

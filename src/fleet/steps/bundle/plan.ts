@@ -12,7 +12,7 @@ import {
 } from '../change.ts';
 import { packageChange } from '../packages/change.ts';
 import { isPackageChange } from '../packages/refine.ts';
-import { holdChange, type HoldChange } from '../packages/upkeep.ts';
+import { holdChange, type HoldChange } from '../packages/repositories.ts';
 import type { Desired, Planned } from '../step.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
 
@@ -77,11 +77,11 @@ function bringPackages({ step, platform }: User, set: PackageSet, facts: Facts):
       title: `bring ${set.packages.length} packages of the bundle (${Math.ceil(bytes / 1e6)} MB)`,
       why:
         facts.files[offline.mark] === undefined
-          ? 'the host reaches no package source'
-          : 'the host has those of another bundle',
+          ? 'the host has no package repository'
+          : 'the host has packages of another bundle',
       disturbs: 'nothing',
       marker: facts.files[offline.mark] === undefined ? 'add' : 'change',
-      details: [{ marker: 'add', text: `in ${folder}; those that are there already are not sent again` }],
+      details: [{ marker: 'add', text: `in ${folder}; files that are already there are not sent again` }],
     },
     [
       ...set.packages.map(({ file, artifact }) => upload(artifact, `${folder}/pool/${file}`, 0o600)),

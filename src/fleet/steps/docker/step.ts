@@ -15,10 +15,10 @@ import {
   withEngineSettings,
 } from './daemon-json.ts';
 import { dockerPackages, enginePackages, replacedByDocker } from '../packages/parts.ts';
-import { asFound, engineObstacle, keepsEngine } from '../vendor-stack.ts';
+import { withInstalledVersions, engineObstacle, keepsVendorEngine } from '../vendor-stack.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
-import { addSource, holdPackages } from '../packages/upkeep.ts';
+import { addSource, holdPackages } from '../packages/repositories.ts';
 import { lacksSiteCa } from '../site-ca.ts';
 import type { Desired, Step } from '../step.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
@@ -26,14 +26,14 @@ import { failFunction, sh } from '../../../shared/base/shell.ts';
 /** Docker Engine from Docker's own repository, at exactly the wanted version, held there; the system's own where Docker has none for it. */
 export const dockerStep: Step = {
   name: 'docker',
-  *plan(facts, wished) {
-    const desired = asFound(facts, wished);
+  *plan(facts, configured) {
+    const desired = withInstalledVersions(facts, configured);
     if (desired.host.docker.left === true) {
-      const found = leftEngineObstacle(facts);
+      const found = unmanagedEngineObstacle(facts);
       if (found !== undefined) yield refusal('docker', found.what, found.next);
       return;
     }
-    const kept = keepsEngine(facts);
+    const kept = keepsVendorEngine(facts);
     const platform = platformOf(facts);
     const obstacle =
       platform === undefined
@@ -43,7 +43,7 @@ export const dockerStep: Step = {
       if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
       return;
     }
-    if (!kept) yield* addSource('docker', "Docker's", 'docker', { platform, facts, desired });
+    if (!kept) yield* addSource('docker', 'Docker', 'docker', { platform, facts, desired });
     const install = kept ? ownEngine(platform, facts, desired) : installation(platform, facts, desired);
     const { from, to } = engineConfig(facts, desired);
     const configure = !sameConfig(from, to);
@@ -90,7 +90,7 @@ function inTheWay({ names }: Platform, { packages }: Facts): readonly string[] {
 }
 
 function mustGo(names: readonly string[]): string {
-  return names.length === 0 ? '' : `; ${names.join(', ')} must go`;
+  return names.length === 0 ? '' : `; ${names.join(', ')} will be removed`;
 }
 
 function installation(platform: Platform, facts: Facts, desired: Desired): PackageChange | undefined {
@@ -170,7 +170,7 @@ function* completion(platform: Platform, facts: Facts, desired: Desired): Genera
     platform,
     recorded: partRecord('docker', facts, platform),
     subject: { what: absent.join(', '), from: undefined, to: undefined },
-    why: `Docker Engine is there without them${mustGo(remove)}`,
+    why: `Docker Engine is installed without them${mustGo(remove)}`,
     disturbs: 'nothing',
     timeoutS: 1800,
     transaction: {
@@ -185,7 +185,7 @@ function* completion(platform: Platform, facts: Facts, desired: Desired): Genera
 
 /** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */
 function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
-  if (!keepsEngine(facts)) {
+  if (!keepsVendorEngine(facts)) {
     yield* completion(platform, facts, desired);
     yield* holdPackages('docker', 'Docker packages', { platform, facts }, dockerPackages);
   }
@@ -233,7 +233,7 @@ function restartReason(facts: Facts, desired: Desired): string | undefined {
 }
 
 /** Why agents cannot use the engine that the inventory leaves to its owner (`docker: none`), if they cannot. */
-function leftEngineObstacle({
+function unmanagedEngineObstacle({
   docker,
 }: Pick<Facts, 'docker'>): { readonly what: string; readonly next: string } | undefined {
   if (docker.snap) {
@@ -244,7 +244,7 @@ function leftEngineObstacle({
   }
   if (!docker.active) {
     return {
-      what: 'the inventory leaves Docker Engine alone, and none runs',
+      what: 'docker: none, and no Docker Engine runs',
       next: 'install one by hand and start it (sudo systemctl enable --now docker), or remove "docker: none" from the inventory',
     };
   }

@@ -9,7 +9,7 @@ export function versionFits(version: string, spec: DriverSpec): boolean {
 }
 
 /** The running driver is what the inventory asks for, and its libraries belong to it, whoever installed it. */
-export function driverIsWanted(facts: Facts, host: Pick<HostSpec, 'driver'>): boolean {
+export function isDesiredDriver(facts: Facts, host: Pick<HostSpec, 'driver'>): boolean {
   const { loaded, userspace, takenAway } = facts.driver;
   if (!host.driver.install) return true;
   return (

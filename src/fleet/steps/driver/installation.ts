@@ -47,11 +47,11 @@ export function installation(
     },
     why:
       whyInstall(facts) +
-      (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`) +
+      (remove.length === 0 ? '' : `; ${remove.join(', ')} will be removed`) +
       (own && hasVendorSource(facts, platform.packages.source('nvidia', platform, { mirrors, proxy }))
-        ? "; NVIDIA's package source is switched off"
+        ? "; NVIDIA's repository is disabled"
         : '') +
-      (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it, too`),
+      (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it too`),
     disturbs: loaded === undefined || !reboots ? reloadDisturbs(facts) : 'machine',
     wish: {
       what: `driver ${version}`,
@@ -97,9 +97,9 @@ export function installation(
 }
 
 export function whyInstall({ driver: { loaded, userspace, takenAway } }: Facts): string {
-  if (takenAway) return `of the driver only the module ${loaded ?? ''} is left, which is loaded`;
+  if (takenAway) return `the driver was removed; its module ${loaded ?? ''} is still loaded`;
   const seen = loaded ?? userspace;
-  return seen === undefined ? 'no driver is loaded' : `${seen} is there`;
+  return seen === undefined ? 'no driver is loaded' : `${seen} is installed`;
 }
 
 /** As far as facts tell: ours, or the one that came with NVIDIA's keyring package. */
@@ -120,7 +120,7 @@ export function rebootReason(
   const isTheSame = loaded === driver.version && flavorFits(facts, driver);
   if (loaded !== undefined && !takenAway) return `the loaded module ${loaded} holds the GPUs`;
   if (loaded !== undefined && inUse && !isTheSame)
-    return `the module ${loaded}, which the driver that was taken away has left, is in use`;
+    return `the module ${loaded} of the removed driver is in use`;
   if (facts.driver.nouveau) return 'the nouveau module holds the GPUs';
   return awaitsBoot(facts, platform) ? `Linux ${facts.kernels[1]?.release} waits for a reboot` : undefined;
 }

@@ -66,7 +66,7 @@ export function* buildPackages(
     subject: { what: packages.join(', '), from: undefined, to: undefined },
     why:
       facts.driver.loaded === undefined
-        ? 'the driver cannot be built without'
+        ? 'required to build the driver'
         : `the driver${origin(facts)} could not be built for the next kernel`,
     disturbs: 'nothing',
     timeoutS: 1800,
@@ -83,7 +83,7 @@ export function* nextModule(facts: Facts, platform: Platform): Iterable<Change> 
     'module',
     {
       title: `build the NVIDIA module for Linux ${next.release}`,
-      why: `it is installed, and would boot without the driver${origin(facts)}`,
+      why: `it would boot without the driver${origin(facts)}`,
       disturbs: 'nothing',
     },
     { script: `${failFunction}\n${buildModule(next.release)}`, timeoutS: 3600 },

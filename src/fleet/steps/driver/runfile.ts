@@ -133,7 +133,7 @@ function installing(release: Release, facts: Facts, { host, root }: Desired, pla
       title: titleOf({ what: 'NVIDIA driver', from: seen, to: version, note }),
       why:
         whyInstall(facts) +
-        (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it, too`),
+        (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it too`),
       disturbs:
         loaded === undefined || reboot === undefined
           ? reloadDisturbs(facts)

@@ -85,7 +85,7 @@ export function* enabledServices({ driver }: Facts, units: readonly Unit[]): Gen
   );
   if (missing.length === 0) return;
   const title = `enable ${missing.map(({ unit }) => unit).join(' and ')}`;
-  const why = 'the driver came without a start at boot';
+  const why = 'it is not enabled at boot';
   yield runChange(
     'driver',
     'enable',
@@ -124,7 +124,7 @@ export function* startedServices(facts: Facts): Generator<Change> {
   );
   if (missing.length === 0) return;
   const title = `start ${missing.map(({ unit }) => unit).join(' and ')}`;
-  const why = 'nobody has started it since the driver is there';
+  const why = 'it has not been started since the driver was installed';
   yield runChange(
     'driver',
     'services',

@@ -40,7 +40,7 @@ export function* program(facts: Facts, desired: Desired, version: ManagerVersion
   const words = `the manager ${desired.version} (${version.id}) with Node ${artifacts.nodeVersion}`;
   const description = {
     title: older ? `downgrade to ${words}` : `install ${words}`,
-    why: current === undefined ? 'not installed' : `installed is ${current}`,
+    why: current === undefined ? 'not installed' : `installed: ${current}`,
   };
   const actions = [
     {
@@ -225,6 +225,6 @@ export function managerUnitFor(unit: string, systemd = oldest): ManagerUnit {
 }
 
 /** The unit's text as people compare it. */
-export function withoutMark(text: string): string {
+export function withoutUnitMark(text: string): string {
   return text.replace(new RegExp(`^Environment=${unitMarkVariable}=.*\n`, 'm'), '');
 }

@@ -16,7 +16,7 @@ export function* start(
   wanted: WantedStart,
   found: readonly Change[],
 ): Iterable<Change> {
-  const why = found.length > 0 ? 'what it runs with has changed' : staleness(facts, wanted);
+  const why = found.length > 0 ? 'its files have changed' : staleness(facts, wanted);
   const ready = { kind: 'await-manager', configHash: wanted.configHash, timeoutS: readyTimeoutS } as const;
   if (why === undefined) {
     yield* images(facts, ready);
@@ -34,7 +34,7 @@ export function* start(
   });
   const running = facts.manager.unitActive === 'active';
   const title = running
-    ? 'restart the manager (jobs go on) and wait for it'
+    ? 'restart the manager (jobs keep running) and wait for it'
     : 'start the manager and wait for it';
   const disturbs = reload ? reloadDisturbs(facts) : 'nothing';
   const writes = [HostPaths.opt, HostPaths.etc];
@@ -47,7 +47,7 @@ export function* start(
 function* images({ manager: { status } }: Facts, ready: Action): Iterable<Change> {
   const state = status && imageOverall(status).state;
   if (state === 'ready') return;
-  const why = state === undefined ? 'the manager has said nothing yet' : `its state is ${state}`;
+  const why = state === undefined ? 'the manager has not reported yet' : `its state is ${state}`;
   yield quiet('ready', { title: 'wait for the agent image', why, marker: 'change' }, [ready]);
 }
 
@@ -63,16 +63,15 @@ function staleness(facts: Facts, wanted: WantedStart): string | undefined {
   if (!unitEnabled) return 'it would not start after a reboot';
   if (reloadNeeded) return 'systemd has not read its unit since that was changed';
   if (status === undefined) return undefined;
-  if (status.configHash !== wanted.configHash) return 'it still runs with an earlier configuration';
+  if (status.configHash !== wanted.configHash) return 'it runs with an earlier configuration';
   const earlier = earlierPart(status.started, wanted);
   if (earlier !== undefined) return `it was started with an earlier ${earlier}`;
   const { state, cause = 'unknown cause' } = imageOverall(status);
   return state === 'failed' ? `no agent image: ${cause}` : undefined;
 }
 
-/** A manager that does not tell is of an earlier version than the one that is installed. */
-function earlierPart(started: StartedWith | undefined, wanted: StartedWith): string | undefined {
-  if (started?.program !== wanted.program) return 'version';
+function earlierPart(started: StartedWith, wanted: StartedWith): string | undefined {
+  if (started.program !== wanted.program) return 'version';
   if (started.unit !== wanted.unit) return 'unit';
   return started.ca === wanted.ca ? undefined : 'certificate authority';
 }

@@ -15,9 +15,9 @@ import {
   upload,
 } from '../change.ts';
 import { describeFile, details, fieldDetails, item, written } from '../description.ts';
-import { driverIsWanted } from '../driver/compatibility.ts';
+import { isDesiredDriver } from '../driver/compatibility.ts';
 import { agentArch, configText, managerConfig } from './config.ts';
-import { managerUnitFor, program, quiet, secrets, settings, withoutMark } from './files.ts';
+import { managerUnitFor, program, quiet, secrets, settings, withoutUnitMark } from './files.ts';
 import { start } from './start.ts';
 import { managerVersion } from './version.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
@@ -80,8 +80,8 @@ export const managerStep: Step = {
     yield* found;
     yield* started;
     yield* leftovers(facts, [...found.flatMap(uploadPaths), ...folderPaths(desired)]);
-    yield* givenBack(facts);
-    if (started.length === 0) yield* waitAfterDriver(facts, desired.host, wanted);
+    yield* enableAgents(facts);
+    if (started.length === 0) yield* waitForImage(facts, desired.host, wanted);
   },
 };
 
@@ -90,7 +90,7 @@ function* systemdUnit(facts: Facts, unit: string): Iterable<Change> {
   if (seen === sha256(unit)) return;
   const why = seen === undefined ? 'not installed' : 'its text differs';
   const file = written(facts, HostPaths.unit, unit);
-  const [before, after] = [file.before && withoutMark(file.before), withoutMark(unit)];
+  const [before, after] = [file.before && withoutUnitMark(file.before), withoutUnitMark(unit)];
   const description = { ...describeFile(file), details: fieldDetails({ before, after }) };
   yield quiet('unit', { title: `install the unit ${managerUnit}`, why, ...description }, [
     upload(textArtifact(unit), HostPaths.unit, 0o644),
@@ -137,7 +137,7 @@ export function* libraries(facts: Facts, { host, proxy }: Desired): Iterable<Pac
     name: 'libraries',
     platform,
     subject: { what: missing.join(', '), from: undefined, to: undefined, note: ' for agents on the host' },
-    why: 'the agent cannot run outside a container without',
+    why: 'required by agents outside containers',
     disturbs: 'nothing',
     timeoutS: 1800,
     transaction: { packages: [], remove: [], mayRemove: [], proxy, before: script },
@@ -155,8 +155,8 @@ function* leftovers(facts: Facts, taken: readonly string[]): Iterable<Change> {
     'manager',
     'leftovers',
     {
-      title: `remove what an interrupted run left: ${left.map((path) => path.split('/').at(-1)).join(', ')}`,
-      why: 'it was sent and never put in place',
+      title: `remove partial uploads of an interrupted run: ${left.map((path) => path.split('/').at(-1)).join(', ')}`,
+      why: 'they were never completed',
       disturbs: 'nothing',
       marker: 'remove',
     },
@@ -173,15 +173,15 @@ function goesOn(left: string, path: string): boolean {
  * Takes back the marks of runs that did not live to do it themselves. Changes are made under the host's lock: whoever set
  * them is gone then. What people have drained stays drained.
  */
-function* givenBack({ manager: { status } }: Facts): Iterable<Change> {
+function* enableAgents({ manager: { status } }: Facts): Iterable<Change> {
   for (const mark of status?.drains ?? []) {
     if (mark.run === undefined) continue;
     yield runChange(
       'manager',
       'undrain',
       {
-        title: 'give the agents back to work',
-        why: `an interrupted run left them so: ${drainLine(mark)}`,
+        title: 'enable the agents again',
+        why: `left by an interrupted run: ${drainLine(mark)}`,
         disturbs: 'nothing',
         marker: 'change',
       },
@@ -207,8 +207,8 @@ fail 'the manager does not take back the mark of a run' 'a status without it wit
  * A manager that is as wanted has to start again after a driver, and may have to build its image for it: how long that
  * takes nobody knows before. Nothing where no driver is to come.
  */
-function* waitAfterDriver(facts: Facts, host: HostSpec, config: ManagerConfig): Iterable<Shape> {
-  if (facts.gpus.length === 0 || !host.driver.install || driverIsWanted(facts, host)) return;
+function* waitForImage(facts: Facts, host: HostSpec, config: ManagerConfig): Iterable<Shape> {
+  if (facts.gpus.length === 0 || !host.driver.install || isDesiredDriver(facts, host)) return;
   yield {
     known: false,
     step: 'manager',

@@ -75,7 +75,7 @@ export class Room {
     if (short === undefined) return undefined;
     const { mount, taken, freeBytes } = short;
     return {
-      what: `takes ${size(taken, Math.ceil)} on ${mount} with what comes before it, and ${size(freeBytes, Math.floor)} are free`,
+      what: `takes ${size(taken, Math.ceil)} on ${mount} together with the changes before it, and ${size(freeBytes, Math.floor)} are free`,
       next: `make room on ${mount} (sudo du -xh ${mount} | sort -h | tail shows what takes it), or enlarge it`,
     };
   }

@@ -13,7 +13,7 @@ import { upstream } from '../../packages/version.ts';
 import { type Detail, later, type Refusal, refusal, type Shape } from '../change.ts';
 import { boundChange, isDowngrade, type PackageChange, type Pending } from './change.ts';
 import { type Disks, needsOf, Room, uploadNeeds } from './disk-space.ts';
-import { sourceIsThere } from './upkeep.ts';
+import { sourceIsThere } from './repositories.ts';
 import { lacksSiteCa } from '../site-ca.ts';
 import type { Desired, Planned } from '../step.ts';
 import { defined } from '../../../shared/base/objects.ts';
@@ -74,16 +74,16 @@ function uploadObstacle(item: Found, room: Room, disks: Disks): Refusal | undefi
 
 function refine({ pending, ...change }: PackageChange, said: Said | undefined): Found {
   if (said === undefined) return change;
-  const answer: Answer = said.answers[change.id] ?? { kind: 'unknown', why: 'nobody was asked' };
-  if (answer.kind === 'known') return told(pending, answer);
+  const answer: Answer = said.answers[change.id] ?? { kind: 'unknown', why: 'not simulated' };
+  if (answer.kind === 'known') return describeEffects(pending, answer);
   if (answer.kind === 'not-offered') return notOffered(pending, answer.offered);
   if (answer.kind === 'impossible') return refusal(pending.step, answer.what, answer.next);
   return said.final ? boundChange(pending, foreseen(pending)) : shape(pending, answer.why);
 }
 
-function told(pending: Pending, effects: Effects): Found {
+function describeEffects(pending: Pending, effects: Effects): Found {
   const kept = lost(pending, effects);
-  if (kept.length > 0) return desktopLoses(pending, kept);
+  if (kept.length > 0) return desktopObstacle(pending, kept);
   if (effects.removes.length + effects.downgrades.length > mostHarm) return tooMuch(pending, effects);
   return {
     ...boundChange(pending, boundOf(effects), {
@@ -105,7 +105,7 @@ function shape(pending: Pending, why: string): Shape {
   const bound = foreseen(pending);
   return {
     ...later({ ...boundChange(pending, bound), details: boundDetails(bound) }, pending.step),
-    why: `what else would go is not known: ${why}; it stops where anything would`,
+    why: `package simulation failed on the host: ${why}; provision stops if it would remove anything else`,
     bound,
   };
 }
@@ -130,12 +130,12 @@ function lost({ keeps, platform }: Pending, { removes }: Effects): string[] {
     .toSorted();
 }
 
-function desktopLoses({ step, subject, platform }: Pending, names: readonly string[]): Refusal {
+function desktopObstacle({ step, subject, platform }: Pending, names: readonly string[]): Refusal {
   return refusal(
     step,
-    `${subject.what} ${subject.to ?? ''} would take ${names.join(', ')} from the desktop of this host`,
-    `${platform.packages.removal(names)} if nobody needs a screen here, or ${
-      step === 'driver' ? 'set driver: none to leave the driver to its owner' : 'leave this host out'
+    `${subject.what} ${subject.to ?? ''} would remove ${names.join(', ')} from this host's desktop`,
+    `${platform.packages.removal(names)} if this host needs no desktop, or ${
+      step === 'driver' ? 'set driver: none to keep the present driver' : 'leave this host out'
     }`,
   );
 }
@@ -147,7 +147,7 @@ function tooMuch({ step, subject }: Pending, { removes, downgrades }: Effects): 
   return refusal(
     step,
     `${subject.what} would remove ${removes.length} packages and downgrade ${downgrades.length}`,
-    'look at the package sources and pins of the host, or leave this host out',
+    "check the host's package repositories and pins, or leave this host out",
   );
 }
 

@@ -28,7 +28,7 @@ const proxyKeys = ['http-proxy', 'https-proxy', 'no-proxy'];
  * Takes our settings out again, each only where it still has our value: what the owner has set since stays. What was there
  * before us comes back to the letter where nothing else is left. `gpus: false`: what GPUs need stays. Pure.
  */
-export function withoutOurs({ current, before }: DaemonJsonNow, gpus: boolean): DaemonJsonThen {
+export function withoutOurSettings({ current, before }: DaemonJsonNow, gpus: boolean): DaemonJsonThen {
   const config = parseDaemonJson(current);
   if (current === undefined || config === undefined) return undefined;
   const had = before === undefined || isWhollyOurs(before) ? undefined : before;

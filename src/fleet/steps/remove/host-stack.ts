@@ -40,7 +40,7 @@ export function* packages(
     }
     const left = goes ? part.installed.filter((name) => !ours.includes(name)) : part.installed;
     if (goes) yield removal(part, { ours, left }, facts, platform, root);
-    yield* releasedHolds(
+    yield* releaseHolds(
       part,
       held.filter((name) => left.includes(name)),
       sources.length > 0,
@@ -55,20 +55,20 @@ export function* packages(
         part.name,
         'withdraw-source',
         {
-          title: `take the package source of ${part.title} away`,
-          why: goes ? 'its packages go' : 'none of its packages is installed',
+          title: `remove the package repository of ${part.title}`,
+          why: goes ? 'its packages are removed' : 'none of its packages is installed',
           disturbs: 'nothing',
           marker: 'remove',
           details: [
             ...sources.map((text) => ({ marker: 'remove' as const, text })),
-            ...stayingOff(facts, vendor),
+            ...stayingDisabled(facts, vendor),
           ],
         },
         { script, timeoutS: 60, writes: [...files] },
       );
     if (part.files.length > 0) yield settings(part, platform);
   }
-  yield* othersSources(facts, platform, staying);
+  yield* enableOtherSources(facts, platform, staying);
 }
 
 function removal(
@@ -81,7 +81,7 @@ function removal(
   const isWhole = left.length === 0;
   const kept =
     name === 'docker'
-      ? `what Docker stores in ${facts.docker.rootDir} stays`
+      ? `data in ${facts.docker.rootDir} stays`
       : name === 'driver' && isWhole && facts.driver.loaded !== undefined
         ? 'its module is unloaded, unless something uses it until the next boot'
         : 'their settings stay';
@@ -89,7 +89,7 @@ function removal(
     name,
     'remove',
     {
-      title: isWhole ? `remove ${title}` : `remove our part of ${title}`,
+      title: isWhole ? `remove ${title}` : `remove azp-fleet's part of ${title}`,
       why: `--${name} asks for it; ${kept}`,
       disturbs: 'containers',
       marker: 'remove',
@@ -120,8 +120,8 @@ function removal(
 function notOurs({ name, title, installed }: Part, facts: Facts, platform: Platform): Refusal {
   const why =
     recordOf(name, facts, platform) === undefined
-      ? 'its packages come from no source of ours'
-      : 'its packages were there before, or came with somebody else';
+      ? 'its packages come from no repository of azp-fleet'
+      : 'its packages were installed before, or by another user';
   return refusal(
     name,
     `${title} was not installed by azp-fleet: ${why}`,
@@ -129,7 +129,7 @@ function notOurs({ name, title, installed }: Part, facts: Facts, platform: Platf
   );
 }
 
-function* releasedHolds(
+function* releaseHolds(
   { name, title }: Part,
   held: readonly string[],
   hasSource: boolean,
@@ -137,14 +137,14 @@ function* releasedHolds(
 ): Generator<Change> {
   if (held.length === 0) return;
   const then = hasSource
-    ? 'its source stays, so that it gets upgrades'
-    : 'it gets upgrades where the host has a source';
+    ? 'its repository stays, so it gets upgrades'
+    : 'it gets upgrades if the host has a repository';
   yield runChange(
     name,
     'unhold',
     {
       title: `release the hold on ${title}`,
-      why: `nobody keeps its version any more; ${then}`,
+      why: `its version is no longer held; ${then}`,
       disturbs: 'nothing',
       marker: 'remove',
       details: [{ marker: 'remove', text: `hold on ${listed(held)}` }],
@@ -160,8 +160,8 @@ function settings({ name, files }: Part, { names }: Platform): Change {
     name,
     'settings',
     {
-      title: 'take our settings for the NVIDIA driver away',
-      why: 'no driver is left that needs them',
+      title: "remove azp-fleet's settings for the NVIDIA driver",
+      why: 'no driver uses them',
       disturbs: 'nothing',
       marker: 'remove',
       details: files.map((file) => ({ marker: 'remove', text: file })),
@@ -188,7 +188,7 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
   if (!isOurRunfile(facts)) {
     yield refusal(
       'driver',
-      'NVIDIA driver was not installed by azp-fleet: its owner has run a .run file',
+      'NVIDIA driver was not installed by azp-fleet: its owner ran a .run file',
       'take it away by hand (sudo nvidia-uninstall --silent), or leave --driver out',
     );
     return;
@@ -199,11 +199,11 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
     'remove-runfile',
     {
       title: `remove NVIDIA driver ${facts.ours.runfile?.version ?? ''}`,
-      why: `--driver asks for it; ${loaded === undefined ? 'its uninstaller brings back what it had moved away' : 'its module is unloaded, unless something uses it until the next boot'}`,
+      why: `--driver asks for it; ${loaded === undefined ? 'its uninstaller restores the files that it replaced' : 'its module is unloaded, unless something uses it until the next boot'}`,
       disturbs: 'containers',
       marker: 'remove',
       details: [
-        { marker: 'remove', text: 'what its .run file has installed, by nvidia-uninstall' },
+        { marker: 'remove', text: 'everything its .run file installed, by nvidia-uninstall' },
         ...(unit ? [{ marker: 'remove' as const, text: managedFiles.persistenced }] : []),
       ],
     },
@@ -216,7 +216,7 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
 }
 
 /** Sources of others come back as they were, once none of ours is read beside them that is for the same repository. */
-function* othersSources(
+function* enableOtherSources(
   { ours: { sources } }: Facts,
   { packages }: Platform,
   staying: ReadonlySet<Vendor>,
@@ -230,8 +230,8 @@ function* othersSources(
     'driver',
     'give-back',
     {
-      title: 'switch package sources of others on again, as they were',
-      why: 'they were switched off while ours stood in their place',
+      title: 'enable other package repositories again',
+      why: "they were disabled while azp-fleet's were used",
       disturbs: 'nothing',
       details: back.map(({ file }) => ({ marker: 'add', text: file })),
     },
@@ -239,20 +239,20 @@ function* othersSources(
   );
 }
 
-/** What stays switched off although our source for that vendor goes, and what its owner can do about it. */
-function stayingOff({ ours: { sources } }: Facts, vendor: Vendor): readonly Detail[] {
+/** What stays disabled although our source for that vendor goes, and what its owner can do about it. */
+function stayingDisabled({ ours: { sources } }: Facts, vendor: Vendor): readonly Detail[] {
   return sources
     .filter(({ by, names }) => by === vendor || (by === undefined && names.includes(vendor)))
     .flatMap((source) => {
-      const effect = whyOff(source);
+      const effect = whyDisabled(source);
       return effect === undefined
         ? []
-        : [{ marker: 'change', text: `${source.aside} stays switched off`, effect }];
+        : [{ marker: 'change', text: `${source.aside} stays disabled`, effect }];
     });
 }
 
-function whyOff({ file, aside, by, taken }: SwitchedOff): string | undefined {
+function whyDisabled({ file, aside, by, taken }: SwitchedOff): string | undefined {
   if (taken) return `there is another ${file} by now: compare them, and delete one`;
   if (by !== undefined) return undefined;
-  return `nobody noted who did that, as earlier releases did; to read it again: sudo mv '${aside}' '${file}'`;
+  return `it is not recorded who disabled it; to enable it: sudo mv '${aside}' '${file}'`;
 }

@@ -11,7 +11,7 @@ import { configFolder } from '../docker/scripts.ts';
 import { describeDaemonJson } from '../description.ts';
 import { knownPools } from '../pool-names.ts';
 import { cdiFolder, cdiUndoScript } from '../toolkit/cdi.ts';
-import { restoreScript, withoutOurs } from './daemon-json.ts';
+import { restoreScript, withoutOurSettings } from './daemon-json.ts';
 import { containersScript, filesScript, ownFolders, stopScript, traceScript } from './scripts.ts';
 import { recordThen, type RecordThen } from './ownership.ts';
 import { isOurRunfile, packages } from './host-stack.ts';
@@ -51,7 +51,7 @@ function* agents(facts: Facts, { host, owner }: RemovalWish): Generator<Change> 
     'manager',
     'stop',
     {
-      title: 'stop the manager and take its unit away',
+      title: 'stop the manager and remove its unit',
       why: facts.manager.unitActive === 'active' ? 'it runs' : 'it is installed',
       // systemd is reloaded, which may take GPUs from containers of others.
       disturbs: reloadDisturbs(facts) === 'containers' ? 'containers' : 'agents',
@@ -66,8 +66,8 @@ function* agents(facts: Facts, { host, owner }: RemovalWish): Generator<Change> 
       'pool',
       'deregister',
       {
-        title: `take its agents out of Azure DevOps, pool ${pools.join(', ')}`,
-        why: 'nobody will listen as these agents any more; the pool itself stays',
+        title: `remove its agents from Azure DevOps, pool ${pools.join(', ')}`,
+        why: 'these agents no longer run; the pool itself stays',
         disturbs: 'nothing',
         marker: 'remove',
       },
@@ -78,8 +78,8 @@ function* agents(facts: Facts, { host, owner }: RemovalWish): Generator<Change> 
     'image',
     'containers',
     {
-      title: "take the agents' containers, image, network and fence away",
-      why: 'they are ours by their labels and names; what others have built on the image stays',
+      title: "remove the agents' containers, image, network and isolation rules",
+      why: "they carry azp-fleet's labels and names; images that others built on it stay",
       disturbs: 'nothing',
       marker: 'remove',
     },
@@ -110,7 +110,7 @@ function* stack(facts: Facts, { parts, root }: RemovalWish): Generator<Change | 
     'site-ca',
     {
       title: "no longer trust the site's certificate authority",
-      why: 'it was put there for the agents and the package sources',
+      why: 'it was added for the agents and the package repositories',
       disturbs: 'nothing',
       marker: 'remove',
       details: [{ marker: 'remove', text: trust.file }],
@@ -123,7 +123,7 @@ function* stack(facts: Facts, { parts, root }: RemovalWish): Generator<Change | 
 function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<Change> {
   const current = facts.docker.daemonJson;
   const gpus = facts.toolkit.version === undefined || parts.has('toolkit');
-  const then = withoutOurs({ current, before: facts.ours.daemonJsonBefore }, gpus);
+  const then = withoutOurSettings({ current, before: facts.ours.daemonJsonBefore }, gpus);
   if (current === undefined || then === undefined) return;
   yield runChange(
     'docker',
@@ -131,11 +131,9 @@ function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<C
     {
       title:
         then.text === undefined
-          ? 'remove daemon.json, which was not there before'
-          : 'put daemon.json back to what it was before, without our settings',
-      why: gpus
-        ? 'its settings are ours'
-        : 'its settings are ours, but for those of the toolkit, which stays',
+          ? 'remove daemon.json, which did not exist before'
+          : "restore daemon.json without azp-fleet's settings",
+      why: gpus ? 'its settings are ours' : "azp-fleet's settings except those of the toolkit, which stays",
       disturbs: 'nothing',
       ...describeDaemonJson(current, then.text ?? '{}'),
       marker: then.text === undefined ? 'remove' : 'change',
@@ -156,8 +154,8 @@ function* specifications({ ours: { cdi }, toolkit }: Facts, parts: ReadonlySet<P
     'toolkit',
     'cdi-undo',
     {
-      title: 'take our CDI specification away',
-      why: 'the toolkit that it belongs to goes; what was set aside comes back',
+      title: "remove azp-fleet's CDI specification",
+      why: 'its toolkit is removed; specifications that were set aside are restored',
       disturbs: 'nothing',
       marker: 'remove',
       details: [
@@ -177,8 +175,8 @@ function* own(facts: Facts): Generator<Change> {
     'manager',
     'files',
     {
-      title: 'delete program, configuration, credentials, state and evidence',
-      why: 'nothing else uses them',
+      title: 'delete program, configuration, credentials, state and run records',
+      why: 'no longer used',
       disturbs: 'nothing',
       marker: 'remove',
       details: [...gone, ...users.map((user) => `user ${user}`)].map((text) => ({ marker: 'remove', text })),
@@ -191,12 +189,12 @@ function last({ lines }: RecordThen, runfile: boolean): Change {
   const staying = [
     ...(lines.length === 0
       ? []
-      : [{ text: recordFile, effect: 'it tells which of the packages that stay are ours to take away' }]),
+      : [{ text: recordFile, effect: 'records which of the remaining packages azp-fleet installed' }]),
     ...(runfile
       ? [
           {
             text: HostPaths.runfile,
-            effect: 'it tells that the driver of the .run file is ours to take away',
+            effect: 'records that azp-fleet installed the driver of the .run file',
           },
         ]
       : []),
@@ -205,8 +203,8 @@ function last({ lines }: RecordThen, runfile: boolean): Change {
     'manager',
     'trace',
     {
-      title: 'delete the notes of this work',
-      why: 'runs leave them on the host',
+      title: "delete azp-fleet's notes on the host",
+      why: 'left by earlier runs',
       disturbs: 'nothing',
       marker: 'remove',
       details: staying.map(({ text, effect }) => ({ marker: 'change', text: `stays: ${text}`, effect })),

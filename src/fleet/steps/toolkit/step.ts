@@ -8,11 +8,16 @@ import { isRelease, renderDaemonJson, sameConfig, usesCdi, withGpuSettings } fro
 import { configFolder, configScript, restartScript } from '../docker/scripts.ts';
 import { changedKeys, engineConfig } from '../docker/step.ts';
 import { usesOf } from '../driver/uses.ts';
-import { driverIsWanted } from '../driver/compatibility.ts';
-import { asFound, isKept, keepsEngine, keptMissing } from '../vendor-stack.ts';
+import { isDesiredDriver } from '../driver/compatibility.ts';
+import {
+  withInstalledVersions,
+  isVendorStack,
+  keepsVendorEngine,
+  missingVendorPart,
+} from '../vendor-stack.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
-import { addSource, holdPackages } from '../packages/upkeep.ts';
+import { addSource, holdPackages } from '../packages/repositories.ts';
 import type { Desired, Planned, Step } from '../step.ts';
 import { cdiFolder, cdiScript } from './cdi.ts';
 import { replacedByToolkit, toolkitPackages } from '../packages/parts.ts';
@@ -20,11 +25,11 @@ import { replacedByToolkit, toolkitPackages } from '../packages/parts.ts';
 /** The NVIDIA Container Toolkit at exactly the wanted version, known to Docker, with a current CDI specification. */
 export const toolkitStep: Step = {
   name: 'toolkit',
-  *plan(facts, wished) {
+  *plan(facts, configured) {
     if (facts.gpus.length === 0) return;
-    const desired = asFound(facts, wished);
+    const desired = withInstalledVersions(facts, configured);
     if (desired.host.toolkit.left === true) {
-      const found = leftToolkitObstacle(facts, driverIsWanted(facts, desired.host));
+      const found = unmanagedToolkitObstacle(facts, isDesiredDriver(facts, desired.host));
       if (found !== undefined) yield refusal('toolkit', found.what, found.next);
       return;
     }
@@ -34,9 +39,9 @@ export const toolkitStep: Step = {
       yield refusal('toolkit', what, next);
       return;
     }
-    if (isKept(facts)) {
+    if (isVendorStack(facts)) {
       if (facts.toolkit.version === undefined) {
-        const { what, next } = keptMissing('NVIDIA Container Toolkit');
+        const { what, next } = missingVendorPart('NVIDIA Container Toolkit');
         yield refusal('toolkit', what, next);
         return;
       }
@@ -45,7 +50,7 @@ export const toolkitStep: Step = {
       return;
     }
     const host = { platform, facts, desired };
-    yield* addSource('toolkit', "the NVIDIA Container Toolkit's", 'nvidia-container-toolkit', host);
+    yield* addSource('toolkit', 'NVIDIA Container Toolkit', 'nvidia-container-toolkit', host);
     const install = installation(platform, facts, desired);
     if (install !== undefined) yield install;
     else yield* holdPackages('toolkit', 'NVIDIA Container Toolkit packages', host, toolkitPackages);
@@ -115,7 +120,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
     },
   );
   // What it has to be told of CDI depends on its version, which is the system's.
-  yield keepsEngine(facts) && facts.docker.serverVersion === undefined
+  yield keepsVendorEngine(facts) && facts.docker.serverVersion === undefined
     ? later({ ...configure, title: 'restart Docker Engine with its settings for GPUs' }, 'docker')
     : configure;
 }
@@ -149,7 +154,7 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
   const lacks = usesOf(desired.host).filter((use) => !cdiUses.includes(use));
   const hidden = cdiInRun && cdiInEtc.length > 0;
   const news = installing || cdiOlder || cdiMigDiffers || hidden || lacks.length > 0;
-  if (cdiSpec && !stale && !news && driverIsWanted(facts, desired.host)) return;
+  if (cdiSpec && !stale && !news && isDesiredDriver(facts, desired.host)) return;
   yield runChange(
     'toolkit',
     'cdi',
@@ -170,7 +175,7 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
 function whySpecification({ driver, toolkit }: Facts, lacks: readonly string[]): string {
   if (!toolkit.cdiSpec) return 'no file describes nvidia.com/gpu';
   if (toolkit.cdiDriver === undefined || toolkit.cdiDriver === driver.loaded) {
-    if (toolkit.cdiMigDiffers) return 'it describes other MIG instances than there are';
+    if (toolkit.cdiMigDiffers) return 'it does not describe the present MIG instances';
     const hidden = toolkit.cdiInRun && toolkit.cdiInEtc.length > 0;
     if (hidden) return 'a second file describes the GPUs';
     if (lacks.length > 0) return `agents may use ${lacks.join(' and ')}, and it has no library for that`;
@@ -183,7 +188,7 @@ function whySpecification({ driver, toolkit }: Facts, lacks: readonly string[]):
  * Why GPUs do not get into containers with the toolkit that the inventory leaves to its owner (`toolkit: none`).
  * `driverStays`: no other one is about to come; what describes it would change with it.
  */
-function leftToolkitObstacle(
+function unmanagedToolkitObstacle(
   facts: Facts,
   driverStays: boolean,
 ): { readonly what: string; readonly next: string } | undefined {
@@ -191,7 +196,7 @@ function leftToolkitObstacle(
   const { loaded } = facts.driver;
   if (version === undefined && !unpackaged) {
     return {
-      what: 'the inventory leaves the NVIDIA Container Toolkit alone, and none is installed',
+      what: 'toolkit: none, and no NVIDIA Container Toolkit is installed',
       next: 'install it by hand, or remove "toolkit: none" from the inventory',
     };
   }

@@ -1,4 +1,4 @@
-// In place of src/shared/azure/create-client.ts in the CLI that dies: each of its writes is an effect.
+// Replaces src/shared/azure/create-client.ts in the CLI that kills itself: each of its writes is an effect.
 import type { AzureClient } from '../../../../src/shared/azure/client.ts';
 import {
   createAzureClient as createReal,

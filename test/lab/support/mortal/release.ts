@@ -4,7 +4,7 @@ import { build, type Plugin } from 'esbuild';
 import { repository } from '../../../../practice/lab/paths.ts';
 
 const here = import.meta.dirname;
-/** What the command that dies has other files for. */
+/** The files that the command that kills itself replaces. */
 const others = new Map([
   [join(repository, 'src/fleet/ssh/create-transport.ts'), join(here, 'transport.ts')],
   [join(repository, 'src/shared/azure/create-client.ts'), join(here, 'client.ts')],

@@ -1,4 +1,4 @@
-// In place of src/fleet/ssh/create-transport.ts in the CLI that dies: the real way to the hosts, which counts what it does there.
+// Replaces src/fleet/ssh/create-transport.ts in the CLI that kills itself: the real way to the hosts, which counts what it does there.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -71,7 +71,7 @@ async function script(session: Session, text: string, options?: ScriptOptions): 
 
 /**
  * What apt would do is asked by no run that an earlier one has asked for: it takes seconds and leaves the host as it is.
- * Each run that dies has less to do than the one before, so that its answer is a bound for all of them.
+ * Each run that is killed has less to do than the one before, so that its answer is a bound for all of them.
  */
 async function remembered(session: Session, text: string, options?: ScriptOptions): Promise<ScriptResult> {
   const file = `${process.env[effectsVariable] ?? ''}.${sha256(text).slice(0, 12)}`;
@@ -105,7 +105,7 @@ function of(name: string): readonly string[] {
   });
 }
 
-/** Dies where the script did, or after its last effect. */
+/** Exits where the script did, or after its last effect. */
 async function fallen(session: Session, name: string): Promise<void> {
   const files = sh`cd ${traceFolder}; cat killed pending 2>/dev/null; sed 's/^/unknown command: /' unknown 2>/dev/null; :`;
   const { stdout } = await session.script(files, { totalTimeoutMs: 15_000 });
@@ -168,6 +168,6 @@ function watch(stream: Duplex): void {
   stream.on('data', () => {
     const [line = ''] = asked.split(' HTTP/');
     if (line.startsWith('POST')) effect(line);
-    else if (locked && line === 'GET /v1/status') effect('the manager is looked at under the lock');
+    else if (locked && line === 'GET /v1/status') effect('the manager is asked under the lock');
   });
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 
-import { defined } from '../../../../src/shared/base/objects.ts';
 import type { RunRecord, SlotStatus } from '../../../../src/shared/contract/status.ts';
 import { drainText, runsText, undrainText } from '../../../../src/cli/commands/managers.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
@@ -21,6 +20,7 @@ const slotIn = (slot: string, state: SlotStatus['state'], more: Partial<SlotStat
   slot,
   agent: `h200-1-${slot}`,
   gpus: [],
+  pool: 'gpu-lab',
   since: '',
   jobsRun: 0,
   state,
@@ -74,7 +74,6 @@ describe('undrain', () => {
   test.each([
     ['a host', two, [fan], [], 'its 2 slots take jobs again'],
     ['one that was not drained', two, [], [], 'nothing was drained; its 2 slots take jobs'],
-    ['one of a version that does not tell', two, undefined, [], 'its 2 slots take jobs again'],
     ['a slot', two, [fan], ['1'], 'slot 1 takes jobs again'],
     [
       'what something else holds back',
@@ -84,7 +83,7 @@ describe('undrain', () => {
       'its 2 slots take jobs again; not available for another reason: slot 0, check azp-fleet status',
     ],
   ])('%s', (_, slots, ended, chosen, expected) => {
-    expect(undrainText('h200-1', { ...managerStatus({ slots }), ...defined({ ended }) }, chosen)).toBe(
+    expect(undrainText('h200-1', { ...managerStatus({ slots }), ended }, chosen)).toBe(
       `h200-1: ${expected}\n`,
     );
   });

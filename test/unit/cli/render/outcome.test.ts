@@ -25,14 +25,14 @@ describe('the result as text', () => {
             host: 'busy',
             state: 'changed',
             changes: 2,
-            verdict: { ...healthy, note: 'on a job from before the last change: busy-0 (train)' },
+            verdict: { ...healthy, note: 'running a job from before the last change: busy-0 (train)' },
           },
           { host: 'c', state: 'failed', changes: 2, problem: { code: 'bug', what: 'no room' } },
         ],
         { color: false, width: 80 },
       ),
     ).toBe(`a     healthy      no changes
-busy  healthy      2 changes; on a job from before the last change: busy-0
+busy  healthy      2 changes; running a job from before the last change: busy-0
                    (train)
 b     degraded     1 change; persistence mode is off; next: switch it on
 down  unreachable  no answer within 10 s

@@ -128,9 +128,9 @@ test('who keeps jobs away is told with the time and what ends it; only a run’s
   );
   const lines = text([row, { ...row, host: 'h200-2' }]);
   expect(lines).toContain(`
-! h200-1, h200-2: whole host drained by run r1 of bob@ci: restart Docker, since 2026-11-20 09:30 UTC; that
-  run is gone [agents.left-drained]
-  next  run "azp-fleet provision": it proves the host and gives its agents back
+! h200-1, h200-2: whole host drained by run r1 of bob@ci: restart Docker, since 2026-11-20 09:30 UTC;
+  interrupted [agents.left-drained]
+  next  run "azp-fleet provision": it checks the host and enables its agents again
 
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
   next  run "azp-fleet undrain" when jobs may come again
@@ -175,7 +175,7 @@ test('a host that has powered itself off is told beside the others, and nothing 
 test('a job from before the last change is named, and nothing is wrong', () => {
   const slots = [slot('0', { state: 'busy', job: 'train', settings: 'changed' }), slot('1')];
   const row = statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
-  expect(text([row])).toContain('· h200-1: on a job from before the last change: h200-1-0 (train)\n');
+  expect(text([row])).toContain('· h200-1: running a job from before the last change: h200-1-0 (train)\n');
   expect(text([row])).toContain('1 host: 1 healthy');
 });
 

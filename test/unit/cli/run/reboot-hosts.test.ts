@@ -27,7 +27,18 @@ function slot(state: SlotStatus['state']): readonly SlotStatus[] {
   const since = '2026-11-21T00:00:00Z';
   const run = { id: 'r1', startedAt: since, agentId: 7, settings: 'now' };
   const made = state === 'idle' ? { run, settings: 'now' } : {};
-  return [{ slot: '0', agent: 'a', state, gpus: [], since, jobsRun: 0, ...made }];
+  return [
+    {
+      slot: '0',
+      agent: 'a',
+      state,
+      gpus: [],
+      pool: 'gpu-lab',
+      since,
+      jobsRun: 0,
+      ...made,
+    },
+  ];
 }
 
 /** Works, has no GPU to be probed, and takes jobs unless it is drained. */

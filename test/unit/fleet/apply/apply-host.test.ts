@@ -29,6 +29,7 @@ const slot = (state: SlotStatus['state'], job?: string): SlotStatus => ({
   agent: 'h200-1-0',
   state,
   gpus: [],
+  pool: 'gpu-lab',
   since: '2026-11-21T00:00:00Z',
   jobsRun: 0,
   ...(job === undefined ? {} : { job }),
@@ -175,10 +176,7 @@ describe('a change that disturbs running jobs', () => {
   const person: Drain = { reason: 'fan', at, owner: 'bob@laptop' };
   const left: Drain = { reason: 'restart', at, owner: 'bob@laptop', run: 'run-0' };
   const drain = 'POST /v1/drain {"reason":"do restart","owner":"ann@laptop","run":"run-1"}';
-  const drainInWords =
-    'POST /v1/drain {"reason":"do restart (run run-1 of ann@laptop)","owner":"ann@laptop","run":"run-1"}';
-  const undrainRun = 'POST /v1/undrain {"run":"run-1","hostOnly":true}';
-  const undrainHost = 'POST /v1/undrain {"hostOnly":true}';
+  const undrainRun = 'POST /v1/undrain {"run":"run-1"}';
 
   function hostToRestart(before: ManagerStatus): FakeHost {
     const host = hostWanting(change('restart', { disturbs: 'containers' }));
@@ -205,16 +203,6 @@ describe('a change that disturbs running jobs', () => {
       'takes back only its own mark',
       { ...status(true, slot('drained')), drains: [person] },
       [drain, 'restart', undrainRun],
-    ],
-    [
-      'on an older manager: takes the host’s mark back',
-      status(false, slot('drained')),
-      [drainInWords, 'restart', undrainRun, undrainHost],
-    ],
-    [
-      'on an older manager: leaves a host drained that was drained before',
-      status(true, slot('drained')),
-      ['restart'],
     ],
   ])('%s', async (_, before, log) => {
     const host = hostToRestart(before);

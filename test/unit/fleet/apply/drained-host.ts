@@ -36,9 +36,9 @@ function proof(fake: FakeHost, verdict: Verdict): Proof {
       fake.log.push('probe');
       return Promise.resolve(verdict);
     },
-    prove: async (giveBack) => {
+    prove: async (enableAgents) => {
       fake.log.push('probe');
-      if (verdict.state === 'healthy') await giveBack();
+      if (verdict.state === 'healthy') await enableAgents();
       fake.log.push('agents');
       return verdict;
     },

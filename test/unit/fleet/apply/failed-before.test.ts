@@ -29,6 +29,7 @@ const slot = (agent: string): SlotStatus => ({
   agent,
   state: 'idle',
   gpus: [],
+  pool: 'gpu-lab',
   since,
   jobsRun: 0,
   run: { id: 'r1', startedAt: since, agentId: 7, settings: 'now' },

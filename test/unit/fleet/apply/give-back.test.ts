@@ -52,7 +52,17 @@ describe('agents that were drained for a change', () => {
     const fake = await host([restart]);
     fake.status = managerStatus({
       drains: [],
-      slots: [{ slot: '0', agent: 'a', state: 'busy', gpus: [], since: at, jobsRun: 0 }],
+      slots: [
+        {
+          slot: '0',
+          agent: 'a',
+          state: 'busy',
+          gpus: [],
+          pool: 'gpu-lab',
+          since: at,
+          jobsRun: 0,
+        },
+      ],
     });
     expect(await apply(fake, broken)).toMatchObject({ state: 'failed', untouched: true });
     expect(done(fake)).toEqual(['lock', 'drain', 'undrain', 'unlock']);
@@ -107,10 +117,10 @@ describe('agents that an earlier run has left drained', () => {
 
   it('are taken over when the manager tells of them only once it runs', async () => {
     const fake = await host([restart]);
-    fake.status = managerStatus({ drained: true });
+    fake.facts = merge(fake.facts, { manager: { unitActive: 'inactive' } });
     fake.onRun = () => {
       fake.status = managerStatus({ drained: true, drains: [left] });
-      fake.facts = merge(fake.facts, { manager: { status: fake.status } });
+      fake.facts = merge(fake.facts, { manager: { unitActive: 'active', status: fake.status } });
       return undefined;
     };
     expect(await apply(fake, healthy)).toMatchObject({ state: 'changed', verdict: healthy });

@@ -7,10 +7,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { HostConnection } from '../../../../src/fleet/apply/connection.ts';
 import {
-  lookForHeldNames,
+  findHeldNames,
   takeOverNames,
   type TakenOver,
-  lookAgain,
+  checkAgain,
 } from '../../../../src/fleet/apply/held-names.ts';
 import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../../../../src/fleet/plan/held-names.ts';
 import type { Session } from '../../../../src/fleet/ssh/transport.ts';
@@ -66,7 +66,7 @@ const entry = (name: string): Promise<AzureAgent | undefined> => rig.azure.findA
 const ownerOf = async (name: string) => (await entry(name))?.userCapabilities?.['azp-fleet.owner'];
 
 async function look(): Promise<readonly HeldNames[]> {
-  return (await lookForHeldNames(rig.azure, [{ host, facts: before }], rig.clock)).held;
+  return (await findHeldNames(rig.azure, [{ host, facts: before }], rig.clock)).held;
 }
 
 /** As `provision` does once the manager runs; `agreed`: to all that was planned. */
@@ -93,7 +93,7 @@ describe('the names of an earlier installation', () => {
       {
         id: `agent.take-over.gpu-lab.box-0.${'e'.repeat(32)}`,
         title: 'take over agent box-0 in pool gpu-lab for box',
-        why: 'agent box-0 belongs to another installation, offline; only where it is agreed to, or with --adopt',
+        why: 'agent box-0 belongs to another installation, offline; only after confirmation or with --adopt',
         action: { kind: 'take-over', pool: 'gpu-lab', host: 'box', slots: ['0'] },
       },
     ]);
@@ -202,7 +202,7 @@ test('where all names are at work on their hosts, the pool is not asked', async 
   const facts = factsOf({ manager: { status: await rig.status() } });
   await rig.stop();
   const last = (await rig.control.requests()).at(-1)?.n ?? 0;
-  await lookForHeldNames(rig.azure, [{ host, facts }], rig.clock);
+  await findHeldNames(rig.azure, [{ host, facts }], rig.clock);
   expect(await rig.control.requests(last)).toEqual([]);
 });
 
@@ -230,7 +230,7 @@ test('are found with all that their owner has, by few calls', async () => {
     (await server.control.requests(last))
       .filter(({ path }) => path.endsWith('/agents'))
       .map(({ query }) => /agentName=[^&]*|demands=[^&]*/u.exec(query)?.[0] ?? 'all');
-  const { held, blocked } = await lookForHeldNames(client, [{ host: largeHost, facts: factsOf() }], clock);
+  const { held, blocked } = await findHeldNames(client, [{ host: largeHost, facts: factsOf() }], clock);
   expect(blocked.size).toBe(0);
   expect(held).toMatchObject([
     {
@@ -246,7 +246,7 @@ test('are found with all that their owner has, by few calls', async () => {
   ]);
   const [first] = held;
   if (first === undefined) throw new Error('nothing is held');
-  expect(await lookAgain(client, first, factsOf(), clock)).toMatchObject([{ others: first.others }]);
+  expect(await checkAgain(client, first, factsOf(), clock)).toMatchObject([{ others: first.others }]);
   // One call more tells of the owner and all its agents.
   expect((await asked()).slice(3)).toEqual(['demands=azp-fleet.owner+-equals+them']);
 });

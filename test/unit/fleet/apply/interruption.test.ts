@@ -30,6 +30,7 @@ const busy: SlotStatus = {
   agent: 'h200-1-0',
   state: 'busy',
   gpus: [],
+  pool: 'gpu-lab',
   since: '2026-11-21T00:00:00Z',
   jobsRun: 0,
   job: 'train',
@@ -123,7 +124,7 @@ describe('Ctrl-C', () => {
     });
     const outcome = await applyHost(host.survey(), host.tools(), { exactFacts: false });
     expect(outcome).toMatchObject({ state: 'skipped', changes: 0, interrupted: { during: 'drain' } });
-    expect(host.log).toContain('POST /v1/undrain {"run":"run-1","hostOnly":true}');
+    expect(host.log).toContain('POST /v1/undrain {"run":"run-1"}');
   });
 
   it('while jobs are waited for, and the manager cannot be told: what keeps the agents from work is said', async () => {
@@ -182,7 +183,7 @@ describe('Ctrl-C', () => {
       changes: 1,
       interrupted: { during: 'proof' },
     });
-    expect(host.log).toContain('POST /v1/undrain {"run":"run-1","hostOnly":true}');
+    expect(host.log).toContain('POST /v1/undrain {"run":"run-1"}');
   });
 
   it('before anything: nothing was begun', async () => {

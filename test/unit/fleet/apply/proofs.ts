@@ -27,6 +27,7 @@ export const slot = (name: string, difference: Partial<SlotStatus> = {}): SlotSt
   agent: `h200-1-${name}`,
   state: 'idle',
   gpus: [],
+  pool: 'gpu-lab',
   since: iso(-5000),
   run: current,
   settings: 'now',

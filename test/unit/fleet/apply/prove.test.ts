@@ -67,7 +67,7 @@ describe('the old agents are online', () => {
     expect(exitCode(proof.verdict)).toBe(1);
     expect(proof.tookMs).toBe(9000);
     expect(proof.progress).toEqual([
-      'waiting for h200-1-0, h200-1-1: its agent is still the one from before the last change',
+      'waiting for h200-1-0, h200-1-1: its agent runs with the configuration before the last change',
       'waiting for h200-1-0, h200-1-1: is still being stopped',
     ]);
     expectOneVerdict(proof);
@@ -135,7 +135,7 @@ describe('a proof', () => {
       manager: () => ({ slots: [busy, slot('1')] }),
       agents: [online('0'), online('1')],
     });
-    const note = 'on a job from before the last change: h200-1-0 (train)';
+    const note = 'running a job from before the last change: h200-1-0 (train)';
     expect(proof).toMatchObject({ verdict: { state: 'healthy', note }, tookMs: 0, notes: [note] });
     expectOneVerdict(proof);
     const outcome = { host: 'h200-1', state: 'changed', changes: 2, verdict: proof.verdict } as const;
@@ -167,7 +167,7 @@ describe('a proof', () => {
     });
     expect(proof.verdict).toMatchObject({
       state: 'failed',
-      cause: 'the manager still runs with the configuration before the last change',
+      cause: 'the manager runs with the configuration before the last change',
     });
     expect(proof.tookMs).toBeLessThanOrEqual(120_000);
     expectOneVerdict(proof);

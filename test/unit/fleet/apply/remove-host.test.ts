@@ -29,7 +29,17 @@ describe('removing', () => {
     const fake = await host([stop]);
     fake.status = managerStatus({
       drains: [],
-      slots: [{ slot: '0', agent: 'a', state: 'busy', gpus: [], since: at, jobsRun: 0 }],
+      slots: [
+        {
+          slot: '0',
+          agent: 'a',
+          state: 'busy',
+          gpus: [],
+          pool: 'gpu-lab',
+          since: at,
+          jobsRun: 0,
+        },
+      ],
     });
     expect(await remove(fake)).toMatchObject({ state: 'failed', problem: { code: 'plan.drain-timeout' } });
     expect(done(fake)).toEqual(['lock', 'drain', 'undrain', 'unlock']);

@@ -9,6 +9,7 @@ const slot = (name: string, code?: string): SlotStatus => ({
   agent: `h200-1-${name}`,
   state: code === undefined ? 'idle' : 'backing-off',
   gpus: [],
+  pool: 'gpu-lab',
   since: '2026-11-21T12:00:00Z',
   jobsRun: 0,
   ...(code === undefined ? {} : { code, cause: `the pool already has an agent h200-1-${name}` }),

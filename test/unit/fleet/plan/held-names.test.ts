@@ -23,6 +23,7 @@ const slot = (name: string, state: SlotStatus['state']): SlotStatus => ({
   agent: `h200-1-${name}`,
   state,
   gpus: [],
+  pool: 'gpu-lab',
   since: '2026-11-21T12:00:00Z',
   jobsRun: 0,
 });
@@ -108,7 +109,7 @@ test('the plan at 80 columns', () => {
     'Azure DevOps',
     '  ~ take over agents azl2-0, azl2-1 in pool gpu-lab for azl2',
     '      agents azl2-0, azl2-1 belong to another installation, offline since',
-    '      2026-11-20 14:03 UTC; only where it is agreed to, or with --adopt',
+    '      2026-11-20 14:03 UTC; only after confirmation or with --adopt',
     '',
   ]);
 });

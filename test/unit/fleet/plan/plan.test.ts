@@ -119,11 +119,11 @@ describe("other people's work", () => {
   it.each<[Disturbs, string[]]>([
     ['nothing', []],
     ['new-containers', []],
-    ['containers', ['"do x" would disturb work that is not ours: container postgres']],
+    ['containers', ['"do x" would disturb work of others: container postgres']],
     [
       'machine',
       [
-        '"do x" would disturb work that is not ours: container postgres; GPU process python (4711, ann); login ann on pts/0',
+        '"do x" would disturb work of others: container postgres; GPU process python (4711, ann); login ann on pts/0',
       ],
     ],
   ])('a change that disturbs %s', (disturbs, expected) => {

@@ -30,6 +30,7 @@ function slots(...states: SlotStatus['state'][]): readonly SlotStatus[] {
     agent: `h-${index}`,
     state,
     gpus: [],
+    pool: 'gpu-lab',
     since: at,
     jobsRun: 0,
   }));

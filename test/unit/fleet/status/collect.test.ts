@@ -5,7 +5,7 @@ import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { machineRoot } from '../../../../src/shared/base/host-root.ts';
 import { agentsWanted, listPools, lookAtHosts } from '../../../../src/fleet/status/collect.ts';
 import { useFake } from '../../practice/azure/server.ts';
-import { facts, host, status } from './look.ts';
+import { facts, host, status, slot } from './look.ts';
 
 const server = useFake();
 const looks = [{ host, facts: facts({ status: status({ owner: 'us' }) }) }];
@@ -59,7 +59,13 @@ describe('the pools of a status', () => {
     const { client, asked } = await pool('large', 300);
     const inLarge = looks.map((look) => ({
       ...look,
-      facts: facts({ status: status({ owner: 'us', pool: { name: 'large', id: 1 } }) }),
+      facts: facts({
+        status: status({
+          owner: 'us',
+          pool: { name: 'large', id: 1 },
+          slots: ['0', '1'].map((name) => slot(name, { pool: 'large' })),
+        }),
+      }),
     }));
     const wanted = async (name: string) => agentsWanted(inLarge, name);
     const { agents, problems } = await listPools(client, ['large'], wanted);

@@ -1,4 +1,5 @@
 import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
 import type { ManagerStatus, SlotStatus } from '../../../../src/shared/contract/status.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
@@ -13,6 +14,7 @@ export const slot = (name: string, difference: Partial<SlotStatus> = {}): SlotSt
   agent: `h200-1-${name}`,
   state: 'idle',
   gpus: [],
+  pool: 'gpu-lab',
   since: ago(600),
   run: { id: 'r1', startedAt: ago(610), agentId: 1, settings: 'now' },
   settings: 'now',
@@ -20,28 +22,25 @@ export const slot = (name: string, difference: Partial<SlotStatus> = {}): SlotSt
   ...difference,
 });
 
-export const status = (difference: Partial<ManagerStatus> = {}): ManagerStatus => ({
-  schema: 1,
-  version: '0.2.0',
-  at: ago(10),
-  host: 'h200-1',
-  pool: { name: 'gpu-lab', id: 1 },
-  configHash: 'x',
-  image: { state: 'ready', reference: 'azp-fleet/agent:1' },
-  drained: false,
-  slots: [slot('0'), slot('1')],
-  health: {
-    state: 'healthy',
-    checkedAt: ago(12),
-    gpus: [
-      { uuid: 'GPU-1', name: 'NVIDIA H200' },
-      { uuid: 'GPU-2', name: 'NVIDIA H200' },
-    ],
-    findings: [],
-  },
-  problems: [],
-  ...difference,
-});
+export const status = (difference: Partial<ManagerStatus> = {}): ManagerStatus =>
+  managerStatus({
+    at: ago(10),
+    host: 'h200-1',
+    pool: { name: 'gpu-lab', id: 1 },
+    configHash: 'x',
+    image: { state: 'ready', reference: 'azp-fleet/agent:1' },
+    slots: [slot('0'), slot('1')],
+    health: {
+      state: 'healthy',
+      checkedAt: ago(12),
+      gpus: [
+        { uuid: 'GPU-1', name: 'NVIDIA H200' },
+        { uuid: 'GPU-2', name: 'NVIDIA H200' },
+      ],
+      findings: [],
+    },
+    ...difference,
+  });
 
 /** Facts of a provisioned host. */
 export const facts = (

@@ -23,6 +23,7 @@ test('a working host, whole', () => {
     local: { wanted: 2, ready: 2, busy: 0 },
     azure: { registered: 2, online: 2, disabled: 0, busy: 0 },
     drained: false,
+    drains: [],
     checkedAt: '2026-11-20T09:59:48.000Z',
   });
 });

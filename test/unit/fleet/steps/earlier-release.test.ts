@@ -65,11 +65,11 @@ describe('what an earlier release has left', () => {
     });
     const steps = [imageStep, managerStep].flatMap((step) => [...step.plan(before, wanted)]);
     expect(lines(steps)).toEqual([
-      'bring the build context of agent image 4.260.0 [nothing]',
+      'upload the build context of agent image 4.260.0 [nothing]',
       expect.stringMatching(/^install the manager /),
       "write the manager's configuration [nothing]",
       'install the unit azp-fleet-manager.service [nothing]',
-      'restart the manager (jobs go on) and wait for it [nothing]',
+      'restart the manager (jobs keep running) and wait for it [nothing]',
     ]);
   });
 });

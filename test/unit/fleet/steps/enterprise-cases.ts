@@ -1,6 +1,6 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { systems } from '../../../../src/fleet/packages/systems.ts';
-import { keptNewer } from '../../../../src/fleet/steps/newer.ts';
+import { withNewerVersions } from '../../../../src/fleet/steps/newer.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
@@ -30,12 +30,12 @@ export function bareOf(id: string, versionId: string, arch = 'x86_64'): Facts {
 }
 
 const fresh = [
-  "add NVIDIA's package source [nothing]",
+  'add NVIDIA package repository [nothing]',
   'install NVIDIA driver 580 (open kernel modules, compute only) [nothing]',
-  "add Docker's package source [nothing]",
+  'add Docker package repository [nothing]',
   'configure Docker Engine: live-restore, log-opts [nothing]',
   'install Docker Engine 29.7.2 [nothing]',
-  "add the NVIDIA Container Toolkit's package source [nothing]",
+  'add NVIDIA Container Toolkit package repository [nothing]',
   'install NVIDIA Container Toolkit 1.20.0 [nothing]',
   'restart Docker Engine with runtimes [new-containers]',
   'write the CDI specification [new-containers]',
@@ -86,7 +86,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
     [
       `${name}, newer, and nobody asked for less`,
       newerDriver,
-      keptNewer(newerDriver, desiredOf({ driver: { orNewer: true } })),
+      withNewerVersions(newerDriver, desiredOf({ driver: { orNewer: true } })),
       ['write the CDI specification [new-containers]'],
     ],
     [

@@ -1,11 +1,11 @@
 /** The plan of a bare host with GPUs, line by line. */
 export const bareLines: readonly string[] = [
-  "add NVIDIA's package source [nothing]",
+  'add NVIDIA package repository [nothing]',
   'install NVIDIA driver 580 (open kernel modules, compute only) [nothing]',
-  "add Docker's package source [nothing]",
+  'add Docker package repository [nothing]',
   'configure Docker Engine: live-restore, log-opts [nothing]',
   'install Docker Engine 29.7.2 [nothing]',
-  "add the NVIDIA Container Toolkit's package source [nothing]",
+  'add NVIDIA Container Toolkit package repository [nothing]',
   'install NVIDIA Container Toolkit 1.20.0 [nothing]',
   'restart Docker Engine with runtimes [new-containers]',
   'write the CDI specification [new-containers]',
@@ -13,10 +13,10 @@ export const bareLines: readonly string[] = [
 
 /** The same without the driver's part. */
 export const afterDriver: readonly string[] = [
-  "add Docker's package source [nothing]",
+  'add Docker package repository [nothing]',
   'configure Docker Engine: live-restore, log-opts [nothing]',
   'install Docker Engine 29.7.2 [nothing]',
-  "add the NVIDIA Container Toolkit's package source [nothing]",
+  'add NVIDIA Container Toolkit package repository [nothing]',
   'install NVIDIA Container Toolkit 1.20.0 [nothing]',
   'restart Docker Engine with runtimes [new-containers]',
   'write the CDI specification [new-containers]',
@@ -24,14 +24,14 @@ export const afterDriver: readonly string[] = [
 
 /** The plan of a bare host without GPUs. */
 export const dockerLines: readonly string[] = [
-  "add Docker's package source [nothing]",
+  'add Docker package repository [nothing]',
   'configure Docker Engine: live-restore, log-opts [nothing]',
   'install Docker Engine 29.7.2 [nothing]',
 ];
 
 /** The driver's part where nouveau is loaded. */
 export const driverWithNouveau: readonly string[] = [
-  "add NVIDIA's package source [nothing]",
+  'add NVIDIA package repository [nothing]',
   'install NVIDIA driver 580 (open kernel modules, compute only) [nothing]',
   'reboot the host [machine]',
 ];

@@ -40,13 +40,13 @@ describe('driver, docker and toolkit', () => {
     expect(lines(plan(left(false), wanted))).toEqual(bareLines);
     const planned = plan(left(true), wanted);
     expect(lines(planned)).toEqual([
-      "add NVIDIA's package source [nothing]",
+      'add NVIDIA package repository [nothing]',
       'install NVIDIA driver 580 (open kernel modules, compute only) [machine]',
       'reboot the host [machine]',
       ...afterDriver,
     ]);
     expect(planned[2]).toMatchObject({
-      why: 'the module 580.95.05, which the driver that was taken away has left, is in use',
+      why: 'the module 580.95.05 of the removed driver is in use',
     });
     // What is asked for is what is loaded.
     const same = desiredOf({ driver: { version: '580.95.05' } });

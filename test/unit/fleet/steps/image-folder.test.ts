@@ -37,8 +37,8 @@ const image = (desired: Desired) => managerConfig(desired, 'x64').image;
 describe("a team's folder", () => {
   it('is sent to each host that builds it, and the plan says what follows', () => {
     expect(changes(wanted('a'))).toEqual([
-      'bring the build context of agent image 4.260.0: the host has no build context of this version',
-      'build the image of vision on top of agent image 4.260.0: the host has no such folder (3 files, 20 KiB); one agent tries it, then the others move to it, those with a job after it',
+      'upload the build context of agent image 4.260.0: the host has no build context of this version',
+      'build the image of vision on top of agent image 4.260.0: the host has no such folder (3 files, 20 KiB); one agent first, the others once it works; running jobs finish first',
     ]);
     const [, change] = [...imageStep.plan(factsOf(), wanted('a'))];
     expect(change !== undefined && 'actions' in change && change.actions).toMatchObject([

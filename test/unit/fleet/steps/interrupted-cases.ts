@@ -83,7 +83,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
     [
       'enable nvidia-persistenced.service [nothing]',
       'hold the NVIDIA driver packages [nothing]',
-      'keep nouveau away from the next boot on [nothing]',
+      'block nouveau from the next boot on [nothing]',
       'reboot the host [machine]',
       'hold the NVIDIA Container Toolkit packages [nothing]',
       'write the CDI specification [new-containers]',
@@ -94,7 +94,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
     besideNouveau,
     wanted,
     [
-      'keep nouveau away from the next boot on [nothing]',
+      'block nouveau from the next boot on [nothing]',
       'reboot the host [machine]',
       'write the CDI specification [new-containers]',
     ],

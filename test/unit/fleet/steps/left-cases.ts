@@ -48,9 +48,9 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     factsOf(),
     none,
     [
-      'refused: the inventory leaves the driver alone, and none is loaded',
-      'refused: the inventory leaves Docker Engine alone, and none runs',
-      'refused: the inventory leaves the NVIDIA Container Toolkit alone, and none is installed',
+      'refused: driver: none, and no NVIDIA driver is loaded',
+      'refused: docker: none, and no Docker Engine runs',
+      'refused: toolkit: none, and no NVIDIA Container Toolkit is installed',
     ],
   ],
   [
@@ -82,7 +82,7 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     factsOf({ ...managed, packages: { ...managed.packages, ...withoutToolkit.packages } }),
     dockerNone,
     [
-      "add the NVIDIA Container Toolkit's package source [nothing]",
+      'add NVIDIA Container Toolkit package repository [nothing]',
       'install NVIDIA Container Toolkit 1.20.0 [nothing]',
       'restart Docker Engine for the NVIDIA Container Toolkit [containers]',
       'write the CDI specification [new-containers]',
@@ -97,7 +97,7 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     }),
     toolkitNone,
     [
-      "add Docker's package source [nothing]",
+      'add Docker package repository [nothing]',
       'configure Docker Engine: live-restore, log-opts [nothing]',
       'install Docker Engine 29.7.2 [nothing]',
     ],

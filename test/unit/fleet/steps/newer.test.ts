@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { keptNewer } from '../../../../src/fleet/steps/newer.ts';
+import { withNewerVersions } from '../../../../src/fleet/steps/newer.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 
 const anyVersion = desiredOf({
@@ -9,7 +9,7 @@ const anyVersion = desiredOf({
   toolkit: { version: '1.20.0', orNewer: true },
 });
 const kept = (facts: ReturnType<typeof factsOf>, desired = anyVersion): string[] => {
-  const { driver, docker, toolkit } = keptNewer(facts, desired).host;
+  const { driver, docker, toolkit } = withNewerVersions(facts, desired).host;
   return [driver.branch, docker.version, toolkit.version];
 };
 

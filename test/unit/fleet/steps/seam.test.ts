@@ -87,7 +87,7 @@ describe('a system whose package manager is like no other', () => {
   it('is asked for sources, for holds, and for its trust in the site', () => {
     const loose = { ...afterwards(bare, wanted), held: [] };
     const site = desiredOf({}, { proxy: { noProxy: [], caPem: 'PEM' } });
-    expect(scripts(bare).get("add Docker's package source")).toMatch(/^toy source docker$/m);
+    expect(scripts(bare).get('add Docker package repository')).toMatch(/^toy source docker$/m);
     expect(scripts(loose).get('hold the NVIDIA driver packages')).toMatch(
       /^toy hold toy-driver toy-open-modules-580$/m,
     );

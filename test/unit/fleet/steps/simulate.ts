@@ -24,7 +24,7 @@ import { rebootReason } from '../../../../src/fleet/steps/driver/installation.ts
 import { awaitsBoot, buildOf, runfileBuild } from '../../../../src/fleet/steps/driver/kernels.ts';
 import { releaseOf } from '../../../../src/fleet/steps/driver/runfile-releases.ts';
 import { usesOf } from '../../../../src/fleet/steps/driver/uses.ts';
-import { asFound } from '../../../../src/fleet/steps/vendor-stack.ts';
+import { withInstalledVersions } from '../../../../src/fleet/steps/vendor-stack.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { merge } from '../../../support/host.ts';
 
@@ -32,7 +32,7 @@ import { merge } from '../../../support/host.ts';
 export function simulate(facts: Facts, change: Change, desired: Desired): Facts {
   const effect = effects[change.id.replace(/-[0-9a-f]{10}$/, '')];
   if (effect === undefined) throw new Error(`no simulated effect for ${change.id}`);
-  return effect(withRecord(facts, change), asFound(facts, desired));
+  return effect(withRecord(facts, change), withInstalledVersions(facts, desired));
 }
 
 /** What its scripts note of packages. */

@@ -28,7 +28,7 @@ export const usesCases: readonly [string, Facts, Desired, readonly string[]][] =
     factsOf(),
     drawing,
     [
-      "add NVIDIA's package source [nothing]",
+      'add NVIDIA package repository [nothing]',
       'install NVIDIA driver 580 (open kernel modules, with graphics and video) [nothing]',
       ...afterDriver,
     ],

@@ -40,7 +40,7 @@ describe('the verdict', () => {
       {
         state: 'failed',
         cause: 'the manager has no slots, so no agent of this host takes jobs',
-        next: expect.stringContaining('see whether its GPUs are there') as string,
+        next: expect.stringContaining('check its GPUs') as string,
       },
     ],
     [
@@ -95,7 +95,7 @@ describe('the verdict', () => {
     [
       'an older configuration',
       sight(facts({}, { files: { [HostPaths.config]: 'y' } })),
-      { state: 'failed', cause: 'the manager still runs with the configuration before the last change' },
+      { state: 'failed', cause: 'the manager runs with the configuration before the last change' },
     ],
     ['the present one', sight(facts({}, { files: { [HostPaths.config]: 'x' } })), well],
     [
@@ -107,7 +107,7 @@ describe('the verdict', () => {
       }),
       {
         state: 'degraded',
-        cause: 'whole host drained by run r: restart, since 2026-11-20 09:30 UTC; that run is gone',
+        cause: 'whole host drained by run r: restart, since 2026-11-20 09:30 UTC; interrupted',
       },
     ],
     [
@@ -127,7 +127,7 @@ describe('the verdict', () => {
           slot('1', { state: 'busy', run: before }),
         ],
       }),
-      { ...well, note: 'on a job from before the last change: h200-1-0 (train), h200-1-1' },
+      { ...well, note: 'running a job from before the last change: h200-1-0 (train), h200-1-1' },
     ],
     [
       'no report for long',
@@ -138,7 +138,7 @@ describe('the verdict', () => {
     [
       'not provisioned',
       sight(facts({ current: undefined })),
-      { state: 'failed', cause: 'the host has not been provisioned: there is no manager' },
+      { state: 'failed', cause: 'the host is not provisioned: it has no manager' },
     ],
   ])('%s', (_, seen, expected) => {
     expect(judge(seen).verdict).toMatchObject(expected);
@@ -196,7 +196,7 @@ describe('what may become well by itself', () => {
     [
       'one that restarts',
       sight(facts({}, { files: { [HostPaths.config]: 'y' } })),
-      [['the manager', 'the manager still runs with the configuration before the last change', true]],
+      [['the manager', 'the manager runs with the configuration before the last change', true]],
     ],
     [
       'not the end of a job',

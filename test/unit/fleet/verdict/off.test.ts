@@ -29,6 +29,6 @@ test('since when, and what to do', () => {
   expect(switchedOff([agent()])).toEqual({
     state: 'off',
     cause: 'idle since 2026-11-20 09:30 UTC, and powered itself off (idle:)',
-    next: 'start it at its provider when it is needed; its agents come back by themselves',
+    next: 'start it at its provider when needed; its agents then come online by themselves',
   });
 });

@@ -14,6 +14,7 @@ const slot = (difference: Partial<SlotStatus> = {}): SlotStatus => ({
   agent: 'a-0',
   state: 'idle',
   gpus: [],
+  pool: 'gpu-lab',
   since: ago(600),
   run: { id: 'r', startedAt: ago(610), agentId: 7, settings: 'now' },
   settings: 'now',
@@ -44,7 +45,7 @@ const conflict = { code: 'agent.session-conflict', cause: 'the server still hold
 const left = { code: 'agent.session-left', cause: 'the last agent left its session', next: 'wait' };
 const dataset = { code: 'dataset.unusable', cause: 'dataset X: /x is empty', next: 'fill it' };
 const refused = { code: 'agent.login-refused', cause: 'the login is refused', next: 'wait' };
-const looking = { code: 'health.unknown', cause: 'the GPUs are being looked at', next: 'wait' };
+const looking = { code: 'health.unknown', cause: 'the GPUs have not been checked yet', next: 'wait' };
 
 describe('an agent that works, or is kept from it', () => {
   test.each<[string, Partial<SlotStatus>, Partial<AzureAgent>]>([

@@ -168,7 +168,7 @@ describe('looks go on', () => {
     rig.clock.passed = 31_000;
     rig.endJob('box-0');
     await rig.until('waiting', ['0']);
-    expect((await rig.slot('0')).cause).toBe('the last look at the GPUs is more than 30 s old');
+    expect((await rig.slot('0')).cause).toBe('the latest check of the GPUs is more than 30 s old');
     rig.programs.set('sh', printed(healthy));
     resolve(printed(healthy));
     await rig.until('idle');

@@ -141,11 +141,11 @@ test('a wait for a job names it, and when the server gives it up', () => {
 
 test('a wait for the end of a session says when it comes and how long that is', () => {
   expect(cause(question({ agent: online, left, requests: undefined })).what).toContain(
-    'the queue is too long to see whether a job waits for no other agent',
+    'the queue is too long to check whether a job waits for this agent alone',
   );
   const requests = [{ requestId: 9, jobName: 'eval', matchedAgents: [{ id: 1 }] }];
   const { what, next } = cause(question({ agent: online, left, requests }));
-  expect(what).toContain('until 2026-11-21T02:05:00Z; job eval waits for no other agent');
+  expect(what).toContain('until 2026-11-21T02:05:00Z; job eval waits for this agent alone');
   expect(next).toContain('wait: 3 min 20 s are left at most');
 });
 

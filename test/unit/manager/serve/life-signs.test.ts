@@ -116,7 +116,7 @@ describe('a manager that starts', () => {
   test('is not ready while its passes break', async () => {
     rig.host.listOwn = () => Promise.reject(new TypeError('our mistake'));
     await rig.start();
-    const broke = (): boolean => rig.logged.some(({ message }) => message === 'a look at the slots failed');
+    const broke = (): boolean => rig.logged.some(({ message }) => message === 'a check of the slots failed');
     await expect.poll(broke).toBe(true);
     expect(rig.told).toEqual([]);
     expect((await rig.status()).problems[0]?.what).toBe('unexpected: our mistake');

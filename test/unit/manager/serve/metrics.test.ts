@@ -7,23 +7,23 @@ import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import { foreignCode } from '../../../../src/shared/base/codes/code.ts';
 import { Metrics } from '../../../../src/manager/serve/metrics.ts';
 import { readExposition, type Family } from '../../../support/exposition.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
 import { promtool } from '../../../support/promtool.ts';
 
 const disk = { freeBytes: 1.5e12, totalBytes: 2_000_398_934_016, freeInodes: 1 };
 const cause = (code: string) => ({ code: foreignCode(code), what: '', next: '' });
 
 function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
-  const slot = { gpus: [], since: '', jobsRun: 0 };
+  const slot = { gpus: [], pool: 'gpus', since: '', jobsRun: 0 };
   const finding = { what: '', next: '' };
-  return {
-    schema: 1,
+  return managerStatus({
     version: '1.2.3',
     at: '',
     host: 'gpu-1',
     pool: { name: 'gpus' },
+    pools: [{ name: 'gpus', up: false }],
     configHash: '',
     image: { state: 'ready', digest: 'sha256:1' },
-    drained: false,
     slots: [
       { ...slot, slot: '0', agent: 'gpu-1-0', state: 'busy' },
       { ...slot, slot: '1', agent: 'gpu-1-1', state: 'idle' },
@@ -38,7 +38,7 @@ function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
     },
     problems: [{ code: 'azure.auth', what: '', next: '' }],
     ...changes,
-  };
+  });
 }
 
 /** Several runs of several slots, as they come in: by turns. */
@@ -142,7 +142,12 @@ test('each family is told once, with all of its samples', async () => {
 test('a second scrape tells what is so now, and nothing that is over', async () => {
   const metrics = used();
   await metrics.render(status(), disk);
-  const later = status({ slots: [], health: { state: 'healthy', findings: [] }, problems: [] });
+  const later = status({
+    pools: [{ name: 'gpus', up: true }],
+    slots: [],
+    health: { state: 'healthy', findings: [] },
+    problems: [],
+  });
   const families = readExposition(await metrics.render(later, undefined));
   const seen = (name: string): readonly string[] => series(families, `azp_fleet_${name}`);
   expect([seen('slot_info'), seen('health_finding'), seen('disk_free_bytes')]).toEqual([[], [], []]);
@@ -177,7 +182,17 @@ test('names of every kind come out as they went in', async () => {
   );
   await fc.assert(
     fc.asyncProperty(names, names, names, async (host, slot, code) => {
-      const slots = [{ slot, agent: slot, state: 'idle' as const, gpus: [], since: '', jobsRun: 0 }];
+      const slots = [
+        {
+          slot,
+          agent: slot,
+          state: 'idle' as const,
+          gpus: [],
+          pool: 'gpu-lab',
+          since: '',
+          jobsRun: 0,
+        },
+      ];
       const families = readExposition(await used([slot], code).render(status({ host, slots }), disk));
       const labels = (name: string) =>
         families.find((family) => family.name === `azp_fleet_${name}`)?.samples.map((each) => each.labels);

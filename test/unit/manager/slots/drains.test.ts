@@ -19,7 +19,7 @@ const nobody = { reason: 'fan', at };
 const run = { reason: 'restart Docker', at, owner: 'bob@ci', run: 'r1' };
 const nextRun = { ...run, run: 'r2' };
 const ofPerson: DrainEntries = { host: person, slots: {} };
-const ofRun: DrainEntries = { host: run, provision: run, slots: {} };
+const ofRun: DrainEntries = { provision: run, slots: {} };
 const ofBoth: DrainEntries = { host: person, provision: run, slots: {} };
 const ofSlot: DrainEntries = { slots: { 1: person } };
 
@@ -32,12 +32,7 @@ test.each<
   ['a run beside a person', ofPerson, run, ofBoth],
   ['a person beside a run', ofRun, person, ofBoth],
   ['a run beside a slot', ofSlot, run, { ...ofRun, ...ofSlot }],
-  [
-    'the next run after one that was interrupted',
-    ofRun,
-    nextRun,
-    { host: nextRun, provision: nextRun, slots: {} },
-  ],
+  ['the next run after one that was interrupted', ofRun, nextRun, { provision: nextRun, slots: {} }],
   ['a person again, without a reason', ofPerson, { ...person, reason: '' }, ofPerson],
   ['a slot again, without a reason', ofSlot, { ...person, reason: '', slots: ['1'] }, ofSlot],
   ['the next run beside a person', ofBoth, nextRun, { ...ofBoth, provision: nextRun }],
@@ -47,13 +42,12 @@ test.each<
   expect(withDrain(before, given, known, now)).toEqual(after);
 });
 
-test('an entry of a version without names has none', () => {
+test('an entry has no owner where the request names none', () => {
   expect(withDrain(none, { slots: [], reason: 'fan' }, known, now)).toEqual({ host: nobody, slots: {} });
 });
 
-const all: UndrainOrder = { slots: [], hostOnly: false };
-const ofR1: UndrainOrder = { slots: [], hostOnly: true, run: 'r1' };
-const olderProvision: UndrainOrder = { slots: [], hostOnly: true };
+const all: UndrainOrder = { slots: [] };
+const ofR1: UndrainOrder = { slots: [], run: 'r1' };
 
 test.each<[string, DrainEntries, UndrainOrder, DrainEntries]>([
   ['a person ends every drain', { ...ofBoth, slots: { 1: person } }, all, none],
@@ -64,10 +58,6 @@ test.each<[string, DrainEntries, UndrainOrder, DrainEntries]>([
   ['a run leaves the slots’', { ...ofRun, slots: { 1: person } }, ofR1, ofSlot],
   ['a run leaves the one of another run', ofRun, { ...ofR1, run: 'r2' }, ofRun],
   ['a run whose entry is gone already', ofPerson, ofR1, ofPerson],
-  ['a provision that names no run ends its nameless one', { host: nobody, slots: {} }, olderProvision, none],
-  ['a provision that names no run leaves the person’s', ofPerson, olderProvision, ofPerson],
-  ['a provision that names no run leaves a run’s', ofRun, olderProvision, ofRun],
-  ['a provision that names no run leaves the slots’', { host: nobody, ...ofSlot }, olderProvision, ofSlot],
 ])('undrain: %s', (_, before, order, after) => {
   expect(withoutDrain(before, order, known)).toEqual(after);
 });
@@ -106,45 +96,14 @@ test('every entry is listed once, by priority', () => {
   expect(drainsOf(ofRun)).toEqual([run]);
 });
 
-/** What a manager that knows neither owners nor runs reads from the same file, and what it writes there. */
-const older = {
-  drains: ({ host, slots }: DrainEntries, slot: string) => (host ?? slots[slot])?.reason,
-  drain: (entries: DrainEntries) => ({ ...entries, host: nobody }),
-  undrain: () => ({ slots: {} }),
-  undrainHost: ({ slots }: DrainEntries) => ({ slots }),
-};
-
-test.each<[string, DrainEntries, string | undefined]>([
-  ['a person', ofPerson, 'fan'],
-  ['a run', ofRun, 'restart Docker'],
-  ['both', ofBoth, 'fan'],
-  ['a slot', ofSlot, 'fan'],
-  ['another slot', { slots: { 0: person } }, undefined],
-])('an older manager drains what this one has drained: %s', (_, entries, reason) => {
-  expect(older.drains(JSON.parse(JSON.stringify(entries)) as DrainEntries, '1')).toBe(reason);
-});
-
 test.each<[string, unknown, DrainEntries]>([
   ['no drain ever', undefined, none],
-  ['a host, before entries had owners', { host: nobody, slots: {} }, { host: nobody, slots: {} }],
-  ['a slot, before entries had owners', { slots: { 1: nobody } }, { slots: { 1: nobody } }],
-  [
-    'a drain by an older manager beside a run',
-    older.drain(ofRun),
-    { host: nobody, provision: run, slots: {} },
-  ],
-  ['an undrain by an older manager', older.undrain(), none],
-  ['the end of a run on an older manager', older.undrainHost({ ...ofRun, ...ofSlot }), ofSlot],
+  ['a host without an owner', { host: nobody, slots: {} }, { host: nobody, slots: {} }],
+  ['a slot without an owner', { slots: { 1: nobody } }, { slots: { 1: nobody } }],
   ['this version', ofBoth, ofBoth],
   ['a later version', { ...ofPerson, team: 1, slots: {} }, { ...ofPerson, team: 1 } as DrainEntries],
-  ['a run’s copy without its original', { host: run }, ofRun],
   ['an entry that cannot be read', { host: true }, { host: { reason: '', at: '' }, slots: {} }],
   ['no entry', { host: null, slots: { 1: null } }, none],
-  [
-    'a run that drained a manager without names',
-    { host: { reason: 'restart Docker (run r1 of bob@ci)', at }, slots: {} },
-    ofRun,
-  ],
 ])('read from disk: %s', (_, found, entries) => {
   expect(readDrains(found)).toEqual(entries);
 });

@@ -169,7 +169,7 @@ test.each([
     now({ look: blind }),
     {
       code: 'gpu.missing',
-      what: 'GPU: GPU 3 is not there',
+      what: 'GPU: GPU 3 is missing',
       next: 'compare nvidia-smi -L on the host with the inventory',
     },
   ],
@@ -179,7 +179,7 @@ test.each([
     'no look yet',
     slot,
     now({ look: undefined, pool: cause }),
-    { code: 'health.unknown', what: 'the GPUs are being looked at', next: 'wait a moment' },
+    { code: 'health.unknown', what: 'the GPUs have not been checked yet', next: 'wait a moment' },
   ],
 ])('what is told of %s', (_, about, circumstances, told) => {
   expect(holdOf(about, circumstances)?.cause).toEqual(told);

@@ -66,7 +66,7 @@ test('an image is given up after three failures in a row, but only for one that 
 test('what was seen of a slot is old as soon as an operation on it has ended', () => {
   const book = new SlotBook(new StillClock());
   book.of('0').operations += 1;
-  const hasChanged = book.mark();
+  const hasChanged = book.changedSince();
   expect(hasChanged('0')).toBe(false);
   book.of('0').operations += 1;
   book.of('new').operations += 1;

@@ -19,7 +19,7 @@ const drained: Hold = {
 const unlooked: Hold = {
   kind: 'pause',
   state: 'waiting',
-  cause: { code: 'health.unknown', what: 'the GPUs are being looked at', next: 'wait a moment' },
+  cause: { code: 'health.unknown', what: 'the GPUs have not been checked yet', next: 'wait a moment' },
 };
 const unfenced: Hold = {
   kind: 'close',

@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest';
 
-import {
-  drainedBy,
-  drainEnd,
-  drainLine,
-  reasonWithRun,
-  withRunOfReason,
-  type Drain,
-} from '../../../../src/shared/contract/drain.ts';
+import { drainedBy, drainEnd, drainLine, type Drain } from '../../../../src/shared/contract/drain.ts';
 
 const at = '2026-11-21T12:03:04.000Z';
 
@@ -36,17 +29,4 @@ test.each<[Drain, string, string]>([
 test('what ends it: a person, or the run that set it', () => {
   expect(drainEnd({ reason: '', at })).toContain('azp-fleet undrain');
   expect(drainEnd({ reason: '', at, run: 'r1' })).toMatch(/^wait for that run.*azp-fleet undrain/);
-});
-
-test('the names that a reason says are read back; nobody else’s words are', () => {
-  const names = { owner: 'ann@laptop', run: '3f2a91bc-0000-4000-8000-000000000000' };
-  const kept = { reason: reasonWithRun('install (all of)\ndriver', names), at };
-  expect(withRunOfReason(kept)).toEqual({ reason: 'install (all of)\ndriver', at, ...names });
-  for (const mark of [
-    { reason: 'fan (run away)', at },
-    { reason: '', at },
-    { ...kept, owner: 'bob@ci' },
-    { ...kept, run: 'r1' },
-  ])
-    expect(withRunOfReason(mark)).toEqual(mark);
 });

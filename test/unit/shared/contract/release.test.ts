@@ -19,7 +19,6 @@ describe('releases further apart', () => {
     ['drain', (manager) => manager.drain({ reason: 'fan' })],
     ['undrain', (manager) => manager.undrain()],
     ['undrain of a run', (manager) => manager.undrainRun('run-1')],
-    ['undrain of a host', (manager) => manager.undrainHost()],
     ['adopt', (manager) => manager.adopt(['0'])],
     ['image build', (manager) => manager.renewImage(true)],
     ['logs', (manager) => manager.logs('0', 200)],
@@ -46,10 +45,10 @@ describe('releases further apart', () => {
 
   test.each(cases)('%s: an older manager is named, and given no order', async (_, act) => {
     const { agent, asked } = await heard();
-    const ours = { version: '0.3.0', protocol: 3 };
+    const ours = { version: '0.4.0', protocol: protocol + 2 };
     await expect(act(createManagerClient(agent, 'h1', { ours }))).rejects.toMatchObject({
       problem: {
-        what: 'the manager on h1 is 0.1.0, this azp-fleet is 0.3.0: they are more than one release apart',
+        what: 'the manager on h1 is 0.2.0, this azp-fleet is 0.4.0: they are more than one release apart',
         next: 'run "azp-fleet provision h1"',
       },
     });
@@ -62,7 +61,7 @@ describe('releases further apart', () => {
     const manager = createManagerClient(agent, 'h1', { ours, anyRelease: true });
     await manager.status();
     await manager.drain({ reason: 'restart Docker' });
-    await manager.undrainHost();
+    await manager.undrainRun('run-1');
     expect(asked.filter(({ method }) => method === 'POST').map(({ path }) => path)).toEqual([
       '/v1/drain',
       '/v1/undrain',

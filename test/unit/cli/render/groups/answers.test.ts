@@ -4,7 +4,12 @@ import { answersText } from '../../../../../src/cli/run/managers.ts';
 import { drainText } from '../../../../../src/cli/commands/managers.ts';
 import { managerStatus } from '../../../../support/manager-status.ts';
 
-const slot = { gpus: [], since: '2026-11-21T00:00:00Z', jobsRun: 0 };
+const slot = {
+  gpus: [],
+  pool: 'gpu-lab',
+  since: '2026-11-21T00:00:00Z',
+  jobsRun: 0,
+};
 const drained = (host: string, job?: string) =>
   managerStatus({
     slots: [

@@ -68,8 +68,8 @@ export function configured(lines: string): string {
   ~ manager  write the manager's configuration
              it differs from the inventory
 ${lines}
-  ~ manager  restart the manager (jobs go on) and wait for it
-             what it runs with has changed
+  ~ manager  restart the manager (jobs keep running) and wait for it
+             its files have changed
 
 Changes: 2 on 1 host.
 `;

@@ -29,10 +29,10 @@ test('a long title and a long refusal go on below their first words', () => {
   const facts = merge(converged(), { manager: { leftovers: left } });
   const steps = allSteps.slice(-1);
   expect(textOn80([planHost(facts, wanted, { steps, disturbOthers: false })])).toBe(`h200-1: 1 change
-  - manager  remove what an interrupted run left:
+  - manager  remove partial uploads of an interrupted run:
              manager.json.part-123456789abcdef0123,
              manager.json.part-223456789abcdef0123
-             it was sent and never put in place
+             they were never completed
 
 Changes: 1 on 1 host.
 `);

@@ -199,8 +199,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
                gpu-lab
              - removes h200-1-0, h200-1-1, h200-1-2, h200-1-3 from pool gpu-lab
                  running jobs finish first
-  ~ manager  restart the manager (jobs go on) and wait for it
-             what it runs with has changed
+  ~ manager  restart the manager (jobs keep running) and wait for it
+             its files have changed
 
 Changes: 2 on 1 host.
 `,

@@ -58,7 +58,7 @@ test('a new host is told what jobs may do there and which agents come', () => {
   + manager  install the unit azp-fleet-manager.service
              not installed
   + manager  start the manager and wait for it
-             what it runs with has changed
+             its files have changed
 
 Changes: 4 on 1 host.
 `);
@@ -69,13 +69,13 @@ test('an older manager on an older Node is a downgrade', () => {
   const text = planOn80(runningWith(newer, 4, { version: '0.3.0', node: '24.22.1' }), wish());
   expect(text.replaceAll(/[0-9a-f]{12}/g, 'VERSION')).toBe(`h200-1: 2 changes
   ~ manager  downgrade to the manager 0.2.0 (VERSION) with Node 24.21.0
-             installed is /opt/azp-fleet/versions/VERSION
+             installed: /opt/azp-fleet/versions/VERSION
              ~ manager: 0.3.0 → 0.2.0
                  a downgrade
              ~ Node: 24.22.1 → 24.21.0
                  a downgrade
-  ~ manager  restart the manager (jobs go on) and wait for it
-             what it runs with has changed
+  ~ manager  restart the manager (jobs keep running) and wait for it
+             its files have changed
 
 Changes: 2 on 1 host.
 `);
@@ -88,8 +88,7 @@ test('another certificate authority is told by name', () => {
   const first: Step = { name: 'driver', plan: (...given) => [...driverStep.plan(...given)].slice(0, 1) };
   expect(planOn80(facts, site(two), first)).toBe(`h200-1: 1 change
   ~ driver   trust the site's certificate authority
-             /usr/local/share/ca-certificates/azp-fleet-site.crt is not as
-             wanted
+             /usr/local/share/ca-certificates/azp-fleet-site.crt differs
              ~ certificate authority: Lab CA 1 until 2036-11-19 → Lab CA 2 until
                2036-11-19
 
@@ -105,8 +104,8 @@ Changes: 1 on 1 host.
                with sha256 123456789abc
              ~ slot 0 restarts
                  running jobs finish first
-  ~ manager  restart the manager (jobs go on) and wait for it
-             what it runs with has changed
+  ~ manager  restart the manager (jobs keep running) and wait for it
+             its files have changed
 
 Changes: 2 on 1 host.
 `);
@@ -123,8 +122,8 @@ test('another unit is told setting by setting', () => {
              its text differs
              ~ Service.Restart: no → always
              - Service.CPUWeight: 10
-  ~ manager  restart the manager (jobs go on) and wait for it
-             what it runs with has changed
+  ~ manager  restart the manager (jobs keep running) and wait for it
+             its files have changed
 
 Changes: 2 on 1 host.
 `);
@@ -135,8 +134,8 @@ test('another mirror is told by its address', () => {
   const path = sourceFile('docker');
   const seen = withTexts(facts, { [path]: 'Types: deb\nURIs: https://ann:s3cret@old.lab/docker\n' });
   expect(planOn80(seen, wish(count(2)), only(dockerStep))).toBe(`h200-1: 1 change
-  ~ docker   change Docker's package source
-             /etc/apt/sources.list.d/azp-fleet-docker.sources is not as wanted
+  ~ docker   change Docker package repository
+             /etc/apt/sources.list.d/azp-fleet-docker.sources differs
              ~ URIs: https://***@old.lab/docker →
                https://download.docker.com/linux/debian
              + Suites: bookworm
@@ -210,8 +209,8 @@ test('hosts whose agents differ by their own names read the same, unless their t
              + registers {host}-1 in pool gpu-lab
              ~ slot 0 restarts
                  running jobs finish first
-  ~ manager  restart the manager (jobs go on) and wait for it
-             what it runs with has changed
+  ~ manager  restart the manager (jobs keep running) and wait for it
+             its files have changed
 
 Changes: 4 on 2 hosts.
 `);
@@ -219,7 +218,14 @@ Changes: 4 on 2 hosts.
 });
 
 test('a configuration with keys of another release, and one that is none', () => {
-  const slot = { state: 'idle', gpus: [], since: '', jobsRun: 0, pool: 'gpu-lab', slot: '0' } as const;
+  const slot = {
+    state: 'idle',
+    gpus: [],
+    since: '',
+    jobsRun: 0,
+    pool: 'gpu-lab',
+    slot: '0',
+  } as const;
   const facts = runningWith(wish(count(1)), 4, { slots: [{ ...slot, agent: 'h200-1-0' }] });
   const text = facts.texts[HostPaths.config] ?? '';
   const strange = text.replace('"share": false', '"share": "turns", "tenants": { "token": "s3cret" }');
@@ -262,8 +268,8 @@ test.each<[string, Facts['manager'], string]>([
   const facts = { ...runningWith(wish()), manager: { credentialDigest: sha256('now'), ...defined(manager) } };
   expect(planOn80(facts as Facts, desired)).toBe(`h200-1: 2 changes
 ${lines}
-  ~ manager  restart the manager (jobs go on) and wait for it
-             what it runs with has changed
+  ~ manager  restart the manager (jobs keep running) and wait for it
+             its files have changed
 
 Changes: 2 on 1 host.
 `);
@@ -274,8 +280,8 @@ test("a team's folder that has changed", () => {
   const facts = merge(runningWith(desired), { manager: { folders: ['0'.repeat(64)] } });
   expect(planOn80(facts, desired, only(imageStep))).toBe(`h200-1: 1 change
   ~ image    build the image of vision on top of agent image 4.260.0
-             the folder has changed (3 files, 4 KiB); one agent tries it, then
-             the others move to it, those with a job after it
+             the folder has changed (3 files, 4 KiB); one agent first, the
+             others once it works; running jobs finish first
 
 Changes: 1 on 1 host.
 `);

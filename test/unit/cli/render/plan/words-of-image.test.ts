@@ -126,7 +126,7 @@ const context = (text: string) => [
 const release = (manager: string, dockerfile: string, host: Parameters<typeof wish>[0] = {}) =>
   wish(host, { artifacts: { ...artifacts(manager), context: context(dockerfile) } });
 const brought = `h200-1: 1 change
-  + image    bring the build context of agent image 4.260.0
+  + image    upload the build context of agent image 4.260.0
              the host has no build context of this version
 `;
 const one = slot('a');

@@ -21,7 +21,7 @@ export const oursCases: readonly ScriptCase[] = [
     after: { stdout: 'runfile 580.95.05 compute\n' },
   }),
   probe('ours', {
-    name: 'a .run file that was fetched and not installed is something of ours',
+    name: 'a .run file that was fetched and not installed: something of ours',
     given: (host) => host.file('/etc/passwd', people).file(`${HostPaths.runfile}/fetched/driver.run`, 'x'),
     after: { stdout: `folder ${HostPaths.state}\n` },
   }),

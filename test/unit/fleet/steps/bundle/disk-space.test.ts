@@ -68,7 +68,7 @@ const loaded = `"load the image ${images[0]} of the bundle (4000 MB)"`;
 describe('a bundle on a host', () => {
   it('with 100 MB is refused before anything is sent', () => {
     expect(refusals(disks({ '/var/lib': 0.1 * gb }))).toEqual([
-      `${brought} takes 3.1 GB on /var/lib with what comes before it, and 100 MB are free`,
+      `${brought} takes 3.1 GB on /var/lib together with the changes before it, and 100 MB are free`,
       expect.stringContaining(`${loaded} takes 11.1 GB on /var/lib`),
     ]);
   });
@@ -86,7 +86,7 @@ describe('a bundle on a host', () => {
     const elsewhere = merge(facts, { docker: { rootDir: '/data/docker' } });
     expect(refusals(elsewhere)).toEqual([]);
     expect(refusals(elsewhere, bundle(9 * gb))).toEqual([
-      `${loaded} takes 9.0 GB on /data with what comes before it, and 5.0 GB are free`,
+      `${loaded} takes 9.0 GB on /data together with the changes before it, and 5.0 GB are free`,
     ]);
   });
 

@@ -7,7 +7,7 @@ import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { desiredOf, driven, factsOf, merge } from '../../../../support/host.ts';
 import { artifacts, converged, status, wanted } from './converged.ts';
 
-const restart = 'restart the manager (jobs go on) and wait for it [nothing]';
+const restart = 'restart the manager (jobs keep running) and wait for it [nothing]';
 const gpuByHook = merge(converged(), {
   docker: { active: true, cgroupDriver: 'systemd', serverVersion: '24.0.9' },
   driver: { loaded: '580.95.05' },
@@ -35,7 +35,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     factsOf({ driver: driven }),
     wanted,
     [
-      'bring the build context of agent image 4.260.0 [nothing]',
+      'upload the build context of agent image 4.260.0 [nothing]',
       expect.stringMatching(/^install the manager 0\.2\.0 \([0-9a-f]{12}\) with Node 24\.21\.0 \[nothing\]$/),
       "write the manager's configuration [nothing]",
       'store the credential (root only) [nothing]',
@@ -128,7 +128,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     converged(),
     { ...wanted, artifacts: artifacts('newer bundle') },
     [
-      'bring the build context of agent image 4.260.0 [nothing]',
+      'upload the build context of agent image 4.260.0 [nothing]',
       expect.stringContaining('install the manager'),
       restart,
     ],
@@ -139,7 +139,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     wanted,
     [
       'install the unit azp-fleet-manager.service [nothing]',
-      'restart the manager (jobs go on) and wait for it [containers]',
+      'restart the manager (jobs keep running) and wait for it [containers]',
     ],
   ],
   [
@@ -193,7 +193,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
       },
     }),
     wanted,
-    ['give the agents back to work [nothing]'],
+    ['enable the agents again [nothing]'],
   ],
   [
     'a credential and half an upload that nobody wants any more',
@@ -201,7 +201,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
       manager: { leftovers: ['/etc/azp-fleet/token.next', '/etc/azp-fleet/manager.json.0123.part'] },
     }),
     wanted,
-    ['remove what an interrupted run left: token.next, manager.json.0123.part [nothing]'],
+    ['remove partial uploads of an interrupted run: token.next, manager.json.0123.part [nothing]'],
   ],
   [
     'half an upload that this run goes on with',

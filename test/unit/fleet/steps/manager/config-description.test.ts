@@ -150,7 +150,13 @@ describe('a configuration of another release, or of nobody', () => {
   });
 
   test('that cannot be read names the agents that the manager tells of', () => {
-    const slot = { state: 'idle', gpus: [], since: '', jobsRun: 0, pool: 'gpu-lab' } as const;
+    const slot = {
+      state: 'idle',
+      gpus: [],
+      since: '',
+      jobsRun: 0,
+      pool: 'gpu-lab',
+    } as const;
     const status = managerStatus({
       slots: [
         { ...slot, slot: '0', agent: 'h200-1-0' },

@@ -88,8 +88,8 @@ describe('what the package manager says', () => {
     const removes = [{ name: 'gdm3', from: '43.0-3' }, { name: 'libnvidia-gl-570:i386' }, { name: 'old' }];
     const [refused] = refined(worn, wanted, { kind: 'known', ...none, removes });
     expect(refused).toMatchObject({
-      what: 'Docker Engine 29.7.2 would take gdm3 from the desktop of this host',
-      next: 'sudo apt-get remove gdm3 if nobody needs a screen here, or leave this host out',
+      what: "Docker Engine 29.7.2 would remove gdm3 from this host's desktop",
+      next: 'sudo apt-get remove gdm3 if this host needs no desktop, or leave this host out',
     });
   });
 
@@ -206,7 +206,7 @@ describe('what nobody could say', () => {
       known: false,
       step: 'docker',
       title: 'change to Docker Engine 29.7.2',
-      why: 'what else would go is not known: connection refused; it stops where anything would',
+      why: 'package simulation failed on the host: connection refused; provision stops if it would remove anything else',
       bound: { removes: ['docker.io'], downgrades: [] },
     });
     expect(shown(shape)).toEqual(['- docker.io']);

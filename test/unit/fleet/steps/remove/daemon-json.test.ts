@@ -9,7 +9,7 @@ import {
   withEngineSettings,
   withGpuSettings,
 } from '../../../../../src/fleet/steps/docker/daemon-json.ts';
-import { withoutOurs } from '../../../../../src/fleet/steps/remove/daemon-json.ts';
+import { withoutOurSettings } from '../../../../../src/fleet/steps/remove/daemon-json.ts';
 
 const proxy = { http: 'http://proxy:3128', https: 'http://proxy:3128', noProxy: ['.lab'] };
 const written = (origin: DaemonConfig, version = '29.7.2') =>
@@ -19,7 +19,7 @@ const whole = renderDaemonJson(written({}));
 const theirs = '{\n  "data-root": "/data/docker", "log-opts": {"max-size": "10m"}\n}';
 
 describe('what is to be there', () => {
-  test.each<[string, string | undefined, string | undefined, ReturnType<typeof withoutOurs>]>([
+  test.each<[string, string | undefined, string | undefined, ReturnType<typeof withoutOurSettings>]>([
     ['no file', nothing, nothing, nothing],
     ['a file that we made whole: none', whole, nothing, { text: nothing }],
     ['the same, written twice', renderDaemonJson(written({}, '27.0.0')), whole, { text: nothing }],
@@ -54,7 +54,7 @@ describe('what is to be there', () => {
       { text: '{"proxies": {"http-proxy": "a"}}' },
     ],
   ])('%s', (_, current, before, expected) => {
-    const found = withoutOurs({ current, before }, true);
+    const found = withoutOurSettings({ current, before }, true);
     const parsed = (then: typeof found) => then && { ...then, config: parseDaemonJson(then.text) };
     expect(parsed(found)?.config).toEqual(parsed(expected)?.config);
     if (before !== undefined || expected?.text === undefined)
@@ -62,11 +62,13 @@ describe('what is to be there', () => {
   });
 
   test('a toolkit that stays keeps what Docker must know of it, and goes with it later', () => {
-    const first = withoutOurs({ current: whole, before: undefined }, false);
+    const first = withoutOurSettings({ current: whole, before: undefined }, false);
     expect(parseDaemonJson(first?.text)).toEqual({
       runtimes: { nvidia: { args: [], path: 'nvidia-container-runtime' } },
     });
-    expect(withoutOurs({ current: first?.text, before: undefined }, true)).toEqual({ text: undefined });
+    expect(withoutOurSettings({ current: first?.text, before: undefined }, true)).toEqual({
+      text: undefined,
+    });
   });
 });
 
@@ -89,7 +91,7 @@ it('brings back whatever there was', () => {
     fc.property(fc.dictionary(names, values, { minKeys: 1 }), (origin) => {
       const before = JSON.stringify(origin);
       const current = renderDaemonJson(written(origin));
-      const then = withoutOurs({ current, before }, true);
+      const then = withoutOurSettings({ current, before }, true);
       if (then !== undefined) expect(parseDaemonJson(then.text) ?? {}).toEqual(origin);
     }),
   );

@@ -76,7 +76,7 @@ describe.each([
         'release the hold on NVIDIA Container Toolkit',
         'release the hold on Docker Engine',
         'release the hold on NVIDIA driver',
-        'delete the notes of this work',
+        "delete azp-fleet's notes on the host",
       ]),
     );
     const then = removed(facts);
@@ -125,7 +125,7 @@ describe('what was there before us', () => {
       (item): item is Change => 'actions' in item && item.id.startsWith('docker-remove'),
     );
     expect(removal).toMatchObject({
-      title: 'remove our part of Docker Engine',
+      title: "remove azp-fleet's part of Docker Engine",
       details: [
         { marker: 'remove', text: 'docker-buildx-plugin, docker-compose-plugin' },
         {
@@ -150,7 +150,7 @@ describe('what was there before us', () => {
     });
     const seen = afterwards(complete, desired);
     const what =
-      'refused: Docker Engine was not installed by azp-fleet: its packages were there before, or came with somebody else';
+      'refused: Docker Engine was not installed by azp-fleet: its packages were installed before, or by another user';
     expect(titles(seen, 'docker')).toContain(what);
     const rest = removed(seen);
     expect(plan(rest)).toEqual([]);

@@ -55,13 +55,13 @@ const titles = (...args: Parameters<typeof plan>) =>
   plan(...args).map((item) => ('refused' in item ? `refused: ${item.what}` : item.title));
 
 const agents = [
-  'stop the manager and take its unit away',
-  'take its agents out of Azure DevOps, pool gpu-lab',
-  "take the agents' containers, image, network and fence away",
+  'stop the manager and remove its unit',
+  'remove its agents from Azure DevOps, pool gpu-lab',
+  "remove the agents' containers, image, network and isolation rules",
 ];
 const files = [
-  'delete program, configuration, credentials, state and evidence',
-  'delete the notes of this work',
+  'delete program, configuration, credentials, state and run records',
+  "delete azp-fleet's notes on the host",
 ];
 
 describe('a host', () => {
@@ -78,7 +78,7 @@ describe('a host', () => {
   test('loses its agents first and the notes of the work last; what was not named stays, and gets upgrades again', () => {
     expect(titles(provisioned)).toEqual([
       ...agents,
-      'put daemon.json back to what it was before, without our settings',
+      "restore daemon.json without azp-fleet's settings",
       'release the hold on Docker Engine',
       'release the hold on NVIDIA driver',
       ...files,
@@ -88,14 +88,14 @@ describe('a host', () => {
   test('loses toolkit, engine and driver with their sources and settings, where they are named', () => {
     expect(titles(provisioned, 'toolkit', 'docker', 'driver')).toEqual([
       ...agents,
-      'remove daemon.json, which was not there before',
+      'remove daemon.json, which did not exist before',
       'remove NVIDIA Container Toolkit',
-      'take the package source of NVIDIA Container Toolkit away',
+      'remove the package repository of NVIDIA Container Toolkit',
       'remove Docker Engine',
-      'take the package source of Docker Engine away',
+      'remove the package repository of Docker Engine',
       'remove NVIDIA driver',
-      'take the package source of NVIDIA driver away',
-      'take our settings for the NVIDIA driver away',
+      'remove the package repository of NVIDIA driver',
+      "remove azp-fleet's settings for the NVIDIA driver",
       ...files,
     ]);
   });
@@ -116,7 +116,7 @@ describe('a host', () => {
   test('its CDI specification goes with the toolkit, and what was set aside for it comes back', () => {
     const cdi = { made: ['/etc/cdi/nvidia.yaml'], aside: ['/etc/cdi/site.json'] };
     const facts = merge(provisioned, { ours: { cdi } });
-    const undo = 'take our CDI specification away';
+    const undo = "remove azp-fleet's CDI specification";
     expect(titles(facts)).not.toContain(undo);
     expect(titles(facts, 'toolkit')).toContain(undo);
     expect(titles(merge(bare, { ours: { cdi } }))).toEqual([undo, files.at(-1)]);
@@ -175,23 +175,23 @@ describe('a host', () => {
         ],
       },
     });
-    const told = (...parts: readonly PartName[]) =>
+    const lines = (...parts: readonly PartName[]) =>
       plan(facts, ...parts).flatMap((item) =>
-        'title' in item && /others|source of NVIDIA driver/.test(item.title)
+        'title' in item && /enable other|repository of NVIDIA driver/.test(item.title)
           ? (item.details ?? []).map(({ text, effect }) => [text.replace(/.*\//, ''), effect])
           : [],
       );
-    expect(told()).toEqual([]);
-    expect(told('docker')).toEqual([['docker.list', undefined]]);
-    expect(told('docker', 'driver')).toEqual([
+    expect(lines()).toEqual([]);
+    expect(lines('docker')).toEqual([['docker.list', undefined]]);
+    expect(lines('docker', 'driver')).toEqual([
       ['azp-fleet-nvidia.sources', undefined],
       [
-        'new.list.off stays switched off',
+        'new.list.off stays disabled',
         'there is another /etc/apt/sources.list.d/new.list by now: compare them, and delete one',
       ],
       [
-        'early.list.off stays switched off',
-        "nobody noted who did that, as earlier releases did; to read it again: sudo mv '/etc/apt/sources.list.d/early.list.off' '/etc/apt/sources.list.d/early.list'",
+        'early.list.off stays disabled',
+        "it is not recorded who disabled it; to enable it: sudo mv '/etc/apt/sources.list.d/early.list.off' '/etc/apt/sources.list.d/early.list'",
       ],
       ['docker.list', undefined],
       ['both.list', undefined],
@@ -199,7 +199,7 @@ describe('a host', () => {
     ]);
     // A removal that was cut before they came back.
     const cut = merge(bare, { ours: { sources: [off('docker', 'docker')] } });
-    expect(titles(cut)).toEqual(['switch package sources of others on again, as they were', files.at(-1)]);
+    expect(titles(cut)).toEqual(['enable other package repositories again', files.at(-1)]);
   });
 
   test('a system that is not known loses what is ours all the same, and nothing by name', () => {
@@ -234,7 +234,15 @@ test('agents are sought in the pools of the inventory and in those that the mana
       status: {
         ...status,
         slots: [
-          { slot: '0', agent: 'a', state: 'idle', gpus: [], since: status.at, jobsRun: 0, pool: 'gpu-own' },
+          {
+            slot: '0',
+            agent: 'a',
+            state: 'idle',
+            gpus: [],
+            since: status.at,
+            jobsRun: 0,
+            pool: 'gpu-own',
+          },
         ],
       },
     },
@@ -265,8 +273,8 @@ describe("the driver of NVIDIA's .run file", () => {
   test('that we have installed goes by its own uninstaller, with what kept nouveau away', () => {
     expect(titles(runfile, 'driver')).toEqual([
       'remove NVIDIA driver 580.95.05',
-      'take our settings for the NVIDIA driver away',
-      'delete the notes of this work',
+      "remove azp-fleet's settings for the NVIDIA driver",
+      "delete azp-fleet's notes on the host",
     ]);
   });
 
@@ -274,7 +282,7 @@ describe("the driver of NVIDIA's .run file", () => {
     expect(titles(runfile)).toEqual([]);
     const managed = merge(runfile, { ours: { ...runfile.ours, folders: [HostPaths.state] } });
     expect(plan(managed).at(-1)).toMatchObject({
-      title: 'delete the notes of this work',
+      title: "delete azp-fleet's notes on the host",
       details: [{ text: `stays: ${HostPaths.runfile}` }],
     });
     expect(plan(managed, 'driver').at(-1)).toMatchObject({ details: [] });
@@ -285,8 +293,8 @@ describe("the driver of NVIDIA's .run file", () => {
     ['its owner has run since', merge(runfile, { driver: { userspace: '595.84' } })],
   ])('that %s is not ours', (_, facts) => {
     expect(titles(facts, 'driver')).toEqual([
-      'refused: NVIDIA driver was not installed by azp-fleet: its owner has run a .run file',
-      'delete the notes of this work',
+      'refused: NVIDIA driver was not installed by azp-fleet: its owner ran a .run file',
+      "delete azp-fleet's notes on the host",
     ]);
   });
 });

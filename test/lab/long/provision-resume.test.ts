@@ -1,15 +1,15 @@
-// Two people, one host; a laptop that dies; a reboot. On a bare machine of its own.
+// Two runs on one host; a run that is killed; a reboot. On a separate bare machine.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { azpFleet } from '../../practice/lab/azp-fleet.ts';
-import { startAzure, type LabAzure } from '../../practice/lab/azure.ts';
-import type { LabHost } from '../../practice/lab/host.ts';
-import { writeInventory } from '../../practice/lab/inventory.ts';
-import { startLab, type Lab } from '../../practice/lab/lab.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../../practice/lab/provisioned.ts';
-import { until } from '../../practice/lab/run.ts';
-import { startCli } from './support/cli.ts';
-import { endState } from './support/end-state.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
+import { until } from '../../../practice/lab/run.ts';
+import { startCli } from '../support/cli.ts';
+import { endState } from '../support/end-state.ts';
 
 let fleet: ProvisionedFleet;
 let lab: Lab;

@@ -6,7 +6,7 @@ export const changesOf = ({ stages }: HostPlan): Change[] => stages.flat().filte
 export const titles = (plan: HostPlan): string[] => changesOf(plan).map(({ title }) => title);
 
 /** Titles, and below each what it consists of: `- docker.io 26.1.5`. */
-export function told(plan: HostPlan): string[] {
+export function described(plan: HostPlan): string[] {
   const signs = { add: '+', change: '~', remove: '-' } as const;
   return changesOf(plan).flatMap(({ title, details = [] }) => [
     title,
@@ -16,6 +16,6 @@ export function told(plan: HostPlan): string[] {
 
 /** Names of the packages that go. */
 export const removed = (plan: HostPlan): (string | undefined)[] =>
-  told(plan)
+  described(plan)
     .filter((line) => line.startsWith('- '))
     .map((line) => line.split(' ')[1]);

@@ -3,12 +3,12 @@
 // container start are real.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { StatusRow } from '../../src/fleet/status/row.ts';
-import { libcudaFile, standInLibcuda } from '../../practice/lab/nvidia-packages.ts';
-import { azpFleet } from '../../practice/lab/azp-fleet.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../../practice/lab/provisioned.ts';
-import { until } from '../../practice/lab/run.ts';
-import { occupyGpu } from '../../practice/lab/host.ts';
+import type { StatusRow } from '../../../src/fleet/status/row.ts';
+import { libcudaFile, standInLibcuda } from '../../../practice/lab/nvidia-packages.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
+import { until } from '../../../practice/lab/run.ts';
+import { occupyGpu } from '../../../practice/lab/host.ts';
 
 const probed = ['hook', 'cdi'] as const;
 

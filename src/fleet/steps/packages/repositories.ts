@@ -1,12 +1,12 @@
-import { sha256 } from '../../../shared/base/digest.ts';
 import type { Facts } from '../../facts/facts.ts';
-import { recordFile, type PartName } from '../../packages/package-record.ts';
 import type { Platform } from '../../packages/distribution.ts';
+import { type PartName, recordFile } from '../../packages/package-record.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import { type Change, runChange } from '../change.ts';
-import type { Desired } from '../step.ts';
-import { noting, partRecord, type PartRecord } from './recorded.ts';
 import { describeFile, written } from '../description.ts';
+import { noting, partRecord, type PartRecord } from './recorded.ts';
+import type { Desired } from '../step.ts';
+import { sha256 } from '../../../shared/base/digest.ts';
 
 interface Host {
   readonly platform: Platform;
@@ -14,7 +14,7 @@ interface Host {
   readonly desired: Desired;
 }
 
-/** The source of a vendor's packages with its key, where either is not as wanted. `whose` is a genitive. */
+/** Adds the repository of a vendor's packages with its key, or changes it where one of both differs. `whose`: the vendor in the title. */
 export function* addSource(step: PartName, whose: string, vendor: Vendor, host: Host): Generator<Change> {
   if (sourceIsThere(vendor, host)) return;
   const { platform, facts, desired } = host;
@@ -23,8 +23,8 @@ export function* addSource(step: PartName, whose: string, vendor: Vendor, host: 
     step,
     'source',
     {
-      title: `${facts.files[file] === undefined ? 'add' : 'change'} ${whose} package source`,
-      why: facts.files[file] === sha256(text) ? `${keyFile} is missing` : `${file} is not as wanted`,
+      title: `${facts.files[file] === undefined ? 'add' : 'change'} ${whose} package repository`,
+      why: sourceProblem(facts, { file, text, keyFile }),
       disturbs: 'nothing',
       ...describeFile(written(facts, file, text)),
     },
@@ -36,7 +36,15 @@ export function* addSource(step: PartName, whose: string, vendor: Vendor, host: 
   );
 }
 
-/** Where the packages are brought, no source is needed. */
+function sourceProblem(
+  { files }: Facts,
+  { file, text, keyFile }: { readonly file: string; readonly text: string; readonly keyFile: string },
+): string {
+  if (files[file] === undefined) return 'not configured';
+  return files[file] === sha256(text) ? `${keyFile} is missing` : `${file} differs`;
+}
+
+/** Returns whether the vendor's repository is configured; packages of a bundle need none. */
 export function sourceIsThere(vendor: Vendor, { platform, facts, desired }: Host): boolean {
   if (desired.included !== undefined) return true;
   const { file, text, keyFile } = platform.packages.source(vendor, platform, desired);

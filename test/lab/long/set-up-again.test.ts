@@ -12,7 +12,7 @@ import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { until } from '../../../practice/lab/run.ts';
 
-const prefix = 'anew';
+const prefix = 'again';
 const held =
   /agent box-0 belongs to another installation, (online|offline) since \d{4}-\d\d-\d\d \d\d:\d\d UTC/;
 
@@ -20,7 +20,7 @@ let lab: Lab;
 let azure: LabAzure;
 /** The machine that is thrown away, and the one that takes its place. */
 let earlier: LabHost;
-let anew: LabHost;
+let again: LabHost;
 let inventory: string;
 beforeAll(async () => {
   await removeLab(prefix);
@@ -29,13 +29,13 @@ beforeAll(async () => {
   earlier = lab.host('box');
   const { container, address } = lab.host('spare');
   const place = { container, address, key: lab.key, knownHosts: lab.knownHosts };
-  anew = new LabHost(place, { name: 'box' });
+  again = new LabHost(place, { name: 'box' });
   const before = await writeInventory({ ...lab, hosts: [earlier] }, azure, {
     file: join(lab.folder, 'before.yaml'),
   });
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', before, '--yes']);
   expect(code, `${stdout}\n${stderr}`).toBe(0);
-  inventory = await writeInventory({ ...lab, hosts: [anew] }, azure);
+  inventory = await writeInventory({ ...lab, hosts: [again] }, azure);
 });
 afterAll(() => lab.remove());
 
@@ -65,7 +65,7 @@ const jobOnBox = async () => {
 const mark = async () => (await entry())?.userCapabilities['azp-fleet.owner'];
 
 test('while the earlier machine runs nothing is taken: plan, provision and status name its owner', async () => {
-  const [first, second] = await Promise.all([earlier, anew].map((host) => host.exec('cat /etc/machine-id')));
+  const [first, second] = await Promise.all([earlier, again].map((host) => host.exec('cat /etc/machine-id')));
   expect(first?.stdout).not.toBe(second?.stdout);
   const owner = await mark();
   expect(owner).toMatch(/^[0-9a-f]{32}$/);
