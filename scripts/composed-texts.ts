@@ -44,6 +44,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'agent.name-held': ['… to another installation', '… not registered by azp-fleet'],
   'agents.backing-off': ['backing-off'],
   'agents.held-by-run': ['whole host …'],
+  'agents.left-drained': ['whole host …; interrupted'],
   'agents.idle': ['… is still starting'],
   'agents.older-job': ['running a job from before the last change: …'],
   'agents.quarantined': ['quarantined'],

@@ -158,7 +158,7 @@ function check(now: HostPlan, announced: HostPlan, done: ReadonlyMap<string, Cha
       step: again.step,
       what: `"${again.title}" ran without an error, but is still needed`,
       seen: again.why,
-      next: 'look at the host; running again tries once more',
+      next: 'check the host, then run the command again',
     });
   const [deviation] = deviations(now, announced);
   if (deviation !== undefined)

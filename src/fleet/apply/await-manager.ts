@@ -60,7 +60,7 @@ function noImage(host: string, image: ImageStatus): FleetError {
     step: 'image',
     what: 'the agent image could not be made ready',
     seen: imageFailure(image),
-    next: 'cure the cause and run again',
+    next: 'fix the cause and run again',
   });
 }
 
@@ -94,6 +94,6 @@ function late(host: string, timeoutS: number, seen: string): FleetError {
     step: 'manager',
     what: `the manager was not ready within ${timeoutS} s`,
     seen,
-    next: 'run again later: it goes on by itself; or check `journalctl -u azp-fleet-manager` on the host',
+    next: 'run again later: it continues by itself; or check `journalctl -u azp-fleet-manager` on the host',
   });
 }

@@ -42,16 +42,14 @@ export async function drain(
     try {
       await (await manager()).undrainRun(tools.run);
     } catch (error) {
-      note(
-        `the agents could not be given back to work: ${String(error)}; run "azp-fleet undrain ${host.name}"`,
-      );
+      note(`the agents could not be enabled again: ${String(error)}; run "azp-fleet undrain ${host.name}"`);
     }
   };
   const mark = { owner: tools.owner.who, run: tools.run };
   const leave = (why: string) => note(`its agents stay drained: ${why}`);
   const keep = async (why: string, lasting = why) => {
     leave(why);
-    const said = { ...mark, reason: `${reason}; not given back: ${lasting}` };
+    const said = { ...mark, reason: `${reason}; still drained: ${lasting}` };
     try {
       await (await manager()).drain(said);
     } catch {

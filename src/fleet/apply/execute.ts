@@ -113,7 +113,8 @@ async function runAction(
       await storeSecret(action.path, tools.webhooks?.get(host), await connection.session(), tools.signal);
       break;
     case 'deregister':
-      if (tools.deregister === undefined) throw new Error('nobody can be asked to take agents out of a pool');
+      if (tools.deregister === undefined)
+        throw new Error('agents cannot be removed from a pool without Azure DevOps');
       await tools.deregister(action);
       break;
     case 'reboot':
@@ -254,7 +255,7 @@ function notBack(host: string, timeoutS: number, seen: string): FleetError {
     what: `the host did not come back within ${timeoutS} s of its reboot`,
     expected: 'a new boot id over a new connection',
     seen,
-    next: 'look at its console; when it is up, run "azp-fleet status"; a provision goes on when it is run again',
+    next: 'look at its console; when it is up, run "azp-fleet status"; then run the provision again: it continues',
   });
 }
 
@@ -270,7 +271,7 @@ export function scriptFailure(title: string, code: number, output: string): Flee
     code: 'change.failed',
     what: `"${title}" failed with exit code ${code}`,
     seen: lines.slice(-shownLines).join('\n') || 'no output',
-    next: 'cure the cause and run the same command again: it goes on from what is there',
+    next: 'fix the cause and run the same command again: it continues',
   });
 }
 

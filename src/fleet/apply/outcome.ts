@@ -83,18 +83,18 @@ function rest(changes: number, at: Interruption | undefined): string {
     case 'proof':
       return 'interrupted while proving; run again to prove it';
     case 'drain':
-      return 'interrupted while waiting for jobs to end, which go on; run again to go on';
+      return 'interrupted while waiting for jobs, which continue; run again to continue';
     case 'change':
       return `interrupted during "${at.title}", ${restOf(at)}`;
     default:
-      return `interrupted before the ${changes === 0 ? 'first' : 'next'} one; run again to go on`;
+      return `interrupted before the ${changes === 0 ? 'first' : 'next'} one; run again to continue`;
   }
 }
 
 function restOf({ goesOn, unit }: Extract<Interruption, { during: 'change' }>): string {
   if (goesOn)
-    return `which goes on on the host${unit === undefined ? '' : ` as ${unit}`}; run again to follow it`;
+    return `which continues on the host${unit === undefined ? '' : ` as ${unit}`}; run again to follow it`;
   return unit === undefined
     ? 'which may be half done; run again to finish it'
-    : 'which has come to its end on the host since; run again to go on';
+    : 'which has ended on the host since; run again to continue';
 }

@@ -14,9 +14,9 @@ export function changesInProgress(changes: Facts['changes']): readonly ChangeInP
   return changes.filter(({ state }) => state === 'running');
 }
 
-/** `"install driver" goes on on the host as azp-fleet-change-driver-1.service`. Pure. */
+/** `"install driver" continues on the host as azp-fleet-change-driver-1.service`. Pure. */
 export function inProgressLine({ title, id }: Pick<ChangeInProgress, 'title' | 'id'>): string {
-  return `"${title}" goes on on the host as ${changeUnit(id)}`;
+  return `"${title}" continues on the host as ${changeUnit(id)}`;
 }
 
 /**
@@ -121,7 +121,7 @@ export type Aftermath =
 /** No job may start beside a change that goes on: as long as one may, agents are not given back. Pure. */
 export function aftermath({ begun, interrupted, atWork }: EarlyEnd): Aftermath {
   if (atWork.kind === 'others')
-    return { agents: 'leave', why: 'this run has lost its lock there; the next run gives them back' };
+    return { agents: 'leave', why: 'this run lost its lock there; the next run enables them again' };
   if (atWork.kind === 'change')
     return {
       agents: 'kept',
@@ -129,8 +129,8 @@ export function aftermath({ begun, interrupted, atWork }: EarlyEnd): Aftermath {
       mark: `the run ended before ${changeUnit(atWork.change.id)}`,
     };
   if (!begun) return { agents: 'back' };
-  if (interrupted) return { agents: 'kept', why: 'interrupted before it was proven; run again to go on' };
+  if (interrupted) return { agents: 'kept', why: 'interrupted before its proof; run again to continue' };
   if (atWork.kind === 'unknown')
-    return { agents: 'kept', why: 'what was begun may still go on on the host; run again to go on' };
+    return { agents: 'kept', why: 'a change may still run on the host; run again to continue' };
   return { agents: 'back-if-well' };
 }

@@ -40,7 +40,7 @@ export interface InWaves {
   readonly again?: string | undefined;
 }
 
-const sameCommand = 'run the same command again: it goes on with what is left';
+const sameCommand = 'run the same command again: it continues';
 
 type Tools = Pick<ApplyTools, 'emit' | 'signal' | 'options'>;
 
@@ -248,15 +248,15 @@ interface Stop {
 const stopped = {
   unproven: (host: string, cause: string, again: string): Stop => ({
     because: `${host}, which an earlier run has changed, is not healthy: ${cause}`,
-    next: `cure ${host}, then ${again}`,
+    next: `fix ${host}, then ${again}`,
   }),
   canary: (host: string, cause: string, again: string): Stop => ({
     because: `the canary ${host} failed: ${cause}`,
-    next: `cure ${host}, then ${again}`,
+    next: `fix ${host}, then ${again}`,
   }),
   failures: (hosts: readonly string[], most: number, again: string): Stop => ({
     because: `${hosts.length === 1 ? '1 host' : `${hosts.length} hosts`} failed (${foldNames(hosts)}), and at most ${most} may`,
-    next: `cure ${hosts.length === 1 ? hosts.join('') : 'them'}, then ${again}`,
+    next: `fix ${hosts.length === 1 ? hosts.join('') : 'them'}, then ${again}`,
   }),
 } as const;
 

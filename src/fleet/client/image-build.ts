@@ -62,7 +62,7 @@ function failed(asked: Asked): FleetError {
     step: 'image',
     what: 'the agent image could not be made',
     seen: imageFailure(asked),
-    next: 'cure the cause and run again; agents go on with the image that is there, if one is',
+    next: 'fix the cause and run again; agents continue with the existing image',
   });
 }
 

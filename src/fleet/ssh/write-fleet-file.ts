@@ -96,7 +96,7 @@ function replace(file: string, text: string, encoding: 'utf8' | 'latin1', before
         closeSync(handle);
       }
       if (before !== undefined && read(file, encoding) !== before)
-        throw notWritten(file, 'somebody else has changed it meanwhile', 'run it again');
+        throw notWritten(file, 'another process changed it', 'run it again');
       renameSync(draft, target);
     } finally {
       rmSync(draft, { force: true });
@@ -131,5 +131,5 @@ function attempt<T>(file: string, work: () => T): T {
 }
 
 function notWritten(file: string, seen: string, next: string, cause?: unknown): FleetError {
-  return usageError({ code: 'ssh.config-write', what: `${file} is left as it is`, seen, next }, cause);
+  return usageError({ code: 'ssh.config-write', what: `${file} is unchanged`, seen, next }, cause);
 }

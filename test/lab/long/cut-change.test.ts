@@ -82,7 +82,7 @@ describe('a driver that is being changed', () => {
     expect(code, stderr).toBe(130);
     expect(words(stdout)).toMatch(
       new RegExp(
-        `c interrupted .*interrupted during ".*", which goes on on the host as ${name}; run again to follow it`,
+        `c interrupted .*interrupted during ".*", which continues on the host as ${name}; run again to follow it`,
       ),
     );
     expect(stderr).toContain('its agents stay drained: ');

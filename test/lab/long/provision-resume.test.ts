@@ -51,7 +51,7 @@ describe('two runs on one host', () => {
     const interrupted = await third.done;
     expect(interrupted.code, interrupted.stderr).toBe(130);
     expect(interrupted.stdout).toMatch(
-      /^d +interrupted +(?:nothing changed|\d+ changes? made); interrupted during "install NVIDIA Container Toolkit .*", which goes on on the host as azp-fleet-change-\S+\.service; run again to follow it$/m,
+      /^d +interrupted +(?:nothing changed|\d+ changes? made); interrupted during "install NVIDIA Container Toolkit .*", which continues on the host as azp-fleet-change-\S+\.service; run again to follow it$/m,
     );
 
     const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);

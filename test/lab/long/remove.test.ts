@@ -142,7 +142,7 @@ touch /root/slow-${name}`);
     const { code, stdout } = await removing.done;
     expect(code).toBe(130);
     expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
-      /which goes on on the host as azp-fleet-change-\S+; run again/,
+      /which continues on the host as azp-fleet-change-\S+; run again/,
     );
     await goOn('nvidia-container-toolkit');
   });

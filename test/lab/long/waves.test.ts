@@ -108,7 +108,7 @@ describe('a driver that reboots three hosts with twelve jobs on them', () => {
     expect(stdout).toMatch(/^w2, w3 +skipped +not begun because the canary w1 failed: /m);
     expect(stdout).toMatch(/^w1 +failed +/m);
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain('its agents stay drained');
-    expect(stderr).toMatch(/next +cure w1, then run the same command again/);
+    expect(stderr).toMatch(/next +fix w1, then run the same command again/);
     for (const name of ['w2', 'w3']) {
       expect(await traces(lab.host(name))).toBe(before[name]);
       expect(await on(name).states()).toBe('busy busy busy busy');

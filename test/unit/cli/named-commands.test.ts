@@ -9,7 +9,7 @@ const files = globSync(['src/**/*.ts', 'dockeragent/*', 'examples/**/*.tf', 'inv
 
 /** What follows the name of the program where a sentence is about it; anything else is a command to type. */
 const prose = new Set(
-  'never opens takes goes itself is on was needs registered made makes manages warns works lives says knows again reaches installs do does disabled agent neither saved'.split(
+  'never opens takes goes itself is on was needs registered made makes manages warns works lives says knows again reaches installs do does disabled agent neither saved installed from'.split(
     ' ',
   ),
 );

@@ -30,6 +30,6 @@ fi`,
     const [held, ...text] = stdout.split('\n');
     if (held !== 'held') return undefined;
     const said = note.safeParse(foreignJson(text.join('\n')));
-    return said.data ?? { who: 'somebody', command: 'a command', since: '' };
+    return said.data ?? { who: 'another user', command: 'a command', since: '' };
   },
 };

@@ -141,7 +141,7 @@ function missing(file: string, { ofInventory }: ConnectionOptions): LeftOut {
 function locked(file: string): LeftOut {
   return {
     key: file,
-    why: 'it has a passphrase that nobody gave',
+    why: 'it needs a passphrase',
     next: `ssh-add ${quote(file)}   # or run this at a terminal, to be asked for its passphrase`,
   };
 }

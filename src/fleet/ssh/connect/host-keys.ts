@@ -77,7 +77,7 @@ export class HostKeyStore {
     if (authority !== undefined) throw certificateOnly(options, authority);
     if (options.hostKeyPolicy === 'strict') throw unknown(options, key, 'new keys are not accepted (strict)');
     if (options.hostKeyPolicy === 'ask' && !(await ask(key)))
-      throw unknown(options, key, 'nobody has accepted it (StrictHostKeyChecking ask)');
+      throw unknown(options, key, 'it was not accepted (StrictHostKeyChecking ask)');
     return `${options.name}: new host key ${key.type} ${key.fingerprint}, ${this.#append(options, name, key)}`;
   }
 

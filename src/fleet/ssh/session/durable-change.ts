@@ -60,7 +60,7 @@ command -v systemd-run >/dev/null || { echo nosystemd >&2; exit 1; }
 umask 077
 mkdir -p "$d" || refuse ''
 exec 9>>"$d/lock"
-flock -w 60 9 || doubt 'an earlier start of it goes on'
+flock -w 60 9 || doubt 'an earlier start of it still runs'
 mark="${new Raw(change.run)} $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
 was=$(cat "$d/run" 2>/dev/null)
 know
@@ -250,7 +250,7 @@ async function followThrough(
     } catch (error) {
       const lost = error instanceof FleetError && error.problem.code === 'ssh.connection-lost';
       if (!lost || session.clock.monotonic() > deadline) throw error;
-      options.onLine?.('(connection lost; the change goes on on the host; reconnecting)');
+      options.onLine?.('(connection lost; the change continues on the host; reconnecting)');
       await session.reconnect(deadline, options.signal);
       report.cut();
     }
@@ -350,7 +350,7 @@ export class ChangeReport {
 const endings = new Set(['end', 'dead', 'none', 'unknown', 'notstarted', 'nosystemd']);
 
 const deaths: Readonly<Record<string, string>> = {
-  gone: 'its unit is gone: the host was restarted, or somebody stopped it',
+  gone: 'its unit is missing: the host was restarted, or a user stopped it',
   replaced: 'a later start of the same change in its place',
 };
 

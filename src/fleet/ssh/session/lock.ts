@@ -54,7 +54,7 @@ if ! flock -n 9; then
   was=$(head -c 4096 "$d/lock.owner" 2>/dev/null)
   is_mine "$was" || [ "$way" = break ] || held
   pid=$(head -c 20 "$d/lock.pid" 2>/dev/null)
-  # Not whoever has this number by now. The shell keeps the lock at other descriptors, too.
+  # Not another process with this number. The shell keeps the lock at other descriptors, too.
   if readlink "/proc/$pid/fd"/* | grep -qxF "$d/lock"; then kill -9 "$pid"; fi 2>/dev/null
   flock -w 10 9 || held
   printf 'broke %s\\n' "$was"
@@ -250,7 +250,8 @@ export function freeInS({ word, silentS }: LockAnswer): number | undefined {
 
 /** Said while a silent owner's lock is waited for. */
 export function waitingFor({ owner, silentS = 0 }: LockAnswer, leftS: number): string {
-  const whose = owner === undefined ? 'somebody' : `${owner.who} (${owner.command}, since ${owner.since})`;
+  const whose =
+    owner === undefined ? 'another user' : `${owner.who} (${owner.command}, since ${owner.since})`;
   return `waiting for the lock of ${whose}, who was not heard of for ${silentS} s: ${leftS} s at most`;
 }
 
@@ -269,21 +270,21 @@ export function lockLost(host: string, answer?: LockAnswer): FleetError {
 
 function whoCame(answer: LockAnswer | undefined): string {
   if (answer === undefined)
-    return `somebody broke it, or the host heard nothing from here for ${lockExpiryS} s (a laptop asleep?)`;
+    return `another run broke it, or the host heard nothing from here for ${lockExpiryS} s (a laptop asleep?)`;
   const { word, owner } = answer;
   if (owner === undefined)
-    return word === 'held' ? 'somebody has it, without a note' : 'no note of who had it last';
+    return word === 'held' ? 'another run has it, without a note' : 'no note of who had it last';
   return `${owner.who} ${word === 'held' ? 'has it now' : 'has had it since'} (${owner.command}, since ${owner.since})`;
 }
 
 export function locked(host: string, { owner }: LockAnswer): FleetError {
-  const who = owner?.who ?? 'somebody';
+  const who = owner?.who ?? 'another user';
   return new FleetError({
     code: 'ssh.locked',
     host,
     step: 'lock',
     what: `${who} is working on this host`,
-    expected: 'nobody else at work here',
+    expected: 'no other run on this host',
     seen: owner === undefined ? 'a lock without a note' : `${owner.command}, since ${owner.since}`,
     next: `wait for ${who} to finish; if that run is dead for certain, add --break-lock`,
   });

@@ -175,7 +175,7 @@ export class HostSession implements Session {
       clock: this.#parts.clock,
       run: (parts) => this.#run(parts),
       reconnect: async (deadline, signal) => {
-        if (this.#left) throw connectionLost(this.host, 'a change, which goes on on the host');
+        if (this.#left) throw connectionLost(this.host, 'a change, which continues on the host');
         this.#wire = await this.#parts.redial(deadline, signal);
         if (this.#lock === undefined) return;
         this.#lock.held = await takeLock(this.#base(), { ...this.#lock.request, way: 'again', signal });

@@ -139,7 +139,7 @@ async function once(
       host: parts.host,
       what: 'the upload did not finish',
       seen: (result.stderr.trim() || word || `exit code ${result.code}`).slice(-400),
-      next: 'df -h   # on the host: is there room? Then run the command again; it goes on where it stopped',
+      next: 'df -h   # on the host: is there room? Then run the command again; it continues where it stopped',
     },
     { cause: failed },
   );

@@ -115,10 +115,10 @@ gpu-[007-009]                  unreachable  {address}:22 does not answer
   next      ping -c 3 {address}
 ✗ gpu-020 · docker: "do a" failed with exit code 1 [change.failed]
   seen      no room
-  next      cure the cause and run the same command again: it goes on from what is there
+  next      fix the cause and run the same command again: it continues
 ✗ gpu-[021-039] · docker: "do a" failed with exit code 1 [change.failed]
   seen      no room
-  next      cure the cause and run the same command again: it goes on from what is there
+  next      fix the cause and run the same command again: it continues
 `);
   });
 

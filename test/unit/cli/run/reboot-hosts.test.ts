@@ -193,7 +193,7 @@ gpu-00       failed       1 change; the host has no image for the probe containe
     expect(problems).toContain(
       'gpu-[01-99]: not begun because the canary gpu-00 failed: the host has no image for the probe',
     );
-    expect(problems).toContain('next      cure gpu-00, then run it again with --booted-before');
+    expect(problems).toContain('next      fix gpu-00, then run it again with --booted-before');
   });
 });
 

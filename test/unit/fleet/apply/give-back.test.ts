@@ -29,7 +29,7 @@ describe('agents that were drained for a change', () => {
     });
     expect(done(fake)).not.toContain('undrain');
     expect(fake.log.findLast((line) => line.startsWith('POST'))).toBe(
-      'POST /v1/drain {"owner":"ann@laptop","run":"run-1","reason":"do reboot; not given back: no GPU is seen"}',
+      'POST /v1/drain {"owner":"ann@laptop","run":"run-1","reason":"do reboot; still drained: no GPU is seen"}',
     );
     expect(notes(fake)).toEqual(['its agents stay drained: no GPU is seen']);
   });
@@ -77,7 +77,7 @@ describe('agents that were drained for a change', () => {
     expect(await apply(fake, healthy)).toMatchObject({ state: 'skipped', interrupted: { during: 'change' } });
     expect(done(fake)).toEqual(['lock', 'drain', 'restart', 'drain', 'unlock']);
     expect(notes(fake)).toEqual([
-      'its agents stay drained: interrupted before it was proven; run again to go on',
+      'its agents stay drained: interrupted before its proof; run again to continue',
     ]);
   });
 

@@ -139,9 +139,7 @@ describe('Ctrl-C', () => {
     });
     await applyHost(host.survey(), host.tools(), { exactFacts: false });
     const notes = host.events.filter((event) => event.kind === 'note').map(({ text }) => text);
-    expect(notes.at(-1)).toMatch(
-      /^the agents could not be given back to work: .*azp-fleet undrain h200-1"$/u,
-    );
+    expect(notes.at(-1)).toMatch(/^the agents could not be enabled again: .*azp-fleet undrain h200-1"$/u);
   });
 
   it('while it is proved: what was changed is counted', async () => {
@@ -195,27 +193,27 @@ describe('Ctrl-C', () => {
 });
 
 it.each<[number, Interruption | undefined, string]>([
-  [0, undefined, 'nothing changed; interrupted before the first one; run again to go on'],
-  [1, undefined, '1 change made; interrupted before the next one; run again to go on'],
+  [0, undefined, 'nothing changed; interrupted before the first one; run again to continue'],
+  [1, undefined, '1 change made; interrupted before the next one; run again to continue'],
   [
     0,
     { during: 'drain' },
-    'nothing changed; interrupted while waiting for jobs to end, which go on; run again to go on',
+    'nothing changed; interrupted while waiting for jobs, which continue; run again to continue',
   ],
   [
     2,
     { during: 'change', title: 'install Docker', goesOn: true },
-    '2 changes made; interrupted during "install Docker", which goes on on the host; run again to follow it',
+    '2 changes made; interrupted during "install Docker", which continues on the host; run again to follow it',
   ],
   [
     0,
     { during: 'change', title: 'install Docker', goesOn: true, unit: 'azp-fleet-change-docker-1.service' },
-    'nothing changed; interrupted during "install Docker", which goes on on the host as azp-fleet-change-docker-1.service; run again to follow it',
+    'nothing changed; interrupted during "install Docker", which continues on the host as azp-fleet-change-docker-1.service; run again to follow it',
   ],
   [
     0,
     { during: 'change', title: 'install Docker', goesOn: false, unit: 'azp-fleet-change-docker-1.service' },
-    'nothing changed; interrupted during "install Docker", which has come to its end on the host since; run again to go on',
+    'nothing changed; interrupted during "install Docker", which has ended on the host since; run again to continue',
   ],
   [
     0,

@@ -62,7 +62,7 @@ it('Ctrl-C while it is followed leaves it to itself and names it', async () => {
   await expect(survey(fake, true)).rejects.toThrow('aborted');
   expect(fake.log).toEqual(['lock', 'follow driver', 'unlock']);
   expect(notes(fake).at(-1)).toBe(
-    '"do driver" goes on on the host as azp-fleet-change-driver.service; run again to follow it',
+    '"do driver" continues on the host as azp-fleet-change-driver.service; run again to follow it',
   );
 });
 

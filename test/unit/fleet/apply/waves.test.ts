@@ -41,7 +41,7 @@ describe('100 hosts', () => {
         code: 'wave.stopped',
         host: 'hopper-01',
         what: 'not begun because the canary ada-00 failed: nvidia-smi shows no GPU',
-        next: 'cure ada-00, then run the same command again: it goes on with what is left',
+        next: 'fix ada-00, then run the same command again: it continues',
       },
     });
   });

@@ -9,7 +9,7 @@ import type { FakeHost } from './fake-fleet.ts';
 
 // A change that goes on as a unit, however its run loses sight of it: no job may start beside it.
 
-const goesOn = '"do restart" goes on on the host as azp-fleet-change-restart.service';
+const goesOn = '"do restart" continues on the host as azp-fleet-change-restart.service';
 
 /** A host on which it goes on when `end` has come over the run. */
 async function leaving(end: (fake: FakeHost) => Error) {
@@ -38,7 +38,7 @@ it.each<[string, (fake: FakeHost) => Error]>([
   await apply(fake, healthy);
   expect(done(fake)).toEqual(['lock', 'drain', 'restart', 'drain', 'unlock']);
   expect(fake.log.findLast((line) => line.startsWith('POST'))).toBe(
-    'POST /v1/drain {"owner":"ann@laptop","run":"run-1","reason":"do restart; not given back: the run ended before azp-fleet-change-restart.service"}',
+    'POST /v1/drain {"owner":"ann@laptop","run":"run-1","reason":"do restart; still drained: the run ended before azp-fleet-change-restart.service"}',
   );
   expect(notes(fake)).toEqual([`its agents stay drained: ${goesOn}; run again to follow it`]);
 });
@@ -72,7 +72,7 @@ it('keeps them where nobody can be asked any more', async () => {
   expect(await apply(fake, healthy)).toMatchObject({ state: 'unreachable' });
   expect(done(fake)).toEqual(['lock', 'drain', 'restart']);
   expect(notes(fake)).toEqual([
-    'its agents stay drained: what was begun may still go on on the host; run again to go on',
+    'its agents stay drained: a change may still run on the host; run again to continue',
   ]);
 });
 

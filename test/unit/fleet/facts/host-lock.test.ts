@@ -9,8 +9,8 @@ test.each([
     'held\n{"who":"ann@laptop","command":"azp-fleet provision","since":"2026-11-21T00:00:00Z","id":"7"}\n',
     { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' },
   ],
-  ['somebody without a note', 'held\n', { who: 'somebody', command: 'a command', since: '' }],
-  ['somebody with another note', 'held\n[7]', { who: 'somebody', command: 'a command', since: '' }],
+  ['somebody without a note', 'held\n', { who: 'another user', command: 'a command', since: '' }],
+  ['somebody with another note', 'held\n[7]', { who: 'another user', command: 'a command', since: '' }],
 ])('who holds the lock: %s', (_, stdout, who) => {
   expect(hostLockProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false })).toEqual(who);
 });

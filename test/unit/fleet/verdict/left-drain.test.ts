@@ -47,19 +47,19 @@ it.each<[string, Facts, string | undefined, string, string]>([
   ],
   [
     'somebody works there whose note says no time',
-    facts({ hostLock: { who: 'somebody', command: 'a command', since: '' } }),
+    facts({ hostLock: { who: 'another user', command: 'a command', since: '' } }),
     'agents.held-by-run',
-    `${said}; somebody is running a command`,
+    `${said}; another user is running a command`,
     'wait for that run to end',
   ],
   [
     'its mark tells which change goes on',
     facts(
       { changes: [{ id: 'd-1', title: 'install driver', owner: '', state: 'running', code: undefined }] },
-      [{ ...ofRun, reason: 'do driver; not given back: the run ended before azp-fleet-change-d-1.service' }],
+      [{ ...ofRun, reason: 'do driver; still drained: the run ended before azp-fleet-change-d-1.service' }],
     ),
     'agents.left-drained',
-    `${said.replace(',', '; not given back: the run ended before azp-fleet-change-d-1.service,')}; interrupted, and its "install driver" still runs`,
+    `${said.replace(',', '; still drained: the run ended before azp-fleet-change-d-1.service,')}; interrupted, and its "install driver" still runs`,
     'run "azp-fleet provision": it waits for that, checks the host and enables its agents again',
   ],
   [

@@ -80,7 +80,7 @@ describe('a new key where ssh_config says to ask', () => {
   test('is refused where nobody can be asked, and nothing is filed', async () => {
     const refused = await attempt('', {}, ask);
     expect(refused).toMatchObject({ code: 'ssh.host-key-unknown', filed: '' });
-    expect(refused.problem?.what).toContain('nobody has accepted it (StrictHostKeyChecking ask)');
+    expect(refused.problem?.what).toContain('it was not accepted (StrictHostKeyChecking ask)');
   });
 
   test.each([

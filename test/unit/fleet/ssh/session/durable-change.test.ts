@@ -51,7 +51,7 @@ describe('what ends a change', () => {
       'disappearance',
       ['started i', 'dead gone'],
       'ssh.change-died',
-      'its unit is gone: the host was restarted, or somebody stopped it',
+      'its unit is missing: the host was restarted, or a user stopped it',
     ],
     [
       'another start',

@@ -61,7 +61,9 @@ describe('the lock of somebody else', () => {
     expect(waitingFor({ word: 'held', owner: bob, silentS: 34 }, 31)).toBe(
       'waiting for the lock of bob@desk (azp-fleet provision, since 2026-11-21T01:00:00Z), who was not heard of for 34 s: 31 s at most',
     );
-    expect(waitingFor({ word: 'held', silentS: 40 }, 25)).toMatch(/^waiting for the lock of somebody, who/);
+    expect(waitingFor({ word: 'held', silentS: 40 }, 25)).toMatch(
+      /^waiting for the lock of another user, who/,
+    );
   });
 });
 
@@ -70,7 +72,7 @@ describe('who lost the lock is told', () => {
     ['who has it now', { word: 'held', owner: bob }, /^bob@desk has it now \(azp-fleet provision, since/],
     ['who had it since', { word: 'passed', owner: bob }, /^bob@desk has had it since \(azp-fleet/],
     ['that nobody can tell', { word: 'passed' }, 'no note of who had it last'],
-    ['that somebody has it', { word: 'held' }, 'somebody has it, without a note'],
+    ['that somebody has it', { word: 'held' }, 'another run has it, without a note'],
     ['what may have been', undefined, /laptop asleep/],
   ] as const)('%s', (_, answer, seen) => {
     const { problem } = lockLost('box', answer);

@@ -146,7 +146,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       },
       after: {
         code: 1,
-        stderr: 'unknown an earlier start of it goes on\n',
+        stderr: 'unknown an earlier start of it still runs\n',
         calls: ['flock -w 60 9'],
         files: locked,
       },
