@@ -132,7 +132,7 @@ describe('the host', () => {
   test('has nothing to do in a second run', async () => {
     const { code, stdout } = await run('provision', '580.65.06', '--dry-run', '--detailed-exitcode');
     expect(code, stdout).toBe(0);
-    expect(stdout).toContain('No changes: 1 host as wanted.');
+    expect(stdout).toContain('No changes: 1 host up to date.');
   });
 });
 

@@ -83,7 +83,7 @@ test('a newer version stays where no older one is configured, and is locked', as
   ]);
   expect(code, `${stdout}${stderr}`).toBe(0);
   const { code: pending, said } = await planned({});
-  expect(said).toContain('No changes: 1 host as wanted.');
+  expect(said).toContain('No changes: 1 host up to date.');
   expect(pending).toBe(0);
   expect((await host.exec('cat /etc/dnf/plugins/versionlock.list')).stdout).toContain(
     'nvidia-driver-cuda-3:595.71.05-1.el9.*',

@@ -82,7 +82,7 @@ async function agent(): Promise<unknown> {
 
 const isAsWanted = async (file: string): Promise<void> => {
   const { code, stdout } = await azpFleet(lab.folder, ['plan', file]);
-  expect(stdout).toContain('No changes: 1 host as wanted.');
+  expect(stdout).toContain('No changes: 1 host up to date.');
   expect(code).toBe(0);
 };
 
