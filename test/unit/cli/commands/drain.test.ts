@@ -39,7 +39,7 @@ test(
     const { stdout, exitCode } = await azpFleet('drain', 'h200-1', '--reason', 'new fan');
     expect(exitCode).toBe(0);
     const [first = '', second] = stdout.split('\n');
-    const said = /^h200-1: its 2 slots take no more jobs: (?:(\d) drained)?(?:; )?(?:(\d) ending)?$/.exec(
+    const said = /^h200-1: its 2 slots take no more jobs: (?:(\d) drained)?(?:; )?(?:(\d) draining)?$/.exec(
       first,
     );
     expect(Number(said?.[1] ?? 0) + Number(said?.[2] ?? 0), first).toBe(2);

@@ -38,7 +38,7 @@ test('a host whose agents share its memory says so, one with a limit has that', 
     const [host] = fleet(`hosts: { a: { pool: p${limits} } }`).hosts;
     return host === undefined ? '' : hostYaml(host, {});
   };
-  const said = "  # memory: an equal part of the host's, which plan and status tell\n  limits:";
+  const said = "  # memory: an equal part of the host's, as plan and status show\n  limits:";
   expect(shown('')).toContain(said);
   expect(shown(', limits: { cpus: 4 }')).toContain(`${said}\n    cpus: 4\n`);
   expect(shown(', limits: { memory: 8g }')).not.toContain('equal part');

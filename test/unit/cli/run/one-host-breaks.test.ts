@@ -40,8 +40,6 @@ vi.mock('../../../../src/fleet/steps/pool-names.ts', async (original) => breakab
 vi.mock('../../../../src/fleet/plan/plan.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/fleet/plan/held-names.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/fleet/plan/wave-fleet.ts', async (original) => breakable(await original()));
-vi.mock('../../../../src/fleet/plan/wave-fleet.ts', async (original) => breakable(await original()));
-vi.mock('../../../../src/shared/contract/status.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/shared/contract/status.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/fleet/ssh/config/options.ts', async (original) => breakable(await original()));
 
@@ -121,17 +119,15 @@ test.each([
   ['status', 'buildOptions'],
   ['status --drift', 'planHost'],
   ['status --drift', 'knownPools'],
-  ['image which', 'keptImages'],
   ['plan', 'knownPools'],
   ['plan', 'laterPools'],
   ['plan', 'wantedNames'],
   ['plan', 'planHost'],
-  ['plan', 'leftDrained'],
   ['plan', 'waveFleet'],
   ['plan', 'poolsInUse'],
   ['provision --dry-run', 'knownPools'],
   ['provision --dry-run', 'waveFleet'],
-  ['reboot --dry-run', 'leftDrained'],
+  ['reboot --dry-run', 'waveFleet'],
   ['exec --login -- true', 'buildOptions'],
   ['drain gpu-*', 'readStatus'],
   ['drain gpu-*', 'buildOptions'],
