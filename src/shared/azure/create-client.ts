@@ -31,9 +31,9 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
 
 interface Reader {
   /** Reads a list. Throws when the answer is not a list of valid items. */
-  list<T>(call: Call, read: Read<T>): Promise<readonly T[]>;
+  readonly list: <T>(call: Call, read: Read<T>) => Promise<readonly T[]>;
   /** Reads one item; undefined when it does not exist. */
-  maybe<T>(call: Call, read: Read<T>): Promise<T | undefined>;
+  readonly maybe: <T>(call: Call, read: Read<T>) => Promise<T | undefined>;
 }
 
 function readerOf(rest: Rest): Reader {

@@ -75,7 +75,7 @@ test.each(['box', 'bare'])('a job runs on the agent %s', async (slot) => {
 });
 
 test('the image is known by the digest', async () => {
-  const { images = [] } = await managed.status();
+  const { images } = await managed.status();
   expect(images).toMatchObject([{ state: 'ready', reference: image, digest: image.split('@')[1] }]);
   const { stdout } = await lab.host('b').exec("docker info --format '{{.DriverStatus}}'");
   expect(stdout).toContain('io.containerd.snapshotter');

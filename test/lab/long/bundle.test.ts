@@ -95,7 +95,7 @@ test('jobs run on it, in the image that was built and in the one that is named b
     const jobs = await managed.queue('nvidia-smi -L', 1, [`Agent.Name -equals a-${slot}`]);
     expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded' }]);
   }
-  const { images = [] } = await managed.status();
+  const { images } = await managed.status();
   expect(images[1]).toMatchObject({ state: 'ready', reference: image });
   const { stdout } = await lab.host('a').exec(`docker image inspect --format '{{.Id}}' ${image}; true`);
   expect(stdout.trim(), 'the engine itself does not know it by that').toBe('');

@@ -53,7 +53,7 @@ const provision = (): CliRun => startCli(lab, ['provision', inventory, '--yes'])
 const words = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
 async function mark(): Promise<string | undefined> {
-  const { drains = [] } = await managed.status();
+  const { drains } = await managed.status();
   return drains.find(({ run }) => run !== undefined)?.reason;
 }
 
