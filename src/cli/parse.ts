@@ -80,7 +80,7 @@ First steps:
   azp-fleet provision inventory.yaml     do it, then prove it
   azp-fleet status                       one table of the whole fleet
 
-Exit codes: 0 success · 1 a host failed · 2 usage or inventory · 3 changes pending
+Exit codes: 0 ok · 1 a host failed · 2 usage or inventory · 3 changes pending
             4 declined · 70 bug in azp-fleet · 130 interrupted`;
 
 function base(command: Command, io: ParseIo): Command {

@@ -118,7 +118,7 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   await terminal.see('? Other folders');
   await refused('data', 'data: an absolute path');
   type('');
-  await terminal.see('? Variable that tells jobs where /mnt/imagenet');
+  await terminal.see('? Environment variable with the path of /mnt/imagenet');
   await refused('9', 'Capital letters');
   type('IMAGENET');
   await terminal.answer('Is /mnt/imagenet a mount', 'Enter');

@@ -45,7 +45,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   terminal = startCli(desk, 'setup');
   await terminal.answer('Hosts from ~/.ssh/config', 'a', 'Enter');
   await terminal.answer('Others', 'Enter');
-  await terminal.see('sudo wants a password on gpu-b.');
+  await terminal.see('sudo asks for a password on gpu-b.');
   await terminal.answer('Where is the sudo password kept', 'Down', 'Enter');
   await terminal.see('? File:');
   terminal.type(password);
@@ -86,7 +86,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   await terminal.see('? Folders of the hosts');
   terminal.type('/data/image-net');
   terminal.press('Enter');
-  await terminal.answer('Variable that tells jobs', 'Enter');
+  await terminal.answer('Environment variable with the path', 'Enter');
   await terminal.answer('Is /data/image-net a mount', 'Enter');
   await terminal.see('? Write it to inventory.yaml?');
   expect(readdirSync(desk.folder)).toEqual([]);

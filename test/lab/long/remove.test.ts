@@ -201,5 +201,5 @@ test('--gone removes the agents of a machine that no longer answers, without a c
   ]);
   expect(code, `${stdout}\n${stderr}`).toBe(0);
   expect(await agentsInPool()).toEqual([]);
-  expect(stdout).toContain('leaver still stands in');
+  expect(stdout).toContain('leaver is still in');
 });

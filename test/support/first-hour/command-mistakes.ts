@@ -75,7 +75,7 @@ export const commandMistakes: readonly Mistake[] = [
     make: (world) => world.shell('cp inventory.yaml old.yaml'),
     typed: 'inventory check -i inventory.yaml old.yaml',
     place: 'inventory.yaml, old.yaml',
-    by: ann(/^name one of them$/, 'names inventory.yaml', (world) => {
+    by: ann(/^name one inventory$/, 'names inventory.yaml', (world) => {
       world.typed = 'inventory check -i inventory.yaml';
     }),
   },
@@ -102,7 +102,7 @@ export const commandMistakes: readonly Mistake[] = [
     make: nothing,
     typed: 'pool create',
     place: 'agent pool gpu-lab',
-    by: ann(/^run it again with (--yes)/, 'does so', (world, [, option = '']) => {
+    by: ann(/^run the command again with (--yes)/, 'does so', (world, [, option = '']) => {
       world.typed += ` ${option}`;
     }),
   },

@@ -1,6 +1,12 @@
-import type { Mistake } from './mistake.ts';
+import { ann, type Helper, type Mistake } from './mistake.ts';
 
 const typed = 'inventory check';
+
+/** The person sees the line, and corrects it. */
+const atTheCaret = (wrong: string, right: string): Helper =>
+  ann(/^correct the YAML there or in the lines above/, 'corrects the line', (world) =>
+    world.slip(wrong, right),
+  );
 
 /** The file itself. */
 export const inventoryMistakes: readonly Mistake[] = [
@@ -9,42 +15,49 @@ export const inventoryMistakes: readonly Mistake[] = [
     make: (world) => world.slip('  pool: gpu-lab', '\tpool: gpu-lab'),
     typed,
     place: 'inventory.yaml:7:1',
+    by: atTheCaret('\tpool: gpu-lab', '  pool: gpu-lab'),
   },
   {
     name: 'a colon is missing',
     make: (world) => world.slip('pool: gpu-lab', 'pool gpu-lab'),
     typed,
     place: 'inventory.yaml:7:3',
+    by: atTheCaret('pool gpu-lab', 'pool: gpu-lab'),
   },
   {
     name: 'no blank behind a colon',
     make: (world) => world.slip('pool: gpu-lab', 'pool:gpu-lab'),
     typed,
     place: 'inventory.yaml:7:3',
+    by: atTheCaret('pool:gpu-lab', 'pool: gpu-lab'),
   },
   {
     name: 'a line is indented too far',
     make: (world) => world.slip('    gpus: 2', '      gpus: 2'),
     typed,
-    place: 'inventory.yaml:18:7',
+    place: 'inventory.yaml:17:11',
+    by: atTheCaret('      gpus: 2', '    gpus: 2'),
   },
   {
     name: 'a line is not indented far enough',
     make: (world) => world.slip('    gpus: 2', '   gpus: 2'),
     typed,
-    place: 'inventory.yaml:18:4',
+    place: 'inventory.yaml:18:1',
+    by: atTheCaret('   gpus: 2', '    gpus: 2'),
   },
   {
     name: 'a quote is not closed',
     make: (world) => world.slip('pool: gpu-lab', 'pool: "gpu-lab'),
     typed,
-    place: 'inventory.yaml:7:9',
+    place: 'inventory.yaml:21:13',
+    by: atTheCaret('pool: "gpu-lab', 'pool: gpu-lab'),
   },
   {
     name: 'a brace is not closed',
     make: (world) => world.slip('{ hosts: [h200-1] }', '{ hosts: [h200-1]'),
     typed,
-    place: 'inventory.yaml:12:11',
+    place: 'inventory.yaml:14:1',
+    by: atTheCaret('{ hosts: [h200-1]', '{ hosts: [h200-1] }'),
   },
   {
     name: 'a key is misspelt',

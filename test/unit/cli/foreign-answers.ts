@@ -40,6 +40,7 @@ export const evilStatus = poisoned(
       {
         slot: '0',
         agent: 'a',
+        pool: 'p',
         state: 'busy',
         gpus: ['g'],
         job: 'j',

@@ -144,7 +144,7 @@ describe('help', () => {
     expect(printed).toContain('Exit codes');
     for (const option of ['--inventory', '--limit', '--json', '--yes', '--debug', '--no-color'])
       expect(printed).toContain(option);
-    expect(printed).toContain('before a command or after it');
+    expect(printed).toContain('before or after the command');
     for (const line of printed.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
   });
 

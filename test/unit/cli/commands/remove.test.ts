@@ -46,7 +46,7 @@ test('of a machine that is gone all agents go, once the server says twice that n
   const { exitCode, stdout } = await azpFleet('remove', '--gone', 'one', '--yes');
   expect(exitCode).toBe(0);
   expect(stdout).toContain('gpu-gone: one-0, one-1 removed');
-  expect(stdout).toContain('take it out there');
+  expect(stdout).toContain('remove it, or provision counts it as unreachable');
   expect(stdout).toContain("ssh-keygen -R '[192.0.2.1]:2222'");
   expect((await client.listAgents(pool.id)).map(({ name }) => name)).toEqual(['two-0']);
 });

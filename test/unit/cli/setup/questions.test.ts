@@ -83,9 +83,9 @@ test('datasets get a variable and a path from their folder; mounts that were fou
     () => askDatasets(sitting.wizard, ['/mnt/imagenet']),
     ['Mounts of the hosts', 'Space'],
     ['Other folders', '/data/2024 set/'],
-    ['Variable that tells jobs where /mnt/imagenet'],
+    ['Environment variable with the path of /mnt/imagenet'],
     ['Is /mnt/imagenet a mount'],
-    ['Variable that tells jobs where /data/2024 set/'],
+    ['Environment variable with the path of /data/2024 set/'],
     ['Is /data/2024 set/ a mount', 'y'],
   );
   expect(await answers).toEqual([
