@@ -21,15 +21,11 @@ const names = [...scripts.keys()];
 const others: Readonly<Record<string, string>> = {
   'src/cli/commands/exec.ts': "the user's own command",
   'src/fleet/inventory/secret.ts': "the user's own command",
-  'src/fleet/packages/apt/apt.ts': 'a command that a person types',
-  'src/fleet/packages/dnf/dnf.ts': 'a command that a person types',
-  'src/fleet/packages/dnf/simulation/answers.ts': 'a command that a person types',
   'src/fleet/ssh/connect/dial.ts': "ssh_config's own command",
   'src/fleet/ssh/session/start.ts': 'a sentence',
   'src/fleet/ssh/session/sudo.ts': 'a sentence',
   'src/fleet/ssh/wire/openssh.ts': 'one program of the admin; its own test runs it',
   'src/manager/docker/job-user.ts': "a login shell's path",
-  'src/manager/host-mode/systemd.ts': 'one program',
 };
 
 test('every source that contains shell text has a line of it in a collected script', () => {

@@ -34,7 +34,7 @@ const backingOff = { state: 'backing-off', cause: 'the token was refused', next:
 
 describe('verdict and cause', () => {
   test.each<[string, StatusRow, string, string]>([
-    ['bare host', rowOf(facts({ current: undefined, status: undefined })), 'failed', 'not been provisioned'],
+    ['bare host', rowOf(facts({ current: undefined, status: undefined })), 'failed', 'not provisioned'],
     ['no driver', rowOf(facts({}, { driver: { loaded: undefined } })), 'failed', 'kernel module'],
     ['no Docker', rowOf(facts({}, { docker: { active: false } })), 'failed', 'Docker Engine'],
     ['no toolkit', rowOf(facts({}, { toolkit: { version: undefined } })), 'failed', 'toolkit'],
