@@ -38,13 +38,13 @@ describe('what adopt says', () => {
   test('which names, why they are held, and what taking them over does', () => {
     expect(heldLines([{ host: 'h200-1', value: heldNames(status, ['0']) }])).toEqual([
       'h200-1 slot 0: the pool already has an agent h200-1-0',
-      expect.stringContaining('cut off from the pool') as string,
+      expect.stringContaining('gives it a new key') as string,
       expect.stringContaining('online') as string,
     ]);
   });
 
   test('nothing to take over is no warning', () => {
     expect(heldLines([{ host: 'h200-1', value: [] }])).toEqual([]);
-    expect(adoptText('h200-1', [])).toBe('h200-1: nobody else holds a name of its agents\n');
+    expect(adoptText('h200-1', [])).toBe('h200-1: agent names are free\n');
   });
 });
