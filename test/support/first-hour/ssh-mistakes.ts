@@ -167,7 +167,7 @@ export const wayMistakes: readonly Mistake[] = [
     ...onHost,
     name: 'a server that says nothing',
     make: async (world) => {
-      world.write('ssh_config', 'Host *\n  ConnectTimeout 1\n  UserKnownHostsFile /dev/null\n');
+      world.write('ssh_config', 'Host *\n  ConnectTimeout 8\n  UserKnownHostsFile /dev/null\n');
       world.slip('sshConfig: none', 'sshConfig: ssh_config');
       world.slip(portOf(world), `port: ${await silentPort(world)}`);
     },
@@ -179,7 +179,7 @@ export const wayMistakes: readonly Mistake[] = [
     ...onHost,
     name: 'no answer comes back',
     make: async (world) => {
-      world.write('ssh_config', 'Host *\n  ConnectTimeout 1\n  UserKnownHostsFile /dev/null\n');
+      world.write('ssh_config', 'Host *\n  ConnectTimeout 8\n  UserKnownHostsFile /dev/null\n');
       world.slip('sshConfig: none', 'sshConfig: ssh_config');
       world.slip(portOf(world), `port: ${await deafPort(world)}`);
     },
