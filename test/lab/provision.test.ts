@@ -54,6 +54,16 @@ async function isProbing(host: LabHost): Promise<boolean> {
   return (await host.exec(script)).stdout !== '';
 }
 
+/** Waits until each manager has removed what its build left: its round each minute does, whatever a run does. */
+async function managersHaveTidied(): Promise<void> {
+  const script = 'docker image ls --quiet --all --filter label=azp-fleet.kind=stage';
+  for (const host of fleet.lab.hosts)
+    await until(
+      `no stage of a build on ${host.name}`,
+      async () => (await host.exec(script)).stdout.trim() === '',
+    );
+}
+
 /** Returns what a run may ask a manager to keep; the rest of the file are the manager's own observations. */
 async function ordersInState(host: LabHost): Promise<unknown> {
   const { stdout } = await host.exec('cat /var/lib/azp-fleet/manager.json');
@@ -107,6 +117,7 @@ describe('provision', () => {
 
   test('makes no change the second time', async () => {
     await managersHaveProbed();
+    await managersHaveTidied();
     const before = await snapshots();
     const orders = await Promise.all(fleet.lab.hosts.map(ordersInState));
     const { code, stdout } = await azpFleet(fleet.lab.folder, ['provision', fleet.inventory, '--yes']);
