@@ -60,7 +60,7 @@ export const rows: readonly Row[] = [
   {
     what: 'is fresh',
     proofs: [
-      seen('comes up, whoever else is at its packages'),
+      seen('is provisioned while other programs hold its packages'),
       history('fresh'),
       history('fresh', 'with its own engine'),
     ],
@@ -88,7 +88,7 @@ export const rows: readonly Row[] = [
   {
     what: 'has newer versions, and the inventory names none',
     proofs: [
-      lab('long/enterprise-obstacles.test.ts', 'what is newer and nobody asked for less stays'),
+      lab('long/enterprise-obstacles.test.ts', 'a newer version stays where no older one is configured'),
       planned(', newer, and nobody asked for less'),
       text,
     ],
@@ -143,7 +143,7 @@ export const rows: readonly Row[] = [
   {
     what: 'needs EPEL',
     proofs: [
-      seen('comes up, whoever else is at its packages'),
+      seen('is provisioned while other programs hold its packages'),
       text,
       { why: 'there is no EPEL for it: its dkms has to come from elsewhere' },
     ],
@@ -155,7 +155,7 @@ export const rows: readonly Row[] = [
   },
   {
     what: 'has a locked package database (dnf-automatic, another user)',
-    proofs: [seen('was told for whom it waits'), text, text],
+    proofs: [seen('names the process that it waits for'), text, text],
   },
   {
     what: 'has duplicate packages after a killed transaction',
@@ -163,7 +163,7 @@ export const rows: readonly Row[] = [
   },
   {
     what: 'has an unreachable repository',
-    proofs: [seen('was told for whom it waits, and in one line which mirror is gone'), text, text],
+    proofs: [seen('names the process that it waits for, and in one line the mirror that is gone'), text, text],
   },
   {
     what: 'has no network and uses [a bundle](bundles.md#dnf-systems)',

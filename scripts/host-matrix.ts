@@ -57,7 +57,7 @@ export const rows: readonly Row[] = [
   {
     what: 'changes to another driver branch',
     proofs: [
-      lab('provision-resume.test.ts', 'waits for the running job, reboots with proof'),
+      lab('long/provision-resume.test.ts', 'waits for the running job, reboots with proof'),
       lab('long/host-stack.test.ts', 'another driver branch comes with a reboot'),
       simulated('driver-newer-595-and-580-is-asked-for'),
       lab('long/host-changes.test.ts', anotherBranch, 'dressed up'),
@@ -120,7 +120,7 @@ export const rows: readonly Row[] = [
     what: 'has Podman and no Docker',
     proofs: [
       lab(engines, 'a Podman host without Docker', 'refused'),
-      lab(engines, 'podman-docker that somebody brought all the same', 'refused'),
+      lab(engines, 'podman-docker that was installed by hand', 'refused'),
       text,
       text,
       text,
@@ -129,7 +129,7 @@ export const rows: readonly Row[] = [
   {
     what: 'is fresh, with `method: distro`',
     proofs: also('own-driver-fresh-nothing-there-and-agents-draw', [
-      lab(ownDriver, 'comes where nobody asks for one'),
+      lab(ownDriver, 'is installed where no branch is configured'),
     ]),
   },
   {
@@ -184,7 +184,7 @@ export const rows: readonly Row[] = [
   {
     what: 'loses its connection or reboots during a change',
     proofs: [
-      lab('provision-resume.test.ts', 'one works, the other says who does; killed or interrupted'),
+      lab('long/provision-resume.test.ts', 'one works, the other says who does; killed or interrupted'),
       lab('long/crash.test.ts', 'on a bare host'),
       text,
       text,
