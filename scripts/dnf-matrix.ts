@@ -163,7 +163,11 @@ export const rows: readonly Row[] = [
   },
   {
     what: 'has an unreachable repository',
-    proofs: [seen('names the process that it waits for, and in one line the mirror that is gone'), text, text],
+    proofs: [
+      seen('names the process that it waits for, and in one line the mirror that is gone'),
+      text,
+      text,
+    ],
   },
   {
     what: 'has no network and uses [a bundle](bundles.md#dnf-systems)',
