@@ -6,7 +6,7 @@ import { causeOf, NotYet } from './causes.ts';
 import { runId } from './docker/container.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
 import { failedOn, recordOf, withRecord } from './image/choice.ts';
-import type { Action, Cause, Slot, Wanted } from './model.ts';
+import type { Action, Cause, Slot, Desired } from './model.ts';
 import { agentIdOf, disable, enable, poolIdOf, publish } from './pool/agents.ts';
 import { userCapabilities } from './pool/capabilities.ts';
 import { imageOf } from './reconcile.ts';
@@ -122,24 +122,24 @@ const lacking: Readonly<Record<keyof Targets, Cause>> = {
 };
 
 /** The latest observation. */
-interface Observed {
-  readonly wanted: Wanted;
+interface Observation {
+  readonly desired: Desired;
   readonly containers: readonly OwnContainer[];
 }
 
 /** Returns the targets of an action, or the reason why it cannot begin now. `pool`: by name. Pure. */
 export function lookUp(
   action: Action,
-  { wanted, containers }: Observed,
+  { desired, containers }: Observation,
   pool: (name: string) => Pool | undefined,
 ): { readonly targets: Partial<Targets> } | { readonly lacks: Cause } {
-  const slot = wanted.slots.find(({ name }) => name === action.slot);
+  const slot = desired.slots.find(({ name }) => name === action.slot);
   const container = 'container' in action ? containers.find(({ id }) => id === action.container) : undefined;
   const slotPool = slot && pool(slot.pool);
   const targets: Partial<Targets> = defined({
     slot,
     container,
-    image: slot && imageOf(slot, wanted),
+    image: slot && imageOf(slot, desired),
     pool: slotPool,
     // Containers of an earlier version do not name their pool: they are in their slot's.
     poolId: container && (poolIdOf(container) ?? slotPool?.id),
@@ -161,7 +161,7 @@ export class Actions {
   }
 
   /** Begins an action, or puts it off with the reason in the slot's status. */
-  begin(action: Action, observed: Observed): void {
+  begin(action: Action, observed: Observation): void {
     const { book, tools, watches } = this.#parts;
     const memory = book.of(action.slot);
     const found = lookUp(action, observed, (name) => watches.pools.named(name).pool);
@@ -220,7 +220,7 @@ export class Actions {
     }
     if (cause.code.startsWith('azure.')) watches.pools.doubt();
     // The runtime could not hand over the GPUs: one may just have been lost.
-    if (cause.code.startsWith('engine.')) watches.lookSoon();
+    if (cause.code.startsWith('engine.')) watches.checkSoon();
     if (action.kind === 'launch' && slot?.mode !== 'host' && faultOfImage.has(cause.code))
       await blameImage(image, action.slot, memory, this.#parts);
   }

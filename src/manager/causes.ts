@@ -20,7 +20,7 @@ export function causeOf(error: unknown): Cause {
 }
 
 /** Whether the host, Docker, the server or the network failed, and not this program. */
-export function isFromOutside(error: unknown): boolean {
+export function isExternal(error: unknown): boolean {
   return error instanceof FleetError || (error instanceof Error && 'errno' in error);
 }
 

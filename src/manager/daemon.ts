@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ManagerStatus } from '../shared/contract/status.ts';
 import { Alarm, repeat } from './alarm.ts';
 import { serveControl, controlHandlers } from './serve/control.ts';
-import { type ImagePlaces, Watches } from './watches.ts';
+import { type ImagePaths, Watches } from './watches.ts';
 import { Manager } from './manager.ts';
 import { serveMetrics } from './serve/metrics.ts';
 import type { WorkPaths } from './machine/at-work.ts';
@@ -12,7 +12,7 @@ import type { Loaded } from './serve/status.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { Messenger } from './webhook/messenger.ts';
 
-export interface DaemonPlaces extends ImagePlaces, WorkPaths {
+export interface DaemonPaths extends ImagePaths, WorkPaths {
   readonly status: string;
   readonly socket: string;
 }
@@ -28,7 +28,7 @@ const messageEveryMs = 5_000;
  */
 export async function runDaemon(
   tools: ManagerTools,
-  places: DaemonPlaces,
+  places: DaemonPaths,
   notifier: Notifier,
   loaded: Loaded,
 ): Promise<void> {

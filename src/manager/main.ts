@@ -28,7 +28,7 @@ import { readProcess } from './machine/process.ts';
 import { machineSize } from './machine/machine-facts.ts';
 import { RunStore } from './runs/run-store.ts';
 import { Helpers } from './docker/janitor.ts';
-import { withBrought, registryReader, withRegistries } from './image/engine.ts';
+import { withBundledImages, registryReader, withRegistries } from './image/engine.ts';
 import { AgentRoots } from './host-mode/agent-root.ts';
 import { Archives } from './machine/archives.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
@@ -111,7 +111,7 @@ async function run({ values }: Invocation): Promise<void> {
       leaving: leave.signal,
       engine: withHostRuns(
         ownContainers(
-          withBrought(
+          withBundledImages(
             withRegistries(docker, registryReader(HostPaths.registries, log)),
             join(places.state, 'manifests'),
           ),

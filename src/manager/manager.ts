@@ -4,7 +4,7 @@ import { Labels } from '../shared/contract/paths.ts';
 import type { ManagerStatus } from '../shared/contract/status.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
 import { drainsOf, everySlot, namedAdopted } from './slots/drains.ts';
-import { causeOf, isFromOutside } from './causes.ts';
+import { causeOf, isExternal } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
 import { PresentRuns } from './host-mode/present-runs.ts';
@@ -76,7 +76,7 @@ export class Manager {
       if (cause.what !== this.#passProblem?.what)
         this.#tools.log.log('error', 'a check of the slots failed', { error });
       this.#passProblem = cause;
-      return isFromOutside(error) ? 'outside' : 'broken';
+      return isExternal(error) ? 'outside' : 'broken';
     }
   }
 
@@ -94,10 +94,10 @@ export class Manager {
     await this.#noteQueue(slots);
     this.#attendPools(slots, containers);
     await noteUnfinished(this.#tools, this.#watches.pools, this.#book, slots, containers);
-    const wanted = this.#snapshot.wanted(slots);
-    for (const action of reconcile(wanted, this.#snapshot.seen(slots, containers))) {
+    const desired = this.#snapshot.desired(slots);
+    for (const action of reconcile(desired, this.#snapshot.seen(slots, containers))) {
       // Skips a decision from before the end of the slot's latest action, which has asked for another pass.
-      if (!hasChanged(action.slot)) this.#actions.begin(action, { wanted, containers });
+      if (!hasChanged(action.slot)) this.#actions.begin(action, { desired, containers });
     }
   }
 

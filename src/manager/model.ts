@@ -46,7 +46,7 @@ export interface Hold {
 }
 
 /** A container of a slot, with what its output shows so far. */
-export interface SeenContainer {
+export interface ObservedContainer {
   readonly id: string;
   readonly state: OwnContainer['state'];
   readonly image: string;
@@ -76,8 +76,8 @@ export interface NextKey {
 }
 
 /** What is known of a slot at one moment. */
-export interface SeenSlot {
-  readonly containers: readonly SeenContainer[];
+export interface ObservedSlot {
+  readonly containers: readonly ObservedContainer[];
   /** An action on this slot is running; no other is started for it. */
   readonly busyWith: string | undefined;
   /** No action is started before: one has just failed. Monotonic. */
@@ -111,7 +111,7 @@ export interface PulledImages {
 }
 
 /** What a slot's new containers run. */
-export interface WantedImage {
+export interface DesiredImage {
   /** Image id; undefined: none is ready. */
   readonly id: string | undefined;
   /** Slots of one source share their image. */
@@ -120,11 +120,11 @@ export interface WantedImage {
   readonly unproven: boolean;
 }
 
-/** What the configuration asks for. */
-export interface Wanted {
+/** The desired state: what the configuration asks for. */
+export interface Desired {
   readonly slots: readonly Slot[];
   /** By slot; slots with `mode: host` have none. */
-  readonly images: ReadonlyMap<string, WantedImage>;
+  readonly images: ReadonlyMap<string, DesiredImage>;
   /** What slots with `mode: host` run instead of an image. */
   readonly hostProgram: string;
   /** Fingerprint per slot of what a container is created with; a container with another one is outdated. */
@@ -132,21 +132,21 @@ export interface Wanted {
 }
 
 /** A container of ours by its label whose slot is no longer configured. */
-export interface Stray extends SeenContainer {
+export interface Stray extends ObservedContainer {
   readonly slot: string;
   readonly busyWith: string | undefined;
   readonly retryAt: number;
 }
 
-/** What was observed. */
-export interface Seen {
+/** The observed state. */
+export interface Observed {
   /** Monotonic. */
   readonly now: number;
-  readonly slots: ReadonlyMap<string, SeenSlot>;
+  readonly slots: ReadonlyMap<string, ObservedSlot>;
   readonly strays: readonly Stray[];
 }
 
-/** One step towards what is wanted. The table in actions.ts says when each is chosen and what it does. */
+/** One step towards the desired state. The table in actions.ts says when each is chosen and what it does. */
 export type Action =
   | { readonly kind: 'launch'; readonly slot: string }
   | { readonly kind: 'collect'; readonly slot: string; readonly container: string }

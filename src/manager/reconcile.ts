@@ -1,24 +1,33 @@
-import type { Action, Seen, SeenContainer, SeenSlot, Slot, Stray, Wanted, WantedImage } from './model.ts';
+import type {
+  Action,
+  Observed,
+  ObservedContainer,
+  ObservedSlot,
+  Slot,
+  Stray,
+  Desired,
+  DesiredImage,
+} from './model.ts';
 
 /**
- * Returns the actions that turn what was observed into what is wanted. Pure; at most one action per slot, so that the next
+ * Returns the actions that turn the observed state into the desired one. Pure; at most one action per slot, so that the next
  * observation decides what follows. No action of this function ever ends a container that runs a job.
  */
-export function reconcile(wanted: Wanted, seen: Seen): readonly Action[] {
-  const trials = onTrial(wanted, seen);
-  const actions = wanted.slots.flatMap((slot) => {
+export function reconcile(desired: Desired, seen: Observed): readonly Action[] {
+  const trials = onTrial(desired, seen);
+  const actions = desired.slots.flatMap((slot) => {
     const state = seen.slots.get(slot.name);
-    const image = wanted.images.get(slot.name);
+    const image = desired.images.get(slot.name);
     const rolling = image?.unproven === true && trials.has(image.source);
-    return state === undefined ? [] : forSlot(slot, state, wanted, seen.now, rolling);
+    return state === undefined ? [] : forSlot(slot, state, desired, seen.now, rolling);
   });
-  return [...firstTrialOnly(actions, wanted), ...seen.strays.flatMap((stray) => forStray(stray, seen.now))];
+  return [...firstTrialOnly(actions, desired), ...seen.strays.flatMap((stray) => forStray(stray, seen.now))];
 }
 
 function forSlot(
   slot: Slot,
-  state: SeenSlot,
-  wanted: Wanted,
+  state: ObservedSlot,
+  desired: Desired,
   now: number,
   rolling: boolean,
 ): readonly Action[] {
@@ -26,13 +35,13 @@ function forSlot(
   const leftover = state.containers.map((container) => tidy(slot.name, container)).find((action) => action);
   if (leftover !== undefined) return [leftover];
   const [container] = state.containers;
-  if (container === undefined) return empty(slot, state, wanted, now);
+  if (container === undefined) return empty(slot, state, desired, now);
   if (!isUp(container)) return [];
-  return occupied(slot, container, state, wanted, rolling);
+  return occupied(slot, container, state, desired, rolling);
 }
 
 /** Removes containers that ended or never started. */
-function tidy(slot: string, container: SeenContainer): Action | undefined {
+function tidy(slot: string, container: ObservedContainer): Action | undefined {
   if (container.state === 'created') return { kind: 'discard', slot, container: container.id };
   if (container.state === 'exited' || container.state === 'dead') {
     return { kind: 'collect', slot, container: container.id };
@@ -40,9 +49,9 @@ function tidy(slot: string, container: SeenContainer): Action | undefined {
   return undefined;
 }
 
-function empty(slot: Slot, state: SeenSlot, wanted: Wanted, now: number): readonly Action[] {
+function empty(slot: Slot, state: ObservedSlot, desired: Desired, now: number): readonly Action[] {
   const disabling = state.hold?.kind === 'close' ? disableOnce(slot.name, state, state.hold.cause.what) : [];
-  const isWaiting = state.hold !== undefined || imageOf(slot, wanted) === undefined || now < state.notBefore;
+  const isWaiting = state.hold !== undefined || imageOf(slot, desired) === undefined || now < state.notBefore;
   if (!isWaiting) return [{ kind: 'launch', slot: slot.name }];
   if (disabling.length > 0) return disabling;
   return state.keySpent ? [{ kind: 'end-key', slot: slot.name }] : [];
@@ -50,9 +59,9 @@ function empty(slot: Slot, state: SeenSlot, wanted: Wanted, now: number): readon
 
 function occupied(
   slot: Slot,
-  container: SeenContainer,
-  state: SeenSlot,
-  wanted: Wanted,
+  container: ObservedContainer,
+  state: ObservedSlot,
+  desired: Desired,
   rolling: boolean,
 ): readonly Action[] {
   // Held or not: its job has ended, and a drain waits for it.
@@ -65,38 +74,38 @@ function occupied(
   const { stuck } = container;
   if (stuck !== undefined && state.hold === undefined)
     return retireIdle(slot.name, container, stuck.what).map((action) => ({ ...action, cause: stuck }));
-  const outdated = outdatedBecause(slot, container, wanted);
+  const outdated = outdatedBecause(slot, container, desired);
   if (outdated !== undefined && !rolling && state.hold === undefined) {
     return retireIdle(slot.name, container, outdated);
   }
   if (state.disabledFor !== undefined) return [{ kind: 'enable', slot: slot.name }];
   // A capability that only the next container has must not bring a job into this one.
-  const isCurrent = container.settings === wanted.settings.get(slot.name);
+  const isCurrent = container.settings === desired.settings.get(slot.name);
   return isCurrent && state.unpublished && state.hold === undefined
     ? [{ kind: 'publish', slot: slot.name }]
     : [];
 }
 
-function outdatedBecause(slot: Slot, container: SeenContainer, wanted: Wanted): string | undefined {
-  const image = imageOf(slot, wanted);
+function outdatedBecause(slot: Slot, container: ObservedContainer, desired: Desired): string | undefined {
+  const image = imageOf(slot, desired);
   if (image === undefined) return undefined;
   if (container.image !== image) return 'new image';
-  return container.settings === wanted.settings.get(slot.name) ? undefined : 'new settings';
+  return container.settings === desired.settings.get(slot.name) ? undefined : 'new settings';
 }
 
 /** Returns what a new run of the slot is made from; undefined: it is not ready. */
-export function imageOf(slot: Slot, wanted: Wanted): string | undefined {
-  return slot.mode === 'host' ? wanted.hostProgram : wanted.images.get(slot.name)?.id;
+export function imageOf(slot: Slot, desired: Desired): string | undefined {
+  return slot.mode === 'host' ? desired.hostProgram : desired.images.get(slot.name)?.id;
 }
 
-function disableOnce(slot: string, state: SeenSlot, reason: string): readonly Action[] {
+function disableOnce(slot: string, state: ObservedSlot, reason: string): readonly Action[] {
   return state.disabledFor === reason ? [] : [{ kind: 'disable', slot, reason }];
 }
 
 /** Stops only an agent without a job; the effect asks the server again before it does. */
 function retireIdle(
   slot: string,
-  container: SeenContainer,
+  container: ObservedContainer,
   reason: string,
 ): readonly Extract<Action, { kind: 'retire' }>[] {
   const idle = container.phase === 'listening' || container.phase === 'connecting';
@@ -106,14 +115,14 @@ function retireIdle(
 /** Stops a container whose agent has reported the end of its job and does not exit. */
 function endHanging(
   slot: string,
-  { id, stuck }: SeenContainer,
+  { id, stuck }: ObservedContainer,
 ): readonly Extract<Action, { kind: 'retire' }>[] {
   return stuck === undefined
     ? []
     : [{ kind: 'retire', slot, container: id, reason: stuck.what, cause: stuck }];
 }
 
-function hangs({ phase, stuck }: SeenContainer): boolean {
+function hangs({ phase, stuck }: ObservedContainer): boolean {
   return phase === 'done' && stuck !== undefined;
 }
 
@@ -125,22 +134,22 @@ function forStray(stray: Stray, now: number): readonly Action[] {
   return isUp(stray) ? retireIdle(stray.slot, stray, 'the slot is no longer configured') : [];
 }
 
-function isUp(container: SeenContainer): boolean {
+function isUp(container: ObservedContainer): boolean {
   return container.state === 'running' || container.state === 'paused' || container.state === 'restarting';
 }
 
 /** Returns the sources whose image a slot tries now: it changes, waits to try again, or runs the image already. */
-function onTrial(wanted: Wanted, seen: Seen): ReadonlySet<string> {
+function onTrial(desired: Desired, seen: Observed): ReadonlySet<string> {
   return new Set(
-    wanted.slots.flatMap((slot) => {
+    desired.slots.flatMap((slot) => {
       const state = seen.slots.get(slot.name);
-      const image = wanted.images.get(slot.name);
+      const image = desired.images.get(slot.name);
       return state !== undefined && image !== undefined && tries(state, image) ? [image.source] : [];
     }),
   );
 }
 
-function tries(state: SeenSlot, image: WantedImage): boolean {
+function tries(state: ObservedSlot, image: DesiredImage): boolean {
   if (state.busyWith !== undefined) return true;
   const [container] = state.containers;
   if (container === undefined) return state.hold === undefined;
@@ -148,10 +157,10 @@ function tries(state: SeenSlot, image: WantedImage): boolean {
 }
 
 /** Lets one slot try an image on which no agent has listened yet; the others follow once it listens. */
-function firstTrialOnly(actions: readonly Action[], wanted: Wanted): readonly Action[] {
+function firstTrialOnly(actions: readonly Action[], desired: Desired): readonly Action[] {
   const tried = new Set<string>();
   return actions.filter((action) => {
-    const image = wanted.images.get(action.slot);
+    const image = desired.images.get(action.slot);
     if (image?.unproven !== true || action.kind !== 'retire' || action.reason !== 'new image') return true;
     if (tried.has(image.source)) return false;
     tried.add(image.source);

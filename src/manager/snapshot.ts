@@ -11,10 +11,19 @@ import { givenUpAt, stillAssigned } from './pool/job-requests.ts';
 import { isStale } from './gpus/observe.ts';
 import { faultOf, holdOf } from './slots/holds.ts';
 import { programOf } from './host-mode/create.ts';
-import { recordOf, wantedImage } from './image/choice.ts';
+import { recordOf, desiredImage } from './image/choice.ts';
 import type { ImageState } from './image/images.ts';
 import type { LogWatch } from './runs/log-watch.ts';
-import type { Cause, Hold, Seen, SeenContainer, SeenSlot, Slot, Wanted, WantedImage } from './model.ts';
+import type {
+  Cause,
+  Hold,
+  Observed,
+  ObservedContainer,
+  ObservedSlot,
+  Slot,
+  Desired,
+  DesiredImage,
+} from './model.ts';
 import { disabledByUs } from './registration/register.ts';
 import { stuckBecause } from './runs/outcome.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
@@ -59,17 +68,17 @@ export class SnapshotBuilder {
     return withShares(resolveSlots(config, this.#gpus()), machine);
   }
 
-  wanted(slots: readonly Slot[]): Wanted {
+  desired(slots: readonly Slot[]): Desired {
     const inContainers = slots.filter(({ mode }) => mode === 'container');
     return {
       slots,
-      images: new Map(inContainers.map((slot) => [slot.name, this.#wantedImage(slot)])),
+      images: new Map(inContainers.map((slot) => [slot.name, this.#desiredImage(slot)])),
       hostProgram: programOf(this.#tools.config),
       settings: new Map(slots.map((slot) => [slot.name, settingsOf(slot, this.#tools.config)])),
     };
   }
 
-  seen(slots: readonly Slot[], containers: readonly OwnContainer[]): Seen {
+  seen(slots: readonly Slot[], containers: readonly OwnContainer[]): Observed {
     return {
       now: this.#tools.clock.monotonic(),
       slots: new Map(slots.map((slot) => [slot.name, this.#seenSlot(slot, containers)])),
@@ -101,10 +110,10 @@ export class SnapshotBuilder {
     };
   }
 
-  #wantedImage(slot: Slot): WantedImage {
+  #desiredImage(slot: Slot): DesiredImage {
     const { config, state } = this.#tools;
     const known = recordOf(state.value, slot, config.image);
-    const id = wantedImage(this.#watches.images.of(slot.image).id, known);
+    const id = desiredImage(this.#watches.images.of(slot.image).id, known);
     return { id, source: sourceName(slot.image), unproven: id !== known.proven };
   }
 
@@ -164,7 +173,7 @@ export class SnapshotBuilder {
     return stillAssigned(slot.agent, request, givenUpAt(request, clock));
   }
 
-  #seenSlot(slot: Slot, containers: readonly OwnContainer[]): SeenSlot {
+  #seenSlot(slot: Slot, containers: readonly OwnContainer[]): ObservedSlot {
     const memory = this.#book.of(slot.name);
     return {
       containers: ofSlot(slot.name, containers).map((container) => this.#seen(container, memory)),
@@ -191,8 +200,8 @@ export class SnapshotBuilder {
     const pool = this.#watches.pools.of(slot);
     const { config, state } = this.#tools;
     if (this.#book.of(slot.name).mayPredatePublishing(pool.at)) return false;
-    const wanted = userCapabilities(config, slot, gpus.report, state.owner);
-    return isDrifted(pool.agent(slot.agent), wanted);
+    const desired = userCapabilities(config, slot, gpus.report, state.owner);
+    return isDrifted(pool.agent(slot.agent), desired);
   }
 
   #disabledFor(slot: Slot): string | undefined {
@@ -205,7 +214,7 @@ export class SnapshotBuilder {
     return this.#book.of(slot.name).disabled({ reason, at: pool.at });
   }
 
-  #seen(container: OwnContainer, memory: SlotMemory): SeenContainer {
+  #seen(container: OwnContainer, memory: SlotMemory): ObservedContainer {
     const transcript = this.#logs.of(container.id);
     return {
       id: container.id,
@@ -220,12 +229,12 @@ export class SnapshotBuilder {
     };
   }
 
-  #strays(slots: readonly Slot[], containers: readonly OwnContainer[]): Seen['strays'] {
+  #strays(slots: readonly Slot[], containers: readonly OwnContainer[]): Observed['strays'] {
     // Before the first check of the GPUs the list of slots is not known.
     if (this.#watches.gpus.latest === undefined) return [];
-    const wanted = new Set(slots.map(({ name }) => name));
+    const configured = new Set(slots.map(({ name }) => name));
     return containers
-      .filter(({ labels }) => !wanted.has(labels[Labels.slot] ?? ''))
+      .filter(({ labels }) => !configured.has(labels[Labels.slot] ?? ''))
       .map((container) => {
         const slot = container.labels[Labels.slot] ?? '';
         const memory = this.#book.of(slot);
@@ -274,7 +283,7 @@ export class SnapshotBuilder {
   #making(slot: Slot): Making | undefined {
     if (this.#watches.gpus.latest === undefined) return undefined;
     const { config } = this.#tools;
-    const image = slot.mode === 'host' ? programOf(config) : this.#wantedImage(slot).id;
+    const image = slot.mode === 'host' ? programOf(config) : this.#desiredImage(slot).id;
     return { image, settings: settingsOf(slot, config) };
   }
 }

@@ -30,7 +30,7 @@ import type { ManagerTools } from './manager-tools.ts';
 import { unscaled } from '../shared/base/clock.ts';
 
 /** The folders that images are built from. */
-export interface ImagePlaces {
+export interface ImagePaths {
   /** The build context of the agent image. */
   readonly context: string;
   /** Archives of teams' folders. */
@@ -66,14 +66,14 @@ export class Watches {
   readonly janitor: Janitor;
   readonly #tools: ManagerTools;
   readonly #datasets: Datasets;
-  readonly #places: ImagePlaces;
+  readonly #places: ImagePaths;
   readonly #wake: () => void;
   #ways: EngineAbilities | undefined;
   readonly #sweeper: Sweeper;
   readonly #newToken: NewToken;
   readonly #lookAlarm = new Alarm();
 
-  constructor(tools: ManagerTools, places: ImagePlaces, wake: () => void) {
+  constructor(tools: ManagerTools, places: ImagePaths, wake: () => void) {
     this.#tools = tools;
     this.#datasets = new Datasets(tools.config.datasets);
     this.#places = places;
@@ -112,7 +112,7 @@ export class Watches {
   }
 
   /** Checks the GPUs soon: a bad one may be the cause of an event. */
-  lookSoon(): void {
+  checkSoon(): void {
     this.#lookAlarm.ring();
   }
 
@@ -121,13 +121,13 @@ export class Watches {
     const { config, state } = this.#tools;
     const { image } = config;
     await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
-    signal.addEventListener('abort', () => this.lookSoon(), { once: true });
+    signal.addEventListener('abort', () => this.checkSoon(), { once: true });
     await Promise.all([
       watchEngine(this.#tools, this.#wake, () => this.#meetEngine()),
       this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
       this.#every(tokenMs, signal, () => this.#newToken.look()),
       this.#every(checkEveryMs, signal, () => this.#look(), this.#lookAlarm),
-      watchKernelLog(this.#tools, () => this.lookSoon()),
+      watchKernelLog(this.#tools, () => this.checkSoon()),
       // Apart from the check: a probe that hangs must not delay it.
       this.#every(probeMs, signal, () => this.#probe()),
       this.#every(imageMs, signal, () => this.#ensureImages()),

@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/base/clock.ts';
 import type { Cause } from '../model.ts';
 
 /** How often a slot was closed because of its GPUs. Times are monotonic. */
-export interface Gate {
+export interface HealthGate {
   /** Times of closing within the last hour. */
   readonly closings: readonly number[];
   /** Why it was closed the last time. */
@@ -13,7 +13,12 @@ export interface Gate {
   readonly isBad: boolean;
 }
 
-export const newGate: Gate = { closings: [], because: '', until: Number.NEGATIVE_INFINITY, isBad: false };
+export const newGate: HealthGate = {
+  closings: [],
+  because: '',
+  until: Number.NEGATIVE_INFINITY,
+  isBad: false,
+};
 
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
@@ -31,11 +36,11 @@ export function restMs(closings: number): number {
  * Returns a slot's gate after a check. `found`: the finding that closes it. A finding during the pause is no new closing and
  * restarts the pause. `scaled`: converts unscaled milliseconds. Pure.
  */
-export function afterLook(
-  gate: Gate,
+export function afterCheck(
+  gate: HealthGate,
   look: { readonly at: number; readonly found: string | undefined },
   scaled: (ms: number) => number,
-): Gate {
+): HealthGate {
   const { at, found } = look;
   if (found === undefined) return { ...gate, isBad: false };
   const recent = gate.closings.filter((closing) => at - closing < scaled(hourMs));
@@ -45,7 +50,7 @@ export function afterLook(
 }
 
 interface Kept {
-  readonly gate: Gate;
+  readonly gate: HealthGate;
   /** Time of the last check; monotonic. */
   readonly seenAt: number;
   /** UUIDs of its GPUs. */
@@ -55,7 +60,7 @@ interface Kept {
 }
 
 /** Keeps slots closed whose GPUs fail repeatedly. A restart of the manager clears it. */
-export class Gates {
+export class HealthGates {
   readonly #clock: Pick<Clock, 'monotonic' | 'wall' | 'scaled'>;
   readonly #kept = new Map<string, Kept>();
 
@@ -88,7 +93,7 @@ export class Gates {
 
   #after(before: Kept | undefined, gpus: readonly string[], seenAt: number, found: Cause | undefined): Kept {
     const look = { at: seenAt, found: found?.what };
-    const gate = afterLook(before?.gate ?? newGate, look, (ms) => this.#clock.scaled(ms));
+    const gate = afterCheck(before?.gate ?? newGate, look, (ms) => this.#clock.scaled(ms));
     const until = gate.until === before?.gate.until ? before.until : this.#wallTime(gate.until);
     return { gate, seenAt, gpus, until };
   }

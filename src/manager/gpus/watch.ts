@@ -11,7 +11,7 @@ import type { Helpers } from '../docker/janitor.ts';
 import { bootId } from '../machine/machine-facts.ts';
 import type { Cause } from '../model.ts';
 import { DriverPrograms, type HostCheck, checkHost } from './observe.ts';
-import { Gates } from './health-gate.ts';
+import { HealthGates } from './health-gate.ts';
 import {
   gpuOrder,
   type GpuOrder,
@@ -58,12 +58,12 @@ export class GpuWatch {
   #probeAt = Number.NEGATIVE_INFINITY;
   /** Runs all programs that query the driver. */
   readonly driver: DriverPrograms;
-  readonly gates: Gates;
+  readonly gates: HealthGates;
 
   constructor(tools: GpuTools) {
     this.#tools = tools;
     this.driver = new DriverPrograms(tools.command);
-    this.gates = new Gates(tools.clock);
+    this.gates = new HealthGates(tools.clock);
   }
 
   get latest(): HostCheck | undefined {

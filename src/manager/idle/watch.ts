@@ -11,15 +11,15 @@ import type { ManagerDeps } from '../manager-deps.ts';
 import type { ReadPresence } from './presence.ts';
 
 /** A younger login does not count as use. Unscaled milliseconds, as those below. */
-export const visitMs = 60_000;
+export const shortLoginMs = 60_000;
 /** Agents without a job are disabled, checked again and stopped within some 20 s. */
-export const leavingMs = 10 * 60_000;
+export const drainMs = 10 * 60_000;
 /** A machine that still runs after this time did not power off. */
-export const endingMs = 10 * 60_000;
+export const powerOffMs = 10 * 60_000;
 /**
  * The same after a failed command. The failure alone proves nothing: a shutdown kills the waiting process, too.
  */
-export const failedMs = 60_000;
+export const failedPowerOffMs = 60_000;
 
 /** `leaving`: the agents are being disabled and stopped; `ending`: the power-off command was run. */
 export type Phase = 'on' | 'leaving' | 'ending';
@@ -60,17 +60,17 @@ export function decideIdle(view: IdleView): IdleStep {
   const { now, afterMs, usedAt, phase, phaseAt, failed, uses, closed, scaled } = view;
   // The power-off command cannot be undone.
   if (phase === 'ending')
-    return now - phaseAt >= scaled(failed ? failedMs : endingMs)
+    return now - phaseAt >= scaled(failed ? failedPowerOffMs : powerOffMs)
       ? { kind: 'give-up', phase }
       : { kind: 'wait' };
-  const lasting = uses.find(({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(visitMs));
+  const lasting = uses.find(({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(shortLoginMs));
   if (lasting !== undefined) return { kind: 'used', by: lasting };
   if (now - usedAt < afterMs) return { kind: 'wait' };
   const [visit] = uses;
   if (visit !== undefined) return { kind: 'visited', by: visit };
   if (phase === 'on') return { kind: 'leave' };
   if (closed) return { kind: 'end' };
-  return now - phaseAt >= scaled(leavingMs) ? { kind: 'give-up', phase } : { kind: 'leave' };
+  return now - phaseAt >= scaled(drainMs) ? { kind: 'give-up', phase } : { kind: 'leave' };
 }
 
 /** Longer than a program needs to stop a cloud machine. */

@@ -10,7 +10,7 @@ type Records = Pick<State, 'image' | 'slotImages'>;
 const patience = 3;
 
 /** The image that new containers run: the newest, unless it was rejected and one that worked is known. */
-export function wantedImage(newest: string | undefined, known: Record): string | undefined {
+export function desiredImage(newest: string | undefined, known: Record): string | undefined {
   return newest !== undefined && newest === known.rejected && known.proven !== undefined
     ? known.proven
     : newest;

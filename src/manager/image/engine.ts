@@ -79,7 +79,7 @@ function unreadable(path: string, seen: string): FleetError {
  * manifests lie in the folder, each under its sha256; what they say of the digest they prove by that, and the image is asked
  * for by its own content. No tag ever says which image it is.
  */
-export function withBrought(engine: Engine, directory: string): Engine {
+export function withBundledImages(engine: Engine, directory: string): Engine {
   return {
     ...engine,
     async imageId(reference) {

@@ -60,7 +60,7 @@ export class Images {
   }
 
   /** What became of the work that was asked for last, all images together. */
-  get asked(): AskedWork | undefined {
+  get asked(): RequestedWork | undefined {
     const works = this.#kept.flatMap(({ keeper }) => keeper.asked ?? []);
     const [first] = works;
     if (first === undefined) return undefined;
@@ -102,7 +102,7 @@ export interface ImageState {
 }
 
 /** What became of the last build or pull that somebody asked for. */
-export interface AskedWork {
+export interface RequestedWork {
   /** ISO 8601, when it was asked for: its name. */
   readonly at: string;
   readonly state: 'running' | 'done' | 'failed';
@@ -110,7 +110,7 @@ export interface AskedWork {
   readonly output?: readonly string[];
 }
 
-type Failure = Pick<AskedWork, 'cause' | 'output'>;
+type Failure = Pick<RequestedWork, 'cause' | 'output'>;
 type Plan = () => Promise<ImagePlan> | ImagePlan;
 
 /** Has the agents' image on the host before it is needed. */
@@ -124,7 +124,7 @@ export class ImageKeeper {
   #failures = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
   #working: Promise<unknown> | undefined;
-  #asked: AskedWork | undefined;
+  #asked: RequestedWork | undefined;
   #published: { readonly id: string; readonly as: string } | undefined;
   /** Since when another host's image is waited for. */
   #waitingSince: number | undefined;
@@ -150,7 +150,7 @@ export class ImageKeeper {
     return this.#state;
   }
 
-  get asked(): AskedWork | undefined {
+  get asked(): RequestedWork | undefined {
     return this.#asked;
   }
 

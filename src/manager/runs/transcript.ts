@@ -1,10 +1,10 @@
-import type { SeenContainer } from '../model.ts';
+import type { ObservedContainer } from '../model.ts';
 import { longestLine } from '../../shared/engine/frames.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 
 /** What the output of one agent shows so far. */
 export interface Transcript {
-  readonly phase: Exclude<SeenContainer['phase'], 'unknown'>;
+  readonly phase: Exclude<ObservedContainer['phase'], 'unknown'>;
   readonly job?: string;
   readonly result?: string;
   /** When the job began and ended, by the console's own stamps; ISO 8601. */

@@ -181,7 +181,7 @@ function send(response: ServerResponse, status: number, type: string, body: stri
 export function controlHandlers(
   tools: ManagerTools,
   manager: Manager,
-  watches: Pick<Watches, 'renewImage' | 'gpus' | 'lookSoon' | 'pools'>,
+  watches: Pick<Watches, 'renewImage' | 'gpus' | 'checkSoon' | 'pools'>,
   status: () => ManagerStatus,
   wake: () => void,
   messenger: Pick<Messenger, 'test'>,
@@ -241,7 +241,7 @@ export function controlHandlers(
     async repaired({ gpu }) {
       await watches.gpus.repaired(gpu);
       tools.log.log('info', 'repaired', { gpu });
-      watches.lookSoon();
+      watches.checkSoon();
       return changed();
     },
     async testWebhook() {

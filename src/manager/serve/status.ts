@@ -14,8 +14,8 @@ import type {
 } from '../../shared/contract/status.ts';
 import { sizeOf } from '../../shared/contract/slots.ts';
 import type { HostCheck } from '../gpus/observe.ts';
-import type { AskedWork, ImageState } from '../image/images.ts';
-import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
+import type { RequestedWork, ImageState } from '../image/images.ts';
+import type { Cause, Hold, ObservedContainer, Slot } from '../model.ts';
 import { outdated, remarkCause } from '../runs/outcome.ts';
 import { mainRemark, type Transcript } from '../runs/transcript.ts';
 import { sha256 } from '../../shared/base/digest.ts';
@@ -36,7 +36,7 @@ interface WatchedPool {
 /** Everything that the status of one slot is made of. */
 export interface SlotView {
   readonly slot: Slot;
-  readonly container: SeenContainer | undefined;
+  readonly container: ObservedContainer | undefined;
   readonly transcript: Transcript | undefined;
   readonly busyWith: string | undefined;
   readonly hold: Hold | undefined;
@@ -170,7 +170,12 @@ function healthStatus(look: HostCheck | undefined, shortfalls: readonly Finding[
   };
 }
 
-function askedStatus({ at, state, cause, output }: AskedWork): NonNullable<ManagerStatus['image']['asked']> {
+function askedStatus({
+  at,
+  state,
+  cause,
+  output,
+}: RequestedWork): NonNullable<ManagerStatus['image']['asked']> {
   return { at, state, ...defined({ cause: cause?.what, output }) };
 }
 
@@ -192,7 +197,7 @@ export function managerStatus(parts: {
   readonly owner: string;
   /** At least one. */
   readonly images: readonly { readonly image: ImageState; readonly slots: readonly string[] }[];
-  readonly asked: AskedWork | undefined;
+  readonly asked: RequestedWork | undefined;
   readonly archives: FirstSights;
   readonly drains: readonly Drain[];
   readonly idle: IdleStatus | undefined;
@@ -242,7 +247,7 @@ export interface Making {
 
 /** The run that a container is, and what one would be made from now, where that is known. Pure. */
 export function runView(
-  made: { readonly container: OwnContainer; readonly seen: SeenContainer } | undefined,
+  made: { readonly container: OwnContainer; readonly seen: ObservedContainer } | undefined,
   wanted: Making | undefined,
 ): Pick<SlotStatus, 'run' | 'settings'> {
   const settings = wanted && digest({ ...wanted, image: wanted.image ?? made?.seen.image });

@@ -4,7 +4,7 @@ import { plainSlot as slot } from '../../support/slot.ts';
 import type { OwnContainer } from '../../../src/shared/engine/engine.ts';
 import { silentLogger } from '../../../src/shared/base/log.ts';
 import { Actions, lookUp, type ActionParts } from '../../../src/manager/actions.ts';
-import type { Action, Slot, Wanted } from '../../../src/manager/model.ts';
+import type { Action, Slot, Desired } from '../../../src/manager/model.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
 import type { State } from '../../../src/manager/state.ts';
 import { StillClock } from '../../support/clock.ts';
@@ -31,11 +31,11 @@ interface World {
 const everything: World = { slots: [slot], containers: [container], pool, image: 'image' };
 
 function observed({ slots, image: id, containers }: World): {
-  wanted: Wanted;
+  desired: Desired;
   containers: typeof containers;
 } {
   const images = new Map(slots.map(({ name }) => [name, { id, source: 'agent:1', unproven: false }]));
-  return { wanted: { slots, images, hostProgram: 'agent', settings: new Map() }, containers };
+  return { desired: { slots, images, hostProgram: 'agent', settings: new Map() }, containers };
 }
 
 function found(action: Action, changes: Partial<World> = {}) {

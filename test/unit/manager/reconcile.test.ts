@@ -1,13 +1,24 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Action, Seen, SeenContainer, SeenSlot, Wanted } from '../../../src/manager/model.ts';
+import type {
+  Action,
+  Observed,
+  ObservedContainer,
+  ObservedSlot,
+  Desired,
+} from '../../../src/manager/model.ts';
 import { reconcile } from '../../../src/manager/reconcile.ts';
-import { slot, wanted, container, state, cause, stuck, close, pause, one } from './reconcile-scene.ts';
+import { slot, desired, container, state, cause, stuck, close, pause, one } from './reconcile-states.ts';
 
 describe('one slot', () => {
-  const cases: [situation: string, seen: SeenSlot, actions: readonly Action['kind'][], want?: Wanted][] = [
+  const cases: [
+    situation: string,
+    seen: ObservedSlot,
+    actions: readonly Action['kind'][],
+    desiredState?: Desired,
+  ][] = [
     ['empty', state(), ['launch']],
-    ['empty, no image yet', state(), [], wanted({ image: undefined })],
+    ['empty, no image yet', state(), [], desired({ image: undefined })],
     ['empty, backing off', state({ notBefore: 2000 }), []],
     ['empty, the pause is over', state({ notBefore: 1000 }), ['launch']],
     ['an operation runs', state({ busyWith: 'launch' }), []],
@@ -33,7 +44,7 @@ describe('one slot', () => {
     ],
     ['paused, key spent', state({ hold: pause, keySpent: true }), ['end-key']],
     ['backing off, key spent', state({ notBefore: 2000, keySpent: true }), ['end-key']],
-    ['no image yet, key spent', state({ keySpent: true }), ['end-key'], wanted({ image: undefined })],
+    ['no image yet, key spent', state({ keySpent: true }), ['end-key'], desired({ image: undefined })],
     ['key spent: the launch brings another', state({ keySpent: true }), ['launch']],
     ['drained, idle', state({ hold: close, containers: [container()] }), ['disable']],
     [
@@ -78,7 +89,7 @@ describe('one slot', () => {
       'old settings and no image yet: what a new container would have is not promised for the old one',
       state({ unpublished: true, containers: [container({ settings: 'old' })] }),
       [],
-      wanted({ image: undefined }),
+      desired({ image: undefined }),
     ],
     [
       'busy with old settings: likewise',
@@ -118,12 +129,12 @@ describe('one slot', () => {
       [],
     ],
   ];
-  test.each(cases)('%s', (_, seen, actions, want) => {
-    expect(one(seen, want).map(({ kind }) => kind)).toEqual(actions);
+  test.each(cases)('%s', (_, seen, actions, desiredState) => {
+    expect(one(seen, desiredState).map(({ kind }) => kind)).toEqual(actions);
   });
 
   test('that nobody has looked at yet is left alone', () => {
-    expect(reconcile(wanted(), { now: 1000, slots: new Map(), strays: [] })).toEqual([]);
+    expect(reconcile(desired(), { now: 1000, slots: new Map(), strays: [] })).toEqual([]);
   });
 
   test.each([
@@ -131,10 +142,12 @@ describe('one slot', () => {
     ['runs an older one', 'agent', container({ image: 'old' }), ['retire']],
     ['has one to run', 'agent', undefined, ['launch']],
   ])('straight on the host %s: images mean nothing to it', (_, hostProgram, running, actions) => {
-    const want = { ...wanted({ slots: [{ ...slot('0'), mode: 'host' }] }), hostProgram };
+    const desiredState = { ...desired({ slots: [{ ...slot('0'), mode: 'host' }] }), hostProgram };
     const containers = running === undefined ? [] : [running];
-    for (const images of [want.images, new Map<string, never>()])
-      expect(one(state({ containers }), { ...want, images }).map(({ kind }) => kind)).toEqual(actions);
+    for (const images of [desiredState.images, new Map<string, never>()])
+      expect(one(state({ containers }), { ...desiredState, images }).map(({ kind }) => kind)).toEqual(
+        actions,
+      );
   });
 });
 
@@ -146,8 +159,8 @@ describe('a new image', () => {
   const slots = ['0', '1', '2'].map(slot);
   const settings = new Map(slots.map(({ name }) => [name, 's']));
   const old = state({ containers: [container({ image: 'old' })] });
-  const roll = (imageUnproven: boolean, seen: Readonly<Record<string, SeenSlot>>): readonly Action[] =>
-    reconcile(wanted({ slots, settings, imageUnproven }), {
+  const roll = (imageUnproven: boolean, seen: Readonly<Record<string, ObservedSlot>>): readonly Action[] =>
+    reconcile(desired({ slots, settings, imageUnproven }), {
       now: 1000,
       slots: new Map(Object.entries(seen)),
       strays: [],
@@ -175,7 +188,7 @@ describe('a new image', () => {
     ]);
     const names = [...images.keys()];
     const actions = reconcile(
-      { ...wanted(), slots: names.map(slot), images, settings: new Map(names.map((name) => [name, 's'])) },
+      { ...desired(), slots: names.map(slot), images, settings: new Map(names.map((name) => [name, 's'])) },
       { now: 1000, slots: new Map(names.map((name) => [name, old])), strays: [] },
     );
     expect(actions.map(({ slot: name }) => name)).toEqual(['0', '2', '3']);
@@ -185,7 +198,7 @@ describe('a new image', () => {
   });
 });
 
-test.each<[string, SeenContainer, Action['kind'][], Partial<Seen['strays'][number]>?]>([
+test.each<[string, ObservedContainer, Action['kind'][], Partial<Observed['strays'][number]>?]>([
   ['idle', container(), ['retire']],
   ['busy', container({ phase: 'running' }), []],
   ['ended', container({ state: 'exited' }), ['collect']],
@@ -195,15 +208,15 @@ test.each<[string, SeenContainer, Action['kind'][], Partial<Seen['strays'][numbe
   ['tried just now', container(), [], { retryAt: 1001 }],
   ['tried long enough ago', container(), ['retire'], { retryAt: 1000 }],
 ])('a container of a slot that is no longer configured, %s', (_, stray, actions, more = {}) => {
-  const seen: Seen = {
+  const seen: Observed = {
     now: 1000,
     slots: new Map(),
     strays: [{ ...stray, slot: '9', busyWith: undefined, retryAt: 0, ...more }],
   };
-  expect(reconcile(wanted({ slots: [] }), seen).map(({ kind }) => kind)).toEqual(actions);
+  expect(reconcile(desired({ slots: [] }), seen).map(({ kind }) => kind)).toEqual(actions);
 });
 
-const anyContainer = fc.record<SeenContainer>({
+const anyContainer = fc.record<ObservedContainer>({
   id: fc.uuid(),
   state: fc.constantFrom('created', 'running', 'paused', 'restarting', 'removing', 'exited', 'dead'),
   image: fc.constantFrom('new', 'old'),
@@ -211,7 +224,7 @@ const anyContainer = fc.record<SeenContainer>({
   phase: fc.constantFrom('unknown', 'connecting', 'listening', 'running', 'done'),
   stuck: fc.constantFrom(undefined, cause),
 });
-const anySlot = fc.record<SeenSlot>({
+const anySlot = fc.record<ObservedSlot>({
   containers: fc.array(anyContainer, { maxLength: 2 }),
   busyWith: fc.constantFrom(undefined, 'launch', 'retire'),
   retryAt: fc.constantFrom(0, 2000),
@@ -226,9 +239,13 @@ test('whatever is seen: one action per slot, no launch beside a container, no en
   fc.assert(
     fc.property(fc.array(anySlot, { maxLength: 4 }), fc.boolean(), (states, imageUnproven) => {
       const slots = states.map((_, index) => slot(String(index)));
-      const want = wanted({ slots, imageUnproven, settings: new Map(slots.map(({ name }) => [name, 's'])) });
+      const desiredState = desired({
+        slots,
+        imageUnproven,
+        settings: new Map(slots.map(({ name }) => [name, 's'])),
+      });
       const seen = new Map(states.map((each, index) => [String(index), each]));
-      const actions = reconcile(want, { now: 1000, slots: seen, strays: [] });
+      const actions = reconcile(desiredState, { now: 1000, slots: seen, strays: [] });
       expect(new Set(actions.map((action) => action.slot)).size).toBe(actions.length);
       for (const action of actions) {
         const about = seen.get(action.slot);

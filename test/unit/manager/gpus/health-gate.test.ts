@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { afterLook, type Gate, newGate, restMs } from '../../../../src/manager/gpus/health-gate.ts';
+import { afterCheck, type HealthGate, newGate, restMs } from '../../../../src/manager/gpus/health-gate.ts';
 
 const minute = 60_000;
 
@@ -17,12 +17,12 @@ test.each([
 });
 
 /** Looks at these minutes; `!`: something is found. What is left of the rest after the last one, in minutes. */
-function after(looks: readonly string[]): { readonly gate: Gate; readonly rest: number } {
+function after(looks: readonly string[]): { readonly gate: HealthGate; readonly rest: number } {
   let gate = newGate;
   let at = 0;
   for (const look of looks) {
     at = Number.parseFloat(look) * minute;
-    gate = afterLook(gate, { at, found: look.endsWith('!') ? 'it is lost' : undefined }, (ms) => ms);
+    gate = afterCheck(gate, { at, found: look.endsWith('!') ? 'it is lost' : undefined }, (ms) => ms);
   }
   return { gate, rest: Math.max(0, gate.until - at) / minute };
 }

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   decideIdle,
-  endingMs,
-  failedMs,
+  powerOffMs,
+  failedPowerOffMs,
   type IdleView,
-  leavingMs,
+  drainMs,
   type Phase,
-  visitMs,
+  shortLoginMs,
 } from '../../../../src/manager/idle/watch.ts';
 import type { Use } from '../../../../src/manager/idle/uses.ts';
 
@@ -38,22 +38,26 @@ test.each<[string, Partial<IdleView>, string]>([
   ['in use, and not for long', { uses: seen('use', 0), usedAt: 100 * minute }, 'used'],
   ['somebody looks, it is not time yet', { uses: seen('visit', 0), usedAt: 100 * minute }, 'wait'],
   ['somebody looks when it is time', { uses: seen('visit', 0) }, 'visited'],
-  ['somebody has been logged in for long', { uses: seen('visit', visitMs) }, 'used'],
+  ['somebody has been logged in for long', { uses: seen('visit', shortLoginMs) }, 'used'],
   ['agents on their way out', leaving, 'leave'],
   ['agents gone', { ...leaving, closed: true }, 'end'],
   ['agents gone, a job came', { ...leaving, closed: true, uses: seen('use', 0) }, 'used'],
   ['agents gone, somebody logged in', { ...leaving, closed: true, uses: seen('visit', 0) }, 'visited'],
   ['agents gone, nobody asked them to', { closed: true }, 'leave'],
-  ['agents that do not go', { phase: 'leaving', phaseAt: 100 * minute - leavingMs }, 'give-up'],
+  ['agents that do not go', { phase: 'leaving', phaseAt: 100 * minute - drainMs }, 'give-up'],
   ['told to end', ending, 'wait'],
-  ['told to end, somebody logged in', { ...ending, uses: seen('visit', visitMs) }, 'wait'],
-  ['told to end, which failed', { ...ending, phaseAt: 100 * minute - failedMs + 1, failed: true }, 'wait'],
+  ['told to end, somebody logged in', { ...ending, uses: seen('visit', shortLoginMs) }, 'wait'],
+  [
+    'told to end, which failed',
+    { ...ending, phaseAt: 100 * minute - failedPowerOffMs + 1, failed: true },
+    'wait',
+  ],
   [
     'told to end, which failed a minute ago',
-    { ...ending, phaseAt: 100 * minute - failedMs, failed: true },
+    { ...ending, phaseAt: 100 * minute - failedPowerOffMs, failed: true },
     'give-up',
   ],
-  ['told to end, and still here', { phase: 'ending', phaseAt: 100 * minute - endingMs }, 'give-up'],
+  ['told to end, and still here', { phase: 'ending', phaseAt: 100 * minute - powerOffMs }, 'give-up'],
 ])('%s: %s → %s', (_, changes, kind) => {
   expect(decideIdle(view(changes)).kind).toBe(kind);
 });
@@ -93,7 +97,9 @@ describe('whatever happens', () => {
             closed,
             scaled,
           });
-          const isUsed = uses.some(({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(visitMs));
+          const isUsed = uses.some(
+            ({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(shortLoginMs),
+          );
           if (step.kind === 'end') {
             expect(look.uses).toEqual([]);
             expect(now - lastUse).toBeGreaterThanOrEqual(wanted);

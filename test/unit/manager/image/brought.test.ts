@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { sha256 } from '../../../../src/shared/base/digest.ts';
 import type { Engine } from '../../../../src/shared/engine/engine.ts';
-import { withBrought } from '../../../../src/manager/image/engine.ts';
+import { withBundledImages } from '../../../../src/manager/image/engine.ts';
 import { makeImage } from '../../../../src/manager/image/make.ts';
 
 let folder: string;
@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const engine = (): Engine =>
-  withBrought(
+  withBundledImages(
     {
       imageId: (reference: string) => Promise.resolve(there[reference]),
       pull: (reference: string) => {

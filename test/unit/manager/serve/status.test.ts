@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Hold, SeenContainer } from '../../../../src/manager/model.ts';
+import type { Hold, ObservedContainer } from '../../../../src/manager/model.ts';
 import { readAll } from '../../../../src/manager/runs/transcript.ts';
 import { slotStatus, stateOf } from '../../../../src/manager/serve/status.ts';
 import { plainSlot } from '../../../support/slot.ts';
@@ -9,7 +9,7 @@ type View = Parameters<typeof stateOf>[0];
 const cause = { code: 'bug', what: 'x', next: 'x' } as const;
 const close: Hold = { kind: 'close', state: 'drained', cause };
 const pause: Hold = { kind: 'pause', state: 'waiting', cause };
-const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
+const container = (changes: Partial<ObservedContainer> = {}): ObservedContainer => ({
   id: 'c',
   state: 'running',
   image: 'i',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { backoffMs, type Clock } from '../../../../src/shared/base/clock.ts';
-import { failedOn, proved, wantedImage } from '../../../../src/manager/image/choice.ts';
+import { failedOn, proved, desiredImage } from '../../../../src/manager/image/choice.ts';
 import {
   SlotMemory,
   SlotBook,
@@ -56,8 +56,8 @@ test('an image is given up after three failures in a row, but only for one that 
   expect(failedOn({ proven: 'old' }, 'new', 3)).toEqual({ proven: 'old', rejected: 'new' });
   expect(failedOn({}, 'new', 9)).toBeUndefined();
   expect(failedOn({ proven: 'new' }, 'new', 9)).toBeUndefined();
-  expect(wantedImage('new', { proven: 'old', rejected: 'new' })).toBe('old');
-  expect(wantedImage('newer', { proven: 'old', rejected: 'new' })).toBe('newer');
+  expect(desiredImage('new', { proven: 'old', rejected: 'new' })).toBe('old');
+  expect(desiredImage('newer', { proven: 'old', rejected: 'new' })).toBe('newer');
   expect(proved({ proven: 'old', rejected: 'new' }, 'new')).toEqual({ proven: 'new' });
 });
 

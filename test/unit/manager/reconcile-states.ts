@@ -1,16 +1,23 @@
-import type { Action, Hold, SeenContainer, SeenSlot, Slot, Wanted } from '../../../src/manager/model.ts';
+import type {
+  Action,
+  Hold,
+  ObservedContainer,
+  ObservedSlot,
+  Slot,
+  Desired,
+} from '../../../src/manager/model.ts';
 import { reconcile } from '../../../src/manager/reconcile.ts';
 import { plainSlot } from '../../support/slot.ts';
 
 export const slot = (name: string): Slot => ({ ...plainSlot, name, agent: `box-${name}` });
 
-interface Wishes extends Partial<Omit<Wanted, 'images'>> {
+interface DesiredChanges extends Partial<Omit<Desired, 'images'>> {
   /** Of all slots. */
   readonly image?: string | undefined;
   readonly imageUnproven?: boolean;
 }
 
-export function wanted(wishes: Wishes = {}): Wanted {
+export function desired(changes: DesiredChanges = {}): Desired {
   const {
     image: id,
     imageUnproven: unproven,
@@ -20,7 +27,7 @@ export function wanted(wishes: Wishes = {}): Wanted {
     slots: [slot('0')],
     image: 'new',
     imageUnproven: false,
-    ...wishes,
+    ...changes,
   };
   return {
     slots,
@@ -31,7 +38,7 @@ export function wanted(wishes: Wishes = {}): Wanted {
   };
 }
 
-export const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
+export const container = (changes: Partial<ObservedContainer> = {}): ObservedContainer => ({
   id: 'c',
   state: 'running',
   image: 'new',
@@ -41,7 +48,7 @@ export const container = (changes: Partial<SeenContainer> = {}): SeenContainer =
   ...changes,
 });
 
-export const state = (changes: Partial<SeenSlot> = {}): SeenSlot => ({
+export const state = (changes: Partial<ObservedSlot> = {}): ObservedSlot => ({
   containers: [],
   busyWith: undefined,
   retryAt: 0,
@@ -57,5 +64,5 @@ export const cause = { code: 'drained', what: 'drained', next: '' } as const;
 export const stuck = container({ phase: 'connecting', stuck: cause });
 export const close: Hold = { kind: 'close', state: 'drained', cause };
 export const pause: Hold = { kind: 'pause', state: 'waiting', cause };
-export const one = (seen: SeenSlot, want: Wanted = wanted()): readonly Action[] =>
-  reconcile(want, { now: 1000, slots: new Map([['0', seen]]), strays: [] });
+export const one = (seen: ObservedSlot, desiredState: Desired = desired()): readonly Action[] =>
+  reconcile(desiredState, { now: 1000, slots: new Map([['0', seen]]), strays: [] });
