@@ -218,7 +218,7 @@ export class Actions {
     } else {
       memory.operationFailed(cause);
     }
-    if (cause.code.startsWith('azure.')) watches.pools.doubt();
+    if (cause.code.startsWith('azure.')) watches.pools.readOnFailure();
     // The runtime could not hand over the GPUs: one may just have been lost.
     if (cause.code.startsWith('engine.')) watches.checkSoon();
     if (action.kind === 'launch' && slot?.mode !== 'host' && faultOfImage.has(cause.code))

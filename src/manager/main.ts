@@ -97,7 +97,7 @@ async function run({ values }: Invocation): Promise<void> {
     fetch: siteFetch(config, caPem),
     clock,
     log,
-    brought: join(places.state, 'archives'),
+    uploads: join(places.state, 'archives'),
     state,
   });
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });

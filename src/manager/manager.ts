@@ -158,7 +158,7 @@ export class Manager {
         gpus.problem,
         this.idle?.problem,
         ...this.#imageProblems(slots),
-        slots.some((slot) => pools.of(slot).wantsUpdate(slot.agent)) ? outdated : undefined,
+        slots.some((slot) => pools.of(slot).needsUpdate(slot.agent)) ? outdated : undefined,
         ...isolation.problems,
       ].filter((cause) => cause !== undefined),
     });
@@ -238,10 +238,13 @@ export class Manager {
   #attendPools(slots: readonly Slot[], containers: readonly OwnContainer[]): void {
     for (const pool of this.#watches.pools.all) {
       const inPool = this.slots().filter((slot) => this.#watches.pools.of(slot) === pool);
-      pool.cover(inPool.map(({ agent }) => agent));
+      pool.readIfNew(inPool.map(({ agent }) => agent));
       // While Docker does not answer, only the pool shows that no agent runs.
       const isUndecided = inPool.some(({ name }) => !slots.some((slot) => slot.name === name));
-      pool.wait('slots', isUndecided || inPool.some((slot) => this.#snapshot.waitsForPool(slot, containers)));
+      pool.setWaiting(
+        'slots',
+        isUndecided || inPool.some((slot) => this.#snapshot.waitsForPool(slot, containers)),
+      );
     }
   }
 

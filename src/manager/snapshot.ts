@@ -6,7 +6,7 @@ import { Capabilities, Labels } from '../shared/contract/paths.ts';
 import type { SlotStatus } from '../shared/contract/status.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
 import { isOurs } from './pool/agents.ts';
-import { isDrifted, userCapabilities } from './pool/capabilities.ts';
+import { isOutdated, userCapabilities } from './pool/capabilities.ts';
 import { givenUpAt, stillAssigned } from './pool/job-requests.ts';
 import { isStale } from './gpus/observe.ts';
 import { faultOf, holdOf } from './slots/holds.ts';
@@ -201,7 +201,7 @@ export class SnapshotBuilder {
     const { config, state } = this.#tools;
     if (this.#book.of(slot.name).mayPredatePublishing(pool.at)) return false;
     const desired = userCapabilities(config, slot, gpus.report, state.owner);
-    return isDrifted(pool.agent(slot.agent), desired);
+    return isOutdated(pool.agent(slot.agent), desired);
   }
 
   #disabledFor(slot: Slot): string | undefined {
@@ -261,7 +261,7 @@ export class SnapshotBuilder {
         agentId: memory.agentId ?? this.#watches.pools.of(slot).agent(slot.agent)?.id,
         jobsRun: this.#tools.state.value.jobsRun[slot.name] ?? 0,
         image: this.#imageState(slot),
-        wantsUpdate: this.#watches.pools.of(slot).wantsUpdate(slot.agent),
+        needsUpdate: this.#watches.pools.of(slot).needsUpdate(slot.agent),
         looked: containers !== undefined,
         made: runView(
           container === undefined ? undefined : { container, seen: this.#seen(container, memory) },

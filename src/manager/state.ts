@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { AzureAgent } from '../shared/azure/client.ts';
 import { ownerId } from '../shared/azure/pools/agents.ts';
 import { readDrains, type DrainEntries } from './slots/drains.ts';
-import type { FirstSights } from './machine/archives.ts';
+import type { FirstDownloads } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
 import type { MemoryBaselines } from './other-processes/gpu-use.ts';
 import { FleetError } from '../shared/base/errors.ts';
@@ -51,7 +51,7 @@ export interface State {
   /** PCI addresses in the order that numbers the slots. */
   readonly gpuOrder: GpuOrder | undefined;
   /** Digests of agent archives that this host saw first, for versions without a known digest. */
-  readonly archives: FirstSights;
+  readonly archives: FirstDownloads;
   /** Xid errors: the kernel's log is lost at a reboot. */
   readonly xids: XidMemory | undefined;
   /** Memory in use on idle GPUs. */

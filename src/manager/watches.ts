@@ -23,7 +23,7 @@ import { Janitor } from './docker/janitor.ts';
 import type { Slot } from './model.ts';
 import { NotYet, causeOf } from './causes.ts';
 import { OwnAgents } from './pool/own-agents.ts';
-import { Pools, NewToken } from './pool/watch.ts';
+import { Pools, TokenRetry } from './pool/watch.ts';
 import { Sweeper } from './pool/sweeper.ts';
 import { poolIdOf } from './pool/agents.ts';
 import type { ManagerTools } from './manager-tools.ts';
@@ -70,7 +70,7 @@ export class Watches {
   readonly #wake: () => void;
   #ways: EngineAbilities | undefined;
   readonly #sweeper: Sweeper;
-  readonly #newToken: NewToken;
+  readonly #tokenRetry: TokenRetry;
   readonly #lookAlarm = new Alarm();
 
   constructor(tools: ManagerTools, places: ImagePaths, wake: () => void) {
@@ -81,7 +81,7 @@ export class Watches {
     const own = new OwnAgents(tools.azure, tools.state.owner, tools.clock);
     this.pools = new Pools(tools.azure, own, poolsOf(tools.config), tools.clock, wake);
     this.#sweeper = new Sweeper(tools, own, this.pools);
-    this.#newToken = new NewToken(tools.secret, this.pools);
+    this.#tokenRetry = new TokenRetry(tools.secret, this.pools);
     this.images = new Images(tools, wake);
     this.gpus = new GpuWatch(tools);
     this.janitor = new Janitor(tools);
@@ -125,7 +125,7 @@ export class Watches {
     await Promise.all([
       watchEngine(this.#tools, this.#wake, () => this.#meetEngine()),
       this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
-      this.#every(tokenMs, signal, () => this.#newToken.look()),
+      this.#every(tokenMs, signal, () => this.#tokenRetry.check()),
       this.#every(checkEveryMs, signal, () => this.#look(), this.#lookAlarm),
       watchKernelLog(this.#tools, () => this.checkSoon()),
       // Apart from the check: a probe that hangs must not delay it.

@@ -169,7 +169,7 @@ export class ManagerRig {
     const { signal } = this.#stop;
     const state = await StateStore.open(this.#in('state'), 'machine-1');
     const fetch: Fetch = () => Promise.resolve(new Response(this.archive));
-    const archives = new Archives({ fetch, clock: this.clock, log: silentLogger, brought: '/none', state });
+    const archives = new Archives({ fetch, clock: this.clock, log: silentLogger, uploads: '/none', state });
     this.#running = runDaemon(
       {
         config,

@@ -12,8 +12,8 @@ import type { AgentRelease } from '../../shared/contract/agent-release.ts';
 
 const downloadMs = 30 * 60_000;
 
-/** The digest of an archive at its first download, where none was known before. */
-interface FirstSight {
+/** The digest of an archive at its first download, for an archive without a known digest. */
+interface FirstDownload {
   /** Hex. */
   readonly sha256: string;
   /** ISO 8601 */
@@ -21,18 +21,18 @@ interface FirstSight {
 }
 
 /** By the archive's name, `vsts-agent-linux-ARCH-VERSION.tar.gz`. */
-export type FirstSights = Readonly<Record<string, FirstSight>>;
+export type FirstDownloads = Readonly<Record<string, FirstDownload>>;
 
 interface ArchiveTools {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Folder of uploaded archives, `SHA256.tar.gz`. */
-  readonly brought: string;
+  /** Folder of uploaded archives: `SHA256.tar.gz`. */
+  readonly uploads: string;
   readonly state: {
-    readonly value: { readonly archives: FirstSights };
+    readonly value: { readonly archives: FirstDownloads };
     update(
-      change: (state: { readonly archives: FirstSights }) => { readonly archives: FirstSights },
+      change: (state: { readonly archives: FirstDownloads }) => { readonly archives: FirstDownloads },
     ): Promise<void>;
   };
 }
@@ -43,7 +43,7 @@ interface ArchiveTools {
  */
 export class Archives {
   readonly #tools: ArchiveTools;
-  readonly #looks = new Map<string, Promise<string>>();
+  readonly #firstDigests = new Map<string, Promise<string>>();
 
   constructor(tools: ArchiveTools) {
     this.#tools = tools;
@@ -55,14 +55,16 @@ export class Archives {
     const name = nameOf(release);
     const known = this.#tools.state.value.archives[name];
     if (known !== undefined) return known.sha256;
-    const look = this.#looks.get(name) ?? this.#look(release).finally(() => this.#looks.delete(name));
-    this.#looks.set(name, look);
-    return look;
+    const digest =
+      this.#firstDigests.get(name) ??
+      this.#firstDigest(release).finally(() => this.#firstDigests.delete(name));
+    this.#firstDigests.set(name, digest);
+    return digest;
   }
 
   /** Writes the archive to `path`; throws if its digest differs from that of `release`. */
   async fetch(release: AgentRelease, path: string): Promise<void> {
-    if (await this.#takeBrought(release, path)) return;
+    if (await this.#copyUploaded(release, path)) return;
     const seen = await this.#stream(release, createWriteStream(path, { mode: 0o600 }));
     if (seen === release.sha256) return;
     const first = this.#tools.state.value.archives[nameOf(release)];
@@ -77,13 +79,13 @@ export class Archives {
   }
 
   /** Copies an uploaded archive to `path`; returns whether there is one. Removes a damaged one. */
-  async #takeBrought({ version, sha256 }: AgentRelease, path: string): Promise<boolean> {
-    const file = join(this.#tools.brought, `${sha256}.tar.gz`);
-    const there = await access(file).then(
+  async #copyUploaded({ version, sha256 }: AgentRelease, path: string): Promise<boolean> {
+    const file = join(this.#tools.uploads, `${sha256}.tar.gz`);
+    const exists = await access(file).then(
       () => true,
       () => false,
     );
-    if (!there) return false;
+    if (!exists) return false;
     const seen = await copy(createReadStream(file), createWriteStream(path, { mode: 0o600 }));
     if (seen === sha256) return true;
     await rm(file, { force: true });
@@ -96,7 +98,7 @@ export class Archives {
     });
   }
 
-  async #look(release: AgentRelease): Promise<string> {
+  async #firstDigest(release: AgentRelease): Promise<string> {
     const name = nameOf(release);
     if (!release.url.startsWith('https://'))
       throw new FleetError({
@@ -107,9 +109,9 @@ export class Archives {
         next: 'set agent.sha256 in the inventory, or use an https mirror',
       });
     const sha256 = await this.#stream(release, undefined);
-    const sight = { sha256, at: timestamp(this.#tools.clock) };
-    await this.#tools.state.update(({ archives }) => ({ archives: { ...archives, [name]: sight } }));
-    const held = 'no digest was known; from now on it must be this one';
+    const first = { sha256, at: timestamp(this.#tools.clock) };
+    await this.#tools.state.update(({ archives }) => ({ archives: { ...archives, [name]: first } }));
+    const held = 'no digest was known; later downloads must have this one';
     this.#tools.log.log('warn', 'first download of an agent archive', {
       archive: name,
       sha256,
@@ -150,7 +152,7 @@ async function copy(from: Readable, to: NodeJS.WritableStream | undefined): Prom
   return hash.digest('hex');
 }
 
-/** Returns the file name of its address, with the version if the name has none. */
+/** Returns the file name in the archive's address, with the version if the name has none. */
 function nameOf({ url, version }: AgentRelease): string {
   const file = new URL(url).pathname.split('/').at(-1) ?? '';
   return file.includes(version) ? file : `${file} ${version}`;

@@ -19,8 +19,8 @@ const commandMs = 10_000;
 const longestLine = 200;
 
 /**
- * Lists changes with a title and no exit code whose unit may run: one without an answer of systemd, or that is being stopped,
- * may. A change with a dead unit was lost in a crash or a reboot.
+ * Lists changes with a title and no exit code whose unit runs. A unit counts as running while systemd stops it or does not
+ * answer. A change with a dead unit was lost in a crash or a reboot.
  */
 export async function runningChanges(folder: string, command: RunCommand): Promise<readonly RunningChange[]> {
   const found: RunningChange[] = [];
@@ -38,7 +38,7 @@ async function mayRun(unit: string, command: RunCommand): Promise<boolean> {
   return code !== 0 || !/^SubState=(?:dead|failed|exited)$/m.test(output);
 }
 
-/** Returns the first line of a file. Undefined: there is no such file. */
+/** Returns the first line of a file; undefined if the file is missing. */
 async function firstLine(path: string): Promise<string | undefined> {
   const text = await readFile(path, 'utf8').catch(() => undefined);
   return text === undefined ? undefined : foreignLine(text.split('\n', 1)[0] ?? '', longestLine);
@@ -71,28 +71,28 @@ async function runningChange(changes: string, command: RunCommand): Promise<Curr
   const [change] = await runningChanges(changes, command);
   if (change === undefined) return undefined;
   const { id, title, since } = change;
-  const look = `tail -f ${join(changes, id, 'output')}`;
+  const follow = `tail -f ${join(changes, id, 'output')}`;
   return {
     what: `"${title}" is in progress on the host as ${changeUnit(id)}${sinceWhen(since)}`,
-    next: `wait for its end (\`${look}\` on the host), or run \`azp-fleet provision\`, which follows it, checks the host and enables its agents again`,
+    next: `wait for its end (\`${follow}\` on the host), or run \`azp-fleet provision\`, which follows it, checks the host and enables its agents again`,
   };
 }
 
-/** Returns who holds the lock, as the kernel reports it: the owner file may be stale. */
+/** Returns the command that holds the lock. The kernel reports whether it is held; the owner file may be stale. */
 async function holder(lock: string): Promise<CurrentWork | undefined> {
   const file = await stat(lock).catch(() => undefined);
   if (file === undefined) return undefined;
-  const place = ` ${device(file.dev)}:${file.ino} `;
+  const inode = ` ${device(file.dev)}:${file.ino} `;
   const held = await readFile('/proc/locks', 'latin1').catch(() => '');
-  if (!held.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(place))) return undefined;
+  if (!held.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(inode))) return undefined;
   const note = foreignJson((await readFile(`${lock}.owner`, 'utf8').catch(() => '')).slice(0, 4096));
-  const said = (key: string): string | undefined => {
+  const field = (key: string): string | undefined => {
     const value = isObject(note) ? note[key] : undefined;
     return typeof value === 'string' ? foreignLine(value, longestWord) : undefined;
   };
-  const { who = 'another user', doing = 'a command' } = { who: said('who'), doing: said('command') };
+  const { who = 'another user', doing = 'a command' } = { who: field('who'), doing: field('command') };
   return {
-    what: `${who} runs ${doing} on the host${sinceWhen(said('since'))}`,
+    what: `${who} runs ${doing} on the host${sinceWhen(field('since'))}`,
     next: 'wait until it ends, or stop it there with Ctrl-C: it enables the agents again',
   };
 }

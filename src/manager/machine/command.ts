@@ -4,13 +4,13 @@ import { kill } from 'node:process';
 import { Lines } from '../../shared/engine/frames.ts';
 
 export interface CommandResult {
-  /** -1: it could not be started. */
+  /** -1: the program could not be started. */
   readonly code: number;
   readonly output: string;
-  /** It printed more than 64 MiB; the end was dropped. */
+  /** The program printed more than 64 MiB; the end was dropped. */
   readonly isCut?: boolean;
   readonly timedOut: boolean;
-  /** Returns whether it still runs after the deadline. */
+  /** Returns whether the program still runs after the deadline. */
   stillRunning(): boolean;
 }
 
@@ -104,7 +104,7 @@ export type FollowCommand = (
   onLine: (line: string) => void,
   signal: AbortSignal,
 ) => Promise<{
-  /** Its last error output; empty when the signal stopped it. */
+  /** The program's last error output; empty when the signal stopped it. */
   readonly complaint: string;
 }>;
 

@@ -4,7 +4,7 @@ import type { Dataset } from '../../shared/contract/config.ts';
 import type { Cause } from '../model.ts';
 
 /** A network file system that does not answer within this time counts as missing. */
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 
 /** Content of a folder; undefined: it cannot be read. */
 type Content = 'filled' | 'empty' | undefined;
@@ -12,13 +12,13 @@ type Content = 'filled' | 'empty' | undefined;
 /** Checks the folders that jobs mount. */
 export class Datasets {
   readonly #datasets: readonly Dataset[];
-  readonly #look: (path: string) => Promise<Content>;
-  /** Checks in progress. One that hangs blocks a thread, so no second one is started. */
-  readonly #looks = new Map<string, Promise<Content>>();
+  readonly #read: (path: string) => Promise<Content>;
+  /** Reads in progress. A read that hangs blocks a thread, so a folder has one at a time. */
+  readonly #reading = new Map<string, Promise<Content>>();
 
-  constructor(datasets: readonly Dataset[], look: (path: string) => Promise<Content> = lookInto) {
+  constructor(datasets: readonly Dataset[], read: (path: string) => Promise<Content> = readContent) {
     this.#datasets = datasets;
-    this.#look = look;
+    this.#read = read;
   }
 
   /** Returns the problem of the first dataset that has one. */
@@ -34,11 +34,11 @@ export class Datasets {
     if (requireMount && !mountPoints(await readFile('/proc/self/mountinfo', 'utf8')).has(host)) {
       return unusable(name, `${host} is not mounted`, `mount it: mount ${host}`);
     }
-    const look = await Promise.race([
-      this.#lookOnce(host),
-      sleep(patienceMs, 'late' as const, { ref: false }),
+    const read = await Promise.race([
+      this.#readOnce(host),
+      sleep(timeoutMs, 'late' as const, { ref: false }),
     ]);
-    switch (look) {
+    switch (read) {
       case 'filled':
         return undefined;
       case 'late':
@@ -54,17 +54,17 @@ export class Datasets {
     }
   }
 
-  #lookOnce(path: string): Promise<Content> {
-    const underWay = this.#looks.get(path);
-    if (underWay !== undefined) return underWay;
-    const look = this.#look(path).finally(() => this.#looks.delete(path));
-    this.#looks.set(path, look);
-    return look;
+  #readOnce(path: string): Promise<Content> {
+    const running = this.#reading.get(path);
+    if (running !== undefined) return running;
+    const read = this.#read(path).finally(() => this.#reading.delete(path));
+    this.#reading.set(path, read);
+    return read;
   }
 }
 
 /** Reads the first entry only: a folder may have millions of files. */
-async function lookInto(path: string): Promise<Content> {
+async function readContent(path: string): Promise<Content> {
   try {
     const folder = await opendir(path);
     const first = await folder.read();

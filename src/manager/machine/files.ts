@@ -73,11 +73,11 @@ export async function readKept<Value>(
     return { value: await read(path) };
   } catch (error) {
     if (isMissing(error)) return undefined;
-    const damage = wordsOf(error);
+    const damage = messageOf(error);
     try {
       return { value: await read(previous(path)), damage };
     } catch (second) {
-      throw unreadable(path, damage, isMissing(second) ? 'there is none' : wordsOf(second));
+      throw unreadable(path, damage, isMissing(second) ? 'there is none' : messageOf(second));
     }
   }
 }
@@ -120,6 +120,6 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

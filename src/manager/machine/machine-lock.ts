@@ -7,8 +7,9 @@ import { HostPaths } from '../../shared/contract/paths.ts';
 import { childEnvironment } from './command.ts';
 
 /**
- * Locks the machine for one manager, whatever its options: two would use each other's containers and names. The kernel holds
- * the lock until this process exits. It is in the state folder, not below /run, which systemd empties when a start fails.
+ * Locks the machine for one manager: two managers would use each other's containers and names, also with other options. The
+ * kernel holds the lock until this process exits. It is in the state folder, not below /run, which systemd empties when a
+ * start fails.
  */
 export async function lockMachine(folder: string = HostPaths.state): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });

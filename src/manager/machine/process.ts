@@ -22,14 +22,15 @@ export interface ProcessFacts {
 /** Reads a process. Undefined: it does not exist, or is hidden. */
 export type ReadProcess = (pid: number) => Promise<ProcessFacts | undefined>;
 
-/** Ticks a second in /proc, on every architecture that we run on. */
+/** Ticks per second in /proc on all supported architectures. */
 const ticksPerSecond = 100;
-/** Places among the fields after the name; see proc(5). */
+/** Positions among the fields after the name; see proc(5). */
 const parentField = 1;
 const startField = 19;
 
 /**
- * Reads /proc/PID, without files that hang with the process (`cmdline`, `environ`, `maps` wait for its memory lock). `proc`: the folder; `now`: milliseconds since the epoch.
+ * Reads /proc/PID, except files that hang with the process: `cmdline`, `environ` and `maps` wait for its memory lock.
+ * `proc`: the folder; `now`: milliseconds since the epoch.
  */
 export async function readProcess(
   pid: number,
@@ -66,19 +67,19 @@ export async function readProcess(
   }
 }
 
-/** Of lines `4:memory:/system.slice/x.service` and `0::/system.slice/x.service`. */
+/** Parses the paths of lines like `4:memory:/system.slice/x.service` and `0::/system.slice/x.service`. */
 function pathsIn(cgroup: string): readonly string[] {
   return cgroup.split('\n').flatMap((line) => line.split(':').slice(2).join(':') || []);
 }
 
-/** Removes the prefix that all paths have in a machine that is a container: that of its first process. */
+/** Removes the control group of process 1, which prefixes all paths if the machine is a container. */
 function below(first: readonly string[], paths: readonly string[]): readonly string[] {
   const bases = first
     .map((path) => path.replace(/\/(?:init\.scope)?$/u, ''))
     .sort((a, b) => b.length - a.length);
-  const own = paths.map((path) => {
+  const shortened = paths.map((path) => {
     const base = bases.find((each) => path === each || path.startsWith(`${each}/`));
     return base === undefined ? path : path.slice(base.length) || '/';
   });
-  return [...new Set(own)];
+  return [...new Set(shortened)];
 }

@@ -1,21 +1,21 @@
 import type { AzureAgent } from '../../shared/azure/client.ts';
 import { Capabilities, Labels } from '../../shared/contract/paths.ts';
 import type { OwnContainer } from '../../shared/engine/engine.ts';
-import { isDrifted, published } from './capabilities.ts';
+import { isOutdated, published } from './capabilities.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 
-/** Whether an agent is ours: by its owner capability or, where that was removed, by the id of the run's registration. Pure. */
+/** Returns whether an agent is ours: by its owner capability or, if that was removed, by the id of the run's registration. Pure. */
 export function isOurs(agent: AzureAgent, owner: string, id?: number): boolean {
-  const mark = agent.userCapabilities?.[Capabilities.owner];
-  return mark === owner || (mark === undefined && agent.id === id);
+  const known = agent.userCapabilities?.[Capabilities.owner];
+  return known === owner || (known === undefined && agent.id === id);
 }
 
-/** Returns the id of the pool that an agent was registered in when its container was made. */
+/** Returns the id of the pool that a container's agent was registered in. */
 export function poolIdOf({ labels }: Pick<OwnContainer, 'labels'>): number | undefined {
   return idIn(labels[Labels.poolId]);
 }
 
-/** Returns the id that a run's agent was registered with; containers of an earlier version carry none. */
+/** Returns the agent id of a run's registration; containers of an earlier version have none. */
 export function agentIdOf({ labels }: Pick<OwnContainer, 'labels'>): number | undefined {
   return idIn(labels[Labels.agentId]);
 }
@@ -30,8 +30,8 @@ interface PoolTools extends Pick<ManagerDeps, 'azure'> {
 }
 
 /**
- * Disables an agent and says why in the pool. The reason is written first: what is disabled without one is not ours.
- * `id`: under which it was registered, where that is known; then it is ours without the mark of its owner, too.
+ * Disables an agent and writes the reason into the pool. The reason is written first: a person disabled an agent without one.
+ * `id`: of its registration, if known; see isOurs.
  */
 export async function disable(
   tools: PoolTools,
@@ -40,7 +40,7 @@ export async function disable(
 ): Promise<void> {
   const agent = await tools.azure.findAgent(poolId, name);
   if (agent === undefined || !isOurs(agent, tools.state.owner, id)) return;
-  // Disabled by hand: it stays the administrator's.
+  // An administrator disabled it: unchanged.
   const known = agent.userCapabilities?.[Capabilities.drainReason];
   if (!agent.enabled && known === undefined) return;
   if (known !== reason) {
@@ -53,7 +53,7 @@ export async function disable(
   if (agent.enabled) await tools.azure.setAgentEnabled(poolId, agent.id, false);
 }
 
-/** Undoes `disable`, and nothing else. */
+/** Undoes `disable`. An agent that a person disabled stays disabled. */
 export async function enable(tools: PoolTools, poolId: number, name: string): Promise<void> {
   const agent = await tools.azure.findAgent(poolId, name);
   if (agent?.userCapabilities?.[Capabilities.drainReason] === undefined || !isOurs(agent, tools.state.owner))
@@ -68,9 +68,9 @@ export async function publish(
   tools: PoolTools,
   poolId: number,
   name: string,
-  wanted: Readonly<Record<string, string>>,
+  desired: Readonly<Record<string, string>>,
 ): Promise<void> {
   const agent = await tools.azure.findAgent(poolId, name);
-  if (agent === undefined || !isDrifted(agent, wanted)) return;
-  await tools.azure.setUserCapabilities(poolId, agent.id, published(agent, wanted));
+  if (agent === undefined || !isOutdated(agent, desired)) return;
+  await tools.azure.setUserCapabilities(poolId, agent.id, published(agent, desired));
 }

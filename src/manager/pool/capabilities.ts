@@ -5,18 +5,18 @@ import type { ManagerConfig } from '../../shared/contract/config.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Slot } from '../model.ts';
 
-type Named = Readonly<Record<string, string>>;
+type CapabilityMap = Readonly<Record<string, string>>;
 
-/** Names that only we use. */
+/** Names that only azp-fleet uses. */
 const ours = /^(?:azp-fleet|gpu|cuda|driver|dataset)\./;
 
-/** What pipelines may demand of the agent of a slot, and who owns it. */
+/** Returns the capabilities of a slot's agent, which pipelines may demand, and its owner. */
 export function userCapabilities(
   config: ManagerConfig,
   slot: Slot,
   report: SmiReport | undefined,
   owner: string,
-): Named {
+): CapabilityMap {
   const added = Object.keys(config.capabilities).filter((name) => !ours.test(name));
   return {
     ...config.capabilities,
@@ -29,36 +29,36 @@ export function userCapabilities(
 }
 
 /**
- * What the agent is to have in the pool when it has `known` there. What a person added stays, and so does the reason of
- * a drain; what we put there and no longer want goes. Pure.
+ * Returns the capabilities to write for an agent that has `known` in the pool. Keeps those that a person added, and the
+ * reason of a drain; removes ours that are no longer desired. Pure.
  */
-export function mergeCapabilities(known: Named | undefined, wanted: Named): Named {
+export function mergeCapabilities(known: CapabilityMap | undefined, desired: CapabilityMap): CapabilityMap {
   const before = new Set((known?.[Capabilities.added] ?? '').split(','));
   const kept = Object.entries(known ?? {}).filter(
     ([name]) => name === Capabilities.drainReason || (!ours.test(name) && !before.has(name)),
   );
-  return { ...Object.fromEntries(kept), ...wanted };
+  return { ...Object.fromEntries(kept), ...desired };
 }
 
 type Entry = Pick<AzureAgent, 'enabled' | 'userCapabilities'>;
 
 /**
- * The same for an agent that lives. One that may work has no reason why not: it is left where a manager ended while it
- * gave the agent back, and a person's word would be taken for the manager's. Pure.
+ * Returns the same for a running agent. An enabled agent gets no reason of a drain: a manager that was killed while it
+ * enabled the agent left the reason, and a later drain by a person would look like the manager's. Pure.
  */
-export function published({ enabled, userCapabilities }: Entry, wanted: Named): Named {
-  const { [Capabilities.drainReason]: reason, ...all } = mergeCapabilities(userCapabilities, wanted);
+export function published({ enabled, userCapabilities }: Entry, desired: CapabilityMap): CapabilityMap {
+  const { [Capabilities.drainReason]: reason, ...all } = mergeCapabilities(userCapabilities, desired);
   return enabled || reason === undefined ? all : { ...all, [Capabilities.drainReason]: reason };
 }
 
-/** Whether an agent of ours carries other capabilities in the pool than it is to have. Pure. */
-export function isDrifted(agent: Entry | undefined, wanted: Named): boolean {
+/** Returns whether an agent of ours has other capabilities in the pool than desired. Pure. */
+export function isOutdated(agent: Entry | undefined, desired: CapabilityMap): boolean {
   const known = agent?.userCapabilities;
-  if (agent === undefined || known?.[Capabilities.owner] !== wanted[Capabilities.owner]) return false;
-  return text(known ?? {}) !== text(published(agent, wanted));
+  if (agent === undefined || known?.[Capabilities.owner] !== desired[Capabilities.owner]) return false;
+  return text(known ?? {}) !== text(published(agent, desired));
 }
 
-function text(capabilities: Named): string {
+function text(capabilities: CapabilityMap): string {
   return JSON.stringify(Object.entries(capabilities).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -70,7 +70,7 @@ interface Device {
   readonly profile?: string;
 }
 
-/** Whole GPUs and the parts of those in MIG mode, as far as their UUIDs are known. */
+/** Returns the GPUs, and the MIG devices with a known UUID. */
 function devices(report: SmiReport): readonly Device[] {
   return report.gpus.flatMap((gpu) => {
     const { uuid, name: model, memoryTotalMiB, computeCapability } = gpu;
@@ -82,11 +82,11 @@ function devices(report: SmiReport): readonly Device[] {
   });
 }
 
-function gpuCapabilities(slot: Slot, report: SmiReport | undefined): Named {
+function gpuCapabilities(slot: Slot, report: SmiReport | undefined): CapabilityMap {
   const count = { 'gpu.count': String(slot.gpus.length) };
   if (report === undefined) return count;
-  const wanted = new Set(slot.gpus.map((uuid) => uuid.toLowerCase()));
-  const own = devices(report).filter(({ uuid }) => wanted.has(uuid.toLowerCase()));
+  const uuids = new Set(slot.gpus.map((uuid) => uuid.toLowerCase()));
+  const own = devices(report).filter(({ uuid }) => uuids.has(uuid.toLowerCase()));
   const [first] = own;
   if (first === undefined) return count;
   const memory = Math.min(...own.flatMap(({ memoryTotalMiB }) => memoryTotalMiB ?? []));

@@ -2,10 +2,10 @@ import type { JobRequest } from '../../shared/azure/client.ts';
 import type { Clock } from '../../shared/base/clock.ts';
 import type { Cause } from '../model.ts';
 
-/** The server keeps a job this long after its lock has run out; the agent itself counts on it (RenewJobRequestAsync). */
+/** The server keeps a job this long after its lock has expired; the agent relies on it (RenewJobRequestAsync). */
 const afterLockMs = 5 * 60_000;
 
-/** When the server gives up a job whose agent does not renew its lock any more; ISO 8601, by the server's clock. Pure. */
+/** Returns when the server gives up a job whose agent no longer renews its lock; ISO 8601, by the server's clock. Pure. */
 export function givenUpAt(
   { lockedUntil }: Pick<JobRequest, 'lockedUntil'>,
   clock: Pick<Clock, 'scaled'>,
@@ -14,7 +14,7 @@ export function givenUpAt(
   return Number.isFinite(end) ? `${new Date(end).toISOString().slice(0, 19)}Z` : undefined;
 }
 
-/** A job that the server still shows on an agent which is not there any more. `until`: see givenUpAt. */
+/** Describes a job that the server still shows on an agent that has ended. `until`: see givenUpAt. */
 export function stillAssigned(
   agent: string,
   request: Pick<JobRequest, 'jobName' | 'requestId'> | undefined,
@@ -25,11 +25,11 @@ export function stillAssigned(
   return {
     code: 'agent.job-assigned',
     what: `the server still counts ${job} as running on agent ${agent}; it gives it up ${end}`,
-    next: 'wait until then, or cancel the job in Azure DevOps; look at the last run of this slot: azp-fleet logs',
+    next: 'wait until then, or cancel the job in Azure DevOps; check the last run of this slot: azp-fleet logs',
   };
 }
 
-/** No agent has the job yet. Pure. */
+/** Returns whether no agent has the job yet. Pure. */
 export function isWaiting({ result, assignTime, receiveTime, reservedAgent }: JobRequest): boolean {
   return [result, assignTime, receiveTime, reservedAgent].every(
     (known) => (known ?? undefined) === undefined,

@@ -4,22 +4,22 @@ import type { Clock } from '../../shared/base/clock.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { State, StateStore } from '../state.ts';
 
-/** How long a server that ignores the owner filter is asked by names alone: it may be updated by then. */
-const believedForMs = 60 * 60_000;
+/** Pause before the owner filter is tried again on a server that ignored it: the server may have been updated. */
+const retryFilterMs = 60 * 60_000;
 
-/** The agents under these names, by name in lower case. */
+/** Agents, by name in lower case. */
 export type Listing = ReadonlyMap<string, AzureAgent>;
 
 /**
- * Lists the agents of one installation: those with its owner capability by one call, and others by name. A server that
- * ignores the owner filter is asked by names alone.
+ * Lists the agents of one installation: those with its owner capability by one call, and others by name. If the server
+ * ignores the owner filter, all are read by name.
  */
 export class OwnAgents {
   readonly #azure: Pick<AzureClient, 'listAgents' | 'findAgent'>;
   readonly #owner: string;
   readonly #clock: Pick<Clock, 'monotonic' | 'scaled'>;
-  /** When a server was last found not to look at marks; monotonic. */
-  #ignoredAt = Number.NEGATIVE_INFINITY;
+  /** When the server last ignored the owner filter; monotonic. */
+  #unfilteredAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     azure: Pick<AzureClient, 'listAgents' | 'findAgent'>,
@@ -32,42 +32,42 @@ export class OwnAgents {
   }
 
   /**
-   * `names`: whoever has them is told, ours or not. `earlier`: names that agents of ours had; where the server looks at
-   * marks, these are found without.
+   * Lists agents. `names`: their agents are listed for any owner. `earlier`: earlier names of our agents; with the owner
+   * filter they need no calls.
    */
   async list(poolId: number, names: readonly string[], earlier: readonly string[]): Promise<Listing> {
-    const marked = await this.#marked(poolId);
-    const found = new Map((marked ?? []).map((agent) => [agent.name.toLowerCase(), agent]));
-    const asked = marked === undefined ? [...names, ...earlier] : names;
-    for (const name of new Set(asked.map((each) => each.toLowerCase()))) {
+    const owned = await this.#ofOwner(poolId);
+    const found = new Map((owned ?? []).map((agent) => [agent.name.toLowerCase(), agent]));
+    const byName = owned === undefined ? [...names, ...earlier] : names;
+    for (const name of new Set(byName.map((each) => each.toLowerCase()))) {
       const agent = found.has(name) ? undefined : await this.#azure.findAgent(poolId, name);
       if (agent !== undefined) found.set(name, agent);
     }
     return found;
   }
 
-  /** Undefined: the server does not look at marks, as far as is known. */
-  async #marked(poolId: number): Promise<readonly AzureAgent[] | undefined> {
-    if (this.#clock.monotonic() - this.#ignoredAt < this.#clock.scaled(believedForMs)) return undefined;
+  /** Lists agents with our owner capability; undefined: the server ignores the filter. */
+  async #ofOwner(poolId: number): Promise<readonly AzureAgent[] | undefined> {
+    if (this.#clock.monotonic() - this.#unfilteredAt < this.#clock.scaled(retryFilterMs)) return undefined;
     const agents = await this.#azure.listAgents(poolId, { owner: this.#owner }).catch((error: unknown) => {
-      if (isIgnorance(error)) return undefined;
+      if (isUnsupported(error)) return undefined;
       throw error;
     });
     if (agents?.every(({ userCapabilities }) => userCapabilities?.[Capabilities.owner] === this.#owner))
       return agents;
-    this.#ignoredAt = this.#clock.monotonic();
+    this.#unfilteredAt = this.#clock.monotonic();
     return undefined;
   }
 }
 
-/** The whole pool, or no answer to this question. */
-function isIgnorance(error: unknown): boolean {
+/** Returns whether the server does not support the owner filter: it returns the whole pool, or refuses the query. */
+function isUnsupported(error: unknown): boolean {
   return hasCode(error, 'azure.too-long') || (error instanceof AzureError && error.status === 400);
 }
 
 type Names = State['names'];
 
-/** Before an agent of ours comes to be under a name: a server that does not read marks is asked for it later. Never rejects. */
+/** Saves names before agents are registered, so that a server without the owner filter can be asked for them. Never rejects. */
 export async function rememberNames(
   state: Pick<StateStore, 'value' | 'note'>,
   poolId: number,
@@ -79,7 +79,7 @@ export async function rememberNames(
     await state.note(({ names }) => ({ names: withNames(names, poolId, [...known, ...fresh]) }));
 }
 
-/** With these names for a pool, and without the pool where there are none. Pure. */
+/** Returns the names with `kept` for a pool; without the pool if there are none. Pure. */
 export function withNames(names: Names, poolId: number, kept: readonly string[]): Names {
   const { [poolId]: _, ...others } = names;
   return kept.length === 0 ? others : { ...others, [poolId]: kept };

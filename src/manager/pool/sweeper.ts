@@ -7,16 +7,16 @@ import type { StateStore } from '../state.ts';
 import { rememberNames, withNames, type OwnAgents } from './own-agents.ts';
 import type { Pools } from './watch.ts';
 
-/** How often a pool that slots have left is read; more often while an agent there may be removed soon. */
-const leftMs = { idle: 5 * 60_000, waiting: 60_000 };
+/** Interval for a pool that slots have left; shorter while an agent there may be removed soon. */
+const leftPoolMs = { idle: 5 * 60_000, waiting: 60_000 };
 
 interface SweeperTools extends Pick<ManagerDeps, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
 }
 
 /**
- * Removes agents of ours for which this host has no slot any more: in the pools of its slots, after fewer were
- * configured or the host was renamed, and in pools that slots have left.
+ * Removes agents of ours without a slot: in the pools of this host's slots, after slots were removed or the host was
+ * renamed, and in pools that slots have left.
  */
 export class Sweeper {
   readonly #tools: SweeperTools;
@@ -24,7 +24,7 @@ export class Sweeper {
   readonly #pools: Pools;
   /** By pool id. */
   readonly #orphans = new Map<number, Orphans>();
-  /** By pool id: the look that was swept last; monotonic. */
+  /** By pool id: when the agents that were swept last had been read; monotonic. */
   readonly #sweptAt = new Map<number, number>();
 
   constructor(tools: SweeperTools, own: Pick<OwnAgents, 'list'>, pools: Pools) {
@@ -33,12 +33,12 @@ export class Sweeper {
     this.#pools = pools;
   }
 
-  /** Names that agents of ours had in a pool, those that they have among them. */
+  /** Returns all names that agents of ours have had in a pool, including current ones. */
   earlier(poolId: number): readonly string[] {
     return this.#tools.state.value.names[poolId] ?? [];
   }
 
-  /** `others`: ids of pools that containers of ours say they are in. */
+  /** Sweeps all pools. `others`: ids of pools in the labels of our containers. */
   async round(slots: readonly Slot[], others: readonly number[]): Promise<void> {
     if (slots.length === 0) return;
     const current = this.#pools.all.flatMap(({ pool }) => pool?.id ?? []);
@@ -47,19 +47,19 @@ export class Sweeper {
       if (watch.pool === undefined || !Number.isFinite(watch.at)) continue;
       const { id } = watch.pool;
       const inPool = slots.filter((slot) => this.#pools.of(slot) === watch);
-      // Of agents that an earlier version has registered nobody has noted the names.
+      // An earlier version did not save the names of the agents that it registered.
       await rememberNames(
         this.#tools.state,
         id,
         inPool.map(({ agent }) => agent),
       );
       await this.#sweep(id, watch.agents(), inPool, watch.at);
-      watch.wait('sweeper', (this.#orphans.get(id)?.size ?? 0) > 0);
+      watch.setWaiting('sweeper', (this.#orphans.get(id)?.size ?? 0) > 0);
     }
-    // While a pool has not been found, one that is remembered may be it.
+    // A pool that has not been found yet may be one of the remembered pools.
     if (current.length < this.#pools.all.length) return;
     const { pools, names } = this.#tools.state.value;
-    // A slot may have left its pool before a round has seen it there.
+    // A slot may have left its pool before the first round.
     const known = new Set([...pools, ...Object.keys(names).map(Number)]);
     for (const id of [...known].filter((each) => !current.includes(each)))
       await this.#sweepLeft(id, others.includes(id));
@@ -71,8 +71,8 @@ export class Sweeper {
     const at = clock.monotonic();
     const isWaiting = (this.#orphans.get(id)?.size ?? 0) > 0;
     const last = this.#sweptAt.get(id) ?? Number.NEGATIVE_INFINITY;
-    // Rounds are not quite as long as a minute of theirs.
-    if (at - last < clock.scaled(leftMs[isWaiting ? 'waiting' : 'idle'] * 0.9)) return;
+    // Rounds are slightly shorter than a minute.
+    if (at - last < clock.scaled(leftPoolMs[isWaiting ? 'waiting' : 'idle'] * 0.9)) return;
     const agents = await this.#own.list(id, [], this.earlier(id)).catch((error: unknown) => {
       if (hasCode(error, 'azure.not-found')) return new Map<string, AzureAgent>();
       throw error;
@@ -88,7 +88,7 @@ export class Sweeper {
       }));
   }
 
-  /** `at`: when the agents were looked at; what was swept already is not swept again. */
+  /** Removes agents without a slot. `at`: when the agents were read; a list that was swept is skipped. */
   async #sweep(id: number, all: Iterable<AzureAgent>, slots: readonly Slot[], at: number): Promise<void> {
     const { state, clock, azure, log } = this.#tools;
     if (this.#sweptAt.get(id) === at) return;
@@ -106,7 +106,7 @@ export class Sweeper {
         pool: id,
       });
     }
-    // One whose mark somebody has taken away may get it back: by its id it is still known.
+    // An agent whose owner capability was removed may get it again: the manager still knows its id.
     const left = new Set(
       agents
         .filter((agent) => this.#isOurs(agent) || agent.userCapabilities?.[Capabilities.owner] === undefined)
@@ -128,15 +128,15 @@ export class Sweeper {
   }
 }
 
-/** An agent without a slot is removed after this time, in two reads at least. */
-const patienceMs = 3 * 60_000;
+/** An agent without a slot is removed after this time, and after at least two reads. */
+const orphanMs = 3 * 60_000;
 
-/** Agent id → the look at which it was first seen without a slot; monotonic. */
+/** Agent id → when it was first read without a slot; monotonic. */
 export type Orphans = ReadonlyMap<number, number>;
 
 /**
- * Agents of ours in the pool for which this host has no slot any more: offline, without a job. Pure; `scaled` is the
- * patience as it passes on the clock; `now` when the agents were looked at.
+ * Returns the agents of ours without a slot that are offline and have no job, and those to remove. `scaled`: see Clock;
+ * `now`: when the agents were read. Pure.
  */
 export function sweep(
   agents: Iterable<AzureAgent>,
@@ -153,6 +153,6 @@ export function sweep(
       agent.assignedRequest === undefined,
   );
   const orphans = new Map(found.map((agent) => [agent.id, before.get(agent.id) ?? now]));
-  const remove = found.filter((agent) => now - (before.get(agent.id) ?? now) >= scaled(patienceMs));
+  const remove = found.filter((agent) => now - (before.get(agent.id) ?? now) >= scaled(orphanMs));
   return { remove, orphans };
 }

@@ -6,16 +6,16 @@ import type { Cause, Slot } from '../model.ts';
 import type { Listing, OwnAgents } from './own-agents.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 
-/** Names that a host's agents have in a pool, and that they had. */
+/** Current and earlier names of a host's agents in a pool. */
 export interface PoolNames {
   readonly now: readonly string[];
   readonly earlier: readonly string[];
 }
 
-/** The parts that can wait for something that only the pool shows. */
-type Waiter = 'slots' | 'sweeper';
+/** Parts of the manager that can wait for a change in the pool. */
+type WaitingPart = 'slots' | 'sweeper';
 
-/** Reads our agents in one pool, for all slots together: at an interval, or early for a reason. */
+/** Reads our agents in one pool, for all slots: at an interval, or early on request. */
 export class PoolWatch {
   readonly #azure: Pick<AzureClient, 'findPool'>;
   readonly #own: Pick<OwnAgents, 'list'>;
@@ -24,18 +24,18 @@ export class PoolWatch {
   readonly #onChange: () => void;
   #pool: Pool | undefined;
   #agents: Listing = new Map();
-  /** Names that were read last, in lower case. */
-  #asked: ReadonlySet<string> = new Set();
+  /** Names of the last read, in lower case. */
+  #readNames: ReadonlySet<string> = new Set();
   #problem: Cause | undefined;
   #at = Number.NEGATIVE_INFINITY;
-  /** The last look's, whether it told anything or not; monotonic. */
+  /** Start of the last read, successful or not; monotonic. */
   #triedAt = Number.NEGATIVE_INFINITY;
   #failingSince: number | undefined;
-  #wantedAt: number | undefined;
+  #requestedAt: number | undefined;
   #urgent = false;
-  #together = true;
-  readonly #waiters = new Set<Waiter>();
-  #early = new AbortController();
+  #inStep = true;
+  readonly #waitingParts = new Set<WaitingPart>();
+  #interrupt = new AbortController();
 
   constructor(
     azure: Pick<AzureClient, 'findPool'>,
@@ -63,7 +63,7 @@ export class PoolWatch {
     return this.#problem;
   }
 
-  /** When the agents were looked at last; monotonic, -Infinity: never. */
+  /** When the agents were last read; monotonic, -Infinity: never. */
   get at(): number {
     return this.#at;
   }
@@ -73,8 +73,8 @@ export class PoolWatch {
     return this.#agents.get(name.toLowerCase());
   }
 
-  /** Whether the server requires a newer agent than the image has. */
-  wantsUpdate(name: string): boolean {
+  /** Returns whether the server requires a newer agent than the image has. */
+  needsUpdate(name: string): boolean {
     return this.agent(name)?.pendingUpdate !== undefined;
   }
 
@@ -82,88 +82,89 @@ export class PoolWatch {
     return this.#agents.values();
   }
 
-  /** Whether the pool has no agent of this name; false while that is not known. */
+  /** Returns whether the pool has no agent of this name; false while that is unknown. */
   lacks(name: string): boolean {
-    return this.#asked.has(name.toLowerCase()) && this.agent(name) === undefined;
+    return this.#readNames.has(name.toLowerCase()) && this.agent(name) === undefined;
   }
 
-  /** Reads now if one of these names was not read last: its slot is known only since then. */
-  cover(names: readonly string[]): void {
-    if (Number.isFinite(this.#at) && names.some((name) => !this.#asked.has(name.toLowerCase()))) this.doubt();
+  /** Reads now if the last read did not include one of these names: its slot is new. */
+  readIfNew(names: readonly string[]): void {
+    if (Number.isFinite(this.#at) && names.some((name) => !this.#readNames.has(name.toLowerCase())))
+      this.readOnFailure();
   }
 
-  /** Reads now: a person has asked for something that the pool may show. */
-  lookSoon(): void {
+  /** Reads now, for a command that the pool may reflect. */
+  readSoon(): void {
     this.#urgent = true;
-    this.#early.abort();
+    this.#interrupt.abort();
   }
 
-  /** Reads now, unless reading fails already: a call about this pool has failed. */
-  doubt(): void {
-    if (this.#problem === undefined) this.lookSoon();
+  /** Reads now after another call to this pool failed, unless reads already fail. */
+  readOnFailure(): void {
+    if (this.#problem === undefined) this.readSoon();
   }
 
-  /** Reads after so many unscaled milliseconds, when the pool shows an event; several events share one read. */
-  lookAfter(ms: number): void {
+  /** Reads after this many unscaled milliseconds, when the pool shows an event; several events share one read. */
+  readAfter(ms: number): void {
     const at = this.#clock.monotonic() + this.#clock.scaled(ms);
-    if (this.#wantedAt !== undefined && this.#wantedAt <= at) return;
-    this.#wantedAt = at;
-    this.#early.abort();
+    if (this.#requestedAt !== undefined && this.#requestedAt <= at) return;
+    this.#requestedAt = at;
+    this.#interrupt.abort();
   }
 
   /** Sets whether a part waits for the pool, which is then read more often. */
-  wait(who: Waiter, isSo: boolean): void {
-    if (this.#waiters.has(who) === isSo) return;
-    if (isSo) this.#waiters.add(who);
-    else this.#waiters.delete(who);
-    this.#early.abort();
+  setWaiting(part: WaitingPart, isWaiting: boolean): void {
+    if (this.#waitingParts.has(part) === isWaiting) return;
+    if (isWaiting) this.#waitingParts.add(part);
+    else this.#waitingParts.delete(part);
+    this.#interrupt.abort();
   }
 
   async run(signal: AbortSignal, names: (poolId: number) => PoolNames): Promise<void> {
     while (!signal.aborted) {
-      await this.#look(names);
+      await this.#read(names);
       this.#onChange();
       await this.#untilDue(signal);
     }
   }
 
   async #untilDue(signal: AbortSignal): Promise<void> {
-    const chance = Math.random();
+    const random = Math.random();
     while (!signal.aborted) {
-      const due = nextLook(
+      const due = nextRead(
         {
           at: this.#triedAt,
           failingSince: this.#failingSince,
-          wantedAt: this.#wantedAt,
+          requestedAt: this.#requestedAt,
           urgent: this.#urgent,
-          waiting: this.#waiters.size > 0,
-          together: this.#together,
-          chance,
+          waiting: this.#waitingParts.size > 0,
+          inStep: this.#inStep,
+          random,
         },
         this.#clock,
       );
       const left = due - this.#clock.monotonic();
       if (left <= 0) return;
-      this.#early = new AbortController();
+      this.#interrupt = new AbortController();
       await this.#clock.wait(
         Math.ceil(unscaled(this.#clock, left)),
-        AbortSignal.any([signal, this.#early.signal]),
+        AbortSignal.any([signal, this.#interrupt.signal]),
       );
     }
   }
 
-  async #look(namesIn: (poolId: number) => PoolNames): Promise<void> {
+  async #read(namesOf: (poolId: number) => PoolNames): Promise<void> {
     const started = this.#clock.monotonic();
     this.#triedAt = started;
     this.#urgent = false;
-    if (this.#wantedAt !== undefined && this.#wantedAt <= started) this.#wantedAt = undefined;
-    this.#together = this.#failingSince !== undefined || !Number.isFinite(this.#at);
+    if (this.#requestedAt !== undefined && this.#requestedAt <= started) this.#requestedAt = undefined;
+    this.#inStep = this.#failingSince !== undefined || !Number.isFinite(this.#at);
     try {
       this.#pool ??= await this.#azure.findPool(this.#name);
       if (this.#pool === undefined) throw noPool(this.#name);
-      const names = namesIn(this.#pool.id);
+      const names = namesOf(this.#pool.id);
       this.#agents = await this.#own.list(this.#pool.id, names.now, names.earlier);
-      this.#asked = new Set(names.now.map((name) => name.toLowerCase()));
+      this.#readNames = new Set(names.now.map((name) => name.toLowerCase()));
       this.#at = started;
       this.#problem = undefined;
       this.#failingSince = undefined;
@@ -184,47 +185,49 @@ function noPool(name: string): FleetError {
   });
 }
 
-/** While nothing happens: a thousand managers then read two hundred times a minute. */
+/** Interval without events: a thousand managers read two hundred times a minute in total. */
 const idleMs = 5 * 60_000;
-/** While a part waits for something that only the pool shows. */
+/** Interval while a part waits for a change in the pool. */
 const waitingMs = 60_000;
 /** The shortest time between reads for starts and ends of runs. */
 const eventMs = 60_000;
-/** After a failure: soon, to notice a pool that appears or a network that works again. */
+/** Shortest pause after a failed read. */
 const retryMs = 15_000;
-/** After a long failure less often: after a quarter of its time, at most this. */
+/** Longest pause; in between, a quarter of the time since the first failure. */
 const longestRetryMs = 2 * 60_000;
 
-/** What decides when a pool is read next; times are monotonic. */
-export interface Looks {
-  /** When the last look was begun. */
+/** Determines when a pool is read next; times are monotonic. */
+export interface ReadSchedule {
+  /** Start of the last read. */
   readonly at: number;
-  /** Since when looks fail; undefined: the last one did not. */
+  /** Since when reads fail; undefined: the last one succeeded. */
   readonly failingSince: number | undefined;
-  /** Somebody wants to know what the pool shows at or after this time. */
-  readonly wantedAt: number | undefined;
-  /** It does not wait: a person has asked for something, or a call has failed. */
+  /** A read is requested at or after this time. */
+  readonly requestedAt: number | undefined;
+  /** A read is requested now: for a command, or because a call failed. */
   readonly urgent: boolean;
-  /** Only the pool tells when something that is waited for has come. */
+  /** A part waits for a change in the pool. */
   readonly waiting: boolean;
-  /** The last look was the first, or the first that did not fail again: many hosts have looked in the same moment. */
-  readonly together: boolean;
-  /** From 0 up to 1, another one for each look: hosts that were started together do not ask together. */
-  readonly chance: number;
+  /** The last read was the first, or the first that succeeded again: other hosts read at the same moment. */
+  readonly inStep: boolean;
+  /** From 0 up to 1, different for each read, so that hosts that were started together do not read together. */
+  readonly random: number;
 }
 
 /** Returns when the pool is read next; monotonic. Pure. */
-export function nextLook(looks: Looks, { scaled }: Pick<Clock, 'scaled'>): number {
-  const { at, failingSince, wantedAt, urgent, waiting, together, chance } = looks;
+export function nextRead(schedule: ReadSchedule, { scaled }: Pick<Clock, 'scaled'>): number {
+  const { at, failingSince, requestedAt, urgent, waiting, inStep, random } = schedule;
   if (urgent) return at;
-  const spread = 0.8 + chance * 0.4;
+  const spread = 0.8 + random * 0.4;
   if (failingSince !== undefined) {
     const pause = Math.min(Math.max((at - failingSince) / 4, scaled(retryMs)), scaled(longestRetryMs));
     return at + pause * spread;
   }
-  // Over the whole time, once: then no minute has more looks than another, however hosts were started.
-  const due = at + scaled(waiting ? waitingMs : idleMs) * (together ? chance : spread);
-  return wantedAt === undefined ? due : Math.min(due, Math.max(wantedAt, at + scaled(eventMs) * spread));
+  // Spread over the whole interval once, so that hosts that read in step are distributed evenly.
+  const due = at + scaled(waiting ? waitingMs : idleMs) * (inStep ? random : spread);
+  return requestedAt === undefined
+    ? due
+    : Math.min(due, Math.max(requestedAt, at + scaled(eventMs) * spread));
 }
 
 /** The pool shows the start or end of a run after this; unscaled milliseconds. */
@@ -242,7 +245,7 @@ export class Pools {
     clock: Clock,
     onChange: () => void,
   ) {
-    // Azure DevOps tells pools apart without their case.
+    // Azure DevOps ignores the case of pool names.
     this.#watches = new Map(
       names.map((name) => [name.toLowerCase(), new PoolWatch(azure, own, name, clock, onChange)]),
     );
@@ -262,29 +265,29 @@ export class Pools {
     return this.named(pool);
   }
 
-  /** The problems of all pools, each once. */
+  /** Distinct problems of all pools. */
   get problems(): readonly Cause[] {
     return [
       ...new Map(this.all.flatMap(({ problem }) => (problem ? [[problem.what, problem]] : []))).values(),
     ];
   }
 
-  /** A person has asked for something that they may show. */
-  lookSoon(): void {
-    for (const watch of this.all) watch.lookSoon();
+  /** Reads all pools now, for a command that they may reflect. */
+  readSoon(): void {
+    for (const watch of this.all) watch.readSoon();
   }
 
-  /** A call has failed. */
-  doubt(): void {
-    for (const watch of this.all) watch.doubt();
+  /** Reads all pools now after a failed call, except pools whose reads already fail. */
+  readOnFailure(): void {
+    for (const watch of this.all) watch.readOnFailure();
   }
 
-  /** A run has begun or ended. */
+  /** Reads all pools soon, after a run began or ended. */
   runChanged(): void {
-    for (const watch of this.all) watch.lookAfter(settleMs);
+    for (const watch of this.all) watch.readAfter(settleMs);
   }
 
-  /** `slots`: what this host has, as of now; `earlier`: names that its agents had in a pool. */
+  /** Reads all pools until the signal is aborted. `slots`: current slots; `earlier`: earlier names of agents in a pool. */
   async run(
     signal: AbortSignal,
     slots: () => readonly Slot[],
@@ -301,31 +304,31 @@ export class Pools {
   }
 }
 
-interface Refusing {
+interface RefusingPools {
   readonly problems: readonly Pick<Cause, 'code'>[];
-  lookSoon(): void;
+  readSoon(): void;
 }
 
-/** Has pools that refuse the credential looked at again as soon as there is another one. */
-export class NewToken {
+/** Reads pools that refuse the credential again when the credential changes. */
+export class TokenRetry {
   readonly #read: () => Promise<Secret>;
-  readonly #pools: Refusing;
-  /** The one that was refused; undefined: none is, or it could not be read. */
+  readonly #pools: RefusingPools;
+  /** The refused credential; undefined: none, or it could not be read. */
   #refused: Secret | undefined;
   #isRefused = false;
 
-  constructor(read: () => Promise<Secret>, pools: Refusing) {
+  constructor(read: () => Promise<Secret>, pools: RefusingPools) {
     this.#read = read;
     this.#pools = pools;
   }
 
-  /** Reads it only while it is refused. Never rejects. */
-  async look(): Promise<void> {
+  /** Checks for a new credential while the current one is refused. Never rejects. */
+  async check(): Promise<void> {
     const was = this.#isRefused;
     this.#isRefused = this.#pools.problems.some(({ code }) => code === 'azure.auth');
     if (!this.#isRefused) return;
     const now = await this.#read().catch(() => undefined);
-    if (was && now !== undefined && now.reveal() !== this.#refused?.reveal()) this.#pools.lookSoon();
+    if (was && now !== undefined && now.reveal() !== this.#refused?.reveal()) this.#pools.readSoon();
     this.#refused = now;
   }
 }

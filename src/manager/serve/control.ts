@@ -189,7 +189,7 @@ export function controlHandlers(
 ): ControlHandlers {
   const known = (): readonly string[] => manager.slots().map(({ name }) => name);
   const changed = (): ManagerStatus => {
-    watches.pools.lookSoon();
+    watches.pools.readSoon();
     wake();
     return status();
   };

@@ -1,4 +1,4 @@
-import type { FirstSights } from '../machine/archives.ts';
+import type { FirstDownloads } from '../machine/archives.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
@@ -50,7 +50,7 @@ export interface SlotView {
   readonly jobsRun: number;
   readonly image: ImageState;
   /** The server has asked the agent to update itself. */
-  readonly wantsUpdate: boolean;
+  readonly needsUpdate: boolean;
   /** The containers have been listed since the start. */
   readonly looked: boolean;
   /** Which run the container is, and what one would be made from now. */
@@ -67,7 +67,7 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
     unsolved(view) ??
     remark(view) ??
     imageCause(view) ??
-    (view.wantsUpdate ? outdated : undefined);
+    (view.needsUpdate ? outdated : undefined);
   return {
     slot: view.slot.name,
     agent: view.slot.agent,
@@ -198,7 +198,7 @@ export function managerStatus(parts: {
   /** At least one. */
   readonly images: readonly { readonly image: ImageState; readonly slots: readonly string[] }[];
   readonly asked: RequestedWork | undefined;
-  readonly archives: FirstSights;
+  readonly archives: FirstDownloads;
   readonly drains: readonly Drain[];
   readonly idle: IdleStatus | undefined;
   readonly slots: readonly SlotStatus[];

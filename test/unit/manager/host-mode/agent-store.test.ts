@@ -30,7 +30,7 @@ const archives = (): Archives =>
     fetch: createPlainFetch({ noProxy: [] }),
     clock: new StillClock(),
     log: silentLogger,
-    brought: join(directory, 'archives'),
+    uploads: join(directory, 'archives'),
     state: { value: { archives: {} }, update: () => Promise.resolve() },
   });
 

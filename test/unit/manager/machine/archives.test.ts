@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Fetch } from '../../../../src/shared/azure/http/proxy.ts';
-import { Archives, type FirstSights } from '../../../../src/manager/machine/archives.ts';
+import { Archives, type FirstDownloads } from '../../../../src/manager/machine/archives.ts';
 import { StillClock } from '../../../support/clock.ts';
 
 const name = 'vsts-agent-linux-x64-5.300.0.tar.gz';
@@ -15,8 +15,8 @@ const hex = (text: string): string => createHash('sha256').update(text).digest('
 let directory: string;
 let served: string[];
 let logged: unknown[];
-let kept: FirstSights;
-/** What the address has. */
+let kept: FirstDownloads;
+/** The content that the server returns. */
 let content: string;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'archives-'));
@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** As a manager that has just started, with what the one before it kept. */
+/** Returns the archives of a manager that has just started, with the state of the previous one. */
 function archives(): Archives {
   const fetch: Fetch = (url) => {
     served.push(url);
@@ -37,7 +37,7 @@ function archives(): Archives {
     get value() {
       return { archives: kept };
     },
-    update: (change: (old: { archives: FirstSights }) => { archives: FirstSights }) => {
+    update: (change: (old: { archives: FirstDownloads }) => { archives: FirstDownloads }) => {
       kept = change({ archives: kept }).archives;
       return Promise.resolve();
     },
@@ -46,7 +46,7 @@ function archives(): Archives {
     log: (level: string, message: string, fields?: object) => void logged.push({ level, message, ...fields }),
     redact: () => undefined,
   };
-  return new Archives({ fetch, clock: new StillClock(), log, brought: directory, state });
+  return new Archives({ fetch, clock: new StillClock(), log, uploads: directory, state });
 }
 
 test('a known digest needs no download', async () => {
@@ -67,7 +67,7 @@ test('an unknown digest is that of the first download: saved, logged, and not do
   expect(served).toEqual([release.url]);
 });
 
-test('another archive than the first is refused by name, whichever mirror has it', async () => {
+test('an archive that differs from the first download is refused, from any mirror', async () => {
   const sha256 = await archives().digest(release);
   content = 'another archive';
   const path = join(directory, 'agent.tar.gz');
@@ -85,27 +85,27 @@ test('another archive than the first is refused by name, whichever mirror has it
   expect(readFileSync(path, 'utf8')).toBe('the archive');
 });
 
-test('nothing is trusted that comes over plain http', async () => {
+test('an archive without a known digest is not downloaded over plain http', async () => {
   const plain = { ...release, url: `http://mirror.example/${name}` };
   await expect(archives().digest(plain)).rejects.toMatchObject({ problem: { code: 'agent.no-digest' } });
   expect(served).toEqual([]);
 });
 
 test('an uploaded archive is used without a download', async () => {
-  const brought = { ...release, sha256: hex('brought') };
-  writeFileSync(join(directory, `${brought.sha256}.tar.gz`), 'brought');
+  const uploaded = { ...release, sha256: hex('uploaded') };
+  writeFileSync(join(directory, `${uploaded.sha256}.tar.gz`), 'uploaded');
   const path = join(directory, 'agent.tar.gz');
-  await archives().fetch(brought, path);
-  expect(readFileSync(path, 'utf8')).toBe('brought');
+  await archives().fetch(uploaded, path);
+  expect(readFileSync(path, 'utf8')).toBe('uploaded');
   expect(served).toEqual([]);
 });
 
-test('one that has been damaged since it was brought is not used, said, and taken away to be brought again', async () => {
-  const brought = { ...release, sha256: hex('brought') };
-  const file = join(directory, `${brought.sha256}.tar.gz`);
-  writeFileSync(file, 'brougt');
-  await expect(archives().fetch(brought, join(directory, 'agent.tar.gz'))).rejects.toMatchObject({
-    problem: { code: 'agent.other-archive', expected: brought.sha256, seen: hex('brougt') },
+test('a damaged uploaded archive is reported and removed', async () => {
+  const uploaded = { ...release, sha256: hex('uploaded') };
+  const file = join(directory, `${uploaded.sha256}.tar.gz`);
+  writeFileSync(file, 'damaged');
+  await expect(archives().fetch(uploaded, join(directory, 'agent.tar.gz'))).rejects.toMatchObject({
+    problem: { code: 'agent.other-archive', expected: uploaded.sha256, seen: hex('damaged') },
   });
   expect(served).toEqual([]);
   expect(existsSync(file)).toBe(false);
@@ -118,7 +118,7 @@ test('a failed download is repeated', async () => {
     fetch: () => Promise.resolve(new Response('', { status: 404 })),
     clock: new StillClock(),
     log: { log: () => undefined, redact: () => undefined },
-    brought: directory,
+    uploads: directory,
     state: { value: { archives: {} }, update: () => Promise.resolve() },
   });
   await expect(failing.digest(release)).rejects.toMatchObject({ problem: { code: 'host-mode.no-agent' } });

@@ -2,19 +2,19 @@ import { expect, test } from 'vitest';
 import { followCommand, runCommand } from '../../../../src/manager/machine/command.ts';
 import { followNew } from '../../../../src/manager/gpus/observe.ts';
 
-test('code and both streams', async () => {
+test('a command returns its exit code and both streams', async () => {
   const { code, output, timedOut } = await runCommand('sh', ['-c', 'echo out; echo err >&2; exit 7'], 5000);
   expect({ code, timedOut }).toEqual({ code: 7, timedOut: false });
   expect(output.split('\n').sort()).toEqual(['', 'err', 'out']);
 });
 
-test('what a script started is ended with it', async () => {
+test('a timeout kills a script and its children', async () => {
   const result = await runCommand('sh', ['-c', 'echo begun; sleep 60; echo never'], 200);
   expect(result).toMatchObject({ code: -1, timedOut: true, output: 'begun\n' });
   await expect.poll(() => result.stillRunning()).toBe(false);
 });
 
-test('a program that is not there', async () => {
+test('a missing program is reported', async () => {
   const { code, output } = await runCommand('/nowhere/nvidia-smi', [], 5000);
   expect({ code, output }).toEqual({ code: -1, output: expect.stringContaining('ENOENT') });
 });
@@ -36,14 +36,19 @@ test('each line is passed at once, and the program exits when it is aborted', as
 });
 
 test.each([
-  ['one that ends says why', 'sh', ['-c', 'echo "no /dev/kmsg" >&2; exit 1'], /^no \/dev\/kmsg$/],
-  ['one that is not there', '/nowhere/dmesg', [], /ENOENT/],
+  [
+    'a program that exits returns its error output',
+    'sh',
+    ['-c', 'echo "no /dev/kmsg" >&2; exit 1'],
+    /^no \/dev\/kmsg$/,
+  ],
+  ['a missing program is reported', '/nowhere/dmesg', [], /ENOENT/],
 ])('%s', async (_, program, args, complaint) => {
   const end = await followCommand(program, args, () => undefined, new AbortController().signal);
   expect(end.complaint).toMatch(complaint);
 });
 
-test('without its device the kernel log is not read from the beginning instead', async () => {
+test('without /dev/kmsg no kernel log is read', async () => {
   const lines: string[] = [];
   const args = followNew({ prefix: '/nowhere' });
   const end = await followCommand('sh', args, (line) => lines.push(line), new AbortController().signal);

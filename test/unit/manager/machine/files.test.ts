@@ -29,7 +29,7 @@ const record = (run: string): RunRecord => ({
   log: ['line'],
 });
 
-test('the last twenty runs of a slot are kept, newest first, for root alone', async () => {
+test('the last twenty runs of a slot are kept, newest first, readable by root only', async () => {
   const runStore = new RunStore(directory);
   for (let n = 0; n < 25; n += 1) await runStore.add(record(runId(1_800_000_000_000 + n)));
   const runs = await runStore.list('0');
@@ -39,7 +39,7 @@ test('the last twenty runs of a slot are kept, newest first, for root alone', as
   expect(statSync(join(directory, '0', file)).mode & 0o777).toBe(0o600);
 });
 
-test('runs are kept in their order however the clock is set, over restarts and beside those of an earlier version', async () => {
+test('runs stay in order after clock changes, restarts and an update of the manager', async () => {
   mkdirSync(join(directory, '0'));
   const old = runId(1_800_000_000_000);
   writeFileSync(join(directory, '0', `${old}.json`), JSON.stringify(record(old)));
@@ -48,7 +48,7 @@ test('runs are kept in their order however the clock is set, over restarts and b
   for (const id of ids) await new RunStore(directory).add(record(id));
   const runStore = new RunStore(directory);
   expect((await runStore.list('0')).map(({ run }) => run)).toEqual([...ids.toReversed(), old]);
-  // The clock is back in the past: the newest run is not the one that is given up.
+  // The clock was set back: the newest run is not removed.
   for (let n = 0; n < 20; n += 1) await runStore.add(record(runId(n)));
   const kept = (await runStore.list('0')).map(({ run }) => run);
   expect(kept).toHaveLength(20);
@@ -56,7 +56,7 @@ test('runs are kept in their order however the clock is set, over restarts and b
   expect(kept).not.toContain(ids.at(-1));
 });
 
-test('runs of several slots sort by when they ended, whatever their clocks said', async () => {
+test('runs of several slots sort by their end, not by the clock', async () => {
   const runStore = new RunStore(directory);
   await runStore.add({ ...record(runId(9000)), slot: '0' });
   await runStore.add({ ...record(runId(10)), slot: '1' });
@@ -65,7 +65,7 @@ test('runs of several slots sort by when they ended, whatever their clocks said'
   expect(all.map(({ sequence }) => sequence)).toEqual([3, 2, 1]);
 });
 
-test('a run file that was cut off does not hide the others', async () => {
+test('a truncated run file does not hide the others', async () => {
   const runStore = new RunStore(directory);
   await runStore.add(record('a'));
   writeFileSync(join(directory, '0', 'b.json'), '{"run":');
@@ -86,7 +86,7 @@ test('state survives, with members of another version kept; the owner is tied to
   expect((await StateStore.open(directory, 'machine-2')).owner).not.toBe(store.owner);
 });
 
-test('of changes that come together none is lost on disk, however long the writing of each takes', async () => {
+test('concurrent changes are all written to disk', async () => {
   const store = await StateStore.open(directory, 'machine-1');
   const much = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`slot-${at}`, at]));
   await Promise.all([
@@ -99,7 +99,7 @@ test('of changes that come together none is lost on disk, however long the writi
   expect(jobsRun).toEqual({});
 });
 
-test('datasets must be there and hold something', async () => {
+test('a dataset must be a mounted folder with files', async () => {
   const dataset = { name: 'D', host: join(directory, 'd'), container: '/d', requireMount: false };
   const problem = async (changes = {}) => (await new Datasets([{ ...dataset, ...changes }]).problem())?.what;
   expect(await problem()).toContain('not a readable folder');
@@ -111,28 +111,28 @@ test('datasets must be there and hold something', async () => {
   expect(await problem({ host: join(dataset.host, 'x') })).toContain('not a readable folder');
 });
 
-test('while a check hangs no second one is started', async () => {
-  const looks: ((look: 'filled' | 'empty') => void)[] = [];
+test('while a read hangs, no second one is started', async () => {
+  const reads: ((content: 'filled' | 'empty') => void)[] = [];
   const dataset = { name: 'D', host: '/nfs', container: '/d', requireMount: false };
-  const datasets = new Datasets([dataset], () => new Promise((resolve) => looks.push(resolve)));
+  const datasets = new Datasets([dataset], () => new Promise((resolve) => reads.push(resolve)));
   const first = datasets.problem();
   const second = datasets.problem();
-  await expect.poll(() => looks.length).toBe(1);
-  looks[0]?.('empty');
+  await expect.poll(() => reads.length).toBe(1);
+  reads[0]?.('empty');
   expect((await first)?.what).toContain('is empty');
   expect((await second)?.what).toContain('is empty');
   const third = datasets.problem();
-  await expect.poll(() => looks.length).toBe(2);
-  looks[1]?.('filled');
+  await expect.poll(() => reads.length).toBe(2);
+  reads[1]?.('filled');
   expect(await third).toBeUndefined();
 });
 
-test('mount points are read with their escapes', () => {
+test('escapes in mount points are decoded', () => {
   const line = '36 35 98:0 / /mnt/my\\040data rw,noatime shared:1 - nfs server:/x rw';
   expect([...mountPoints(line)]).toEqual(['/mnt/my data']);
 });
 
-test('GPUs are VGA and 3D controllers of NVIDIA that the host keeps for itself', async () => {
+test('GPUs are NVIDIA VGA and 3D controllers, without ignored ones', async () => {
   const device = (address: string, vendor: string, kind: string, id = '0x2335'): void => {
     const path = join(directory, 'sys/bus/pci/devices', address);
     mkdirSync(path, { recursive: true });
@@ -156,7 +156,7 @@ test('GPUs are VGA and 3D controllers of NVIDIA that the host keeps for itself',
   expect(await pciGpus({ prefix: join(directory, 'nowhere') })).toEqual({ served: [], ignored: [] });
 });
 
-test('the build context is the folder, with what can be executed', async () => {
+test('the build context has all files of the folder', async () => {
   writeFileSync(join(directory, 'Dockerfile'), 'FROM scratch\n');
   mkdirSync(join(directory, 'bin'));
   writeFileSync(join(directory, 'bin', 'start.sh'), '#!/bin/sh\n', { mode: 0o755 });
@@ -164,7 +164,7 @@ test('the build context is the folder, with what can be executed', async () => {
   expect([...files.keys()]).toEqual(['Dockerfile', 'bin/start.sh']);
 });
 
-test('state of a version that kept other things is read for what it still says', async () => {
+test('state with unknown or outdated keys is read without them', async () => {
   const path = join(directory, 'manager.json');
   writeFileSync(
     path,
@@ -185,7 +185,7 @@ test('state of a version that kept other things is read for what it still says',
   expect(value.gpuOrder).toBeUndefined();
 });
 
-test('a run takes a bounded part of the disk, whatever its agent printed', async () => {
+test('the size of a run record is limited', async () => {
   const runStore = new RunStore(directory);
   const long = `start ${'ü'.repeat(1_000_000)}`;
   await runStore.add({
@@ -200,7 +200,7 @@ test('a run takes a bounded part of the disk, whatever its agent printed', async
   expect(run?.log.length).toBeGreaterThan(10);
 });
 
-test('what a job wrote is kept without what a terminal obeys, a line as a line', async () => {
+test('control sequences are removed from the output of a job', async () => {
   const runStore = new RunStore(directory);
   const log = ['\u001b[31mred\u001b[0m\u001b]0;title\u0007', '10 %\r20 %', 'a\tb', '\u202ex\u009b'];
   await runStore.add({ ...record('a'), job: 'build\u001b[2K\n1 host: healthy', log });
@@ -209,12 +209,12 @@ test('what a job wrote is kept without what a terminal obeys, a line as a line',
   expect(run?.job).toBe('build 1 host: healthy');
 });
 
-test('short lines are kept as they are, the last two hundred', async () => {
+test('the last two hundred short lines are kept unchanged', async () => {
   const lines = Array.from({ length: 250 }, (_, index) => `line ${index}`);
   expect(boundedLog(lines)).toEqual(lines.slice(50));
 });
 
-test('a slot that is no longer configured is forgotten, but not at once', async () => {
+test('runs of a slot that is no longer configured are removed after seven days', async () => {
   const runStore = new RunStore(directory);
   for (const slot of ['0', 'old', 'recent']) await runStore.add({ ...record('a'), slot });
   const day = 24 * 3_600_000;

@@ -14,7 +14,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const read = () => readKept(path, (text) => JSON.parse(text) as unknown);
 
-test('what is written is read, root alone may, and the one before is kept beside it', async () => {
+test('a written file is readable by root only, and its previous version is kept', async () => {
   await replaceKept(path, '1');
   await replaceKept(path, '2');
   await replaceKept(path, '3');
@@ -24,7 +24,7 @@ test('what is written is read, root alone may, and the one before is kept beside
   expect(readdirSync(join(directory, 'sub'))).toEqual(['file.json', 'file.json.previous']);
 });
 
-test('only a file that is not there is none', async () => {
+test('a missing file is undefined', async () => {
   expect(await read()).toBeUndefined();
 });
 
@@ -32,14 +32,14 @@ test.each([
   ['empty', ''],
   ['cut off', '{"a": [1,'],
   ['zeroes, as some file systems leave them after a power cut', '\0\0\0\0'],
-])('one that is damaged (%s) is answered by the one before, and the damage is told', async (_, damage) => {
+])('a damaged file (%s) is read from its previous version, with the damage', async (_, damage) => {
   await replaceKept(path, '1');
   await replaceKept(path, '2');
   writeFileSync(path, damage);
   expect(await read()).toEqual({ value: 1, damage: expect.stringContaining('JSON') as string });
 });
 
-test('when both are damaged the manager does not start: the error names the file and what to do', async () => {
+test('if both versions are damaged, the error names the file and the next action', async () => {
   await replaceKept(path, '1');
   await replaceKept(path, '2');
   writeFileSync(path, '');
@@ -53,14 +53,14 @@ test('when both are damaged the manager does not start: the error names the file
   });
 });
 
-test('one that cannot be opened is not one that is not there', async () => {
+test('a file that cannot be opened is not missing', async () => {
   mkdirSync(path, { recursive: true });
   await expect(read()).rejects.toMatchObject({
     problem: { seen: expect.stringContaining('EISDIR') as string },
   });
 });
 
-test('the damaged one is laid aside without the loss of the one before', async () => {
+test('a damaged file is kept for inspection, and the previous version stays', async () => {
   await replaceKept(path, '1');
   await replaceKept(path, '2');
   writeFileSync(path, 'torn');
@@ -70,7 +70,7 @@ test('the damaged one is laid aside without the loss of the one before', async (
   expect(await read()).toEqual({ value: 1 });
 });
 
-test('a write that fails leaves the old content and nothing beside it', async () => {
+test('a failed write leaves no partial file', async () => {
   await replaceKept(path, '1');
   rmSync(join(directory, 'sub', 'file.json'));
   mkdirSync(join(path, 'in the way'), { recursive: true });

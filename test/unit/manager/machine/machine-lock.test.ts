@@ -21,7 +21,7 @@ console.log('locked');
 setInterval(() => undefined, 1000);
 `;
 
-/** As a program of its own, for each Node that the tests run on. */
+/** The bundled program, for each Node that the tests run on. */
 let bundle: string;
 beforeAll(async () => {
   bundle = join(mkdtempSync(join(tmpdir(), 'lock-program-')), 'lock.mjs');
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(dirname(bundle), { recursive: true }));
 
-/** Another manager's process, once it has the lock. */
+/** Starts another manager's process; resolves once it has the lock. */
 async function other(): Promise<{ readonly pid: number | undefined; kill(): Promise<void> }> {
   const child = spawn(execPath, [bundle, folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -46,7 +46,7 @@ async function other(): Promise<{ readonly pid: number | undefined; kill(): Prom
   };
 }
 
-test('a second manager does not start, and says which process is the first; a killed one keeps nothing locked', async () => {
+test('a second manager names the process that has the lock; a killed manager releases it', async () => {
   const first = await other();
   await expect(lockMachine(folder)).rejects.toMatchObject({
     problem: {

@@ -26,7 +26,7 @@ function put(comm: string, cgroup: string): void {
 
 const read = (pid: number) => readProcess(pid, proc, () => 2_000_000);
 
-test('user, state and start: a hundred seconds ago', async () => {
+test('a process that started a hundred seconds ago', async () => {
   put('python3', '0::/user.slice/user-1000.slice/session-3.scope\n');
   expect(await read(42)).toEqual({
     pid: 42,
@@ -41,14 +41,14 @@ test('user, state and start: a hundred seconds ago', async () => {
 });
 
 test.each(['a) S 1 (b', 'x)\n1 (init) S 0', '()', ' '])(
-  'a name like %j changes nothing else',
+  'the name %j changes no other field',
   async (comm) => {
     put(comm, '0::/x\n');
     expect(await read(42)).toMatchObject({ comm, state: 'D', startTicks: 90_000 });
   },
 );
 
-test('a group with a colon, and groups of the first version, each once', async () => {
+test('control groups with a colon, and those of version 1, each once', async () => {
   put('x', '12:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n1:name=systemd:/a:b\n');
   expect((await read(42))?.cgroups).toEqual(['/docker/abc', '/a:b']);
 });
@@ -62,13 +62,13 @@ test('a machine that is a container has no container prefix', async () => {
   expect((await read(42))?.cgroups).toEqual(['/', '/docker/inner', '/system.slice/ssh.service']);
 });
 
-test.each(['stat', 'status', 'cgroup'])('one that has no %s is gone', async (file) => {
+test.each(['stat', 'status', 'cgroup'])('a process without %s does not exist', async (file) => {
   put('x', '0::/\n');
   rmSync(join(proc, '42', file));
   expect(await read(42)).toBeUndefined();
 });
 
-test('this process is seen in the real /proc', async () => {
+test('reads this process from the real /proc', async () => {
   const seen = await readProcess(process.pid, '/proc', Date.now);
   expect(seen).toMatchObject({ pid: process.pid, uid: process.getuid?.() });
   expect(Math.abs((seen?.startedAt ?? 0) - (Date.now() - process.uptime() * 1000))).toBeLessThan(60_000);

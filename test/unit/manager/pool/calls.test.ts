@@ -1,4 +1,4 @@
-// What the daemon asks of a pool that is not its own alone.
+// The daemon's calls to a pool that it shares with others.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
@@ -11,33 +11,33 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** Lists of agents since then: by mark, and by name. */
+/** Counts reads of agents since a request: by owner filter, and by name. */
 async function lists(after: number) {
-  const asked = (await rig.control.requests(after)).filter(
+  const reads = (await rig.control.requests(after)).filter(
     ({ method, path }) => method === 'GET' && path.endsWith(`/pools/${rig.poolId}/agents`),
   );
-  const isOf = (word: string) => asked.filter(({ query }) => query.includes(word)).length;
-  return { all: asked.length, byMark: isOf('demands='), byName: isOf('agentName=') };
+  const countOf = (word: string) => reads.filter(({ query }) => query.includes(word)).length;
+  return { all: reads.length, byOwner: countOf('demands='), byName: countOf('agentName=') };
 }
 
 const now = async (): Promise<number> => (await rig.control.requests()).at(-1)?.n ?? 0;
 
 describe('a manager with eight idle slots', () => {
-  test('among two thousand agents of others asks for its own, all in one call', async () => {
+  test('reads its own agents in one call, among two thousand others', async () => {
     await rig.control.makeAgents({ pool: 'gpu-lab', count: 2000 });
     await rig.start(eight);
     await rig.until('idle', names);
     const start = await now();
     await expect.poll(async () => (await lists(start)).all, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
-    const { all, byMark } = await lists(start);
-    expect(byMark).toBe(all);
-    // Nothing else is asked for meanwhile.
+    const { all, byOwner } = await lists(start);
+    expect(byOwner).toBe(all);
+    // There are no other requests.
     expect(await rig.control.requests(start)).toHaveLength(all);
     const queries = (await rig.control.requests(start)).map(({ query }) => query).join('\n');
     expect(queries).not.toContain('includeLastCompletedRequest');
   });
 
-  test('of a server that does not read marks asks by name', async () => {
+  test('reads agents by name if the server ignores the owner filter', async () => {
     await rig.control.makeAgents({ pool: 'gpu-lab', count: 10 });
     await rig.control.readDemands(false);
     await rig.start(eight);
@@ -46,10 +46,10 @@ describe('a manager with eight idle slots', () => {
     await expect
       .poll(async () => (await lists(start)).byName, { timeout: 20_000 })
       .toBeGreaterThanOrEqual(16);
-    expect((await lists(start)).byMark).toBe(0);
+    expect((await lists(start)).byOwner).toBe(0);
   });
 
-  test('looks at once when it is drained, told to go on, or told to take names over', async () => {
+  test('reads at once after drain, undrain and adopt', async () => {
     await rig.start(eight);
     await rig.until('idle', names);
     for (const [path, body] of [
@@ -59,13 +59,15 @@ describe('a manager with eight idle slots', () => {
     ] as const) {
       const start = await now();
       await rig.post(path, body);
-      // At a hundred times the speed its own looks are two and a half seconds apart at least.
-      await expect.poll(async () => (await lists(start)).byMark, { timeout: 2000 }).toBeGreaterThanOrEqual(1);
+      // At a hundred times the speed, periodic reads are at least two and a half seconds apart.
+      await expect
+        .poll(async () => (await lists(start)).byOwner, { timeout: 2000 })
+        .toBeGreaterThanOrEqual(1);
     }
   });
 });
 
-describe('what a server that does not read marks makes harder', () => {
+describe('if the server ignores the owner filter', () => {
   const server = async () => {
     await rig.control.makeAgents({ pool: 'gpu-lab', count: 10 });
     await rig.control.readDemands(false);
@@ -73,7 +75,7 @@ describe('what a server that does not read marks makes harder', () => {
   const agents = async () =>
     (await rig.azure.listAgents(rig.poolId)).map(({ name }) => name).filter((name) => name.startsWith('box'));
 
-  test('an agent without a slot is removed, because its name is remembered', async () => {
+  test('an agent without a slot is removed, because its name is saved', async () => {
     await server();
     await rig.start();
     await rig.until('idle');
@@ -82,7 +84,7 @@ describe('what a server that does not read marks makes harder', () => {
     await expect.poll(agents, { timeout: 20_000 }).toEqual(['box-0']);
   });
 
-  test('an agent of another owner under a name of ours stays who it is', async () => {
+  test("another owner's agent under one of our names stays", async () => {
     await server();
     await rig.start();
     await rig.until('idle');

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
 import { diagnose } from '../../../../src/shared/health/checkup.ts';
 import {
-  isDrifted,
+  isOutdated,
   mergeCapabilities,
   published as toPublish,
   userCapabilities,
@@ -12,7 +12,7 @@ import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 import { config } from '../../../support/manager-config.ts';
 
-/** What is published for the first slot of a host with an A100 in MIG mode; nvidia-smi's output is a saved one. */
+/** Returns the capabilities of the first slot of a host with an A100 in MIG mode, from a recorded output of nvidia-smi. */
 function published(gpu: string | number, changes: Partial<ManagerConfig> = {}) {
   const found = diagnose(readFileSync('test/fixtures/nvidia-smi/a100-mig-v12-with-listing.txt', 'utf8'));
   if (found.kind === 'unknown' || found.checkup.report === undefined) throw new Error('no report');
@@ -24,8 +24,8 @@ function published(gpu: string | number, changes: Partial<ManagerConfig> = {}) {
   return userCapabilities(whole, slot, report, 'us');
 }
 
-describe('what is published', () => {
-  test('a MIG device: its card, its own memory, its profile', () => {
+describe('published capabilities', () => {
+  test('of a MIG device: its GPU model, its memory, its profile', () => {
     expect(published('MIG-bbbbbbbb-0000-5000-8000-000000000001')).toMatchObject({
       'gpu.count': '1',
       'gpu.model': 'NVIDIA A100-SXM4-80GB',
@@ -36,21 +36,21 @@ describe('what is published', () => {
     });
   });
 
-  test('a whole GPU has no profile', () => {
+  test('of a whole GPU: no profile', () => {
     expect(published(0)).not.toHaveProperty(['gpu.mig']);
   });
 });
 
-describe('what is in the pool already', () => {
+describe('capabilities in the pool', () => {
   const owner = { 'azp-fleet.owner': 'us' };
   const team = { ...owner, 'azp-fleet.capabilities': 'team', team: 'red' };
   const cases: [string, Record<string, string>, Record<string, string>, Record<string, string>][] = [
     ['a new one is added', owner, team, team],
     ['a changed one is replaced', { ...team, team: 'blue' }, team, team],
-    ['one that is no longer wanted goes', team, owner, owner],
+    ['one that is no longer desired is removed', team, owner, owner],
     ['one that a person added stays', { ...owner, desk: '4' }, team, { ...team, desk: '4' }],
-    ['a person cannot take ours', { ...owner, team: 'theirs' }, team, team],
-    ['a GPU that is no longer there goes', { ...owner, 'gpu.model': 'x' }, owner, owner],
+    ['ours replaces one of a person', { ...owner, team: 'theirs' }, team, team],
+    ['that of a removed GPU is removed', { ...owner, 'gpu.model': 'x' }, owner, owner],
     [
       'the reason of a drain stays',
       { ...owner, 'azp-fleet.disabled': 'drained' },
@@ -58,22 +58,22 @@ describe('what is in the pool already', () => {
       { ...team, 'azp-fleet.disabled': 'drained' },
     ],
   ];
-  test.each(cases)('%s', (_, known, wanted, result) => {
-    expect(mergeCapabilities(known, wanted)).toEqual(result);
-    expect(isDrifted({ enabled: false, userCapabilities: known }, wanted)).toBe(true);
-    expect(isDrifted({ enabled: false, userCapabilities: result }, wanted)).toBe(false);
+  test.each(cases)('%s', (_, known, desired, result) => {
+    expect(mergeCapabilities(known, desired)).toEqual(result);
+    expect(isOutdated({ enabled: false, userCapabilities: known }, desired)).toBe(true);
+    expect(isOutdated({ enabled: false, userCapabilities: result }, desired)).toBe(false);
   });
 
-  test('the reason of a drain goes from an agent that may work', () => {
+  test('the reason of a drain is removed from an enabled agent', () => {
     const agent = { enabled: true, userCapabilities: { ...team, 'azp-fleet.disabled': 'drained' } };
-    expect(isDrifted(agent, team)).toBe(true);
+    expect(isOutdated(agent, team)).toBe(true);
     expect(toPublish(agent, team)).toEqual(team);
-    expect(isDrifted({ ...agent, enabled: false }, team)).toBe(false);
+    expect(isOutdated({ ...agent, enabled: false }, team)).toBe(false);
   });
 
-  test('an agent of another owner is not touched', () => {
-    expect(isDrifted({ enabled: true, userCapabilities: { 'azp-fleet.owner': 'them' } }, team)).toBe(false);
-    expect(isDrifted(undefined, team)).toBe(false);
+  test("another owner's agent is not changed", () => {
+    expect(isOutdated({ enabled: true, userCapabilities: { 'azp-fleet.owner': 'them' } }, team)).toBe(false);
+    expect(isOutdated(undefined, team)).toBe(false);
   });
 });
 
@@ -86,7 +86,7 @@ describe('the daemon', () => {
 
   const inPool = async (name: string) => (await rig.azure.findAgent(rig.poolId, name))?.userCapabilities;
 
-  test('brings changed capabilities to agents that wait and to one with a job, and restarts none', async () => {
+  test('writes changed capabilities of idle and busy agents without a restart', async () => {
     await rig.start({ capabilities: { team: 'red', room: 'b12' } });
     await rig.until('idle');
     rig.beginJob('box-1');

@@ -5,13 +5,13 @@ const clock = { scaled: (ms: number) => ms };
 
 test.each([
   ['five minutes after its lock', '2026-11-21T02:10:00.1234567Z', '2026-11-21T02:15:00Z'],
-  ['no lock is told', undefined, undefined],
+  ['not known without a lock', undefined, undefined],
   ['null', null as never, undefined],
 ])('the server gives a job up: %s', (_, lockedUntil, until) => {
   expect(givenUpAt(lockedUntil === undefined ? {} : { lockedUntil }, clock)).toBe(until);
 });
 
-test('a job of an agent that has ended is told with the time at which the server gives it up', () => {
+test('the job of an ended agent is reported with the time at which the server gives it up', () => {
   expect(stillAssigned('box-0', { requestId: 7 }, '2026-11-21T02:15:00Z').what).toBe(
     'the server still counts job 7 as running on agent box-0; it gives it up at 2026-11-21T02:15:00Z',
   );

@@ -17,16 +17,19 @@ import { plainSlot } from '../../../support/slot.ts';
 const directory = mkdtempSync(join(tmpdir(), 'sweeper-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Rounds of a host whose slot has gone from pool 1 to another one, over four minutes; `marks`: of its old agent, in turn. */
-async function sweepLeft(marks: readonly ('ours' | 'none')[]) {
+/**
+ * Runs rounds of a host whose slot moved from pool 1 to another pool, five minutes apart. `owners`: the owner of its old
+ * agent, by round. Returns the ids of deleted agents.
+ */
+async function sweepLeft(owners: readonly ('ours' | 'none')[]) {
   const state = await StateStore.open(mkdtempSync(join(directory, 'state-')), 'machine-1');
   await rememberNames(state, 1, ['box-a']);
-  const left = (mark: 'ours' | 'none'): AzureAgent => ({
+  const left = (owner: 'ours' | 'none'): AzureAgent => ({
     id: 11,
     name: 'box-a',
     enabled: true,
     status: 'offline',
-    userCapabilities: mark === 'ours' ? { [Capabilities.owner]: state.owner } : {},
+    userCapabilities: owner === 'ours' ? { [Capabilities.owner]: state.owner } : {},
   });
   const deleted: number[] = [];
   const clock = new StillClock();
@@ -34,28 +37,28 @@ async function sweepLeft(marks: readonly ('ours' | 'none')[]) {
     ...tokenClient('https://dev.azure.com/lab', '/none', clock, new AbortController().signal),
     deleteAgent: async (_: number, id: number) => deleted.push(id) > 0,
   };
-  const present = { pool: { id: 2, name: 'nightly' }, at: 0, agents: () => [], wait: () => undefined };
+  const present = { pool: { id: 2, name: 'nightly' }, at: 0, agents: () => [], setWaiting: () => undefined };
   const pools = { all: [present], of: () => present } as unknown as Pools;
-  const now = { mark: marks[0] ?? 'ours' };
-  // As a server answers that does not look at marks: by the names that it is asked for.
+  const now = { owner: owners[0] ?? 'ours' };
+  // The answers of a server that ignores the owner filter.
   const own = {
     list: async (id: number, _: readonly string[], earlier: readonly string[]) =>
-      new Map(id === 1 && earlier.includes('box-a') ? [['box-a', left(now.mark)]] : []),
+      new Map(id === 1 && earlier.includes('box-a') ? [['box-a', left(now.owner)]] : []),
   };
   const sweeper = new Sweeper({ azure, clock, log: silentLogger, state }, own, pools);
-  for (const mark of marks) {
-    now.mark = mark;
+  for (const owner of owners) {
+    now.owner = owner;
     await sweeper.round([{ ...plainSlot, agent: 'box-b' }], [1]);
     clock.pass(5 * 60_000);
   }
   return deleted;
 }
 
-test('an agent goes whose slot left its pool before a round had seen it there', async () => {
+test('an agent is removed if its slot left the pool before the first round', async () => {
   expect(await sweepLeft(['ours', 'ours'])).toEqual([11]);
 });
 
-test('an agent whose mark was away for a while goes, too', async () => {
+test('an agent is removed if its owner capability was missing for a while', async () => {
   expect(await sweepLeft(['none', 'ours', 'ours'])).toEqual([11]);
 });
 
@@ -71,7 +74,7 @@ test.each([
     ...tokenClient('https://dev.azure.com/lab', '/none', clock, new AbortController().signal),
     deleteAgent: async () => false,
   };
-  const present = { pool: { id: 2, name: 'nightly' }, at: 0, agents: () => [], wait: () => undefined };
+  const present = { pool: { id: 2, name: 'nightly' }, at: 0, agents: () => [], setWaiting: () => undefined };
   const pools = { all: [present], of: () => present } as unknown as Pools;
   const readAt: number[] = [];
   const own = {
@@ -82,7 +85,7 @@ test.each([
   };
   const sweeper = new Sweeper({ azure, clock, log: silentLogger, state }, own, pools);
   for (let minute = 0; minute <= (expected.at(-1) ?? 0); minute += 1) {
-    // A container of ours says that it is in pool 1.
+    // A container of ours has pool 1 in its labels.
     await sweeper.round([{ ...plainSlot, agent: 'box-b' }], [1]);
     clock.pass(60_000);
   }

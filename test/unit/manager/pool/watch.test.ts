@@ -7,7 +7,7 @@ import { SimulatedClock } from '../../../support/clock.ts';
 const minute = 60_000;
 const agent = (name: string): AzureAgent => ({ id: 1, name, enabled: true, status: 'online' });
 
-/** A watch that runs on a clock of its own; what it asked, each with its second. */
+/** Starts a watch on a simulated clock; returns its calls, each with its second. */
 function watched({ names = ['h-0'] }: { readonly names?: string[] } = {}) {
   const clock = new SimulatedClock();
   const asked: { readonly what: string; readonly s: number }[] = [];
@@ -25,8 +25,8 @@ function watched({ names = ['h-0'] }: { readonly names?: string[] } = {}) {
     clock,
     asked,
     server,
-    /** Seconds of the looks since the last time. */
-    looks: () => asked.splice(0).flatMap(({ what, s }) => (what === 'pool' ? [] : [s])),
+    /** Returns the seconds of the reads since the last call. */
+    reads: () => asked.splice(0).flatMap(({ what, s }) => (what === 'pool' ? [] : [s])),
     end: async () => {
       stop.abort();
       await running;
@@ -34,106 +34,106 @@ function watched({ names = ['h-0'] }: { readonly names?: string[] } = {}) {
   };
 }
 
-// By chance a look comes late, but for the test that is about chance.
+// Reads are late, except in the test of the random spread.
 beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(0.9));
 afterEach(() => vi.restoreAllMocks());
 
 describe('a watch', () => {
-  test('finds the pool once, and looks every five minutes, no two pauses alike', async () => {
+  test('finds the pool once, and reads about every five minutes', async () => {
     vi.restoreAllMocks();
-    const { clock, asked, looks, end } = watched();
+    const { clock, asked, reads, end } = watched();
     await clock.pass(100 * 5 * minute);
     expect(asked.filter(({ what }) => what === 'pool')).toHaveLength(1);
-    const at = looks();
+    const at = reads();
     const all = at.slice(1).map((s, index) => s - (at[index] ?? 0));
     const [first = 0, ...pauses] = all;
     expect(first).toBeLessThanOrEqual(300);
     expect(pauses.length).toBeGreaterThan(90);
     expect(Math.min(...pauses)).toBeGreaterThanOrEqual(240);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(361);
-    // Hosts that were started together are spread over the range, not over a corner of it.
+    // Hosts that were started inStep are spread over the range, not over a corner of it.
     expect(Math.max(...pauses) - Math.min(...pauses)).toBeGreaterThan(60);
     await end();
   });
 
-  test('looks at once for a person, and no two times for one wish', async () => {
-    const { clock, watch, looks, end } = watched();
+  test('reads at once on request, once for several requests', async () => {
+    const { clock, watch, reads, end } = watched();
     await clock.pass(10_000);
-    watch.lookSoon();
-    watch.lookSoon();
+    watch.readSoon();
+    watch.readSoon();
     await clock.pass(60_000);
-    expect(looks()).toEqual([0, 10]);
+    expect(reads()).toEqual([0, 10]);
     await end();
   });
 
-  test('runs that begin and end share looks: the first is at once, then one a minute', async () => {
-    const { clock, watch, looks, end } = watched();
+  test('reads soon after a run, then at most once a minute', async () => {
+    const { clock, watch, reads, end } = watched();
     await clock.pass(3 * minute);
-    looks();
+    reads();
     for (let second = 0; second < 180; second += 1) {
-      watch.lookAfter(5000);
+      watch.readAfter(5000);
       await clock.pass(1000);
     }
-    const [first, ...others] = looks();
+    const [first, ...others] = reads();
     expect(first).toBe(185);
     expect(others.length).toBeLessThanOrEqual(4);
     expect(others.length).toBeGreaterThanOrEqual(2);
     await end();
   });
 
-  test('looks each minute while slots wait for it, and no more than that when they do not', async () => {
-    const { clock, watch, looks, end } = watched();
+  test('reads every minute while slots wait for it', async () => {
+    const { clock, watch, reads, end } = watched();
     await clock.pass(1000);
-    watch.wait('slots', true);
+    watch.setWaiting('slots', true);
     await clock.pass(10 * minute);
-    expect(looks().length).toBeGreaterThanOrEqual(9);
-    watch.wait('slots', false);
+    expect(reads().length).toBeGreaterThanOrEqual(9);
+    watch.setWaiting('slots', false);
     await clock.pass(4 * minute);
-    expect(looks()).toEqual([]);
+    expect(reads()).toEqual([]);
     await end();
   });
 
-  test('after a failure it looks again soon, later the longer it lasts, and at once for a person', async () => {
-    const { clock, watch, server, looks, end } = watched();
-    server.listed = () => Promise.reject(new Error('away'));
+  test('reads again after a failure with growing pauses, and at once on request', async () => {
+    const { clock, watch, server, reads, end } = watched();
+    server.listed = () => Promise.reject(new Error('unreachable'));
     await clock.pass(minute);
-    expect(looks().length).toBeGreaterThanOrEqual(4);
-    watch.doubt();
+    expect(reads().length).toBeGreaterThanOrEqual(4);
+    watch.readOnFailure();
     await clock.pass(1);
-    expect(looks()).toEqual([]);
+    expect(reads()).toEqual([]);
     await clock.pass(60 * minute);
-    const seen = looks().length;
+    const seen = reads().length;
     expect(seen).toBeGreaterThan(25);
     expect(seen).toBeLessThan(50);
-    watch.lookSoon();
+    watch.readSoon();
     await clock.pass(1);
-    expect(looks()).toHaveLength(1);
+    expect(reads()).toHaveLength(1);
     await end();
   });
 
-  test('a call that fails has the pool looked at, which tells whether it is the pool', async () => {
-    const { clock, watch, server, looks, end } = watched();
+  test('reads at once after another call failed', async () => {
+    const { clock, watch, server, reads, end } = watched();
     await clock.pass(1000);
     server.listed = () => Promise.reject(new AzureError({ code: 'azure.not-found', what: 'gone' }));
-    watch.doubt();
+    watch.readOnFailure();
     await clock.pass(1);
-    expect(looks()).toEqual([0, 1]);
+    expect(reads()).toEqual([0, 1]);
     expect([watch.problem?.code, watch.pool]).toEqual(['azure.not-found', undefined]);
     await end();
   });
 
-  test('slots that come to be known are asked for at once; of names that were not asked for nothing is said', async () => {
+  test('reads new names at once; names that were not read are unknown', async () => {
     const names: string[] = [];
-    const { clock, watch, looks, end } = watched({ names });
+    const { clock, watch, reads, end } = watched({ names });
     await clock.pass(1000);
     expect([watch.lacks('h-1'), watch.lacks('h-0')]).toEqual([false, false]);
     names.push('h-0', 'H-1');
-    watch.cover(names);
-    watch.cover(names);
+    watch.readIfNew(names);
+    watch.readIfNew(names);
     await clock.pass(1000);
-    watch.cover(names);
+    watch.readIfNew(names);
     await clock.pass(1000);
-    expect(looks()).toEqual([0, 1]);
+    expect(reads()).toEqual([0, 1]);
     expect([watch.lacks('h-1'), watch.lacks('h-0')]).toEqual([true, false]);
     await end();
   });

@@ -28,7 +28,7 @@ const view = (changes: Partial<View> = {}): View => ({
   notBefore: 0,
   cause: undefined,
   waitingFor: undefined,
-  wantsUpdate: false,
+  needsUpdate: false,
   image: { state: 'ready', id: 'i' },
   looked: true,
   ...changes,

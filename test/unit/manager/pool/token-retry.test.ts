@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest';
 import { Secret } from '../../../../src/shared/base/secret.ts';
-import { NewToken } from '../../../../src/manager/pool/watch.ts';
+import { TokenRetry } from '../../../../src/manager/pool/watch.ts';
 
-/** What is read at each look, what the pools say then, and at which looks they are looked at again. */
-function looks(rounds: readonly (readonly [refused: boolean, token: string | undefined])[]) {
+/** Runs rounds with a token and an answer of the pools each; returns the rounds after which the pools are read again. */
+function tokenRounds(rounds: readonly (readonly [refused: boolean, token: string | undefined])[]) {
   const again: number[] = [];
   let round = 0;
-  const watch = new NewToken(
+  const watch = new TokenRetry(
     async () => {
       const token = rounds[round]?.[1];
-      if (token === undefined) throw new Error('the file is away');
+      if (token === undefined) throw new Error('the file is missing');
       return new Secret(token);
     },
     {
       get problems() {
         return rounds[round]?.[0] === true ? [{ code: 'azure.auth' as const }] : [];
       },
-      lookSoon: () => again.push(round),
+      readSoon: () => again.push(round),
     },
   );
   return {
     again,
     async run() {
-      for (; round < rounds.length; round += 1) await watch.look();
+      for (; round < rounds.length; round += 1) await watch.check();
       return again;
     },
   };
@@ -30,7 +30,7 @@ function looks(rounds: readonly (readonly [refused: boolean, token: string | und
 
 test.each<[string, readonly (readonly [boolean, string | undefined])[], number[]]>([
   [
-    'nothing is refused',
+    'not refused',
     [
       [false, 'a'],
       [false, 'b'],
@@ -38,7 +38,7 @@ test.each<[string, readonly (readonly [boolean, string | undefined])[], number[]
     [],
   ],
   [
-    'refused, and the same',
+    'refused and unchanged',
     [
       [true, 'a'],
       [true, 'a'],
@@ -47,7 +47,7 @@ test.each<[string, readonly (readonly [boolean, string | undefined])[], number[]
     [],
   ],
   [
-    'refused, then another one',
+    'refused, then replaced',
     [
       [true, 'a'],
       [true, 'a'],
@@ -57,7 +57,7 @@ test.each<[string, readonly (readonly [boolean, string | undefined])[], number[]
     [2],
   ],
   [
-    'refused, another one, and that is refused, too, until a third',
+    'refused and replaced twice',
     [
       [true, 'a'],
       [true, 'b'],
@@ -66,7 +66,7 @@ test.each<[string, readonly (readonly [boolean, string | undefined])[], number[]
     [1, 2],
   ],
   [
-    'away for a moment while it is replaced',
+    'missing while it is replaced',
     [
       [true, 'a'],
       [true, undefined],
@@ -75,7 +75,7 @@ test.each<[string, readonly (readonly [boolean, string | undefined])[], number[]
     [2],
   ],
   [
-    'refused again later, another one since',
+    'replaced before it is refused again',
     [
       [true, 'a'],
       [false, 'b'],
@@ -85,5 +85,5 @@ test.each<[string, readonly (readonly [boolean, string | undefined])[], number[]
     [],
   ],
 ])('a credential: %s', async (_, rounds, again) => {
-  expect(await looks(rounds).run()).toEqual(again);
+  expect(await tokenRounds(rounds).run()).toEqual(again);
 });
