@@ -5,7 +5,7 @@ import type { OwnContainer } from '../shared/engine/engine.ts';
 import { causeOf, NotYet } from './causes.ts';
 import { runId } from './docker/container.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
-import { failedOn, recordOf, withRecord } from './image/choice.ts';
+import { afterFailures, recordOf, withRecord } from './image/choice.ts';
 import type { Action, Cause, Slot, Desired } from './model.ts';
 import { agentIdOf, disable, enable, poolIdOf, publish } from './pool/agents.ts';
 import { userCapabilities } from './pool/capabilities.ts';
@@ -351,10 +351,10 @@ async function blameImage(
   if (image === undefined || slot === undefined) return;
   // While the server refuses us as well, an agent that gives up says nothing about its image.
   if (watches.pools.of(slot).problem !== undefined) return;
-  const verdict = failedOn(recordOf(state.value, slot, config.image), image, memory.blame(image));
+  const verdict = afterFailures(recordOf(state.value, slot, config.image), image, memory.blame(image));
   if (verdict === undefined) return;
   log.log('warn', 'the new image does not work; using the previous one', { ...verdict });
-  await state.note((known) => withRecord(known, slot, { slots: all, hosts: config.image }, verdict));
+  await state.note((known) => withRecord(known, slot, { slots: all, hostImage: config.image }, verdict));
   book.retryNow();
 }
 

@@ -5,7 +5,7 @@ import type { ManagerStatus } from '../shared/contract/status.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
 import { drainsOf, everySlot, namedAdopted } from './slots/drains.ts';
 import { causeOf, isExternal } from './causes.ts';
-import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
+import { isUnproven, afterSuccess, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
 import { PresentRuns } from './host-mode/present-runs.ts';
 import { IdleWatch, type IdleSlots, type PoolAgent } from './idle/watch.ts';
@@ -141,7 +141,7 @@ export class Manager {
         image,
         slots: slots.filter((slot) => runs(slot, source)).map(({ name }) => name),
       })),
-      asked: images.asked,
+      asked: images.requested,
       owner: state.owner,
       archives: state.value.archives,
       drains: drainsOf(state.value.drain),
@@ -195,7 +195,7 @@ export class Manager {
         }),
         drains: drainsOf(state.value.drain).filter(({ slot }) => slot === undefined),
         images: images.all.map((each) => each.state),
-        isRenewing: images.asked?.state === 'running',
+        isRenewing: images.requested?.state === 'running',
         otherProcesses: this.slots().flatMap(({ name }) => this.otherProcesses.hold(name)?.cause ?? []),
       }),
       agents: () => this.slots().map(taker),
@@ -280,10 +280,10 @@ export class Manager {
       if (slot === undefined || image === undefined || image !== this.#watches.images.of(slot.image).id)
         continue;
       const { state, config } = this.#tools;
-      const all = { slots, hosts: config.image };
+      const all = { slots, hostImage: config.image };
       if (isUnproven(state.value, slot, all, image))
         await state.note((known) =>
-          withRecord(known, slot, all, proved(recordOf(known, slot, config.image), image)),
+          withRecord(known, slot, all, afterSuccess(recordOf(known, slot, config.image), image)),
         );
     }
   }

@@ -209,7 +209,7 @@ export class Watches {
     const images = this.images.all.map((kept) => kept.state);
     const isComing = images.some(({ id, state: now }) => id === undefined && now !== 'failed');
     const ready = images.flatMap(({ id, under }) => [id, under].filter((each) => each !== undefined));
-    const proven = provenImages(state.value, { slots, hosts: config.image });
+    const proven = provenImages(state.value, { slots, hostImage: config.image });
     const needed = isComing || ready.length === 0 ? undefined : [...ready, ...proven];
     await this.janitor.round(needed);
     const { sizes, rootDir } = this.#ways ?? noEngine;

@@ -10,17 +10,17 @@ import { canonicalRegistry, registryOf } from '../../shared/image/reference.ts';
 import { imageOfStep, registryProblem } from './registry-fault.ts';
 import { digestIn, parseManifest, provenIds } from '../../shared/image/digest-proof.ts';
 
-type Read = () => Promise<readonly RegistryLogin[]>;
+type ReadLogins = () => Promise<readonly RegistryLogin[]>;
 
-/** Reads them anew each time, so that a replaced password is taken up without a restart. No file: there are none. */
-export function registryReader(path: string, log: Logger): Read {
+/** Returns a reader of the registry logins. It reads the file at each call, so that a new password needs no restart. */
+export function registryReader(path: string, log: Logger): ReadLogins {
   return async () => {
     const text = await readFile(path, 'utf8').catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return '[]';
       throw unreadable(path, codeOf(error));
     });
     const logins = readRegistries(text);
-    if (logins === undefined) throw unreadable(path, 'it is no list of registries with user and secret');
+    if (logins === undefined) throw unreadable(path, 'not a list of registries with user and secret');
     return Object.entries(logins).map(([registry, { user, secret: clear }]) => {
       const secret = new Secret(clear);
       log.redact(secret);
@@ -29,24 +29,24 @@ export function registryReader(path: string, log: Logger): Read {
   };
 }
 
-/** The engine, with what each registry is to be told, and with its refusals in plain words. */
-export function withRegistries(engine: Engine, read: Read): Engine {
+/** Returns the engine with registry logins and with clear errors of registries. */
+export function withRegistries(engine: Engine, readLogins: ReadLogins): Engine {
   return {
     ...engine,
     async pull(reference, onProgress) {
-      const login = (await read()).find(({ registry }) => registry === registryOf(reference));
+      const login = (await readLogins()).find(({ registry }) => registry === registryOf(reference));
       await engine
         .pull(reference, onProgress, login)
         .catch((error: unknown) => explain(error, reference, login?.user));
     },
     async push(id, reference, onProgress) {
-      const login = (await read()).find(({ registry }) => registry === registryOf(reference));
+      const login = (await readLogins()).find(({ registry }) => registry === registryOf(reference));
       return engine
         .push(id, reference, onProgress, login)
         .catch((error: unknown) => explain(error, reference, login?.user));
     },
     async build(context, options, onProgress) {
-      const logins = await read();
+      const logins = await readLogins();
       return engine.build(context, { ...options, logins }, onProgress).catch((error: unknown) => {
         const image = imageOfStep(outputOf(error)[0], options.args);
         const known = logins.find(({ registry }) => image !== undefined && registry === registryOf(image));
@@ -56,12 +56,12 @@ export function withRegistries(engine: Engine, read: Read): Engine {
   };
 }
 
-/** Throws what the registry's refusal means, or the error as it is. */
+/** Throws the registry problem behind an error of the engine, or else the error itself. */
 function explain(error: unknown, image: string | undefined, user: string | undefined): never {
   if (image === undefined || !(error instanceof FleetError)) throw error;
   const { seen = '', code } = error.problem;
-  const itsOwn = code === 'engine.failed' || code === 'engine.not-found';
-  const problem = itsOwn ? registryProblem(seen, { image, user }) : undefined;
+  const isUnexplained = code === 'engine.failed' || code === 'engine.not-found';
+  const problem = isUnexplained ? registryProblem(seen, { image, user }) : undefined;
   throw problem === undefined ? error : new FleetError(problem, { cause: error.cause });
 }
 
@@ -70,14 +70,14 @@ function unreadable(path: string, seen: string): FleetError {
     code: 'manager.registries',
     what: `the passwords of registries cannot be read from ${path}`,
     seen,
-    next: 'write it anew with azp-fleet provision',
+    next: 'run `azp-fleet provision`, which writes the file again',
   });
 }
 
 /**
- * The engine, which also finds an image that was loaded from a bundle by the digest in its name: engines forget that. Its
- * manifests lie in the folder, each under its sha256; what they say of the digest they prove by that, and the image is asked
- * for by its own content. No tag ever says which image it is.
+ * Returns the engine with images from bundles: it also finds these by the digest in a reference, which the engine does not
+ * keep when it loads an image. The folder has their manifests, named by sha256. A manifest proves which image id belongs to a
+ * digest; tags are never used for that.
  */
 export function withBundledImages(engine: Engine, directory: string): Engine {
   return {
@@ -96,13 +96,13 @@ export function withBundledImages(engine: Engine, directory: string): Engine {
 }
 
 async function idsOf(digest: string, directory: string): Promise<readonly string[]> {
-  const document = (named: string): Promise<Buffer> =>
-    readFile(join(directory, `${named}.json`)).catch((error: unknown) => {
+  const manifest = (sha256: string): Promise<Buffer> =>
+    readFile(join(directory, `${sha256}.json`)).catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return Buffer.alloc(0);
       throw error;
     });
-  const top = await document(digest);
-  const said = parseManifest(top.toString());
-  const below = said?.kind === 'index' ? said.manifests.map((each) => document(each.digest)) : [];
+  const top = await manifest(digest);
+  const parsed = parseManifest(top.toString());
+  const below = parsed?.kind === 'index' ? parsed.manifests.map((each) => manifest(each.digest)) : [];
   return provenIds(digest, [top, ...(await Promise.all(below))]);
 }

@@ -21,22 +21,21 @@ interface ImagesTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 
   readonly state: Pick<PulledImages, 'note'>;
 }
 
-/** How to get the image of a source. */
+/** Plans how to get the image of a source. */
 type PlanOf = (source: ImageConfig) => Promise<ImagePlan>;
 
-/** One image with who runs it. */
 interface KeptImage {
   readonly source: ImageConfig;
   readonly state: ImageState;
 }
 
-/** The images that the slots' containers run: one for all, unless slots name their own. */
+/** The images of the slots' containers: one for all slots without an own image, and the own images. */
 export class Images {
   readonly #kept: readonly { readonly source: ImageConfig; readonly keeper: ImageKeeper }[];
 
   constructor({ engine, config, clock, log, state }: ImagesTools, onChange: () => void) {
     const notePulled = (id: string): Promise<void> => {
-      // By the wall: it is compared with Docker's dates of images.
+      // Wall time, because it is compared with Docker's dates of images.
       const at = Math.round(clock.wall() / 1000);
       return state.note(({ pulled }) => ({
         pulled: [...pulled.filter((each) => each.id !== id), { id, at }],
@@ -48,7 +47,7 @@ export class Images {
     }));
   }
 
-  /** The host's own image first, if anybody runs it. At least one. */
+  /** At least one; the host's image first, if a slot uses it. */
   get all(): readonly KeptImage[] {
     return this.#kept.map(({ source, keeper }) => ({ source, state: keeper.state }));
   }
@@ -59,9 +58,9 @@ export class Images {
     return kept?.keeper.state ?? { state: 'missing' };
   }
 
-  /** What became of the work that was asked for last, all images together. */
-  get asked(): RequestedWork | undefined {
-    const works = this.#kept.flatMap(({ keeper }) => keeper.asked ?? []);
+  /** The state of the last requested refresh, for all images together. */
+  get requested(): RequestedWork | undefined {
+    const works = this.#kept.flatMap(({ keeper }) => keeper.requested ?? []);
     const [first] = works;
     if (first === undefined) return undefined;
     const { at } = first;
@@ -70,19 +69,19 @@ export class Images {
     return failed === undefined ? first : { ...failed, at };
   }
 
-  /** One look: each image is there, or work on it is begun. `missingOnly`: nothing about those that are there. */
+  /** Pulls or builds missing images. `missingOnly`: does not check the present ones. */
   async ensure(plan: PlanOf, missingOnly: boolean): Promise<void> {
-    const looked = this.#kept.filter(({ keeper }) => !missingOnly || keeper.state.state !== 'ready');
-    await Promise.all(looked.map(({ source, keeper }) => keeper.ensure(() => plan(source))));
+    const checked = this.#kept.filter(({ keeper }) => !missingOnly || keeper.state.state !== 'ready');
+    await Promise.all(checked.map(({ source, keeper }) => keeper.ensure(() => plan(source))));
   }
 
-  /** Builds or pulls all now, though they may be there. Returns at once. */
+  /** Starts a build or pull of all images, even of present ones. Returns at once. */
   renew(plan: PlanOf, fresh: boolean): void {
     for (const { source, keeper } of this.#kept) keeper.renew(() => plan(source), fresh);
   }
 }
 
-/** How often a registry is asked whether its tag has moved; also at each start. */
+/** How often a registry is checked for a moved tag; also at each start. */
 const refreshMs = 6 * 3_600_000;
 
 export interface ImageState {
@@ -90,20 +89,20 @@ export interface ImageState {
   readonly reference?: string;
   /** Id of the local image, `sha256:…`. */
   readonly id?: string;
-  /** The agent image that it is built on. */
+  /** Id of the agent image that it is built on. */
   readonly under?: string;
-  /** Where it was pushed, with its digest there: `REPOSITORY@sha256:…`. */
+  /** Its name in the registry after a push: `REPOSITORY@sha256:…`. */
   readonly pushed?: string;
   /** The last step of a pull or build. */
   readonly progress?: string;
   readonly cause?: Cause;
-  /** What the failed step wrote. */
+  /** Output of the failed step. */
   readonly output?: readonly string[];
 }
 
-/** What became of the last build or pull that somebody asked for. */
+/** The state of the last build or pull that a user requested. */
 export interface RequestedWork {
-  /** ISO 8601, when it was asked for: its name. */
+  /** Time of the request, ISO 8601, which identifies it. */
   readonly at: string;
   readonly state: 'running' | 'done' | 'failed';
   readonly cause?: Cause;
@@ -113,7 +112,7 @@ export interface RequestedWork {
 type Failure = Pick<RequestedWork, 'cause' | 'output'>;
 type Plan = () => Promise<ImagePlan> | ImagePlan;
 
-/** Has the agents' image on the host before it is needed. */
+/** Keeps one agent image on the host, so that no launch waits for it. */
 export class ImageKeeper {
   readonly #engine: ImageEngine;
   readonly #clock: Clock;
@@ -124,19 +123,19 @@ export class ImageKeeper {
   #failures = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
   #working: Promise<unknown> | undefined;
-  #asked: RequestedWork | undefined;
+  #requested: RequestedWork | undefined;
   #published: { readonly id: string; readonly as: string } | undefined;
-  /** Since when another host's image is waited for. */
+  /** Start of the wait for another host's push. Monotonic. */
   #waitingSince: number | undefined;
-  /** When the registry was last asked. */
-  #freshAt = Number.NEGATIVE_INFINITY;
+  /** Last check of the registry. Monotonic. */
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     engine: ImageEngine,
     clock: Clock,
     log: Logger,
     onChange: () => void,
-    /** An image has come that was not there before. */
+    /** Called with the id of a new image from a registry. */
     onPulled: (id: string) => Promise<void> = () => Promise.resolve(),
   ) {
     this.#engine = engine;
@@ -150,26 +149,26 @@ export class ImageKeeper {
     return this.#state;
   }
 
-  get asked(): RequestedWork | undefined {
-    return this.#asked;
+  get requested(): RequestedWork | undefined {
+    return this.#requested;
   }
 
-  /** One look: the image is there, or work on it is begun. `plan` may throw; that is then the state's cause. */
+  /** Pulls or builds the image if it is missing. `plan` may throw: its error becomes the state's cause. */
   async ensure(plan: Plan): Promise<void> {
     if (this.#working !== undefined || this.#clock.monotonic() < this.#notBefore) return;
     await this.#work(async () => this.#obtain(await plan()));
   }
 
   /**
-   * Builds or pulls now, though an image may be there: agents go on with it until the new one is. Returns at once;
-   * `asked` tells what became of it. While one that was asked for is under way, no second one is begun.
+   * Starts a build or pull, even if the image exists: agents use the old one until the new one is ready. Returns at once;
+   * `requested` shows the result. Does nothing while an earlier request is in progress.
    */
   renew(plan: Plan, fresh: boolean): void {
-    if (this.#asked?.state === 'running') return;
+    if (this.#requested?.state === 'running') return;
     const at = timestamp(this.#clock);
-    this.#asked = { at, state: 'running' };
+    this.#requested = { at, state: 'running' };
     void this.#renew(plan, fresh).then((failure) => {
-      this.#asked =
+      this.#requested =
         failure === undefined ? { at, state: 'done' } : { at, state: 'failed', ...defined(failure) };
       this.#onChange();
     });
@@ -180,7 +179,7 @@ export class ImageKeeper {
     return this.#work(async () => this.#fetch(await plan(), fresh));
   }
 
-  /** Never throws: what went wrong is the state's cause, and the answer. */
+  /** Returns the failure, which is also in the state. Never throws. */
   async #work(work: () => Promise<void>): Promise<Failure | undefined> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#working = promise;
@@ -201,16 +200,19 @@ export class ImageKeeper {
     this.#failures += 1;
     this.#notBefore = this.#clock.monotonic() + this.#clock.scaled(backoffMs(this.#failures + 1));
     const failure = { cause: causeOf(error), output: outputOf(error) };
-    this.#log.log('warn', 'no agent image', { ...failure.cause, output: failure.output });
+    this.#log.log('warn', 'the agent image could not be built or pulled', {
+      ...failure.cause,
+      output: failure.output,
+    });
     const { progress: _, ...state } = this.#state;
     this.#set({ ...state, state: 'failed', ...failure });
     return failure;
   }
 
-  /** Asked again at the next look. */
+  /** Shows the wait for another host's push; the next check tries again. */
   #wait({ message }: NotPushedYet): Failure {
     this.#set({ ...this.#state, state: 'pulling', progress: message });
-    return { cause: { code: 'image.not-pushed', what: message, next: 'wait: it is asked for again' } };
+    return { cause: { code: 'image.not-pushed', what: message, next: 'retried automatically' } };
   }
 
   async #obtain(plan: ImagePlan): Promise<void> {
@@ -223,9 +225,9 @@ export class ImageKeeper {
 
   async #fetch(plan: ImagePlan, fresh: boolean): Promise<void> {
     const { reference } = plan;
-    // What is there already serves meanwhile.
+    // The old image stays in use until the new one is ready.
     const kept = defined({ id: await this.#engine.imageId(reference) });
-    this.#log.log('info', 'making the agent image', { reference, kind: plan.kind, fresh });
+    this.#log.log('info', 'building or pulling the agent image', { reference, kind: plan.kind, fresh });
     this.#waitingSince ??= this.#clock.monotonic();
     const made = await makeImage(this.#engine, plan, fresh, (state, progress) =>
       this.#set({ state, reference, ...kept, ...defined({ progress }) }),
@@ -236,32 +238,32 @@ export class ImageKeeper {
     if (plan.kind === 'pull' && made.id !== kept.id) await this.#onPulled(made.id);
     await this.#publish(plan, made);
     this.#noteReady(reference, made);
-    this.#freshAt = this.#clock.monotonic();
+    this.#checkedAt = this.#clock.monotonic();
   }
 
-  /** Once an image, and again after a restart: what the registry has already is not sent twice. */
+  /** Pushes an image once for each process; a push skips layers that the registry has. */
   async #publish(plan: ImagePlan, { id }: LocalImage): Promise<void> {
     if (plan.kind !== 'top' || plan.push === undefined || this.#published?.id === id) return;
     const { reference, push } = plan;
-    const tell = (line: string): void =>
+    const onProgress = (line: string): void =>
       this.#set({ state: 'building', reference, id, progress: `pushing ${push}: ${line}` });
-    tell('begun');
-    this.#published = { id, as: await this.#engine.push(id, push, tell) };
+    onProgress('started');
+    this.#published = { id, as: await this.#engine.push(id, push, onProgress) };
     this.#log.log('info', 'pushed the agent image', { ...this.#published });
   }
 
-  /** A tag may come to mean another image; a digest does not. What is there serves until the new one is. */
+  /** Pulls a tag again, which may have moved; a digest cannot. The old image stays in use until the pull is done. */
   async #refresh(reference: string): Promise<void> {
     if (
       digestIn(reference) !== undefined ||
-      this.#clock.monotonic() - this.#freshAt < this.#clock.scaled(refreshMs)
+      this.#clock.monotonic() - this.#checkedAt < this.#clock.scaled(refreshMs)
     )
       return;
-    this.#freshAt = this.#clock.monotonic();
+    this.#checkedAt = this.#clock.monotonic();
     await this.#engine
       .pull(reference)
       .catch((error: unknown) =>
-        this.#log.log('warn', 'the image could not be looked up again', { ...causeOf(error) }),
+        this.#log.log('warn', 'the registry could not be checked for a newer image', { ...causeOf(error) }),
       );
     const id = await this.#engine.imageId(reference);
     if (id !== undefined && id !== this.#state.id) await this.#onPulled(id);

@@ -6,20 +6,20 @@ import type { BuildPlan, ImagePlan, TopPlan } from '../../shared/image/plan.ts';
 
 export type ImageEngine = Pick<Engine, 'imageId' | 'imageLabel' | 'pull' | 'push' | 'build'>;
 
-type Tell = (work: 'pulling' | 'building', progress?: string) => void;
+type OnProgress = (work: 'pulling' | 'building', progress?: string) => void;
 
-/** What is on the host. */
+/** An image on the host. */
 export interface LocalImage {
   readonly id: string;
-  /** What it is built on, where that is an image of its own. */
+  /** Id of the agent image that a team's image is built on. */
   readonly under?: string;
 }
 
-/** The image of the plan as it is there; undefined: it is not, or it was built on another agent image than today's. */
+/** Returns the plan's image on this host; undefined: it is missing, or built on another agent image than the current one. */
 export async function localImage(engine: ImageEngine, plan: ImagePlan): Promise<LocalImage | undefined> {
   const id = await engine.imageId(plan.reference);
   if (id === undefined || plan.kind !== 'top') return id === undefined ? undefined : { id };
-  // Without the one below it works all the same: somebody has removed its name.
+  // The image works without the tag of the agent image, which a user may have removed.
   const [under, builtOn] = [
     await engine.imageId(plan.under.reference),
     await engine.imageLabel(plan.reference, Labels.under),
@@ -28,51 +28,61 @@ export async function localImage(engine: ImageEngine, plan: ImagePlan): Promise<
   return { id, ...(under === undefined ? {} : { under }) };
 }
 
-/** Pulls or builds it. `fresh`: nothing of what is there is used. */
+/** Pulls or builds the image. `fresh`: without images and layers that are on the host. */
 export async function makeImage(
   engine: ImageEngine,
   plan: ImagePlan,
   fresh: boolean,
-  tell: Tell,
+  onProgress: OnProgress,
 ): Promise<LocalImage> {
   const { reference } = plan;
   if (plan.kind === 'pull') {
-    // What a digest names is what it was.
-    const there = fresh || digestIn(reference) === undefined ? undefined : await engine.imageId(reference);
-    if (there !== undefined) return { id: there };
-    tell('pulling');
-    await engine.pull(reference, (line) => tell('pulling', line));
-  } else if (plan.kind === 'build') return { id: await build(engine, plan, fresh, tell) };
-  else return buildTop(engine, plan, fresh, tell);
+    // A digest always means the same image.
+    const present = fresh || digestIn(reference) === undefined ? undefined : await engine.imageId(reference);
+    if (present !== undefined) return { id: present };
+    onProgress('pulling');
+    await engine.pull(reference, (line) => onProgress('pulling', line));
+  } else if (plan.kind === 'build') return { id: await build(engine, plan, fresh, onProgress) };
+  else return buildTop(engine, plan, fresh, onProgress);
   const id = await engine.imageId(reference);
-  if (id === undefined) throw new Error(`image ${reference} is not there after it was fetched`);
+  if (id === undefined) throw new Error(`image ${reference} is missing after its pull`);
   return { id };
 }
 
-async function build(engine: ImageEngine, plan: BuildPlan, fresh: boolean, tell: Tell): Promise<string> {
+async function build(
+  engine: ImageEngine,
+  plan: BuildPlan,
+  fresh: boolean,
+  onProgress: OnProgress,
+): Promise<string> {
   const { reference: tag, context, args, labels } = plan;
-  tell('building');
+  onProgress('building');
   const options = { tag, args, labels, fresh, lookUp: fresh };
-  return engine.build(context, options, (line) => tell('building', line));
+  return engine.build(context, options, (line) => onProgress('building', line));
 }
 
-/** On the id of the image below: its name may come to mean another one while this is built. */
-async function buildTop(engine: ImageEngine, plan: TopPlan, fresh: boolean, tell: Tell): Promise<LocalImage> {
-  const there = fresh ? undefined : await engine.imageId(plan.under.reference);
-  const under = there ?? (await build(engine, plan.under, fresh, tell));
+/** Builds a team's image on the id of the agent image, because its tag may move during the build. */
+async function buildTop(
+  engine: ImageEngine,
+  plan: TopPlan,
+  fresh: boolean,
+  onProgress: OnProgress,
+): Promise<LocalImage> {
+  const present = fresh ? undefined : await engine.imageId(plan.under.reference);
+  const under = present ?? (await build(engine, plan.under, fresh, onProgress));
   const { reference: tag, args } = plan;
   const labels = { ...plan.labels, [Labels.under]: under };
-  tell('building');
+  onProgress('building');
   const options = { tag, args: { ...args, BASE: under }, labels, fresh };
   const id = await engine
-    .build(await plan.context(), options, (line) => tell('building', line))
+    .build(await plan.context(), options, (line) => onProgress('building', line))
     .catch((error: unknown) => {
       throw notBuilt(error, plan.name);
     });
   return { id, under };
 }
 
-/** What the team's own Dockerfile does wrong, they can mend. */
+/** Returns the error for a failed build of a team's Dockerfile, which the team can fix. */
 function notBuilt(error: unknown, name: string): unknown {
   if (!(error instanceof FleetError) || error.problem.code !== 'engine.failed') return error;
   const { what, seen = what } = error.problem;
@@ -81,25 +91,25 @@ function notBuilt(error: unknown, name: string): unknown {
       code: 'image.dockerfile',
       what: `the image of ${name} cannot be built`,
       seen,
-      next: `correct the Dockerfile of ${name}, then: azp-fleet provision`,
+      next: `correct the Dockerfile of ${name}, then run \`azp-fleet provision\``,
     },
     { cause: error.cause },
   );
 }
 
-/** Milliseconds that another host may take to build and push an image before that is a failure. */
-const patienceMs = 30 * 60_000;
+/** Milliseconds that another host may take to build and push an image before the pull fails. */
+const pushTimeoutMs = 30 * 60_000;
 
-/** The image comes from another host, which has not pushed it yet: nothing is wrong so far. */
+/** Thrown while another host builds the image and has not pushed it yet: not a failure. */
 export class NotPushedYet extends Error {}
 
-/** What to throw for a pull that failed: registries say in either way that there is nothing of this name yet. */
+/** Returns the error to throw for a failed pull. For a missing image some registries answer "denied". */
 export function pullFailure(error: unknown, plan: ImagePlan, waitedMs: number): unknown {
   if (plan.kind !== 'pull' || plan.builtBy === undefined || !(error instanceof FleetError)) return error;
   const { code, seen } = error.problem;
   if (code !== 'registry.not-found' && code !== 'registry.denied') return error;
   const { builtBy, reference } = plan;
-  if (waitedMs < patienceMs)
+  if (waitedMs < pushTimeoutMs)
     return new NotPushedYet(
       `waiting until ${builtBy} has built and pushed it${seen === undefined ? '' : ` (${seen})`}`,
     );
@@ -108,7 +118,7 @@ export function pullFailure(error: unknown, plan: ImagePlan, waitedMs: number): 
       code: 'image.not-pushed',
       what: `${builtBy} has not pushed ${reference}`,
       ...(seen === undefined ? {} : { seen }),
-      next: `look at what keeps it: azp-fleet image which ${builtBy}`,
+      next: `run \`azp-fleet image which ${builtBy}\`, which shows the reason`,
     },
     { cause: error },
   );

@@ -15,7 +15,7 @@ export interface HostForImage {
   readonly report: SmiReport | undefined;
 }
 
-/** Throws a FleetError when no base fits. `readFolder`: the archive with this sha256. */
+/** Plans the image of this host. Throws a FleetError when no base fits. `readFolder`: reads the archive with this sha256. */
 export function planImage(
   config: ManagerConfig,
   { arch, hasGpus, report }: HostForImage,
@@ -31,7 +31,7 @@ export function planImage(
   return planImageFor(config, gpus, context, readFolder);
 }
 
-/** The build context as one reproducible archive. */
+/** Returns the build context as one reproducible archive. */
 export async function readContext(directory: string): Promise<Buffer> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const files = await Promise.all(
@@ -50,7 +50,7 @@ export async function readContext(directory: string): Promise<Buffer> {
   return contextTar(files);
 }
 
-/** The archive of a team's folder, exactly as it was sent. */
+/** Reads the archive of a team's folder, and verifies its sha256. */
 export async function readFolder(directory: string, digest: string): Promise<Buffer> {
   const path = join(directory, `${digest}.tar`);
   const archive = await readFile(path).catch((error: unknown) => {
@@ -61,7 +61,7 @@ export async function readFolder(directory: string, digest: string): Promise<Buf
   return archive;
 }
 
-/** Removes the archives of folders that nothing is built from any more. */
+/** Removes the archives of folders that no image is built from. */
 export async function forgetFolders(directory: string, kept: string | undefined): Promise<void> {
   const names = await readdir(directory).catch(() => []);
   const old = names.filter((name) => name.endsWith('.tar') && name !== `${kept}.tar`);
@@ -71,9 +71,9 @@ export async function forgetFolders(directory: string, kept: string | undefined)
 function unusable(path: string, seen: string): FleetError {
   return new FleetError({
     code: 'image.folder',
-    what: `the folder that the image is built from cannot be used: ${path}`,
-    expected: 'the archive that azp-fleet provision has sent',
+    what: `the archive of the image's folder cannot be used: ${path}`,
+    expected: 'the archive that `azp-fleet provision` has uploaded',
     seen,
-    next: 'remove the file on the host, then: azp-fleet provision',
+    next: 'remove the file on the host, then run `azp-fleet provision`',
   });
 }

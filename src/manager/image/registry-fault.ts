@@ -35,7 +35,7 @@ const rules: readonly Rule[] = [
       code: 'registry.plain-http',
       what: `${registry} uses plain http, which Docker does not accept: ${image}`,
       expected: 'https',
-      next: `install a certificate on the registry, or add it to insecure-registries in /etc/docker/daemon.json of the hosts`,
+      next: 'install a certificate on the registry, or add it to insecure-registries in /etc/docker/daemon.json of the hosts',
     }),
   },
   {

@@ -19,17 +19,15 @@ const image: ImageConfig = {
 };
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-test('an agent that nobody knows is built with the digest that this host saw first, also after a restart', async () => {
-  rig.archive = 'as it came first';
+test('an agent without a known digest is built with the digest that this host saw first, also after a restart', async () => {
+  rig.archive = 'first archive';
   await rig.start({ image });
   await rig.until('idle');
-  expect(rig.docker.builds.map(({ args }) => args['AGENT_SHA256'])).toEqual([digest('as it came first')]);
-  expect((await rig.status()).archives).toMatchObject([
-    { archive: name, sha256: digest('as it came first') },
-  ]);
+  expect(rig.docker.builds.map(({ args }) => args['AGENT_SHA256'])).toEqual([digest('first archive')]);
+  expect((await rig.status()).archives).toMatchObject([{ archive: name, sha256: digest('first archive') }]);
   await rig.stop();
-  rig.archive = 'another one';
+  rig.archive = 'second archive';
   await rig.start({ image: { ...image, base: 'ubuntu:22.04' } });
   await expect.poll(() => rig.docker.builds.length).toBe(2);
-  expect(rig.docker.builds[1]?.args['AGENT_SHA256']).toBe(digest('as it came first'));
+  expect(rig.docker.builds[1]?.args['AGENT_SHA256']).toBe(digest('first archive'));
 });

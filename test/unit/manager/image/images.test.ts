@@ -48,8 +48,8 @@ const badChecksum = [
   { errorDetail: { message: "The command 'x' returned a non-zero code: 1" }, error: 'x' },
 ];
 
-describe('an image that somebody asks for', () => {
-  test('is built though one is there, and idle agents move to it', async () => {
+describe('a requested image', () => {
+  test('is built although one exists, and idle agents move to it', async () => {
     const before = imageOf('box-0');
     const built = await renew();
     expect(built).toMatchObject({
@@ -60,7 +60,7 @@ describe('an image that somebody asks for', () => {
     expect(built.digest).not.toBe(before);
   });
 
-  test('and cannot be built is told with what the failed step wrote; agents go on with the one before', async () => {
+  test('whose build fails is reported with the output of the failed step; agents keep the old image', async () => {
     const before = imageOf('box-0');
     rig.docker.failedBuild = badChecksum;
     await expect(renew()).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe('an image that somebody asks for', () => {
   });
 });
 
-test('while one that was asked for is under way no second one is begun, and the one before serves', async () => {
+test('a second request during a build starts none, and the old image stays in use', async () => {
   const held = Promise.withResolvers<string>();
   let builds = 0;
   const engine = {
@@ -101,11 +101,11 @@ test('while one that was asked for is under way no second one is begun, and the 
   });
   keeper.renew(plan, false);
   await expect.poll(() => builds).toBe(1);
-  const asked = keeper.asked?.at;
+  const requestedAt = keeper.requested?.at;
   keeper.renew(plan, true);
   await keeper.ensure(plan);
   expect(keeper.state).toMatchObject({ state: 'building', id: 'sha256:old' });
   held.resolve('sha256:new');
-  await expect.poll(() => keeper.asked).toEqual({ at: asked, state: 'done' });
+  await expect.poll(() => keeper.requested).toEqual({ at: requestedAt, state: 'done' });
   expect(builds).toBe(1);
 });

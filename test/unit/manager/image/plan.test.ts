@@ -6,14 +6,14 @@ import { desiredOf as desiredFor } from '../../../../src/fleet/plan/desired.ts';
 import { managerConfig } from '../../../../src/fleet/steps/manager/config.ts';
 import { desiredOf } from '../../../support/host.ts';
 
-/** From the inventory's text to what the manager of its first host is told. */
-function told(hostAndMore: string) {
+/** Returns the manager's configuration for the first host of an inventory. */
+function configFor(hostAndMore: string) {
   const text = `organization: https://dev.azure.com/lab\ntoken: { env: T }\n${hostAndMore}`;
   const fleet = parseFleet(text, 'inventory.yaml', { env: {}, cwd: '/lab', home: '/home/me' });
   const { artifacts, version, root } = desiredOf();
   const [host] = fleet.hosts;
   if (host === undefined) throw new Error('no host');
-  const brought = {
+  const sources = {
     artifacts,
     version,
     root,
@@ -22,13 +22,13 @@ function told(hostAndMore: string) {
     webhooks: new Map(),
     caPem: undefined,
   };
-  return managerConfig(desiredFor(fleet, brought)(host), 'x64');
+  return managerConfig(desiredFor(fleet, sources)(host), 'x64');
 }
 
-/** The build's arguments on a host without GPUs. */
+/** Returns the build arguments on a host without GPUs. */
 function args(hostAndMore: string) {
   const plan = planImage(
-    told(hostAndMore),
+    configFor(hostAndMore),
     { arch: 'x86_64', hasGpus: false, report: undefined },
     Buffer.alloc(0),
     () => Promise.reject(new Error('no folder')),
@@ -44,7 +44,7 @@ test('a plain host: no mirror, no graphics, no Docker client', () => {
   expect(args(plain)).not.toHaveProperty('APT_MIRROR');
 });
 
-test('in a closed network everything that the build fetches has a mirror', () => {
+test('in a closed network the build uses mirrors for all downloads', () => {
   const closed = args(
     `${plain}mirrors: { apt: "http://mirror.lab/", agent: "https://mirror.lab/azure", images: registry.lab }\n`,
   );
@@ -56,23 +56,23 @@ test('in a closed network everything that the build fetches has a mirror', () =>
   expect(JSON.stringify(closed)).not.toMatch(/docker\.io|microsoft|azure\.com|ubuntu\.com|debian\.org/);
 });
 
-test('jobs that may use Docker get its client', () => {
+test('adds the Docker client for jobs that may use Docker', () => {
   expect(args('hosts: { a: { pool: p, jobs: { docker: true } } }\n')).toMatchObject({ DOCKER_CLIENT: '1' });
 });
 
 test.each(['one-per-gpu', '2'])('graphics for agents: %s', (agents) => {
   const host = `hosts: { a: { pool: p, agents: ${agents}, gpus: 2, driverCapabilities: [compute, utility, graphics] } }\n`;
   expect(args(host)).toMatchObject({ GRAPHICS: '1' });
-  expect(resolveSlots(told(host), []).map(({ capabilities }) => capabilities)).toEqual([
+  expect(resolveSlots(configFor(host), []).map(({ capabilities }) => capabilities)).toEqual([
     ['compute', 'utility', 'graphics'],
     ['compute', 'utility', 'graphics'],
   ]);
 });
 
-test('slots of a list have those of the host unless they name their own; a group gives them to its hosts', () => {
+test('listed slots use the capabilities of the host or group, or their own', () => {
   const fleet = `groups: { desks: { vars: { driverCapabilities: [graphics, utility] }, hosts: [a] } }
 hosts: { a: { pool: p, agents: [{ gpus: [0] }, { gpus: [1], capabilities: [compute] }] } }\n`;
-  expect(resolveSlots(told(fleet), []).map(({ capabilities }) => capabilities)).toEqual([
+  expect(resolveSlots(configFor(fleet), []).map(({ capabilities }) => capabilities)).toEqual([
     ['graphics', 'utility'],
     ['compute'],
   ]);

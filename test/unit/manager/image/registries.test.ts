@@ -22,7 +22,7 @@ const written: string[] = [];
 
 beforeEach(async () => {
   docker = await new StandInEngine().start();
-  know({
+  writeLogins({
     'registry.lab:5000': { user: 'ci', secret: password },
     'docker.io': { user: 'hub', secret: 'other-word' },
   });
@@ -34,7 +34,7 @@ afterEach(async () => {
   rmSync(file, { force: true });
 });
 
-function know(logins: Parameters<typeof registriesText>[0]): void {
+function writeLogins(logins: Parameters<typeof registriesText>[0]): void {
   writeFileSync(file, registriesText(logins));
   chmodSync(file, 0o600);
 }
@@ -54,7 +54,7 @@ const build = (): Promise<string> =>
   });
 
 describe('the password of a registry', () => {
-  test('goes with a pull from it, in a header of that request alone', async () => {
+  test('is sent with a pull from it, in a header of that request only', async () => {
     await engine.pull('registry.lab:5000/team/agent:7');
     expect(header('/images/create', 'x-registry-auth')).toEqual({
       username: 'ci',
@@ -66,7 +66,7 @@ describe('the password of a registry', () => {
     expect(header('/images/create', 'x-registry-auth')).toBeUndefined();
   });
 
-  test('is that of docker.io for images that name no registry', async () => {
+  test('of docker.io is sent for images without a registry name', async () => {
     await engine.pull('nvidia/cuda:13');
     expect(header('/images/create', 'x-registry-auth')).toMatchObject({
       username: 'hub',
@@ -74,7 +74,7 @@ describe('the password of a registry', () => {
     });
   });
 
-  test('goes with a build, for the images that it starts from', async () => {
+  test('is sent with a build, for its base images', async () => {
     await build();
     expect(header('/build', 'x-registry-config')).toEqual({
       'registry.lab:5000': { username: 'ci', password },
@@ -83,8 +83,8 @@ describe('the password of a registry', () => {
     expect(docker.calls.map(({ url }) => url).join('\n')).not.toContain(password);
   });
 
-  test('is read anew each time, and a host without one pulls without', async () => {
-    know({ 'registry.lab:5000': { user: 'ci', secret: 'a new one' } });
+  test('is read again for each pull, and is optional', async () => {
+    writeLogins({ 'registry.lab:5000': { user: 'ci', secret: 'a new one' } });
     await engine.pull('registry.lab:5000/team/agent:7');
     expect(header('/images/create', 'x-registry-auth')).toMatchObject({ password: 'a new one' });
     rmSync(file);
@@ -92,7 +92,7 @@ describe('the password of a registry', () => {
     expect(header('/images/create', 'x-registry-auth')).toBeUndefined();
   });
 
-  test('that is wrong is told with registry, user and image, and not shown', async () => {
+  test('that is wrong is reported with registry, user and image, but never printed', async () => {
     docker.fail(/images\/create/, 500, `unauthorized: authentication required (${password})`);
     const error = await engine
       .pull('registry.lab:5000/team/agent:7')
@@ -103,12 +103,12 @@ describe('the password of a registry', () => {
         what: 'registry.lab:5000 rejected the password of user ci: registry.lab:5000/team/agent:7',
       },
     });
-    log.log('warn', 'no agent image', { ...causeOf(error) });
+    log.log('warn', 'pull failed', { ...causeOf(error) });
     expect(written.join('')).toContain('unauthorized: authentication required (***)');
     expect(written.join('\n')).not.toContain(password);
   });
 
-  test('is asked for where the base of a build needs one', async () => {
+  test('that the base of a build needs is reported as missing', async () => {
     rmSync(file);
     docker.failedBuild = [
       { stream: 'Step 2/9 : FROM ${BASE} AS agent\n' },
@@ -122,7 +122,7 @@ describe('the password of a registry', () => {
     });
   });
 
-  test('has nothing to do with a step that fails for reasons of its own', async () => {
+  test('is not blamed for a failed step of a build', async () => {
     docker.failedBuild = [
       { stream: 'Step 5/9 : RUN curl https://example.com\n' },
       { stream: 'curl: (7) connection refused\n' },
@@ -131,7 +131,7 @@ describe('the password of a registry', () => {
     await expect(build()).rejects.toMatchObject({ problem: { code: 'engine.failed' } });
   });
 
-  test('in a file that cannot be read stops the pull and says which file', async () => {
+  test('in an unreadable file stops the pull, and the error names the file', async () => {
     writeFileSync(file, '{');
     await expect(engine.pull('registry.lab:5000/a')).rejects.toMatchObject({
       problem: { code: 'manager.registries', what: expect.stringContaining(file) as string },

@@ -4,8 +4,8 @@ import { imageOfStep, registryProblem } from '../../../../src/manager/image/regi
 
 const image = 'registry.lab:5000/team/agent:7';
 
-/** What dockerd 20.10 and newer, containerd and registries write; the code for a user that was told, and for none. */
-const said: readonly (readonly [code: string, without: string, seen: string])[] = [
+/** Messages of dockerd 20.10 and newer, containerd and registries, with the codes for a pull with and without a user. */
+const messages: readonly (readonly [code: string, without: string, seen: string])[] = [
   [
     'registry.password',
     'registry.password',
@@ -82,13 +82,13 @@ const said: readonly (readonly [code: string, without: string, seen: string])[] 
 ];
 
 describe("a registry's refusal", () => {
-  test.each(said)('%s (%s without a user): %s', (code, without, seen) => {
-    const told = registryProblem(seen, { image, user: 'ci' });
-    expect(told).toMatchObject({ code, seen });
-    expect(`${told?.what}`).toContain('registry.lab:5000');
-    expect(`${told?.what}`).toContain(image);
-    expect(told?.next).toMatch(/^[a-z]/);
-    expect(told?.expected).toBeDefined();
+  test.each(messages)('%s (%s without a user): %s', (code, without, seen) => {
+    const problem = registryProblem(seen, { image, user: 'ci' });
+    expect(problem).toMatchObject({ code, seen });
+    expect(`${problem?.what}`).toContain('registry.lab:5000');
+    expect(`${problem?.what}`).toContain(image);
+    expect(problem?.next).toMatch(/^[a-z]/);
+    expect(problem?.expected).toBeDefined();
     expect(registryProblem(seen, { image, user: undefined })?.code).toBe(without);
   });
 
@@ -99,7 +99,7 @@ describe("a registry's refusal", () => {
     });
   });
 
-  test('what is about something else is left as it is', () => {
+  test('a message that is not about a registry has no registry problem', () => {
     expect(registryProblem('no space left on device', { image, user: 'ci' })).toBeUndefined();
   });
 });

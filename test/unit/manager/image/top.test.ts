@@ -11,15 +11,15 @@ import type { ImageEngine } from '../../../../src/manager/image/make.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 import { StillClock } from '../../../support/clock.ts';
 
-// A team's folder on top of the agent image: the daemon with a stand-in dockerd on a real socket.
+// Builds a team's folder on the agent image: the daemon with a stand-in dockerd on a real socket.
 let rig: ManagerRig;
 beforeEach(async () => {
   rig = await ManagerRig.create();
 });
 afterEach(() => rig.close());
 
-/** Sends a folder as `provision` does; the manager's configuration for it. */
-function send(content: string, push?: string): ImageConfig {
+/** Uploads a folder as `provision` does, and returns the image configuration for it. */
+function upload(content: string, push?: string): ImageConfig {
   const folders = join(rig.directory, 'folders');
   mkdirSync(folders, { recursive: true });
   const folder = sha256(content);
@@ -38,7 +38,7 @@ const imageOf = (name: string): string | undefined => rig.docker.get(name)?.body
 
 describe("a team's folder", () => {
   test('is built on the agent image, by its id, and agents run the result', async () => {
-    await rig.start({ image: send('one') });
+    await rig.start({ image: upload('one') });
     await rig.until('idle');
     const [agent, top] = rig.docker.builds;
     expect(top?.tag).toBe(`${agent?.tag}-vision-${sha256('one').slice(0, 12)}`);
@@ -48,15 +48,15 @@ describe("a team's folder", () => {
     expect(imageOf('box-0')).toBe((await status()).digest);
   });
 
-  test('is not built again by the next manager, and is when the folder or the agent image is another', async () => {
-    await rig.start({ image: send('one') });
+  test('is not built again after a restart, only when the folder or the agent image changes', async () => {
+    await rig.start({ image: upload('one') });
     await rig.until('idle');
     await rig.stop();
-    await rig.start({ image: send('one') });
+    await rig.start({ image: upload('one') });
     await rig.until('idle');
     expect(rig.docker.builds.length).toBe(2);
     await rig.stop();
-    const image = send('two');
+    const image = upload('two');
     await rig.start({ image });
     await expect.poll(() => rig.docker.builds.length).toBe(3);
     await expect.poll(async () => imageOf('box-0') === (await status()).digest).toBe(true);
@@ -65,20 +65,20 @@ describe("a team's folder", () => {
     await expect.poll(() => rig.docker.builds.length).toBe(5);
   });
 
-  test('of before is forgotten', async () => {
-    send('before');
-    await rig.start({ image: send('one') });
+  test('that is no longer configured is removed', async () => {
+    upload('before');
+    await rig.start({ image: upload('one') });
     await rig.until('idle');
     await expect.poll(() => readdirSync(join(rig.directory, 'folders'))).toEqual([`${sha256('one')}.tar`]);
   });
 
-  test('that cannot be built says so with the last lines, and what to do', async () => {
+  test('that cannot be built is reported with the last lines and the next action', async () => {
     rig.docker.failedTop = [
       { stream: 'Step 3/3 : RUN pip install nump\n' },
       { stream: 'ERROR: No matching distribution found for nump\n' },
       { error: "The command '/bin/sh -c pip install nump' returned a non-zero code: 1" },
     ];
-    await rig.start({ image: send('one') });
+    await rig.start({ image: upload('one') });
     await expect.poll(async () => (await status()).state).toBe('failed');
     expect((await status()).cause).toBe(
       'the image of vision cannot be built: ERROR: No matching distribution found for nump (exit code 1)',
@@ -88,12 +88,12 @@ describe("a team's folder", () => {
       'ERROR: No matching distribution found for nump',
     ]);
     expect((await rig.status()).slots[0]?.next).toBe(
-      'correct the Dockerfile of vision, then: azp-fleet provision',
+      'correct the Dockerfile of vision, then run `azp-fleet provision`',
     );
   });
 
-  test('that is not as it was sent is not built', async () => {
-    const image = send('one');
+  test('with another sha256 than uploaded is not built', async () => {
+    const image = upload('one');
     writeFileSync(join(rig.directory, 'folders', `${sha256('one')}.tar`), 'something else');
     await rig.start({ image });
     await expect.poll(async () => (await status()).state).toBe('failed');
@@ -101,17 +101,17 @@ describe("a team's folder", () => {
     expect(rig.docker.builds.length).toBe(1);
   });
 
-  test('is pushed by the host that builds it for others, once, and the digest is told', async () => {
+  test('is pushed once by the host that builds it for others, and the status has the digest', async () => {
     const push = 'registry.lab:5000/vision/agent:5.279.0-x64-1';
-    await rig.start({ image: send('one', push) });
+    await rig.start({ image: upload('one', push) });
     await rig.until('idle');
     expect(rig.docker.pushed).toEqual([push]);
     expect((await status()).pushed).toBe(`registry.lab:5000/vision/agent@${(await status()).digest}`);
   });
 
-  test('that cannot be pushed is a failure; agents here run it all the same', async () => {
+  test('that cannot be pushed is a failure, but agents of this host run it', async () => {
     rig.docker.fail(/push/, 500, 'denied: requested access to the resource is denied', 1000);
-    await rig.start({ image: send('one', 'registry.lab:5000/vision/agent:1') });
+    await rig.start({ image: upload('one', 'registry.lab:5000/vision/agent:1') });
     await expect.poll(async () => (await status()).state).toBe('failed');
     await rig.until('idle');
     expect(imageOf('box-0')).toBe((await status()).digest);
@@ -124,13 +124,13 @@ describe('an image that another host builds', () => {
 
   function keeper(pull: () => Promise<void>) {
     const clock = new StillClock();
-    let there = false;
+    let isPulled = false;
     const engine: ImageEngine = {
-      imageId: () => Promise.resolve(there ? 'sha256:1' : undefined),
+      imageId: () => Promise.resolve(isPulled ? 'sha256:1' : undefined),
       imageLabel: () => Promise.resolve(undefined),
       pull: async () => {
         await pull();
-        there = true;
+        isPulled = true;
       },
       push: () => Promise.resolve(''),
       build: () => Promise.resolve(''),
@@ -138,7 +138,7 @@ describe('an image that another host builds', () => {
     return { clock, images: new ImageKeeper(engine, clock, silentLogger, () => undefined) };
   }
 
-  test('is waited for, which is no failure, and is pulled when it is there', async () => {
+  test('is awaited without a failure, and pulled once it is pushed', async () => {
     const answers = [missing, missing];
     const { images } = keeper(() => {
       const next = answers.shift();
@@ -154,18 +154,18 @@ describe('an image that another host builds', () => {
     expect(images.state).toMatchObject({ state: 'ready', id: 'sha256:1' });
   });
 
-  test('and does not come is a failure after half an hour that names the host', async () => {
+  test('and that is not pushed within 30 min is a failure that names the host', async () => {
     const { clock, images } = keeper(() => Promise.reject(missing));
     await images.ensure(plan);
     clock.pass(30 * 60_000);
     await images.ensure(plan);
     expect(images.state).toMatchObject({
       state: 'failed',
-      cause: { code: 'image.not-pushed', next: 'look at what keeps it: azp-fleet image which h200-1' },
+      cause: { code: 'image.not-pushed', next: 'run `azp-fleet image which h200-1`, which shows the reason' },
     });
   });
 
-  test('and is refused for another reason is told at once', async () => {
+  test('and that the registry refuses for another reason is a failure at once', async () => {
     const wrong = new FleetError({ code: 'registry.password', what: 'wrong password' });
     const { images } = keeper(() => Promise.reject(wrong));
     await images.ensure(plan);

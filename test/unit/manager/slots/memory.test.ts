@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { backoffMs, type Clock } from '../../../../src/shared/base/clock.ts';
-import { failedOn, proved, desiredImage } from '../../../../src/manager/image/choice.ts';
+import { afterFailures, afterSuccess, desiredImage } from '../../../../src/manager/image/choice.ts';
 import {
   SlotMemory,
   SlotBook,
@@ -52,13 +52,13 @@ test('what the server showed before our own change does not count', () => {
 });
 
 test('an image is given up after three failures in a row, but only for one that worked', () => {
-  expect(failedOn({ proven: 'old' }, 'new', 2)).toBeUndefined();
-  expect(failedOn({ proven: 'old' }, 'new', 3)).toEqual({ proven: 'old', rejected: 'new' });
-  expect(failedOn({}, 'new', 9)).toBeUndefined();
-  expect(failedOn({ proven: 'new' }, 'new', 9)).toBeUndefined();
+  expect(afterFailures({ proven: 'old' }, 'new', 2)).toBeUndefined();
+  expect(afterFailures({ proven: 'old' }, 'new', 3)).toEqual({ proven: 'old', rejected: 'new' });
+  expect(afterFailures({}, 'new', 9)).toBeUndefined();
+  expect(afterFailures({ proven: 'new' }, 'new', 9)).toBeUndefined();
   expect(desiredImage('new', { proven: 'old', rejected: 'new' })).toBe('old');
   expect(desiredImage('newer', { proven: 'old', rejected: 'new' })).toBe('newer');
-  expect(proved({ proven: 'old', rejected: 'new' }, 'new')).toEqual({ proven: 'new' });
+  expect(afterSuccess({ proven: 'old', rejected: 'new' }, 'new')).toEqual({ proven: 'new' });
 });
 
 // Seen on a busy machine: the engine's list, asked for before a container was started, was answered after its agent had

@@ -9,12 +9,12 @@ import { withBundledImages } from '../../../../src/manager/image/engine.ts';
 import { makeImage } from '../../../../src/manager/image/make.ts';
 
 let folder: string;
-/** What the engine has, by every name that it knows it by. */
-let there: Record<string, string>;
+/** The engine's images: id by reference or id. */
+let images: Record<string, string>;
 let pulled: string[];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'brought-'));
-  there = {};
+  folder = mkdtempSync(join(tmpdir(), 'bundled-'));
+  images = {};
   pulled = [];
 });
 afterEach(() => rmSync(folder, { recursive: true }));
@@ -22,10 +22,10 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const engine = (): Engine =>
   withBundledImages(
     {
-      imageId: (reference: string) => Promise.resolve(there[reference]),
+      imageId: (reference: string) => Promise.resolve(images[reference]),
       pull: (reference: string) => {
         pulled.push(reference);
-        there[reference] = 'sha256:pulled';
+        images[reference] = 'sha256:pulled';
         return Promise.resolve();
       },
     } as unknown as Engine,
@@ -38,27 +38,27 @@ const index = JSON.stringify({ manifests: [{ digest: `sha256:${sha256(manifest)}
 const keep = (text: string, name = sha256(text)): void => writeFileSync(join(folder, `${name}.json`), text);
 const by = (digest: string): string => `registry.lab/team/x@sha256:${digest}`;
 
-describe('an image that was brought is found by the digest in its name', () => {
+describe('finds an image from a bundle by the digest in its reference', () => {
   it.each([
-    ['by its configuration, as engines with graph drivers have it', `sha256:${config}`],
-    ['by its manifest, as engines with containerd have it', `sha256:${sha256(manifest)}`],
+    ['by the digest of its config, as with graph drivers', `sha256:${config}`],
+    ['by the digest of its manifest, as with containerd', `sha256:${sha256(manifest)}`],
   ])('%s', async (_, id) => {
     keep(manifest);
     keep(index);
-    there[id] = id;
+    images[id] = id;
     expect(await engine().imageId(by(sha256(manifest)))).toBe(id);
     expect(await engine().imageId(by(sha256(index)))).toBe(id);
   });
 
-  it('and one that the engine itself knows by it needs no proof', async () => {
-    there[by(config)] = 'sha256:own';
+  it('uses the id that the engine has for the reference', async () => {
+    images[by(config)] = 'sha256:own';
     expect(await engine().imageId(by(config))).toBe('sha256:own');
   });
 });
 
-describe('nothing else passes for it', () => {
-  it('neither a tag of the same repository, nor the tag that it was loaded under', async () => {
-    there = {
+describe('finds no other image', () => {
+  it('by a tag of the same repository, or by the tag from loading', async () => {
+    images = {
       'registry.lab/team/x:latest': 'sha256:other',
       'registry.lab/team/x:azp-fleet-1': 'sha256:other',
     };
@@ -66,22 +66,22 @@ describe('nothing else passes for it', () => {
     expect(await engine().imageId(by(sha256(manifest)))).toBeUndefined();
   });
 
-  it('nor what a manifest of another digest says, whatever name its file has', async () => {
-    there[`sha256:${config}`] = 'sha256:other';
-    keep(manifest, sha256('wanted'));
-    expect(await engine().imageId(by(sha256('wanted')))).toBeUndefined();
+  it('by a manifest whose content does not match its file name', async () => {
+    images[`sha256:${config}`] = 'sha256:other';
+    keep(manifest, sha256('requested'));
+    expect(await engine().imageId(by(sha256('requested')))).toBeUndefined();
   });
 
-  it('and no tag is looked up in the folder', async () => {
+  it('for a tag, even with a manifest in the folder', async () => {
     keep(manifest);
-    there[`sha256:${config}`] = 'sha256:other';
+    images[`sha256:${config}`] = 'sha256:other';
     expect(await engine().imageId('registry.lab/team/x:1')).toBeUndefined();
   });
 });
 
-it('is not asked for again at its registry, unless somebody wants it fresh', async () => {
+it('pulls a bundled image only when a fresh one is requested', async () => {
   keep(manifest);
-  there[`sha256:${config}`] = `sha256:${config}`;
+  images[`sha256:${config}`] = `sha256:${config}`;
   const plan = { kind: 'pull', reference: by(sha256(manifest)) } as const;
   const make = (fresh: boolean) => makeImage(engine(), plan, fresh, () => undefined);
   expect(await make(false)).toEqual({ id: `sha256:${config}` });
