@@ -74,9 +74,7 @@ describe('Azure DevOps', () => {
     const result = await provision({ top: { token: { file } } });
     expect(result.code).toBe(1);
     expect(result.states).toEqual({ hook: 'failed', plain: 'failed', cdi: 'failed' });
-    expect(problems(result)).toEqual([
-      { what: expect.stringContaining('the credential was not accepted'), next: true },
-    ]);
+    expect(problems(result)).toEqual([{ what: expect.stringContaining('token rejected'), next: true }]);
     const { stdout } = await azpFleet(fleet.lab.folder, ['plan', fleet.inventory]);
     expect(stdout).toContain('No changes: 3 hosts up to date.');
   });

@@ -56,7 +56,7 @@ function bug(error: unknown, logFile: string | undefined): Problem {
   const log = logFile === undefined ? '' : ' with the log file named below';
   return {
     code: 'bug',
-    what: `azp-fleet made a mistake: ${error instanceof Error ? error.message : String(error)}`,
+    what: `bug in azp-fleet: ${error instanceof Error ? error.message : String(error)}`,
     next: `report it${log}; run again with --debug to see where it happened`,
   };
 }

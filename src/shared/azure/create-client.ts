@@ -205,7 +205,7 @@ function unexpectedAnswer(what: string, thing: string, expected: string): AzureE
     code: 'azure.unexpected',
     what: `cannot ${what}: the answer contains no ${thing}`,
     expected,
-    next: 'check the organization URL, and that nothing in between answers for it',
+    next: 'check the organization URL, and check for a proxy that answers for it',
   });
 }
 

@@ -91,7 +91,7 @@ export function agentFiles(registration: {
   if (clientId === undefined || authorizationUrl === undefined) {
     throw new FleetError({
       code: 'azure.unexpected',
-      what: `Azure DevOps registered agent ${agent.name} without telling how it logs in`,
+      what: `Azure DevOps registered agent ${agent.name} without its login data`,
       expected: 'authorization.clientId and authorization.authorizationUrl in the answer',
       seen: clientId === undefined ? 'no clientId' : 'no authorizationUrl',
       next: 'set "registration: config" for this host, and report it',

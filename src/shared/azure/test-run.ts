@@ -50,9 +50,9 @@ function readRun(answer: unknown): TestRun {
   if (typeof id !== 'number')
     throw new AzureError({
       code: 'azure.unexpected',
-      what: 'cannot run the pipeline: the answer is no run',
+      what: 'cannot run the pipeline: the answer contains no run',
       expected: 'a JSON object with "id"',
-      next: 'check the organization URL, and that nothing in between answers for it',
+      next: 'check the organization URL, and check for a proxy that answers for it',
     });
   const ended = state === 'completed' && typeof result === 'string' ? { result } : {};
   return { id, url: typeof href === 'string' ? href : '', ...ended };

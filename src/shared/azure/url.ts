@@ -52,7 +52,7 @@ function exactly(
   }
   throw usageError({
     code: 'azure.url',
-    what: `the organization URL ${text} has more in it than the organization`,
+    what: `the organization URL ${text} contains more than the organization`,
     expected: form,
     seen: `also /${segments.slice(depth).join('/')}`,
     next: `write ${expected}, and name projects under "projects:"`,

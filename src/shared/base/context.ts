@@ -8,19 +8,19 @@ export type OutputStream = NodeJS.WritableStream & {
   readonly rows?: number | undefined;
 };
 
-/** Everything of the outside that commands may touch. Built once in src/cli/main.ts; tests build their own. */
+/** Everything outside the program that commands may use. Built once in src/cli/main.ts; tests build their own. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** The invoking user's home folder, from passwd (as OpenSSH does), not from $HOME. */
   readonly home: string;
   readonly user: string;
-  /** Secrets do not get through, and of control characters only line breaks and our styles. */
+  /** Redacts secrets, and escapes control characters except line breaks and our styles. */
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   /**
-   * The same two with every control character: for what moves the cursor (questions, the live picture), and for output
-   * that was asked for where no terminal reads it. Whoever writes here cleans what others said.
+   * The same two streams with every control character: to move the cursor (questions, the live picture), and for requested
+   * output that no terminal reads. The caller must clean foreign text.
    */
   readonly unfiltered: { readonly stdout: OutputStream; readonly stderr: OutputStream };
   readonly stdin: NodeJS.ReadableStream & { isTTY?: boolean };

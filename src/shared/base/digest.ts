@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** sha256 as 64 lower-case hex digits. */
+/** Returns the sha256 as 64 lower-case hex digits. */
 export function sha256(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }
 
-/** JSON with sorted keys and without undefined values: equal values give equal text. */
+/** Returns JSON with sorted keys and without undefined values: equal values give equal text. */
 export function stableJson(value: unknown): string {
   return JSON.stringify(sorted(value));
 }

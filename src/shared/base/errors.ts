@@ -1,20 +1,20 @@
 import type { Code } from './codes/code.ts';
 import { foreignLine, foreignLines, foreignValue } from './foreign-text.ts';
 
-/** What went wrong, in the user's words. Every part that is known is filled in; rendering is elsewhere. */
+/** A problem in the user's words, with every part that is known. */
 export interface Problem {
   /** Stable machine-readable name, for `--json` and tests: `ssh.host-key-mismatch`, `inventory.unknown-key`, … */
   code: Code;
   host?: string;
   /** The step or phase: connect, facts, driver, docker, toolkit, image, manager, pool, probe, inventory, … */
   step?: string;
-  /** One line: what happened. */
+  /** What happened, in one line. */
   what: string;
   expected?: string;
   seen?: string;
-  /** What the reader should do now. A command where possible. */
+  /** The reader's next action, as a command where possible. */
   next?: string;
-  /** Several mistakes found at once (an inventory's): each on its own, in the file's order. */
+  /** Several mistakes found at once (in an inventory), in the file's order. */
   details?: readonly Problem[];
 }
 
@@ -30,30 +30,30 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** A problem as it may be shown and kept: hosts, servers and files have a say in most of them. */
+/** Cleans a problem for display and storage: most contain text from hosts, servers or files. */
 export function foreignProblem(problem: Problem): Problem {
   return foreignValue(problem, (text, key) =>
     severalLines.has(key) ? foreignLines(text) : foreignLine(text),
   );
 }
 
-/** Shown below the first line, where lines of another program cannot be mistaken for ours. */
+/** Parts below the first line of a message, where lines of another program cannot be mistaken for ours. */
 const severalLines = new Set(['expected', 'seen', 'next']);
 
-/** An expected failure: the world or the user's input is not as needed. Anything else that is thrown is our bug. */
+/** An expected failure of a host, a server or the user's input. Any other thrown value is our bug. */
 export class FleetError extends Error {
   readonly problem: Problem;
   readonly exitCode: ExitCode;
 
   constructor(problem: Problem, options: { cause?: unknown; exitCode?: ExitCode } = {}) {
-    const said = foreignProblem(problem);
-    super(said.what, options.cause === undefined ? undefined : { cause: options.cause });
+    const cleaned = foreignProblem(problem);
+    super(cleaned.what, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'FleetError';
-    this.problem = said;
+    this.problem = cleaned;
     this.exitCode = options.exitCode ?? ExitCode.hostFailed;
   }
 
-  /** The same problem with host and step filled in where they were not yet known. */
+  /** Returns the same problem with host and step added where they are missing. */
   at(place: { host?: string; step?: string }): FleetError {
     return new FleetError(
       { ...place, ...this.problem },
@@ -62,7 +62,7 @@ export class FleetError extends Error {
   }
 }
 
-/** `ENOENT` and the like for errors of the system; the whole text of others. */
+/** Returns the code of a system error (`ENOENT`), or the whole text of another error. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : String(error);
@@ -73,16 +73,16 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'no permission',
   EPERM: 'no permission',
   EISDIR: 'a folder, not a file',
-  ENOTDIR: 'a part of its path is no folder',
+  ENOTDIR: 'a part of its path is not a folder',
 };
 
-/** Why a file cannot be had, for people; `ENOENT` and the like only where they are rare. */
+/** Explains why a file cannot be opened; rare errors keep their code. */
 export function whyNot(error: unknown): string {
   const code = codeOf(error);
   return reasons[code] ?? code;
 }
 
-/** Usage and inventory mistakes: exit code 2. */
+/** Returns the error for a mistake in arguments or inventory: exit code 2. */
 export function usageError(problem: Problem, cause?: unknown): FleetError {
   return new FleetError(problem, { cause, exitCode: ExitCode.usage });
 }

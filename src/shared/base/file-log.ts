@@ -13,14 +13,13 @@ export interface FileLogger extends Logger {
 }
 
 const mib = 1024 * 1024;
-/** Bytes of one log: of debug lines, of those of one host, and beside them of lines that say what went wrong. */
+/** Maximum bytes in one log: of all debug lines, of the debug lines of one host, and of all other lines. */
 export const logLimits = { debug: 32 * mib, host: 2 * mib, rest: 4 * mib };
 
 /**
- * The debug log: JSON lines `{at, level, message, …fields}` in a file that only its owner reads.
- * Written synchronously: a log that loses its last lines in a crash is of no use. Where a host says more than has room,
- * a line tells that the rest is left out.
- * `redactor` is shared with the other sinks so that a secret is registered once.
+ * Opens the debug log: JSON lines `{at, level, message, …fields}` in a file that only its owner can read. It writes
+ * synchronously, so that a crash loses no line. At a limit it writes one line about the omission. `redactor` is shared with
+ * the other sinks, so that a secret is registered once.
  */
 export function createFileLogger(
   path: string,
@@ -29,25 +28,25 @@ export function createFileLogger(
 ): FileLogger {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const file = openSync(path, 'a', 0o600);
-  const room = new Room();
+  const budget = new Budget();
   let open = true;
   const write = (level: LogLevel, message: string, fields: Readonly<Record<string, unknown>>): void => {
     const line = JSON.stringify({ at: timestamp(clock), level, message, ...fields }, plain);
     const bytes = Buffer.from(`${escapeHidden(redactor.text(line))}\n`);
-    room.take(level, fields['host'], bytes.length);
+    budget.add(level, fields['host'], bytes.length);
     try {
       writeSync(file, bytes);
     } catch {
-      // A full disk: what the log is about goes on without it.
+      // The disk may be full; the program continues without its log.
     }
   };
   return {
     path,
     log(level, message, fields = {}) {
       if (!open) return;
-      const full = room.full(level, fields['host']);
+      const full = budget.full(level, fields['host']);
       if (full === undefined) return write(level, message, fields);
-      if (full.isNew) write('warn', `no room for more debug lines of ${full.of}`, {});
+      if (full.isNew) write('warn', `debug log limit reached: omitting further lines of ${full.of}`, {});
     },
     redact: (secret) => redactor.add(secret),
     close() {
@@ -57,19 +56,19 @@ export function createFileLogger(
   };
 }
 
-/** How much has been written, and of whom. */
-class Room {
+/** Counts the written bytes against `logLimits`. */
+class Budget {
   readonly #used = { debug: 0, rest: 0 };
   readonly #byHost = new Map<string, number>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
-  take(level: LogLevel, host: unknown, bytes: number): void {
+  add(level: LogLevel, host: unknown, bytes: number): void {
     this.#used[level === 'debug' ? 'debug' : 'rest'] += bytes;
     if (level === 'debug' && typeof host === 'string')
       this.#byHost.set(host, (this.#byHost.get(host) ?? 0) + bytes);
   }
 
-  /** What has no room any more, and whether that is seen for the first time; undefined: the line may be written. */
+  /** Returns whose limit is reached, and whether that is new; undefined: the line may be written. */
   full(level: LogLevel, host: unknown): { readonly of: string; readonly isNew: boolean } | undefined {
     if (level !== 'debug') return this.#used.rest < logLimits.rest ? undefined : { of: 'all', isNew: false };
     if (this.#used.debug >= logLimits.debug) return this.#once('all');
@@ -78,13 +77,13 @@ class Room {
   }
 
   #once(of: string): { readonly of: string; readonly isNew: boolean } {
-    const isNew = !this.#told.has(of);
-    this.#told.add(of);
+    const isNew = !this.#reported.has(of);
+    this.#reported.add(of);
     return { of, isNew };
   }
 }
 
-/** Cleans what others said. Errors have no enumerable fields; without this they would be logged as `{}`. */
+/** Cleans foreign text, and lists the fields of errors: they are not enumerable, so JSON would show `{}`. */
 function plain(_key: string, value: unknown): unknown {
   if (value instanceof FleetError) return { ...value.problem, cause: value.cause, stack: value.stack };
   if (value instanceof Error) {

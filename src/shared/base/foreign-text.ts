@@ -2,7 +2,7 @@
 const longestLine = 2_000;
 const longestText = 16_384;
 const longestName = 200;
-/** Maximum depth of a value: ours are never half as deep. */
+/** Maximum depth of a value, more than twice that of our own. */
 const deepest = 40;
 const tabStop = 8;
 /** Maximum number of combining marks on one character; scripts and emoji have five or six. */
@@ -70,7 +70,7 @@ function clean(text: string, form: 'line' | 'lines', limit: number): string {
     column += columns;
   };
   for (const { groups = {} } of text.matchAll(token)) {
-    // Of a text that is far too long no more is read than is shown.
+    // The rest of a long text is not read.
     if (out.length > limit) break;
     const { plain, lineBreak, tab, half, mark, other } = groups;
     if (plain !== undefined) keep(plain, plain.length);
@@ -93,7 +93,7 @@ function clean(text: string, form: 'line' | 'lines', limit: number): string {
   return cut(out, limit);
 }
 
-/** Never through the middle of a character. */
+/** Cuts between characters, never inside a surrogate pair. */
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const end = text.charCodeAt(limit - 2) >> 10 === 0xd800 >> 10 ? limit - 2 : limit - 1;

@@ -1,4 +1,4 @@
-/** Where /sys, /proc and /dev describe the GPUs, their driver and the kernel: below another folder only in unit tests. */
+/** The folder above /sys, /proc and /dev of a host; only unit tests use another than `/`. */
 export interface HostRoot {
   /** The prefix of an absolute path: '' on a machine, a folder without a trailing slash in a test. */
   readonly prefix: string;

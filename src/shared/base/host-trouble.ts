@@ -4,8 +4,8 @@ import type { Logger } from './log.ts';
 export const bugCode = 'bug';
 
 /**
- * What ended the work on one host, as that host's trouble: many hosts share a run, and what one of them says must not end
- * it for the others, not even by a mistake of ours. Such a one is told with its stack in the debug log.
+ * Turns the error that ended the work on one host into that host's problem. Many hosts share a run, so one host must not
+ * end it for the others, not even by a bug of ours; the debug log gets the stack of a bug.
  */
 export function hostProblem(host: string, error: unknown, log: Logger): Problem {
   if (error instanceof FleetError) return error.at({ host }).problem;
@@ -13,7 +13,7 @@ export function hostProblem(host: string, error: unknown, log: Logger): Problem 
   return {
     code: bugCode,
     host,
-    what: `azp-fleet made a mistake: ${error instanceof Error ? error.message : String(error)}`,
+    what: `bug in azp-fleet: ${error instanceof Error ? error.message : String(error)}`,
     next: 'report it with the debug log (~/.local/state/azp-fleet/logs); other hosts are not affected',
   };
 }

@@ -1,14 +1,14 @@
-/** What ssh 9.2 refuses in a host name: a shell would read it as code, where a ProxyCommand or Match exec names the host. */
+/** Characters that ssh 9.2 refuses in a host name: in a ProxyCommand or Match exec a shell would execute them. */
 const notInHosts = /[\u0001-\u0020"$&'(),;<>\\`{|}\u007f]/;
-/** The same of a user's name; a domain may stand before it (`LAB\ann`), and a blank within. */
+/** The same for a user name; it may start with a domain (`LAB\ann`) and contain a blank. */
 const notInUsers = /[\u0001-\u001f"&'();<>`{|}\u007f]|\s-|\\$/;
 
-/** Whether ssh takes it for a host's name or address. */
+/** Returns whether ssh accepts the text as a host name or address. */
 export function isHostName(text: string): boolean {
   return text !== '' && !text.startsWith('-') && !notInHosts.test(text);
 }
 
-/** Whether ssh takes it for the name of a user on the host. */
+/** Returns whether ssh accepts the text as a user name. */
 export function isUserName(text: string): boolean {
   return text !== '' && !text.startsWith('-') && !notInUsers.test(text);
 }
@@ -20,11 +20,10 @@ export interface Hop {
   readonly port?: number;
 }
 
-/** What `parseHop` takes, for messages. */
-export const hopExpected =
-  'user@host:port, where user and port may be left out, and an IPv6 address stands in brackets';
+/** The form that `parseHop` accepts, for messages. */
+export const hopExpected = 'user@host:port; user and port are optional, and an IPv6 address is in brackets';
 
-/** Undefined: not a hop as ssh takes it. A user's name may hold an `@` (`ann@LAB.EXAMPLE@gate`): the last one counts. */
+/** Parses a hop; undefined: ssh would refuse it. A user name may contain an `@` (`ann@LAB.EXAMPLE@gate`): the last one counts. */
 export function parseHop(text: string): Hop | undefined {
   const at = text.lastIndexOf('@');
   const user = at === -1 ? undefined : text.slice(0, at);
@@ -37,7 +36,7 @@ export function parseHop(text: string): Hop | undefined {
   return { host, ...(user === undefined ? {} : { user }), ...(number === undefined ? {} : { port: number }) };
 }
 
-/** The hops of a ProxyJump chain in the order they are passed, each as written; `none` and the empty text are none. */
+/** Returns the hops of a ProxyJump chain, in order and as written; `none` and the empty text have no hops. */
 export function hopsIn(jump: string): readonly string[] {
   if (jump === '' || jump.toLowerCase() === 'none') return [];
   return jump.split(',').map((hop) => hop.trim().replace(/^ssh:\/\/([^/]*)\/?$/, '$1'));

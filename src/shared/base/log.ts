@@ -5,7 +5,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 /** One JSON line per call, to a file (CLI) or stdout (manager). Never to the screen of the CLI. */
 export interface Logger {
   log(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** From now on this value is replaced by `***` in everything that is written. */
+  /** Replaces this value by `***` in everything that is written from now on. */
   redact(secret: Secret): void;
 }
 

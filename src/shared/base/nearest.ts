@@ -1,4 +1,4 @@
-/** The known name a typing mistake was probably meant to be, or undefined when none is close. */
+/** Returns the known name that a mistyped word probably means; undefined when none is close. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   let best: { readonly name: string; readonly distance: number } | undefined;
   for (const name of known) {
@@ -10,7 +10,7 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   return best.distance <= limit ? best.name : undefined;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
+/** Counts the insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
 function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
@@ -38,7 +38,7 @@ function at(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }
 
-/** The known name that a word is the beginning or the end of, the shortest of several: `h20` → `h200-1`. */
+/** Returns the shortest known name that starts or ends with a word: `h20` → `h200-1`. */
 export function completed(word: string, known: Iterable<string>): string | undefined {
   if (word.length < 3) return undefined;
   const part = word.toLowerCase();

@@ -1,13 +1,13 @@
 const durationUnits = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** `90s`, `30m`, `4h`, `2d` in milliseconds; a number alone is seconds. Undefined: it is none. */
+/** Parses `90s`, `30m`, `4h`, `2d` to milliseconds; a number alone is in seconds. Undefined: not a duration. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit = ''] = /^(\d{1,9})([smhd]?)$/.exec(text) ?? [];
   if (digits === undefined) return undefined;
   return Number(digits) * (unit === '' ? 1000 : durationUnits[unit as keyof typeof durationUnits]);
 }
 
-/** `40 s`, `12 min 40 s`, `2 h 10 min`. */
+/** Formats a duration: `40 s`, `12 min 40 s`, `2 h 10 min`. */
 export function elapsed(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const minutes = Math.floor(seconds / 60);
@@ -29,29 +29,29 @@ const rateUnits: Readonly<Record<string, number>> = {
   'Gbit/s': 1e9 / 8,
 };
 
-/** Less than this is taken for a slip of the pen: a bundle would be on its way for hours. */
+/** The lowest accepted rate: a lower one is probably a mistake, since a bundle would take hours. */
 const leastBytesPerS = 16 * 1024;
 
 export const rateExpected = 'a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s';
 
-/** Bytes per second; undefined when the text is no rate that can be used. */
+/** Parses a rate to bytes per second; undefined: not a valid rate. */
 export function parseRate(text: string): number | undefined {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?) ?([A-Za-z]+\/s)$/.exec(text) ?? [];
   const bytes = Number(number) * (rateUnits[unit] ?? 0);
   return bytes >= leastBytesPerS ? bytes : undefined;
 }
 
-/** So many, or so many percent of however many there are. */
+/** A number, or a percentage of a total. */
 export type Share =
   | { readonly kind: 'count'; readonly count: number }
   | { readonly kind: 'percent'; readonly percent: number };
 
-/** What a share may look like; `least`: the smallest that means something, of either kind. */
+/** Describes the accepted form of a share; `least` is the lowest number and the lowest percentage. */
 export function shareExpected(least: number): string {
   return `a whole number from ${least}, or a percentage from ${least}% to 100%`;
 }
 
-/** `3`, `25%`. Undefined: neither. */
+/** Parses `3` or `25%`. Undefined: neither. */
 export function parseShare(text: string, least = 0): Share | undefined {
   const [, digits, percent] = /^(\d{1,6})(%?)$/.exec(text) ?? [];
   const value = Number(digits);
@@ -59,12 +59,12 @@ export function parseShare(text: string, least = 0): Share | undefined {
   return percent === '%' ? { kind: 'percent', percent: value } : { kind: 'count', count: value };
 }
 
-/** As it was written. */
+/** Formats a share as it was written. */
 export function shareText(share: Share): string {
   return share.kind === 'count' ? String(share.count) : `${share.percent}%`;
 }
 
-/** Of so many; percentages are rounded down. */
+/** Returns the share of a total; percentages are rounded down. */
 export function shareOf(share: Share, total: number): number {
   return share.kind === 'count' ? share.count : Math.floor((share.percent * total) / 100);
 }

@@ -4,12 +4,12 @@ import type { Secret } from './secret.ts';
 const stars = '***';
 
 /**
- * Characters from which on a secret is replaced wherever it stands. What is shorter is part of ordinary words: its stars
- * would make everything unreadable, JSON included, and show by the words around them what the secret is.
+ * The shortest secret, in characters, that is replaced everywhere. A shorter one is part of ordinary words: its stars would
+ * make all text unreadable, JSON included, and the words around them would show the secret.
  */
 export const shortestHidden = 4;
 
-/** Whether a secret is so short that running text may show it. */
+/** Returns whether a secret is too short to be replaced in running text. */
 export function isTooShort(secret: Secret): boolean {
   const { length } = secret.reveal();
   return length > 0 && length < shortestHidden;
@@ -17,11 +17,11 @@ export function isTooShort(secret: Secret): boolean {
 
 /**
  * Replaces registered secrets by `***`. One instance serves every sink (screen, JSON, log file), so that a
- * secret registered once is hidden everywhere, in each form in which it travels (`forms.ts`).
- * One that is too short is hidden only where it can be nothing else: in a Basic header and as the password in a URL.
+ * secret registered once is hidden everywhere, in each form that programs give it (`secretForms`). A secret that is too
+ * short is hidden only in a Basic header and as the password in a URL, where it is certain.
  */
 export class Redactor {
-  /** Text and its replacement. */
+  /** Form → its replacement. */
   #forms = new Map<string, string>();
   #sorted = true;
   readonly #known = new Set<string>();
@@ -35,7 +35,7 @@ export class Redactor {
     this.#sorted = false;
   }
 
-  /** A secret that contains another one is replaced whole. */
+  /** Longest first, so that a secret that contains another one is replaced whole. */
   get #longestFirst(): ReadonlyMap<string, string> {
     if (!this.#sorted) this.#forms = new Map([...this.#forms].sort(([a], [b]) => b.length - a.length));
     this.#sorted = true;
@@ -48,7 +48,7 @@ export class Redactor {
     return result;
   }
 
-  /** For text that comes in chunks: a secret cut by a chunk boundary is found too. */
+  /** Returns a redactor for text in chunks: it also finds a secret that a chunk boundary cuts. */
   stream(): RedactStream {
     return new RedactStream(this, () => [...this.#longestFirst.keys()]);
   }
@@ -65,7 +65,7 @@ function certainForms(value: string): [form: string, instead: string][] {
   ];
 }
 
-/** Holds back the end of what came when it may be the beginning of a secret. */
+/** Holds back the end of the text while it may be the beginning of a secret. */
 class RedactStream {
   readonly #redactor: Redactor;
   readonly #values: () => readonly string[];
@@ -76,7 +76,7 @@ class RedactStream {
     this.#values = values;
   }
 
-  /** What may be written now. */
+  /** Returns the text that may be written now. */
   push(chunk: string): string {
     const text = this.#held + chunk;
     const hold = this.#partial(text);
@@ -85,7 +85,7 @@ class RedactStream {
     return this.#redactor.text(text.slice(0, cut));
   }
 
-  /** The rest, at the end of the stream. */
+  /** Returns the rest, at the end of the stream. */
   end(): string {
     const rest = this.#redactor.text(this.#held);
     this.#held = '';
@@ -93,8 +93,8 @@ class RedactStream {
   }
 
   /**
-   * Length of the part at the end that must wait: from the first place where a secret may have begun and is
-   * not complete. A complete secret that reaches into that part is left whole on the waiting side.
+   * Returns the length of the end that must wait: from the first position where an incomplete secret may begin. A complete
+   * secret that reaches into that part waits whole.
    */
   #partial(text: string): number {
     for (let earliest = 0; ;) {
@@ -127,26 +127,25 @@ class RedactStream {
 }
 
 /**
- * Where the control sequence ends in the midst of which this place is; undefined: it is in none. Half a sequence must
- * not wait: what another stream writes meanwhile would end it.
+ * Returns the end of the control sequence that contains this position; undefined: none does. Half a sequence must not wait:
+ * output of another stream would end it.
  */
-function endOfSequence(text: string, place: number): number | undefined {
-  const start = place === 0 ? -1 : text.lastIndexOf('\u001b[', place - 1);
+function endOfSequence(text: string, position: number): number | undefined {
+  const start = position === 0 ? -1 : text.lastIndexOf('\u001b[', position - 1);
   if (start === -1) return undefined;
   const [sequence = ''] = /^\u001b\[[0-?]*[ -/]*[@-~]/u.exec(text.slice(start)) ?? [];
-  return start + sequence.length > place ? start + sequence.length : undefined;
+  return start + sequence.length > position ? start + sequence.length : undefined;
 }
 
-/** Characters from which on a line of a secret is a secret of its own: a shorter one is a bracket, or a word. */
+/** The shortest line of a secret, in characters, that is also hidden alone: a shorter one is a bracket or a word. */
 const shortestLine = 8;
-/** Lines of a secret that are hidden each on its own: a private key has some 50. */
+/** Maximum number of lines of a secret that are also hidden alone: a private key has about 50. */
 const mostLines = 200;
 
 /**
- * The texts in which a secret travels, it itself among them: URL- and form-encoded, in JSON (as several programs write it,
- * and within a text of JSON once more), cleaned as what others said is, in base64 (of it alone, as user or password of HTTP
- * Basic, and amid anything else, then without the characters that depend on what stands beside it), and all of that of each
- * of its lines. None is shorter than `shortest`; it itself is always there.
+ * Returns the forms of a secret and of each of its lines: unchanged, URL- and form-encoded, in JSON (as several programs
+ * write it, and nested in a JSON string), cleaned as foreign text, and in base64 (alone, as user or password of HTTP Basic,
+ * and inside other text, without the characters that depend on its neighbours). No form is shorter than `shortest`.
  */
 function secretForms(value: string, shortest: number): string[] {
   // A carriage return ends a line for some programs and is a character of the line for others.
@@ -183,7 +182,7 @@ function lowerPercent(text: string): string {
   return text.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase());
 }
 
-/** What is escaped in JSON, its writers decide: Go what HTML knows, Python what is not ASCII, PHP slashes too, .NET all of it. */
+/** Returns JSON as different programs escape it: Go the characters of HTML, Python all but ASCII, PHP slashes too, .NET all of these. */
 function jsonForms(text: string): string[] {
   const plain = inJson(text);
   const go = plain.replaceAll(/[&<>]/g, unicode);
@@ -212,12 +211,12 @@ function base64Forms(text: string): string[] {
     const padded = Buffer.from(each).toString('base64');
     return [padded, padded.replace(/=+$/, '')];
   });
-  const all = [...alone, ...[0, 1, 2].map((before) => amid(text, before))];
+  const all = [...alone, ...[0, 1, 2].map((before) => inside(text, before))];
   return [...all, ...all.map(urlSafe)];
 }
 
-/** What base64 makes of it behind so many bytes (of three), whatever those are and whatever follows. */
-function amid(text: string, before: number): string {
+/** Returns the base64 of a text after so many other bytes (modulo three), without the characters that depend on neighbours. */
+function inside(text: string, before: number): string {
   const whole = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
   const from = Math.ceil((before * 8) / 6);
   const to = Math.floor((whole.length * 8) / 6);

@@ -1,4 +1,4 @@
-/** Quotes one argument for a POSIX shell. Safe for any string without NUL, the empty one included. */
+/** Quotes one argument for a POSIX shell. Safe for any string without NUL, including the empty one. */
 export function quote(argument: string): string {
   if (argument.includes('\0')) throw new TypeError('a shell argument cannot contain NUL');
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;

@@ -11,10 +11,10 @@ export interface TarEntry {
   readonly gid?: number;
 }
 
-/** One that is there already becomes its owner's, where Docker unpacks it. */
+/** A folder of an archive. Where Docker unpacks it, an existing folder gets this owner. */
 export type TarFolder = Pick<TarEntry, 'path' | 'uid' | 'gid'> & { readonly mode?: number };
 
-/** An archive of regular files, and of folders before them; equal ones make equal archives. */
+/** Packs regular files after folders; equal input gives an equal archive. */
 export function tar(entries: readonly TarEntry[], folders: readonly TarFolder[] = []): Promise<Buffer> {
   const archive = pack();
   const mtime = new Date(0);
@@ -28,7 +28,7 @@ export function tar(entries: readonly TarEntry[], folders: readonly TarFolder[] 
   return buffer(archive);
 }
 
-/** The regular files of an archive: path → content. Links and folders are passed over. Throws on a damaged one. */
+/** Reads the regular files of an archive: path → content. Skips links and folders. Throws for a damaged archive. */
 export async function untar(archive: Buffer): Promise<ReadonlyMap<string, Buffer>> {
   const files = new Map<string, Buffer>();
   const reader = extract();

@@ -4,27 +4,27 @@ import type { OutputStream } from './context.ts';
 import type { Redactor } from './redact.ts';
 import { escapeHidden } from './foreign-text.ts';
 
-/** Milliseconds that the possible beginning of a secret may wait for its end on a terminal. */
+/** Milliseconds that a possible beginning of a secret waits for its end on a terminal. */
 const holdMs = 100;
 
 interface GuardedOutput {
-  /** The same output without the net: what moves the cursor passes, secrets do not. Whoever writes here cleans. */
+  /** The same output with control characters, to move the cursor, and without secrets. The caller must clean foreign text. */
   readonly unfiltered: OutputStream;
-  /** Writes what is still held back, and takes the guard away. */
+  /** Writes the held text and removes the guard. */
   readonly finish: () => void;
 }
 
 /**
- * From now on everything written to the stream goes through the redactor, also a secret that is written in two
- * pieces, and through the net for control characters.
+ * Sends everything written to the stream through the redactor, which also finds a secret written in two pieces, and through
+ * the filter for control characters.
  */
 export function guardOutput(stream: OutputStream, redactor: Redactor): GuardedOutput {
   const write = stream.write.bind(stream);
-  // The reader of a pipe may leave early (`| head`), and a terminal be closed (EIO): that is no failure of ours.
+  // The reader of a pipe may exit early (`| head`), and a terminal may be closed (EIO): neither is our failure.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
-  const net = new OutputNet();
+  const filter = new OutputFilter();
   const guarded = redactor.stream();
   const plain = redactor.stream();
   let timer: NodeJS.Timeout | undefined;
@@ -32,7 +32,7 @@ export function guardOutput(stream: OutputStream, redactor: Redactor): GuardedOu
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    send(net.push(guarded.end()) + net.end() + plain.end());
+    send(filter.push(guarded.end()) + filter.end() + plain.end());
   };
   const flushSoon = (): void => {
     if (stream.isTTY && timer === undefined) timer = setTimeout(flush, holdMs).unref();
@@ -43,13 +43,13 @@ export function guardOutput(stream: OutputStream, redactor: Redactor): GuardedOu
     done?: (error?: Error | null) => void,
   ): boolean => {
     const callback = typeof encoding === 'function' ? encoding : done;
-    const text = plain.end() + net.push(guarded.push(textOf(chunk)));
+    const text = plain.end() + filter.push(guarded.push(textOf(chunk)));
     flushSoon();
     return write(text, callback);
   };
   stream.write = guard;
   const unfiltered = new Unfiltered(stream, (chunk) => {
-    send(net.push(guarded.end()) + net.end() + plain.push(textOf(chunk)));
+    send(filter.push(guarded.end()) + filter.end() + plain.push(textOf(chunk)));
     flushSoon();
   });
   return {
@@ -65,7 +65,7 @@ function textOf(chunk: string | Uint8Array): string {
   return typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
 }
 
-/** Looks like the stream that it writes to. */
+/** Has the terminal properties of the stream that it writes to. */
 class Unfiltered extends Writable {
   readonly #stream: OutputStream;
   readonly #send: (chunk: string | Uint8Array) => void;
@@ -88,7 +88,7 @@ class Unfiltered extends Writable {
     return this.#stream.rows;
   }
 
-  /** A question ends its output when it is answered; ours goes on. */
+  /** Ignores the end: an answered question ends its output, and ours stays open. */
   override end(): this {
     return this;
   }
@@ -99,34 +99,34 @@ class Unfiltered extends Writable {
   }
 }
 
-/** The styles that src/cli/render paints with: weight and colours, each alone. */
+/** The styles of src/cli/render: weight and colours, each alone. */
 const ownStyle = /(\u001b\[(?:[012]|22|3[0-7]|39|9[0-7])m)/;
-/** The end of a chunk that may be the beginning of one. */
+/** The end of a chunk that may be the beginning of a style. */
 const cutStyle = /\u001b(?:\[\d{0,2})?$/;
 
 /**
- * The last net before a terminal: of all that a terminal obeys only line feeds, tabs and our own styles pass; the rest is
- * escaped. What others say is cleaned where it comes in; whatever slips through there ends here.
+ * The last filter before a terminal. Of all control characters only line feeds, tabs and our own styles pass; the rest is
+ * escaped. Foreign text is cleaned where it is read; this catches what was missed there.
  */
-export class OutputNet {
+export class OutputFilter {
   #held = '';
 
-  /** What may be written now. */
+  /** Returns the text that may be written now. */
   push(chunk: string): string {
     const text = this.#held + chunk;
     this.#held = cutStyle.exec(text)?.[0] ?? '';
-    return netted(text.slice(0, text.length - this.#held.length));
+    return filtered(text.slice(0, text.length - this.#held.length));
   }
 
-  /** The rest, at the end of the stream. */
+  /** Returns the rest, at the end of the stream. */
   end(): string {
-    const rest = netted(this.#held);
+    const rest = filtered(this.#held);
     this.#held = '';
     return rest;
   }
 }
 
-function netted(text: string): string {
+function filtered(text: string): string {
   return text
     .split(ownStyle)
     .map((part, index) => (index % 2 === 1 ? part : escapeHidden(part)))

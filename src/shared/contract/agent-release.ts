@@ -1,20 +1,17 @@
 import type { ImageConfig, ManagerConfig } from './config.ts';
 
-/**
- * The Azure Pipelines agent that is put into images unless the inventory names another one: version 5 runs on .NET 10,
- * version 4 on .NET 8; both work.
- */
+/** The default Azure Pipelines agent of images. Version 5 runs on .NET 10, version 4 on .NET 8; both work. */
 export const defaultAgentVersion = '5.279.0';
 
-/** Where Microsoft publishes agents; a closed network's mirror replaces it. */
+/** Microsoft's download site for agents; the mirror of a closed network replaces it. */
 export const agentDownloads = 'https://download.agent.dev.azure.com';
 
-/** The sha256 (hex) that an archive must have; empty where it is not known and https alone vouches for it. */
+/** Returns the expected sha256 (hex) of an archive; empty when it is not known and only https protects the download. */
 export function agentSha256(version: string, arch: AgentArch): string {
   return knownArchives.find((known) => known.version === version && known.arch === arch)?.sha256 ?? '';
 }
 
-/** Complete download URL for an architecture as the agent calls it. */
+/** Returns the complete download URL. */
 export function agentUrl(base: string, version: string, arch: AgentArch): string {
   return `${base.replace(/\/+$/, '')}/agent/${version}/vsts-agent-linux-${arch}-${version}.tar.gz`;
 }
@@ -23,17 +20,17 @@ export function agentUrl(base: string, version: string, arch: AgentArch): string
 export interface AgentRelease {
   readonly version: string;
   readonly url: string;
-  /** Hex; empty where it is not known beforehand. */
+  /** Hex; empty when not known in advance. */
   readonly sha256: string;
 }
 
-/** Which agent runs straight on the host: the one that images are built with. `arch` as Node calls it. */
+/** Returns the agent that runs directly on the host: the same as in built images. `arch` is Node's name. */
 export function hostAgent({ image }: Pick<ManagerConfig, 'image'>, arch: string): AgentRelease {
   const { agentVersion, agentUrl, agentSha256 } = image.kind === 'build' ? image : builtImage(arch);
   return { version: agentVersion, url: agentUrl, sha256: agentSha256 };
 }
 
-/** The image of a machine whose configuration names none. `arch` as Node calls it. */
+/** Returns the image of a machine whose configuration names none. `arch` is Node's name. */
 export function builtImage(arch: string): Extract<ImageConfig, { kind: 'build' }> {
   const platform = arch === 'arm64' ? 'arm64' : 'x64';
   return {
@@ -44,20 +41,20 @@ export function builtImage(arch: string): Extract<ImageConfig, { kind: 'build' }
   };
 }
 
-/** As the agent calls architectures. */
+/** The agent's names of architectures. */
 export type AgentArch = 'x64' | 'arm64';
 
-/** An archive `vsts-agent-linux-ARCH-VERSION.tar.gz` whose content is known beforehand. */
+/** An archive `vsts-agent-linux-ARCH-VERSION.tar.gz` with a digest that is known in advance. */
 interface KnownArchive {
   readonly version: string;
   readonly arch: AgentArch;
   /** Hex. */
   readonly sha256: string;
-  /** Who says so. */
+  /** Source of the digest. */
   readonly source: string;
 }
 
-/** The newest of each line of the agent. A new release is a row an architecture here. */
+/** The newest release of each major version. A new release needs one row for each architecture. */
 const knownArchives: readonly KnownArchive[] = [
   {
     version: '5.279.0',

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { IdleConfig } from './idle.ts';
 import type { Agents, DriverCapabilities, SlotLimits, SlotSpec } from './slots.ts';
 
-/** /etc/azp-fleet/manager.json: what the CLI asks of the manager. Holds no secret. Readers ignore unknown keys. */
+/** /etc/azp-fleet/manager.json: the manager's configuration, written by the CLI. It contains no secret. Readers ignore unknown keys. */
 export interface ManagerConfig {
   readonly schema: 1;
   /** Inventory name of the host. */
@@ -28,12 +28,12 @@ export interface ManagerConfig {
   /** `{host}-{slot}` by default. */
   readonly agentName: string;
   readonly limits: SlotLimits;
-  /** Of slots that are not written out. */
+  /** For slots that the inventory does not list one by one. */
   readonly driverCapabilities: DriverCapabilities;
   readonly image: ImageConfig;
   readonly datasets: readonly Dataset[];
   readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
-  /** No job starts while it could reach the metadata addresses or other containers. Undefined: it starts, and it is said. */
+  /** Jobs start only while network isolation works. Undefined: they start anyway, and the status shows the problem. */
   readonly fence?: 'required';
   readonly registration: 'rest' | 'config';
   readonly capabilities: Readonly<Record<string, string>>;
@@ -42,23 +42,23 @@ export interface ManagerConfig {
     readonly https?: string;
     readonly noProxy: readonly string[];
     readonly ca: boolean;
-    /** Of the site's certificates: agents that wait with others are replaced. */
+    /** Digest of the site's certificates: idle agents with other certificates are replaced. */
     readonly caSha256?: string;
   };
-  /** When a message goes to the webhook; undefined: there is none. Its address is in a separate file. Seconds. */
+  /** Conditions for messages to the webhook, in seconds; undefined: no webhook. Its URL is in a separate file. */
   readonly webhook?: {
-    /** An agent is away longer than this. */
+    /** An agent is offline longer than this. */
     readonly offlineS: number;
-    /** A job has waited longer than this. */
+    /** A job waits longer than this. */
     readonly queueWaitS: number;
   };
-  /** What powers an unused machine off; undefined: nothing does. */
+  /** Powers off an unused machine; undefined: never. */
   readonly idle?: IdleConfig;
   /** Loopback port of the metrics, 0: none. */
   readonly metricsPort: number;
 }
 
-/** What the file does not say: as an inventory that does not say it. Its image is built on the host. */
+/** Values of keys that the file lacks: the same as for an inventory without them. The image is built on the host. */
 export const configDefaults: Omit<
   ManagerConfig,
   'schema' | 'host' | 'organization' | 'credential' | 'pool' | 'image'
@@ -81,7 +81,7 @@ export type ImageConfig =
   | {
       readonly kind: 'registry';
       readonly reference: string;
-      /** The host that builds and pushes it: until it has, it is waited for. */
+      /** The host that builds and pushes the image; other hosts wait for it. */
       readonly builtBy?: string;
     }
   | {
@@ -96,21 +96,21 @@ export type ImageConfig =
       readonly agentSha256: string;
       /** Complete download URL of the agent tarball for this host's architecture. */
       readonly agentUrl: string;
-      /** A team's Dockerfile, built on top. */
+      /** A team's Dockerfile, built on the agent image. */
       readonly top?: TopImage;
     };
 
 /** A folder with a Dockerfile whose `BASE` is the agent image. */
 interface TopImage {
-  /** Of the folder; part of the image's tag. */
+  /** Name of the folder; part of the image's tag. */
   readonly name: string;
   /** sha256 of the archive `/var/lib/azp-fleet/folders/SHA256.tar`. */
   readonly folder: string;
-  /** Where the image is pushed, with its tag. */
+  /** Reference that the image is pushed to, with its tag. */
   readonly push?: string;
 }
 
-/** Where the image of a slot's containers comes from. */
+/** Returns the image of a slot's containers. */
 export function imageOf(
   config: Pick<ManagerConfig, 'image'>,
   { image }: Pick<SlotSpec, 'image'>,
@@ -118,17 +118,17 @@ export function imageOf(
   return image === undefined ? config.image : { kind: 'registry', reference: image };
 }
 
-/** Images of one source are one. */
+/** Returns a name that is equal for equal images. */
 export function sourceName(image: ImageConfig): string {
   return image.kind === 'registry' ? image.reference : JSON.stringify(image);
 }
 
-/** The images that a host's containers run, each once, the host's own first. Where no slot wants one: the host's. */
+/** Returns the images of a host's containers, each once, the host's own first. Without slots in containers: the host's image. */
 export function imagesOf(config: Pick<ManagerConfig, 'image' | 'agents'>): readonly ImageConfig[] {
   const { agents, image } = config;
   const slots = agents.kind === 'slots' ? agents.slots.filter(({ mode }) => mode === 'container') : [];
   if (slots.length === 0) return [image];
-  const own = new Map(
+  const slotImages = new Map(
     slots
       .flatMap((slot) => (slot.image === undefined ? [] : [imageOf(config, slot)]))
       .map((each) => [sourceName(each), each]),
@@ -136,8 +136,8 @@ export function imagesOf(config: Pick<ManagerConfig, 'image' | 'agents'>): reado
   // An image that other hosts wait for is built even if no slot here runs it.
   const isForOthers = image.kind === 'build' && image.top?.push !== undefined;
   const usesHosts = isForOthers || slots.some((slot) => slot.image === undefined);
-  if (usesHosts) own.delete(sourceName(image));
-  return [...(usesHosts ? [image] : []), ...own.values()];
+  if (usesHosts) slotImages.delete(sourceName(image));
+  return [...(usesHosts ? [image] : []), ...slotImages.values()];
 }
 
 /** A read-only folder for jobs. */
@@ -152,8 +152,8 @@ export interface Dataset {
   readonly requireMount: boolean;
 }
 
-/** Some slot renders: the image then holds the loaders of EGL, OpenGL and Vulkan. */
-export function wantsGraphics({
+/** Returns whether a slot renders: the image then contains the loaders of EGL, OpenGL and Vulkan. */
+export function needsGraphics({
   agents,
   driverCapabilities,
 }: Pick<ManagerConfig, 'agents' | 'driverCapabilities'>): boolean {
@@ -162,9 +162,9 @@ export function wantsGraphics({
   return all.includes('graphics') || all.includes('display');
 }
 
-/** Maximum characters of the file; ours have some thousands. */
+/** Maximum length of the file, characters; ours have some thousands. */
 const longest = 192 * 1024;
-/** Far above what a host has. */
+/** Limits far above those of a real host. */
 const most = { slots: 512, gpus: 512, datasets: 512, names: 1024 };
 
 const text = z.string();
@@ -203,7 +203,7 @@ const image = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** Each key by itself: one that another release means otherwise takes no other with it. */
+/** A schema for each key: a key that another release defines differently does not affect the others. */
 const keys = {
   schema: z.literal(1),
   host: text,
@@ -249,15 +249,15 @@ const keys = {
   metricsPort: count,
 } satisfies Record<keyof ManagerConfig, z.ZodType>;
 
-/** A manager.json as it lies on a host, of whichever release, or changed by hand. */
+/** A manager.json of a host, of any release, or edited by hand. */
 export interface StoredConfig {
-  /** The keys that mean something to this release. */
+  /** The keys that this release knows. */
   readonly config: Partial<ManagerConfig>;
-  /** Paths of what does not: `tenants`, `limits.gpu`, `agents.slots.0.nice`. */
+  /** Paths of the other keys: `tenants`, `limits.gpu`, `agents.slots.0.nice`. */
   readonly unknown: readonly string[];
 }
 
-/** Undefined: it is no JSON object, or of unbelievable length. */
+/** Parses a manager.json. Undefined: not a JSON object, or too long. */
 export function readConfig(json: string): StoredConfig | undefined {
   const value = json.length > longest ? undefined : parsed(json);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
@@ -281,7 +281,7 @@ function parsed(json: string): unknown {
   }
 }
 
-/** Paths of what the second value has and the first has not. */
+/** Returns the paths that the second value has and the first lacks. */
 function missingIn(kept: unknown, given: unknown, path: string): string[] {
   if (typeof given !== 'object' || given === null || typeof kept !== 'object' || kept === null) return [];
   return Object.entries(given).flatMap(([key, value]) => {

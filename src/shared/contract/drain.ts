@@ -1,15 +1,15 @@
-/** A drain: the host, or a slot of it, takes no more jobs. */
+/** A drain: the host, or one of its slots, accepts no jobs. */
 export interface DrainEntry {
   readonly reason: string;
   /** ISO 8601 */
   readonly at: string;
-  /** `user@machine`; absent: the request named none. */
+  /** `user@machine`; absent: not in the request. */
   readonly owner?: string;
-  /** The run of `provision` that drained it and ends the drain; absent: a person did. */
+  /** The run of `provision` that drained it and ends the drain; absent: drained by a user. */
   readonly run?: string;
 }
 
-/** A drain with its place. */
+/** A drain, and what is drained. */
 export interface Drain extends DrainEntry {
   /** Absent: the whole host. */
   readonly slot?: string;
@@ -32,36 +32,36 @@ export interface UndrainOrder {
   readonly run?: string;
 }
 
-/** Characters of a run's id that are shown. */
+/** Shown characters of a run's id. */
 const shownOfRun = 8;
 
-/** `drained by ann@laptop: new fan`, `drained by run 3f2a91bc of ann@laptop: restart Docker`. Pure. */
+/** Returns `drained by ann@laptop: new fan`, or `drained by run 3f2a91bc of ann@laptop: restart Docker`. Pure. */
 export function drainedBy({ owner, run, reason }: DrainEntry): string {
   const of = owner === undefined ? '' : ` of ${owner}`;
   const who = run === undefined ? owner : `run ${run.slice(0, shownOfRun)}${of}`;
   return ['drained', who === undefined ? '' : ` by ${who}`, reason === '' ? '' : `: ${reason}`].join('');
 }
 
-/** `slot 1 drained by ann@laptop: new fan, since 2026-11-21 12:03 UTC`. Pure. */
+/** Returns `slot 1 drained by ann@laptop: new fan, since 2026-11-21 12:03 UTC`. Pure. */
 export function drainLine(drain: Drain): string {
   const at = minuteOf(drain.at);
   const since = at === undefined ? '' : `, since ${at}`;
   return `${drain.slot === undefined ? 'whole host' : `slot ${drain.slot}`} ${drainedBy(drain)}${since}`;
 }
 
-/** Marks that runs of `provision` have set. Pure. */
+/** Returns the drains by runs of `provision`. Pure. */
 export function drainsOfRuns({ drains }: { readonly drains: readonly Drain[] }): readonly Drain[] {
   return drains.filter(({ run }) => run !== undefined);
 }
 
-/** What ends a drain. Pure. */
+/** Returns the next action that ends a drain. Pure. */
 export function drainEnd({ run }: DrainEntry): string {
   return run === undefined
-    ? 'run "azp-fleet undrain" when jobs may come again'
-    : 'wait for that run to end; if it was cut off, run "azp-fleet provision" (or "azp-fleet undrain")';
+    ? 'run "azp-fleet undrain" when it may take jobs again'
+    : 'wait for that run to end; if it was interrupted, run "azp-fleet provision" (or "azp-fleet undrain")';
 }
 
-/** `2026-11-21 12:03 UTC`; undefined when it is no time. Pure. */
+/** Returns `2026-11-21 12:03 UTC`; undefined for an invalid time. Pure. */
 export function minuteOf(at: string): string | undefined {
   if (Number.isNaN(Date.parse(at))) return undefined;
   return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;

@@ -1,4 +1,4 @@
-/** A GPU as PCI shows it. */
+/** A GPU on the PCI bus. */
 interface PciDevice {
   /** `0000:83:00.0` */
   readonly address: string;
@@ -7,8 +7,8 @@ interface PciDevice {
 }
 
 /**
- * Whether an inventory's `gpus: { ignore: … }` names this GPU: by its PCI address (`0000:03:00.0`, or `03:00.0` in the first
- * domain) or by its kind (`10de:128b`). Such a one is there for a screen: no job gets it, and nothing is judged by it.
+ * Returns whether `gpus: { ignore: … }` of an inventory names this GPU: by its PCI address (`0000:03:00.0`, or `03:00.0` in
+ * the first domain) or by its kind (`10de:128b`). An ignored GPU is for a screen: no job gets it, and no rule applies to it.
  */
 export function isIgnored({ address, deviceId }: PciDevice, ignore: readonly string[] = []): boolean {
   return ignore
@@ -19,12 +19,12 @@ export function isIgnored({ address, deviceId }: PciDevice, ignore: readonly str
 }
 
 /**
- * The line of a CDI specification, YAML or JSON, that makes it one of the GPUs themselves: the kinds of others only end
- * alike (`management.nvidia.com/gpu` of the GPU operator). Read alike by `grep -E` and by JavaScript, line by line.
+ * Matches the line of a CDI specification, YAML or JSON, that declares GPUs. Kinds of others only end the same
+ * (`management.nvidia.com/gpu` of the GPU operator). Works in `grep -E` and in JavaScript, line by line.
  */
 export const describesGpus = `kind["']? *: *["']?nvidia[.]com/gpu["']? *([,}]|$)`;
 
-/** What a specification has that gives containers more than computing, as grep has it. */
+/** grep patterns of the libraries in a specification that give containers more than computing. */
 export const cdiLibraries = {
   graphics: String.raw`libEGL_nvidia\.so`,
   video: String.raw`libnvidia-encode\.so`,

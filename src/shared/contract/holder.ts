@@ -1,43 +1,43 @@
 import { minuteOf } from './drain.ts';
 import { Capabilities } from './paths.ts';
 
-/** What the server reports of an agent that may belong to another owner. */
+/** The server's entry of an agent that may belong to another owner. */
 export interface PooledAgent {
   readonly name: string;
   readonly status: 'online' | 'offline';
   readonly statusChangedOn?: string;
-  /** The job that the server counts on it. */
+  /** The job that the server counts as running on it. */
   readonly assignedRequest?: object;
   readonly userCapabilities?: Readonly<Record<string, string>>;
 }
 
-/** Who else has names that a host wants for its agents, and whether that owner still lives. */
+/** Another owner of agent names that a host is configured to use, and whether that owner is active. */
 export interface Holder {
   /** The names, at least one. */
   readonly names: readonly string[];
-  /** The owner's mark; undefined: they carry none. */
+  /** The owner id; undefined: the agents have none. */
   readonly owner: string | undefined;
-  /** The owner's host, where it says so and it is another one than ours. */
+  /** The owner's host, if it is known and not ours. */
   readonly host: string | undefined;
   /**
-   * `busy`: the server counts a job on one of its agents, whether that is online or not; `left`: offline for so short a
-   * time that it may be between two jobs.
+   * `busy`: the server counts a job on one of its agents, online or not; `left`: offline so recently that it may be between
+   * two jobs.
    */
   readonly state: 'online' | 'busy' | 'left' | 'away';
   /** ISO 8601, from the server: when the state began. */
   readonly since: string | undefined;
-  /** The agent that shows the state, where it has none of the names. */
+  /** The agent that has the state, if it has none of the names. */
   readonly by: string | undefined;
 }
 
-/** An agent of one job is away for some ten seconds after it, and a minute where its image is new. */
+/** An agent is offline for about ten seconds between two jobs, and for a minute with a new image. */
 export const leftForMs = 3 * 60_000;
 
 const plainName = /^[\w.-]{1,64}$/;
 
 /**
- * Who holds these agents. `held`: of one owner, at least one; `others`: what else that owner has; `ourHost`: inventory
- * name of who wants the names; `now`: wall clock, and how long `leftForMs` is on it. Pure.
+ * Returns the holder of these agents. `held`: agents of one owner, at least one; `others`: its other agents; `ourHost`:
+ * inventory name of the host that is configured to use the names; `now`: wall clock, and the length of `leftForMs` on it. Pure.
  */
 export function holderOf(
   held: readonly PooledAgent[],
@@ -70,12 +70,12 @@ function changedAt({ statusChangedOn = '' }: PooledAgent): number {
   return Date.parse(statusChangedOn);
 }
 
-/** Names are never taken from an owner that lives: its jobs would lose the server. Pure. */
+/** Returns whether the names may be adopted: never from an active owner, whose jobs would fail. Pure. */
 export function mayBeTakenOver({ state }: Pick<Holder, 'state'>): boolean {
   return state === 'away';
 }
 
-/** `agent azl2-0 belongs to another installation, offline since 2026-11-21 12:03 UTC`. Pure. */
+/** Returns `agent azl2-0 belongs to another installation, offline since 2026-11-21 12:03 UTC`. Pure. */
 export function heldLine({ names, owner, host, state, since, by }: Holder): string {
   const one = names.length === 1;
   const subject = `${one ? 'agent' : 'agents'} ${names.join(', ')}`;
@@ -88,13 +88,13 @@ export function heldLine({ names, owner, host, state, since, by }: Holder): stri
   const how = {
     online: `online${time}`,
     busy: `with a job that the server still counts`,
-    left: `offline only${time}`,
+    left: `offline${time}, maybe between two jobs`,
     away: `offline${time}`,
   }[state];
   return `${subject} ${whose}, ${by === undefined ? how : `whose agent ${by} is ${how}`}`;
 }
 
-/** Where the names are, and what is known of who registered them. Pure. */
+/** Returns the pool of the names, and what is known about the owner. Pure. */
 export function heldDetail({ owner, host }: Holder, pool: string): string {
   const by = owner === undefined ? [] : [`installation ${owner.slice(0, 8)}`];
   const where = host === undefined ? [] : [`host ${host}`];
@@ -102,13 +102,13 @@ export function heldDetail({ owner, host }: Holder, pool: string): string {
   return `in pool ${pool}${who.length === 0 ? '' : `, registered by ${who.join(', ')}`}`;
 }
 
-/** What a person does about it. Pure. */
+/** Returns the next action of a user. Pure. */
 export function heldNext({ state, names }: Holder, host: string): string {
   const it = names.length === 1 ? 'it' : 'them';
   const next = {
     online: `stop the manager that runs ${it}, or choose another agentName; a machine that was switched off stays online there for some minutes`,
-    busy: 'run it again when the job has ended, or choose another agentName',
-    left: 'run it again in 3 minutes: between two jobs an agent is away for a moment',
+    busy: 'run the command again when the job has ended, or choose another agentName',
+    left: 'run the command again in 3 minutes: an agent is briefly offline between two jobs',
     away: `take ${it} over with "azp-fleet provision ${host} --adopt" or "azp-fleet adopt ${host}", or choose another agentName`,
   };
   return next[state];

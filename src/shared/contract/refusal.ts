@@ -2,12 +2,12 @@ import { foreignCode } from '../base/codes/code.ts';
 import { defined } from '../base/objects.ts';
 import type { Problem } from '../base/errors.ts';
 
-/** What a manager answers when it refuses, in its own words; undefined: it is no such answer. Whoever shows it cleans it. */
+/** Parses a manager's refusal; undefined: another answer. The caller must clean it before showing it. */
 export function readRefusal(answer: string): Problem | undefined {
-  const said = Object(parsed(answer)) as Readonly<Record<string, unknown>>;
-  const [code, what] = [text(said['code']), text(said['what'])];
+  const body = Object(parsed(answer)) as Readonly<Record<string, unknown>>;
+  const [code, what] = [text(body['code']), text(body['what'])];
   if (code === undefined || what === undefined) return undefined;
-  const [expected, seen, next] = [text(said['expected']), text(said['seen']), text(said['next'])];
+  const [expected, seen, next] = [text(body['expected']), text(body['seen']), text(body['next'])];
   return { code: foreignCode(code), what, ...defined({ expected, seen, next }) };
 }
 

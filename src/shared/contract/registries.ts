@@ -1,13 +1,13 @@
-/** /etc/azp-fleet/registries (0600): user and password by registry, as images name it (`registry.example:5000`). */
+/** /etc/azp-fleet/registries (0600): user and password by registry, named as in image references (`registry.example:5000`). */
 export type RegistryLogins = Readonly<Record<string, { readonly user: string; readonly secret: string }>>;
 
-/** The file's text: without a line's end, and in one order, so that equal logins have equal digests. */
+/** Returns the file's text, sorted and without a final newline, so that equal logins have equal digests. */
 export function registriesText(logins: RegistryLogins): string {
   const names = Object.keys(logins).sort();
   return JSON.stringify(names.map((registry) => ({ registry, ...logins[registry] })));
 }
 
-/** Undefined: it is not such a text. */
+/** Parses the file's text; undefined: invalid. */
 export function readRegistries(text: string): RegistryLogins | undefined {
   const value = parsed(text);
   if (!Array.isArray(value) || !value.every(isEntry)) return undefined;

@@ -1,8 +1,8 @@
 import { version } from '../base/version.ts';
 
 /**
- * What the CLI and the manager say to each other: status, control socket, configuration, state, labels. Raised by one with
- * the first change of that in a release; releases whose numbers are one apart work together, whichever is the newer.
+ * Version of the interface between CLI and manager: status, control socket, configuration, state, labels. The first change
+ * in a release raises it by one. Releases whose numbers differ by one work together, in both directions.
  */
 export const protocol = 2;
 
@@ -12,15 +12,12 @@ export interface Release {
   readonly protocol: number;
 }
 
-/** This program's. */
+/** The release of this program. */
 export const ourRelease: Release = { version, protocol };
 
 const plainVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]{1,40})?$/;
 
-/**
- * The release of a manager, from what the status of each release has, however strange the rest is; undefined: it is no
- * status.
- */
+/** Reads the release of a manager from keys that each release has in its status; undefined: not a status. */
 export function releaseOf(status: unknown): Release | undefined {
   const { version: theirs, protocol: number } = Object(status) as Readonly<Record<string, unknown>>;
   if (typeof theirs !== 'string' || !plainVersion.test(theirs)) return undefined;
@@ -29,15 +26,15 @@ export function releaseOf(status: unknown): Release | undefined {
     : undefined;
 }
 
-/** Why a CLI and a manager of these releases do not work together; undefined: they do. */
+/** The reason why a CLI and a manager of two releases do not work together. */
 export interface ReleaseGap {
-  /** What the manager is, seen from the CLI. */
+  /** Compared with the CLI. */
   readonly manager: 'older' | 'newer';
   readonly what: string;
   readonly next: string;
 }
 
-/** Returns the gap between two releases. `host`: undefined where the text is shown beside its name. Pure. */
+/** Returns the gap between two releases; undefined: they work together. `host`: undefined when the text appears beside its name. Pure. */
 export function releaseGap(
   host: string | undefined,
   manager: Release,

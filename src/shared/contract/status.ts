@@ -12,16 +12,16 @@ export interface ManagerStatus {
   readonly protocol: number;
   /** Version of Node. */
   readonly node: string;
-  /** ISO 8601; at most 30 s old while the manager lives. */
+  /** ISO 8601; at most 30 s old while the manager runs. */
   readonly at: string;
   readonly host: string;
-  /** The first of its pools. */
+  /** The first pool. */
   readonly pool: { readonly name: string; readonly id?: number };
-  /** All of them. */
+  /** All pools. */
   readonly pools: readonly PoolStatus[];
   readonly configHash: string;
   readonly started: StartedWith;
-  /** The first of its images. */
+  /** The first image. */
   readonly image: ImageStatus & {
     /** The last requested build or pull; `at` (ISO 8601) identifies it. */
     readonly asked?: {
@@ -31,32 +31,32 @@ export interface ManagerStatus {
       readonly output?: readonly string[];
     };
   };
-  /** All of them, at least one. */
+  /** All images, at least one. */
   readonly images: readonly (ImageStatus & {
-    /** Who run it. */
+    /** The slots that run it. */
     readonly slots: readonly string[];
   })[];
-  /** Archives of the agent whose digest (hex) nobody knew beforehand: held to what came first; `at` is ISO 8601. */
+  /** Archives of the agent without a digest known in advance: later downloads must match the first (hex); `at` is ISO 8601. */
   readonly archives?: readonly { readonly archive: string; readonly sha256: string; readonly at: string }[];
-  /** Its owner id: its agents have it in their capabilities. */
+  /** Its owner id, which its agents have in their capabilities. */
   readonly owner?: string;
-  /** The whole host is. */
+  /** The whole host is drained. */
   readonly drained: boolean;
   /** All drains, by priority. */
   readonly drains: readonly Drain[];
-  /** When the machine powers off for lack of use; absent: it does not. */
+  /** When the unused machine powers off; absent: never. */
   readonly idle?: IdleStatus;
   readonly slots: readonly SlotStatus[];
   readonly health: HostHealth;
-  /** What stops everything, in plain words with the next action: a bad credential, no Docker, … */
+  /** Problems that stop everything, with the next action: a bad credential, no Docker, … */
   readonly problems: readonly { readonly code: string; readonly what: string; readonly next: string }[];
 }
 
-/** What a manager was started with, whatever lies on the disk by now. */
+/** The files that a manager was started with; the files on the disk may be newer. */
 export interface StartedWith {
-  /** Folder of its program: `/opt/azp-fleet/versions/ID`. */
+  /** Program folder: `/opt/azp-fleet/versions/ID`. */
   readonly program: string;
-  /** The mark in the text of the unit that started it. */
+  /** The digest in the text of the unit that started it. */
   readonly unit?: string;
   /** sha256 of the file of the site's certificate authority. */
   readonly ca?: string;
@@ -65,7 +65,7 @@ export interface StartedWith {
 export interface PoolStatus {
   readonly name: string;
   readonly id?: number;
-  /** It was found, and the server answers. */
+  /** The pool exists, and the server answers. */
   readonly up: boolean;
 }
 
@@ -75,31 +75,31 @@ export interface ImageStatus {
   readonly digest?: string;
   /** Id of the agent image that a team's folder was built on. */
   readonly under?: string;
-  /** Where it was pushed, with its digest there. */
+  /** Reference that it was pushed to, with its digest there. */
   readonly pushed?: string;
-  /** The last step of a pull or build that is under way. */
+  /** The last step of a running pull or build. */
   readonly progress?: string;
-  /** Plain words when it failed. */
+  /** The reason of a failure. */
   readonly cause?: string;
-  /** The last lines that the failed step of a build wrote. */
+  /** The last output lines of the failed build step. */
   readonly output?: readonly string[];
 }
 
-/** Names of the pools that its agents are in, each once. */
+/** Returns the names of its agents' pools, each once. */
 export function poolsInUse({ slots }: ManagerStatus): string[] {
   return [...new Set(slots.map(({ pool }) => pool))];
 }
 
-/** The agents that it says are in a pool, and whose mark they carry. */
+/** Returns its agents in a pool, and their owner id. */
 export function agentsOf(
   { slots, owner }: ManagerStatus,
-  wanted: string,
+  poolName: string,
 ): { readonly names: readonly string[]; readonly owner?: string } {
-  const names = slots.flatMap(({ agent, pool }) => (pool === wanted ? [agent] : []));
+  const names = slots.flatMap(({ agent, pool }) => (pool === poolName ? [agent] : []));
   return { names, ...defined({ owner }) };
 }
 
-/** Where the whole of its images stands: one that failed before one that is on its way, and that before ready. */
+/** Returns the image with the worst state: failed before in progress, and that before ready. */
 export function imageOverall(status: ManagerStatus): ImageStatus {
   const { image, images: all } = status;
   return all.find(({ state }) => state === 'failed') ?? all.find(({ state }) => state !== 'ready') ?? image;
@@ -124,37 +124,37 @@ export interface SlotStatus {
     | 'waiting';
   /** GPU UUIDs. */
   readonly gpus: readonly string[];
-  /** What a run of it may use of the machine. */
+  /** What a run may use of the machine. */
   readonly share?: {
-    /** Absent: there is no limit. */
+    /** Absent: no limit. */
     readonly memoryMiB?: number;
-    /** Against those of the other slots, an equal part being 1024. */
+    /** Relative to the other slots; an equal part is 1024. */
     readonly cpuShares: number;
   };
   readonly container?: string;
   readonly job?: string;
-  /** ISO 8601; when the job began, by the agent's own stamp. */
+  /** ISO 8601; start of the job by the agent's timestamp. */
   readonly jobSince?: string;
-  /** ISO 8601 of the last change of state. */
+  /** ISO 8601; the last change of state. */
   readonly since: string;
-  /** What its container is; absent: it has none. */
+  /** The run in its container; absent: no container. */
   readonly run?: {
     readonly id: string;
     /** ISO 8601 */
     readonly startedAt: string;
-    /** Id of the pool's entry that it was registered as. */
+    /** Id of its entry in the pool. */
     readonly agentId?: number;
-    /** A digest of what it was made from: the configuration as far as it concerns runs of this slot, and the image. */
+    /** Digest of its settings: the configuration for runs of this slot, and the image. */
     readonly settings: string;
   };
   /**
-   * The same digest for a run that would be made now; absent while that is not known yet. Another than the run's: the run
-   * is one from before a change.
+   * The same digest for a run created now; absent while it is not known. It differs from the run's digest when the run is
+   * from before a change.
    */
   readonly settings?: string;
   /**
-   * ISO 8601; since when no agent made from what is wanted now has listened here or run a job. Absent while one does, and
-   * while the slot is kept from working.
+   * ISO 8601; since when no agent with the current settings has listened or run a job here. Absent while one does, and
+   * while the slot must not work.
    */
   readonly awaySince?: string;
   readonly cause?: string;
@@ -169,7 +169,7 @@ export interface HostHealth {
   readonly checkedAt?: string;
   /** The highest CUDA version of the driver. */
   readonly cudaVersion?: string;
-  /** What nvidia-smi showed, in its order. */
+  /** The GPUs of nvidia-smi, in its order. */
   readonly gpus?: readonly {
     readonly uuid: string;
     readonly name: string;
@@ -187,7 +187,7 @@ export interface HostHealth {
 const text = z.string();
 const texts = z.array(text);
 
-/** Requested work on the image, and the image itself. */
+/** Members of requested work on an image, and of the image itself. */
 const work = { cause: text.optional(), output: texts.optional() };
 const image = {
   state: text,
@@ -199,7 +199,7 @@ const image = {
   ...work,
 };
 
-/** States are names that a newer manager may have more of; what readers choose by is fixed. Other keys stay. */
+/** A newer manager may have more states, so states are any text; values that readers branch on are fixed. Unknown keys stay. */
 const status = z.looseObject({
   schema: z.literal(1),
   version: text,
@@ -303,7 +303,7 @@ const runs = z.array(
   }),
 );
 
-/** What a manager said of itself, as its types promise; undefined when it is something else. */
+/** Parses a manager's status; undefined: not a status. */
 export function readStatus(value: unknown): ManagerStatus | undefined {
   return status.safeParse(value).data as ManagerStatus | undefined;
 }
@@ -317,7 +317,7 @@ export interface RunRecord {
   readonly schema: 1;
   readonly run: string;
   readonly slot: string;
-  /** Which of this host's runs it was, from 1; sorts where clocks were set. Absent: written by an earlier version. */
+  /** Number of the run on this host, from 1; it sorts runs even after a clock change. Absent: written by an earlier version. */
   readonly sequence?: number;
   readonly agent: string;
   readonly image: string;
@@ -327,16 +327,16 @@ export interface RunRecord {
   readonly finishedAt: string;
   /** Seconds from the start of the agent to its job, or to its end without one. Absent: written by an earlier version. */
   readonly waitedS?: number;
-  /** Seconds that the job took, by the agent's own stamps; absent without one. Earlier versions: the agent's whole life. */
+  /** Seconds of the job by the agent's timestamps; absent without a job. Earlier versions: the whole run of the agent. */
   readonly durationS?: number;
   readonly exitCode?: number;
   readonly oomKilled: boolean;
   readonly job?: string;
   /** succeeded, succeededwithissues, failed, canceled, … */
   readonly result?: string;
-  /** What was wrong: why no job was done, or why it failed where that shows from outside. */
+  /** The reason why no job ran, or why the job failed if that is visible from outside. */
   readonly cause?: { readonly code: string; readonly what: string; readonly next: string };
-  /** The server still showed a job on this agent after its end; `until`: when it gives it up, ISO 8601. */
+  /** The server still showed a job on this agent after its end; `until`: when the server abandons it, ISO 8601. */
   readonly unfinished?: { readonly job: string; readonly until?: string };
   /** The agent's own logs of this run are kept: GET /v1/diagnostics. */
   readonly diagnostics?: boolean;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { defined } from '../base/objects.ts';
 import { FleetError } from '../base/errors.ts';
-import { type ImageConfig, type ManagerConfig, wantsGraphics } from '../contract/config.ts';
+import { type ImageConfig, type ManagerConfig, needsGraphics } from '../contract/config.ts';
 import { Labels } from '../contract/paths.ts';
 import { chooseBase, type HostGpus } from './choose.ts';
 import { tar, type TarEntry } from '../base/tar.ts';
@@ -74,7 +74,7 @@ function planBuild(config: ManagerConfig, image: BuildConfig, host: HostGpus, co
     agentSha256: image.agentSha256,
     sudo: config.jobs.sudo,
     docker: config.jobs.docker,
-    graphics: wantsGraphics(config),
+    graphics: needsGraphics(config),
     ...defined({ aptMirror: image.aptMirror }),
     proxy: config.proxy,
   };

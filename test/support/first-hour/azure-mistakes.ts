@@ -64,7 +64,7 @@ export const networkMistakes: readonly Mistake[] = [
     ),
   },
   {
-    name: 'a sign-in page answers in place of Azure DevOps',
+    name: 'a sign-in page answers instead of Azure DevOps',
     make: (world) => world.control.fail({ count: 99, status: 203 }),
     typed,
     place: 'http://127.0.0.1:22222/lab',
@@ -76,7 +76,7 @@ export const networkMistakes: readonly Mistake[] = [
     ),
   },
   {
-    name: 'a page of the network in place of Azure DevOps',
+    name: 'a page of the network instead of Azure DevOps',
     make: (world) => world.control.fail({ count: 99, status: 511 }),
     typed,
     place: 'http://127.0.0.1:22222/lab',
@@ -129,7 +129,7 @@ export const networkMistakes: readonly Mistake[] = [
     place: '127.0.0.1:22222',
     by: helper(
       'the administrator of the proxy',
-      /^have the proxy let this machine through/,
+      /^allow this machine on the proxy/,
       'lets this machine through without one',
       (world) => world.notes.get('open')?.(),
     ),

@@ -1,7 +1,7 @@
 import { stableJson } from '../../../shared/base/digest.ts';
 import {
   imageOf,
-  wantsGraphics,
+  needsGraphics,
   type ImageConfig,
   type ManagerConfig,
 } from '../../../shared/contract/config.ts';
@@ -189,7 +189,7 @@ function slotsOf(config: SlotConfig, { gpus: present, memoryMiB }: SharedHost): 
 function imageParts(config: SlotConfig, image: ImageConfig): unknown {
   if (image.kind === 'registry') return image.reference;
   const { top, ...rest } = image;
-  return { ...rest, top: top?.folder, name: top?.name, jobs: config.jobs, graphics: wantsGraphics(config) };
+  return { ...rest, top: top?.folder, name: top?.name, jobs: config.jobs, graphics: needsGraphics(config) };
 }
 
 /** Of the agent of a slot directly on the host. */

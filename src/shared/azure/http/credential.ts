@@ -199,7 +199,7 @@ function failure(answer: Answer | Error, authority: string): FleetError {
   if (status === 400 || status === 401) {
     return new FleetError({
       code: 'azure.auth',
-      what: 'Microsoft Entra ID did not accept the service principal',
+      what: 'Microsoft Entra ID rejected the service principal',
       seen,
       next: 'check clientId, tenantId, and that the client secret has not expired',
     });
@@ -212,14 +212,14 @@ function failure(answer: Answer | Error, authority: string): FleetError {
       what:
         status === 429
           ? 'Microsoft Entra ID answers too many requests of this service principal'
-          : `${authority} gave no token for the service principal (HTTP ${status})`,
+          : `${authority} returned no token for the service principal (HTTP ${status})`,
       seen: isLong ? `the server requests a pause of ${requested} minutes` : seen,
       next: `wait ${Math.max(5, requested)} minutes and run it again`,
     });
   }
   return new FleetError({
     code: status >= 500 ? 'azure.server-error' : 'azure.unexpected',
-    what: `${authority} gave no token for the service principal`,
+    what: `${authority} returned no token for the service principal`,
     expected: 'an access token',
     seen,
     next:

@@ -134,7 +134,7 @@ export function tooLong(limit: number, operation: Operation): AzureError {
     code: 'azure.too-long',
     what: `cannot ${operation.what}: the answer has more than ${Math.floor(limit / 1024 ** 2)} MiB`,
     expected: 'an answer that fits into memory',
-    next: 'spread the agents over several pools; if the pool is small, check what answers in place of Azure DevOps',
+    next: 'spread the agents over several pools; if the pool is small, check for a proxy that answers instead of Azure DevOps',
   });
 }
 
@@ -148,7 +148,7 @@ function authFailure(
   return new AzureError(
     {
       code: 'azure.auth',
-      what: `cannot ${operation.what}: ${expired ? 'the token has expired' : 'the credential was not accepted'}`,
+      what: `cannot ${operation.what}: ${expired ? 'the token has expired' : 'token rejected'}`,
       expected: `a valid token of ${organization}`,
       seen,
       next: expired
@@ -167,11 +167,11 @@ interface Kind {
 
 const later = 'wait some minutes and run it again; check https://status.dev.azure.com';
 
-const asItSays = 'do what the answer asks for, then run it again';
+const asItSays = 'do what the answer says, then run it again';
 
 const nameTaken: Kind = {
   code: 'azure.conflict',
-  next: 'choose another name, or remove the one that is there',
+  next: 'choose another name, or remove the existing entry',
 };
 
 /** The type of the error decides, then the status, because one status has many meanings. */
@@ -181,12 +181,12 @@ const kinds: readonly (readonly [RegExp, Kind])[] = [
     /VersionOutOfRange|InvalidPreviewVersion/u,
     {
       code: 'azure.server-too-old',
-      next: 'use Azure DevOps Services, or an Azure DevOps Server that knows version 7.1 of the REST API',
+      next: 'use Azure DevOps Services, or an Azure DevOps Server that supports version 7.1 of the REST API',
     },
   ],
   [
     /NotFound|PoolRemoved|DoesNotExist/u,
-    { code: 'azure.not-found', next: 'check the name, and that the credential may see it' },
+    { code: 'azure.not-found', next: 'check the name, and the access of the token' },
   ],
   [/AccessDenied|AccessCheck|NotEnoughPermissions|Unauthorized/u, { code: 'azure.permission' }],
   [/Exists/u, nameTaken],
@@ -234,12 +234,12 @@ const certificateProblem = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/u;
 /** Next actions when no answer arrived, by the error's code. */
 function nextAbout(seen: string): string {
   if (/answered 407 to CONNECT/u.test(seen))
-    return 'have the proxy let this machine through without a password: the inventory holds none for it';
-  if (seen.startsWith('the proxy ')) return 'correct "proxy:" in the inventory, or have the proxy looked at';
+    return 'allow this machine on the proxy without a password: the inventory has none for it';
+  if (seen.startsWith('the proxy ')) return 'correct "proxy:" in the inventory, or check the proxy';
   return 'check the network, "organization:", and "proxy:" (with "ca:") in the inventory';
 }
 
-/** The certificate is valid at another time than the local clock's. */
+/** The certificate is not valid at the time of the local clock. */
 const byTheClock = /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/u;
 
 function notNow(organization: string, operation: Operation, code: string, cause: unknown): AzureError {

@@ -172,7 +172,7 @@ function connect(
     });
     request.on('response', (answer) => refuse(answer.statusCode));
     request.on('error', (error) => {
-      error.message = `the proxy ${proxy.host} does not let us through: ${error.message}`;
+      error.message = `the proxy ${proxy.host} refuses the connection: ${error.message}`;
       reject(error);
     });
     request.end();

@@ -115,7 +115,7 @@ export async function requireProject(client: AzureClient, name: string): Promise
   throw new FleetError({
     code: 'azure.project-missing',
     step: 'pool',
-    what: `project ${name} does not exist in the organization, or the credential may not see it`,
+    what: `project ${name} does not exist in the organization, or the token lacks permission`,
     next: 'check "projects:" in the inventory, and the access of the token\'s user to the project',
   });
 }

@@ -22,12 +22,12 @@ export type ErrorCode =
 /** Codes of findings about GPUs and their driver. */
 export type HealthCode = keyof typeof healthCodes | `xid.${number}`;
 
-/** The stable name of what has happened. A new one has its line in a table of this folder, or nothing compiles. */
+/** The stable name of a problem, cause or finding. A new code needs a line in a table of this folder to compile. */
 export type Code = ErrorCode | HealthCode | ForeignCode;
 
 declare const foreign: unique symbol;
 
-/** A code from a program of another version, which may know others. */
+/** A code from another version of the program, which may have other codes. */
 export type ForeignCode = string & { readonly [foreign]: true };
 
 export function foreignCode(code: string): ForeignCode {

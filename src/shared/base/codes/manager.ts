@@ -1,4 +1,4 @@
-/** The manager on a host: what keeps it from working, and how it answers. */
+/** The manager on a host: its problems and its answers. */
 export const managerCodes = {
   'control.bad-request': [
     'the manager does not understand the request',

@@ -8,11 +8,11 @@ import { provisionCodes } from './provision.ts';
 import { sshCodes } from './ssh.ts';
 import { usageCodes } from './usage.ts';
 
-/** What a code means in general, and what fixes it. Each problem says both for its own case. */
+/** The general cause of a code and its fix. Each problem has more exact ones. */
 type Entry = readonly [cause: string, fix: string];
 
 export interface CodeTable {
-  /** What the codes are about, as a heading. */
+  /** The subject of the codes, as a heading. */
   readonly title: string;
   readonly entries: Readonly<Record<string, Entry>>;
 }

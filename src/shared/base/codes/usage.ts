@@ -1,4 +1,4 @@
-/** Arguments of a command, and how a run itself can end. */
+/** Arguments of a command, and ends of a run. */
 export const usageCodes = {
   bug: ['a bug in azp-fleet', 'report it with the debug log'],
   'exec.timeout': ['a command exceeded --timeout', 'run it again with a longer --timeout'],

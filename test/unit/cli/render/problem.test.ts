@@ -66,7 +66,7 @@ describe('an error that ends the run', () => {
       schema: 1,
       command: 'exec',
       exitCode: 70,
-      problems: [{ code: 'bug', what: 'azp-fleet made a mistake: oops' }],
+      problems: [{ code: 'bug', what: 'bug in azp-fleet: oops' }],
       log: '/log',
     });
   });

@@ -133,7 +133,7 @@ test('who keeps jobs away is told with the time and what ends it; only a run’s
   next  run "azp-fleet provision": it checks the host and enables its agents again
 
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
-  next  run "azp-fleet undrain" when jobs may come again
+  next  run "azp-fleet undrain" when it may take jobs again
 `);
   expect(lines.match(/whole host drained/gu)).toHaveLength(2);
   expect(lines).toContain('2 hosts, all degraded');

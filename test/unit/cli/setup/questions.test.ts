@@ -207,7 +207,7 @@ describe('Azure DevOps', () => {
       credential: { kind: 'pat', token: { env: 'AZP_TOKEN' }, expires: '2027-05-01' },
       projects: [],
     });
-    expect(sitting.said.join('\n')).toContain('the credential was not accepted');
+    expect(sitting.said.join('\n')).toContain('token rejected');
     expect(sitting.said.join('\n')).toContain('check that the token is of this organization');
   });
 

@@ -81,7 +81,7 @@ it.each<[string, Facts, string | undefined, string, string]>([
     facts({ uptimeS: 60, time: Date.parse(at) + 61_000 }),
     'agents.held-by-run',
     said,
-    'wait for that run to end; if it was cut off, run "azp-fleet provision" (or "azp-fleet undrain")',
+    'wait for that run to end; if it was interrupted, run "azp-fleet provision" (or "azp-fleet undrain")',
   ],
 ])('drained by a run, and %s', (_, seen, code, what, next) => {
   expect(leftDrain(seen)).toEqual([{ code, severity: 'warn', what, next }]);

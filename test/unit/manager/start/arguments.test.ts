@@ -46,7 +46,7 @@ test('a URL with a project in it is refused with the right form', () => {
       parseArguments(['run', '--url', 'https://dev.azure.com/lab/vision', '--pool', 'p']).values,
       'b',
     ),
-  ).toThrow('has more in it than the organization');
+  ).toThrow('contains more than the organization');
 });
 
 test('a configuration of another version keeps what it does not know and gets defaults for what it lacks', () => {

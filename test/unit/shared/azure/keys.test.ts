@@ -156,5 +156,5 @@ test.each([
 
 test('an answer without login is refused instead of starting an agent that cannot log in', async () => {
   const incomplete = await registration({ clientId: 'id' });
-  expect(() => agentFiles(incomplete)).toThrow(/without telling how it logs in/u);
+  expect(() => agentFiles(incomplete)).toThrow(/without its login data/u);
 });

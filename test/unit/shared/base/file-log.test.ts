@@ -65,7 +65,7 @@ test('a host that says without end leaves room for the others, and for what went
   expect(statSync(log.path).size).toBeLessThan(logLimits.host + 10_000);
   const told = lines(log.path).filter(({ line: said }) => said !== line);
   expect(told).toMatchObject([
-    { level: 'warn', message: 'no room for more debug lines of loud' },
+    { level: 'warn', message: 'debug log limit reached: omitting further lines of loud' },
     { host: 'quiet', line: 'hello' },
     { level: 'error', host: 'loud' },
   ]);

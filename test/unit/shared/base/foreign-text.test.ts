@@ -7,7 +7,7 @@ import {
   foreignValue,
   excerpt,
 } from '../../../../src/shared/base/foreign-text.ts';
-import { OutputNet } from '../../../../src/shared/base/terminal-output.ts';
+import { OutputFilter } from '../../../../src/shared/base/terminal-output.ts';
 import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 
@@ -143,16 +143,16 @@ test('objects of a class keep what they hide', () => {
   });
 });
 
-test('a tree that is too deep for anybody ends', () => {
+test('a tree that is too deep is cut', () => {
   let deep: unknown = 'x\u001b';
   for (let level = 0; level < 100_000; level += 1) deep = [deep];
   expect(JSON.stringify(foreignValue(deep))).toMatch(/^\[+"…"\]+$/);
 });
 
-describe('the net before a terminal', () => {
+describe('the filter before a terminal', () => {
   const through = (...chunks: string[]): string => {
-    const net = new OutputNet();
-    return [...chunks.map((chunk) => net.push(chunk)), net.end()].join('');
+    const filter = new OutputFilter();
+    return [...chunks.map((chunk) => filter.push(chunk)), filter.end()].join('');
   };
 
   test('lets styles of ours, lines and tabs pass, cut where they may be, and escapes the rest', () => {

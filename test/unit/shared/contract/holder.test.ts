@@ -76,7 +76,7 @@ describe('who holds a name, and whether it may be taken over', () => {
       'its owner may be between two jobs',
       [agent({ statusChangedOn: justNow })],
       [],
-      'stays: agent azl2-0 belongs to another installation, offline only since 2026-11-21 11:59 UTC',
+      'stays: agent azl2-0 belongs to another installation, offline since 2026-11-21 11:59 UTC, maybe between two jobs',
     ],
     [
       'its owner has another agent online',
@@ -88,7 +88,7 @@ describe('who holds a name, and whether it may be taken over', () => {
       'another agent of its owner has just left',
       [agent()],
       [other({ statusChangedOn: justNow })],
-      'stays: agent azl2-0 belongs to another installation, whose agent azl2-1 is offline only since 2026-11-21 11:59 UTC',
+      'stays: agent azl2-0 belongs to another installation, whose agent azl2-1 is offline since 2026-11-21 11:59 UTC, maybe between two jobs',
     ],
   ])('%s', (_, held, others, words) => {
     expect(told(held, others)).toBe(words);

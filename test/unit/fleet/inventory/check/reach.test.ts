@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { fleet, mistakes } from '../fixture.ts';
 
 const one = (key: string) => `defaults: { pool: p }\nhosts:\n  a:\n    ${key}\n`;
-const hop = 'user@host:port, where user and port may be left out, and an IPv6 address stands in brackets';
+const hop = 'user@host:port; user and port are optional, and an IPv6 address is in brackets';
 
 test.each([
   ['jump: "not a host!!"', 'jump', 11, `none, or jump hosts with commas between them: ${hop}`],
