@@ -3,12 +3,12 @@ import { locationOf } from '../practice/azure/discovery/locations.ts';
 import { apiVersion, type Call } from '../src/shared/azure/http/rest.ts';
 import facts from './azure-facts.json' with { type: 'json' };
 
-/** A line of the table of facts: a heading, or a fact with its source and the tests that hold code to it. */
-interface Line {
+/** A line of the table of facts: a heading, or a fact with its source and its tests. */
+export interface Line {
   readonly about?: string;
   readonly fact?: string;
   readonly source?: string;
-  /** `FILE: words of its title`; FILE may be a table of the node client's calls, too. */
+  /** `FILE: words of its title`; FILE may also be a table of the node client's calls. */
   readonly tests?: readonly string[];
 }
 export const lines: readonly Line[] = facts;
@@ -23,7 +23,7 @@ const contract = 'published contract 7.1';
 const agent = { name: 'NAME', version: '', osDescription: '', systemCapabilities: {} };
 const publicKey = { exponent: '', modulus: '' };
 
-/** Every call, with ids that become words on the page. */
+/** Every call, with ids that become ID on the page. */
 const table: Readonly<Record<keyof typeof calls, About>> = {
   listPools: {
     sample: calls.listPools('NAME'),
@@ -126,14 +126,14 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
   authorizeQueue: { sample: calls.authorizeQueue('PROJECT', 1), when: '`projects:`', evidence: contract },
 };
 
-/** One of each call, as it is made. */
+/** One of each call. */
 export const samples: Readonly<Record<string, Call>> = Object.fromEntries(
   Object.entries(table).map(([name, { sample }]) => [name, sample]),
 );
 
 function callRow({ sample, when, evidence }: About): string {
   const location = locationOf(sample.path);
-  if (location === undefined) throw new Error(`no resource of the service is at ${sample.path}`);
+  if (location === undefined) throw new Error(`the service has no resource at ${sample.path}`);
   const version = sample.apiVersion ?? apiVersion;
   const state = location.releasedVersion === '0.0' ? 'preview only' : 'released';
   const query = Object.entries(sample.query ?? {}).map(([name, value]) => `${name}=${value}`);
@@ -154,9 +154,10 @@ function factRow({ fact, source, tests = [] }: Line): string {
   return `| ${fact} | ${source} | ${[...files].join('; ')} |`;
 }
 
-function factTables(): string {
+/** Returns the facts as tables under their headings. */
+export function factTables(from: readonly Line[]): string {
   const head = ['| fact | source | tests |', '| --- | --- | --- |'];
-  return lines
+  return from
     .map((line) =>
       line.about === undefined ? factRow(line) : ['', `### ${line.about}`, '', ...head].join('\n'),
     )
@@ -166,7 +167,7 @@ function factTables(): string {
 
 /** Returns docs/azure.md with the tables of calls and facts between their markers. */
 export function withAzureTables(page: string): string {
-  return between(between(page, 'calls', callTable()), 'facts', factTables());
+  return between(between(page, 'calls', callTable()), 'facts', factTables(lines));
 }
 
 function between(page: string, what: string, text: string): string {
