@@ -1,12 +1,12 @@
 import type { App, MemoryReading } from './listing.ts';
-import type { SeenProcess, Whose } from './owners.ts';
+import type { SeenProcess, Owner } from './owners.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Slot } from '../model.ts';
 
 /** A process on a GPU, with its facts and owner. */
 export interface GpuProcess extends App {
   readonly process?: SeenProcess;
-  readonly whose: Whose;
+  readonly owner: Owner;
 }
 
 /** One GPU of a slot, or a MIG device, at one time. */
@@ -15,9 +15,9 @@ export interface GpuUse {
   readonly gpu: string;
   /** A MIG device: nvidia-smi lists processes by board only. */
   readonly isPart: boolean;
-  /** Of the whole board. */
+  /** Processes of the whole board. */
   readonly processes: readonly GpuProcess[];
-  /** Of the GPU or MIG device; undefined: not known, or no indication of a process. */
+  /** Memory in use of the GPU or MIG device; undefined: unknown, or no indication of a process. */
   readonly memoryMiB: number | undefined;
   /** Memory in use without processes. */
   readonly baselineMiB: number | undefined;
@@ -26,25 +26,25 @@ export interface GpuUse {
 }
 
 /**
- * The most that the driver uses of an idle GPU, until a baseline is known: captures show 0 MiB on H100, H200
- * and L40S, 9 to 26 MiB of each MIG part, some hundred with drivers before 510, which count what is reserved.
+ * Most memory that the driver uses on an idle GPU, until a baseline is known: captures show 0 MiB on H100, H200 and L40S,
+ * 9 to 26 MiB on each MIG device, some hundred MiB with drivers before 510, which count reserved memory.
  */
-const mostOfDriverMiB = 1024;
+const idleDriverMiB = 1024;
 /**
  * The memory of an idle GPU varies a little. The smallest compute context uses more than this: captures show 230 MiB
  * for a video encoder, 500 MiB and more for CUDA on data-center cards.
  */
 const toleranceMiB = 100;
 
-/** Returns the memory in use that no listed process accounts for; undefined: not known. Pure. */
+/** Returns the memory in use that no listed process accounts for; undefined if unknown. Pure. */
 export function unexplainedMiB(memoryMiB: number, processes: readonly GpuProcess[]): number | undefined {
   if (processes.some(({ usedMiB }) => usedMiB === undefined)) return undefined;
   return Math.max(0, memoryMiB - processes.reduce((sum, { usedMiB = 0 }) => sum + usedMiB, 0));
 }
 
 /** Returns whether the driver alone may use this much. Pure. */
-export function isDriversOwn(memoryMiB: number, baselineMiB: number | undefined): boolean {
-  return memoryMiB <= (baselineMiB === undefined ? mostOfDriverMiB : baselineMiB + toleranceMiB);
+export function isDriverMemory(memoryMiB: number, baselineMiB: number | undefined): boolean {
+  return memoryMiB <= (baselineMiB === undefined ? idleDriverMiB : baselineMiB + toleranceMiB);
 }
 
 /** The least memory in use without processes, by GPU, in one boot. */
@@ -57,19 +57,19 @@ export interface MemoryBaselines {
 export function withIdle(known: MemoryBaselines, idle: ReadonlyMap<string, number>): MemoryBaselines {
   const lower = [...idle].filter(
     ([gpu, memoryMiB]) =>
-      memoryMiB < (known.mib[gpu] ?? Number.POSITIVE_INFINITY) && isDriversOwn(memoryMiB, known.mib[gpu]),
+      memoryMiB < (known.mib[gpu] ?? Number.POSITIVE_INFINITY) && isDriverMemory(memoryMiB, known.mib[gpu]),
   );
   return lower.length === 0 ? known : { ...known, mib: { ...known.mib, ...Object.fromEntries(lower) } };
 }
 
-/** The result of one check. */
-export interface Sight {
+/** The GPUs at one check. */
+export interface GpuSnapshot {
   readonly processes: readonly GpuProcess[];
   readonly memory: MemoryReading;
-  /** See MemoryBaselines. */
+  /** In MiB, by GPU; see MemoryBaselines. */
   readonly baselines: Readonly<Record<string, number>>;
   /** GPUs with an active display since the boot. */
-  readonly screens: ReadonlySet<string>;
+  readonly displays: ReadonlySet<string>;
   readonly report: SmiReport | undefined;
   readonly slots: readonly Slot[];
   /** Returns whether a job runs, or may run, in the slot. */
@@ -80,28 +80,28 @@ export interface Sight {
 const coherent = /\bG[HB]\d{3}\b/u;
 
 /** Returns the use of each GPU of the slot. Pure. */
-export function usesOf(slot: Slot, sight: Sight): readonly GpuUse[] {
-  const others = sight.slots.filter(({ name }) => name !== slot.name);
+export function usesOf(slot: Slot, snapshot: GpuSnapshot): readonly GpuUse[] {
+  const others = snapshot.slots.filter(({ name }) => name !== slot.name);
   return slot.gpus.map((gpu) => {
-    const board = boardOf(gpu, sight.report);
+    const board = boardOf(gpu, snapshot.report);
     return {
       gpu,
       isPart: board?.uuid !== gpu && gpu.startsWith('MIG-'),
-      processes: sight.processes.filter((each) => each.gpu === (board?.uuid ?? gpu)),
-      memoryMiB: tellingMemory(gpu, board?.name, sight),
-      baselineMiB: sight.baselines[gpu],
+      processes: snapshot.processes.filter((each) => each.gpu === (board?.uuid ?? gpu)),
+      memoryMiB: significantMemory(gpu, board?.name, snapshot),
+      baselineMiB: snapshot.baselines[gpu],
       sharers: new Map(
         others
           .filter(({ gpus }) => gpus.includes(gpu))
-          .map(({ name }) => [name, { busy: sight.isBusy(name) }] as const),
+          .map(({ name }) => [name, { busy: snapshot.isBusy(name) }] as const),
       ),
     };
   });
 }
 
 /** Returns the memory in use of the slots' GPUs without processes, by UUID. Pure. */
-export function idleMemory(sight: Sight): ReadonlyMap<string, number> {
-  const uses = sight.slots.flatMap((slot) => (sight.isBusy(slot.name) ? [] : usesOf(slot, sight)));
+export function idleMemory(snapshot: GpuSnapshot): ReadonlyMap<string, number> {
+  const uses = snapshot.slots.flatMap((slot) => (snapshot.isBusy(slot.name) ? [] : usesOf(slot, snapshot)));
   return new Map(
     uses.flatMap(({ gpu, memoryMiB, processes, sharers }) => {
       const isFree = processes.length === 0 && ![...sharers.values()].some(({ busy }) => busy);
@@ -111,9 +111,9 @@ export function idleMemory(sight: Sight): ReadonlyMap<string, number> {
 }
 
 /** Returns the memory in use; undefined: it does not indicate a process. */
-function tellingMemory(gpu: string, name: string | undefined, sight: Sight): number | undefined {
-  if (sight.screens.has(gpu) || coherent.test(name ?? '')) return undefined;
-  return sight.memory.get(gpu)?.usedMiB;
+function significantMemory(gpu: string, name: string | undefined, snapshot: GpuSnapshot): number | undefined {
+  if (snapshot.displays.has(gpu) || coherent.test(name ?? '')) return undefined;
+  return snapshot.memory.get(gpu)?.usedMiB;
 }
 
 function boardOf(gpu: string, report: SmiReport | undefined): SmiReport['gpus'][number] | undefined {

@@ -1,4 +1,4 @@
-import { type GpuUse, isDriversOwn, type GpuProcess, unexplainedMiB } from './gpu-use.ts';
+import { type GpuUse, isDriverMemory, type GpuProcess, unexplainedMiB } from './gpu-use.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Cause } from '../model.ts';
@@ -17,7 +17,7 @@ export type Judgement =
   | { readonly kind: 'left'; readonly gpu: string; readonly by: readonly GpuProcess[] }
   /** By memory without a process, or by hidden processes. */
   | {
-      readonly kind: 'unseen';
+      readonly kind: 'hidden';
       readonly gpu: string;
       readonly by: readonly GpuProcess[];
       readonly memoryMiB: number | undefined;
@@ -30,7 +30,7 @@ export function judge(
   jobs: { readonly useDocker: boolean },
 ): Judgement {
   const found = uses.map((use) => judgeGpu(slot, use, jobs));
-  for (const kind of ['held', 'left', 'unseen'] as const) {
+  for (const kind of ['held', 'left', 'hidden'] as const) {
     const worst = found.find((each) => each.kind === kind);
     if (worst !== undefined) return worst;
   }
@@ -39,47 +39,47 @@ export function judge(
 
 /** Returns processes of ended runs. Pure. */
 export function leftOf(processes: readonly GpuProcess[]): readonly GpuProcess[] {
-  return processes.filter(({ whose }) => whose.kind === 'run' && !whose.live);
+  return processes.filter(({ owner }) => owner.kind === 'run' && !owner.live);
 }
 
 function judgeGpu(slot: string, use: GpuUse, jobs: { readonly useDocker: boolean }): Judgement {
   const { gpu, isPart, processes } = use;
-  const strangers = processes.filter((each) => isForeign(slot, each, use, jobs));
+  const conflicting = processes.filter((each) => isConflict(slot, each, use, jobs));
   const left = leftOf(processes);
   const hidden = hiddenMiB(use);
   // The memory of a MIG device shows whether it is in use; processes are listed by board.
   if (isPart && hidden === undefined)
     return left.length > 0 ? { kind: 'left', gpu, by: left } : { kind: 'clean' };
-  if (strangers.length > 0)
-    return { kind: 'held', gpu, by: strangers, memoryMiB: isPart ? hidden : undefined };
+  if (conflicting.length > 0)
+    return { kind: 'held', gpu, by: conflicting, memoryMiB: isPart ? hidden : undefined };
   if (left.length > 0) return { kind: 'left', gpu, by: left };
-  // With a running job, these may be its own.
+  // They may belong to a running job.
   const mayBeJobs = isPart || hasJob(use);
-  const unseen = mayBeJobs ? [] : processes.filter(({ whose }) => whose.kind === 'unseen');
-  return hidden === undefined && unseen.length === 0
+  const hiddenProcesses = mayBeJobs ? [] : processes.filter(({ owner }) => owner.kind === 'hidden');
+  return hidden === undefined && hiddenProcesses.length === 0
     ? { kind: 'clean' }
-    : { kind: 'unseen', gpu, by: unseen, memoryMiB: hidden };
+    : { kind: 'hidden', gpu, by: hiddenProcesses, memoryMiB: hidden };
 }
 
-function isForeign(
+function isConflict(
   slot: string,
-  { whose }: GpuProcess,
+  { owner }: GpuProcess,
   use: GpuUse,
   jobs: { readonly useDocker: boolean },
 ): boolean {
-  switch (whose.kind) {
+  switch (owner.kind) {
     case 'run':
       // A run in another MIG device of the board is no conflict.
-      return whose.live && whose.slot !== slot && !use.sharers.has(whose.slot) && !use.isPart;
-    case 'stranger':
+      return owner.live && owner.slot !== slot && !use.sharers.has(owner.slot) && !use.isPart;
+    case 'foreign':
       // It may be a container of a job in another slot that shares the GPU, if jobs may use Docker.
-      return whose.container === undefined || !(jobs.useDocker && hasJob(use));
+      return owner.container === undefined || !(jobs.useDocker && hasJob(use));
     default:
       return false;
   }
 }
 
-/** Returns whether a slot that shares it runs a job. */
+/** Returns whether a slot that shares the GPU runs a job. */
 function hasJob({ sharers }: GpuUse): boolean {
   return [...sharers.values()].some(({ busy }) => busy);
 }
@@ -90,10 +90,10 @@ function hiddenMiB(use: GpuUse): number | undefined {
   // A job that starts or ends between two queries would look like memory without a process.
   if (memoryMiB === undefined || hasJob(use)) return undefined;
   const rest = isPart ? memoryMiB : unexplainedMiB(memoryMiB, processes);
-  return rest === undefined || isDriversOwn(rest, baselineMiB) ? undefined : rest;
+  return rest === undefined || isDriverMemory(rest, baselineMiB) ? undefined : rest;
 }
 
-/** Most processes that are named. */
+/** Most processes named in a message. */
 const mostNamed = 3;
 const longestName = 60;
 const dayMs = 24 * 3_600_000;
@@ -108,36 +108,36 @@ interface Naming {
   readonly namesGpu: boolean;
 }
 
-/** Describes why the slot waits; undefined: it does not. Pure. */
+/** Describes why the slot waits; undefined if it does not. Pure. */
 export function causeOf(judgement: Judgement, naming: Naming): Cause | undefined {
   if (judgement.kind === 'clean') return undefined;
   const { gpu, by } = judgement;
   const on = `waits: ${naming.namesGpu ? `${shortGpu(gpu)}: ` : ''}`;
-  const who = named(by, naming);
+  const processes = named(by, naming);
   switch (judgement.kind) {
     case 'held':
       return {
         code: 'gpu.in-use',
-        what: `${on}${amount(judgement.memoryMiB ?? sumMiB(by))} held by ${who}`,
+        what: `${on}${amount(judgement.memoryMiB ?? sumMiB(by))} held by ${processes}`,
         next: `wait until it exits, or ask its owner to stop it (${psOf(by)} on the host); the slot opens automatically`,
       };
     case 'left':
       return {
         code: 'gpu.left-behind',
-        what: `${on}${amount(sumMiB(by))} held by killed leftovers of a job: ${who}`,
+        what: `${on}${amount(sumMiB(by))} held by killed leftovers of a job: ${processes}`,
         next: 'retried automatically; a process in state D hangs in the driver: drain the host, then run `azp-fleet reboot`',
       };
-    case 'unseen': {
+    case 'hidden': {
       const pids = by.flatMap(({ pid }) => pid ?? []);
-      const whom = pids.length === 0 ? 'no visible process' : `process ${pids.join(', ')}, which is hidden`;
+      const holder = pids.length === 0 ? 'no visible process' : `process ${pids.join(', ')}, which is hidden`;
       return {
         code: 'gpu.memory-held',
-        what: `${on}${amount(judgement.memoryMiB ?? sumMiB(by))} held by ${whom}`,
+        what: `${on}${amount(judgement.memoryMiB ?? sumMiB(by))} held by ${holder}`,
         next: `check who has the GPU open on the host (fuser -v /dev/nvidia*); if no process has, drain the host and reset it (nvidia-smi --gpu-reset -i ${gpu}) or reboot it (azp-fleet reboot)`,
       };
     }
     default:
-      throw new Error(`no words for ${JSON.stringify(judgement satisfies never)}`);
+      throw new Error(`unhandled judgement ${JSON.stringify(judgement satisfies never)}`);
   }
 }
 
@@ -156,15 +156,15 @@ function named(by: readonly GpuProcess[], naming: Naming): string {
   return [...shown, ...(others === 0 ? [] : [`${others} more`])].join('; ');
 }
 
-function describe({ process, whose }: GpuProcess, { name, now }: Naming): string {
+function describe({ process, owner }: GpuProcess, { name, now }: Naming): string {
   if (process === undefined) return 'a hidden process';
   const { pid, login, comm, state, startedAt } = process;
-  const owner = whose.kind === 'run' ? `a job of slot ${whose.slot}` : login;
+  const ownerName = owner.kind === 'run' ? `a job of slot ${owner.slot}` : login;
   const program = foreignLine(name(pid) ?? comm, longestName).trim();
-  const container = whose.kind === 'stranger' && whose.container !== undefined;
-  const where = container ? ` in container ${whose.container?.slice(0, 12)}` : '';
+  const container = owner.kind === 'foreign' && owner.container !== undefined;
+  const where = container ? ` in container ${owner.container?.slice(0, 12)}` : '';
   const hangs = state === 'D' || state === 'Z' ? `, state ${state}` : '';
-  return `${foreignLine(owner, longestName)}, ${program} (${pid}${hangs})${where} since ${moment(startedAt, now)}`;
+  return `${foreignLine(ownerName, longestName)}, ${program} (${pid}${hangs})${where} since ${timeText(startedAt, now)}`;
 }
 
 function sumMiB(by: readonly GpuProcess[]): number | undefined {
@@ -178,7 +178,7 @@ function amount(mib: number | undefined): string {
 }
 
 /** Formats a time as `14:02`, with the date after 24 hours; in the host's time zone. */
-function moment(at: number, now: number): string {
+function timeText(at: number, now: number): string {
   const time = new Date(at);
   const two = (number: number): string => String(number).padStart(2, '0');
   const clock = `${two(time.getHours())}:${two(time.getMinutes())}`;

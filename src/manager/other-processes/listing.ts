@@ -33,7 +33,7 @@ interface MemoryUse {
   readonly displays: boolean;
 }
 
-/** More than the processes that drivers allow on sixteen GPUs. */
+/** Most lines that are read; drivers allow fewer processes on sixteen GPUs. */
 const mostLines = 20_000;
 
 /** Parses the output of `appsArguments`; other lines are ignored. Pure. */
@@ -68,14 +68,13 @@ function number(text: string | undefined): number | undefined {
 /** By UUID of a GPU or MIG device; unknown values are left out. */
 export type MemoryReading = ReadonlyMap<string, MemoryUse>;
 
-/** The state of the GPU watch that is needed here. */
+/** The part of the GPU watch that reads processes and memory. */
 export type GpuKnowledge = Pick<GpuWatch, 'report' | 'order' | 'ignored'> & {
   readonly driver: Pick<GpuWatch['driver'], 'run'>;
 };
 
 /**
- * Reads the memory in use from nvidia-smi. Only its XML has MIG devices, and it takes longer: `parts` is whether a slot uses
- * one.
+ * Reads the memory in use from nvidia-smi. `parts`: a slot uses a MIG device. Only the XML output has those; it takes longer.
  */
 export async function readMemoryInUse(
   { driver, order, ignored, report }: GpuKnowledge,
@@ -94,7 +93,7 @@ export async function readMemoryInUse(
   return seen === undefined ? new Map() : memoryIn(seen, report);
 }
 
-/** Returns the memory in use; the XML has only numbers of MIG devices, `known` has their UUIDs. Pure. */
+/** Returns the memory in use. `known`: has the UUIDs of MIG devices; the XML has only their numbers. Pure. */
 export function memoryIn({ gpus }: SmiReport, known: SmiReport | undefined): MemoryReading {
   return new Map(
     gpus.flatMap(({ uuid, memoryUsedMiB, migDevices }) => {

@@ -12,72 +12,72 @@ import type { ManagerDeps } from '../manager-deps.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import type { RunCommand } from '../machine/command.ts';
 
-/** A run of this manager, or its leftovers. */
-interface RunOf {
+/** A run of this manager, running or ended. */
+interface RunOwner {
   readonly slot: string;
-  /** It is not known to have ended. */
+  /** The run is not known to have ended. */
   readonly live: boolean;
 }
 
-/** Keys by which processes of runs are known. */
+/** Keys that identify processes of runs. */
 export interface Owners {
   /** By the full id of the container. */
-  readonly containers: ReadonlyMap<string, RunOf>;
+  readonly containers: ReadonlyMap<string, RunOwner>;
   /** By the name of the systemd unit. */
-  readonly units: ReadonlyMap<string, RunOf>;
+  readonly units: ReadonlyMap<string, RunOwner>;
   /** By login: users of a single slot. */
-  readonly users: ReadonlyMap<string, RunOf>;
-  /** Docker does not answer: unknown containers may be this manager's. */
-  readonly isDockerAway: boolean;
+  readonly users: ReadonlyMap<string, RunOwner>;
+  /** Docker does not answer: unknown containers may belong to this manager. */
+  readonly isDockerDown: boolean;
 }
 
 /** The owner of a process on a GPU. */
-export type Whose =
+export type Owner =
   /** A daemon of the driver, or a display server. */
   | { readonly kind: 'service' }
-  | ({ readonly kind: 'run' } & RunOf)
+  | ({ readonly kind: 'run' } & RunOwner)
   /** Another user: any process not known to be of a run. */
-  | { readonly kind: 'stranger'; readonly container?: string }
+  | { readonly kind: 'foreign'; readonly container?: string }
   /** In a container whose owner is not known. */
   | { readonly kind: 'unknown' }
-  /** Listed, but hidden: it just exited, or is not visible from here. */
-  | { readonly kind: 'unseen' };
+  /** Listed by nvidia-smi, but just exited or not visible. */
+  | { readonly kind: 'hidden' };
 
 /**
- * Daemons of the driver: persistence, MPS, fabric manager, IMEX, DCGM. The kernel cuts names at 15 characters. Only with a
- * system account, since any process may choose such a name; MPS of a person is that person's.
+ * Daemons of the driver: persistence, MPS, fabric manager, IMEX, DCGM. The kernel cuts names at 15 characters. They must run
+ * under a system account, since any process may choose such a name; an MPS server of a person belongs to that person.
  */
 const daemons =
   /^(?:nvidia-persiste|nvidia-cuda-mps|nvidia-imex|nv-fabricmanage|nv-hostengine|nvsm_core|dcgm-exporter)/u;
 /** Uids below are system accounts (Debian policy 9.2.2, SYS_UID_MAX of shadow). */
-const firstPerson = 1000;
+const firstUserUid = 1000;
 
 /** Display servers, which may have a compute context (`C+G` of nvidia-smi). */
-const screens =
+const displayServers =
   /^(?:Xorg|Xwayland|gnome-shell|kwin_wayland|kwin_x11|plasmashell|mutter|weston|sway|gdm-|sddm)/u;
-/** A desktop has some hundred MiB (captures of 595 and 610: 3 to 200 MiB a process); a process with more does not only draw. */
-const mostOfScreenMiB = 1024;
+/** Most memory of a display server; captures of drivers 595 and 610 show 3 to 200 MiB. A process with more also computes. */
+const displayServerMiB = 1024;
 
-/** A process with its login, and its parent where that identifies the owner. */
+/** A process with its login, and its parent if that identifies the owner. */
 export interface SeenProcess extends ProcessFacts {
   readonly login: string;
   readonly starter?: ProcessFacts;
 }
 
-/** Returns whether it is an MPS server, which runs as the user of its clients: its parent identifies the owner. Pure. */
+/** Returns whether a process is an MPS server. It runs as the user of its clients, so its parent identifies the owner. Pure. */
 export function isMpsServer({ comm }: Pick<ProcessFacts, 'comm'>): boolean {
   return comm.startsWith('nvidia-cuda-mps');
 }
 
-/** Returns the owner of a process. Its name is only trusted where it gives no advantage. Pure. */
-export function whoseIs(
+/** Returns the owner of a process. The name of a process is trusted only where a false name gains nothing. Pure. */
+export function ownerOf(
   process: SeenProcess | undefined,
   usedMiB: number | undefined,
   owners: Owners,
-): Whose {
-  if (process === undefined) return { kind: 'unseen' };
+): Owner {
+  if (process === undefined) return { kind: 'hidden' };
   const { comm, login } = process;
-  const { containers, units } = placesOf(process);
+  const { containers, units } = cgroupsOf(process);
   const run =
     containers.map((id) => owners.containers.get(id)).find((found) => found !== undefined) ??
     (containers.length > 0
@@ -87,23 +87,23 @@ export function whoseIs(
   if (run !== undefined) return { kind: 'run', ...run };
   const container = containers.at(-1);
   if (container !== undefined)
-    return owners.isDockerAway ? { kind: 'unknown' } : { kind: 'stranger', container };
+    return owners.isDockerDown ? { kind: 'unknown' } : { kind: 'foreign', container };
   if (isDaemon(process)) return { kind: 'service' };
-  if (screens.test(comm) && (usedMiB ?? 0) <= mostOfScreenMiB) return { kind: 'service' };
-  return { kind: 'stranger' };
+  if (displayServers.test(comm) && (usedMiB ?? 0) <= displayServerMiB) return { kind: 'service' };
+  return { kind: 'foreign' };
 }
 
 function isDaemon({ uid, comm, starter }: SeenProcess): boolean {
   if (!daemons.test(comm)) return false;
-  return uid < firstPerson || (starter !== undefined && isMpsServer(starter) && starter.uid < firstPerson);
+  return uid < firstUserUid || (starter !== undefined && isMpsServer(starter) && starter.uid < firstUserUid);
 }
 
 /** Returns the containers (outermost first) and system units of a process. */
-function placesOf({ cgroups }: ProcessFacts): {
+function cgroupsOf({ cgroups }: ProcessFacts): {
   readonly containers: readonly string[];
   readonly units: readonly string[];
 } {
-  // Users create and name control groups below it, possibly like foreign containers.
+  // Users may create control groups there with the name of any container.
   if (cgroups.some((path) => path.startsWith('/user.slice/'))) return { containers: [], units: [] };
   const all = (pattern: RegExp): string[] => [
     ...new Set(cgroups.flatMap((path) => [...path.matchAll(pattern)].map(([, found = '']) => found))),
@@ -120,24 +120,24 @@ export interface OwnerTools extends Pick<ManagerDeps, 'config' | 'log'> {
 }
 
 /**
- * Returns the keys of the current runs. `ended`: exited containers by id, with their slot, which Docker may no longer list.
- * A run that is not known to have ended is live.
+ * Returns the keys of the current runs. `ended`: slots of exited containers by id, which Docker may no longer list. A run
+ * that is not known to have ended is live.
  */
-export async function ownersNow(
+export async function currentOwners(
   tools: OwnerTools,
   runs: PresentRuns,
   slots: readonly Slot[],
   ended: ReadonlyMap<string, string>,
 ): Promise<Owners> {
   await runs.look();
-  const containers = new Map<string, RunOf>([...ended].map(([id, slot]) => [id, { slot, live: false }]));
+  const containers = new Map<string, RunOwner>([...ended].map(([id, slot]) => [id, { slot, live: false }]));
   for (const container of runs.all)
     if (!isHostRun(container.id) && !ended.has(container.id)) containers.set(container.id, runOf(container));
-  const units = new Map<string, RunOf>();
-  const users = new Map<string, RunOf>();
+  const units = new Map<string, RunOwner>();
+  const users = new Map<string, RunOwner>();
   for (const { name } of slots.filter(({ mode }) => mode === 'host')) {
     const found = runs.all.filter(({ id, labels }) => isHostRun(id) && labels[Labels.slot] === name);
-    // A unit without a known run may have a job, too.
+    // A unit without a known run may have a job.
     const live =
       found.some((run) => runOf(run).live) ||
       (await tools.host.engine.requireEnded(unitName(name)).then(
@@ -149,10 +149,10 @@ export async function ownersNow(
     users.set(userName(name), run);
     for (const id of await jobContainers(tools, name)) containers.set(id, run);
   }
-  return { containers, units, users, isDockerAway: runs.problem !== undefined };
+  return { containers, units, users, isDockerDown: runs.problem !== undefined };
 }
 
-function runOf({ labels, state }: OwnContainer): RunOf {
+function runOf({ labels, state }: OwnContainer): RunOwner {
   const hasEnded = state === 'exited' || state === 'dead' || state === 'removing';
   return { slot: labels[Labels.slot] ?? '', live: !hasEnded };
 }
@@ -165,7 +165,7 @@ async function jobContainers(
   if (!config.jobs.docker) return [];
   const root = host.engine.rootOf(slot);
   const labelled = await engine.withLabel(jobLabel(root)).catch((error: unknown) => {
-    log.log('info', 'Docker does not answer: the owners of its containers are not known', { error });
+    log.log('info', 'the owners of containers are unknown: Docker does not answer', { error });
     return { containers: [], networks: [] };
   });
   return ofAgent(root, labelled).containers.map(({ id }) => id);
@@ -175,25 +175,25 @@ const longestCommandLine = 4096;
 const commandMs = 5_000;
 const mostLogins = 1_000;
 
-/** Interpreters: their first argument is more useful than their name. */
+/** Interpreters; their first argument is shown instead of their name. */
 const interpreter =
   /^(?:python|pypy|node|perl|ruby|bash|dash|zsh|ksh|sh|Rscript|julia|java|torchrun|accelerate|deepspeed|mpirun|uv)[\d.]*$/u;
 
-/** Returns the program of a command line (arguments separated by NUL); undefined: none. Pure. */
+/** Returns the program of a command line (arguments separated by NUL); undefined if it is empty. Pure. */
 export function programIn(commandLine: string): string | undefined {
-  // Cleaned before it is split: the end of an escape sequence would look like a name.
+  // Cleaned before the path is split: the end of an escape sequence would look like a name.
   const [first = '', ...rest] = commandLine.split('\0').map((argument) => foreignLine(argument));
   const program = posix.basename(first);
   if (program === '') return undefined;
-  const given = rest.find((argument) => argument !== '' && !argument.startsWith('-'));
-  // After -c follows code, not a name.
-  if (!interpreter.test(program) || given === undefined || rest[0] === '-c') return program;
-  return posix.basename(given);
+  const script = rest.find((argument) => argument !== '' && !argument.startsWith('-'));
+  // The argument of -c is code, not a name.
+  if (!interpreter.test(program) || script === undefined || rest[0] === '-c') return program;
+  return posix.basename(script);
 }
 
 /**
- * Returns the program of a process. Its command line is in its own memory, whose lock a hung process may hold: another
- * program reads it, with a deadline. Undefined: not known.
+ * Returns the program of a process; undefined if unknown. The command line is in the memory of the process, whose lock a hung
+ * process may hold: another program reads it, with a deadline.
  */
 export async function programOf(
   command: RunCommand,

@@ -23,7 +23,7 @@ import {
 import {
   idleMemory,
   type MemoryBaselines,
-  type Sight,
+  type GpuSnapshot,
   type GpuProcess,
   usesOf,
   withIdle,
@@ -32,18 +32,18 @@ import {
   isMpsServer,
   Logins,
   type Owners,
-  ownersNow,
+  currentOwners,
   type OwnerTools,
   programOf,
-  whoseIs,
+  ownerOf,
 } from './owners.ts';
 
 interface Verdict {
   readonly cause: Cause;
-  /** The processes it is about; the text stays the same while they do, because the pool shows it as the reason. */
-  readonly about: string;
-  /** It closes the slot; otherwise no agent starts until the next check. */
-  readonly sure: boolean;
+  /** The processes of the cause. While they stay the same, so does the text, which is the drain reason in the pool. */
+  readonly subject: string;
+  /** The slot is closed; otherwise no agent starts until the next check. */
+  readonly isConfirmed: boolean;
 }
 
 /** What blocks the GPUs of each slot. */
@@ -56,17 +56,17 @@ class Verdicts {
     if (cause === undefined) return this.#of.delete(slot);
     const next = nextVerdict(before, judgement, cause);
     this.#of.set(slot, next);
-    return before?.about !== next.about;
+    return before?.subject !== next.subject;
   }
 
   hold(slot: string): Hold | undefined {
     const verdict = this.#of.get(slot);
     if (verdict === undefined) return undefined;
-    return { kind: verdict.sure ? 'close' : 'pause', state: 'waiting', cause: verdict.cause };
+    return { kind: verdict.isConfirmed ? 'close' : 'pause', state: 'waiting', cause: verdict.cause };
   }
 
-  /** A block may end soon. */
-  get hasPassing(): boolean {
+  /** Whether a block may end soon. */
+  get hasTemporary(): boolean {
     return [...this.#of.values()].some(({ cause }) => cause.code !== 'gpu.in-use');
   }
 
@@ -76,14 +76,14 @@ class Verdicts {
   }
 }
 
-/** Returns the next verdict: a live process counts at once; leftover memory and killed processes after a second check. Pure. */
+/** Returns the next verdict. A live process is confirmed at once; leftover memory and killed processes by a second check. Pure. */
 function nextVerdict(before: Verdict | undefined, judgement: Judgement, cause: Cause): Verdict {
-  const about = subjectOf(judgement);
-  const isSame = before?.about === about;
+  const subject = subjectOf(judgement);
+  const isSame = before?.subject === subject;
   return {
-    about,
+    subject,
     cause: isSame ? before.cause : cause,
-    sure: judgement.kind === 'held' || isSame,
+    isConfirmed: judgement.kind === 'held' || isSame,
   };
 }
 
@@ -96,8 +96,8 @@ function subjectOf(judgement: Judgement): string {
 const endMs = 10_000;
 
 /**
- * Kills processes by pid and start tick: `sh -c SCRIPT sh PID TICKS…`. A process with another start tick is another one that
- * reused the pid.
+ * Kills processes by pid and start tick: `sh -c SCRIPT sh PID TICKS…`. A process with another start tick has reused the pid
+ * and stays.
  */
 export const endScript = `while [ "$#" -ge 2 ]; do
   now=$(tr '\\n' ' ' <"/proc/$1/stat" | sed 's/.*) //' | cut -d ' ' -f 20)
@@ -106,7 +106,7 @@ export const endScript = `while [ "$#" -ge 2 ]; do
 done 2>/dev/null
 exit 0`;
 
-/** Kills processes through systemd, because the manager may not. A process that hangs in the kernel stays. */
+/** Kills processes through systemd, because the manager has no permission. A process that hangs in the kernel stays. */
 export async function endProcesses(
   command: RunCommand,
   processes: readonly Pick<ProcessFacts, 'pid' | 'startTicks'>[],
@@ -121,15 +121,15 @@ export async function endProcesses(
   );
 }
 
-/** Between two checks, as for the health of the GPUs; unscaled milliseconds. */
+/** Interval of checks, as for the health of the GPUs; unscaled milliseconds. */
 const checkEveryMs = 20_000;
-/** Most checks in a row without a pause, while a block may end soon. */
-const mostSoon = 10;
-/** Before a start, an older check is repeated. Real milliseconds. */
+/** Most checks in a row without a pause while a block may end soon. */
+const mostRepeats = 10;
+/** An older check is repeated before a launch. Real milliseconds. */
 const freshMs = 5_000;
 /** Failures of nvidia-smi in a row before slots start without a check. */
 const mostUnknown = 3;
-/** Most exited containers that are remembered. */
+/** Most exited containers that are kept. */
 const mostEnded = 200;
 
 interface OtherProcessTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'command' | 'process' | 'root'> {
@@ -141,10 +141,10 @@ interface OtherProcessTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'com
   };
 }
 
-/** What the manager knows of its slots. */
+/** The manager's slots. */
 interface SlotAccess {
   slots(): readonly Slot[];
-  /** Returns whether a job runs, or may run, in the slot: then its GPUs are not checked. */
+  /** Returns whether a job runs, or may run, in the slot. Its GPUs are not checked then. */
   isBusy(slot: string): boolean;
   /** Called when the state of a slot changes. */
   changed(): void;
@@ -163,15 +163,15 @@ export class OtherProcessWatch {
   readonly #verdicts = new Verdicts();
   readonly #alarm = new Alarm();
   /** Container → slot. */
-  readonly #ended = new Map<string, string>();
-  readonly #screens = new Set<string>();
+  readonly #endedRuns = new Map<string, string>();
+  readonly #displays = new Set<string>();
   #memory: MemoryReading | undefined;
   #unknown = 0;
   /** Start of the last successful check; monotonic. */
   #checkedAt = Number.NEGATIVE_INFINITY;
-  #soon = 0;
+  #repeats = 0;
   #running: Promise<void> | undefined;
-  #next: { whole: boolean; readonly look: Promise<void> } | undefined;
+  #next: { withMemory: boolean; readonly check: Promise<void> } | undefined;
 
   constructor(tools: OtherProcessTools, gpus: GpuKnowledge, slots: SlotAccess) {
     this.#tools = tools;
@@ -188,32 +188,32 @@ export class OtherProcessWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#alarm.ring(), { once: true });
-    await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, () => this.#look(true));
+    await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, () => this.#check(true));
   }
 
-  /** Checks the GPUs after a run, so that the next launch need not. Never rejects. */
+  /** Checks the GPUs after a run, so that the next launch needs no check. Never rejects. */
   async ended({ id, labels }: OwnContainer): Promise<void> {
-    if (!isHostRun(id)) this.#ended.set(id, labels[Labels.slot] ?? '');
-    for (const oldest of [...this.#ended.keys()].slice(0, -mostEnded)) this.#ended.delete(oldest);
-    if ((labels[Labels.gpus] ?? '') !== '') await this.#look(true);
+    if (!isHostRun(id)) this.#endedRuns.set(id, labels[Labels.slot] ?? '');
+    for (const oldest of [...this.#endedRuns.keys()].slice(0, -mostEnded)) this.#endedRuns.delete(oldest);
+    if ((labels[Labels.gpus] ?? '') !== '') await this.#check(true);
   }
 
   /** Rejects with `NotYet` while other processes use the slot's GPUs, except slots that share them. */
   async requireClean({ name, gpus }: Pick<Slot, 'name' | 'gpus'>): Promise<void> {
     if (gpus.length === 0) return;
-    await (this.#next?.look ?? this.#running);
+    await (this.#next?.check ?? this.#running);
     const age = this.#tools.clock.monotonic() - this.#checkedAt;
-    // The check after the last run read the memory; processes are listed again.
-    if (age > freshMs) await this.#look(this.#memory === undefined);
+    // The memory was read after the last run; only processes are listed again.
+    if (age > freshMs) await this.#check(this.#memory === undefined);
     if (this.#unknown > 0 && this.#unknown < mostUnknown) throw new NotYet(processesUnknown);
     const hold = this.#verdicts.hold(name);
     if (hold !== undefined) throw new NotYet(hold.cause);
   }
 
-  /** Starts a check; calls during a running check share the next one. `whole`: with memory. */
-  #look(whole: boolean): Promise<void> {
+  /** Starts a check; calls during a running check share the next one. */
+  #check(withMemory: boolean): Promise<void> {
     if (this.#running === undefined) {
-      this.#running = this.#see(whole)
+      this.#running = this.#observe(withMemory)
         .catch((error: unknown) => {
           this.#unknown += 1;
           this.#tools.log.log('warn', 'the check for other processes on the GPUs failed', { error });
@@ -222,19 +222,19 @@ export class OtherProcessWatch {
       return this.#running;
     }
     if (this.#next !== undefined) {
-      this.#next.whole ||= whole;
-      return this.#next.look;
+      this.#next.withMemory ||= withMemory;
+      return this.#next.check;
     }
-    const look = this.#running.then(() => {
-      const asked = this.#next;
+    const check = this.#running.then(() => {
+      const next = this.#next;
       this.#next = undefined;
-      return this.#look(asked?.whole ?? whole);
+      return this.#check(next?.withMemory ?? withMemory);
     });
-    this.#next = { whole, look };
-    return look;
+    this.#next = { withMemory, check };
+    return check;
   }
 
-  async #see(whole: boolean): Promise<void> {
+  async #observe(withMemory: boolean): Promise<void> {
     const { clock } = this.#tools;
     const slots = this.#slots.slots();
     const began = clock.monotonic();
@@ -243,17 +243,17 @@ export class OtherProcessWatch {
     const listed = await this.#gpus.driver.run('nvidia-smi', appsArguments, smiDeadlineMs);
     // The health check reports that nvidia-smi does not answer.
     if (listed.code !== 0) return this.#noteUnknown();
-    if (whole) await this.#readMemory(slots);
+    if (withMemory) await this.#readMemory(slots);
     const processes = await this.#processes(readApps(listed.output), slots);
     const boot = await bootId(this.#tools.root);
-    const sight = this.#sight(processes, slots, boot);
-    await this.#noteIdle(sight, boot);
-    await this.#judge(sight);
+    const snapshot = this.#sight(processes, slots, boot);
+    await this.#noteIdle(snapshot, boot);
+    await this.#judge(snapshot);
     this.#unknown = 0;
     this.#checkedAt = began;
-    await this.#end(leftOf(processes));
-    this.#soon = this.#verdicts.hasPassing ? this.#soon + 1 : 0;
-    if (this.#soon > 0 && this.#soon <= mostSoon) this.#alarm.ring();
+    await this.#endLeftovers(leftOf(processes));
+    this.#repeats = this.#verdicts.hasTemporary ? this.#repeats + 1 : 0;
+    if (this.#repeats > 0 && this.#repeats <= mostRepeats) this.#alarm.ring();
   }
 
   #noteUnknown(): void {
@@ -267,32 +267,32 @@ export class OtherProcessWatch {
   async #readMemory(slots: readonly Slot[]): Promise<void> {
     const parts = slots.some(({ gpus }) => gpus.some((gpu) => gpu.startsWith('MIG-')));
     this.#memory = await readMemoryInUse(this.#gpus, parts);
-    for (const [gpu, { displays }] of this.#memory) if (displays) this.#screens.add(gpu);
+    for (const [gpu, { displays }] of this.#memory) if (displays) this.#displays.add(gpu);
   }
 
   async #processes(apps: readonly App[], slots: readonly Slot[]): Promise<readonly GpuProcess[]> {
     if (apps.length === 0) return [];
-    const owners = await ownersNow(this.#tools, this.#runs, slots, this.#ended);
-    return Promise.all(apps.map((app) => this.#each(app, owners)));
+    const owners = await currentOwners(this.#tools, this.#runs, slots, this.#endedRuns);
+    return Promise.all(apps.map((app) => this.#withOwner(app, owners)));
   }
 
-  async #each(app: App, owners: Owners): Promise<GpuProcess> {
+  async #withOwner(app: App, owners: Owners): Promise<GpuProcess> {
     const found = app.pid === undefined ? undefined : await this.#tools.process(app.pid);
-    if (found === undefined) return { ...app, whose: { kind: 'unseen' } };
+    if (found === undefined) return { ...app, owner: { kind: 'hidden' } };
     const [login, starter] = await Promise.all([
       this.#logins.of(found.uid),
       isMpsServer(found) ? this.#tools.process(found.parent) : undefined,
     ]);
     const process = { ...found, login, ...defined({ starter }) };
-    return { ...app, process, whose: whoseIs(process, app.usedMiB, owners) };
+    return { ...app, process, owner: ownerOf(process, app.usedMiB, owners) };
   }
 
-  #sight(processes: readonly GpuProcess[], slots: readonly Slot[], boot: string): Sight {
+  #sight(processes: readonly GpuProcess[], slots: readonly Slot[], boot: string): GpuSnapshot {
     return {
       processes,
       memory: this.#memory ?? new Map(),
       baselines: this.#baselines(boot).mib,
-      screens: this.#screens,
+      displays: this.#displays,
       report: this.#gpus.report,
       slots,
       isBusy: (slot) => this.#slots.isBusy(slot),
@@ -304,18 +304,18 @@ export class OtherProcessWatch {
     return gpuMemory?.boot === boot ? gpuMemory : { boot, mib: {} };
   }
 
-  async #noteIdle(sight: Sight, boot: string): Promise<void> {
+  async #noteIdle(snapshot: GpuSnapshot, boot: string): Promise<void> {
     const known = this.#baselines(boot);
-    const next = withIdle(known, idleMemory(sight));
+    const next = withIdle(known, idleMemory(snapshot));
     if (next !== known) await this.#tools.state.note(() => ({ gpuMemory: next }));
   }
 
-  async #judge(sight: Sight): Promise<void> {
+  async #judge(snapshot: GpuSnapshot): Promise<void> {
     const { config, log } = this.#tools;
     let changed = false;
-    for (const slot of sight.slots) {
+    for (const slot of snapshot.slots) {
       if (this.#slots.isBusy(slot.name)) continue;
-      const judgement = judge(slot.name, usesOf(slot, sight), { useDocker: config.jobs.docker });
+      const judgement = judge(slot.name, usesOf(slot, snapshot), { useDocker: config.jobs.docker });
       const cause = await this.#cause(slot, judgement);
       if (!this.#verdicts.note(slot.name, judgement, cause)) continue;
       changed = true;
@@ -340,7 +340,7 @@ export class OtherProcessWatch {
     });
   }
 
-  async #end(left: readonly GpuProcess[]): Promise<void> {
+  async #endLeftovers(left: readonly GpuProcess[]): Promise<void> {
     const processes = left.flatMap(({ process }) => process ?? []);
     if (processes.length === 0) return;
     this.#tools.log.log('warn', 'killing leftovers of ended runs on GPUs', {

@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** A process with a name of its own choice, as /proc shows it. */
+/** Starts a process with a given name; returns it as /proc shows it. */
 async function sleeper(name: string) {
   const program = join(folder, name);
   copyFileSync('/bin/sleep', program);
@@ -26,11 +26,11 @@ async function sleeper(name: string) {
   children.push(child);
   await new Promise((resolve) => child.once('spawn', resolve));
   const seen = await readProcess(child.pid ?? 0, '/proc', Date.now);
-  if (seen === undefined) throw new Error('the process is gone');
+  if (seen === undefined) throw new Error('the process has exited');
   return { child, ...seen };
 }
 
-/** Carries out what systemd is asked for, after it has expanded what it takes for its variables. */
+/** Runs the command of systemd-run, with $$ expanded as systemd does. */
 const systemd: RunCommand = (program, args, deadlineMs) => {
   expect([program, ...args.slice(0, 4)]).toEqual(['systemd-run', '--wait', '--pipe', '--quiet', '/bin/sh']);
   return runCommand(
@@ -43,21 +43,21 @@ const systemd: RunCommand = (program, args, deadlineMs) => {
 const ended = (child: ChildProcess): Promise<unknown> =>
   new Promise((resolve) => child.once('exit', (_, signal) => resolve(signal)));
 
-test('each is killed, whatever it calls itself', async () => {
+test('processes with hostile names are killed', async () => {
   const all = await Promise.all(['train', 'a) S 1 (b', 'x\n1 (y) S'].map(sleeper));
-  const deaths = all.map(({ child }) => ended(child));
+  const signals = all.map(({ child }) => ended(child));
   await endProcesses(systemd, all);
-  expect(await Promise.all(deaths)).toEqual(['SIGKILL', 'SIGKILL', 'SIGKILL']);
+  expect(await Promise.all(signals)).toEqual(['SIGKILL', 'SIGKILL', 'SIGKILL']);
 });
 
-test('one that has got the number since is left alone, and the next one is killed all the same', async () => {
-  const [other, meant] = await Promise.all([sleeper('other'), sleeper('meant')]);
-  const death = ended(meant.child);
+test('a process that reused the pid is not killed, and the next process is', async () => {
+  const [other, target] = await Promise.all([sleeper('other'), sleeper('target')]);
+  const signal = ended(target.child);
   await endProcesses(systemd, [
     { ...other, startTicks: other.startTicks - 1 },
     { pid: 4_194_303, startTicks: 1 },
-    meant,
+    target,
   ]);
-  expect(await death).toBe('SIGKILL');
+  expect(await signal).toBe('SIGKILL');
   expect(other.child.exitCode ?? other.child.signalCode).toBeNull();
 });

@@ -4,7 +4,7 @@ import { parseSmi } from '../../../../src/shared/health/smi-report.ts';
 import type { Slot } from '../../../../src/manager/model.ts';
 import {
   idleMemory,
-  type Sight,
+  type GpuSnapshot,
   type GpuProcess,
   usesOf,
   withIdle,
@@ -28,20 +28,20 @@ function reportOf(text: string) {
 const report = reportOf(inParts);
 
 const slot = (name: string, ...gpus: string[]): Slot => ({ ...plainSlot, name, gpus });
-const stranger: GpuProcess = { gpu: board, pid: 1, usedMiB: 500, whose: { kind: 'stranger' } };
-const sight = (changes: Partial<Sight>): Sight => ({
+const foreign: GpuProcess = { gpu: board, pid: 1, usedMiB: 500, owner: { kind: 'foreign' } };
+const snapshot = (changes: Partial<GpuSnapshot>): GpuSnapshot => ({
   processes: [],
   memory: new Map(),
   baselines: {},
-  screens: new Set(),
+  displays: new Set(),
   report,
   slots: [],
   isBusy: () => false,
   ...changes,
 });
 
-describe('a GPU in parts', () => {
-  // As captures of 590 on an H200 in parts have it: each part tells its own use, the XML does not name it.
+describe('a GPU in MIG mode', () => {
+  // As in captures of driver 590 on an H200 in MIG mode: each device has its memory in use, and no UUID.
   const used = [9, 2_201];
   const xml = inParts
     .slice(0, inParts.indexOf('</nvidia_smi_log>') + '</nvidia_smi_log>'.length)
@@ -50,7 +50,7 @@ describe('a GPU in parts', () => {
       () => `<total>19968 MiB</total><used>${used.shift()} MiB</used>`,
     );
 
-  test('the memory of each part comes from the XML, under the name that the listing gave it', () => {
+  test('the memory of each MIG device is read from the XML, by the UUID of the listing', () => {
     expect(Object.fromEntries(memoryIn(reportOf(xml), report))).toMatchObject({
       [first]: { usedMiB: 9, displays: false },
       [second]: { usedMiB: 2_201, displays: false },
@@ -58,16 +58,16 @@ describe('a GPU in parts', () => {
     expect([...memoryIn(reportOf(xml), undefined).keys()]).toEqual([board]);
   });
 
-  test('processes are those of its board', () => {
+  test('has the processes of its board', () => {
     const [use] = usesOf(
       slot('0', first),
-      sight({ processes: [stranger, { ...stranger, gpu: 'GPU-other' }] }),
+      snapshot({ processes: [foreign, { ...foreign, gpu: 'GPU-other' }] }),
     );
-    expect(use).toMatchObject({ gpu: first, isPart: true, processes: [stranger] });
+    expect(use).toMatchObject({ gpu: first, isPart: true, processes: [foreign] });
   });
 
-  test('of an unknown board has no processes, and is a MIG device', () => {
-    const [use] = usesOf(slot('0', 'MIG-unknown'), sight({ processes: [stranger] }));
+  test('has no processes if its board is unknown', () => {
+    const [use] = usesOf(slot('0', 'MIG-unknown'), snapshot({ processes: [foreign] }));
     expect(use).toMatchObject({ isPart: true, processes: [], memoryMiB: undefined });
   });
 });
@@ -75,64 +75,67 @@ describe('a GPU in parts', () => {
 test.each([
   [false, 'nvidia-smi --query-gpu=uuid,memory.used,display_active --format=csv,noheader,nounits'],
   [true, 'sh -c nvidia-smi -q -x'],
-])('one question to nvidia-smi, by who guards the driver; with parts: %s', async (parts, expected) => {
-  const asked: string[] = [];
-  const run = (program: string, args: readonly string[]) => {
-    asked.push([program, ...args].join(' '));
-    return Promise.resolve({ ...printed(''), code: 9, program });
-  };
-  const knowledge = { driver: { run }, order: [], ignored: [], report: undefined };
-  expect((await readMemoryInUse(knowledge, parts)).size).toBe(0);
-  expect(asked).toEqual([expect.stringContaining(expected)]);
-});
+])(
+  'the memory is read by one call of nvidia-smi through the GPU watch; MIG devices: %s',
+  async (parts, expected) => {
+    const calls: string[] = [];
+    const run = (program: string, args: readonly string[]) => {
+      calls.push([program, ...args].join(' '));
+      return Promise.resolve({ ...printed(''), code: 9, program });
+    };
+    const knowledge = { driver: { run }, order: [], ignored: [], report: undefined };
+    expect((await readMemoryInUse(knowledge, parts)).size).toBe(0);
+    expect(calls).toEqual([expect.stringContaining(expected)]);
+  },
+);
 
-describe('memory tells nothing', () => {
+describe('memory in use', () => {
   const memory = new Map([[board, { usedMiB: 600, displays: false }]]);
   const name = (product: string) => ({
     ...report,
     gpus: report.gpus.map((gpu) => ({ ...gpu, name: product })),
   });
   test.each([
-    ['but on other GPUs', {}, 600],
-    ['where something has been drawn since the boot', { screens: new Set([board]) }, undefined],
-    ['where CPU and GPU have one memory', { report: name('NVIDIA GH200 480GB') }, undefined],
-    ['on the newer ones, too', { report: name('NVIDIA GB200') }, undefined],
-    ['on a GPU that does not tell', { memory: new Map() }, undefined],
+    ['counts', {}, 600],
+    ['is unknown on a GPU with a display since the boot', { displays: new Set([board]) }, undefined],
+    ['is unknown if CPU and GPU share memory', { report: name('NVIDIA GH200 480GB') }, undefined],
+    ['is unknown on Grace Blackwell', { report: name('NVIDIA GB200') }, undefined],
+    ['is unknown on a GPU that does not report it', { memory: new Map() }, undefined],
   ])('%s', (_, changes, expected) => {
-    expect(usesOf(slot('0', board), sight({ memory, ...changes }))[0]?.memoryMiB).toBe(expected);
+    expect(usesOf(slot('0', board), snapshot({ memory, ...changes }))[0]?.memoryMiB).toBe(expected);
   });
 });
 
-test('who shares a GPU is who has it in the configuration', () => {
+test('the sharers of a GPU are the other slots that have it in the configuration', () => {
   const slots = [slot('0', board), slot('1', board, 'GPU-2'), slot('2', 'GPU-2')];
-  const [use] = usesOf(slot('0', board), sight({ slots, isBusy: (name) => name === '1' }));
+  const [use] = usesOf(slot('0', board), snapshot({ slots, isBusy: (name) => name === '1' }));
   expect([...(use?.sharers ?? [])]).toEqual([['1', { busy: true }]]);
 });
 
-describe('what a GPU has idle', () => {
+describe('idle memory of a GPU', () => {
   const memory = new Map([
     [board, { usedMiB: 4, displays: false }],
     ['GPU-2', { usedMiB: 30_000, displays: false }],
   ]);
   const slots = [slot('0', board), slot('1', 'GPU-2')];
-  test.each<[string, Partial<Sight>, Record<string, number>]>([
-    ['is seen where nobody is', {}, { [board]: 4, 'GPU-2': 30_000 }],
-    ['not where somebody is', { processes: [stranger] }, { 'GPU-2': 30_000 }],
-    ['not while a job runs', { isBusy: (name) => name === '1' }, { [board]: 4 }],
+  test.each<[string, Partial<GpuSnapshot>, Record<string, number>]>([
+    ['is read on GPUs without processes', {}, { [board]: 4, 'GPU-2': 30_000 }],
+    ['is not read with a process', { processes: [foreign] }, { 'GPU-2': 30_000 }],
+    ['is not read while a job runs', { isBusy: (name) => name === '1' }, { [board]: 4 }],
   ])('%s', (_, changes, expected) => {
-    expect(Object.fromEntries(idleMemory(sight({ memory, slots, ...changes })))).toEqual(expected);
+    expect(Object.fromEntries(idleMemory(snapshot({ memory, slots, ...changes })))).toEqual(expected);
   });
 
   const known = (mib: Record<string, number>) => ({ boot: 'b', mib });
   test.each<[string, Record<string, number>, number, Record<string, number>]>([
-    ['the first', {}, 214, { g: 214 }],
-    ["not what no driver takes: somebody is there who isn't listed", {}, 1_025, {}],
-    ['less than before', { g: 214 }, 211, { g: 211 }],
-    ['not more, which could be a leak', { g: 214 }, 250, { g: 214 }],
-  ])('counts: %s', (_, before, seen, after) => {
+    ['the first value', {}, 214, { g: 214 }],
+    ['not more than a driver uses', {}, 1_025, {}],
+    ['a lower value', { g: 214 }, 211, { g: 211 }],
+    ['not a higher value, which could be a leak', { g: 214 }, 250, { g: 214 }],
+  ])('baseline: %s', (_, before, seen, after) => {
     expect(withIdle(known(before), new Map([['g', seen]])).mib).toEqual(after);
   });
-  test('and where nothing new was seen nothing is written', () => {
+  test('an unchanged baseline is not written', () => {
     const before = known({ g: 3 });
     expect(withIdle(before, new Map([['g', 3]]))).toBe(before);
   });

@@ -18,19 +18,19 @@ test.each([
   expect(programIn(commandLine)).toBe(program);
 });
 
-test('of a process that hangs in the kernel nothing is read that could hang, too', async () => {
+test('the command line of a hung process is not read', async () => {
   const command: RunCommand = () => Promise.reject(new Error('must not be run'));
   expect(await programOf(command, { pid: 1, state: 'D' })).toBeUndefined();
 });
 
-test('a real process tells its program', async () => {
+test('the program of a real process is read', async () => {
   expect(await programOf(runCommand, { pid: process.pid, state: 'S' })).toBeDefined();
 });
 
 test('logins are read once, and a uid without one is shown as a number', async () => {
-  const asked: string[] = [];
+  const calls: string[] = [];
   const command: RunCommand = (_, args) => {
-    asked.push(args.join(' '));
+    calls.push(args.join(' '));
     return Promise.resolve(
       args[1] === '1000' ? printed('alice:x:1000:1000::/home/alice:/bin/sh\n') : { ...printed(''), code: 2 },
     );
@@ -41,7 +41,7 @@ test('logins are read once, and a uid without one is shown as a number', async (
     'alice',
     'uid 4242',
   ]);
-  expect(asked).toEqual(['passwd 1000', 'passwd 4242']);
+  expect(calls).toEqual(['passwd 1000', 'passwd 4242']);
 });
 
 test('a directory service that does not answer is asked again the next time', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Owners, type SeenProcess, whoseIs } from '../../../../src/manager/other-processes/owners.ts';
+import { type Owners, type SeenProcess, ownerOf } from '../../../../src/manager/other-processes/owners.ts';
 
 const ours = 'a'.repeat(64);
 const ended = 'b'.repeat(64);
@@ -13,7 +13,7 @@ const owners: Owners = {
   ]),
   units: new Map([['azp-fleet-agent-bare.service', { slot: 'bare', live: true }]]),
   users: new Map([['azp-agent-bare', { slot: 'bare', live: true }]]),
-  isDockerAway: false,
+  isDockerDown: false,
 };
 
 const process = (changes: Partial<SeenProcess>): SeenProcess => ({
@@ -32,28 +32,28 @@ const mps = (uid: number) => process({ uid, comm: 'nvidia-cuda-mps' });
 const scope = (id: string): string[] => [`/system.slice/docker-${id}.scope`];
 
 test.each([
-  ['somebody who is logged in', process({}), { kind: 'stranger' }],
+  ['a process of a login session', process({}), { kind: 'foreign' }],
   [
     'a service of the host',
     process({ uid: 0, login: 'root', cgroups: ['/system.slice/train.service'] }),
-    { kind: 'stranger' },
+    { kind: 'foreign' },
   ],
-  ['a process that is gone', undefined, { kind: 'unseen' }],
+  ['a process that has exited', undefined, { kind: 'hidden' }],
   ['a job (systemd names groups)', process({ uid: 4000, cgroups: scope(ours) }), run('0', true)],
   ['a job (Docker names groups)', process({ uid: 4000, cgroups: [`/docker/${ours}`] }), run('0', true)],
   [
-    'a job that made groups below its own',
+    'a job that created control groups below its own',
     process({ cgroups: [`/docker/${ours}/docker/${ended}`] }),
     run('0', true),
   ],
-  ['what is left of an ended container', process({ cgroups: scope(ended) }), run('1', false)],
+  ['a leftover of an ended container', process({ cgroups: scope(ended) }), run('1', false)],
   [
-    "somebody else's container",
+    "another user's container",
     process({ uid: 0, cgroups: scope(other) }),
-    { kind: 'stranger', container: other },
+    { kind: 'foreign', container: other },
   ],
   [
-    'a job straight on the host',
+    'a job of a slot with mode: host',
     process({
       uid: 58_999,
       login: 'azp-agent-bare',
@@ -62,7 +62,7 @@ test.each([
     run('bare', true),
   ],
   [
-    'its user manager',
+    'the user manager of such a job',
     process({
       uid: 58_999,
       login: 'azp-agent-bare',
@@ -71,21 +71,21 @@ test.each([
     run('bare', true),
   ],
   [
-    "another container with the same user's number",
+    'another container with the same uid',
     process({ uid: 58_999, login: 'azp-agent-bare', cgroups: scope(other) }),
-    { kind: 'stranger', container: other },
+    { kind: 'foreign', container: other },
   ],
   [
-    'a person with a group named after a container of ours',
+    'a user with a control group named like a container of ours',
     process({ cgroups: [`/user.slice/user-1000.slice/user@1000.service/docker-${ended}.scope`] }),
-    { kind: 'stranger' },
+    { kind: 'foreign' },
   ],
   [
-    'a person with a group named after an agent',
+    'a user with a control group named like an agent unit',
     process({
       cgroups: ['/user.slice/user-1000.slice/user@1000.service/system.slice/azp-fleet-agent-bare.service'],
     }),
-    { kind: 'stranger' },
+    { kind: 'foreign' },
   ],
   [
     'the persistence daemon',
@@ -103,28 +103,28 @@ test.each([
     { kind: 'service' },
   ],
   [
-    'its server for the user of a job, though started over ssh',
+    'an MPS server for the user of a job, started over ssh',
     process({ uid: 59_000, comm: 'nvidia-cuda-mps', starter: mps(0) }),
     { kind: 'service' },
   ],
   [
     "the server of a person's own MPS",
     process({ comm: 'nvidia-cuda-mps', starter: mps(1000) }),
-    { kind: 'stranger' },
+    { kind: 'foreign' },
   ],
   [
-    'what calls itself so and was started by something else',
+    'a process named like MPS with another parent',
     process({ comm: 'nvidia-cuda-mps', starter: { ...mps(0), comm: 'sudo' } }),
-    { kind: 'stranger' },
+    { kind: 'foreign' },
   ],
-  ['MPS that a person has started', process({ comm: 'nvidia-cuda-mps' }), { kind: 'stranger' }],
+  ['MPS that a user has started', process({ comm: 'nvidia-cuda-mps' }), { kind: 'foreign' }],
   [
-    'a container that calls itself MPS',
+    'a container process named like MPS',
     process({ uid: 0, comm: 'nvidia-cuda-mps', cgroups: scope(other) }),
-    { kind: 'stranger', container: other },
+    { kind: 'foreign', container: other },
   ],
   [
-    'what is left of a job, and calls itself MPS',
+    'a leftover of a job, named like MPS',
     process({ uid: 0, comm: 'nvidia-cuda-mps', cgroups: scope(ended) }),
     run('1', false),
   ],
@@ -134,17 +134,17 @@ test.each([
     process({ uid: 0, comm: 'Xorg', cgroups: ['/system.slice/gdm.service'] }),
     { kind: 'service' },
   ],
-])('%s', (_, who, whose) => {
-  expect(whoseIs(who, 300, owners)).toEqual(whose);
+])('%s', (_, seen, owner) => {
+  expect(ownerOf(seen, 300, owners)).toEqual(owner);
 });
 
 test('a process with the name of a desktop and too much memory belongs to another user', () => {
-  expect(whoseIs(process({ comm: 'Xorg' }), 1025, owners)).toEqual({ kind: 'stranger' });
+  expect(ownerOf(process({ comm: 'Xorg' }), 1025, owners)).toEqual({ kind: 'foreign' });
 });
 
-test('while Docker is away a container that is not known may be ours, and one that is known is', () => {
-  const away = { ...owners, isDockerAway: true };
-  expect(whoseIs(process({ cgroups: scope(other) }), 300, away)).toEqual({ kind: 'unknown' });
-  expect(whoseIs(process({ cgroups: scope(ended) }), 300, away)).toEqual(run('1', false));
-  expect(whoseIs(process({}), 300, away)).toEqual({ kind: 'stranger' });
+test('while Docker does not answer, the owner of an unknown container is unknown', () => {
+  const down = { ...owners, isDockerDown: true };
+  expect(ownerOf(process({ cgroups: scope(other) }), 300, down)).toEqual({ kind: 'unknown' });
+  expect(ownerOf(process({ cgroups: scope(ended) }), 300, down)).toEqual(run('1', false));
+  expect(ownerOf(process({}), 300, down)).toEqual({ kind: 'foreign' });
 });

@@ -3,7 +3,7 @@ import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { Labelled, OwnContainer } from '../../../../src/shared/engine/engine.ts';
 import { jobLabel } from '../../../../src/manager/host-mode/agent-root.ts';
 import { PresentRuns } from '../../../../src/manager/host-mode/present-runs.ts';
-import { ownersNow } from '../../../../src/manager/other-processes/owners.ts';
+import { currentOwners } from '../../../../src/manager/other-processes/owners.ts';
 import { config } from '../../../support/manager-config.ts';
 import { plainSlot } from '../../../support/slot.ts';
 
@@ -21,7 +21,7 @@ const run = (id: string, slot: string, state: OwnContainer['state']): OwnContain
 });
 
 interface World {
-  readonly docker?: readonly OwnContainer[] | 'away';
+  readonly docker?: readonly OwnContainer[] | 'down';
   readonly host?: readonly OwnContainer[];
   readonly unitRuns?: boolean;
   readonly labelled?: Labelled['containers'];
@@ -36,8 +36,8 @@ function owners(world: World) {
     log: silentLogger,
     engine: {
       withLabel: (label: string) =>
-        docker === 'away'
-          ? Promise.reject(new Error('away'))
+        docker === 'down'
+          ? Promise.reject(new Error('down'))
           : Promise.resolve({ containers: label === jobLabel(root) ? labelled : [], networks: [] }),
     },
     host: {
@@ -51,11 +51,11 @@ function owners(world: World) {
   const runs = new PresentRuns(
     {
       listOwn: () =>
-        docker === 'away' ? Promise.reject(new Error('away')) : Promise.resolve([...docker, ...host]),
+        docker === 'down' ? Promise.reject(new Error('down')) : Promise.resolve([...docker, ...host]),
     },
     { listOwn: () => Promise.resolve(host) },
   );
-  return ownersNow(tools, runs, [plainSlot, bare], world.ended ?? new Map());
+  return currentOwners(tools, runs, [plainSlot, bare], world.ended ?? new Map());
 }
 
 describe('a container of ours', () => {
@@ -71,19 +71,19 @@ describe('a container of ours', () => {
     expect([...containers]).toEqual([['c1', { slot: '0', live }]]);
   });
 
-  test('that is known to have ended stays known when Docker lists it no longer, or still as running', async () => {
+  test('that has ended stays ended, also if Docker does not list it or lists it as running', async () => {
     const ended = new Map([['c1', '0']]);
     for (const docker of [[], [run('c1', '0', 'running')]])
       expect([...(await owners({ docker, ended })).containers]).toEqual([['c1', { slot: '0', live: false }]]);
   });
 });
 
-describe('a slot straight on the host', () => {
+describe('a slot with mode: host', () => {
   test.each<[string, World, boolean]>([
     ['with its run', { host: [run('host-r1', 'bare', 'running')] }, true],
     ['between two runs', {}, false],
-    ['whose run has ended', { host: [run('host-r1', 'bare', 'exited')] }, false],
-    ['of whose unit nothing is kept any more, but it runs', { unitRuns: true }, true],
+    ['owner run has ended', { host: [run('host-r1', 'bare', 'exited')] }, false],
+    ['without a known run, but with a running unit', { unitRuns: true }, true],
   ])('%s: unit and user are live: %s', async (_, world, live) => {
     const { units, users, containers } = await owners(world);
     const expected = { slot: 'bare', live };
@@ -94,16 +94,24 @@ describe('a slot straight on the host', () => {
 
   const job = { id: 'j1', name: 'job', sources: [`${root}/_work`] };
   test.each<[string, World, readonly string[]]>([
-    ['what its container job started, by label and mount', { labelled: [job], jobsUseDocker: true }, ['j1']],
-    ['not what only has the label', { labelled: [{ ...job, sources: ['/data'] }], jobsUseDocker: true }, []],
-    ['nothing where jobs may not use Docker', { labelled: [job] }, []],
-    ['nothing while Docker is away', { docker: 'away', jobsUseDocker: true }, []],
+    [
+      'the containers of its container job, by label and mount',
+      { labelled: [job], jobsUseDocker: true },
+      ['j1'],
+    ],
+    [
+      'no container with only the label',
+      { labelled: [{ ...job, sources: ['/data'] }], jobsUseDocker: true },
+      [],
+    ],
+    ['no containers if jobs may not use Docker', { labelled: [job] }, []],
+    ['no containers while Docker does not answer', { docker: 'down', jobsUseDocker: true }, []],
   ])('has %s', async (_, world, ids) => {
     expect([...(await owners(world)).containers.keys()]).toEqual(ids);
   });
 });
 
 test('an unreachable Docker is reported', async () => {
-  expect((await owners({ docker: 'away' })).isDockerAway).toBe(true);
-  expect((await owners({})).isDockerAway).toBe(false);
+  expect((await owners({ docker: 'down' })).isDockerDown).toBe(true);
+  expect((await owners({})).isDockerDown).toBe(false);
 });

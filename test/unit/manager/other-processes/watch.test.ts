@@ -3,29 +3,29 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ProcessFacts } from '../../../../src/manager/machine/process.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
 
-// The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; who is on the GPUs is text of
-// this file, as nvidia-smi, /proc and getent have it.
+// The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets. This file has the output of
+// nvidia-smi, /proc and getent.
 const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
 const gpus = [...healthy.matchAll(/<uuid>(GPU-[^<]+)</g)].map(([, uuid = '']) => uuid);
 
 let rig: ManagerRig;
 /** Rows of nvidia-smi: index of the GPU, pid, MiB. */
 let rows: (readonly [number, number, number | string])[];
-/** Memory in use beside that of the rows. */
+/** Memory in use beyond that of the rows. */
 let hidden: readonly [number, number];
-/** How nvidia-smi ends. */
+/** Exit code of nvidia-smi. */
 let code: number;
-/** What systemd-run was told to end: it does. */
+/** Pids that systemd-run has killed. */
 let killed: number[];
-/** These hang in the kernel. */
-let immortal: Set<number>;
+/** Pids that hang in the kernel. */
+let hung: Set<number>;
 
 beforeEach(async () => {
   rows = [];
   hidden = [0, 0];
   code = 0;
   killed = [];
-  immortal = new Set();
+  hung = new Set();
   rig = await ManagerRig.create();
   rig.plugIn('0000:83:00.0');
   rig.plugIn('0000:84:00.0');
@@ -37,7 +37,7 @@ beforeEach(async () => {
   rig.programs.set('systemd-run', (args) => {
     const pids = args.slice(args.indexOf('sh', 5) + 1).filter((_, at) => at % 2 === 0);
     killed.push(...pids.map(Number));
-    rows = rows.filter(([, pid]) => !killed.includes(pid) || immortal.has(pid));
+    rows = rows.filter(([, pid]) => !killed.includes(pid) || hung.has(pid));
     return printed('');
   });
 });
@@ -54,7 +54,7 @@ function smi(question: string): string {
     .join('');
 }
 
-/** A process of alice's, who is logged in, begun in this minute. */
+/** Adds a process of the login alice that started now. */
 function process(pid: number, changes: Partial<ProcessFacts> = {}): void {
   rig.hostPrograms.processes.set(pid, {
     pid,
@@ -84,7 +84,7 @@ const now = (): string => {
   return `${two(new Date().getHours())}:${two(new Date().getMinutes())}`;
 };
 
-test("another user's process closes only its slot, is named, is not killed, and the slot opens when it exits", async () => {
+test("another user's process closes only its slot, and is not killed; the slot opens when it exits", async () => {
   await rig.start();
   await rig.until('idle');
   process(4121);
@@ -110,14 +110,13 @@ test('a process that uses more memory does not update the pool each time', async
   rows = [[1, 4121, 500]];
   await rig.until('waiting', ['1']);
   await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
-  const asked = rig.hostPrograms.calls.filter((call) => call.includes('compute-apps')).length;
+  const before = checks();
   rows = [[1, 4121, 9_000]];
-  const looks = () => rig.hostPrograms.calls.filter((call) => call.includes('compute-apps')).length;
-  await expect.poll(looks).toBeGreaterThan(asked + 2);
+  await expect.poll(checks).toBeGreaterThan(before + 2);
   expect((await rig.slot('1')).cause).toContain('500 MiB held by alice');
 });
 
-test('nothing is launched on a GPU that is taken at the start of the manager', async () => {
+test('no agent is launched on a GPU that is in use when the manager starts', async () => {
   process(4121);
   rows = [[0, 4121, 800]];
   await rig.start();
@@ -126,28 +125,28 @@ test('nothing is launched on a GPU that is taken at the start of the manager', a
   expect(rig.docker.get('box-0')).toBeUndefined();
 });
 
-test('a job keeps its GPU to itself: its own processes are no strangers, and its end leaves the slot open', async () => {
+test("the processes of a slot's job do not close the slot", async () => {
   await rig.start();
   await rig.until('idle');
   rig.beginJob('box-1');
   await rig.until('busy', ['1']);
   process(500, inContainer(rig.docker.get('box-1')?.id ?? ''));
   rows = [[1, 500, 30_000]];
-  const before = looks();
-  await expect.poll(looks).toBeGreaterThan(before + 2);
+  const before = checks();
+  await expect.poll(checks).toBeGreaterThan(before + 2);
   expect((await rig.slot('1')).cause).toBeUndefined();
   rows = [];
-  // A look that was under way when the process ended still shows it.
-  const after = looks();
-  await expect.poll(looks).toBeGreaterThan(after + 1);
+  // A check in progress still shows the process that has ended.
+  const after = checks();
+  await expect.poll(checks).toBeGreaterThan(after + 1);
   rig.endJob('box-1');
   await rig.until('idle');
   expect(killed).toEqual([]);
 });
 
-const looks = (): number => rig.hostPrograms.calls.filter((call) => call.includes('compute-apps')).length;
+const checks = (): number => rig.hostPrograms.calls.filter((call) => call.includes('compute-apps')).length;
 
-describe('what an ended run leaves on its GPU', () => {
+describe('a process that an ended run left on its GPU', () => {
   async function end(): Promise<void> {
     await rig.start();
     await rig.until('idle');
@@ -158,15 +157,15 @@ describe('what an ended run leaves on its GPU', () => {
     rig.endJob('box-1');
   }
 
-  test('is killed, and the slot serves again', async () => {
+  test('is killed, and the slot takes jobs again', async () => {
     await end();
     await expect.poll(() => killed).toContain(500);
     await rig.until('idle');
     expect(rig.docker.get('box-1')).toBeDefined();
   });
 
-  test('and does not exit is named, and closes only its slot', async () => {
-    immortal.add(500);
+  test('and that does not exit closes only its slot', async () => {
+    hung.add(500);
     await end();
     await expect.poll(async () => (await rig.slot('1')).code).toBe('gpu.left-behind');
     await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
@@ -182,7 +181,7 @@ describe('what an ended run leaves on its GPU', () => {
 });
 
 describe('memory without a process', () => {
-  test('closes the slot at the second check, and says how to reset the GPU', async () => {
+  test('closes the slot at the second check, with the command that resets the GPU', async () => {
     await rig.start();
     await rig.until('idle');
     hidden = [0, 9_000];
@@ -198,7 +197,7 @@ describe('memory without a process', () => {
     await rig.until('idle');
   });
 
-  test("is measured by what the GPU had idle, also after a restart of the manager; the driver's own is none", async () => {
+  test('is measured against the idle memory of the GPU, also after a restart of the manager', async () => {
     hidden = [450, 450];
     await rig.start();
     await rig.until('idle');
@@ -215,15 +214,15 @@ describe('memory without a process', () => {
 describe('a GPU that two slots share', () => {
   const share = { agents: { kind: 'count', count: 4 }, share: true } as const;
 
-  test('has the job of one as no stranger for the other, but a third one is', async () => {
+  test("stays open beside a sharer's job, and closes for another user's process", async () => {
     await rig.start(share);
     await rig.until('idle', ['0', '1', '2', '3']);
     rig.beginJob('box-0');
     await rig.until('busy', ['0']);
     process(500, inContainer(rig.docker.get('box-0')?.id ?? ''));
     rows = [[0, 500, 30_000]];
-    const before = looks();
-    await expect.poll(looks).toBeGreaterThan(before + 2);
+    const before = checks();
+    await expect.poll(checks).toBeGreaterThan(before + 2);
     await rig.until('idle', ['1', '2', '3']);
     process(4121);
     rows = [...rows, [0, 4121, 800]];
@@ -233,8 +232,8 @@ describe('a GPU that two slots share', () => {
   });
 });
 
-test('between an end and the next launch two questions are enough; a launch by itself asks one', async () => {
-  // On this clock the next look is due in 20 s.
+test('between the end of a run and the next launch nvidia-smi runs at most three times', async () => {
+  // On this clock the next periodic check is due in 20 s.
   rig.clock.speed = 1;
   await rig.start();
   await rig.until('idle');
@@ -244,21 +243,21 @@ test('between an end and the next launch two questions are enough; a launch by i
   const first = rig.docker.get('box-1')?.id;
   rig.endJob('box-1');
   await expect.poll(() => rig.docker.get('box-1')?.id ?? first, { timeout: 20_000 }).not.toBe(first);
-  const asked = rig.hostPrograms.calls.slice(before).filter((call) => call.startsWith('nvidia-smi'));
-  expect(asked.filter((call) => call.includes('memory.used'))).toHaveLength(1);
-  expect(asked.length).toBeLessThanOrEqual(3);
+  const calls = rig.hostPrograms.calls.slice(before).filter((call) => call.startsWith('nvidia-smi'));
+  expect(calls.filter((call) => call.includes('memory.used'))).toHaveLength(1);
+  expect(calls.length).toBeLessThanOrEqual(3);
 }, 60_000);
 
-test('the next container is made while nvidia-smi looks; whom it finds starts no agent and leaves no container', async () => {
+test('the next container is created during the check, and removed if another process is found', async () => {
   await rig.start();
   await rig.until('idle');
   rig.beginJob('box-1');
   await rig.until('busy', ['1']);
   const first = rig.docker.get('box-1')?.id;
-  let tell = (): void => undefined;
-  const told = new Promise<void>((resolve) => (tell = resolve));
+  let answer = (): void => undefined;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
   rig.programs.set('nvidia-smi', async (args) => {
-    await told;
+    await answered;
     return printed(smi(args[0] ?? ''));
   });
   rig.endJob('box-1');
@@ -267,7 +266,7 @@ test('the next container is made while nvidia-smi looks; whom it finds starts no
   expect(next()?.state).toBe('created');
   process(4121);
   rows = [[1, 4121, 800]];
-  tell();
+  answer();
   await rig.until('waiting', ['1']);
   expect((await rig.slot('1')).code).toBe('gpu.in-use');
   await expect.poll(next).toBeUndefined();
@@ -275,21 +274,21 @@ test('the next container is made while nvidia-smi looks; whom it finds starts no
   await rig.until('idle');
 });
 
-describe('nvidia-smi that does not tell', () => {
-  test('and hangs in the kernel gets no second one after it; the health of the GPUs tells of it, once', async () => {
+describe('nvidia-smi that fails', () => {
+  test('and hangs in the kernel is started once, and reported by the health check', async () => {
     await rig.start();
     await rig.until('idle');
-    let asked = 0;
+    let started = 0;
     rig.programs.set('nvidia-smi', () => {
-      asked += 1;
+      started += 1;
       return { code: -1, output: '', timedOut: true, stillRunning: () => true };
     });
     await rig.until('quarantined');
     expect((await rig.status()).slots.map(({ code: why }) => why)).toEqual(['smi.hung', 'smi.hung']);
-    expect(asked).toBe(1);
+    expect(started).toBe(1);
   });
 
-  test('closes nothing, and after three times slots start without it', async () => {
+  test('closes no slot; after three failures slots start without a check', async () => {
     code = 3;
     await rig.start();
     await rig.until('idle');
