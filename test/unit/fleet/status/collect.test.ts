@@ -46,6 +46,56 @@ test("what goes wrong with one host, a mistake of ours included, is that host's"
   expect(logged).toEqual(['bug', 'bug']);
 });
 
+describe('interrupted while hosts are read', () => {
+  async function interrupted(names: readonly string[], whenConnecting: () => void, stop: AbortController) {
+    const [connected, logged]: [string[], string[]] = [[], []];
+    const reading = lookAtHosts(
+      names.map((name) => ({ ...host, name })),
+      {
+        transport: {
+          connect: ({ name }) => {
+            connected.push(name);
+            whenConnecting();
+            return Promise.reject(new Error('connection closed'));
+          },
+          close: () => Promise.resolve(),
+        },
+        root: machineRoot,
+        emit: () => undefined,
+        log: { ...silentLogger, log: (_level, message) => logged.push(message) },
+        signal: stop.signal,
+        parallel: 1,
+        probe: undefined,
+      },
+    );
+    const outcome = await reading.then(
+      () => 'read',
+      (error: unknown) => (error as Error).message,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    return { outcome, connected, logged };
+  }
+
+  test('the read ends; no host gets a problem, and no other host is connected to', async () => {
+    const stop = new AbortController();
+    expect(await interrupted(['h1', 'h2', 'h3'], () => stop.abort(), stop)).toEqual({
+      outcome: 'connection closed',
+      connected: ['h1'],
+      logged: [],
+    });
+  });
+
+  test('interrupted before the first host, it connects to none', async () => {
+    const stop = new AbortController();
+    stop.abort(new Error('Ctrl-C'));
+    expect(await interrupted(['h1'], () => undefined, stop)).toEqual({
+      outcome: 'Ctrl-C',
+      connected: [],
+      logged: [],
+    });
+  });
+});
+
 describe('the pools of a status', () => {
   test('a small one is listed while the hosts are still looked at', async () => {
     const { client, asked } = await pool('small', 20);
