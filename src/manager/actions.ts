@@ -19,35 +19,35 @@ import { type SlotMemory, countWait } from './slots/memory.ts';
 import { settingsOf } from './slots/resolve.ts';
 import type { LoopParts } from './snapshot.ts';
 
-/** What an action names, looked up in the latest observation. */
+/** The objects that an action needs, from the latest observation. */
 interface Targets {
   readonly slot: Slot;
   readonly container: OwnContainer;
-  /** What a new run of the slot is made from. */
+  /** The image of a new run, or its program with `mode: host`. */
   readonly image: string;
   /** The slot's pool. */
   readonly pool: Pool;
-  /** Of the pool that the container's agent is registered in; its slot may have left it. */
+  /** The pool in which the container's agent is registered; the slot may have moved to another. */
   readonly poolId: number;
 }
 
 type Kind = Action['kind'];
 type ActionOf<K extends Kind> = Extract<Action, { readonly kind: K }>;
 
-/** One action under way. */
+/** One action in progress. */
 type Work<K extends Kind, Need extends keyof Targets> = Partial<Targets> &
   Pick<Targets, Need> & { readonly action: ActionOf<K>; readonly memory: SlotMemory };
 
-/** What the effects work with. */
+/** The parts that the effects use. */
 export interface ActionParts extends LoopParts {
   /** The slots that this host has now. */
   readonly slots: () => readonly Slot[];
 }
 
 interface Row<K extends Kind> {
-  /** Without one of them the action is put off, with the reason in the slot's status. */
+  /** Without one of them the action is postponed, with the reason in the slot's status. */
   readonly needs: readonly (keyof Targets)[];
-  /** Rejects with what went wrong; `NotYet`: something that it needs is not ready. */
+  /** Carries the action out. Rejects with `NotYet` while it cannot continue. */
   effect(work: Work<K, keyof Targets>, parts: ActionParts): Promise<void>;
 }
 
@@ -56,9 +56,9 @@ interface Row<K extends Kind> {
  * only `retire` stops one, and only an idle one, or one whose job is over.
  */
 const table: { readonly [K in Kind]: Row<K> } = {
-  // No container, nothing holds the slot, its image is ready.
+  // The slot has no container and no hold, and its image is ready.
   launch: row(['slot', 'image', 'pool'], launchRun),
-  // The container has ended.
+  // The container has exited.
   collect: row(['container'], collectRun),
   // The container was created and never started: no job can have run in it.
   discard: row(['container'], ({ container }, { tools }) => tools.engine.removeUnlessRunning(container.id)),
@@ -74,19 +74,19 @@ const table: { readonly [K in Kind]: Row<K> } = {
     await enable(tools, pool.id, slot.agent);
     memory.disabledFor = undefined;
   }),
-  // No container, and none is launched for now: the last run's key must open no session until then.
+  // The slot has no container and launches none now: the last run's key must open no session until then.
   'end-key': row(['slot', 'pool'], async ({ slot, pool, memory }, { tools }) => {
     memory.nextKey = await endLostKey(tools, { poolId: pool.id, agent: slot.agent });
     memory.keyEnded();
   }),
-  // The pool shows other capabilities than configured. The running agent is not disturbed.
+  // The pool shows other capabilities than configured. The agent keeps running.
   publish: row(['slot', 'pool'], async ({ slot, pool, memory }, parts) => {
     await publish(parts.tools, pool.id, slot.agent, capabilitiesOf(slot, parts));
     memory.published();
   }),
 };
 
-/** Types the effect by the row's needs: it runs only when each of them is found. */
+/** Builds a row. The effect runs only when all needs are found, so its type has them. */
 function row<K extends Kind, Need extends keyof Targets>(
   needs: readonly Need[],
   effect: (work: Work<K, Need>, parts: ActionParts) => Promise<void>,
@@ -100,7 +100,7 @@ const poolUnknown: Cause = {
   next: 'check the problem that the status shows for the pool',
 };
 
-/** Says why an action cannot begin, by what it lacks. */
+/** The reason why an action cannot begin, by its missing need. */
 const lacking: Readonly<Record<keyof Targets, Cause>> = {
   slot: {
     code: 'slot.gone',
@@ -148,7 +148,7 @@ export function lookUp(
   return missing === undefined ? { targets } : { lacks: lacking[missing] };
 }
 
-/** Carries actions out, one at a time per slot, and notes in the slot's memory how each ended. */
+/** Carries out actions, one at a time per slot, and notes their results in the slot's memory. */
 export class Actions {
   readonly #parts: ActionParts;
   readonly #wake: () => void;
@@ -160,21 +160,21 @@ export class Actions {
     this.#wake = wake;
   }
 
-  /** Begins an action, or puts it off with the reason in the slot's status. */
+  /** Begins an action, or postpones it with the reason in the slot's status. */
   begin(action: Action, observed: Observation): void {
     const { book, tools, watches } = this.#parts;
     const memory = book.of(action.slot);
     const found = lookUp(action, observed, (name) => watches.pools.named(name).pool);
     if ('lacks' in found) {
-      this.#putOff(action, memory, found.lacks);
+      this.#postpone(action, memory, found.lacks);
       return;
     }
     memory.busyWith = action.kind;
     tools.log.log('info', action.kind, { ...action });
-    const begun = table[action.kind] as Row<Kind>;
+    const entry = table[action.kind] as Row<Kind>;
     // `lookUp` has found all that the row needs.
     const work = { ...found.targets, action, memory } as Work<Kind, keyof Targets>;
-    const running = begun
+    const running = entry
       .effect(work, this.#parts)
       .then(
         () => {
@@ -195,8 +195,8 @@ export class Actions {
     await Promise.allSettled(this.#running);
   }
 
-  /** Not done, and no failure: logged once, tried again later. */
-  #putOff(action: Action, memory: SlotMemory, reason: Cause): void {
+  /** Notes an action that cannot begin now, which is no failure: logs it once and tries again later. */
+  #postpone(action: Action, memory: SlotMemory, reason: Cause): void {
     const known = action.kind === 'launch' ? memory.waitingFor : memory.cause;
     if (action.kind === 'launch') memory.notYet(reason);
     else memory.operationFailed(reason);
@@ -207,7 +207,7 @@ export class Actions {
   async #noteFailure({ action, memory, image, slot }: Work<Kind, never>, error: unknown): Promise<void> {
     const { tools, watches } = this.#parts;
     if (error instanceof NotYet) {
-      this.#putOff(action, memory, error.reason);
+      this.#postpone(action, memory, error.reason);
       return;
     }
     const cause = causeOf(error);
@@ -219,7 +219,7 @@ export class Actions {
       memory.operationFailed(cause);
     }
     if (cause.code.startsWith('azure.')) watches.pools.readOnFailure();
-    // The runtime could not hand over the GPUs: one may just have been lost.
+    // The runtime failed to start the container: a GPU may just have been lost.
     if (cause.code.startsWith('engine.')) watches.checkSoon();
     if (action.kind === 'launch' && slot?.mode !== 'host' && faultOfImage.has(cause.code))
       await blameImage(image, action.slot, memory, this.#parts);
@@ -231,7 +231,7 @@ async function launchRun(
   parts: ActionParts,
 ): Promise<void> {
   const { tools, watches, otherProcesses } = parts;
-  const ways = await watches.readyToLaunch(slot);
+  const abilities = await watches.readyToLaunch(slot);
   const { agentId } = await launch(tools, {
     slot,
     image,
@@ -243,13 +243,13 @@ async function launchRun(
     connection: memory.connection,
     requireClean: () => otherProcesses.requireClean(slot),
     key: { next: memory.nextKey, given: () => (memory.nextKey = undefined) },
-    ...ways,
+    ...abilities,
   });
   memory.launched(agentId);
   watches.pools.runChanged();
 }
 
-/** How often the manager asks Docker for the output of an ended container, about 15 s in all, before it goes without. */
+/** How often the manager asks Docker for the output of an ended container, about 15 s in all, before it collects without it. */
 const collectTries = 5;
 
 async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts): Promise<void> {
@@ -257,7 +257,7 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
   const { tools, watches, logs, otherProcesses, slots } = parts;
   const { state, log, metrics, clock } = tools;
   const isOnHost = isHostRun(container.id);
-  // The container's processes end with it: what is left on its GPUs shows while the server and Docker answer.
+  // A container's processes end with it, so the check for processes on its GPUs can run at the same time.
   if (!isOnHost) void otherProcesses.ended(container);
   const agent = await endRunsKey(work, parts);
   const outcome = await collect(tools, container, {
@@ -265,7 +265,7 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
     asked: memory.asked.get(container.id),
     lastTry: memory.collecting(container.id) >= collectTries,
   });
-  // Only now have all processes of a run on the host ended.
+  // Processes of a run on the host end only with the collection.
   if (isOnHost) void otherProcesses.ended(container);
   memory.asked.delete(container.id);
   const slot = container.labels[Labels.slot] ?? '';
@@ -277,7 +277,7 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
   metrics.runEnded(slot, outcome);
   if (outcome.ranJob) {
     const known = slots().find(({ name }) => name === slot);
-    // The run's request is the last completed one or, while the server does not know of its end, the assigned one.
+    // The run's request is the last completed one, or the assigned one until the server has noted its end.
     if (known !== undefined)
       for (const request of [agent?.lastCompletedRequest, agent?.assignedRequest])
         await countWait(tools, known, memory.queue, request);
@@ -290,8 +290,8 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
 }
 
 /**
- * Replaces the key of an ended run before anything else, so that a copy of it that the job made is worthless. Returns the
- * agent as the server showed it before, where it did.
+ * Replaces the key of an ended run first, so that a copy made by the job is worthless. Returns the agent that the server
+ * showed before, if any.
  */
 async function endRunsKey(
   { container, poolId, memory }: Work<'collect', 'container'>,
@@ -325,7 +325,7 @@ async function retireRun(
     isIdle: () => isOver || isIdle(logs.of(container.id)?.phase),
     ...defined({ id: agentIdOf(container) }),
   }).catch((error: unknown) => {
-    // Why it is stopped tells more than why it cannot be stopped.
+    // The reason for the stop says more than the failure of the stop.
     if (isOver && cause !== undefined) throw new NotYet(withFailure(cause, error));
     throw error;
   });
@@ -335,11 +335,11 @@ async function retireRun(
     memory.disabledFor = undefined;
     throw new NotYet(stillEnabled(container.name));
   }
-  // It has a job after all, or the server shows one: tried again later.
+  // It has a job now, or the server shows one: tried again later.
   if (cause !== undefined) throw new NotYet(cause);
 }
 
-/** A run or launch failed before its agent listened. After several in a row the image is given up. */
+/** Notes that a run or launch failed before its agent listened. After several in a row the image is rejected. */
 async function blameImage(
   image: string | undefined,
   slotName: string,
@@ -349,7 +349,7 @@ async function blameImage(
   const all = slots();
   const slot = all.find(({ name }) => name === slotName);
   if (image === undefined || slot === undefined) return;
-  // While the server refuses us as well, an agent that gives up says nothing about its image.
+  // While the server refuses the manager, too, a failed agent says nothing about its image.
   if (watches.pools.of(slot).problem !== undefined) return;
   const verdict = afterFailures(recordOf(state.value, slot, config.image), image, memory.blame(image));
   if (verdict === undefined) return;
@@ -373,19 +373,19 @@ function withFailure(cause: Cause, error: unknown): Cause {
 function stillEnabled(agent: string): Cause {
   return {
     code: 'agent.still-enabled',
-    what: `agent ${agent} is still enabled in the pool, where it may be given a job: it is not stopped`,
-    next: 'wait: retried automatically; if this stays, check who changes the agent in the pool, and that it has the capability azp-fleet.owner of this host',
+    what: `agent ${agent} is still enabled in the pool, where it may get a job: it is not stopped`,
+    next: 'retried automatically; if this stays, check who changes the agent in the pool, and that it has the capability azp-fleet.owner of this host',
   };
 }
 
-/** Launch failures that another image may not have. */
+/** Launch failures that may be the image's fault. */
 const faultOfImage: ReadonlySet<string> = new Set([
   'engine.failed',
   'engine.not-found',
   'engine.cuda-too-new',
 ]);
 
-/** Ends of a run that another image would not change. */
+/** Failures of a run that are not the image's fault. */
 const noFaultOfImage: ReadonlySet<string> = new Set([
   'agent.session-conflict',
   'agent.session-lost',

@@ -1,17 +1,17 @@
 import { causeOf } from './causes.ts';
 import type { ManagerDeps } from './manager-deps.ts';
 
-/** The shortest time between two turns, however often the alarm rings; unscaled milliseconds. */
+/** The shortest time between two turns of a loop with an alarm; unscaled milliseconds. */
 const leastPauseMs = 2_000;
 
 /** Wakes a loop early; several rings at once wake it once. */
 export class Alarm {
   #rung = false;
-  #answer: (() => void) | undefined;
+  #wake: (() => void) | undefined;
 
   ring(): void {
     this.#rung = true;
-    this.#answer?.();
+    this.#wake?.();
   }
 
   /** Waits until the next ring, at most `ms` real milliseconds. Only one may wait at a time. */
@@ -19,20 +19,20 @@ export class Alarm {
     if (!this.#rung) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.max(0, ms));
-        this.#answer = () => {
+        this.#wake = () => {
           clearTimeout(timer);
           resolve();
         };
       });
-      this.#answer = undefined;
+      this.#wake = undefined;
     }
     this.#rung = false;
   }
 }
 
 /**
- * Runs the work every `ms` unscaled milliseconds until the signal is aborted. A failure is logged once and tried again
- * at the next turn. `alarm` starts that turn early.
+ * Runs the work every `ms` unscaled milliseconds until the signal is aborted. A failure is logged only when it changes, and
+ * retried at the next turn. `alarm` starts that turn early.
  */
 export async function repeat(
   { clock, log }: Pick<ManagerDeps, 'clock' | 'log'>,
@@ -45,7 +45,7 @@ export async function repeat(
       () => (logged = ''),
       (error: unknown) => {
         const cause = causeOf(error);
-        // Logged once, not at every turn.
+        // Not at every turn.
         if (!signal.aborted && cause.what !== logged) log.log('warn', 'a watch failed', { ...cause });
         logged = cause.what;
       },

@@ -19,12 +19,12 @@ export function causeOf(error: unknown): Cause {
   };
 }
 
-/** Whether the host, Docker, the server or the network failed, and not this program. */
+/** Returns whether the host, Docker, the server or the network failed, and not this program. */
 export function isExternal(error: unknown): boolean {
   return error instanceof FleetError || (error instanceof Error && 'errno' in error);
 }
 
-/** Thrown when an action cannot continue now and the slot has not failed: tried again soon, without a back-off. */
+/** Thrown by an action that cannot continue now, without a failure of the slot: retried soon, without a back-off. */
 export class NotYet extends Error {
   readonly reason: Cause;
   constructor(reason: Cause) {

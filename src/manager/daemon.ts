@@ -17,14 +17,14 @@ export interface DaemonPaths extends ImagePaths, WorkPaths {
   readonly socket: string;
 }
 
-/** How long the exit waits for running checks, real milliseconds. */
-const patienceMs = 1_000;
-/** Changes within this time are one message; unscaled. */
+/** Longest wait for running checks at the exit; real milliseconds. */
+const exitTimeoutMs = 1_000;
+/** Changes within this time are sent as one message; unscaled milliseconds. */
 const messageEveryMs = 5_000;
 
 /**
- * Runs the manager until the signal of the tools is aborted; agent containers keep running. After `leaving` is aborted,
- * it runs until no agent container is left.
+ * Runs the manager until `tools.signal` is aborted; agent containers keep running. After `tools.leaving` is aborted, it runs
+ * until no agent container is left.
  */
 export async function runDaemon(
   tools: ManagerTools,
@@ -61,7 +61,7 @@ export async function runDaemon(
   leaving.addEventListener('abort', () => {
     log.log(
       'info',
-      'stopping: idle agents are stopped, running jobs finish first; a second signal leaves them running',
+      'stopping idle agents; the manager exits when the running jobs have finished, or on a second signal',
       {
         jobs: jobsOf(manager, loaded),
       },
@@ -77,7 +77,7 @@ export async function runDaemon(
   const signs = new LifeSigns(notifier, clock);
   while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {
     const end = await manager.pass();
-    messenger.look(manager.outlook(publish()));
+    messenger.look(manager.webhookSlots(publish()));
     await signs.after(end, watches.gpus.latest !== undefined, () => summary(manager, loaded));
     await alarm.wait(manager.nextDue() - clock.monotonic());
   }
@@ -89,12 +89,12 @@ export async function runDaemon(
   metrics?.closeAllConnections();
   await manager.close();
   // A build or a probe may take minutes, longer than the exit may take.
-  await Promise.race([running, sleep(patienceMs, undefined, { ref: false })]);
+  await Promise.race([running, sleep(exitTimeoutMs, undefined, { ref: false })]);
   publish();
   await file.settled();
 }
 
-/** Lists the jobs that keep running after the manager exits: `box-0: train`. */
+/** Lists the running jobs: `box-0: train`. */
 function jobsOf(manager: Manager, loaded: Loaded): readonly string[] {
   const { slots } = manager.status(loaded);
   return slots.filter(({ state }) => state === 'busy').map(({ agent, job = 'a job' }) => `${agent}: ${job}`);

@@ -21,10 +21,11 @@ import { followCommand, runCommand } from './machine/command.ts';
 import { runClient } from './start/client-commands.ts';
 import { complaint, journalLogger, castNets } from './start/reporting.ts';
 import { runDaemon } from './daemon.ts';
+import type { ManagerTools } from './manager-tools.ts';
 import { ownContainers } from './docker/own-containers.ts';
 import { lockMachine } from './machine/machine-lock.ts';
 import { diskSpace } from './machine/disk.ts';
-import { readProcess } from './machine/process.ts';
+import { readProcess, type ReadProcess } from './machine/process.ts';
 import { machineSize } from './machine/machine-facts.ts';
 import { RunStore } from './runs/run-store.ts';
 import { Helpers } from './docker/janitor.ts';
@@ -43,8 +44,8 @@ import { addressReader } from './webhook/post.ts';
 import { trustedCertificates } from './docker/agent-setup.ts';
 
 /**
- * Bytes of one answer of Azure DevOps. Read, it takes some ten times as much of the 96 MiB that the unit gives to the heap;
- * sixty agents of a host with all that is told of them have a twentieth of it.
+ * Most bytes of one response of Azure DevOps. Parsed, it takes some ten times as much of the 96 MiB heap of the unit; the
+ * response for sixty agents with all their capabilities has a twentieth of this size.
  */
 const longestAnswer = 6 * 1024 * 1024;
 
@@ -65,86 +66,47 @@ async function main(): Promise<void> {
   }
 }
 
+/** What `managerTools` needs; everything else it creates. */
+interface Setup extends Pick<ManagerTools, 'config' | 'clock' | 'log' | 'state' | 'metrics'> {
+  readonly places: ReturnType<typeof runPlaces>;
+  /** PEM of the site's certificate authority. */
+  readonly caPem: string | undefined;
+  readonly stop: AbortSignal;
+  readonly leave: AbortSignal;
+}
+
 async function run({ values }: Invocation): Promise<void> {
   const [stop, leave] = [new AbortController(), new AbortController()];
-  // As a service it comes back in a moment. Alone somebody has ended it: then no agent shall wait for jobs behind it.
+  // systemd restarts a service soon, so its agents keep running. In a terminal the first signal also stops idle agents.
   const isService = values.config !== undefined && !process.stdout.isTTY;
   const end = (): void => (isService || leave.signal.aborted ? stop.abort() : leave.abort());
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, end);
   const log = journalLogger((line) => process.stdout.write(line), values.debug ?? false);
   const { config, hash } = await configuration(values);
   const places = runPlaces(values, import.meta.dirname, process.env);
-  const secret = tokenReader(places.tokens, log);
   const { clock, note } = practiceOf(process.env);
   if (note !== undefined) log.log('warn', note);
   const metrics = new Metrics();
   castNets(process, join(places.state, 'crashes'), { log, metrics });
   await lockMachine();
-  const docker = createEngine({ socketPath: places.docker });
-  const roots = new AgentRoots(places.agents, {
-    command: runCommand,
-    docker,
-    log,
-    jobsUseDocker: config.jobs.docker,
-  });
-  const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);
   const caPem = await siteCa(config);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
   const state = await openState(values, places.state, machineId);
   if (state.damage !== undefined)
-    log.log('warn', 'the state was damaged; going on with the one before', { damage: state.damage });
-  const archives = new Archives({
-    fetch: siteFetch(config, caPem),
-    clock,
-    log,
-    uploads: join(places.state, 'archives'),
-    state,
-  });
+    log.log('warn', 'the state file is damaged; using the previous one', { damage: state.damage });
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });
   await runDaemon(
-    {
+    managerTools({
       config,
       clock,
-      root: machineRoot,
       log,
-      signal: stop.signal,
-      leaving: leave.signal,
-      engine: withHostRuns(
-        ownContainers(
-          withBundledImages(
-            withRegistries(docker, registryReader(HostPaths.registries, log)),
-            join(places.state, 'manifests'),
-          ),
-          () => state.owner,
-        ),
-        hostEngine,
-      ),
-      host: {
-        engine: hostEngine,
-        agents: new AgentStore(join(places.state, 'agents'), archives, runCommand),
-      },
-      azure: azureClient(config, secret, siteFetch(config, caPem), { clock, log, signal: stop.signal }),
-      archives,
       state,
-      runStore: new RunStore(join(places.state, 'runs')),
-      keys: new KeyStock(2),
-      secret,
-      certificates: () => trustedCertificates(config.proxy, HostPaths.caBundle),
       metrics,
-      helpers: new Helpers(),
-      command: runCommand,
-      follow: followCommand,
-      machine: machineSize(),
-      isolation: new NetworkIsolation({ command: runCommand, engine: docker, log }),
-      process: (pid) => readProcess(pid, '/proc', () => clock.wall()),
-      presence: () =>
-        readPresence(
-          { systemd: '/run/systemd', proc: '/proc', changes: HostPaths.changes },
-          { command: runCommand, process: (pid) => readProcess(pid, '/proc', () => clock.wall()) },
-        ),
-      webhook: { fetch: siteFetch(config, caPem), address: addressReader(HostPaths.webhook, log) },
-      diskSpace,
-    },
+      places,
+      caPem,
+      stop: stop.signal,
+      leave: leave.signal,
+    }),
     places,
     systemdNotifier(process.env),
     {
@@ -155,6 +117,78 @@ async function run({ values }: Invocation): Promise<void> {
       },
     },
   );
+}
+
+/** Creates the effects of the manager for this machine. */
+function managerTools({
+  config,
+  clock,
+  log,
+  state,
+  metrics,
+  places,
+  caPem,
+  stop,
+  leave,
+}: Setup): ManagerTools {
+  const secret = tokenReader(places.tokens, log);
+  const docker = createEngine({ socketPath: places.docker });
+  const roots = new AgentRoots(places.agents, {
+    command: runCommand,
+    docker,
+    log,
+    jobsUseDocker: config.jobs.docker,
+  });
+  const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);
+  const archives = new Archives({
+    fetch: siteFetch(config, caPem),
+    clock,
+    log,
+    uploads: join(places.state, 'archives'),
+    state,
+  });
+  const dockerWithImages = withBundledImages(
+    withRegistries(docker, registryReader(HostPaths.registries, log)),
+    join(places.state, 'manifests'),
+  );
+  const processOf: ReadProcess = (pid) => readProcess(pid, '/proc', () => clock.wall());
+  return {
+    config,
+    clock,
+    root: machineRoot,
+    log,
+    signal: stop,
+    leaving: leave,
+    engine: withHostRuns(
+      ownContainers(dockerWithImages, () => state.owner),
+      hostEngine,
+    ),
+    host: {
+      engine: hostEngine,
+      agents: new AgentStore(join(places.state, 'agents'), archives, runCommand),
+    },
+    azure: azureClient(config, secret, siteFetch(config, caPem), { clock, log, signal: stop }),
+    archives,
+    state,
+    runStore: new RunStore(join(places.state, 'runs')),
+    keys: new KeyStock(2),
+    secret,
+    certificates: () => trustedCertificates(config.proxy, HostPaths.caBundle),
+    metrics,
+    helpers: new Helpers(),
+    command: runCommand,
+    follow: followCommand,
+    machine: machineSize(),
+    isolation: new NetworkIsolation({ command: runCommand, engine: docker, log }),
+    process: processOf,
+    presence: () =>
+      readPresence(
+        { systemd: '/run/systemd', proc: '/proc', changes: HostPaths.changes },
+        { command: runCommand, process: processOf },
+      ),
+    webhook: { fetch: siteFetch(config, caPem), address: addressReader(HostPaths.webhook, log) },
+    diskSpace,
+  };
 }
 
 async function siteCa({ proxy }: ManagerConfig): Promise<string | undefined> {
@@ -183,7 +217,7 @@ function azureClient(
             fetch,
             clock: tools.clock,
             onPause: (ms) =>
-              tools.log.log('info', 'waiting before Microsoft Entra ID is asked again', { ms }),
+              tools.log.log('info', 'waiting before the next request to Microsoft Entra ID', { ms }),
           }),
     ...tools,
     fetch,
@@ -199,5 +233,5 @@ try {
   process.stderr.write(text);
   process.exitCode = exitCode;
 }
-// What was left unfinished (a probe, a build) must not keep the process.
+// An unfinished probe or build must not keep the process running.
 process.exit();

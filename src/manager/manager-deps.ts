@@ -9,13 +9,13 @@ import type { DiskSpace } from './machine/disk.ts';
 import type { ReadProcess } from './machine/process.ts';
 import type { MachineSize } from './machine/machine-facts.ts';
 
-/** The effects of the manager: server, Docker Engine, clock, programs, files. Each part takes what it needs of them. */
+/** The effects of the manager: server, Docker Engine, clock, programs, files. Each part picks the ones that it needs. */
 export interface ManagerDeps {
   readonly config: ManagerConfig;
   readonly engine: Engine;
   readonly azure: AzureClient;
   readonly clock: Clock;
-  /** Where this host has its /sys, /proc and /dev. */
+  /** Prefix of this host's /sys, /proc and /dev. */
   readonly root: HostRoot;
   readonly log: Logger;
   /** Runs a program of the host: nvidia-smi, dmesg, ip. */

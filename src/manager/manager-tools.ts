@@ -12,25 +12,25 @@ import type { Archives } from './machine/archives.ts';
 import type { Metrics } from './serve/metrics.ts';
 import type { StateStore } from './state.ts';
 
-/** Everything that the reconcile loop works with: the effects and what keeps state. Only the loop has all of it. */
+/** The effects and all parts with state. Only the reconcile loop gets all of them. */
 export interface ManagerTools extends ManagerDeps {
   /** For slots with `mode: host`; `engine` lists their runs, too. */
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
   readonly archives: Pick<Archives, 'digest'>;
   readonly state: StateStore;
-  /** Aborted when idle agents are to be stopped as well. The daemon exits once no agent is left. */
+  /** Aborted to stop idle agents, too. The daemon exits once no agent is left. */
   readonly leaving: AbortSignal;
   readonly runStore: RunStore;
   readonly keys: KeyStock;
-  /** Reads the credential, for config.sh alone. */
+  /** Reads the credential, for config.sh only. */
   readonly secret: () => Promise<Secret>;
-  /** Reads all certificates to trust at this site as PEM; undefined where the site has none of its own. */
+  /** Reads all trusted certificates as PEM; undefined for a site without an own certificate authority. */
   readonly certificates: () => Promise<string | undefined>;
   readonly metrics: Metrics;
   readonly helpers: Helpers;
   readonly isolation: NetworkIsolation;
-  /** Reads who uses this machine besides the agents. */
+  /** Reads uses of this machine by others than the agents. */
   readonly presence: ReadPresence;
-  /** How messages are sent, and where to. */
+  /** Sender and address of webhook messages. */
   readonly webhook: { readonly fetch: Fetch; readonly address: () => Promise<Secret> };
 }

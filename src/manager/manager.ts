@@ -26,7 +26,7 @@ import type { State } from './state.ts';
 import type { SlotLook } from './webhook/messenger.ts';
 import { defined } from '../shared/base/objects.ts';
 
-/** The longest time between two passes. */
+/** Longest time between two passes; real milliseconds. */
 const periodMs = 10_000;
 
 /** The reconcile loop's body: observe the containers, decide, act. */
@@ -41,7 +41,7 @@ export class Manager {
   readonly #runs: PresentRuns;
   /** Finds other processes on the GPUs. */
   readonly otherProcesses: OtherProcessWatch;
-  /** Ends the machine when it is not used; undefined: not configured. */
+  /** Powers off an idle machine; undefined: not configured. */
   readonly idle: IdleWatch | undefined;
   #passProblem: Cause | undefined;
 
@@ -59,13 +59,13 @@ export class Manager {
       changed: wake,
     });
     const { idle } = tools.config;
-    this.idle = idle && new IdleWatch(tools, idle, this.#idleScene());
+    this.idle = idle && new IdleWatch(tools, idle, this.#idleSlots());
     const parts = { tools, watches, book: this.#book, logs: this.#logs, otherProcesses: this.otherProcesses };
     this.#snapshot = new SnapshotBuilder(parts, () => this.idle?.hold);
     this.#actions = new Actions({ ...parts, slots: () => this.slots() }, wake);
   }
 
-  /** Observes once and begins the actions that follow. Never throws: a failure is shown in the status. */
+  /** Observes the slots and begins the actions that follow. Never throws: the status shows a failure. */
   async pass(): Promise<PassEnd> {
     try {
       await this.#pass();
@@ -82,7 +82,7 @@ export class Manager {
 
   async #pass(): Promise<void> {
     const hasChanged = this.#book.changedSince();
-    await this.#runs.look();
+    await this.#runs.refresh();
     await this.#nameAdopted();
     const { slots, containers } = this.#runs.decidable(this.slots(), (slot) => this.#isOffline(slot));
     const up = containers.filter(({ state }) => state === 'running');
@@ -101,7 +101,7 @@ export class Manager {
     }
   }
 
-  /** Whether the containers are known, and none is an agent's. */
+  /** True when the runs are listed, and there is none. */
   get isEmpty(): boolean {
     return this.#runs.isEmpty;
   }
@@ -164,7 +164,7 @@ export class Manager {
     });
   }
 
-  /** Counts the wait of running jobs now, from what the pool shows: their end may be hours away. */
+  /** Counts the queue wait of running jobs from the pool, because their end may be hours away. */
   async #noteQueue(slots: readonly Slot[]): Promise<void> {
     for (const slot of slots) {
       const { queue, agentId } = this.#book.of(slot.name);
@@ -174,11 +174,11 @@ export class Manager {
     }
   }
 
-  /** What the idle watch has to know of a host before it ends the machine. */
-  #idleScene(): IdleSlots {
+  /** Returns what the idle watch needs to know of the slots. */
+  #idleSlots(): IdleSlots {
     const { state } = this.#tools;
     const { images, pools } = this.#watches;
-    const taker = (slot: Slot): PoolAgent => {
+    const poolAgent = (slot: Slot): PoolAgent => {
       const pool = pools.of(slot);
       const id = this.#book.of(slot.name).agentId ?? pool.agent(slot.agent)?.id;
       return { agent: slot.agent, pool: slot.pool, poolId: pool.pool?.id, id };
@@ -198,11 +198,11 @@ export class Manager {
         isRenewing: images.requested?.state === 'running',
         otherProcesses: this.slots().flatMap(({ name }) => this.otherProcesses.hold(name)?.cause ?? []),
       }),
-      agents: () => this.slots().map(taker),
-      takers: () =>
+      agents: () => this.slots().map(poolAgent),
+      acceptingJobs: () =>
         this.slots()
-          .filter((slot) => this.#snapshot.takesJobs(slot))
-          .map(taker),
+          .filter((slot) => this.#snapshot.acceptsJobs(slot))
+          .map(poolAgent),
       isEmpty: () =>
         this.#runs.isEmpty && this.slots().every(({ name }) => this.#book.of(name).busyWith === undefined),
       changed: this.#wake,
@@ -221,11 +221,11 @@ export class Manager {
     );
   }
 
-  /** Returns what the webhook reports of a status. */
-  outlook({ slots: shown }: ManagerStatus): readonly SlotLook[] {
+  /** Returns the slots of a status for the webhook. */
+  webhookSlots({ slots: shown }: ManagerStatus): readonly SlotLook[] {
     return this.slots().flatMap((slot) => {
       const status = shown.find((each) => each.slot === slot.name);
-      return status === undefined ? [] : [this.#snapshot.outlook(slot, status)];
+      return status === undefined ? [] : [this.#snapshot.webhookSlot(slot, status)];
     });
   }
 
@@ -234,7 +234,7 @@ export class Manager {
     return pool.lacks(slot.agent) || pool.agent(slot.agent)?.status === 'offline';
   }
 
-  /** Sets for each pool whether its slots wait for something that only the pool shows. */
+  /** Notes for each pool whether its slots wait for something that only the pool shows. */
   #attendPools(slots: readonly Slot[], containers: readonly OwnContainer[]): void {
     for (const pool of this.#watches.pools.all) {
       const inPool = this.slots().filter((slot) => this.#watches.pools.of(slot) === pool);
@@ -248,18 +248,20 @@ export class Manager {
     }
   }
 
-  /** Returns a problem for each image that was given up. */
+  /** Returns a problem for each rejected image. */
   #imageProblems(slots: readonly Slot[]): readonly Cause[] {
     const { state, config } = this.#tools;
     const records = slots.map((slot) => ({
       newest: this.#watches.images.of(slot.image).id,
       ...recordOf(state.value, slot, config.image),
     }));
-    const given = records.filter(({ newest, rejected }) => rejected !== undefined && rejected === newest);
-    return [...new Map(given.map((record) => [record.rejected, rejectedImage(record)])).values()];
+    const rejectedOnes = records.filter(
+      ({ newest, rejected }) => rejected !== undefined && rejected === newest,
+    );
+    return [...new Map(rejectedOnes.map((record) => [record.rejected, rejectedImage(record)])).values()];
   }
 
-  /** Replaces "all slots" by their names once the GPUs are known. */
+  /** Replaces `everySlot` by the slots' names once the GPUs are known. */
   async #nameAdopted(): Promise<void> {
     const { adopt } = this.#tools.state.value;
     if (!adopt.includes(everySlot) || this.#watches.gpus.latest === undefined) return;
@@ -267,13 +269,13 @@ export class Manager {
     await this.#tools.state.note((state) => ({ adopt: namedAdopted(state.adopt, known) }));
   }
 
-  /** Notes that an agent listens: its image works, and its slot's fault is over. */
+  /** Notes that agents listen: their image works, and the fault of their slot is over. */
   async #noteListening(up: readonly OwnContainer[]): Promise<void> {
     const slots = this.slots();
     for (const container of up) {
       const phase = this.#logs.of(container.id)?.phase;
       if (phase === undefined || phase === 'connecting') continue;
-      // An agent that does not exit after its job is still faulty.
+      // An agent that does not exit after its job keeps its fault.
       if (phase !== 'done') this.#book.of(container.labels[Labels.slot] ?? '').listens();
       const image = container.labels[Labels.imageDigest];
       const slot = slots.find(({ name }) => name === container.labels[Labels.slot]);

@@ -22,9 +22,9 @@ export interface Slot {
   /** Configured GPUs that the driver does not show. */
   readonly missing: readonly string[];
   readonly limits: SlotSpec['limits'];
-  /** Docker's; absent: an equal part. */
+  /** Docker's CPU shares; absent: an equal part. */
   readonly cpuShares?: number;
-  /** The user of its containers' processes; a slot with `mode: host` has a user of its own. */
+  /** The user of its containers' processes; a slot with `mode: host` has an own user. */
   readonly uid: number;
   readonly capabilities: SlotSpec['capabilities'];
   readonly mode: SlotSpec['mode'];
@@ -45,7 +45,7 @@ export interface Hold {
   readonly cause: Cause;
 }
 
-/** A container of a slot, with what its output shows so far. */
+/** A container of a slot, with the state in its output. */
 export interface ObservedContainer {
   readonly id: string;
   readonly state: OwnContainer['state'];
@@ -53,34 +53,34 @@ export interface ObservedContainer {
   readonly settings: string;
   /** `unknown` until its output has been read, `connecting` until the agent listens for jobs. */
   readonly phase: 'unknown' | 'connecting' | 'listening' | 'running' | 'done';
-  /** Why the container must be replaced: its agent does not start to listen, or does not end after its job. */
+  /** Why the container must be replaced: its agent does not listen, or does not exit after its job. */
   readonly stuck: Cause | undefined;
 }
 
-/** A session that an agent of the slot left open when it ended. The server keeps it for a while. */
+/** A session that an agent of the slot left open at its exit. The server keeps it for a while. */
 export interface LeftSession {
   /** When it ends at the latest; ISO 8601, by this host's clock. */
   readonly until: string;
   /** Seconds until then. */
   readonly leftS: number;
-  /** False shortly after the entry was created again for the same reason: that did not help. */
+  /** False shortly after the entry was created again for the same reason, without success. */
   readonly mayRenew: boolean;
 }
 
-/** A key that the server has for an agent and that no container knows yet: the next run uses it. */
+/** A key that the server has for an agent and no container has yet: the next run uses it. */
 export interface NextKey {
   readonly poolId: number;
-  /** As the server answered when it took the key. */
+  /** The server's response to the new key. */
   readonly agent: AzureAgent;
   readonly key: AgentKey;
 }
 
-/** What is known of a slot at one moment. */
+/** The observed state of a slot. */
 export interface ObservedSlot {
   readonly containers: readonly ObservedContainer[];
-  /** An action on this slot is running; no other is started for it. */
+  /** The running action of this slot; no other is started until it ends. */
   readonly busyWith: string | undefined;
-  /** No action is started before: one has just failed. Monotonic. */
+  /** No action is started before, after a failed one. Monotonic. */
   readonly retryAt: number;
   /** Nothing is launched before. Monotonic. */
   readonly notBefore: number;
@@ -89,7 +89,7 @@ export interface ObservedSlot {
   readonly disabledFor: string | undefined;
   /** The pool shows other capabilities than configured. */
   readonly unpublished: boolean;
-  /** The pool has an agent of ours whose key an ended run knows, as far as is known. */
+  /** The pool has an agent of this manager whose key an ended run knows, as far as is known. */
   readonly keySpent: boolean;
 }
 
@@ -110,7 +110,7 @@ export interface PulledImages {
   ): Promise<void>;
 }
 
-/** What a slot's new containers run. */
+/** The image of a slot's new containers. */
 export interface DesiredImage {
   /** Image id; undefined: none is ready. */
   readonly id: string | undefined;
@@ -125,13 +125,13 @@ export interface Desired {
   readonly slots: readonly Slot[];
   /** By slot; slots with `mode: host` have none. */
   readonly images: ReadonlyMap<string, DesiredImage>;
-  /** What slots with `mode: host` run instead of an image. */
+  /** The program of slots with `mode: host`, instead of an image. */
   readonly hostProgram: string;
-  /** Fingerprint per slot of what a container is created with; a container with another one is outdated. */
+  /** Fingerprint of the settings of a slot's containers; a container with another one is outdated. */
   readonly settings: ReadonlyMap<string, string>;
 }
 
-/** A container of ours by its label whose slot is no longer configured. */
+/** A container of this manager whose slot is no longer configured. */
 export interface Stray extends ObservedContainer {
   readonly slot: string;
   readonly busyWith: string | undefined;
@@ -156,7 +156,7 @@ export type Action =
       readonly slot: string;
       readonly container: string;
       readonly reason: string;
-      /** What is wrong with the container, where that is the reason. */
+      /** The container's fault, if that is the reason. */
       readonly cause?: Cause;
     }
   | { readonly kind: 'disable'; readonly slot: string; readonly reason: string }

@@ -32,16 +32,18 @@ function forSlot(
   rolling: boolean,
 ): readonly Action[] {
   if (state.busyWith !== undefined || now < state.retryAt) return [];
-  const leftover = state.containers.map((container) => tidy(slot.name, container)).find((action) => action);
+  const leftover = state.containers
+    .map((container) => cleanUp(slot.name, container))
+    .find((action) => action);
   if (leftover !== undefined) return [leftover];
   const [container] = state.containers;
-  if (container === undefined) return empty(slot, state, desired, now);
+  if (container === undefined) return withoutContainer(slot, state, desired, now);
   if (!isUp(container)) return [];
-  return occupied(slot, container, state, desired, rolling);
+  return withContainer(slot, container, state, desired, rolling);
 }
 
 /** Removes containers that ended or never started. */
-function tidy(slot: string, container: ObservedContainer): Action | undefined {
+function cleanUp(slot: string, container: ObservedContainer): Action | undefined {
   if (container.state === 'created') return { kind: 'discard', slot, container: container.id };
   if (container.state === 'exited' || container.state === 'dead') {
     return { kind: 'collect', slot, container: container.id };
@@ -49,7 +51,7 @@ function tidy(slot: string, container: ObservedContainer): Action | undefined {
   return undefined;
 }
 
-function empty(slot: Slot, state: ObservedSlot, desired: Desired, now: number): readonly Action[] {
+function withoutContainer(slot: Slot, state: ObservedSlot, desired: Desired, now: number): readonly Action[] {
   const disabling = state.hold?.kind === 'close' ? disableOnce(slot.name, state, state.hold.cause.what) : [];
   const isWaiting = state.hold !== undefined || imageOf(slot, desired) === undefined || now < state.notBefore;
   if (!isWaiting) return [{ kind: 'launch', slot: slot.name }];
@@ -57,14 +59,14 @@ function empty(slot: Slot, state: ObservedSlot, desired: Desired, now: number): 
   return state.keySpent ? [{ kind: 'end-key', slot: slot.name }] : [];
 }
 
-function occupied(
+function withContainer(
   slot: Slot,
   container: ObservedContainer,
   state: ObservedSlot,
   desired: Desired,
   rolling: boolean,
 ): readonly Action[] {
-  // Held or not: its job has ended, and a drain waits for it.
+  // Also with a hold: its job has ended, and a drain waits for it.
   if (hangs(container)) return endHanging(slot.name, container);
   const close = state.hold?.kind === 'close' ? state.hold.cause.what : undefined;
   if (close !== undefined) {
@@ -79,7 +81,7 @@ function occupied(
     return retireIdle(slot.name, container, outdated);
   }
   if (state.disabledFor !== undefined) return [{ kind: 'enable', slot: slot.name }];
-  // A capability that only the next container has must not bring a job into this one.
+  // A capability that only the next container has must not route a job to this one.
   const isCurrent = container.settings === desired.settings.get(slot.name);
   return isCurrent && state.unpublished && state.hold === undefined
     ? [{ kind: 'publish', slot: slot.name }]
@@ -93,7 +95,7 @@ function outdatedBecause(slot: Slot, container: ObservedContainer, desired: Desi
   return container.settings === desired.settings.get(slot.name) ? undefined : 'new settings';
 }
 
-/** Returns what a new run of the slot is made from; undefined: it is not ready. */
+/** Returns the image or program of a new run of the slot; undefined: it is not ready. */
 export function imageOf(slot: Slot, desired: Desired): string | undefined {
   return slot.mode === 'host' ? desired.hostProgram : desired.images.get(slot.name)?.id;
 }
@@ -102,7 +104,7 @@ function disableOnce(slot: string, state: ObservedSlot, reason: string): readonl
   return state.disabledFor === reason ? [] : [{ kind: 'disable', slot, reason }];
 }
 
-/** Stops only an agent without a job; the effect asks the server again before it does. */
+/** Stops only an agent without a job; the effect checks this again with the server. */
 function retireIdle(
   slot: string,
   container: ObservedContainer,
@@ -112,7 +114,7 @@ function retireIdle(
   return idle ? [{ kind: 'retire', slot, container: container.id, reason }] : [];
 }
 
-/** Stops a container whose agent has reported the end of its job and does not exit. */
+/** Stops a container whose agent has finished its job and does not exit. */
 function endHanging(
   slot: string,
   { id, stuck }: ObservedContainer,
@@ -128,7 +130,7 @@ function hangs({ phase, stuck }: ObservedContainer): boolean {
 
 function forStray(stray: Stray, now: number): readonly Action[] {
   if (stray.busyWith !== undefined || now < stray.retryAt) return [];
-  const leftover = tidy(stray.slot, stray);
+  const leftover = cleanUp(stray.slot, stray);
   if (leftover !== undefined) return [leftover];
   if (isUp(stray) && hangs(stray)) return endHanging(stray.slot, stray);
   return isUp(stray) ? retireIdle(stray.slot, stray, 'the slot is no longer configured') : [];
@@ -138,7 +140,7 @@ function isUp(container: ObservedContainer): boolean {
   return container.state === 'running' || container.state === 'paused' || container.state === 'restarting';
 }
 
-/** Returns the sources whose image a slot tries now: it changes, waits to try again, or runs the image already. */
+/** Returns the sources whose image a slot tries now: the slot is changing, waits for a retry, or runs the image already. */
 function onTrial(desired: Desired, seen: Observed): ReadonlySet<string> {
   return new Set(
     desired.slots.flatMap((slot) => {

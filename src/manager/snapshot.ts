@@ -34,7 +34,7 @@ import type { SlotLook } from './webhook/messenger.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { OtherProcessWatch } from './other-processes/watch.ts';
 
-/** What the reconcile loop is made of. */
+/** The parts of the reconcile loop. */
 export interface LoopParts {
   readonly tools: ManagerTools;
   readonly watches: Watches;
@@ -43,7 +43,7 @@ export interface LoopParts {
   readonly otherProcesses: OtherProcessWatch;
 }
 
-/** Builds, from what is known, the input of reconcile and the slots' status. Changes nothing. */
+/** Builds the input of reconcile and the slots' status. Changes nothing. */
 export class SnapshotBuilder {
   readonly #tools: ManagerTools;
   readonly #watches: Watches;
@@ -53,7 +53,7 @@ export class SnapshotBuilder {
   readonly #idle: () => Hold | undefined;
   readonly #shown = new Map<string, SlotStatus>();
 
-  /** `idle`: the hold while the machine is about to end because it is not used. */
+  /** `idle`: returns the hold while an idle machine powers off. */
   constructor({ tools, watches, book, logs, otherProcesses }: LoopParts, idle: () => Hold | undefined) {
     this.#tools = tools;
     this.#watches = watches;
@@ -91,16 +91,16 @@ export class SnapshotBuilder {
     return slots.map((slot) => this.#slotStatus(slot, containers));
   }
 
-  /** Whether the slot waits for the end of a drain or of a job that only the pool shows. */
+  /** Returns whether the slot waits for the end of a drain or of a job that only the pool shows. */
   waitsForPool(slot: Slot, containers: readonly OwnContainer[]): boolean {
     const memory = this.#book.of(slot.name);
-    const isThere = ofSlot(slot.name, containers).length > 0;
-    if (isThere) return this.#hold(slot)?.kind === 'close';
+    const hasContainer = ofSlot(slot.name, containers).length > 0;
+    if (hasContainer) return this.#hold(slot)?.kind === 'close';
     return memory.lastRun !== undefined || this.#leftJob(slot, memory) !== undefined;
   }
 
-  /** Returns what the webhook reports of a slot. */
-  outlook(slot: Slot, { awaySince, code, cause, next }: SlotStatus): SlotLook {
+  /** Returns a slot for the webhook. */
+  webhookSlot(slot: Slot, { awaySince, code, cause, next }: SlotStatus): SlotLook {
     return {
       slot,
       hold: this.#hold(slot),
@@ -130,8 +130,8 @@ export class SnapshotBuilder {
     });
   }
 
-  /** Whether the slot takes jobs, apart from the end of the machine. */
-  takesJobs(slot: Slot): boolean {
+  /** Returns whether the slot accepts jobs, apart from a power-off of the machine. */
+  acceptsJobs(slot: Slot): boolean {
     return this.#holdWith(slot, undefined)?.kind !== 'close';
   }
 
@@ -162,12 +162,12 @@ export class SnapshotBuilder {
     return { code: 'pool.unknown', what: 'the pool has not been read yet', next: 'wait a moment' };
   }
 
-  /** Reads the job from the pool alone, so that a restarted manager finds it as well. */
+  /** Finds the job only by the pool, so that a restarted manager finds it, too. */
   #leftJob(slot: Slot, { lastRun, busyWith }: SlotMemory): Cause | undefined {
     const { state, clock } = this.#tools;
     const agent = this.#watches.pools.of(slot).agent(slot.agent);
     const request = agent?.assignedRequest;
-    // The pool was listed before the run's end: it may have shown that run's job.
+    // The pool was listed before the end of the run, whose job it may show.
     if (lastRun !== undefined || busyWith !== undefined || request === undefined) return undefined;
     if (agent?.userCapabilities?.[Capabilities.owner] !== state.owner) return undefined;
     return stillAssigned(slot.agent, request, givenUpAt(request, clock));
@@ -187,7 +187,7 @@ export class SnapshotBuilder {
     };
   }
 
-  /** A restarted manager does not know whether the key was replaced: replacing it twice does no harm. */
+  /** True also after a restart, when it is not known whether the key was replaced: replacing it twice does no harm. */
   #isKeySpent(slot: Slot, memory: SlotMemory): boolean {
     const pool = this.#watches.pools.of(slot);
     const agent = pool.agent(slot.agent);

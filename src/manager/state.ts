@@ -15,7 +15,7 @@ import { type Episode, readEpisodes } from './webhook/episodes.ts';
 /** An agent's entry in the pool without its key. */
 export type KeptEntry = Pick<AzureAgent, 'enabled' | 'userCapabilities' | 'systemCapabilities'>;
 
-/** An entry that config.sh was about to make or replace. */
+/** An entry that config.sh was about to create or replace. */
 export interface Configuring {
   readonly poolId: number;
   readonly agent: string;
@@ -23,7 +23,7 @@ export interface Configuring {
   readonly id?: number;
 }
 
-/** What survives a restart. Readable one version back and forth: unknown members are kept, missing ones get defaults. */
+/** The state that survives a restart. One version back and forth can read it: unknown members are kept, missing ones get defaults. */
 export interface State {
   readonly schema: 1;
   /** Random, created once; with the machine-id it makes the owner id. */
@@ -31,22 +31,22 @@ export interface State {
   readonly drain: DrainEntries;
   /** Slots whose agent name this host may take over from another owner; `everySlot` until these are known. */
   readonly adopt: readonly string[];
-  /** By slot, between deleting an entry and creating it again: what the new entry takes over. */
+  /** By slot, between deleting an entry and creating it again: the values for the new entry. */
   readonly renewing: Readonly<Record<string, KeptEntry>>;
-  /** By slot, from before config.sh runs until its entry has our owner capability: what config.sh creates is ours. */
+  /** By slot, from before config.sh runs until its entry has the owner capability: an entry that this manager may use. */
   readonly configuring: Readonly<Record<string, Configuring>>;
   readonly jobsRun: Readonly<Record<string, number>>;
   /** By slot, the newest request whose wait in the queue the metrics have. */
   readonly counted: Readonly<Record<string, number>>;
-  /** Image ids: the one on which an agent has listened, and the newer one that was given up. */
+  /** Image ids: the one on which an agent has listened, and the newer one that was rejected. */
   readonly image: { readonly proven?: string; readonly rejected?: string };
   /** The same by slot, for slots with an own image. */
   readonly slotImages: Readonly<Record<string, { readonly proven?: string; readonly rejected?: string }>>;
   /** Images that this manager has pulled and not removed. */
   readonly pulled: readonly PulledImage[];
-  /** Ids of pools that may have agents of ours, including pools that slots have left. */
+  /** Ids of pools that may have agents of this manager, including pools that slots have left. */
   readonly pools: readonly number[];
-  /** By pool id: names of our agents there, and names of earlier ones that may still exist. */
+  /** By pool id: names of this manager's agents, and names of earlier ones that may still exist. */
   readonly names: Readonly<Record<string, readonly string[]>>;
   /** PCI addresses in the order that numbers the slots. */
   readonly gpuOrder: GpuOrder | undefined;
@@ -60,7 +60,7 @@ export interface State {
   readonly told: readonly Episode[];
 }
 
-/** Keeps the state in memory and on the disk. A write that fails is tried again; memory has the change. */
+/** Keeps the state in memory and on disk. A failed write is retried; memory has the change. */
 export class StateStore {
   readonly #path: string;
   readonly #machineId: string;
@@ -97,18 +97,18 @@ export class StateStore {
     return ownerId(this.#machineId, this.#value.installation);
   }
 
-  /** Why the disk lacks the latest change. */
+  /** Why the latest change is not on disk. */
   get problem(): Cause | undefined {
     return this.#problem === undefined ? undefined : causeOf(this.#problem);
   }
 
-  /** Changes what a crash must not lose: rejects while it is not on the disk. Memory has it in any case. */
+  /** Makes a change that a crash must not lose: rejects while it is not on disk. Memory has it in any case. */
   async update(change: (state: State) => Partial<State>): Promise<void> {
     await this.note(change);
     if (this.#problem !== undefined) throw this.#problem;
   }
 
-  /** Changes what a crash may lose. Never rejects. */
+  /** Makes a change that a crash may lose. Never rejects. */
   async note(change: (state: State) => Partial<State>): Promise<void> {
     this.#value = { ...this.#value, ...change(this.#value) };
     await this.#write();
@@ -119,7 +119,7 @@ export class StateStore {
     if (this.#problem !== undefined) await this.#write();
   }
 
-  /** Writes one after the other: of two at once, the older could win. */
+  /** Writes one after the other: with two at once, the older could win. */
   async #write(): Promise<void> {
     this.#written = this.#written
       .then(() => replaceKept(this.#path, textOf(this.#value)))
@@ -131,14 +131,14 @@ export class StateStore {
   }
 }
 
-/** The least that a whole file has. */
+/** A whole file has at least this. */
 type Found = Partial<State> & Pick<State, 'installation'>;
 
-/** Parses the file; throws what is wrong with its text. */
+/** Parses the file. Throws if it is not whole. */
 function wholeState(text: string): Found {
   const found = JSON.parse(text) as Partial<State> | null;
   if (typeof found !== 'object' || typeof found?.installation !== 'string' || found.installation === '')
-    throw new Error('it names no installation');
+    throw new Error('it has no installation id');
   return { ...found, installation: found.installation };
 }
 

@@ -51,14 +51,14 @@ const noEngine: EngineAbilities = {
 const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
-/** How often the credential's files are read while it is refused. */
+/** How often the credential's files are read while the server rejects it. */
 const tokenMs = 5_000;
 /** How often a failed write of the state is repeated. */
 const flushMs = 10_000;
-/** How long the runs of a slot that was removed from the inventory can still be shown. */
+/** How long the run records of a removed slot are kept. */
 const keptForMs = 7 * 24 * 3_600_000;
 
-/** Observes the pools, GPUs, images, engine and disk, each at its own interval, and keeps them in order. */
+/** Checks pools, GPUs, images, engine and disk, each at its own interval, and cleans up. */
 export class Watches {
   readonly pools: Pools;
   readonly images: Images;
@@ -68,10 +68,10 @@ export class Watches {
   readonly #datasets: Datasets;
   readonly #places: ImagePaths;
   readonly #wake: () => void;
-  #ways: EngineAbilities | undefined;
+  #abilities: EngineAbilities | undefined;
   readonly #sweeper: Sweeper;
   readonly #tokenRetry: TokenRetry;
-  readonly #lookAlarm = new Alarm();
+  readonly #checkAlarm = new Alarm();
 
   constructor(tools: ManagerTools, places: ImagePaths, wake: () => void) {
     this.#tools = tools;
@@ -87,33 +87,33 @@ export class Watches {
     this.janitor = new Janitor(tools);
   }
 
-  /** Returns how the engine starts containers, right before each launch; throws what prevents it. */
+  /** Returns the engine's abilities right before a launch; throws what prevents the launch. */
   async readyToLaunch({ mode }: Pick<Slot, 'mode'>): Promise<EngineAbilities> {
     const missing = await this.#datasets.problem();
     if (missing !== undefined) throw new NotYet(missing);
     await this.#requireFence(mode);
-    // Jobs without Docker need not wait for it.
-    if (this.#ways === undefined && mode === 'host' && !this.#tools.config.jobs.docker) return noEngine;
-    this.#ways ??= await inspectEngine(this.#tools);
-    return this.#ways;
+    // With mode: host, only jobs that use Docker wait for it.
+    if (this.#abilities === undefined && mode === 'host' && !this.#tools.config.jobs.docker) return noEngine;
+    this.#abilities ??= await inspectEngine(this.#tools);
+    return this.#abilities;
   }
 
-  /** Runs when the engine answers for the first time, or again. */
-  async #meetEngine(): Promise<void> {
-    this.#ways = await inspectEngine(this.#tools);
+  /** Inspects the engine when it answers for the first time, or again. */
+  async #onEngine(): Promise<void> {
+    this.#abilities = await inspectEngine(this.#tools);
     this.gpus.probeSoon();
     await this.janitor.removeLeftBehind();
   }
 
-  /** Lists what the configuration asks for and this host cannot do. */
+  /** Lists settings that this host does not support. */
   shortfalls(slots: readonly Slot[]): readonly Finding[] {
-    const { below = [], sizes } = this.#ways ?? {};
+    const { below = [], sizes } = this.#abilities ?? {};
     return shortfalls(slots, { below, sizes: sizes?.lack, uncounted: sizes?.uncounted === true });
   }
 
-  /** Checks the GPUs soon: a bad one may be the cause of an event. */
+  /** Checks the GPUs soon, after an event that a bad GPU may have caused. */
   checkSoon(): void {
-    this.#lookAlarm.ring();
+    this.#checkAlarm.ring();
   }
 
   /** Runs all watches until the signal is aborted. `slots`: those that this host has now. */
@@ -123,10 +123,10 @@ export class Watches {
     await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
     signal.addEventListener('abort', () => this.checkSoon(), { once: true });
     await Promise.all([
-      watchEngine(this.#tools, this.#wake, () => this.#meetEngine()),
+      watchEngine(this.#tools, this.#wake, () => this.#onEngine()),
       this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
       this.#every(tokenMs, signal, () => this.#tokenRetry.check()),
-      this.#every(checkEveryMs, signal, () => this.#look(), this.#lookAlarm),
+      this.#every(checkEveryMs, signal, () => this.#checkGpus(), this.#checkAlarm),
       watchKernelLog(this.#tools, () => this.checkSoon()),
       // Apart from the check: a probe that hangs must not delay it.
       this.#every(probeMs, signal, () => this.#probe()),
@@ -155,16 +155,16 @@ export class Watches {
     if (gap !== undefined) throw new NotYet(gap);
   }
 
-  async #look(): Promise<void> {
+  async #checkGpus(): Promise<void> {
     await this.gpus.check();
     this.#wake();
-    // Not awaited: a build takes minutes, longer than until the next check. The image's state shows a failure.
+    // Not awaited: a build takes minutes, and the next check must not wait. The image's state shows a failure.
     if (this.images.all.some(({ state }) => state.state === 'missing')) void this.#ensureImages();
   }
 
   async #probe(): Promise<void> {
     const ready = this.images.all.find(({ state }) => state.id !== undefined);
-    await this.gpus.probe(ready?.state.id, this.#ways?.cdiSpec ?? false);
+    await this.gpus.probe(ready?.state.id, this.#abilities?.cdiSpec ?? false);
   }
 
   /** Builds or pulls the agents' images now, even if they exist; the status shows the progress. */
@@ -177,19 +177,19 @@ export class Watches {
   }
 
   async #ensureImages(): Promise<void> {
-    const look = this.gpus.latest;
-    if (look === undefined) return;
-    // While the driver does not answer, nothing shows which image fits: the present one stays.
-    const silent = look.pci.length > 0 && look.checkup.report === undefined;
-    await this.images.ensure((source) => this.#plan(source), silent);
+    const check = this.gpus.latest;
+    if (check === undefined) return;
+    // While the driver does not answer, it is not known which image fits: the present one stays.
+    const missingOnly = check.pci.length > 0 && check.checkup.report === undefined;
+    await this.images.ensure((source) => this.#plan(source), missingOnly);
   }
 
   async #plan(image: ImageConfig): Promise<ImagePlan> {
-    const config = { ...this.#tools.config, image: await this.#known(image) };
-    const look = this.gpus.latest;
+    const config = { ...this.#tools.config, image: await this.#withDigest(image) };
+    const check = this.gpus.latest;
     const host = {
       arch: arch === 'arm64' ? 'aarch64' : 'x86_64',
-      hasGpus: (look?.pci.length ?? 0) > 0,
+      hasGpus: (check?.pci.length ?? 0) > 0,
       report: this.gpus.report,
     };
     const isBuilt = image.kind === 'build';
@@ -197,8 +197,8 @@ export class Watches {
     return planImage(config, host, context, (sha256) => readFolder(this.#places.folders, sha256));
   }
 
-  /** Adds the digest that the agent must have. */
-  async #known(image: ImageConfig): Promise<ImageConfig> {
+  /** Adds the expected digest of the agent's archive. */
+  async #withDigest(image: ImageConfig): Promise<ImageConfig> {
     if (image.kind === 'registry') return image;
     const { agentVersion: version, agentUrl: url, agentSha256: sha256 } = image;
     return { ...image, agentSha256: await this.#tools.archives.digest({ version, url, sha256 }) };
@@ -212,7 +212,7 @@ export class Watches {
     const proven = provenImages(state.value, { slots, hostImage: config.image });
     const needed = isComing || ready.length === 0 ? undefined : [...ready, ...proven];
     await this.janitor.round(needed);
-    const { sizes, rootDir } = this.#ways ?? noEngine;
+    const { sizes, rootDir } = this.#abilities ?? noEngine;
     await sizes.check(() => btrfsStoppedCounting(rootDir, this.#tools.root));
   }
 
@@ -244,14 +244,18 @@ const longestPauseMs = 5_000;
 
 /**
  * Follows the engine's events and wakes the loop on each that matters. The stream ends when dockerd restarts: it is
- * opened again, after `learn` has read the engine's abilities, and the loop checks everything.
+ * opened again, `onEngine` inspects the engine, and the loop checks everything.
  */
-async function watchEngine(tools: ManagerTools, wake: () => void, learn: () => Promise<void>): Promise<void> {
+async function watchEngine(
+  tools: ManagerTools,
+  wake: () => void,
+  onEngine: () => Promise<void>,
+): Promise<void> {
   const { engine, signal, clock, log } = tools;
   let pause = firstPauseMs;
   while (!signal.aborted) {
     try {
-      await learn();
+      await onEngine();
       wake();
       for await (const event of engine.events(signal)) {
         pause = firstPauseMs;
@@ -261,7 +265,7 @@ async function watchEngine(tools: ManagerTools, wake: () => void, learn: () => P
     } catch (error) {
       log.log('warn', 'no events from Docker', { ...causeOf(error) });
     }
-    // Reconnecting is not one of the server's slow rules.
+    // Not scaled: it is a connection to this host, not a rule of the server.
     await clock.wait(unscaled(clock, pause), signal);
     pause = Math.min(pause * 2, longestPauseMs);
   }

@@ -38,7 +38,8 @@ export class PresentRuns {
     return [...(this.#inDocker ?? []), ...(this.#onHost ?? [])];
   }
 
-  async look(): Promise<void> {
+  /** Lists the runs again. */
+  async refresh(): Promise<void> {
     try {
       const all = await this.#engine.listOwn(agents);
       this.#inDocker = all.filter(({ id }) => !isHostRun(id));

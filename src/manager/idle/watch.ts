@@ -124,7 +124,7 @@ export interface IdleSlots {
   /** Returns all agents of this host. */
   agents(): readonly PoolAgent[];
   /** Returns the agents that take jobs, or that only the idle watch disabled. */
-  takers(): readonly PoolAgent[];
+  acceptingJobs(): readonly PoolAgent[];
   /** True without runs and without operations on a slot. */
   isEmpty(): boolean;
   /** Called when slots close or open. */
@@ -285,12 +285,12 @@ export class IdleWatch {
 
   async #askQueues(): Promise<readonly Use[]> {
     // Agents that this watch disabled count: a new job may be for them.
-    const pools = Map.groupBy(this.#scene.takers(), ({ pool }) => pool);
+    const pools = Map.groupBy(this.#scene.acceptingJobs(), ({ pool }) => pool);
     const asked = await Promise.all(
-      [...pools].map(async ([pool, takers]) => {
-        const poolId = takers.find((taker) => taker.poolId !== undefined)?.poolId;
+      [...pools].map(async ([pool, acceptingJobs]) => {
+        const poolId = acceptingJobs.find((agent) => agent.poolId !== undefined)?.poolId;
         if (poolId === undefined) return queueUnknown(pool, 'the pool is not found');
-        const ids = new Set(takers.flatMap(({ id }) => id ?? []));
+        const ids = new Set(acceptingJobs.flatMap(({ id }) => id ?? []));
         return this.#tools.azure.unfinishedRequests(poolId).then(
           (requests: readonly JobRequest[]) => jobWaiting(pool, requests, ids),
           (error: unknown) => queueUnknown(pool, causeOf(error).what),

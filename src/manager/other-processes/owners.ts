@@ -129,7 +129,7 @@ export async function currentOwners(
   slots: readonly Slot[],
   ended: ReadonlyMap<string, string>,
 ): Promise<Owners> {
-  await runs.look();
+  await runs.refresh();
   const containers = new Map<string, RunOwner>([...ended].map(([id, slot]) => [id, { slot, live: false }]));
   for (const container of runs.all)
     if (!isHostRun(container.id) && !ended.has(container.id)) containers.set(container.id, runOf(container));
