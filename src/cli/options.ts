@@ -11,7 +11,7 @@ import {
 import { usageError } from '../shared/base/errors.ts';
 import { noControl } from '../shared/base/foreign-text.ts';
 
-const inItsPlace = 'put what is expected in its place';
+const inItsPlace = 'replace it with an expected value';
 
 /** Typed access to parsed options. Names are camel case, as commander gives them. */
 export class Options {

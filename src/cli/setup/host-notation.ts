@@ -42,7 +42,7 @@ export function parseHost(text: string, known: (name: string) => boolean): HostC
   };
 }
 
-const inItsPlace = 'put what is expected in its place';
+const inItsPlace = 'replace it with an expected value';
 
 /** What no inventory, or no ssh, would take. */
 function unusable(

@@ -58,7 +58,7 @@ function noImage(host: string, image: ImageStatus): FleetError {
     code: 'image.failed',
     host,
     step: 'image',
-    what: 'the agent image could not be made ready',
+    what: 'the agent image could not be built or pulled ready',
     seen: imageFailure(image),
     next: 'fix the cause and run again',
   });

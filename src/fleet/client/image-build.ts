@@ -60,7 +60,7 @@ function failed(asked: Asked): FleetError {
   return new FleetError({
     code: 'image.failed',
     step: 'image',
-    what: 'the agent image could not be made',
+    what: 'the agent image could not be built or pulled',
     seen: imageFailure(asked),
     next: 'fix the cause and run again; agents continue with the existing image',
   });
@@ -70,7 +70,7 @@ function lost(): FleetError {
   return new FleetError({
     code: 'image.lost',
     step: 'image',
-    what: 'the manager was restarted while it made the image',
+    what: 'the manager restarted during the image build',
     next: 'run it again',
   });
 }

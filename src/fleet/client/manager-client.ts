@@ -154,7 +154,7 @@ function refused(host: string, answer: string, text: string): FleetError {
   };
   const isTypo = said.code === 'slot.unknown';
   return new FleetError({
-    next: isTypo ? 'name one of them' : 'look at `journalctl -u azp-fleet-manager` on the host',
+    next: isTypo ? 'use one of these slots' : 'check `journalctl -u azp-fleet-manager` on the host',
     ...said,
     host,
     step: 'manager',
@@ -182,7 +182,7 @@ function unknownThere(host: string, { version, protocol }: Release, ours: Releas
     code: 'manager.release',
     host,
     step: 'manager',
-    what: `the manager on ${host} is ${version} and does not know this yet`,
+    what: `the manager on ${host} is ${version}, which does not support this`,
     next: `run "azp-fleet provision ${host}"`,
   });
 }
@@ -192,10 +192,10 @@ function notUnderstood(host: string, text: string): FleetError {
     code: 'manager.answer',
     host,
     step: 'manager',
-    what: 'the manager gave an answer that cannot be read',
-    expected: 'its status, or its runs, as this version of azp-fleet knows them',
+    what: 'the manager sent an invalid response',
+    expected: 'a status or a list of runs of this version',
     seen: text.slice(0, 300),
-    next: 'azp-fleet provision   # brings the manager to the version of this program',
+    next: 'azp-fleet provision   # updates the manager to this version',
   });
 }
 
@@ -245,7 +245,7 @@ function tooLong(limit: number): FleetError {
   return new FleetError({
     code: 'manager.answer',
     step: 'manager',
-    what: `the manager gave an answer of more than ${limit / 1024 / 1024} MiB`,
+    what: `the manager sent a response of more than ${limit / 1024 / 1024} MiB`,
     next: 'look at `journalctl -u azp-fleet-manager` on the host',
   });
 }
@@ -263,7 +263,7 @@ function unreachable(host: string, cause: unknown): FleetError {
       step: 'manager',
       what: 'the manager does not answer on its socket',
       seen: cause instanceof Error ? cause.message : String(cause),
-      next: 'run azp-fleet provision, where the host has no manager yet; else look at `systemctl status azp-fleet-manager` there',
+      next: 'run azp-fleet provision if the host has no manager yet; otherwise check `systemctl status azp-fleet-manager` on the host',
     },
     { cause },
   );

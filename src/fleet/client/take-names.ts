@@ -77,7 +77,7 @@ export function heldNames(status: ManagerStatus, chosen: readonly string[]): rea
       step: 'manager',
       what: `there is no slot ${unknown}`,
       expected: status.slots.map(({ slot }) => slot).join(', '),
-      next: 'run it again with one of these',
+      next: 'use one of these slots',
     });
   }
   return status.slots.filter(

@@ -52,7 +52,7 @@ function checkFile(file: InventoryFile): Finding[] {
           {
             code: 'inventory.no-hosts' as const,
             path: ['hosts'],
-            what: 'there is no host',
+            what: 'the inventory has no hosts',
             next: 'add one under `hosts:`',
           },
         ]
@@ -78,9 +78,9 @@ function checkCredential(file: InventoryFile): Finding[] {
       {
         code: 'inventory.credential',
         path: ['servicePrincipal'],
-        what: 'token and servicePrincipal are both given',
+        what: 'token and servicePrincipal are both set',
         expected: 'one of them',
-        next: 'take one of them out',
+        next: 'remove one of them',
       },
     ];
   if (file.token || file.servicePrincipal) return [];
@@ -108,8 +108,8 @@ function checkEveryHost({ hosts, groups = {} }: InventoryFile): Finding[] {
           {
             code,
             path: ['hosts', everyHost],
-            what: `${everyHost} stands for every host, and cannot be the name of one`,
-            next: 'give it another name',
+            what: `${everyHost} means every host and cannot be the name of a host`,
+            next: 'rename the host',
           } as const,
         ]
       : []),
@@ -118,8 +118,8 @@ function checkEveryHost({ hosts, groups = {} }: InventoryFile): Finding[] {
           {
             code,
             path: ['groups', everyHost],
-            what: `${everyHost} stands for every host, and this group does not have all of them`,
-            next: 'give it another name, or put every host into it',
+            what: `${everyHost} means every host, but this group does not have all of them`,
+            next: 'rename the group, or add every host to it',
           } as const,
         ]
       : []),
@@ -138,7 +138,7 @@ function checkGroups(file: InventoryFile): Finding[] {
         code: 'inventory.name-twice',
         path: ['groups', name],
         what: `${name} is a group and a host`,
-        next: 'rename one of them: --limit could not tell them apart',
+        next: 'rename one of them: --limit cannot distinguish them',
       });
     for (const [index, host] of (groups[name]?.hosts ?? []).entries())
       if (!Object.hasOwn(file.hosts, host))
@@ -161,7 +161,7 @@ function checkGroups(file: InventoryFile): Finding[] {
           code: 'inventory.group-cycle',
           path: ['groups', name, 'children', index],
           what: `${name} and ${child} contain each other`,
-          next: 'take one of them out of the other',
+          next: 'remove one of them from the other',
         });
     return found;
   });
@@ -200,7 +200,7 @@ function checkVolumes(file: InventoryFile): Finding[] {
               code: 'inventory.dataset-twice',
               path: [...path, 'volumes', index],
               what: `${name} is used for two folders`,
-              next: 'give each folder a variable of its own',
+              next: 'use a different variable for each folder',
             },
           ]
         : [];
@@ -228,7 +228,7 @@ function checkHost(host: HostSpec): Finding[] {
       code: 'inventory.no-pool',
       path: ['hosts', host.name],
       what: '{host} has no pool',
-      expected: 'a pool in defaults, in one of its groups or at the host',
+      expected: 'a pool in defaults, in one of its groups or on the host',
       next: 'add `pool: NAME` under `defaults:`',
     });
   return [...found, ...checkGpus(host), ...checkDatasets(host)].map((each) => ({
@@ -265,14 +265,14 @@ function checkSlots(host: HostSpec, slots: readonly SlotSpec[], path: Path): Fin
         code: 'inventory.slot-name',
         path: [...path, index, 'name'],
         what: `{host} has two slots named ${name}`,
-        next: 'give each slot a name of its own',
+        next: 'give each slot a unique name',
       });
     names.add(name);
     if (slot.mode === 'host' && host.registration === 'config')
       found.push({
         code: 'inventory.host-registration',
         path: [...path, index, 'mode'],
-        what: `slot ${name} of {host} runs on the host, and registration: config registers by an image only`,
+        what: `slot ${name} of {host} has mode: host, which registration: config does not support`,
         next: 'use `registration: rest` for this host, or `mode: container` for the slot',
       });
     for (const gpu of new Set(slot.gpus)) {
@@ -281,7 +281,7 @@ function checkSlots(host: HostSpec, slots: readonly SlotSpec[], path: Path): Fin
           code: 'inventory.slot-gpu',
           path: [...path, index, 'gpus'],
           what: `slot ${name} of {host} has GPU ${gpu} twice`,
-          next: 'name each GPU once',
+          next: 'list each GPU once',
         });
       const other = users.get(gpu);
       if (other !== undefined && !(slot.share && other.share))
@@ -324,7 +324,7 @@ function checkDatasets(host: HostSpec): Finding[] {
       found.push({
         code: 'inventory.reserved-variable',
         path,
-        what: `the environment variable ${dataset.name} has a meaning of its own in an agent container`,
+        what: `the environment variable ${dataset.name} is reserved in agent containers`,
         next: 'choose another name for the dataset',
       });
     if (other !== undefined)
@@ -333,7 +333,7 @@ function checkDatasets(host: HostSpec): Finding[] {
         path: [...path, 'container'],
         what: `the datasets ${other} and ${dataset.name} of {host} have the same path in the container`,
         seen: dataset.container,
-        next: 'give each dataset a path of its own',
+        next: 'use a different path for each dataset',
       });
     return found;
   });
@@ -355,8 +355,8 @@ function checkAddresses(hosts: readonly HostSpec[]): Finding[] {
         code: 'inventory.same-address',
         path: ['hosts', host.name, 'address'],
         what: `${owner} and ${host.name} have the same address ${place}`,
-        expected: 'one name for each machine: two managers cannot run on one',
-        next: 'take one of the names out; two pools on one host are a matter of its `agents:` list',
+        expected: 'one host for each machine: a machine runs one manager',
+        next: 'remove one of the hosts; for two pools on one host set `pool` in its `agents:` list',
       },
     ];
   });
@@ -374,7 +374,7 @@ function checkAgentDigest(hosts: readonly HostSpec[], mirrors: Mirrors): Finding
     {
       code: 'inventory.agent-digest',
       path: ['mirrors', 'agent'],
-      what: 'the agent would come over plain http, and nothing says what it must be',
+      what: 'the agent is downloaded over plain http without a digest',
       expected: 'an https mirror, or agent.sha256 for the architectures of the hosts',
       seen: `no digest for ${foldNames(open.map((host) => host.name))}`,
       next: 'add `agent: { sha256: { x64: … } }` under `defaults:` (the release notes of the agent list it)',
@@ -422,7 +422,7 @@ function clash(
     path: ['hosts', host, 'agentName'],
     what:
       hosts.length === 1
-        ? '{host} has several agents, and agentName gives all of them one name'
+        ? '{host} has several agents, but agentName gives all of them the same name'
         : `${names} would ${hosts.length === 2 ? 'both' : 'all'} have an agent ${name} in the pool ${pool}`,
     seen: `agentName: ${agentName}`,
     next: 'put {host} and {slot} into agentName, or choose another pool',
@@ -454,9 +454,9 @@ function checkPattern(pool: string): Omit<Finding, 'path'>[] {
       return [
         {
           code,
-          what: '{host} is in no group, and its pool is named after one',
+          what: '{host} is in no group, but its pool name contains {group}',
           seen: pool,
-          next: 'put the host into a group, or give it a pool of its own',
+          next: 'add the host to a group, or set another pool for it',
         },
       ];
     if (isPlaceholder(name)) return [];
@@ -464,16 +464,16 @@ function checkPattern(pool: string): Omit<Finding, 'path'>[] {
     return [
       {
         code,
-        what: `{${name}} in the name of a pool stands for nothing`,
+        what: `{${name}} in a pool name is not a known placeholder`,
         expected,
         seen: pool,
-        next: near === undefined ? 'take it out, or use one of these' : `did you mean "{${near}}"?`,
+        next: near === undefined ? 'remove it, or use one of these' : `did you mean "{${near}}"?`,
       },
     ];
   });
   if (!hasStrayBrace(pool)) return found;
-  const what = 'a brace in the name of a pool has no partner';
-  return [...found, { code, what, expected, seen: pool, next: 'close it, or take it out' }];
+  const what = 'a pool name has an unmatched brace';
+  return [...found, { code, what, expected, seen: pool, next: 'close or remove it' }];
 }
 
 /** Folders that cannot be built as the file says. `all`: also hosts with other mistakes. */
@@ -490,7 +490,7 @@ function checkImage({ name, image, dockerfile }: HostSpec): Finding[] {
       host: name,
       what: '{host} has both an image and a dockerfile',
       expected: 'one of them: a dockerfile is built on top of the agent image that the hosts build',
-      next: 'take one of them out, or name the base of what is built with baseImage',
+      next: 'remove one of them, or set the base of the built image with baseImage',
     },
   ];
 }
@@ -506,8 +506,8 @@ function checkBuilder({ name, dockerfile }: HostSpec, hosts: readonly HostSpec[]
         host: name,
         what:
           push === undefined
-            ? '{host} is to get an image that is pushed nowhere'
-            : '{host} is to get an image that no host pushes',
+            ? '{host} has a builder, but no push'
+            : '{host} has a push, but no builder',
         expected: 'builder and push together, or neither: then each host builds its own',
         next: push === undefined ? 'add `push: REGISTRY/NAME`' : 'add `builder: HOST`',
       },
@@ -524,7 +524,7 @@ function checkBuilder({ name, dockerfile }: HostSpec, hosts: readonly HostSpec[]
         code: 'inventory.unknown-host',
         path: [...path, 'builder'],
         what: `there is no host ${builder}`,
-        next: near === undefined ? 'name a host of this inventory' : `did you mean "${near}"?`,
+        next: near === undefined ? 'use a host of this inventory' : `did you mean "${near}"?`,
       },
     ];
   }
@@ -535,8 +535,8 @@ function checkBuilder({ name, dockerfile }: HostSpec, hosts: readonly HostSpec[]
       code: 'inventory.builder',
       path: [...path, 'builder'],
       host: name,
-      what: `${builder} is to build the image of {host}, but has another dockerfile itself`,
-      expected: 'the same folder, builder and push at both',
+      what: `${builder} builds the image of {host}, but has a different dockerfile`,
+      expected: 'the same folder, builder and push on both',
       next: `give ${builder} the same dockerfile, e.g. in the defaults or a group of both`,
     },
   ];

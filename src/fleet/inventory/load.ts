@@ -96,7 +96,7 @@ function read(full: string, shown: string): string {
     step: 'inventory',
     what: `${shown} is not a text file`,
     expected: 'YAML in UTF-8',
-    next: 'save it as UTF-8, or name the inventory with -i FILE',
+    next: 'save it as UTF-8, or pass the inventory with -i FILE',
   });
 }
 
@@ -113,9 +113,9 @@ function readBytes(full: string, shown: string): Buffer {
         ...(code === 'ENOENT' ? {} : { seen: whyNot(error) }),
         next:
           code === 'ENOENT'
-            ? 'make one by answering questions (azp-fleet setup) or from arguments (azp-fleet init HOST…), or name yours with -i FILE'
+            ? 'run azp-fleet setup (it asks questions) or azp-fleet init HOST…, or pass yours with -i FILE'
             : code === 'EISDIR'
-              ? `name the file in it: -i ${shown}/FILE`
+              ? `pass the file in it: -i ${shown}/FILE`
               : `check the file's permissions: ls -l ${shown}`,
       },
       error,
@@ -149,10 +149,10 @@ function refuseLiterals(document: InventoryDocument, file: string): void {
   const problems = found.map(({ place }): Problem => ({
     code: 'inventory.literal-secret',
     step: 'inventory',
-    what: `${place}: this looks like a token or key itself`,
+    what: `${place}: this looks like a literal token or key`,
     expected: 'where it is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }',
     seen: 'a literal value (not shown)',
-    next: 'take it out, revoke it if the file was ever shared, and write e.g. token: { env: AZP_TOKEN }',
+    next: 'remove it, revoke it if the file was ever shared, and write e.g. token: { env: AZP_TOKEN }',
   }));
   stopAt([...document.problems, ...problems], file);
 }
@@ -223,9 +223,9 @@ function typographicQuotes(texts: Iterable<{ readonly text: string; readonly pla
       {
         code: 'inventory.value',
         step: 'inventory',
-        what: `${place}: the quotes here are those of printed text, and become part of the value`,
+        what: `${place}: typographic quotes become part of the value`,
         seen: excerpt(text),
-        next: `put it in quotes: "${excerpt(inner)}"`,
+        next: `use straight quotes: "${excerpt(inner)}"`,
       },
     ];
   });

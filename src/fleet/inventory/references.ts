@@ -35,9 +35,9 @@ export function checkReferences(fleet: Fleet, place: Place): Problem[] {
     ...(expiry ? [expiry] : []),
     ...(proxy.ca === undefined
       ? []
-      : missingFile(proxy.ca, 'the CA file', 'correct "ca:" in the inventory, or put the file there')),
+      : missingFile(proxy.ca, 'the CA file', 'correct ca: in the inventory, or copy the file there')),
     ...[...keys].flatMap((file) =>
-      missingFile(file, 'the private key', 'correct identityFile in the inventory, or put the key there'),
+      missingFile(file, 'the private key', 'correct identityFile in the inventory, or copy the key there'),
     ),
   ];
 }
@@ -68,7 +68,7 @@ function missingSource(
       {
         code: 'inventory.variable',
         step: 'inventory',
-        what: `${purpose} is expected in the variable ${source.env}, which is not set here`,
+        what: `${purpose}: environment variable ${source.env} is not set`,
         next: `read -rs ${source.env} && export ${source.env}`,
       },
     ];
@@ -81,7 +81,7 @@ function missingSource(
     {
       code: 'inventory.secret',
       step: 'inventory',
-      what: `${purpose} lies in a file that others may read: ${source.file}`,
+      what: `${purpose} is in a file that other users can read: ${source.file}`,
       expected: 'mode 0600',
       seen: `mode 0${mode.toString(8)}`,
       next: `chmod 600 ${source.file}`,

@@ -72,7 +72,7 @@ function read(source: SecretSource, context: SecretContext): string | Promise<st
   if ('cmd' in source) return readCommand(source.cmd, context);
   if (context.ask) return context.ask(`${capital(context.purpose)}:`);
   throw failed(context, {
-    what: 'has to be asked for, and there is no terminal to ask on',
+    what: 'needs a prompt, but there is no terminal',
     next: 'run this in a terminal, or use { env: NAME }, { file: PATH } or { cmd: "COMMAND" }',
   });
 }
@@ -91,26 +91,26 @@ function readPrivateFile(file: string, context: SecretContext): string {
     const { mode } = statSync(file);
     if ((mode & 0o077) === 0) return readFileSync(file, 'utf8');
     throw failed(context, {
-      what: `lies in a file that others may read: ${file}`,
+      what: `is in a file that other users can read: ${file}`,
       expected: 'mode 0600',
       seen: `mode 0${(mode & 0o777).toString(8)}`,
       next: `chmod 600 ${quote(file)}`,
     });
   } catch (error) {
     if (error instanceof FleetError) throw error;
-    const next = cures[codeOf(error)]?.(file) ?? `look at its owner and mode: ls -l ${quote(file)}`;
+    const next = cures[codeOf(error)]?.(file) ?? `check its owner and mode: ls -l ${quote(file)}`;
     throw failed(context, { what: `cannot be read from ${file}`, seen: whyNot(error), next }, error);
   }
 }
 
 const cures: Readonly<Record<string, (file: string) => string>> = {
   ENOENT: writeIt,
-  EISDIR: () => 'correct its path in the inventory: it must name a file',
+  EISDIR: () => 'correct its path in the inventory: it must be a file',
 };
 
 /** A command that takes the secret on stdin and lets nobody else read the file. */
 export function writeIt(file: string): string {
-  return `write it there, and end with Ctrl-D: (umask 077; cat > ${quote(file)})`;
+  return `write it there and press Ctrl-D: (umask 077; cat > ${quote(file)})`;
 }
 
 /** What the command prints is the secret; only its stderr is ever shown. */
@@ -127,7 +127,7 @@ function readCommand(command: string, context: SecretContext): Promise<string> {
         typeof error.code === 'number' ? `exit code ${error.code}` : (error.signal ?? 'not started');
       reject(
         failed(context, {
-          what: `cannot be had: the command ${command} failed`,
+          what: `cannot be read: the command ${command} failed`,
           seen: said === '' ? code : `${code}: ${said}`,
           next: `run it yourself: ${command}`,
         }),
@@ -158,7 +158,7 @@ export function expiryWarning(expires: string | undefined, now: number): Problem
     code: days <= 0 ? 'inventory.token-expired' : 'inventory.token-expires',
     step: 'inventory',
     what: days <= 0 ? `the token expired on ${expires}` : `the token expires on ${expires}, in ${days} days`,
-    next: 'make a new one in Azure DevOps, put it where the inventory points, then: azp-fleet provision',
+    next: 'create a new one in Azure DevOps, store it where the inventory refers to, then run azp-fleet provision',
   };
 }
 
@@ -198,10 +198,10 @@ export function peekSecrets(
 const beside: readonly (readonly [pattern: RegExp, seen: string])[] = [
   [/^(["']).*\1$/s, 'quotes around it'],
   [/[\r\n]/, 'more than one line'],
-  [/\s/, 'blanks in it'],
+  [/\s/, 'spaces in it'],
 ];
 /** As in a file that a shell reads; a service principal's secret may look so by itself. */
-const assigned = [/^(?:export )?[A-Z][A-Z0-9_]*=/, 'the name of a variable before it'] as const;
+const assigned = [/^(?:export )?[A-Z][A-Z0-9_]*=/, 'a variable name before it'] as const;
 
 /** Throws a usage error where something stands beside the token: the server would say no more than that it is refused. */
 export function checkToken(token: Secret, source: SecretSource, kind: CredentialSource['kind']): void {
@@ -211,11 +211,11 @@ export function checkToken(token: Secret, source: SecretSource, kind: Credential
   throw usageError({
     code: 'inventory.secret',
     step: 'inventory',
-    what: `${describeSource(source)} has more than the token`,
+    what: `${describeSource(source)} contains more than the token`,
     expected: 'the token alone, on one line',
     seen: found[1],
     next:
-      'file' in source ? writeIt(source.file) : `put nothing but the token into ${describeSource(source)}`,
+      'file' in source ? writeIt(source.file) : `put only the token into ${describeSource(source)}`,
   });
 }
 

@@ -42,7 +42,7 @@ function selection(
   const excluded = new Set(unwanted.flatMap((term) => match(term, hosts)));
   const selected = hosts.filter((host) => included.has(host) && !excluded.has(host));
   if (selected.length === 0 && hosts.length > 0)
-    throw nothingLeft(`${label}${given.join(',')} leaves no host`);
+    throw nothingLeft(`${label}${given.join(',')} selects no host`);
   return selected;
 }
 
@@ -50,7 +50,7 @@ function nothingLeft(what: string): FleetError {
   return usageError({
     code: 'inventory.nothing-selected',
     what,
-    next: 'see the hosts, groups and labels: azp-fleet inventory list',
+    next: 'list the hosts, groups and labels: azp-fleet inventory list',
   });
 }
 
@@ -65,7 +65,7 @@ function match(term: string, hosts: readonly HostSpec[]): readonly HostSpec[] {
     what: `no host, group or label matches ${term}`,
     next:
       near === undefined
-        ? 'see the hosts, groups and labels: azp-fleet inventory list'
+        ? 'list the hosts, groups and labels: azp-fleet inventory list'
         : `did you mean "${near}"? azp-fleet inventory list shows them all`,
   });
 }

@@ -158,7 +158,7 @@ export const networkMistakes: readonly Mistake[] = [
     place: '/home/ann.keller/ca.pem',
     by: helper(
       'ann',
-      /^correct "ca:" in the inventory, or put the file there$/,
+      /^correct ca: in the inventory, or copy the file there$/,
       'puts the file there',
       (world) => secureServer(world, 'ca.pem', ''),
     ),
@@ -181,7 +181,7 @@ export const poolMistakes: readonly Mistake[] = [
     make: (world) => world.slip('pool: gpu-lab', 'pool: gpu/lab'),
     typed: 'inventory check',
     place: 'inventory.yaml:7:9',
-    by: helper('ann', /^put what is expected in its place$/, 'writes gpu-lab', (world) =>
+    by: helper('ann', /^replace it with an expected value$/, 'writes gpu-lab', (world) =>
       world.slip('gpu/lab', 'gpu-lab'),
     ),
   },
@@ -190,7 +190,7 @@ export const poolMistakes: readonly Mistake[] = [
     make: (world) => world.slip('pool: gpu-lab', 'pool: Azure Pipelines'),
     typed: 'inventory check',
     place: 'inventory.yaml:7:9',
-    by: helper('ann', /^put what is expected in its place$/, 'writes gpu-lab', (world) =>
+    by: helper('ann', /^replace it with an expected value$/, 'writes gpu-lab', (world) =>
       world.slip('Azure Pipelines', 'gpu-lab'),
     ),
   },

@@ -20,7 +20,7 @@ export const commandMistakes: readonly Mistake[] = [
     typed: 'inventory list rtx-7 --limit hopper',
     place: '--limit hopper',
     by: ann(
-      /^see the hosts, groups and labels: azp-fleet inventory list$/,
+      /^list the hosts, groups and labels: azp-fleet inventory list$/,
       'does so, and names h200-1',
       async (world) => {
         await world.type('inventory list');

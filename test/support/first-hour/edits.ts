@@ -95,8 +95,8 @@ const forms: readonly Form[] = [
     return meant === undefined ? undefined : swap(place, meant, reported.seen);
   },
   whereNext(/^put it in quotes: (".*")$/, swap),
-  whereNext(/^take the quotes away: (.*)$/, swap),
-  whereNext(/^put a colon and a blank behind the key: (.*)$/, (place, line) =>
+  whereNext(/^remove the quotes: (.*)$/, swap),
+  whereNext(/^put a colon and a space after the key: (.*)$/, (place, line) =>
     onLine(place, (old) => old.slice(0, place.column - 1) + line),
   ),
   whereNext(/the same indentation as the keys beside it|put spaces in place of the tab/, asAbove),

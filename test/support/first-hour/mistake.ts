@@ -37,4 +37,4 @@ export const ann = (asked: RegExp, does: string, carry: Helper['carry']): Helper
 });
 
 /** What is asked for where only the person knows what was meant. */
-export const inItsPlace = /^put what is expected in its place$/;
+export const inItsPlace = /^replace it with an expected value$/;

@@ -237,7 +237,7 @@ export const wayMistakes: readonly Mistake[] = [
     make: (world) => world.slip(portOf(world), `${portOf(world)}\n    jump: the gate`),
     typed: 'inventory check',
     place: 'inventory.yaml:18:11',
-    by: corrects(/^put what is expected in its place$/, 'writes jump: gate', (world) =>
+    by: corrects(/^replace it with an expected value$/, 'writes jump: gate', (world) =>
       world.slip('the gate', 'gate'),
     ),
   },

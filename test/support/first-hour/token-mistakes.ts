@@ -44,7 +44,7 @@ export const tokenMistakes: readonly Mistake[] = [
     place: '/home/ann.keller/token',
     by: {
       who: 'ann',
-      asked: /^correct its path in the inventory: it must name a file$/,
+      asked: /^correct its path in the inventory: it must be a file$/,
       does: 'writes file: token/lab',
       carry: (world) => world.slip('file: token,', 'file: token/lab,'),
     },
@@ -56,7 +56,7 @@ export const tokenMistakes: readonly Mistake[] = [
     place: '/home/ann.keller/token',
   },
   {
-    name: 'the token with the name of a variable before it',
+    name: 'the token with a variable name before it',
     make: (world) => keep(world, `AZP_TOKEN=${token}\n`),
     typed,
     place: '/home/ann.keller/token',
@@ -160,7 +160,7 @@ export const tokenMistakes: readonly Mistake[] = [
     make: (world) => world.slip('2027-06-01', '2027-06-31'),
     typed,
     place: 'inventory.yaml:2:',
-    by: browser(/^put what is expected in its place$/, 'reads the date again', (world) =>
+    by: browser(/^replace it with an expected value$/, 'reads the date again', (world) =>
       world.slip('06-31', '06-30'),
     ),
   },

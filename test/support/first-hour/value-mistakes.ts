@@ -10,7 +10,7 @@ export const valueMistakes: readonly Mistake[] = [
       world.slip('  rtx-7:\n    address: 192.0.2.7\n', '  h200-1:\n    labels: { room: b12 }\n'),
     typed,
     place: 'inventory.yaml:19:3',
-    by: ann(/^keep one of them, with what belongs to both$/, 'keeps the second line out', (world) =>
+    by: ann(/^merge both into one$/, 'keeps the second line out', (world) =>
       world.slip('  h200-1:\n    labels', '    labels'),
     ),
   },
@@ -39,7 +39,7 @@ export const valueMistakes: readonly Mistake[] = [
       ),
     typed,
     place: 'inventory.yaml:15:3',
-    by: ann(/^write each as a key, with a colon behind it and no - before it$/, 'does so', (world) => {
+    by: ann(/^write each host as `NAME: {}`, without a leading -$/, 'does so', (world) => {
       world.slip('  - h200-1', '  h200-1:');
       world.slip('  - rtx-7', '  rtx-7:');
     }),

@@ -62,7 +62,7 @@ export class InventoryDocument {
       step: 'inventory',
       what: `${this.#place(offset)}: ${message}`,
       ...defined({ seen: snippet }),
-      next: 'correct the YAML there or in the lines above; text with special characters belongs in quotes',
+      next: 'correct the YAML here or in the lines above; quote text with special characters',
     };
   }
 
@@ -70,9 +70,9 @@ export class InventoryDocument {
     return {
       code: 'inventory.duplicate-key',
       step: 'inventory',
-      what: `${this.#place(second)}: the key ${excerpt(key)} stands here twice`,
-      seen: `the first one at ${this.#place(first)}`,
-      next: 'keep one of them, with what belongs to both',
+      what: `${this.#place(second)}: duplicate key ${excerpt(key)}`,
+      seen: `first defined at ${this.#place(first)}`,
+      next: 'merge both into one',
     };
   }
 
@@ -104,9 +104,9 @@ export class InventoryDocument {
       this.problems.push({
         code: 'inventory.yaml',
         step: 'inventory',
-        what: `${this.#name}: aliases (*NAME) of aliases make it larger than it can be read`,
+        what: `${this.#name}: nested aliases (*NAME) expand to too much data`,
         expected: 'at most 1000 aliases',
-        next: 'write the values out instead of pointing at them with *NAME',
+        next: 'write out the values instead of using *NAME',
       });
       return undefined;
     }
@@ -201,7 +201,7 @@ export class InventoryDocument {
     const own = this.#lines.linePos(first).line;
     const lines = more.map((offset) => this.#lines.linePos(offset).line).filter((line) => line !== own);
     const others = [...new Set(lines)].map((line) => `line ${line}`);
-    const what = `${variable === '' ? '"${" does not begin a variable' : `the environment variable ${variable} is not set`}${asWell(others)}`;
+    const what = `${variable === '' ? '"${" does not start a variable' : `the environment variable ${variable} is not set`}${asWell(others)}`;
     this.problems.push({
       code: 'inventory.variable',
       step: 'inventory',
@@ -235,15 +235,15 @@ function brokenAliases(document: Document.Parsed): BrokenAlias[] {
       const { source, range } = alias;
       found.push({
         offset: range?.[0] ?? 0,
-        what: `*${source} stands for nothing`,
-        next: `write &${source} where the value is written out, further up`,
+        what: `*${source} has no anchor`,
+        next: `add &${source} to the value, earlier in the file`,
       });
     },
     Pair: (_, { key, value }) => {
       if (!isScalar(key) || typeof key.value !== 'symbol' || canMerge(document, value)) return;
       found.push({
         offset: key.range?.[0] ?? 0,
-        what: '<< takes over keys, and here are none',
+        what: '<< merges keys, but this value has none',
         expected: '*NAME of a value with keys, or a list of such',
         next: 'take it out',
       });

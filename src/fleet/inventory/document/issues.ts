@@ -81,7 +81,7 @@ function invalidKey(issue: Extract<Issue, { code: 'invalid_key' }>, path: Path, 
     place: document.place(path, 'key'),
     path,
     named: dotted(path.slice(0, -1)),
-    says: 'has a name that cannot be used',
+    says: 'has an invalid key',
     expected: issue.issues[0]?.message ?? issue.message,
     seen: excerpt(String(path.at(-1))),
     next: 'rename it',
@@ -104,10 +104,10 @@ function invalidValue(issue: Issue, path: Path, read: Read): Mistake {
   return {
     ...found,
     code: 'inventory.value',
-    says: 'cannot be used as it is',
+    says: 'has an invalid value',
     ...(quotes(issue, value, written) ?? {
       seen: seen(value, named, written),
-      next: 'put what is expected in its place',
+      next: 'replace it with an expected value',
       ...(mayHoldSecret(named) ? {} : meant(value, path, { ...read, expected: found.expected })),
     }),
   };
@@ -120,7 +120,7 @@ function meant(
   { schema, expected }: { readonly schema: z.core.$ZodType; readonly expected: string },
 ): Pick<Problem, 'next'> {
   if (Array.isArray(value) && path.length === 1 && path[0] === 'hosts')
-    return { next: 'write each as a key, with a colon behind it and no - before it' };
+    return { next: 'write each host as `NAME: {}`, without a leading -' };
   if (typeof value !== 'string') return {};
   if (expected.startsWith('a list of ')) return { next: excerpt(`write it as a list: [${value}]`) };
   const parts = path.at(-1) === 'address' ? addressParts(value) : [];
@@ -130,7 +130,7 @@ function meant(
   if (near !== undefined) return { next: `did you mean "${near}"?` };
   const [, key, rest] = /^([\w.-]+)(?::|\s+)(\S.*)$/.exec(value) ?? [];
   if (key === undefined || rest === undefined || !keysAt(schema, path).includes(key)) return {};
-  return { next: excerpt(`put a colon and a blank behind the key: ${key}: ${rest}`) };
+  return { next: excerpt(`put a colon and a space after the key: ${key}: ${rest}`) };
 }
 
 /** An address with user and port, as ssh's own programs take it. */
@@ -147,13 +147,13 @@ function quotes(issue: Issue, value: unknown, written: string | undefined): Part
     return { seen: `the number ${text}`, next: unit(issue, text) ?? `put it in quotes: "${text}"` };
   const inQuotes = typeof value === 'string' && text === value && /^(\d+(\.\d+)?|true|false)$/.test(value);
   if (!inQuotes || !wants(issue, ['number', 'int', 'boolean'])) return undefined;
-  return { seen: `"${text}"`, next: `take the quotes away: ${text}` };
+  return { seen: `"${text}"`, next: `remove the quotes: ${text}` };
 }
 
 /** What means nothing without its unit, in quotes or not. */
 function unit({ message }: Issue, text: string): string | undefined {
   const [, , example = ''] = /^a (duration|size|rate)\b.*?\b\d+([a-zA-Z][\w/]*)\b/.exec(message) ?? [];
-  return example === '' ? undefined : `write its unit behind it: ${text}${example}`;
+  return example === '' ? undefined : `add the unit: ${text}${example}`;
 }
 
 /** Whether a value of one of these types would do, by its type. */
@@ -220,17 +220,17 @@ function knownKeys(key: string, path: Path, schema: z.core.$ZodType): Pick<Probl
   const near = nearest(key, known) ?? other;
   if (near !== undefined) return { next: `did you mean "${near}"?` };
   const places = placesOfKey(schema, key);
-  if (places.length > 0) return { next: `move it: ${key} can stand ${placesText(places)}` };
+  if (places.length > 0) return { next: `move it: ${key} is valid ${placesText(places)}` };
   if (known.length <= listed)
-    return { expected: `one of ${known.join(', ')}`, next: 'use one of these, or take it out' };
+    return { expected: `one of ${known.join(', ')}`, next: 'use one of these, or remove it' };
   return {
     expected: `a key such as ${known.slice(0, needed).join(', ')}`,
-    next: 'see docs/inventory.md for all of them, or take it out',
+    next: 'see docs/inventory.md for all keys, or remove it',
   };
 }
 
 function placesText(places: readonly string[]): string {
-  if (places[0] === '') return 'at the top of the file';
+  if (places[0] === '') return 'at the top level';
   const first = places.slice(0, 3);
   return `under ${[first.slice(0, -1).join(', '), first.at(-1)].filter(Boolean).join(' or ')}`;
 }

@@ -32,7 +32,7 @@ export function fromAnsible(text: string): Found {
     .filter((name) => !usable.includes(name) && name !== 'all' && name !== 'ungrouped')
     .map((name): LeftOut => ({
       what: `group ${excerpt(name)}`,
-      why: isHost.has(name) ? 'a host has that name' : 'no name that can stand in an inventory',
+      why: isHost.has(name) ? 'a host has that name' : 'not a valid name in an inventory',
     }));
   const all = together([{ hosts: [], leftOut: groups.leftOut }, ...hosts, { hosts: [], leftOut: refused }]);
   return { ...all, leftOut: [...all.leftOut, ...variablesLeft(groups)] };
@@ -41,7 +41,7 @@ export function fromAnsible(text: string): Found {
 function hostOf(name: string, vars: Vars, groups: readonly string[]): Found {
   const connection = vars.get('ansible_connection');
   if (connection !== undefined && !isOneOf(bySsh, connection))
-    return { hosts: [], leftOut: [{ what: `host ${excerpt(name)}`, why: 'it is not reached by SSH' }] };
+    return { hosts: [], leftOut: [{ what: `host ${excerpt(name)}`, why: 'its connection is not SSH' }] };
   const values = Object.entries(taken).flatMap(([key, spellings]) => {
     const value = spellings
       .map((spelling) => vars.get(spelling))
@@ -107,10 +107,10 @@ function variablesLeft({ groups }: AnsibleGroups): readonly LeftOut[] {
 
 function whyLeft(name: string): string {
   if (/pass(word)?$|_pass_|secret|token/i.test(name))
-    return 'secrets never stand in an inventory; sudoPassword: and loginPassword: say where they are found';
+    return 'an inventory holds no secrets; refer to them with sudoPassword: and loginPassword:';
   if (/^ansible_ssh_.*args$/.test(name))
-    return 'options of ssh belong into ~/.ssh/config; a jump host is jump:';
-  return name.startsWith('ansible_') ? 'of no use here' : "Ansible's, for playbooks";
+    return 'ssh options belong in ~/.ssh/config; for a jump host use jump:';
+  return name.startsWith('ansible_') ? 'not used by azp-fleet' : 'used by playbooks only';
 }
 
 /** An inventory of Ansible in its INI form. What cannot be read is left out, by its line. */
@@ -125,21 +125,21 @@ function parseAnsibleIni(text: string): AnsibleGroups {
     if (section !== null) {
       [group, part] = [section[1]?.trim() ?? '', section[2] ?? 'hosts'];
       found.group(group);
-      if (!['hosts', 'children', 'vars'].includes(part)) leave('Ansible knows no such section');
+      if (!['hosts', 'children', 'vars'].includes(part)) leave('unknown section');
     } else if (part === 'children') {
       const child = line.split(/\s|#/)[0] ?? '';
       found.group(group).children.add(child);
       found.group(child);
     } else if (part === 'vars') {
       const variable = pair(line);
-      if (variable === undefined) leave('no NAME=VALUE');
+      if (variable === undefined) leave('not NAME=VALUE');
       else found.group(group).vars.set(variable[0], unquoted(variable[1]));
     } else if (part === 'hosts') {
       const words = wordsOf(line);
       const [host, ...rest] = words ?? [];
       const vars = varsOf(rest);
-      if (host === undefined) leave('a quotation mark is not closed');
-      else if (vars === undefined) leave('behind the host stands no NAME=VALUE');
+      if (host === undefined) leave('a quotation mark is unclosed');
+      else if (vars === undefined) leave('the host is not followed by NAME=VALUE');
       else found.addHosts(group, host, vars);
     }
   }
@@ -156,7 +156,7 @@ function pair(text: string): readonly [string, string] | undefined {
   return at < 1 ? undefined : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
 }
 
-/** As a shell would split the line, up to a comment; undefined: a quotation mark is not closed. */
+/** As a shell would split the line, up to a comment; undefined: a quotation mark is unclosed. */
 function wordsOf(line: string): readonly string[] | undefined {
   const token = /\s+|#.*$|((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\#])+)/gy;
   const words: string[] = [];
@@ -208,7 +208,7 @@ function readGroup(found: AnsibleGroups, name: string, value: unknown, levels: n
   const group = found.group(name);
   if (value === null || value === undefined) return;
   if (!isMap(value) || levels === 0) {
-    found.leftOut.push({ what: `group ${excerpt(name)}`, why: 'it is no group, or lies too deep' });
+    found.leftOut.push({ what: `group ${excerpt(name)}`, why: 'not a group, or nested too deeply' });
     return;
   }
   const { hosts, vars, children } = value;
@@ -263,7 +263,7 @@ class AnsibleGroups {
     const [, name = pattern, port] = /^([^:]*(?:\[[^\]]*\][^:]*)*):(\d+)$/.exec(pattern) ?? [];
     const names = expandRange(name, mostHosts);
     if (names === undefined || this.#hosts.size + names.length > mostHosts) {
-      this.leftOut.push({ what: excerpt(pattern), why: `no range, or more than ${mostHosts} hosts` });
+      this.leftOut.push({ what: excerpt(pattern), why: `invalid range, or more than ${mostHosts} hosts` });
       return;
     }
     const { hosts } = this.group(group);

@@ -47,15 +47,15 @@ const importable = hostEntry.unwrap().pick({
 export function foundHost(name: string, values: object, groups: readonly string[]): Found {
   const refused = (why: string): Found => ({ hosts: [], leftOut: [{ what: `host ${excerpt(name)}`, why }] });
   if (!hostNameInFile.safeParse(name).success)
-    return refused('a name has letters, digits, ".", "_" and "-" alone, and at most 63 of them');
+    return refused('a name may contain only letters, digits, ".", "_" and "-", at most 63');
   const variable = Object.entries(values).find(([, value]) => /\$\{|\{\{/.test(JSON.stringify(value)));
-  if (variable !== undefined) return refused(`its ${variable[0]} holds a variable or a template`);
+  if (variable !== undefined) return refused(`its ${variable[0]} contains a variable or a template`);
   const { success, data, error } = importable.safeParse(values);
   if (success) return { hosts: [{ name, entry: data, groups }], leftOut: [] };
   const [issue] = error.issues;
   if (issue?.code === 'unrecognized_keys')
     return refused(
-      `of it more is said than how it is reached: ${issue.keys.slice(0, 5).map(excerpt).join(', ')}`,
+      `unsupported keys: ${issue.keys.slice(0, 5).map(excerpt).join(', ')}`,
     );
   const key = String(issue?.path[0] ?? '');
   const value: unknown = Reflect.get(values, key);
@@ -86,8 +86,8 @@ export function newHosts(found: Found, { hosts }: Pick<Fleet, 'hosts'>): Import 
     const place = `${entry.address ?? name}:${entry.port ?? 22}`;
     const there = places.get(place);
     if (names.has(name.toLowerCase()))
-      leftOut.push({ what: `host ${name}`, why: 'the inventory has a host of that name' });
-    else if (there !== undefined) leftOut.push({ what: `host ${name}`, why: `it is reached as ${there} is` });
+      leftOut.push({ what: `host ${name}`, why: 'the inventory has a host with that name' });
+    else if (there !== undefined) leftOut.push({ what: `host ${name}`, why: `same address as host ${there}` });
     else {
       names.add(name.toLowerCase());
       places.set(place, name);
@@ -124,14 +124,14 @@ export function readSource(
 ): string {
   const text = decode(readBytes(file, shown, next));
   if (text !== undefined) return text;
-  throw unusable(shown, 'it is not a text file in UTF-8, or larger than 8 MiB');
+  throw unusable(shown, 'not a UTF-8 text file, or larger than 8 MiB');
 }
 
 export function unusable(shown: string, why: string, next?: string): FleetError {
   return usageError({
     code: 'inventory.import',
     step: 'inventory',
-    what: `hosts cannot be read from ${shown}`,
+    what: `cannot read hosts from ${shown}`,
     seen: why,
     ...(next === undefined ? {} : { next }),
   });

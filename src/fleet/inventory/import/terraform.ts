@@ -30,9 +30,9 @@ export function hostsFrom(
     const problems = found.leftOut.map(({ what, why }): Problem => ({
       code: 'inventory.import',
       step: 'inventory',
-      what: `${what} of ${hostsFrom.terraform} cannot be used`,
+      what: `${what} in ${hostsFrom.terraform} is invalid`,
       seen: why,
-      next: 'correct the output azp_fleet_hosts, and write the file again',
+      next: 'correct the output azp_fleet_hosts and write the file again',
     }));
     return { hosts: { ...Object.fromEntries(theirs), ...withoutThose(hosts, found) }, problems };
   } catch (error) {
@@ -43,7 +43,7 @@ export function hostsFrom(
 
 /** Hosts of a file of Terraform's. Throws a usage error where there are none to be read. */
 export function terraformHosts(file: string, shown: string): Found {
-  const next = `have Terraform write it: terraform output -json > ${shown}`;
+  const next = `create it: terraform output -json > ${shown}`;
   const found = fromTerraform(readSource(file, shown, next));
   if (!('why' in found)) return found;
   throw unusable(shown, found.why, next);
@@ -68,14 +68,14 @@ export function fromTerraform(text: string): Found | { readonly why: string } {
   const document = foreignJson(text);
   if (!isObject(document)) return { why: 'it is not JSON' };
   if (typeof document['version'] === 'number' && 'lineage' in document)
-    return { why: 'it is the state file itself, which holds secrets' };
+    return { why: 'it is the state file, which contains secrets' };
   const values = isObject(document['values']) ? document['values'] : undefined;
   const outputs = 'format_version' in document ? values?.['outputs'] : document;
   const output = isObject(outputs) ? outputs[hostsOutput] : undefined;
   if (isObject(output)) return fromOutput(output);
   const machines = machinesOf(values?.['root_module']);
   if (machines.length > 0) return together(machines.map(({ name, ...rest }) => foundHost(name, rest, [])));
-  return { why: `it has no output ${hostsOutput}, and no machine that is known here` };
+  return { why: `it has neither the output ${hostsOutput} nor a supported machine` };
 }
 
 function fromOutput({
@@ -83,7 +83,7 @@ function fromOutput({
   sensitive,
 }: Readonly<Record<string, unknown>>): Found | { readonly why: string } {
   if (sensitive === true) return { why: `the output ${hostsOutput} is marked sensitive` };
-  if (!isObject(value)) return { why: `the output ${hostsOutput} is no map of hosts by name` };
+  if (!isObject(value)) return { why: `the output ${hostsOutput} is not a map of hosts by name` };
   const entries = Object.entries(value);
   if (entries.length > mostHosts) return { why: `it has more than ${mostHosts} hosts` };
   return together(entries.map(([name, host]) => fromEntry(name, host)));

@@ -33,7 +33,7 @@ const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.exam
   agent: httpUrl.optional().meta({ description: 'Instead of https://download.agent.dev.azure.com' }),
   apt: httpUrl.optional().meta({
     description:
-      'Instead of http://archive.ubuntu.com, http://deb.debian.org and their sisters, while the agent image is built',
+      'Instead of http://archive.ubuntu.com, http://deb.debian.org and similar, while the agent image is built',
   }),
   images: registryPrefix
     .optional()
@@ -56,7 +56,7 @@ const proxy = section('proxies, e.g. { https: http://proxy.lab.example:3128 }', 
 const uploads = section('limits, e.g. { bandwidth: 50MiB/s, parallel: 10 }', {
   bandwidth: rate.optional().meta({
     description:
-      'For all uploads of a run together, e.g. 50MiB/s or 400Mbit/s; without it what the network gives',
+      'For all uploads of a run together, e.g. 50MiB/s or 400Mbit/s; default: no limit',
   }),
   parallel: wholeNumber(1, 100, 'uploads at the same time')
     .optional()
@@ -65,16 +65,16 @@ const uploads = section('limits, e.g. { bandwidth: 50MiB/s, parallel: 10 }', {
 
 const waves = section('limits, e.g. { maxUnavailable: 25%, maxFailures: 0 }', {
   maxUnavailable: share(1).optional().meta({
-    description: 'Hosts of each pool that lose their agents at a time: a number, or a percentage',
+    description: 'Hosts of each pool that may be unavailable at a time: a number, or a percentage',
   }),
   maxFailures: share(0).optional().meta({
     description:
-      'Hosts that may fail before no more are begun: a number, or a percentage of those that are changed',
+      'Hosts that may fail before no more are started: a number, or a percentage of the hosts to change',
   }),
 });
 
 const group = section('a group, e.g. { hosts: [h200-1], vars: { pool: gpu-lab } }', {
-  vars: hostVars.optional().meta({ description: 'Settings of all its hosts, over `defaults`' }),
+  vars: hostVars.optional().meta({ description: 'Settings of all its hosts; override `defaults`' }),
   hosts: z
     .array(name, { error: 'a list of host names' })
     .optional()
@@ -105,7 +105,7 @@ export const inventoryFile = section('organization, token, hosts and so on, each
     .meta({ description: 'Projects whose pipelines may use the pools' }),
   defaults: hostVars
     .optional()
-    .meta({ description: 'What every host has unless a group or the host says otherwise' }),
+    .meta({ description: 'Settings of every host unless a group or the host overrides them' }),
   groups: z
     .record(name, group, { error: 'groups by name, e.g. { hopper: { hosts: [h200-1] } }' })
     .optional()
@@ -121,7 +121,7 @@ export const inventoryFile = section('organization, token, hosts and so on, each
   })
     .optional()
     .meta({
-      description: 'More hosts, of a file that another program writes; `hosts` says more of each by its name',
+      description: 'More hosts, from a file that another program writes; `hosts` adds settings to each by name',
     }),
   mirrors: mirrors.optional().meta({ description: "A closed network's copies of the vendors' repositories" }),
   registries: z
@@ -130,16 +130,16 @@ export const inventoryFile = section('organization, token, hosts and so on, each
         'registries by host, e.g. { registry.lab.example: { user: ci, secret: { env: REGISTRY_PASSWORD } } }',
     })
     .optional()
-    .meta({ description: 'Registries that ask for a user and a password, by host (and port)' }),
+    .meta({ description: 'Registries that need a login, by host (and port)' }),
   proxy: proxy
     .optional()
     .meta({ description: 'Proxies for the CLI, the manager, the agents, Docker and the package manager' }),
   uploads: uploads
     .optional()
-    .meta({ description: 'What sending files from this machine to the hosts may take' }),
+    .meta({ description: 'Limits for uploads from this machine to the hosts' }),
   waves: waves
     .optional()
-    .meta({ description: 'How many hosts lose their agents at a time when they are changed or rebooted' }),
+    .meta({ description: 'How many hosts may be unavailable at a time while they are changed or rebooted' }),
   ca: text
     .optional()
     .meta({ description: 'PEM file on this machine that the CLI, the manager and the agents trust too' }),

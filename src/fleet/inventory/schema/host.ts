@@ -41,7 +41,7 @@ const gpus = z.union(
     z.strictObject({
       count: gpuCount
         .optional()
-        .meta({ description: 'GPUs the host should have, those that are ignored left out' }),
+        .meta({ description: 'Expected GPUs, without the ignored ones' }),
       ignore: z
         .array(
           z
@@ -50,7 +50,7 @@ const gpus = z.union(
           { error: 'a list of display cards, e.g. ["10de:128b"]' },
         )
         .optional()
-        .meta({ description: 'Cards for screens: no agent gets them, and no driver is chosen for them' }),
+        .meta({ description: 'Display cards: no agent gets them, and no driver is chosen for them' }),
     }),
   ],
   { error: 'a number of GPUs (a whole number from 0 to 64), or e.g. { ignore: ["10de:128b"] }' },
@@ -67,7 +67,7 @@ const idle = z
     [
       z.literal('none'),
       z.strictObject({
-        after: durationFrom('5m').meta({ description: 'So long nobody has used the host, e.g. 30m' }),
+        after: durationFrom('5m').meta({ description: 'Time without use, e.g. 30m' }),
         run: z
           .union(
             [
@@ -79,10 +79,10 @@ const idle = z
             { error: runExpected },
           )
           .optional()
-          .meta({ description: 'poweroff (default), or a program of yours that ends the machine' }),
+          .meta({ description: 'poweroff (default), or your own program that stops the machine' }),
       }),
     ],
-    { error: 'what ends an idle host, e.g. { after: 30m, run: poweroff }, or none' },
+    { error: 'what stops an idle host, e.g. { after: 30m, run: poweroff }, or none' },
   )
   .meta({ id: 'idle' });
 
@@ -99,7 +99,7 @@ const driver = z
           .optional()
           .meta({ description: 'Exact version; default: the newest of the branch' }),
         sha256: sha256.optional().meta({
-          description: "Of NVIDIA's .run file of that version, for method: runfile; many are known",
+          description: "sha256 of NVIDIA's .run file of that version, for method: runfile; built in for many versions",
         }),
         flavor: z
           .enum(['auto', 'open', 'proprietary'], { error: 'auto, open or proprietary' })
@@ -110,7 +110,7 @@ const driver = z
           .optional()
           .meta({
             description:
-              "Where it comes from; repo (default): NVIDIA's package source; distro: the system's own, of its branch unless one is asked for; runfile: NVIDIA's .run file; none: it is left alone",
+              "Source; repo (default): NVIDIA's package repository; distro: the distribution's packages, with its branch unless one is set; runfile: NVIDIA's .run file; none: unmanaged",
           }),
       }),
     ],
@@ -126,13 +126,13 @@ const limits = section('limits, e.g. { memory: 64g }', {
     .number({ error: 'a number of CPUs, e.g. 8 or 1.5' })
     .positive('a number of CPUs above 0')
     .optional()
-    .meta({ description: 'CPUs of an agent when all want theirs: a share, no cap; default: an equal part' }),
+    .meta({ description: 'CPUs of an agent on a busy host: a share, not a cap; default: an equal part' }),
   shm: size.optional().meta({ description: 'Size of /dev/shm, e.g. 16g' }),
   pids: wholeNumber(64, 4_194_304, 'a number of processes')
     .optional()
-    .meta({ description: 'Most processes' }),
+    .meta({ description: 'Maximum number of processes' }),
   disk: size.optional().meta({
-    description: 'Size of what an agent’s container writes, e.g. 200g; where the storage of Docker can',
+    description: 'Maximum size of what an agent’s container writes, e.g. 200g; needs a Docker storage driver with quotas',
   }),
 }).meta({ id: 'limits' });
 
@@ -146,8 +146,8 @@ const driverCapabilities = z.array(
 /** What Azure DevOps takes, and nobody's machines but one's own. A pattern may be longer than what becomes of it. */
 const pool = shownName
   .max(256, 'a name of at most 256 characters')
-  .regex(/^[^"*/:<>?\\|]*$/, 'a name as Azure DevOps takes it, without " * / : < > ? \\ and |')
-  .regex(/^(?!azure pipelines$)/i, 'a pool of your own: that of Azure Pipelines has machines of Microsoft');
+  .regex(/^[^"*/:<>?\\|]*$/, 'a name that Azure DevOps accepts, without " * / : < > ? \\ and |')
+  .regex(/^(?!azure pipelines$)/i, 'your own pool: Azure Pipelines is the pool of machines hosted by Microsoft');
 
 const slot = section('a slot, e.g. { gpus: [0] }', {
   name: name.optional().meta({ description: 'Name of the slot; default: its position, from 0' }),
@@ -156,12 +156,12 @@ const slot = section('a slot, e.g. { gpus: [0] }', {
     .optional()
     .meta({ description: 'GPUs by index or UUID; [] is a slot without a GPU' }),
   share: flag.optional().meta({ description: 'Other slots may use the same GPUs' }),
-  limits: limits.optional().meta({ description: 'Limits of this slot, over those of the host' }),
+  limits: limits.optional().meta({ description: 'Limits of this slot; override those of the host' }),
   capabilities: driverCapabilities
     .optional()
     .meta({ description: 'Driver capabilities of this slot; default: those of the host' }),
   mode: z.enum(['container', 'host'], { error: 'container or host' }).optional().meta({
-    description: 'container (default): a fresh container for each job; host: straight on the host',
+    description: 'container (default): a fresh container for each job; host: directly on the host',
   }),
   pool: pool.optional().meta({ description: 'Agent pool of this slot; default: that of the host' }),
   image: text
@@ -211,7 +211,7 @@ const agentProgram = section(`agent settings, e.g. { version: "${defaultVersions
     .optional()
     .meta({
       description:
-        'Digest of the agent archive by architecture; known for 5.279.0 and 4.275.0. Without one each host holds the archive to the one that it sees first, over https',
+        'Digest of the agent archive by architecture; built in for 5.279.0 and 4.275.0. Without one, each host keeps the digest of its first download over https',
     }),
 }).meta({ id: 'agentProgram' });
 
@@ -224,7 +224,7 @@ const dockerfile = z
         folder: text.meta({ description: 'Folder with the Dockerfile; relative to the inventory' }),
         builder: name
           .optional()
-          .meta({ description: 'The host that builds it, once for all; it pushes it for the others' }),
+          .meta({ description: 'Host that builds the image once and pushes it for the others' }),
         push: repository
           .optional()
           .meta({ description: 'Where the builder pushes it, e.g. registry.lab.example/vision/agent' }),
@@ -240,13 +240,13 @@ const webhook = z
     [
       z.literal('none'),
       z.strictObject({
-        url: secretSource.meta({ description: 'Where its address is found: whoever has it may write there' }),
+        url: secretSource.meta({ description: 'Where its URL is found; the URL is a secret' }),
         offline: duration
           .optional()
-          .meta({ description: `An agent is away longer; default ${defaultWebhook.offline}` }),
+          .meta({ description: `Report an agent that is offline longer; default ${defaultWebhook.offline}` }),
         queueWait: duration
           .optional()
-          .meta({ description: `A job has waited longer; default ${defaultWebhook.queueWait}` }),
+          .meta({ description: `Report a job that waits longer; default ${defaultWebhook.queueWait}` }),
       }),
     ],
     { error: someWebhook },
@@ -255,12 +255,12 @@ const webhook = z
 
 /** What may stand in `defaults`, in a group's `vars` and at a host. */
 const shared = {
-  user: loginName.optional().meta({ description: 'Login user; default: as ssh_config says' }),
+  user: loginName.optional().meta({ description: 'Login user; default: from ssh_config' }),
   port: wholeNumber(1, 65_535, 'a port').optional().meta({ description: 'SSH port' }),
   identityFile: text.optional().meta({ description: 'Private key to log in with' }),
   jump: jump
     .optional()
-    .meta({ description: 'Jump hosts as in ProxyJump, also by their names here: user@host:port,user@host' }),
+    .meta({ description: 'Jump hosts as in ProxyJump, also hosts of this inventory: user@host:port,user@host' }),
   sshConfig: text.optional().meta({
     description: 'The ssh_config to read instead of ~/.ssh/config and /etc/ssh/ssh_config (ssh -F), or none',
   }),
@@ -271,7 +271,7 @@ const shared = {
   hostKeys: z
     .array(hostKey, { error: 'a list of public keys or fingerprints' })
     .optional()
-    .meta({ description: 'Host keys or SHA256 fingerprints; given, nothing else is accepted' }),
+    .meta({ description: 'Host keys or SHA256 fingerprints; if set, no other key is accepted' }),
   hostKeyPolicy: z
     .enum(['accept-new', 'strict'], { error: 'accept-new or strict' })
     .optional()
@@ -289,13 +289,13 @@ const shared = {
   agents: agents.optional().meta({ description: 'one-per-gpu (default), a number, or a list of slots' }),
   share: flag.optional().meta({ description: 'Agents may share GPUs' }),
   gpus: gpus.optional().meta({
-    description: 'GPUs the host should have; default: what PCI shows. Those for screens alone are ignored',
+    description: 'Expected GPUs; default: what PCI shows. Display-only cards are ignored',
   }),
   agentName: shownName.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
   limits: limits.optional().meta({ description: 'Limits of each agent' }),
   driverCapabilities: driverCapabilities.optional().meta({
     description:
-      'What of the driver agents may use; default [compute, utility]; graphics brings EGL and Vulkan',
+      'Driver capabilities of agents; default [compute, utility]; graphics adds EGL and Vulkan',
   }),
   labels: z
     .record(name, label, { error: 'labels by name, e.g. { room: b12 }' })
@@ -315,7 +315,7 @@ const shared = {
   agent: agentProgram.optional().meta({ description: 'The Azure Pipelines agent' }),
   image: text.optional().meta({ description: 'Agent image from a registry; default: built on the host' }),
   dockerfile: dockerfile.optional().meta({
-    description: 'Folder whose Dockerfile adds to the agent image that is built: ARG BASE, FROM ${BASE}, …',
+    description: 'Folder whose Dockerfile extends the built agent image: ARG BASE, FROM ${BASE}, …',
   }),
   baseImage: text
     .optional()
@@ -340,18 +340,18 @@ const shared = {
     .meta({ description: 'What jobs may do' }),
   network: z.enum(['best-effort', 'required'], { error: 'best-effort or required' }).optional().meta({
     description:
-      'Keeps jobs from cloud metadata and from each other; required: no job starts while it is not up',
+      'Isolates jobs from cloud metadata and from each other; required: no job starts without it',
   }),
   webhook: webhook.optional().meta({
-    description: 'Who is told when slots are closed or open again, agents are away, and jobs wait long',
+    description: 'Reports closed and reopened slots, offline agents and jobs that wait long',
   }),
   idle: idle.optional().meta({
-    description: 'Ends a host that costs money by the hour when nobody has used it for so long',
+    description: 'Stops a host that has been idle, for machines billed by the hour',
   }),
   registration: z
     .enum(['rest', 'config'], { error: 'rest or config' })
     .optional()
-    .meta({ description: 'How agents register; config runs config.sh in a container of its own' }),
+    .meta({ description: 'How agents register; config runs config.sh in a separate container' }),
 };
 
 export const hostVars = section('settings, e.g. { pool: gpu-lab }', shared).meta({ id: 'hostVars' });
@@ -359,7 +359,7 @@ export const hostVars = section('settings, e.g. { pool: gpu-lab }', shared).meta
 export const hostEntry = section('settings such as { address: 192.0.2.11 }, or {}', {
   address: address
     .optional()
-    .meta({ description: 'Host name or IP address; default: the name, as ssh_config knows it' }),
+    .meta({ description: 'Host name or IP address; default: the name, resolved by ssh_config' }),
   ...shared,
 }).nullable();
 

@@ -97,16 +97,16 @@ export const httpUrl = z
   .refine(hasNoControl, 'a URL without control characters');
 
 /** As ssh takes it. */
-const hostNameExpected = 'a host name or an address, without blanks and signs that a shell obeys';
+const hostNameExpected = 'a host name or an address, without spaces and shell characters';
 const hostName = text.refine(isHostName, hostNameExpected);
-const aloneExpected = 'a host name or an address alone: user and port have keys of their own';
+const aloneExpected = 'a host name or an address only: user and port are separate keys';
 export const address = hostName.regex(/^[^@]*$/, aloneExpected).regex(/^(?![^:]+:\d+$)/, aloneExpected);
 
-const userExpected = 'the name of a user, as ssh takes it';
+const userExpected = 'a user name that ssh accepts';
 export const loginName = text.refine(isUserName, userExpected);
 
 /** As in ProxyJump. */
-const jumpExpected = `none, or jump hosts with commas between them: ${hopExpected}`;
+const jumpExpected = `none, or jump hosts separated by commas: ${hopExpected}`;
 export const jump = text.refine(
   (value) => hopsIn(value).every((hop) => parseHop(hop) !== undefined),
   jumpExpected,
@@ -122,7 +122,7 @@ export const environmentName = z
   .regex(/^[A-Z][A-Z0-9_]*$/, 'an environment variable name in upper case, e.g. IMAGENET');
 
 /** As image references name it: `registry.lab.example`, with a port if it has one of its own. */
-const registryExpected = 'a registry as images name it: HOST or HOST:PORT, without https:// and path';
+const registryExpected = 'a registry as in image names: HOST or HOST:PORT, without https:// and path';
 export const registryName = z
   .string({ error: registryExpected })
   .regex(
@@ -141,7 +141,7 @@ export const repository = z
   );
 
 const prefixExpected =
-  'a registry, with a path or without, but no https:// before it, e.g. registry.lab.example:5000/mirror';
+  'a registry, with or without a path, without https://, e.g. registry.lab.example:5000/mirror';
 /** What is put before the names of images. */
 export const registryPrefix = z
   .string({ error: prefixExpected })
@@ -182,7 +182,7 @@ export const versionOrNone = (usual: string) =>
         }),
       }),
     ],
-    { error: `a version, e.g. { version: "${usual}" }, or none to leave what is there alone` },
+    { error: `a version, e.g. { version: "${usual}" }, or none to leave the installed one alone` },
   );
 
 const expected =
@@ -191,7 +191,7 @@ const expected =
 const sources = {
   env: text.optional().meta({ description: 'Name of an environment variable that holds it' }),
   file: text.optional().meta({
-    description: 'File that holds it, readable by you alone (mode 0600); relative to the inventory',
+    description: 'File that holds it, readable only by you (mode 0600); relative to the inventory',
   }),
   cmd: command.optional().meta({ description: 'Command that prints it, e.g. "pass show azp"' }),
   prompt: z
@@ -211,7 +211,7 @@ export const secretSource = section(expected, sources)
 
 export const token = section(expected, {
   ...sources,
-  expires: date.optional().meta({ description: 'When it expires; warned about beforehand' }),
+  expires: date.optional().meta({ description: 'Expiry date; azp-fleet warns beforehand' }),
 }).refine(exactlyOne, `${expected}, exactly one of them`);
 
 export const servicePrincipal = section(
@@ -222,7 +222,7 @@ export const servicePrincipal = section(
     secret: secretSource.meta({ description: 'Where the client secret is found' }),
     authority: httpUrl.optional().meta({
       description:
-        'Where tokens are asked for, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
+        'URL of the token endpoint, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
     }),
     expires: date.optional().meta({ description: 'When the client secret expires' }),
   },

@@ -64,7 +64,7 @@ hosts:
   expect(readFileSync(join(cwd, 'lab.yaml.bak-1'), 'utf8')).toBe(before);
   const again = await run('--ansible hosts.ini -o lab.yaml --write');
   expect(again.stdout).toContain('nothing to add to lab.yaml');
-  expect(again.stdout).toContain('host h200-2: the inventory has a host of that name');
+  expect(again.stdout).toContain('host h200-2: the inventory has a host with that name');
 });
 
 test("hosts of ssh's configuration need no more than their names and where they are told; homes of code are left", async () => {

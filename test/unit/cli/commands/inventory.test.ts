@@ -110,7 +110,7 @@ describe('check', () => {
   test('what is so only in this shell is a warning', async () => {
     const { exitCode, stderr } = await runCommand(['inventory', 'check', 'lab.yaml'], { cwd });
     expect(exitCode).toBe(0);
-    expect(stderr).toContain('! the token is expected in the variable AZP_TOKEN, which is not set here\n');
+    expect(stderr).toContain('! the token: environment variable AZP_TOKEN is not set\n');
     expect(stderr).not.toContain('✗');
   });
 

@@ -42,7 +42,7 @@ test('an answer without an end is an error, and is not asked for once more', asy
   expect(await problemOf(client.undrain())).toMatchObject({
     code: 'manager.answer',
     host: 'gpu-1',
-    what: 'the manager gave an answer of more than 4 MiB',
+    what: 'the manager sent a response of more than 4 MiB',
   });
   expect(asked).toBe(1);
   agent.destroy();

@@ -82,6 +82,6 @@ test('a host that cannot be used is a mistake: a machine that is paid for would 
   write({ a: { address: 'a' }, b: { address: '$(reboot)' } });
   expect(problem('defaults: { pool: p }\nhostsFrom: { terraform: hosts.json }\nhosts: {}\n')).toMatchObject({
     code: 'inventory.import',
-    what: expect.stringContaining('host b of hosts.json') as string,
+    what: expect.stringContaining('host b in hosts.json') as string,
   });
 });

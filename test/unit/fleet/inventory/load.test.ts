@@ -127,7 +127,7 @@ describe('values', () => {
 
   test('what a variable holds is not repeated in a message', () => {
     expect(mistakes('hosts: { a: { pool: p, port: "${PORT}" } }\n', { PORT: 'hunter2' })).toEqual([
-      'inventory.yaml:3:30: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: ${PORT}\nnext: put what is expected in its place',
+      'inventory.yaml:3:30: hosts.a.port has an invalid value\nexpected: a port (a whole number from 1 to 65535)\nseen: ${PORT}\nnext: replace it with an expected value',
     ]);
   });
 
@@ -211,7 +211,7 @@ describe('values', () => {
       (_, level) => `  l${level + 1}: &l${level + 1} [${`*l${level},`.repeat(9)}]`,
     );
     expect(mistakes(`hosts:\n  l0: &l0 [x]\n${levels.join('\n')}\n`)[0]).toContain(
-      'inventory.yaml: aliases (*NAME) of aliases make it larger than it can be read\nexpected: at most 1000 aliases',
+      'inventory.yaml: nested aliases (*NAME) expand to too much data\nexpected: at most 1000 aliases',
     );
   });
 
@@ -219,7 +219,7 @@ describe('values', () => {
     const text =
       'defaults: { pool: p }\nhosts:\n  a: { address: gpu.lab }\n  b: { address: GPU.lab, port: 22 }\n';
     expect(mistakes(text)).toEqual([
-      'inventory.yaml:6:17: a and b have the same address gpu.lab:22\nexpected: one name for each machine: two managers cannot run on one\nnext: take one of the names out; two pools on one host are a matter of its `agents:` list',
+      'inventory.yaml:6:17: a and b have the same address gpu.lab:22\nexpected: one host for each machine: a machine runs one manager\nnext: remove one of the hosts; for two pools on one host set `pool` in its `agents:` list',
     ]);
     expect(fleet(text.replace('port: 22', 'jump: gate')).hosts).toHaveLength(2);
   });
@@ -272,7 +272,7 @@ test.each([
         step: 'inventory',
         what: 'binary is not a text file',
         expected: 'YAML in UTF-8',
-        next: 'save it as UTF-8, or name the inventory with -i FILE',
+        next: 'save it as UTF-8, or pass the inventory with -i FILE',
       },
     }),
   );

@@ -71,27 +71,27 @@ describe('not found', () => {
     [
       'no file',
       { file: path.join(folder, 'none') },
-      'the token cannot be read from FOLDER/none\nseen: no such file\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/none)',
+      'the token cannot be read from FOLDER/none\nseen: no such file\nnext: write it there and press Ctrl-D: (umask 077; cat > FOLDER/none)',
     ],
     [
       'file open to others',
       { file: file('open', 'x', 0o640) },
-      'the token lies in a file that others may read: FOLDER/open\nexpected: mode 0600\nseen: mode 0640\nnext: chmod 600 FOLDER/open',
+      'the token is in a file that other users can read: FOLDER/open\nexpected: mode 0600\nseen: mode 0640\nnext: chmod 600 FOLDER/open',
     ],
     [
       'empty file',
       { file: file('empty', '\n', 0o600) },
-      'the token is empty\nseen: nothing from the file FOLDER/empty\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/empty)',
+      'the token is empty\nseen: nothing from the file FOLDER/empty\nnext: write it there and press Ctrl-D: (umask 077; cat > FOLDER/empty)',
     ],
     [
       'command failed: its stderr is shown, never its stdout',
       { cmd: 'echo leaked; echo gpg: no key >&2; exit 3' },
-      'the token cannot be had: the command echo leaked; echo gpg: no key >&2; exit 3 failed\nseen: exit code 3: gpg: no key\nnext: run it yourself: echo leaked; echo gpg: no key >&2; exit 3',
+      'the token cannot be read: the command echo leaked; echo gpg: no key >&2; exit 3 failed\nseen: exit code 3: gpg: no key\nnext: run it yourself: echo leaked; echo gpg: no key >&2; exit 3',
     ],
     [
       'nobody to ask',
       { prompt: true as const },
-      'the token has to be asked for, and there is no terminal to ask on\nnext: run this in a terminal, or use { env: NAME }, { file: PATH } or { cmd: "COMMAND" }',
+      'the token needs a prompt, but there is no terminal\nnext: run this in a terminal, or use { env: NAME }, { file: PATH } or { cmd: "COMMAND" }',
     ],
   ])('%s', async (_, source, expected) => {
     expect(await failure(source)).toBe(expected);

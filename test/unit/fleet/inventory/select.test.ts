@@ -68,7 +68,7 @@ test.each([
   [
     ['h200-[001-010]'],
     'no host, group or label matches h200-[001-010]',
-    'see the hosts, groups and labels: azp-fleet inventory list',
+    'list the hosts, groups and labels: azp-fleet inventory list',
   ],
   [
     ['room=b21'],
@@ -88,17 +88,17 @@ test.each([
   [
     ['zebra'],
     'no host, group or label matches zebra',
-    'see the hosts, groups and labels: azp-fleet inventory list',
+    'list the hosts, groups and labels: azp-fleet inventory list',
   ],
   [
     ['hopper,!nope'],
     'no host, group or label matches nope',
-    'see the hosts, groups and labels: azp-fleet inventory list',
+    'list the hosts, groups and labels: azp-fleet inventory list',
   ],
   [
     ['hopper,!h200*'],
-    'hopper,!h200* leaves no host',
-    'see the hosts, groups and labels: azp-fleet inventory list',
+    'hopper,!h200* selects no host',
+    'list the hosts, groups and labels: azp-fleet inventory list',
   ],
 ])('%j is refused', (patterns, what, next) => {
   try {
@@ -137,8 +137,8 @@ describe('names and --limit', () => {
       ['h200-2', 'h200-1'],
       'rtx.box,h200-10 and --limit h200-2,h200-1 have no host in common',
     ],
-    [[], ['!all'], '--limit !all leaves no host'],
-    [['!all'], ['h200-1'], '!all leaves no host'],
+    [[], ['!all'], '--limit !all selects no host'],
+    [['!all'], ['h200-1'], '!all selects no host'],
     [['h200-1'], ['hoper'], 'no host, group or label matches hoper'],
   ])('%j within %j: %s', (names, limits, what) => {
     expect(() => both(names, limits)).toThrow(expect.objectContaining({ message: what, exitCode: 2 }));

@@ -7,34 +7,34 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a key that stands twice, and mistakes in both of its values',
     'defaults: { pool: p }\nhosts: { a: { port: 0 } }\nhosts:\n  b: { prot: 1 }\n  c: { gpus: 1, agents: 2 }\n',
-    'inventory.yaml:4:21: hosts.a.port cannot be used as it is',
-    'inventory.yaml:5:1: the key hosts stands here twice',
+    'inventory.yaml:4:21: hosts.a.port has an invalid value',
+    'inventory.yaml:5:1: duplicate key hosts',
     'inventory.yaml:6:8: hosts.b.prot is not a known key',
     'inventory.yaml:7:25: c has more agents than GPUs',
   ],
   [
     'a key that stands twice as number and as text',
     'defaults: { pool: p }\nhosts: { 1: {}, "1": {} }\n',
-    'inventory.yaml:4:17: the key 1 stands here twice',
+    'inventory.yaml:4:17: duplicate key 1',
   ],
   [
     'a value that cannot be used, and what is wrong across other keys',
     'defaults: { pool: p }\ngroups: { g: { hosts: [h200-11] } }\nhosts: { h200-1: { gpus: 1, agents: 2 }, b: { port: 0 } }\nprojects: vision\n',
     'inventory.yaml:4:24: there is no host h200-11',
-    'inventory.yaml:5:53: hosts.b.port cannot be used as it is',
-    'inventory.yaml:6:11: projects cannot be used as it is',
+    'inventory.yaml:5:53: hosts.b.port has an invalid value',
+    'inventory.yaml:6:11: projects has an invalid value',
   ],
   [
     'one host with a value that cannot be used, another with too many agents',
     'hosts: { a: { pool: p, port: 0 }, b: { pool: p, gpus: 1, agents: 2 }, c: {} }\n',
-    'inventory.yaml:3:30: hosts.a.port cannot be used as it is',
+    'inventory.yaml:3:30: hosts.a.port has an invalid value',
     'inventory.yaml:3:66: b has more agents than GPUs',
     'inventory.yaml:3:74: c has no pool',
   ],
   [
     'a name that cannot be used, and what is wrong across other keys',
     'hosts: { a/b: {}, c: {} }\ngroups: { g: { hosts: [d] } }\n',
-    'inventory.yaml:3:10: hosts has a name that cannot be used',
+    'inventory.yaml:3:10: hosts has an invalid key',
     'inventory.yaml:4:24: there is no host d',
   ],
   [
@@ -56,7 +56,7 @@ describe('what only follows from a mistake is not told', () => {
     ['hosts without a pool because the key is misspelt', 'defaults: { pol: p }\nhosts: { a: {}, b: {} }\n'],
     ['no token because it cannot be used', 'hosts: { a: { pool: p } }\n', 'token: x\n'],
     [
-      'hosts without a pool because their group has a name that cannot be used',
+      'hosts without a pool because their group has an invalid key',
       'groups: { g/h: { hosts: [a], vars: { pool: p } } }\nhosts: { a: {} }\n',
     ],
     ['one service principal and one broken token', 'hosts: { a: { pool: p } }\n', 'servicePrincipal: x\n'],
@@ -96,7 +96,7 @@ test('what one line says wrongly for many hosts is one mistake', () => {
     'inventory.yaml:3:39: f has more agents than GPUs',
   ]);
   expect(mistakes('defaults: { pool: p, volumes: ["/d:/d:PATH"] }\nhosts: { a: {}, b: {} }\n')).toEqual([
-    'inventory.yaml:3:31: the environment variable PATH has a meaning of its own in an agent container\nnext: choose another name for the dataset',
+    'inventory.yaml:3:31: the environment variable PATH is reserved in agent containers\nnext: choose another name for the dataset',
   ]);
 });
 

@@ -11,8 +11,8 @@ describe('a command can be copied', () => {
     ['that fits', 'chmod 600 /home/ann/token', ['chmod 600 /home/ann/token']],
     [
       'behind words: on a line of its own',
-      'write it there, and end with Ctrl-D: (umask 077; cat > /home/ann/t)',
-      ['write it there, and end with Ctrl-D:', '(umask 077; cat > /home/ann/t)'],
+      'write it there and press Ctrl-D: (umask 077; cat > /home/ann/t)',
+      ['write it there and press Ctrl-D:', '(umask 077; cat > /home/ann/t)'],
     ],
     [
       'that is too long: broken by backslashes',

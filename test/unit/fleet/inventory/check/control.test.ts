@@ -35,6 +35,6 @@ test.each([
   ],
 ])('a control character in %s is a mistake, and shown as JSON writes it', (_, text, place, seen) => {
   expect(mistakes(text)).toEqual([
-    `inventory.yaml:${place} cannot be used as it is\nexpected: text without control characters\nseen: ${seen}\nnext: put what is expected in its place`,
+    `inventory.yaml:${place} has an invalid value\nexpected: text without control characters\nseen: ${seen}\nnext: replace it with an expected value`,
   ]);
 });

@@ -35,15 +35,15 @@ describe('dockerfile', () => {
   test.each([
     [
       'hosts: { a: { pool: p, image: x, dockerfile: y } }\n',
-      'inventory.yaml:3:46: a has both an image and a dockerfile\nexpected: one of them: a dockerfile is built on top of the agent image that the hosts build\nnext: take one of them out, or name the base of what is built with baseImage',
+      'inventory.yaml:3:46: a has both an image and a dockerfile\nexpected: one of them: a dockerfile is built on top of the agent image that the hosts build\nnext: remove one of them, or set the base of the built image with baseImage',
     ],
     [
       'hosts: { a: { pool: p, dockerfile: { folder: y, builder: a } } }\n',
-      'inventory.yaml:3:36: a is to get an image that is pushed nowhere\nexpected: builder and push together, or neither: then each host builds its own\nnext: add `push: REGISTRY/NAME`',
+      'inventory.yaml:3:36: a has a builder, but no push\nexpected: builder and push together, or neither: then each host builds its own\nnext: add `push: REGISTRY/NAME`',
     ],
     [
       'hosts: { a: { pool: p, dockerfile: { folder: y, push: r.lab/x } } }\n',
-      'inventory.yaml:3:36: a is to get an image that no host pushes\nexpected: builder and push together, or neither: then each host builds its own\nnext: add `builder: HOST`',
+      'inventory.yaml:3:36: a has a push, but no builder\nexpected: builder and push together, or neither: then each host builds its own\nnext: add `builder: HOST`',
     ],
     [
       'defaults: { pool: p, dockerfile: { folder: y, builder: h200-l, push: r.lab/x } }\nhosts: { h200-1: {} }\n',
@@ -51,15 +51,15 @@ describe('dockerfile', () => {
     ],
     [
       'hosts: { a: { pool: p }, b: { pool: p, dockerfile: { folder: y, builder: a, push: r.lab/x } } }\n',
-      'inventory.yaml:3:74: a is to build the image of b, but has another dockerfile itself\nexpected: the same folder, builder and push at both\nnext: give a the same dockerfile, e.g. in the defaults or a group of both',
+      'inventory.yaml:3:74: a builds the image of b, but has a different dockerfile\nexpected: the same folder, builder and push on both\nnext: give a the same dockerfile, e.g. in the defaults or a group of both',
     ],
     [
       'hosts: { a: { pool: p, dockerfile: { folder: y, builder: a, push: "r.lab/x:1" } } }\n',
-      'inventory.yaml:3:67: hosts.a.dockerfile.push cannot be used as it is\nexpected: a repository of a registry, without a tag, e.g. registry.lab.example/vision/agent\nseen: r.lab/x:1\nnext: put what is expected in its place',
+      'inventory.yaml:3:67: hosts.a.dockerfile.push has an invalid value\nexpected: a repository of a registry, without a tag, e.g. registry.lab.example/vision/agent\nseen: r.lab/x:1\nnext: replace it with an expected value',
     ],
     [
       'hosts: { a: { pool: p, dockerfile: 5 } }\n',
-      'inventory.yaml:3:36: hosts.a.dockerfile cannot be used as it is\nexpected: a folder with a Dockerfile, e.g. ./images/vision, or { folder, builder, push }\nseen: the number 5\nnext: put it in quotes: "5"',
+      'inventory.yaml:3:36: hosts.a.dockerfile has an invalid value\nexpected: a folder with a Dockerfile, e.g. ./images/vision, or { folder, builder, push }\nseen: the number 5\nnext: put it in quotes: "5"',
     ],
   ])('%s', (text, expected) => {
     expect(mistakes(text)).toEqual([expected]);

@@ -5,11 +5,11 @@ import { fleet, mistakes } from '../fixture.ts';
 test.each([
   [
     'defaults: { pool: p }\nhosts:\n  all: {}\n',
-    'inventory.yaml:5:8: all stands for every host, and cannot be the name of one\nnext: give it another name',
+    'inventory.yaml:5:8: all means every host and cannot be the name of a host\nnext: rename the host',
   ],
   [
     'defaults: { pool: p }\ngroups: { all: { hosts: [a] } }\nhosts: { a: {}, b: {} }\n',
-    'inventory.yaml:4:16: all stands for every host, and this group does not have all of them\nnext: give it another name, or put every host into it',
+    'inventory.yaml:4:16: all means every host, but this group does not have all of them\nnext: rename the group, or add every host to it',
   ],
 ])('the name all for less: %j', (text, expected) => {
   expect(mistakes(text)).toEqual([expected]);

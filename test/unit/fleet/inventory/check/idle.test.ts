@@ -24,37 +24,37 @@ test.each<[string, string, string]>([
   [
     'a word that is none of systemd',
     '{ after: 30m, run: suspend }',
-    `hosts.a.idle.run cannot be used as it is\n${run} suspend`,
+    `hosts.a.idle.run has an invalid value\n${run} suspend`,
   ],
   [
     'a command with arguments',
     '{ after: 30m, run: /sbin/halt -p }',
-    `hosts.a.idle.run cannot be used as it is\n${run} /sbin/halt -p`,
+    `hosts.a.idle.run has an invalid value\n${run} /sbin/halt -p`,
   ],
   [
     'a program that is found somewhere',
     '{ after: 30m, run: halt }',
-    `hosts.a.idle.run cannot be used as it is\n${run} halt`,
+    `hosts.a.idle.run has an invalid value\n${run} halt`,
   ],
   [
     'nearly the word',
     '{ after: 30m, run: powerof }',
-    `hosts.a.idle.run cannot be used as it is\n${run} powerof\nnext: did you mean "poweroff"?`,
+    `hosts.a.idle.run has an invalid value\n${run} powerof\nnext: did you mean "poweroff"?`,
   ],
   [
     'a way around',
     '{ after: 30m, run: /opt/../x }',
-    `hosts.a.idle.run cannot be used as it is\n${run} /opt/../x`,
+    `hosts.a.idle.run has an invalid value\n${run} /opt/../x`,
   ],
   [
     'too soon to log in',
     '{ after: 4m }',
-    'hosts.a.idle.after cannot be used as it is\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nseen: 4m',
+    'hosts.a.idle.after has an invalid value\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nseen: 4m',
   ],
   [
     'a number without its unit',
     '{ after: 30 }',
-    'hosts.a.idle.after cannot be used as it is\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nseen: the number 30\nnext: write its unit behind it: 30m',
+    'hosts.a.idle.after has an invalid value\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nseen: the number 30\nnext: add the unit: 30m',
   ],
   [
     'no time',
@@ -64,11 +64,11 @@ test.each<[string, string, string]>([
   [
     'yes',
     'true',
-    'hosts.a.idle cannot be used as it is\nexpected: what ends an idle host, e.g. { after: 30m, run: poweroff }, or none\nseen: true',
+    'hosts.a.idle has an invalid value\nexpected: what stops an idle host, e.g. { after: 30m, run: poweroff }, or none\nseen: true',
   ],
 ])('%s', (_, written, expected) => {
   const [first = '', ...more] = mistakes(place(written));
-  const cure = expected.includes('\nnext: ') ? '' : '\nnext: put what is expected in its place';
+  const cure = expected.includes('\nnext: ') ? '' : '\nnext: replace it with an expected value';
   expect(more).toEqual([]);
   expect(first).toMatch(new RegExp(`^${after}\\d+: `));
   expect(first.replace(/^[^ ]+ /, '')).toBe(`${expected}${cure}`);

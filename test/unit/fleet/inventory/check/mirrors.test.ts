@@ -15,7 +15,7 @@ test.each(['https://registry.lab', 'registry.lab/', 'registry.lab/hub:1', '/hub'
   'what would stand before no image: %s',
   (images) => {
     expect(mistakes(`${hosts}mirrors: { images: "${images}" }\n`)).toEqual([
-      `inventory.yaml:5:20: mirrors.images cannot be used as it is\nexpected: a registry, with a path or without, but no https:// before it, e.g. registry.lab.example:5000/mirror\nseen: ${images}\nnext: put what is expected in its place`,
+      `inventory.yaml:5:20: mirrors.images has an invalid value\nexpected: a registry, with or without a path, without https://, e.g. registry.lab.example:5000/mirror\nseen: ${images}\nnext: replace it with an expected value`,
     ]);
   },
 );

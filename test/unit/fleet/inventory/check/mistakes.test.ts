@@ -12,7 +12,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'an unknown key that resembles nothing',
     'defaults: { pool: p }\nhosts: { a: { docker: { flavour: x, version: "1.2.3" } } }\n',
-    'inventory.yaml:4:25: hosts.a.docker.flavour is not a known key\nexpected: one of version\nnext: use one of these, or take it out',
+    'inventory.yaml:4:25: hosts.a.docker.flavour is not a known key\nexpected: one of version\nnext: use one of these, or remove it',
   ],
   [
     'an unknown key inside a list of slots',
@@ -22,42 +22,42 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a version that YAML reads as a number',
     'defaults: { pool: p, docker: { version: 29.10 } }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:41: defaults.docker.version cannot be used as it is\nexpected: a version as text, e.g. "29.7.2"\nseen: the number 29.10\nnext: put it in quotes: "29.10"',
+    'inventory.yaml:3:41: defaults.docker.version has an invalid value\nexpected: a version as text, e.g. "29.7.2"\nseen: the number 29.10\nnext: put it in quotes: "29.10"',
   ],
   [
     'a driver branch that YAML reads as a number',
     'defaults: { pool: p, driver: { branch: 580 } }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:40: defaults.driver.branch cannot be used as it is\nexpected: a version as text, e.g. "580"\nseen: the number 580\nnext: put it in quotes: "580"',
+    'inventory.yaml:3:40: defaults.driver.branch has an invalid value\nexpected: a version as text, e.g. "580"\nseen: the number 580\nnext: put it in quotes: "580"',
   ],
   [
     'a port out of range',
     'defaults: { pool: p }\nhosts: { a: { port: 70000 } }\n',
-    'inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: the number 70000\nnext: put what is expected in its place',
+    'inventory.yaml:4:21: hosts.a.port has an invalid value\nexpected: a port (a whole number from 1 to 65535)\nseen: the number 70000\nnext: replace it with an expected value',
   ],
   [
     'a rate without its unit',
     'defaults: { pool: p }\nhosts: { a: {} }\nuploads: { bandwidth: 50M }\n',
-    'inventory.yaml:5:23: uploads.bandwidth cannot be used as it is\nexpected: a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s\nseen: 50M\nnext: put what is expected in its place',
+    'inventory.yaml:5:23: uploads.bandwidth has an invalid value\nexpected: a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s\nseen: 50M\nnext: replace it with an expected value',
   ],
   [
     'a path that is not absolute',
     'defaults: { pool: p, datasets: { X: { host: data, container: /d } } }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:45: defaults.datasets.X.host cannot be used as it is\nexpected: an absolute path\nseen: data\nnext: put what is expected in its place',
+    'inventory.yaml:3:45: defaults.datasets.X.host has an invalid value\nexpected: an absolute path\nseen: data\nnext: replace it with an expected value',
   ],
   [
     'a volume without its variable',
     'defaults: { pool: p, volumes: ["/data:/data"] }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:32: defaults.volumes.0 cannot be used as it is\nexpected: host:container:ENV, e.g. /data/models:/models:MODELS\nseen: /data:/data\nnext: put what is expected in its place',
+    'inventory.yaml:3:32: defaults.volumes.0 has an invalid value\nexpected: host:container:ENV, e.g. /data/models:/models:MODELS\nseen: /data:/data\nnext: replace it with an expected value',
   ],
   [
     'a host name that cannot be part of an agent name',
     'defaults: { pool: p }\nhosts: { "a/b": {} }\n',
-    'inventory.yaml:4:10: hosts has a name that cannot be used\nexpected: a name: letters, digits, ".", "_", "-", at most 63 of them\nseen: a/b\nnext: rename it',
+    'inventory.yaml:4:10: hosts has an invalid key\nexpected: a name: letters, digits, ".", "_", "-", at most 63 of them\nseen: a/b\nnext: rename it',
   ],
   [
     'a registry by its address',
     'defaults: { pool: p }\nhosts: { a: {} }\nregistries: { "https://registry.lab": { user: ci, secret: { env: R } } }\n',
-    'inventory.yaml:5:15: registries has a name that cannot be used\nexpected: a registry as images name it: HOST or HOST:PORT, without https:// and path\nseen: https://registry.lab\nnext: rename it',
+    'inventory.yaml:5:15: registries has an invalid key\nexpected: a registry as in image names: HOST or HOST:PORT, without https:// and path\nseen: https://registry.lab\nnext: rename it',
   ],
   [
     'a registry without its password',
@@ -67,7 +67,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a password itself, which is not repeated',
     'defaults: { pool: p }\nhosts: { a: {} }\nregistries: { "registry.lab:5000": { user: ci, secret: hunter2 } }\n',
-    'inventory.yaml:5:56: registries.registry.lab:5000.secret cannot be used as it is\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)\nnext: put what is expected in its place',
+    'inventory.yaml:5:56: registries.registry.lab:5000.secret has an invalid value\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)\nnext: replace it with an expected value',
   ],
   [
     'a variable that is not set',
@@ -82,29 +82,29 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'no pool',
     'hosts: { a: {} }\n',
-    'inventory.yaml:3:13: a has no pool\nexpected: a pool in defaults, in one of its groups or at the host\nnext: add `pool: NAME` under `defaults:`',
+    'inventory.yaml:3:13: a has no pool\nexpected: a pool in defaults, in one of its groups or on the host\nnext: add `pool: NAME` under `defaults:`',
   ],
-  ['no host', 'hosts: {}\n', 'inventory.yaml:3:8: there is no host\nnext: add one under `hosts:`'],
+  ['no host', 'hosts: {}\n', 'inventory.yaml:3:8: the inventory has no hosts\nnext: add one under `hosts:`'],
   [
     'a number in quotes where a number is wanted',
     'hosts: { a: { pool: p, gpus: "8" } }\n',
-    'inventory.yaml:3:30: hosts.a.gpus cannot be used as it is\nexpected: a number of GPUs (a whole number from 0 to 64), or e.g. { ignore: ["10de:128b"] }\nseen: "8"\nnext: take the quotes away: 8',
+    'inventory.yaml:3:30: hosts.a.gpus has an invalid value\nexpected: a number of GPUs (a whole number from 0 to 64), or e.g. { ignore: ["10de:128b"] }\nseen: "8"\nnext: remove the quotes: 8',
   ],
   [
     'a flag in quotes, and a number of agents',
     'hosts: { a: { pool: p, share: "true", agents: "2" } }\n',
-    'inventory.yaml:3:31: hosts.a.share cannot be used as it is\nexpected: true or false\nseen: "true"\nnext: take the quotes away: true',
-    'inventory.yaml:3:47: hosts.a.agents cannot be used as it is\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: "2"\nnext: take the quotes away: 2',
+    'inventory.yaml:3:31: hosts.a.share has an invalid value\nexpected: true or false\nseen: "true"\nnext: remove the quotes: true',
+    'inventory.yaml:3:47: hosts.a.agents has an invalid value\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: "2"\nnext: remove the quotes: 2',
   ],
   [
     'a list where names are wanted',
     'defaults: { pool: p }\nhosts: { a: { labels: [b12] } }\n',
-    'inventory.yaml:4:23: hosts.a.labels cannot be used as it is\nexpected: labels by name, e.g. { room: b12 }\nseen: a list\nnext: put what is expected in its place',
+    'inventory.yaml:4:23: hosts.a.labels has an invalid value\nexpected: labels by name, e.g. { room: b12 }\nseen: a list\nnext: replace it with an expected value',
   ],
   [
     'text with control characters, and a long one',
     `defaults: { pool: p }\nhosts: { a: { port: "\\e[31m${'x'.repeat(200)}" } }\n`,
-    `inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: \\u001b[31m${'x'.repeat(62)}…\nnext: put what is expected in its place`,
+    `inventory.yaml:4:21: hosts.a.port has an invalid value\nexpected: a port (a whole number from 1 to 65535)\nseen: \\u001b[31m${'x'.repeat(62)}…\nnext: replace it with an expected value`,
   ],
   [
     'hosts left out',
@@ -129,23 +129,23 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a slot with one GPU twice',
     'hosts: { a: { pool: p, agents: [{ name: x, gpus: [0, 0] }] } }\n',
-    'inventory.yaml:3:50: slot x of a has GPU 0 twice\nnext: name each GPU once',
+    'inventory.yaml:3:50: slot x of a has GPU 0 twice\nnext: list each GPU once',
   ],
   [
     'a slot on the host whose registration needs an image',
     'hosts: { a: { pool: p, registration: config, agents: [{ gpus: [0], mode: host }] } }\n',
-    'inventory.yaml:3:74: slot 0 of a runs on the host, and registration: config registers by an image only\nnext: use `registration: rest` for this host, or `mode: container` for the slot',
+    'inventory.yaml:3:74: slot 0 of a has mode: host, which registration: config does not support\nnext: use `registration: rest` for this host, or `mode: container` for the slot',
   ],
   [
     'slots with names of their own',
     'hosts: { a: { pool: p, agents: [{ gpus: [0] }, { name: x, gpus: [0] }, { name: x }] } }\n',
     'inventory.yaml:3:65: slots 0 and x of a both have GPU 0\nnext: add `share: true` to both if their jobs may share it',
-    'inventory.yaml:3:80: a has two slots named x\nnext: give each slot a name of its own',
+    'inventory.yaml:3:80: a has two slots named x\nnext: give each slot a unique name',
   ],
   [
     'one name for the agents of several slots',
     'hosts: { a: { pool: p, agents: 2, share: true, agentName: "{host}" } }\n',
-    'inventory.yaml:3:59: a has several agents, and agentName gives all of them one name\nseen: agentName: {host}\nnext: put {host} and {slot} into agentName, or choose another pool',
+    'inventory.yaml:3:59: a has several agents, but agentName gives all of them the same name\nseen: agentName: {host}\nnext: put {host} and {slot} into agentName, or choose another pool',
   ],
   [
     'one name for the agents of many hosts: one mistake',
@@ -165,7 +165,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a dataset variable that the container runtime uses',
     'defaults: { pool: p, volumes: ["/d:/d:NVIDIA_VISIBLE_DEVICES"] }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:31: the environment variable NVIDIA_VISIBLE_DEVICES has a meaning of its own in an agent container\nnext: choose another name for the dataset',
+    'inventory.yaml:3:31: the environment variable NVIDIA_VISIBLE_DEVICES is reserved in agent containers\nnext: choose another name for the dataset',
   ],
   ...[
     'LC_ALL',
@@ -177,12 +177,12 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   ].map((name): [string, string, string] => [
     `a dataset by the name ${name}, which the agent's own environment has`,
     `defaults: { pool: p, datasets: { ${name}: { host: /d, container: /d } } }\nhosts: { a: {} }\n`,
-    `inventory.yaml:3:${36 + name.length}: the environment variable ${name} has a meaning of its own in an agent container\nnext: choose another name for the dataset`,
+    `inventory.yaml:3:${36 + name.length}: the environment variable ${name} is reserved in agent containers\nnext: choose another name for the dataset`,
   ]),
   [
     'two folders under one variable',
     'defaults: { pool: p, volumes: ["/d:/d:X", "/e:/e:X"] }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:43: X is used for two folders\nnext: give each folder a variable of its own',
+    'inventory.yaml:3:43: X is used for two folders\nnext: use a different variable for each folder',
   ],
   [
     'a group with a host that is not there',
@@ -190,25 +190,25 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:24: there is no host h200-11\nnext: did you mean "h200-1"?',
   ],
   [
-    'groups that contain each other\nnext: take one of them out of the other',
+    'groups that contain each other\nnext: remove one of them from the other',
     'defaults: { pool: p }\ngroups: { g: { children: [h] }, h: { children: [g] } }\nhosts: { a: {} }\n',
-    'inventory.yaml:4:27: g and h contain each other\nnext: take one of them out of the other',
-    'inventory.yaml:4:49: h and g contain each other\nnext: take one of them out of the other',
+    'inventory.yaml:4:27: g and h contain each other\nnext: remove one of them from the other',
+    'inventory.yaml:4:49: h and g contain each other\nnext: remove one of them from the other',
   ],
   [
     'a name that is a host and a group',
     'defaults: { pool: p }\ngroups: { a: {} }\nhosts: { a: {} }\n',
-    'inventory.yaml:4:14: a is a group and a host\nnext: rename one of them: --limit could not tell them apart',
+    'inventory.yaml:4:14: a is a group and a host\nnext: rename one of them: --limit cannot distinguish them',
   ],
   [
     'a password in a URL',
     'defaults: { pool: p }\nhosts: { a: {} }\nproxy: { http: "http://me:hunter2@proxy:3128" }\n',
-    'inventory.yaml:5:16: proxy.http cannot be used as it is\nexpected: a URL without user and password\nseen: http://***@proxy:3128\nnext: put what is expected in its place',
+    'inventory.yaml:5:16: proxy.http has an invalid value\nexpected: a URL without user and password\nseen: http://***@proxy:3128\nnext: replace it with an expected value',
   ],
   [
     'an agent over plain http without a digest',
     'defaults: { pool: p, agent: { version: "4.300.0" } }\nhosts: { a: {} }\nmirrors: { agent: "http://mirror.lab" }\n',
-    'inventory.yaml:5:19: the agent would come over plain http, and nothing says what it must be\nexpected: an https mirror, or agent.sha256 for the architectures of the hosts\nseen: no digest for a\nnext: add `agent: { sha256: { x64: … } }` under `defaults:` (the release notes of the agent list it)',
+    'inventory.yaml:5:19: the agent is downloaded over plain http without a digest\nexpected: an https mirror, or agent.sha256 for the architectures of the hosts\nseen: no digest for a\nnext: add `agent: { sha256: { x64: … } }` under `defaults:` (the release notes of the agent list it)',
   ],
 ];
 
@@ -229,12 +229,12 @@ test('all mistakes are told at once, in the order of the file', () => {
 });
 
 test.each([
-  ['a list', '- a\n', 'inventory.yaml:1:1: the inventory cannot be used as it is', 'seen: a list'],
-  ['one word', 'hello\n', 'inventory.yaml:1:1: the inventory cannot be used as it is', 'seen: hello'],
+  ['a list', '- a\n', 'inventory.yaml:1:1: the inventory has an invalid value', 'seen: a list'],
+  ['one word', 'hello\n', 'inventory.yaml:1:1: the inventory has an invalid value', 'seen: hello'],
 ])('%s is no inventory', (_, text, what, seen) => {
   const expected = 'expected: organization, token, hosts and so on, each with its value';
   expect(mistakesIn(text)).toEqual([
-    [what, expected, seen, 'next: put what is expected in its place'].join('\n'),
+    [what, expected, seen, 'next: replace it with an expected value'].join('\n'),
   ]);
 });
 
@@ -265,20 +265,20 @@ describe('credentials', () => {
 
   test('two sources', () => {
     expect(mistakesIn(`${rest}token: { env: A, cmd: b }\n`)).toEqual([
-      `inventory.yaml:3:8: token cannot be used as it is\nexpected: ${reference}, exactly one of them\nseen: keys env, cmd\nnext: put what is expected in its place`,
+      `inventory.yaml:3:8: token has an invalid value\nexpected: ${reference}, exactly one of them\nseen: keys env, cmd\nnext: replace it with an expected value`,
     ]);
   });
 
   test('a token and a service principal', () => {
     const both = 'token: { env: A }\nservicePrincipal: { clientId: a, tenantId: b, secret: { env: C } }\n';
     expect(mistakesIn(rest + both)).toEqual([
-      'inventory.yaml:4:19: token and servicePrincipal are both given\nexpected: one of them\nnext: take one of them out',
+      'inventory.yaml:4:19: token and servicePrincipal are both set\nexpected: one of them\nnext: remove one of them',
     ]);
   });
 
   test('a literal where a reference belongs is not repeated in the message', () => {
     expect(mistakesIn(`${rest}token: hunter2\n`)).toEqual([
-      `inventory.yaml:3:8: token cannot be used as it is\nexpected: ${reference}\nseen: a literal value (not shown)\nnext: put what is expected in its place`,
+      `inventory.yaml:3:8: token has an invalid value\nexpected: ${reference}\nseen: a literal value (not shown)\nnext: replace it with an expected value`,
     ]);
   });
 
@@ -291,7 +291,7 @@ describe('credentials', () => {
       ['projects: ["${LEAK}"]\n', { LEAK: literal }],
     ] as const) {
       const [problem] = mistakesIn(`${rest}token: { env: T }\n${text}`, env);
-      expect(problem).toContain('inventory.yaml:4:12: this looks like a token or key itself');
+      expect(problem).toContain('inventory.yaml:4:12: this looks like a literal token or key');
       expect(problem).not.toContain(literal);
     }
   });

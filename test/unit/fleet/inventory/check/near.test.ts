@@ -14,9 +14,9 @@ describe('a key that is not known', () => {
     ['password: x', 'did you mean "loginPassword"?'],
     [
       'flavor: open',
-      'move it: flavor can stand under defaults.driver, hosts.NAME.driver or groups.NAME.vars.driver',
+      'move it: flavor is valid under defaults.driver, hosts.NAME.driver or groups.NAME.vars.driver',
     ],
-    ['projects: [x]', 'move it: projects can stand at the top of the file'],
+    ['projects: [x]', 'move it: projects is valid at the top level'],
   ])('%s', (key, next) => {
     const [name] = key.split(':');
     expect(mistakes(host(key))).toEqual([
@@ -26,16 +26,16 @@ describe('a key that is not known', () => {
 
   test('of which nothing is known: the first that are needed, and the page', () => {
     expect(mistakes(host('zebra: 1'))).toEqual([
-      'inventory.yaml:6:5: hosts.a.zebra is not a known key\nexpected: a key such as address, user, port, identityFile, jump, sshConfig\nnext: see docs/inventory.md for all of them, or take it out',
+      'inventory.yaml:6:5: hosts.a.zebra is not a known key\nexpected: a key such as address, user, port, identityFile, jump, sshConfig\nnext: see docs/inventory.md for all keys, or remove it',
     ]);
   });
 
   test('at the top of the file, and what belongs elsewhere', () => {
     expect(mistakes('pool: p\nhosts: { a: { pool: p } }\n')).toEqual([
-      'inventory.yaml:3:1: pool is not a known key\nnext: move it: pool can stand under defaults, hosts.NAME or groups.NAME.vars',
+      'inventory.yaml:3:1: pool is not a known key\nnext: move it: pool is valid under defaults, hosts.NAME or groups.NAME.vars',
     ]);
     expect(mistakes('defaults: { pool: p, address: x }\nhosts: { a: {} }\n')).toEqual([
-      'inventory.yaml:3:22: defaults.address is not a known key\nnext: move it: address can stand under hosts.NAME',
+      'inventory.yaml:3:22: defaults.address is not a known key\nnext: move it: address is valid under hosts.NAME',
     ]);
   });
 });
@@ -47,9 +47,9 @@ describe('a value that is nearly one', () => {
     ['transport: openshh', 'did you mean "openssh"?'],
     ['network: require', 'did you mean "required"?'],
     ['driver: non', 'did you mean "none"?'],
-    ['driver: branch:580', 'put a colon and a blank behind the key: branch: 580'],
+    ['driver: branch:580', 'put a colon and a space after the key: branch: 580'],
     ['labels: { room b12 }', 'rename it'],
-    ['limits: memory 64g', 'put a colon and a blank behind the key: memory: 64g'],
+    ['limits: memory 64g', 'put a colon and a space after the key: memory: 64g'],
   ])('%s', (key, next) => {
     expect(/^next: (.*)$/m.exec(mistakes(host(key))[0] ?? '')?.[1]).toBe(next);
   });
@@ -67,7 +67,7 @@ describe('the same mistake at several hosts is told once, with their names', () 
     ],
     [
       'agents: per-gpu',
-      'inventory.yaml:5:16: hosts.a.agents cannot be used as it is (as well: b, c)\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: per-gpu\nnext: did you mean "one-per-gpu"?',
+      'inventory.yaml:5:16: hosts.a.agents has an invalid value (as well: b, c)\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: per-gpu\nnext: did you mean "one-per-gpu"?',
     ],
     [
       'datasets: { X: { host: /d } }',
@@ -84,7 +84,7 @@ describe('the same mistake at several hosts is told once, with their names', () 
 
   test('no pool', () => {
     expect(mistakes('hosts: { a: {}, b: {}, c: { pool: p } }\n')).toEqual([
-      'inventory.yaml:3:13: a has no pool (as well: b)\nexpected: a pool in defaults, in one of its groups or at the host\nnext: add `pool: NAME` under `defaults:`',
+      'inventory.yaml:3:13: a has no pool (as well: b)\nexpected: a pool in defaults, in one of its groups or on the host\nnext: add `pool: NAME` under `defaults:`',
     ]);
   });
 

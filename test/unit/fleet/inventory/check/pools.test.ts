@@ -25,32 +25,32 @@ describe('pools of slots', () => {
     [
       'one slot has a pool, the other none',
       twoSlots(', pool: q', ''),
-      'inventory.yaml:3:13: a has no pool\nexpected: a pool in defaults, in one of its groups or at the host\nnext: add `pool: NAME` under `defaults:`',
+      'inventory.yaml:3:13: a has no pool\nexpected: a pool in defaults, in one of its groups or on the host\nnext: add `pool: NAME` under `defaults:`',
     ],
     [
       'a placeholder that is not one',
       'defaults: { pool: "{arch}-{cudda}" }\nhosts: { a: {} }\n',
-      'inventory.yaml:3:19: {cudda} in the name of a pool stands for nothing\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: {arch}-{cudda}\nnext: did you mean "{cuda}"?',
+      'inventory.yaml:3:19: {cudda} in a pool name is not a known placeholder\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: {arch}-{cudda}\nnext: did you mean "{cuda}"?',
     ],
     [
       'the same at a slot',
       `defaults: { pool: p }\n${twoSlots('', ', pool: "{colour}"')}`,
-      'inventory.yaml:4:58: {colour} in the name of a pool stands for nothing\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: {colour}\nnext: take it out, or use one of these',
+      'inventory.yaml:4:58: {colour} in a pool name is not a known placeholder\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: {colour}\nnext: remove it, or use one of these',
     ],
     [
       'a host in no group',
       'hosts: { a: { pool: "{group}" } }\n',
-      'inventory.yaml:3:21: a is in no group, and its pool is named after one\nseen: {group}\nnext: put the host into a group, or give it a pool of its own',
+      'inventory.yaml:3:21: a is in no group, but its pool name contains {group}\nseen: {group}\nnext: add the host to a group, or set another pool for it',
     ],
     [
       'a brace alone',
       'hosts: { a: { pool: "x}" } }\n',
-      'inventory.yaml:3:21: a brace in the name of a pool has no partner\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: x}\nnext: close it, or take it out',
+      'inventory.yaml:3:21: a pool name has an unmatched brace\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: x}\nnext: close or remove it',
     ],
     [
       'two agents of one name on a host, though in two pools',
       `defaults: { agentName: "{host}" }\n${twoSlots(', pool: q', ', pool: r')}`,
-      'inventory.yaml:3:24: a has several agents, and agentName gives all of them one name\nseen: agentName: {host}\nnext: put {host} and {slot} into agentName, or choose another pool',
+      'inventory.yaml:3:24: a has several agents, but agentName gives all of them the same name\nseen: agentName: {host}\nnext: put {host} and {slot} into agentName, or choose another pool',
     ],
   ])('%s', (_, text, mistake) => {
     expect(mistakes(text)).toEqual([mistake]);

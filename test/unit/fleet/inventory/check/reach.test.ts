@@ -6,20 +6,20 @@ const one = (key: string) => `defaults: { pool: p }\nhosts:\n  a:\n    ${key}\n`
 const hop = 'user@host:port; user and port are optional, and an IPv6 address is in brackets';
 
 test.each([
-  ['jump: "not a host!!"', 'jump', 11, `none, or jump hosts with commas between them: ${hop}`],
-  ['jump: "gate:70000"', 'jump', 11, `none, or jump hosts with commas between them: ${hop}`],
-  ['jump: "a,,b"', 'jump', 11, `none, or jump hosts with commas between them: ${hop}`],
+  ['jump: "not a host!!"', 'jump', 11, `none, or jump hosts separated by commas: ${hop}`],
+  ['jump: "gate:70000"', 'jump', 11, `none, or jump hosts separated by commas: ${hop}`],
+  ['jump: "a,,b"', 'jump', 11, `none, or jump hosts separated by commas: ${hop}`],
   [
     'address: "not a host!!"',
     'address',
     14,
-    'a host name or an address, without blanks and signs that a shell obeys',
+    'a host name or an address, without spaces and shell characters',
   ],
-  ['user: "-oProxyCommand=x"', 'user', 11, 'the name of a user, as ssh takes it'],
+  ['user: "-oProxyCommand=x"', 'user', 11, 'a user name that ssh accepts'],
 ])('%s is refused', (key, name, column, expected) => {
   const seen = key.replace(/^\w+: /, '').replaceAll('"', '');
   expect(mistakes(one(key))).toEqual([
-    `inventory.yaml:6:${column}: hosts.a.${name} cannot be used as it is\nexpected: ${expected}\nseen: ${seen}\nnext: put what is expected in its place`,
+    `inventory.yaml:6:${column}: hosts.a.${name} has an invalid value\nexpected: ${expected}\nseen: ${seen}\nnext: replace it with an expected value`,
   ]);
 });
 

@@ -31,11 +31,11 @@ hosts:
   c: { pool: p, loginPassword: { cmd: pass } }
 `;
   expect(warnings(text)).toEqual([
-    'the token is expected in the variable AZP_TOKEN, which is not set here\nnext: read -rs AZP_TOKEN && export AZP_TOKEN',
-    'the sudo password of a lies in a file that others may read: FOLDER/open\nexpected: mode 0600\nseen: mode 0644\nnext: chmod 600 FOLDER/open',
-    'the file of the sudo password of b FOLDER/none cannot be read\nseen: no such file\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/none)',
-    'the CA file FOLDER/ca.pem cannot be read\nseen: no such file\nnext: correct "ca:" in the inventory, or put the file there',
-    'the private key FOLDER/key cannot be read\nseen: no such file\nnext: correct identityFile in the inventory, or put the key there',
+    'the token: environment variable AZP_TOKEN is not set\nnext: read -rs AZP_TOKEN && export AZP_TOKEN',
+    'the sudo password of a is in a file that other users can read: FOLDER/open\nexpected: mode 0600\nseen: mode 0644\nnext: chmod 600 FOLDER/open',
+    'the file of the sudo password of b FOLDER/none cannot be read\nseen: no such file\nnext: write it there and press Ctrl-D: (umask 077; cat > FOLDER/none)',
+    'the CA file FOLDER/ca.pem cannot be read\nseen: no such file\nnext: correct ca: in the inventory, or copy the file there',
+    'the private key FOLDER/key cannot be read\nseen: no such file\nnext: correct identityFile in the inventory, or copy the key there',
   ]);
 });
 
@@ -43,6 +43,6 @@ test('a password of many hosts that is in one place is looked for once', () => {
   const hosts = Array.from({ length: 300 }, (_, index) => `gpu-${String(index).padStart(3, '0')}: {}`);
   const text = `defaults: { pool: p, sudoPassword: { env: SUDO } }\nhosts: { ${hosts.join(', ')} }\n`;
   expect(warnings(text, { AZP_TOKEN: 'x' })).toEqual([
-    'the sudo password of gpu-[000-299] is expected in the variable SUDO, which is not set here\nnext: read -rs SUDO && export SUDO',
+    'the sudo password of gpu-[000-299]: environment variable SUDO is not set\nnext: read -rs SUDO && export SUDO',
   ]);
 });

@@ -19,8 +19,8 @@ test.each<[string, string, ...string[]]>([
   [
     'the address of a webhook itself, which is not repeated',
     'defaults: { pool: p, webhook: { url: "https://hooks.lab/s3cret" } }\nhosts: { a: { webhook: "https://hooks.lab/s3cret" } }\n',
-    'inventory.yaml:3:38: defaults.webhook.url cannot be used as it is\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)\nnext: put what is expected in its place',
-    'inventory.yaml:4:24: hosts.a.webhook cannot be used as it is\nexpected: a webhook, e.g. { url: { env: FLEET_WEBHOOK } }, or none\nseen: a literal value (not shown)\nnext: put what is expected in its place',
+    'inventory.yaml:3:38: defaults.webhook.url has an invalid value\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)\nnext: replace it with an expected value',
+    'inventory.yaml:4:24: hosts.a.webhook has an invalid value\nexpected: a webhook, e.g. { url: { env: FLEET_WEBHOOK } }, or none\nseen: a literal value (not shown)\nnext: replace it with an expected value',
   ],
   [
     'a webhook without its address',
@@ -30,8 +30,8 @@ test.each<[string, string, ...string[]]>([
   [
     'durations that are too short and too long',
     'defaults: { pool: p, webhook: { url: { env: W }, queueWait: 30s } }\nhosts: { a: { webhook: { url: { env: W }, offline: 8d } } }\n',
-    'inventory.yaml:3:61: defaults.webhook.queueWait cannot be used as it is\nexpected: a duration from 1m to 7d, e.g. 10m or 2h\nseen: 30s\nnext: put what is expected in its place',
-    'inventory.yaml:4:52: hosts.a.webhook.offline cannot be used as it is\nexpected: a duration from 1m to 7d, e.g. 10m or 2h\nseen: 8d\nnext: put what is expected in its place',
+    'inventory.yaml:3:61: defaults.webhook.queueWait has an invalid value\nexpected: a duration from 1m to 7d, e.g. 10m or 2h\nseen: 30s\nnext: replace it with an expected value',
+    'inventory.yaml:4:52: hosts.a.webhook.offline has an invalid value\nexpected: a duration from 1m to 7d, e.g. 10m or 2h\nseen: 8d\nnext: replace it with an expected value',
   ],
 ])('%s', (_, text, ...expected) => {
   expect(mistakes(text)).toEqual(expected);

@@ -7,20 +7,20 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a duplicate key',
     'hosts: { a: { pool: p } }\nhosts: {}\n',
-    'inventory.yaml:4:1: the key hosts stands here twice\nseen: the first one at inventory.yaml:3:1\nnext: keep one of them, with what belongs to both',
+    'inventory.yaml:4:1: duplicate key hosts\nseen: first defined at inventory.yaml:3:1\nnext: merge both into one',
   ],
   [
     'an alias of nothing',
     'hosts: { a: { <<: *big }, b: *small }\n',
-    'inventory.yaml:3:19: *big stands for nothing\nnext: write &big where the value is written out, further up',
-    'inventory.yaml:3:30: *small stands for nothing\nnext: write &small where the value is written out, further up',
+    'inventory.yaml:3:19: *big has no anchor\nnext: add &big to the value, earlier in the file',
+    'inventory.yaml:3:30: *small has no anchor\nnext: add &small to the value, earlier in the file',
   ],
   [
     'a merge of something that has no keys, and one merge too many',
     'defaults: &d { pool: p }\nhosts: { a: { <<: *d, <<: *d }, b: { <<: x }, c: { <<: [*d, 1] } }\n',
-    'inventory.yaml:4:23: the key << stands here twice\nseen: the first one at inventory.yaml:4:15\nnext: keep one of them, with what belongs to both',
-    'inventory.yaml:4:38: << takes over keys, and here are none\nexpected: *NAME of a value with keys, or a list of such\nnext: take it out',
-    'inventory.yaml:4:52: << takes over keys, and here are none\nexpected: *NAME of a value with keys, or a list of such\nnext: take it out',
+    'inventory.yaml:4:23: duplicate key <<\nseen: first defined at inventory.yaml:4:15\nnext: merge both into one',
+    'inventory.yaml:4:38: << merges keys, but this value has none\nexpected: *NAME of a value with keys, or a list of such\nnext: take it out',
+    'inventory.yaml:4:52: << merges keys, but this value has none\nexpected: *NAME of a value with keys, or a list of such\nnext: take it out',
   ],
 ];
 

@@ -66,9 +66,9 @@ describe.each([
   test('what is not taken is named, with the reason, and never its value', () => {
     const said = found.leftOut.map(({ what, why }) => `${what}: ${why}`);
     expect(said).toEqual([
-      'host gate: it is not reached by SSH',
-      expect.stringContaining('ansible_become_password: secrets never stand in an inventory') as string,
-      "variable rack: Ansible's, for playbooks",
+      'host gate: its connection is not SSH',
+      expect.stringContaining('ansible_become_password: an inventory holds no secrets') as string,
+      "variable rack: used by playbooks only",
     ]);
     expect(JSON.stringify(found)).not.toContain('hunter2');
   });

@@ -86,10 +86,10 @@ describe('hosts are read from', () => {
 test.each([
   ['no JSON', 'hosts: {}', 'it is not JSON'],
   ['a list', '[]', 'it is not JSON'],
-  ['the state itself', '{"version":4,"lineage":"x","outputs":{}}', 'it is the state file itself'],
-  ['another output', '{"ip":{"value":"1.2.3.4"}}', 'it has no output azp_fleet_hosts'],
+  ['the state itself', '{"version":4,"lineage":"x","outputs":{}}', 'it is the state file'],
+  ['another output', '{"ip":{"value":"1.2.3.4"}}', 'it has neither the output azp_fleet_hosts'],
   ['a sensitive one', '{"azp_fleet_hosts":{"sensitive":true,"value":{}}}', 'marked sensitive'],
-  ['a list of hosts', '{"azp_fleet_hosts":{"value":["1.2.3.4"]}}', 'no map of hosts by name'],
+  ['a list of hosts', '{"azp_fleet_hosts":{"value":["1.2.3.4"]}}', 'not a map of hosts by name'],
   [
     'a depth nobody needs',
     `{"azp_fleet_hosts":${'{"value":'.repeat(60)}1${'}'.repeat(61)}`,
