@@ -126,7 +126,7 @@ export async function readCa(file: string | undefined): Promise<string | undefin
         code: 'inventory.ca',
         what: `the CA file ${file} cannot be read`,
         seen: whyNot(error),
-        next: 'correct ca: in the inventory, or copy the file there',
+        next: 'correct "ca:" in the inventory, or copy the file there',
       },
       error,
     );

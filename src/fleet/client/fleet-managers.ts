@@ -8,12 +8,12 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import type { Transport } from '../ssh/transport.ts';
 import { createManagerClient, type ManagerClient } from './manager-client.ts';
 
-/** What one host's manager answered, or why it could not be asked. */
+/** The answer of one host's manager, or the reason for none. */
 export type ManagerAnswer<T> =
   | { readonly host: string; readonly value: T }
   | { readonly host: string; readonly problem: Problem };
 
-/** Asks the managers of several hosts at once; one host's failure is its own. In the hosts' order. */
+/** Queries the managers of several hosts in parallel. A failed host does not affect the others. In the hosts' order. */
 export async function askManagers<T>(
   hosts: readonly HostSpec[],
   transport: Transport,

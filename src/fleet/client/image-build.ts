@@ -6,17 +6,17 @@ const pollMs = 1000;
 
 type Asked = NonNullable<ManagerStatus['image']['asked']>;
 
-/** What one host's manager has made of it. */
+/** The image of one host after a build or pull. */
 export interface BuiltImage {
   readonly reference: string;
   readonly digest: string;
-  /** It is another one than before. */
+  /** The digest has changed. */
   readonly isNew: boolean;
 }
 
 /**
- * Has the manager build or pull the agents' image now, and follows it to its end. The manager does the work: when this
- * ends early it goes on, and whoever asks again meanwhile follows the same build.
+ * Starts a build or pull of the agents' image by the manager, and follows it to its end. If this process exits early,
+ * the manager continues; a second call follows the same build.
  */
 export async function renewImage(
   manager: Pick<ManagerClient, 'status' | 'renewImage'>,
@@ -25,30 +25,30 @@ export async function renewImage(
 ): Promise<BuiltImage> {
   const before = digests(await manager.status());
   let status = await manager.renewImage(fresh);
-  const { asked: begun } = status.image;
-  for (let said = ''; status.image.asked?.state === 'running'; status = await manager.status()) {
+  const { asked: request } = status.image;
+  for (let shown = ''; status.image.asked?.state === 'running'; status = await manager.status()) {
     const line = imageLine(imageOverall(status));
-    if (line !== said) tools.onLine(line);
-    said = line;
+    if (line !== shown) tools.onLine(line);
+    shown = line;
     await tools.sleep(pollMs);
   }
   const { asked, reference = '', digest = '' } = status.image;
-  if (asked === undefined || asked.at !== begun?.at) throw lost();
+  if (asked === undefined || asked.at !== request?.at) throw lost();
   if (asked.state === 'failed') throw failed(asked);
   return { reference, digest, isNew: digests(status) !== before };
 }
 
-/** Of all images of a host. */
+/** Returns the digests of all images of a host. */
 function digests(status: ManagerStatus): string {
   return status.images.map(({ digest = '' }) => digest).join(' ');
 }
 
-/** How far the image is, in one line. */
+/** Returns the progress of the image in one line. */
 export function imageLine({ state, progress }: ImageStatus): string {
   return `agent image ${[state, progress].filter((part) => part !== undefined).join(': ')}`;
 }
 
-/** The cause in one line, and below it what the failed step wrote. */
+/** Returns the cause in one line, and below it the output of the failed step. */
 export function imageFailure({
   cause = 'no cause given',
   output = [],

@@ -14,50 +14,50 @@ import {
 } from '../../shared/contract/release.ts';
 import { readRuns, readStatus, type RunRecord, type ManagerStatus } from '../../shared/contract/status.ts';
 
-/** The manager's control socket, through an HTTP agent whose sockets end at it. */
+/** A client of the manager's control socket. */
 export interface ManagerClient {
   status(): Promise<ManagerStatus>;
-  /** Takes no more jobs; running ones go on. No slots: the whole host. */
+  /** Drains slots: running jobs continue, no more jobs are accepted. No slots: the whole host. */
   drain(order: Omit<DrainOrder, 'slots'>, slots?: readonly string[]): Promise<void>;
   undrain(slots?: readonly string[]): Promise<void>;
-  /** Ends the drain of this run alone. */
+  /** Ends only the drain of this run. */
   undrainRun(run: string): Promise<void>;
-  /** Takes these slots' names over from another owner, once. */
+  /** Tries once to take over the agent names of these slots from another owner. */
   adopt(slots: readonly string[]): Promise<void>;
-  /** A GPU (PCI address), or `all`, was reset or replaced. */
+  /** Reports that a GPU (PCI address), or `all`, was reset or replaced. */
   repaired(gpu: string): Promise<void>;
-  /** Has the agents' image built or pulled now; the answer tells under which `image.asked.at` to look for the end. */
+  /** Builds or pulls the agents' image now; `image.asked.at` of the answer identifies the request. */
   renewImage(fresh: boolean): Promise<ManagerStatus>;
-  /** Sends a test message to the host's webhook; rejects with why it was not taken. */
+  /** Sends a test message to the host's webhook; rejects with the reason if it is not accepted. */
   testWebhook(): Promise<void>;
-  /** Newest first. */
+  /** Returns the records of runs, newest first. */
   runs(query: { readonly slot?: string; readonly limit: number }): Promise<readonly RunRecord[]>;
-  /** The running container's output, else that of the last run. */
+  /** Returns the output of the running container, else of the last run. */
   logs(slot: string, tail: number): Promise<string>;
-  /** The agent's own logs of this failed run, or of the last one that has some. */
+  /** Returns the agent's logs of this failed run, or of the last run that has logs. */
   diagnostics(slot: string, run: string | undefined): Promise<string>;
 }
 
 const timeoutMs = 15_000;
 const pauseMs = 1000;
-/** Bytes of an answer: a status has some hundred for each slot and GPU. */
+/** Maximum bytes of an answer: a status has some hundred for each slot and GPU. */
 const longestStatus = 4 * 1024 * 1024;
-/** The same of logs and runs: ten thousand lines of output, each far longer than lines are. */
+/** Maximum bytes of logs and runs: enough for ten thousand very long lines. */
 const longestOutput = 64 * 1024 * 1024;
 
 interface ManagerClientOptions {
-  /** A call that gets no answer is made so often in all. Default 4: a restart of the manager long. */
+  /** Attempts of a call without an answer. Default 4, which covers a restart of the manager. */
   readonly attempts?: number;
   /**
-   * Only what `status`, `drain` and `undrain` have been in all releases is asked: `provision` drains a manager of any
-   * release, because it is what brings that to ours.
+   * Accepts a manager of any release, for `status`, `drain` and `undrain`, which are the same in all releases:
+   * `provision` drains the manager that it updates.
    */
   readonly anyRelease?: boolean;
-  /** Default: this program's. */
+  /** Default: the release of this program. */
   readonly ours?: Release;
 }
 
-/** Every call may be made again. One to a manager more than one release away fails with what mends that. */
+/** Creates a client that repeats failed calls. Calls to a manager more than one release away fail. */
 export function createManagerClient(
   agent: Agent,
   host: string,
@@ -69,8 +69,8 @@ export function createManagerClient(
     body?: unknown,
     limit = longestStatus,
   ): Promise<string> => {
-    const ask = () => exchange(agent, { method, path, body, limit });
-    const { status, text } = await repeatedly(attempts, ask).catch((error: unknown) => {
+    const attempt = () => exchange(agent, { method, path, body, limit });
+    const { status, text } = await repeatedly(attempts, attempt).catch((error: unknown) => {
       throw isTooLong(error) ? error.at({ host }) : unreachable(host, error);
     });
     if (status < 200 || status >= 300) throw refused(host, `${status} to ${method} ${path}`, text);
@@ -79,42 +79,42 @@ export function createManagerClient(
   const check = (text: string): Release | undefined => {
     const release = releaseOf(parsedJson(text));
     const gap = release && releaseGap(host, release, ours);
-    if (gap !== undefined && !anyRelease) throw tooFar(host, gap);
+    if (gap !== undefined && !anyRelease) throw unsupportedRelease(host, gap);
     return release;
   };
-  let met: Promise<Release | undefined> | undefined;
-  /** Before anything is asked for the first time: an order that means something else there shall not be given. */
-  const meet = () =>
-    (met ??= send('GET', '/v1/status').then(check, (error: unknown) => {
-      met = undefined;
-      // Whoever refuses to say what it is gets the order all the same, and may refuse that, too.
+  let checked: Promise<Release | undefined> | undefined;
+  /** Checks the release before the first call: another release could interpret a call differently. */
+  const checkRelease = () =>
+    (checked ??= send('GET', '/v1/status').then(check, (error: unknown) => {
+      checked = undefined;
+      // A manager that rejects the status request gets the call anyway, and may reject it too.
       if (error instanceof FleetError && error.problem.code === 'manager.unreachable') throw error;
       if (isTooLong(error)) throw error;
       return undefined;
     }));
   const call: typeof send = async (...order) => {
-    const release = anyRelease ? undefined : await meet();
+    const release = anyRelease ? undefined : await checkRelease();
     return send(...order).catch((error: unknown) => {
-      throw release === undefined ? error : unknownThere(host, release, ours, error);
+      throw release === undefined ? error : unsupportedCall(host, release, ours, error);
     });
   };
-  /** A host's manager is as foreign as the host: its answer is cleaned, and is what it should be, or an error. */
+  /** Cleans and parses an answer; the manager is as untrusted as its host. */
   const read = <T>(text: string, as: (value: unknown) => T | undefined): T => {
     const answer = as(foreignValue(parsedJson(text), (said) => foreignLine(said)));
-    if (answer === undefined) throw notUnderstood(host, text);
+    if (answer === undefined) throw invalidAnswer(host, text);
     return answer;
   };
-  const chosen = (slots: readonly string[] | undefined) =>
+  const slotsOf = (slots: readonly string[] | undefined) =>
     slots === undefined || slots.length === 0 ? {} : { slots };
   return {
     status: async () => {
       const text = await send('GET', '/v1/status');
-      met = Promise.resolve(check(text));
+      checked = Promise.resolve(check(text));
       return read(text, readStatus);
     },
-    drain: async (order, slots) => void (await call('POST', '/v1/drain', { ...order, ...chosen(slots) })),
+    drain: async (order, slots) => void (await call('POST', '/v1/drain', { ...order, ...slotsOf(slots) })),
     undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run })),
-    undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
+    undrain: async (slots) => void (await call('POST', '/v1/undrain', slotsOf(slots))),
     repaired: async (gpu) => void (await call('POST', '/v1/repaired', { gpu })),
     testWebhook: async () => void (await call('POST', '/v1/webhook')),
     adopt: async (slots) => void (await call('POST', '/v1/adopt', { slots })),
@@ -145,23 +145,23 @@ async function repeatedly<T>(attempts: number, work: () => Promise<T>): Promise<
   }
 }
 
-/** The manager says what is wrong in its own words where it can. */
+/** Returns the error that the manager sent, or one with its response. */
 function refused(host: string, answer: string, text: string): FleetError {
-  const said = readRefusal(text) ?? {
+  const refusal = readRefusal(text) ?? {
     code: 'manager.refused',
     what: `the manager answered ${answer}`,
     seen: text.slice(0, 300),
   };
-  const isTypo = said.code === 'slot.unknown';
+  const isTypo = refusal.code === 'slot.unknown';
   return new FleetError({
     next: isTypo ? 'use one of these slots' : 'check `journalctl -u azp-fleet-manager` on the host',
-    ...said,
+    ...refusal,
     host,
     step: 'manager',
   });
 }
 
-/** Undefined when it is not JSON. */
+/** Returns undefined if the text is not JSON. */
 function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -170,12 +170,17 @@ function parsedJson(text: string): unknown {
   }
 }
 
-function tooFar(host: string, { what, next }: ReleaseGap): FleetError {
+function unsupportedRelease(host: string, { what, next }: ReleaseGap): FleetError {
   return new FleetError({ code: 'manager.release', host, step: 'manager', what, next });
 }
 
-/** Returns the error for a call that a manager of the release before does not have; any other error unchanged. */
-function unknownThere(host: string, { version, protocol }: Release, ours: Release, error: unknown): unknown {
+/** Returns an error that asks for an update if an older manager does not know a call; else the error itself. */
+function unsupportedCall(
+  host: string,
+  { version, protocol }: Release,
+  ours: Release,
+  error: unknown,
+): unknown {
   const isUnknown = error instanceof FleetError && error.problem.code === 'control.not-found';
   if (!isUnknown || protocol >= ours.protocol) return error;
   return new FleetError({
@@ -187,7 +192,7 @@ function unknownThere(host: string, { version, protocol }: Release, ours: Releas
   });
 }
 
-function notUnderstood(host: string, text: string): FleetError {
+function invalidAnswer(host: string, text: string): FleetError {
   return new FleetError({
     code: 'manager.answer',
     host,
@@ -203,7 +208,7 @@ interface Call {
   readonly method: string;
   readonly path: string;
   readonly body: unknown;
-  /** Bytes that the answer may have. */
+  /** Maximum bytes of the answer. */
   readonly limit: number;
 }
 
@@ -214,7 +219,7 @@ function exchange(agent: Agent, { method, path, body, limit }: Call) {
       host: 'manager',
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(payload),
-      // The manager closes idle connections after some seconds; a request on one that closes at that moment would fail.
+      // The manager closes idle connections after some seconds; a request at that moment would fail.
       connection: 'close',
     };
     const call = request({ agent, method, path, headers }, (response) => {
@@ -230,7 +235,7 @@ function exchange(agent: Agent, { method, path, body, limit }: Call) {
         resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
       );
     });
-    // Not the request's own time-out: streams over SSH have none.
+    // The request's own timeout does not work: streams over SSH have none.
     const timer = setTimeout(
       () => call.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)),
       timeoutMs,
@@ -250,7 +255,7 @@ function tooLong(limit: number): FleetError {
   });
 }
 
-/** Asked once more, it would say as much again. */
+/** Returns whether an answer was invalid or too long: repeating the call would not help. */
 function isTooLong(error: unknown): error is FleetError {
   return error instanceof FleetError && error.problem.code === 'manager.answer';
 }

@@ -4,21 +4,21 @@ import type { SlotStatus, ManagerStatus } from '../../shared/contract/status.ts'
 import type { ManagerClient } from './manager-client.ts';
 
 const pollMs = 500;
-/** The manager asks the server at once, or after its check of the GPUs. */
+/** Maximum wait: the manager queries the server at once, or after its check of the GPUs. */
 const patienceMs = 30_000;
 
-/** What a manager has made of the order to take names over. */
+/** The result of an attempt to take over agent names. */
 interface NamesTaken {
   readonly taken: readonly SlotStatus[];
-  /** It has looked, and their owner lives; each has its cause. */
+  /** The owner of the name is still online; each has its cause. */
   readonly refused: readonly SlotStatus[];
-  /** Their slots start no agent now. When they do, the name is taken if its owner is gone then. */
+  /** The slots start no agent now. Their next start takes the name if its owner is gone by then. */
   readonly later: readonly SlotStatus[];
 }
 
 /**
- * Has a manager take these slots' names over from another owner, once, and waits for what it says: it looks at the owner
- * itself in the moment in which it would take the name.
+ * Asks a manager to take over the agent names of these slots from another owner, once, and waits for the result: the
+ * manager checks the owner when it takes the name.
  */
 export async function takeNames(
   manager: Pick<ManagerClient, 'adopt' | 'status'>,
@@ -37,12 +37,12 @@ export async function takeNames(
   }
 }
 
-/** The order itself takes an earlier refusal back. */
+/** Returns whether another owner holds the name; a new request clears an earlier refusal. */
 function isHeld({ code }: SlotStatus): boolean {
   return code === heldCode;
 }
 
-/** A container is made after its name has been registered. */
+/** Returns whether the name is taken over: the manager creates a container after it has registered the name. */
 function isTaken({ container }: SlotStatus): boolean {
   return container !== undefined;
 }
@@ -51,7 +51,7 @@ function isClosed({ state }: SlotStatus): boolean {
   return state === 'drained' || state === 'quarantined';
 }
 
-/** Why a manager does not take these names, at least one. */
+/** Returns the error for names that a manager could not take over, at least one. */
 export function refusedNames(host: string, refused: readonly SlotStatus[]): FleetError {
   return new FleetError({
     code: heldCode,
@@ -66,8 +66,8 @@ export function refusedNames(host: string, refused: readonly SlotStatus[]): Flee
 const heldCode = 'agent.name-held';
 
 /**
- * Slots that do not start because somebody else holds their name in the pool. `chosen`: only these; none: all. A name
- * that no slot has is an error. Pure.
+ * Returns slots that do not start because another owner holds their name in the pool. `chosen`: only these; empty: all.
+ * Throws for a name that no slot has. Pure.
  */
 export function heldNames(status: ManagerStatus, chosen: readonly string[]): readonly SlotStatus[] {
   const unknown = chosen.find((name) => !status.slots.some(({ slot }) => slot === name));

@@ -15,8 +15,8 @@ import type { HostVars } from './schema/host.ts';
 import { everyHost } from './select.ts';
 
 /**
- * Mistakes that only show when several keys are looked at together. Hosts are checked when everything that applies to
- * them is sound: what is wrong in the defaults or in a group would show again at each of its hosts.
+ * Returns mistakes that only show when several keys are compared. A host is checked only if its groups and the defaults
+ * are valid: a mistake there would be reported again for each of its hosts.
  */
 export function crossFindings(
   { file, lost }: Remainder,
@@ -40,7 +40,7 @@ export function crossFindings(
   ];
 }
 
-/** Mistakes across the keys of the file itself, the groups left out. */
+/** Returns mistakes across the keys of the file itself, without the groups. */
 function checkFile(file: InventoryFile): Finding[] {
   return [
     ...checkOrganization(file.organization),
@@ -95,11 +95,11 @@ function checkCredential(file: InventoryFile): Finding[] {
   ];
 }
 
-/** `--limit all` is every host, and could not mean one or some of them too. */
+/** Reports a host or group named `all`: `--limit all` selects every host. */
 function checkEveryHost({ hosts, groups = {} }: InventoryFile): Finding[] {
   const code = 'inventory.key';
   const isHost = Object.hasOwn(hosts, everyHost);
-  const isPart =
+  const isIncomplete =
     Object.hasOwn(groups, everyHost) &&
     !Object.keys(hosts).every((host) => groupsOf(host, groups).includes(everyHost));
   return [
@@ -113,7 +113,7 @@ function checkEveryHost({ hosts, groups = {} }: InventoryFile): Finding[] {
           } as const,
         ]
       : []),
-    ...(isPart
+    ...(isIncomplete
       ? [
           {
             code,
@@ -126,7 +126,7 @@ function checkEveryHost({ hosts, groups = {} }: InventoryFile): Finding[] {
   ];
 }
 
-/** Groups that name what is not there, contain each other, or are called like a host. */
+/** Reports groups with unknown members, groups that contain each other, and groups named like a host. */
 function checkGroups(file: InventoryFile): Finding[] {
   const groups = file.groups ?? {};
   const known = Object.keys(groups);
@@ -178,7 +178,7 @@ function suggestion(word: string, known: readonly string[]): string | undefined 
   return near === undefined ? undefined : `did you mean "${near}"?`;
 }
 
-/** One variable cannot stand for two folders in the same place of the file. */
+/** Reports a variable that is used for two folders in the same section of the file. */
 function checkVolumes(file: InventoryFile): Finding[] {
   const places: [(string | number)[], HostVars | null | undefined][] = [
     [['defaults'], file.defaults],
@@ -208,11 +208,11 @@ function checkVolumes(file: InventoryFile): Finding[] {
   });
 }
 
-/** A mistake that only shows when several keys are looked at together. */
+/** A mistake that only shows when several keys are compared. */
 export interface Finding {
   readonly code: Code;
   readonly path: Path;
-  /** `{host}` in it stands for `host`: what is wrong for many hosts by one line of the file is told once. */
+  /** `{host}` in it is replaced by `host`: a mistake of one line that affects many hosts is reported once. */
   readonly what: string;
   readonly host?: string;
   readonly expected?: string;
@@ -220,7 +220,7 @@ export interface Finding {
   readonly next?: string;
 }
 
-/** Mistakes of one host once everything that applies to it is known. */
+/** Returns the mistakes of one host, with groups and defaults applied. */
 function checkHost(host: HostSpec): Finding[] {
   const found: Finding[] = [];
   if (poolsOf(host).includes(''))
@@ -309,7 +309,7 @@ function checkSlots(host: HostSpec, slots: readonly SlotSpec[], path: Path): Fin
   return found;
 }
 
-/** Variables that the agent, the container runtime or the shell in a container give their own meaning. */
+/** Variables that the agent, the container runtime or the shell in a container use. */
 const reserved =
   /^(PATH|HOME|USER|SHELL|LANG|LC_.*|TERM|HOSTNAME|TMPDIR|LD_.*|SSL_CERT_FILE|GIT_SSL_CAINFO|CURL_CA_BUNDLE|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|NVIDIA_.*|CUDA_VISIBLE_DEVICES|AZP_.*|AGENT_.*|BUILD_.*|SYSTEM_.*|VSTS_.*|VSO_.*)$/;
 
@@ -339,7 +339,7 @@ function checkDatasets(host: HostSpec): Finding[] {
   });
 }
 
-/** What is reached by the same way at the same address is one machine. */
+/** Reports hosts with the same address and jump host: they are one machine. */
 function checkAddresses(hosts: readonly HostSpec[]): Finding[] {
   const owners = new Map<string, string>();
   return hosts.flatMap((host): Finding[] => {
@@ -362,29 +362,29 @@ function checkAddresses(hosts: readonly HostSpec[]): Finding[] {
   });
 }
 
-/** What comes over plain http is trusted by its digest or not at all. */
+/** Reports agent downloads over plain http without a digest. */
 function checkAgentDigest(hosts: readonly HostSpec[], mirrors: Mirrors): Finding[] {
   if (!mirrors.agent?.startsWith('http://')) return [];
-  const open = hosts.filter(
+  const withoutDigest = hosts.filter(
     ({ image, agent: { version, sha256 } }) =>
       !image && !sha256.x64 && !sha256.arm64 && agentSha256(version, 'x64') === '',
   );
-  if (open.length === 0) return [];
+  if (withoutDigest.length === 0) return [];
   return [
     {
       code: 'inventory.agent-digest',
       path: ['mirrors', 'agent'],
       what: 'the agent is downloaded over plain http without a digest',
       expected: 'an https mirror, or agent.sha256 for the architectures of the hosts',
-      seen: `no digest for ${foldNames(open.map((host) => host.name))}`,
+      seen: `no digest for ${foldNames(withoutDigest.map((host) => host.name))}`,
       next: 'add `agent: { sha256: { x64: … } }` under `defaults:` (the release notes of the agent list it)',
     },
   ];
 }
 
 /**
- * Two agents of one pool cannot have the same name, as each would take the other's place; nor can two of one host, whose
- * containers are called like them.
+ * Reports duplicate agent names. In a pool, each agent would replace the other; on a host, containers have the names of
+ * their agents.
  */
 function checkAgentNames(hosts: readonly HostSpec[]): Finding[] {
   const agents = hosts.flatMap((host) =>
@@ -400,7 +400,7 @@ function checkAgentNames(hosts: readonly HostSpec[]): Finding[] {
     ...[...inPools.values()].filter((same) => same.length > 1),
     ...[...onHosts.values()].filter((same) => new Set(same.map(({ pool }) => pool)).size > 1),
   ];
-  // One pattern often makes several names clash: told once for the hosts that it happens to.
+  // One pattern often causes several duplicates: reported once for each set of hosts.
   const causes = Map.groupBy(clashes, (same) => [...new Set(same.map(({ host }) => host.name))].join(' '));
   return [...causes.values()].flatMap(([same = []]) => {
     const last = same.at(-1);
@@ -429,7 +429,7 @@ function clash(
   };
 }
 
-/** Braces in names of pools that stand for nothing, each where it stands. */
+/** Reports unknown placeholders and unmatched braces in pool names, each at its place in the file. */
 function checkPools(host: HostSpec): Finding[] {
   const { agents, name } = host;
   const slots = agents.kind === 'slots' ? agents.slots : [];
@@ -476,7 +476,7 @@ function checkPattern(pool: string): Omit<Finding, 'path'>[] {
   return [...found, { code, what, expected, seen: pool, next: 'close or remove it' }];
 }
 
-/** Folders that cannot be built as the file says. `all`: also hosts with other mistakes. */
+/** Reports invalid `dockerfile` settings. `all`: also hosts with other mistakes. */
 function checkDockerfiles(hosts: readonly HostSpec[], all: readonly HostSpec[]): Finding[] {
   return hosts.flatMap((host) => [...checkImage(host), ...checkBuilder(host, all)]);
 }
@@ -504,10 +504,7 @@ function checkBuilder({ name, dockerfile }: HostSpec, hosts: readonly HostSpec[]
         code: 'inventory.builder',
         path,
         host: name,
-        what:
-          push === undefined
-            ? '{host} has a builder, but no push'
-            : '{host} has a push, but no builder',
+        what: push === undefined ? '{host} has a builder, but no push' : '{host} has a push, but no builder',
         expected: 'builder and push together, or neither: then each host builds its own',
         next: push === undefined ? 'add `push: REGISTRY/NAME`' : 'add `builder: HOST`',
       },

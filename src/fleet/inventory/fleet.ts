@@ -1,5 +1,5 @@
 /**
- * What the inventory means once groups, defaults, overrides and variables have been applied.
+ * The inventory after groups, defaults, overrides and variables have been applied.
  * The zod schema in schema/ describes the file; resolve.ts turns the file into these types.
  */
 
@@ -8,7 +8,7 @@ import type { Dataset } from '../../shared/contract/config.ts';
 import type { IdleConfig } from '../../shared/contract/idle.ts';
 import type { Agents, DriverCapabilities, SlotLimits } from '../../shared/contract/slots.ts';
 
-/** Where a secret comes from. Never the secret itself. */
+/** A reference to a secret, never the secret itself. */
 export type SecretSource =
   | { readonly env: string }
   | { readonly file: string }
@@ -23,7 +23,7 @@ export type CredentialSource =
       readonly clientId: string;
       readonly tenantId: string;
       readonly secret: SecretSource;
-      /** Of the token endpoint, without the tenant and a trailing slash; undefined: Microsoft's public cloud. */
+      /** URL of the token endpoint, without tenant and trailing slash; undefined: Microsoft's public cloud. */
       readonly authority?: string;
       readonly expires?: string;
     };
@@ -33,27 +33,27 @@ export interface DriverSpec {
   readonly install: boolean;
   /** e.g. `580`. */
   readonly branch: string;
-  /** Exact version, e.g. `580.95.05`; without it the newest of the branch that the pinning package gives. */
+  /** Exact version, e.g. `580.95.05`; undefined: the newest of the branch that the pinning package allows. */
   readonly version?: string;
-  /** Nobody asked for this branch: a newer one that is there does as well. */
+  /** The inventory does not set the branch: an installed newer one is accepted. */
   readonly orNewer?: true;
   readonly flavor: 'auto' | 'open' | 'proprietary';
-  /** Of the `.run` file of that version, where the inventory has it. */
+  /** Digest of the `.run` file of that version, if the inventory sets it. */
   readonly sha256?: string;
-  /** NVIDIA's package source, the distribution's own, or NVIDIA's `.run` file. */
+  /** NVIDIA's package repository, the distribution's packages, or NVIDIA's `.run` file. */
   readonly method: 'repo' | 'distro' | 'runfile';
 }
 
 export interface VersionSpec {
   /** Upstream's, without packaging suffix, e.g. `29.7.2`, `1.20.0`. */
   readonly version: string;
-  /** Nobody asked for it: a newer one that is there does as well. */
+  /** The inventory does not set the version: an installed newer one is accepted. */
   readonly orNewer?: true;
-  /** `none` in the file: what is there is its owner's, and only looked at. */
+  /** `none` in the file: the installed version is checked, but never changed. */
   readonly left?: true;
 }
 
-/** A closed network's copies. Each value replaces the vendor's base URL. */
+/** Mirrors in a closed network. Each value replaces the vendor's base URL. */
 export interface Mirrors {
   /** Base of `…/compute/cuda/repos`. */
   readonly nvidiaDriver?: string;
@@ -67,26 +67,26 @@ export interface Mirrors {
   readonly epel?: string;
   /** Base of the agent's downloads: `BASE/agent/VERSION/FILE`. */
   readonly agent?: string;
-  /** Base of Ubuntu's and Debian's archives while the agent image is built: `BASE/ubuntu`, `BASE/debian`, … */
+  /** Base of Ubuntu's and Debian's archives during the build of the agent image: `BASE/ubuntu`, `BASE/debian`, … */
   readonly apt?: string;
-  /** Registry prefix that replaces `docker.io/`: of the CUDA bases, and of images that name no registry. */
+  /** Registry prefix instead of `docker.io/`, for the CUDA bases and for images without a registry. */
   readonly images?: string;
   /** Registry of npm's packages, for the CLI. */
   readonly npm?: string;
 }
 
-/** Who we are to a registry that asks. */
+/** A login to a registry. */
 export interface RegistrySource {
   readonly user: string;
   readonly secret: SecretSource;
 }
 
-/** Who is told of what happens on a host. */
+/** A webhook that receives the events of a host. */
 export interface WebhookSpec {
   readonly url: SecretSource;
-  /** An agent is away longer than this. */
+  /** Reports an agent that is offline longer than this. */
   readonly offlineS: number;
-  /** A job has waited longer than this. */
+  /** Reports a job that waits longer than this. */
   readonly queueWaitS: number;
 }
 
@@ -99,9 +99,9 @@ export interface Proxy {
 }
 
 export interface SshSpec {
-  /** What the user wrote; without it the inventory name is looked up in ssh_config. */
+  /** As in the inventory; undefined: ssh_config resolves the host's name. */
   readonly address?: string;
-  /** Absolute path of the ssh_config to read instead of the usual ones; `none`: none is read. */
+  /** Absolute path of the ssh_config to read instead of the default ones; `none`: reads none. */
   readonly sshConfig?: string;
   readonly port?: number;
   readonly user?: string;
@@ -109,26 +109,26 @@ export interface SshSpec {
   /** `user@host:port,user@host:port` as in ProxyJump. */
   readonly jump?: string;
   readonly transport: 'builtin' | 'openssh';
-  /** Public keys (`ssh-ed25519 AAAA…`) or SHA256 fingerprints; given, nothing else is accepted. */
+  /** Public keys (`ssh-ed25519 AAAA…`) or SHA256 fingerprints; if set, no other key is accepted. */
   readonly hostKeys: readonly string[];
   readonly hostKeyPolicy: 'accept-new' | 'strict';
   readonly sudoPassword?: SecretSource;
   readonly loginPassword?: SecretSource;
 }
 
-/** What all uploads of a run may take together. */
+/** Limits of all uploads of a run together. */
 export interface UploadLimits {
-  /** Bytes per second; undefined: what the network gives. */
+  /** Bytes per second; undefined: no limit. */
   readonly bandwidth?: number;
   /** Uploads at the same time. */
   readonly parallel: number;
 }
 
-/** How much of a fleet one run may take away at a time, and how much of it may go wrong. */
+/** How many hosts one run may make unavailable at a time, and how many may fail. */
 export interface WaveLimits {
-  /** Of the hosts of each pool. */
+  /** Share of the hosts of each pool. */
   readonly maxUnavailable: Share;
-  /** Of the hosts that the waves change: more failures than this, and nothing more is begun. */
+  /** Share of the hosts to change: after more failures the run starts no more hosts. */
   readonly maxFailures: Share;
 }
 
@@ -136,13 +136,13 @@ export interface WaveLimits {
 export interface DockerfileSpec {
   /** Absolute path on the admin's machine. */
   readonly folder: string;
-  /** Name of the host that builds it for all; undefined: each host builds it for itself. */
+  /** Host that builds the image for all; undefined: each host builds its own. */
   readonly builder?: string;
-  /** Where that host pushes it: a repository without a tag. Given together with it. */
+  /** Repository, without a tag, that the builder pushes to. Set if `builder` is. */
   readonly push?: string;
 }
 
-/** One host with everything that applies to it. */
+/** One host, with groups and defaults applied. */
 export interface HostSpec {
   readonly name: string;
   readonly groups: readonly string[];
@@ -152,14 +152,14 @@ export interface HostSpec {
   readonly agents: Agents;
   /** Agents may share GPUs. */
   readonly share: boolean;
-  /** How many GPUs the host should have; undefined: as many as PCI shows. */
+  /** Expected GPUs; undefined: as many as PCI shows. */
   readonly gpus?: number;
-  /** Cards for screens, by PCI address or by kind: `0000:03:00.0`, `10de:128b`. */
+  /** Display cards, by PCI address or by device id: `0000:03:00.0`, `10de:128b`. */
   readonly ignoredGpus?: readonly string[];
   /** `{host}` and `{slot}` are filled in. Default `{host}-{slot}`. */
   readonly agentName: string;
   readonly limits: SlotLimits;
-  /** Of slots that are not written out. */
+  /** For slots that the inventory does not list. */
   readonly driverCapabilities: DriverCapabilities;
   readonly driver: DriverSpec;
   readonly docker: VersionSpec;
@@ -169,18 +169,18 @@ export interface HostSpec {
     readonly version: string;
     readonly sha256: Readonly<Record<'x64' | 'arm64', string | undefined>>;
   };
-  /** A registry image; without it the image is built on the host. */
+  /** A registry image; undefined: the host builds the image. */
   readonly image?: string;
-  /** What a team adds to the image that is built. */
+  /** A team's additions to the built image. */
   readonly dockerfile?: DockerfileSpec;
-  /** Overrides the CUDA base that would be chosen, e.g. `nvidia/cuda:12.8.2-base-ubuntu24.04`. */
+  /** CUDA base instead of the chosen one, e.g. `nvidia/cuda:12.8.2-base-ubuntu24.04`. */
   readonly baseImage?: string;
   readonly datasets: readonly Dataset[];
   readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
   readonly fence: 'best-effort' | 'required';
   readonly registration: 'rest' | 'config';
   readonly webhook?: WebhookSpec;
-  /** What ends the machine when nobody uses it; absent: nothing does. */
+  /** How to stop an idle host; undefined: never. */
   readonly idle?: IdleConfig;
   /** User capabilities published for demands. */
   readonly capabilities: Readonly<Record<string, string>>;
@@ -195,7 +195,7 @@ export interface Fleet {
   readonly projects: readonly string[];
   readonly hosts: readonly HostSpec[];
   readonly mirrors: Mirrors;
-  /** By host and port, as images name the registry. */
+  /** By host and port, as in image names. */
   readonly registries: Readonly<Record<string, RegistrySource>>;
   readonly proxy: Proxy;
   readonly uploads: UploadLimits;

@@ -1,26 +1,26 @@
-/** A smaller set of names is easier read as it is. */
+/** Names from which a range is used; fewer are listed. */
 const fewest = 3;
-/** Characters of one word: lines are broken between words. */
+/** Characters of one word: lines break between words. */
 const longest = 60;
 
 const inSentence = { names: 3, characters: 40 } as const;
 
-/** Letters and digits of a name by turns: the texts between its numbers, and the numbers as written. */
+/** The texts and the numbers of a name, in turn, as written. */
 interface Parts {
   readonly texts: readonly string[];
   readonly numbers: readonly string[];
 }
 
-/** All names that have one of these numbers at each place. */
+/** All names with one of these numbers at each place. */
 interface Box {
   readonly texts: readonly string[];
   readonly numbers: readonly (readonly string[])[];
 }
 
 /**
- * Names in few words, in the order in which they first appear: `gpu-[000-099,101-299], rtx-box`. A range counts in the
- * width of its first number, so that `[008-010]` and `[8-10]` are different names. What it stands for is exactly the
- * names given, and host patterns (`select.ts`) read it. Names with brackets or commas in them stay as they are.
+ * Folds names into ranges, in the order of first appearance: `gpu-[000-099,101-299], rtx-box`. The first number of a
+ * range sets its width, so `[008-010]` and `[8-10]` are different names. The result expands to exactly these names, and
+ * host patterns (`select.ts`) accept it. Names with brackets or commas are not folded.
  */
 export function foldNames(names: readonly string[]): string {
   const distinct = [...new Set(names)];
@@ -35,7 +35,7 @@ export function foldNames(names: readonly string[]): string {
     .join(', ');
 }
 
-/** Within a sentence: the fold where it is short, else the first names and how many more there are. */
+/** Returns the folded names for use in a sentence: if they are long, the first names and the number of the others. */
 export function namesInShort(names: readonly string[]): string {
   const folded = foldNames(names);
   const rest = names.length - inSentence.names;
@@ -43,14 +43,14 @@ export function namesInShort(names: readonly string[]): string {
   return `${names.slice(0, inSentence.names).join(', ')} and ${rest} more`;
 }
 
-/** Numbers too long to be counted with are text. */
+/** Splits a name into texts and numbers; a number of more than 15 digits is text. */
 function partsOf(name: string): Parts {
   if (/[[\],]/.test(name)) return { texts: [name], numbers: [] };
   const numbers = name.match(/(?<!\d)\d{1,15}(?!\d)/g) ?? [];
   return { texts: name.split(/(?<!\d)\d{1,15}(?!\d)/), numbers };
 }
 
-/** Joins what differs at one place only, the last place first: it is where most fleets count. */
+/** Joins names that differ at one place only, beginning with the last place: most fleets number there. */
 function boxes(parts: readonly Parts[]): readonly Box[] {
   let found: readonly Box[] = parts.map(({ texts, numbers }) => ({
     texts,
@@ -89,7 +89,7 @@ function boxText({ texts, numbers }: Box): readonly Word[] {
     : [{ text, covers }];
 }
 
-/** The same in two, parted where there is most to say; nothing where there is one range at each place. */
+/** Splits a box at the place with the most ranges; returns nothing if each place has one range. */
 function halves(numbers: Box['numbers']): readonly Box['numbers'][] {
   const runs = numbers.map(runsOf);
   const most = Math.max(...runs.map(({ length }) => length));
@@ -101,7 +101,7 @@ function halves(numbers: Box['numbers']): readonly Box['numbers'][] {
   );
 }
 
-/** Sorted numbers as `7`, or as `[000-099,101]`. */
+/** Formats sorted numbers as `7` or `[000-099,101]`. */
 function rangeText(numbers: readonly string[]): string {
   const [only = ''] = numbers;
   if (numbers.length === 1) return only;
@@ -112,7 +112,7 @@ function rangeText(numbers: readonly string[]): string {
 interface Run {
   readonly first: string;
   last: string;
-  /** Where it begins among the numbers. */
+  /** Index of its first number. */
   readonly at: number;
 }
 
@@ -130,7 +130,7 @@ function after(number: string, width: number): string {
   return String(Number(number) + 1).padStart(width, '0');
 }
 
-/** `9` before `10` and before `09`: in each width, what follows in counting follows here. */
+/** Sorts by width, then by value: `9` before `09` and `10`. */
 function byValue(left: string, right: string): number {
   return left.length - right.length || Number(left) - Number(right);
 }

@@ -1,10 +1,10 @@
-/** A place of a glob where a number stands: `000-099,101`. One number alone is a set of digits: `[12]`. */
+/** Number ranges in brackets of a glob: `000-099,101`. A single number is a set of digits: `[12]`. */
 const ranges = /^(?=.*[-,])\d{1,15}(?:-\d{1,15})?(?:,\d{1,15}(?:-\d{1,15})?)*$/;
 
 /**
- * Whether a text is meant. `*` any text, `?` one character, `[abc]` and `[0-9]` one of these, `[000-099,101]` a whole
- * number in one of these ranges, filled up with zeros to the width of the range's first number. Everything else is
- * literal.
+ * Returns a function that matches texts against a glob. `*` is any text, `?` one character, `[abc]` and `[0-9]` one of
+ * these, `[000-099,101]` a number in one of these ranges, padded with zeros to the width of the range's first number.
+ * Everything else is literal.
  */
 export function glob(pattern: string): (text: string) => boolean {
   const numbers: string[] = [];

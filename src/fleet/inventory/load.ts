@@ -6,7 +6,7 @@ import type { Context } from '../../shared/base/context.ts';
 import { type FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
 import { excerpt } from '../../shared/base/foreign-text.ts';
 import { crossFindings, type Finding } from './check.ts';
-import { asWell, InventoryDocument, type Path } from './document/document.ts';
+import { alsoAt, InventoryDocument, type Path } from './document/document.ts';
 import { placesOf, problemsOf } from './document/issues.ts';
 import type { Fleet } from './fleet.ts';
 import { hostsFrom } from './import/terraform.ts';
@@ -28,14 +28,14 @@ import { looksLikeSecret } from './secret.ts';
 export type LoadContext = Pick<Context, 'env' | 'cwd' | 'home'>;
 
 /**
- * Reads an inventory. Everything that is wrong with it is reported at once: a usage error (exit code 2) whose
- * `details` hold one problem for each mistake, or the problem itself when there is only one.
+ * Reads an inventory. Reports all mistakes at once: throws a usage error (exit code 2) with one problem for each
+ * mistake in `details`, or with the problem itself if there is only one.
  */
 export function loadFleet(file: string, context: LoadContext): Fleet {
   return parseFleet(read(path.resolve(context.cwd, file), file), file, context);
 }
 
-/** The same for text that is not in a file yet. `file` names it in messages and anchors relative paths. */
+/** Parses an inventory that is not in a file yet. `file` names it in messages and anchors relative paths. */
 export function parseFleet(source: string, file: string, context: LoadContext): Fleet {
   const document = new InventoryDocument(source, file);
   if (!document.readable) stopAt(document.problems, file);
@@ -56,7 +56,7 @@ export function parseFleet(source: string, file: string, context: LoadContext): 
   };
 }
 
-/** The same with the hosts of other programs' files. Notes what is wrong with those. */
+/** Adds the hosts of other programs' files. Adds problems of those files to the document. */
 function withHostsFrom(
   part: Remainder | undefined,
   document: InventoryDocument,
@@ -69,7 +69,7 @@ function withHostsFrom(
   return { ...part, file: { ...part.file, hosts } };
 }
 
-/** What the file means, as far as it can be used. */
+/** Resolves the valid parts of the file. */
 function build(file: InventoryFile, folders: Folders) {
   return {
     credential: resolveCredential(file, folders),
@@ -89,7 +89,7 @@ function read(full: string, shown: string): string {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     if (!text.includes('\0')) return text;
   } catch {
-    // said below
+    // Reported below.
   }
   throw usageError({
     code: 'inventory.unreadable',
@@ -124,8 +124,8 @@ function readBytes(full: string, shown: string): Buffer {
 }
 
 /**
- * Validates, giving `${VAR}` values the type they would have when written out where that is needed. Notes what is
- * wrong and gives back what is left.
+ * Validates the document; `${VAR}` values get the type of their text if the schema needs it. Adds problems to the
+ * document and returns the valid remainder.
  */
 function validate(document: InventoryDocument): Remainder | undefined {
   for (;;) {
@@ -142,7 +142,7 @@ function validate(document: InventoryDocument): Remainder | undefined {
   }
 }
 
-/** Stops before the schema could quote it in a message. */
+/** Rejects literal secrets before the schema can quote them in a message. */
 function refuseLiterals(document: InventoryDocument, file: string): void {
   const found = [...document.texts()].filter(({ text }) => looksLikeSecret(text));
   if (found.length === 0) return;
@@ -172,22 +172,22 @@ function several(problems: readonly Problem[], file: string): FleetError {
   });
 }
 
-/** `file:12:3: …` in the order of the file. */
+/** Returns the position of a problem in the file, from the `file:12:3: ` of its message. */
 function position(problem: Problem): number {
   const match = /:(\d+):(\d+): /.exec(problem.what);
   return Number(match?.[1] ?? 0) * 10_000 + Number(match?.[2] ?? 0);
 }
 
 /**
- * Findings with the place in the file where their value really stands. What a group or the defaults say wrongly for
- * many hosts is one mistake; what only follows from a variable that is not set is none.
+ * Adds to findings the place in the file that sets the value. A wrong value of a group or of the defaults is one
+ * mistake; a finding caused by an unset variable is dropped.
  */
 function placed(findings: readonly Finding[], document: InventoryDocument, file: InventoryFile): Problem[] {
   const found = findings.flatMap(({ path, ...finding }) => {
     const at = origin(path, document, file);
     return document.isUnset(at) ? [] : [{ ...finding, place: document.place(at) }];
   });
-  // Wherever it stands: of hosts that have each written it, the first is shown.
+  // If several hosts have the same mistake, the place of the first one is shown.
   const same = Map.groupBy(found, ({ place, host: _host, ...said }) =>
     JSON.stringify([said, said.what.includes('{host}') ? '' : place]),
   );
@@ -196,25 +196,25 @@ function placed(findings: readonly Finding[], document: InventoryDocument, file:
     const { place, host = '', what, ...rest } = first;
     const others = what.includes('{host}') ? [...new Set(more.flatMap((finding) => finding.host ?? []))] : [];
     return [
-      { step: 'inventory', ...rest, what: `${place}: ${what.replaceAll('{host}', host)}${asWell(others)}` },
+      { step: 'inventory', ...rest, what: `${place}: ${what.replaceAll('{host}', host)}${alsoAt(others)}` },
     ];
   });
 }
 
-/** Where a host's value really stands: at the host, in one of its groups, or in the defaults. */
+/** Returns the path that sets a host's value: at the host, in one of its groups, or in the defaults. */
 function origin(place: Path, document: InventoryDocument, file: InventoryFile): Path {
   const [top, host, key, ...rest] = place;
   if (top !== 'hosts' || typeof host !== 'string' || key === undefined) return place;
   const groups = groupsOf(host, file.groups ?? {}).toReversed();
   const layers = [['hosts', host], ...groups.map((name) => ['groups', name, 'vars']), ['defaults']];
-  const wanted = [[key, ...rest], ...(key === 'datasets' ? [['volumes']] : []), [key]];
-  const candidates = wanted.flatMap((tail) => layers.map((layer): Path => [...layer, ...tail]));
+  const tails = [[key, ...rest], ...(key === 'datasets' ? [['volumes']] : []), [key]];
+  const candidates = tails.flatMap((tail) => layers.map((layer): Path => [...layer, ...tail]));
   return candidates.find((candidate) => document.has(candidate)) ?? place;
 }
 
 const pairs = /^[\u201c\u201d\u201e\u00ab\u2018\u2019](.*)[\u201c\u201d\u00bb\u2018\u2019]$/su;
 
-/** Quotes as books have them, which come with text out of a document or a web page: to YAML they are letters. */
+/** Reports typographic quotes, e.g. copied from a web page: to YAML they are letters. */
 function typographicQuotes(texts: Iterable<{ readonly text: string; readonly place: string }>): Problem[] {
   return [...texts].flatMap(({ text, place }): Problem[] => {
     const [, inner] = pairs.exec(text) ?? [];

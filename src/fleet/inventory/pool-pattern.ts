@@ -1,6 +1,6 @@
 import { poolsOf, type Pooled } from '../../shared/contract/slots.ts';
 
-/** What may stand in braces in the name of a pool. `group` and `host` the inventory knows, the others the host's facts. */
+/** Placeholders in pool names. The inventory sets `group` and `host`, the facts of the host set the others. */
 export const placeholders = ['arch', 'cuda', 'cudaMajor', 'generation', 'group', 'host'] as const;
 
 type Placeholder = (typeof placeholders)[number];
@@ -8,7 +8,7 @@ export type PlaceholderValues = Partial<Readonly<Record<Placeholder, string>>>;
 
 const braced = /\{([^{}]*)\}/g;
 
-/** What stands in braces in it, known or not. */
+/** Returns the names in braces, known or not. */
 export function placeholdersIn(pattern: string): string[] {
   return [...pattern.matchAll(braced)].map(([, name = '']) => name);
 }
@@ -17,12 +17,12 @@ export function isPlaceholder(name: string): name is Placeholder {
   return (placeholders as readonly string[]).includes(name);
 }
 
-/** A brace without its partner. */
+/** Returns whether a pattern has an unmatched brace. */
 export function hasStrayBrace(pattern: string): boolean {
   return /[{}]/.test(pattern.replaceAll(braced, ''));
 }
 
-/** With the values that are known; what is not known stays in its braces. A name without braces stays as it is. */
+/** Fills in the known values; a placeholder without a value stays in its braces. */
 export function fillPool(pattern: string, values: PlaceholderValues): string {
   return pattern.replaceAll(braced, (whole, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name as Placeholder] : undefined;
@@ -30,19 +30,19 @@ export function fillPool(pattern: string, values: PlaceholderValues): string {
   });
 }
 
-/** Facts put nothing into a name that Azure DevOps refuses in one, or that looks like another placeholder. */
+/** Removes from a fact what Azure DevOps rejects in a pool name, and braces. */
 function clean(value: string): string {
   return value.replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').replaceAll(/^[-._]+|[-._]+$/g, '');
 }
 
-/** Whether the pattern could become this name (in any case: Azure DevOps tells pools apart without). */
+/** Returns whether the pattern can produce this name, ignoring case as Azure DevOps does. */
 export function mayBecome(pattern: string, name: string): boolean {
   const literal = pattern.split(braced).filter((_, index) => index % 2 === 0);
   const parts = literal.map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
   return new RegExp(`^${parts.join('.+')}$`, 'iu').test(name);
 }
 
-/** The pools of hosts that need nothing of them to be known, each once. */
+/** Returns the pools without placeholders, each once. */
 export function plainPools(hosts: readonly Pooled[]): string[] {
   return [...new Set(hosts.flatMap(poolsOf))].filter((pool) => placeholdersIn(pool).length === 0);
 }

@@ -11,8 +11,8 @@ interface Place {
 }
 
 /**
- * What the inventory points at and is not there, as far as it can be told without asking or running anything; and what is
- * so only in this shell (`inventory.variable`), or will be soon (`inventory.token-expires`).
+ * Reports missing files and variables that the inventory refers to, without prompts and commands. Also reports
+ * variables unset in this shell (`inventory.variable`), and credentials that expire soon (`inventory.token-expires`).
  */
 export function checkReferences(fleet: Fleet, place: Place): Problem[] {
   const { credential, proxy } = fleet;
@@ -35,14 +35,14 @@ export function checkReferences(fleet: Fleet, place: Place): Problem[] {
     ...(expiry ? [expiry] : []),
     ...(proxy.ca === undefined
       ? []
-      : missingFile(proxy.ca, 'the CA file', 'correct ca: in the inventory, or copy the file there')),
+      : missingFile(proxy.ca, 'the CA file', 'correct "ca:" in the inventory, or copy the file there')),
     ...[...keys].flatMap((file) =>
       missingFile(file, 'the private key', 'correct identityFile in the inventory, or copy the key there'),
     ),
   ];
 }
 
-/** Secrets of hosts, those that are in one place once. */
+/** Returns the secrets of hosts; hosts with the same source are joined. */
 function sharedSources(
   { hosts }: Fleet,
   whose: string,

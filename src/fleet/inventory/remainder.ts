@@ -3,21 +3,21 @@ import type * as z from 'zod';
 import { inventoryFile, type InventoryFile } from './schema/file.ts';
 import { name as nameSchema } from './schema/values.ts';
 
-/** A file less the parts that the schema refuses: what is left can still be checked across its keys. */
+/** A file without the parts that the schema rejects: the rest can still be checked across its keys. */
 export interface Remainder {
   readonly file: InventoryFile;
-  /** What was taken out: a key of the file (`defaults`), a host (`hosts/a`) or the vars of a group (`groups/g`). */
+  /** Removed parts: a key of the file (`defaults`), a host (`hosts/a`) or the vars of a group (`groups/g`). */
   readonly lost: ReadonlySet<string>;
 }
 
 type Data = Record<string, unknown>;
 
-/** Undefined when so little is left that checking it would only tell consequences. */
+/** Returns undefined if the rest is so small that its problems would only be consequences. */
 export function remainderOf(value: unknown, issues: readonly z.core.$ZodIssue[]): Remainder | undefined {
   if (!isData(value)) return undefined;
   const left: Data = { ...value };
   const parts = issues.flatMap(partsOf);
-  for (const part of parts) takeOut(left, part);
+  for (const part of parts) removePart(left, part);
   if (left['hosts'] === undefined || (isEmpty(left['hosts']) && !isEmpty(value['hosts']))) return undefined;
   left['organization'] ??= 'https://dev.azure.com/unknown';
   const lost = new Set(parts.map(({ top, name }) => (name === undefined ? top : `${top}/${name}`)));
@@ -27,11 +27,11 @@ export function remainderOf(value: unknown, issues: readonly z.core.$ZodIssue[])
 
 interface Part {
   readonly top: string;
-  /** A host or group of which only the settings go: the others may speak of it. */
+  /** A host or group that loses only its settings: others may refer to it. */
   readonly name?: string;
 }
 
-/** What goes with an issue. Without its `hosts` or `children` a group says nothing true about its hosts. */
+/** Returns the parts to remove for an issue. A group without valid `hosts` and `children` is removed as a whole. */
 function partsOf(issue: z.core.$ZodIssue): Part[] {
   const [top, name, key] = issue.path.map(String);
   if (top === undefined)
@@ -41,7 +41,7 @@ function partsOf(issue: z.core.$ZodIssue): Part[] {
   return [ofHost || ofVars ? { top, name } : { top }];
 }
 
-function takeOut(left: Data, { top, name }: Part): void {
+function removePart(left: Data, { top, name }: Part): void {
   const entries = left[top];
   if (name === undefined || !isData(entries)) delete left[top];
   else if (top === 'groups') left[top] = { ...entries, [name]: { ...(entries[name] as Data), vars: {} } };
@@ -53,10 +53,12 @@ function isName(text: string): boolean {
   return nameSchema.safeParse(text).success;
 }
 
-/** A token that cannot be used is told as such, and not as missing too. */
+/** Adds a placeholder for an invalid token, so that it is not reported as missing too. */
 function withCredential(left: Data, lost: ReadonlySet<string>): Data {
-  const gone = lost.has('token') || lost.has('servicePrincipal');
-  return gone && !left['token'] && !left['servicePrincipal'] ? { ...left, token: { prompt: true } } : left;
+  const isInvalid = lost.has('token') || lost.has('servicePrincipal');
+  return isInvalid && !left['token'] && !left['servicePrincipal']
+    ? { ...left, token: { prompt: true } }
+    : left;
 }
 
 function isEmpty(value: unknown): boolean {

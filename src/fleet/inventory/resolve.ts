@@ -30,7 +30,7 @@ export interface Folders {
   readonly home: string;
 }
 
-/** Everything that applies to one host, with defaults filled in. */
+/** Returns the settings of one host, with groups and defaults applied. */
 export function resolveHost(name: string, file: InventoryFile, folders: Folders): HostSpec {
   const groups = groupsOf(name, file.groups ?? {});
   const vars = varsOf(file, name, groups);
@@ -105,9 +105,9 @@ function driverCapabilities(vars: HostEntry): DriverCapabilities {
   return vars.driverCapabilities ?? ['compute', 'utility'];
 }
 
-function versionOf(wish: HostEntry['docker'], usual: string): VersionSpec {
-  if (wish === 'none') return { version: usual, left: true };
-  return wish?.version === undefined ? { version: usual, orNewer: true } : { version: wish.version };
+function versionOf(entry: HostEntry['docker'], fallback: string): VersionSpec {
+  if (entry === 'none') return { version: fallback, left: true };
+  return entry?.version === undefined ? { version: fallback, orNewer: true } : { version: entry.version };
 }
 
 function resolveDriver(entry: HostEntry['driver']): DriverSpec {
@@ -152,7 +152,7 @@ function resolveIdle(idle: HostEntry['idle']): HostSpec['idle'] {
   return { afterS: (parseDuration(idle.after) ?? 0) / 1000, run: idle.run ?? 'poweroff' };
 }
 
-/** Undefined when neither or both ways are given; check.ts reports that. */
+/** Returns undefined if neither or both of token and servicePrincipal are set; check.ts reports that. */
 export function resolveCredential(file: InventoryFile, folders: Folders): CredentialSource | undefined {
   const { token, servicePrincipal } = file;
   if (token && !servicePrincipal)
@@ -208,7 +208,7 @@ export function resolveWaves(waves: InventoryFile['waves']): WaveLimits {
   };
 }
 
-/** `~` is the user's home; anything relative starts at the inventory. */
+/** Returns an absolute path: `~` is the user's home, other paths are relative to the inventory. */
 function absolute(file: string, folders: Folders): string {
   const expanded = file === '~' || file.startsWith('~/') ? path.join(folders.home, file.slice(1)) : file;
   return path.resolve(folders.folder, expanded);
@@ -220,7 +220,7 @@ function texts(
   return Object.fromEntries(Object.entries(values ?? {}).map(([key, value]) => [key, String(value)]));
 }
 
-/** Groups a host is in, outer ones first: a later one overrides an earlier one. */
+/** Returns the groups of a host, outer ones first: a later one overrides an earlier one. */
 export function groupsOf(host: string, groups: Readonly<Record<string, Group>>): string[] {
   const direct = Object.keys(groups).filter((name) => groups[name]?.hosts?.includes(host) === true);
   const found: string[] = [];
@@ -239,7 +239,9 @@ function withParents(
   return [...parents.flatMap((parent) => withParents(parent, groups, [...below, name])), name];
 }
 
-/** `defaults`, then the groups' vars, then the host's own. Maps are merged key by key; volumes become datasets. */
+/**
+ * Merges `defaults`, the vars of the groups, and those of the host. Maps are merged by key; volumes become datasets.
+ */
 function varsOf(file: InventoryFile, host: string, groups: readonly string[]): HostEntry {
   const layers: (HostVars | HostEntry)[] = [
     file.defaults ?? {},
@@ -267,13 +269,13 @@ function merge(below: HostEntry, above: HostEntry): HostEntry {
   };
 }
 
-/** An image from a registry and a folder to build exclude each other: the stronger layer's takes the place of both. */
+/** Removes the image or the dockerfile that a stronger layer replaces by the other one. */
 function oneImage(above: HostVars): Partial<HostVars> {
   if (above.dockerfile !== undefined && above.image === undefined) return { image: undefined };
   return above.image !== undefined && above.dockerfile === undefined ? { dockerfile: undefined } : {};
 }
 
-/** The short form is a dataset like any other from here on. */
+/** Turns volumes, the short form, into datasets. */
 function withoutVolumes(layer: HostVars | HostEntry): HostEntry {
   const { volumes, ...rest } = layer;
   if (volumes === undefined) return rest;
@@ -284,7 +286,7 @@ function withoutVolumes(layer: HostVars | HostEntry): HostEntry {
   return { ...rest, datasets: { ...Object.fromEntries(short), ...rest.datasets } };
 }
 
-/** `host:container:ENV`, whose shape the schema has checked. */
+/** Parses `host:container:ENV`, which the schema has validated. */
 export function parseVolume(text: string): { name: string; host: string; container: string } {
   const [host = '', container = '', name = ''] = text.split(':');
   return { name, host, container };
@@ -299,13 +301,13 @@ function both(key: MapKey, below: HostVars, above: HostVars): Partial<HostVars> 
 
 function mergeAgent(below: HostVars, above: HostVars): Partial<HostVars> {
   if (!below.agent || !above.agent) return {};
-  // Another version has other digests: those of the layer below would refuse it.
+  // Another version has other digests: those of the layer below would not match.
   const keep = above.agent.version === undefined || above.agent.version === below.agent.version;
   const sha256 = { ...(keep ? below.agent.sha256 : {}), ...above.agent.sha256 };
   return { agent: { ...below.agent, ...above.agent, sha256 } };
 }
 
-/** A number alone is the short form of a count. */
+/** Merges GPU settings; a number is the short form of `count`. */
 function mergeGpus(below: HostVars, above: HostVars): Partial<HostVars> {
   if (below.gpus === undefined || above.gpus === undefined) return {};
   const [lower, upper] = [below.gpus, above.gpus].map((gpus) =>

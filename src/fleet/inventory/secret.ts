@@ -14,11 +14,11 @@ export interface SecretContext {
   readonly signal?: AbortSignal;
   /** Asks without echo; absent where there is no terminal. */
   readonly ask?: (message: string) => Promise<string>;
-  /** Variables that hold secrets of ours: `cmd` runs without them. */
+  /** Variables with secrets of the inventory: `cmd` runs without them. */
   readonly hide?: readonly string[];
 }
 
-/** Reads a secret from where the inventory says it is. Rejects with a usage error that never quotes what was found. */
+/** Reads a secret from its source. Rejects with a usage error that never quotes the value. */
 export async function resolveSecret(source: SecretSource, context: SecretContext): Promise<Secret> {
   const text = withoutEnd(await read(source, context));
   if (text !== '') return new Secret(text);
@@ -34,17 +34,17 @@ export async function resolveSecret(source: SecretSource, context: SecretContext
   });
 }
 
-/** Bytes of a file that are looked at for a secret that nobody has asked for yet. */
+/** Maximum bytes of a file that is read for a secret before a command needs it. */
 const mostPeeked = 64 * 1024;
 
-/** The secret as far as it is known without asking anybody or running anything; whoever needs it resolves it. */
+/** Returns the secret if it is known without prompts and commands. */
 function peekSecret(source: SecretSource, env: SecretContext['env']): Secret | undefined {
   const text = 'env' in source ? (env[source.env] ?? '') : 'file' in source ? peekFile(source.file) : '';
   const value = withoutEnd(text);
   return value === '' ? undefined : new Secret(value);
 }
 
-/** Empty where there is no such file. A pipe would wait for its writer, and give what it has only once. */
+/** Reads a regular file; a pipe would block, and could be read only once. Empty if there is none. */
 function peekFile(file: string): string {
   try {
     const stat = statSync(file);
@@ -58,7 +58,7 @@ function withoutEnd(text: string): string {
   return text.replace(/\r?\n$/, '');
 }
 
-/** `the variable AZP_TOKEN`, for messages. */
+/** Describes a source for messages: `the variable AZP_TOKEN`. */
 export function describeSource(source: SecretSource): string {
   if ('env' in source) return `the variable ${source.env}`;
   if ('file' in source) return `the file ${source.file}`;
@@ -98,22 +98,22 @@ function readPrivateFile(file: string, context: SecretContext): string {
     });
   } catch (error) {
     if (error instanceof FleetError) throw error;
-    const next = cures[codeOf(error)]?.(file) ?? `check its owner and mode: ls -l ${quote(file)}`;
+    const next = fixes[codeOf(error)]?.(file) ?? `check its owner and mode: ls -l ${quote(file)}`;
     throw failed(context, { what: `cannot be read from ${file}`, seen: whyNot(error), next }, error);
   }
 }
 
-const cures: Readonly<Record<string, (file: string) => string>> = {
+const fixes: Readonly<Record<string, (file: string) => string>> = {
   ENOENT: writeIt,
   EISDIR: () => 'correct its path in the inventory: it must be a file',
 };
 
-/** A command that takes the secret on stdin and lets nobody else read the file. */
+/** Returns a command that writes a secret from stdin to a file that only its owner can read. */
 export function writeIt(file: string): string {
   return `write it there and press Ctrl-D: (umask 077; cat > ${quote(file)})`;
 }
 
-/** What the command prints is the secret; only its stderr is ever shown. */
+/** Runs a command that prints the secret; errors show only its stderr. */
 function readCommand(command: string, context: SecretContext): Promise<string> {
   const env = Object.fromEntries(
     Object.entries(context.env).filter(([name]) => context.hide?.includes(name) !== true),
@@ -122,13 +122,13 @@ function readCommand(command: string, context: SecretContext): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile('/bin/sh', ['-c', command], options, (error, stdout, stderr) => {
       if (!error) return resolve(stdout);
-      const said = stderr.trim().split('\n').slice(-3).join(' · ');
+      const output = stderr.trim().split('\n').slice(-3).join(' · ');
       const code =
         typeof error.code === 'number' ? `exit code ${error.code}` : (error.signal ?? 'not started');
       reject(
         failed(context, {
           what: `cannot be read: the command ${command} failed`,
-          seen: said === '' ? code : `${code}: ${said}`,
+          seen: output === '' ? code : `${code}: ${output}`,
           next: `run it yourself: ${command}`,
         }),
       );
@@ -146,10 +146,10 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Days before the expiry from which on everybody is told. */
+/** Days before the expiry from which a warning is shown. */
 const warningDays = 21;
 
-/** A warning when a credential has expired or will soon, by the wall clock. */
+/** Returns a warning if a credential has expired or expires soon, by the wall clock. */
 export function expiryWarning(expires: string | undefined, now: number): Problem | undefined {
   if (expires === undefined) return undefined;
   const days = Math.ceil((Date.parse(expires) - now) / 86_400_000);
@@ -158,18 +158,18 @@ export function expiryWarning(expires: string | undefined, now: number): Problem
     code: days <= 0 ? 'inventory.token-expired' : 'inventory.token-expires',
     step: 'inventory',
     what: days <= 0 ? `the token expired on ${expires}` : `the token expires on ${expires}, in ${days} days`,
-    next: 'create a new one in Azure DevOps, store it where the inventory refers to, then run azp-fleet provision',
+    next: 'create a new one in Azure DevOps, store it in the same place, then run azp-fleet provision',
   };
 }
 
 type WithSecrets = Pick<Fleet, 'credential' | 'registries' | 'hosts'>;
 
-/** The PAT, or the service principal's secret. */
+/** Returns the source of the PAT or of the service principal's secret. */
 export function credentialSource({ credential }: Pick<Fleet, 'credential'>): SecretSource {
   return credential.kind === 'pat' ? credential.token : credential.secret;
 }
 
-/** Where all secrets of the inventory are, each place once: credential, registries, passwords, webhooks. */
+/** Returns the sources of all secrets, each once: credential, registries, passwords, webhooks. */
 function secretSources(fleet: WithSecrets): SecretSource[] {
   const all = [
     credentialSource(fleet),
@@ -181,12 +181,12 @@ function secretSources(fleet: WithSecrets): SecretSource[] {
   return [...new Map(all.map((source) => [JSON.stringify(source), source])).values()];
 }
 
-/** Variables that hold secrets of the inventory: programs that we start do without them. */
+/** Returns the variables with secrets of the inventory: child processes run without them. */
 export function secretVariables(fleet: WithSecrets): string[] {
   return secretSources(fleet).flatMap((source) => ('env' in source ? [source.env] : []));
 }
 
-/** The secrets that are known without asking anybody or running anything. */
+/** Returns the secrets that are known without prompts and commands. */
 export function peekSecrets(
   fleet: WithSecrets,
   env: Readonly<Record<string, string | undefined>>,
@@ -194,19 +194,19 @@ export function peekSecrets(
   return secretSources(fleet).flatMap((source) => peekSecret(source, env) ?? []);
 }
 
-/** What people leave beside a token when they paste it. */
-const beside: readonly (readonly [pattern: RegExp, seen: string])[] = [
+/** Text that is pasted with a token by mistake. */
+const extras: readonly (readonly [pattern: RegExp, seen: string])[] = [
   [/^(["']).*\1$/s, 'quotes around it'],
   [/[\r\n]/, 'more than one line'],
   [/\s/, 'spaces in it'],
 ];
-/** As in a file that a shell reads; a service principal's secret may look so by itself. */
+/** As in a shell file. Only for PATs: a service principal's secret may look like this. */
 const assigned = [/^(?:export )?[A-Z][A-Z0-9_]*=/, 'a variable name before it'] as const;
 
-/** Throws a usage error where something stands beside the token: the server would say no more than that it is refused. */
+/** Throws a usage error if a token contains extra text: the server would only reject it. */
 export function checkToken(token: Secret, source: SecretSource, kind: CredentialSource['kind']): void {
   const text = token.reveal();
-  const found = (kind === 'pat' ? [assigned, ...beside] : beside).find(([pattern]) => pattern.test(text));
+  const found = (kind === 'pat' ? [assigned, ...extras] : extras).find(([pattern]) => pattern.test(text));
   if (found === undefined) return;
   throw usageError({
     code: 'inventory.secret',
@@ -214,8 +214,7 @@ export function checkToken(token: Secret, source: SecretSource, kind: Credential
     what: `${describeSource(source)} contains more than the token`,
     expected: 'the token alone, on one line',
     seen: found[1],
-    next:
-      'file' in source ? writeIt(source.file) : `put only the token into ${describeSource(source)}`,
+    next: 'file' in source ? writeIt(source.file) : `put only the token into ${describeSource(source)}`,
   });
 }
 
@@ -226,7 +225,7 @@ const shapes = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
 ];
 
-/** Whether a text looks like a secret that was pasted where a reference belongs. */
+/** Returns whether a text looks like a literal secret instead of a reference. */
 export function looksLikeSecret(text: string): boolean {
   return shapes.some((shape) => shape.test(text.trim()));
 }

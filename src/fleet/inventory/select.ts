@@ -3,17 +3,17 @@ import { completed, nearest } from '../../shared/base/nearest.ts';
 import type { Fleet, HostSpec } from './fleet.ts';
 import { glob } from './glob.ts';
 
-/** Those in brackets belong to a range: `gpu-[000-099,101]`. */
-const betweenCommas = /(?:\[[^\]]*\]|[^,])+/g;
+/** Terms between commas; commas in brackets belong to a range: `gpu-[000-099,101]`. */
+const termPattern = /(?:\[[^\]]*\]|[^,])+/g;
 
-/** A word for every host, whatever the hosts are called. */
+/** Selects every host. */
 export const everyHost = 'all';
 
 /**
- * The hosts that are named, and within `limits`, in the inventory's order. A pattern is a comma-separated list of host
- * names, groups, labels (`room=b12`), globs (`h200-*`, `gpu-[000-299]`, over hosts, groups and label values), `all`, and
- * exclusions (`!x`); several patterns are joined. No pattern, or only exclusions, starts from all hosts. A term that
- * matches nothing is a usage error, and so is a selection without a host.
+ * Returns the hosts that `names` and `limits` both select, in the inventory's order. A pattern is a comma-separated
+ * list of host names, groups, labels (`room=b12`), globs (`h200-*`, `gpu-[000-299]`, over hosts, groups and label
+ * values), `all`, and exclusions (`!x`); several patterns are joined. No pattern, or only exclusions, starts from all
+ * hosts. A term that matches nothing is a usage error, and so is a selection without a host.
  */
 export function selectHosts(
   { hosts }: Pick<Fleet, 'hosts'>,
@@ -24,29 +24,29 @@ export function selectHosts(
   const within = new Set(selection(hosts, limits, '--limit '));
   const selected = named.filter((host) => within.has(host));
   if (selected.length === 0 && hosts.length > 0)
-    throw nothingLeft(`${names.join(',')} and --limit ${limits.join(',')} have no host in common`);
+    throw noneSelected(`${names.join(',')} and --limit ${limits.join(',')} have no host in common`);
   return selected;
 }
 
-/** `label`: how the patterns are called where they leave nothing. */
+/** `label`: names the patterns in the error if they select no host. */
 function selection(
   hosts: readonly HostSpec[],
   patterns: readonly string[],
   label: string,
 ): readonly HostSpec[] {
-  const terms = patterns.flatMap((pattern) => pattern.match(betweenCommas) ?? []).map((term) => term.trim());
+  const terms = patterns.flatMap((pattern) => pattern.match(termPattern) ?? []).map((term) => term.trim());
   const given = terms.filter((term) => term !== '');
-  const wanted = given.filter((term) => !term.startsWith('!'));
-  const unwanted = given.filter((term) => term.startsWith('!')).map((term) => term.slice(1));
-  const included = new Set(wanted.length === 0 ? hosts : wanted.flatMap((term) => match(term, hosts)));
-  const excluded = new Set(unwanted.flatMap((term) => match(term, hosts)));
-  const selected = hosts.filter((host) => included.has(host) && !excluded.has(host));
+  const included = given.filter((term) => !term.startsWith('!'));
+  const excluded = given.filter((term) => term.startsWith('!')).map((term) => term.slice(1));
+  const named = new Set(included.length === 0 ? hosts : included.flatMap((term) => match(term, hosts)));
+  const without = new Set(excluded.flatMap((term) => match(term, hosts)));
+  const selected = hosts.filter((host) => named.has(host) && !without.has(host));
   if (selected.length === 0 && hosts.length > 0)
-    throw nothingLeft(`${label}${given.join(',')} selects no host`);
+    throw noneSelected(`${label}${given.join(',')} selects no host`);
   return selected;
 }
 
-function nothingLeft(what: string): FleetError {
+function noneSelected(what: string): FleetError {
   return usageError({
     code: 'inventory.nothing-selected',
     what,

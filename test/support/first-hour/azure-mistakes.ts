@@ -158,7 +158,7 @@ export const networkMistakes: readonly Mistake[] = [
     place: '/home/ann.keller/ca.pem',
     by: helper(
       'ann',
-      /^correct ca: in the inventory, or copy the file there$/,
+      /^correct "ca:" in the inventory, or copy the file there$/,
       'puts the file there',
       (world) => secureServer(world, 'ca.pem', ''),
     ),

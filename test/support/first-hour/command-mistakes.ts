@@ -37,7 +37,7 @@ export const commandMistakes: readonly Mistake[] = [
     typed: 'inventory check',
     place: 'inventory.yaml',
     by: ann(
-      /from arguments \((azp-fleet init) HOST…\)/,
+      /or (azp-fleet init) HOST…/,
       'azp-fleet init h200-1=ann@192.0.2.4 --organization example',
       (world) => world.type('init h200-1=ann@192.0.2.4 --organization example'),
     ),
@@ -47,7 +47,7 @@ export const commandMistakes: readonly Mistake[] = [
     make: (world) => world.shell('mv inventory.yaml lab.yml'),
     typed: 'inventory check',
     place: 'inventory.yaml',
-    by: ann(/or name yours with (-i) FILE$/, 'adds -i lab.yml', (world, [, option = '']) => {
+    by: ann(/or pass yours with (-i) FILE$/, 'adds -i lab.yml', (world, [, option = '']) => {
       world.typed = `inventory check ${option} lab.yml`;
     }),
   },
@@ -56,7 +56,7 @@ export const commandMistakes: readonly Mistake[] = [
     make: (world) => world.shell('mkdir lab && mv inventory.yaml token lab'),
     typed: 'inventory check -i lab',
     place: 'lab',
-    by: ann(/^name the file in it: (-i lab\/)FILE$/, 'names lab/inventory.yaml', (world, [, option = '']) => {
+    by: ann(/^pass the file in it: (-i lab\/)FILE$/, 'names lab/inventory.yaml', (world, [, option = '']) => {
       world.typed = `inventory check ${option}inventory.yaml`;
     }),
   },

@@ -94,7 +94,7 @@ const forms: readonly Form[] = [
     const meant = meantIn(reported);
     return meant === undefined ? undefined : swap(place, meant, reported.seen);
   },
-  whereNext(/^put it in quotes: (".*")$/, swap),
+  whereNext(/^(?:put it in|use straight) quotes: (".*")$/, swap),
   whereNext(/^remove the quotes: (.*)$/, swap),
   whereNext(/^put a colon and a space after the key: (.*)$/, (place, line) =>
     onLine(place, (old) => old.slice(0, place.column - 1) + line),

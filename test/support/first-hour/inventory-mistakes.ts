@@ -4,7 +4,7 @@ const typed = 'inventory check';
 
 /** The person sees the line, and corrects it. */
 const atTheCaret = (wrong: string, right: string): Helper =>
-  ann(/^correct the YAML there or in the lines above/, 'corrects the line', (world) =>
+  ann(/^correct the YAML here or in the lines above/, 'corrects the line', (world) =>
     world.slip(wrong, right),
   );
 

@@ -150,7 +150,7 @@ export const tokenMistakes: readonly Mistake[] = [
     place: '2026-06-01',
     warns: true,
     by: browser(
-      /^make a new one in Azure DevOps, put it where the inventory points/,
+      /^create a new one in Azure DevOps, store it in the same place/,
       'makes one, and writes its date',
       (world) => world.slip('2026-06-01', '2027-11-01'),
     ),

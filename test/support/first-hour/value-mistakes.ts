@@ -26,7 +26,7 @@ export const valueMistakes: readonly Mistake[] = [
     make: (world) => world.slip('address: 192.0.2.7', `address: 127.0.0.1\n    port: ${world.host.port}`),
     typed,
     place: 'inventory.yaml:20:14',
-    by: ann(/^take one of the names out; two pools/, 'takes rtx-7 out', (world) =>
+    by: ann(/^remove one of the hosts; for two pools/, 'takes rtx-7 out', (world) =>
       world.write('inventory.yaml', world.read('inventory.yaml').replace(/  rtx-7:[^]*$/, '')),
     ),
   },

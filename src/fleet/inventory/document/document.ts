@@ -21,13 +21,13 @@ import { firstYamlError, type YamlError } from './yaml-errors.ts';
 /** An inventory as text with positions: values for the schema, lines and columns for the messages. */
 export class InventoryDocument {
   readonly problems: Problem[] = [];
-  /** False when the text is no YAML: nothing but `problems` is of use then. */
+  /** False if the text is not YAML: then only `problems` can be used. */
   readonly readable: boolean;
   readonly #document: Document.Parsed;
   readonly #lines = new LineCounter();
   readonly #source: string;
   readonly #name: string;
-  /** Scalars that held a variable, with their text as typed: once expanded it may mean a number. */
+  /** Scalars that contain a variable, with their text as typed; the expanded text may be a number. */
   readonly #expanded = new Map<Node, string>();
   readonly #unset = new Set<Node>();
 
@@ -46,7 +46,7 @@ export class InventoryDocument {
     const broken = error ? [] : brokenAliases(this.#document);
     this.readable = error === undefined && broken.length === 0;
     if (error) this.problems.push(this.#malformed(error));
-    else for (const twice of joinDuplicates(this.#document)) this.problems.push(this.#twice(twice));
+    else for (const each of joinDuplicates(this.#document)) this.problems.push(this.#duplicate(each));
     for (const { offset, what, ...rest } of broken)
       this.problems.push({
         code: 'inventory.alias',
@@ -66,7 +66,7 @@ export class InventoryDocument {
     };
   }
 
-  #twice({ key, first, second }: Duplicate): Problem {
+  #duplicate({ key, first, second }: Duplicate): Problem {
     return {
       code: 'inventory.duplicate-key',
       step: 'inventory',
@@ -76,7 +76,7 @@ export class InventoryDocument {
     };
   }
 
-  /** Fills in environment variables, in values only. */
+  /** Replaces environment variables, in values only. */
   expandVariables(env: Readonly<Record<string, string | undefined>>): void {
     const unsetAt = new Map<string, readonly number[]>();
     visit(this.#document, {
@@ -95,7 +95,7 @@ export class InventoryDocument {
     for (const [variable, offsets] of unsetAt) this.#reportUnset(variable, offsets);
   }
 
-  /** Plain data; undefined, with a problem noted, when anchors and aliases make it explode. */
+  /** Returns plain data; undefined, with a problem, if aliases expand to too much data. */
   toValue(): unknown {
     try {
       return this.#document.toJS({ maxAliasCount: 1000 }) ?? {};
@@ -112,7 +112,7 @@ export class InventoryDocument {
     }
   }
 
-  /** Every text with its node, keys left out. */
+  /** Returns every text value with its place, without keys. */
   *texts(): Iterable<{ readonly text: string; readonly place: string }> {
     const found: { text: string; place: string }[] = [];
     visit(this.#document, {
@@ -124,7 +124,7 @@ export class InventoryDocument {
     yield* found;
   }
 
-  /** Gives an expanded text at this path the type it would have had when written out. True when it changed. */
+  /** Gives an expanded text at this path the type of its value. Returns whether it changed. */
   retype(path: Path): boolean {
     const node = this.#find(path)?.value;
     if (!isScalar(node) || !this.#expanded.has(node) || typeof node.value !== 'string') return false;
@@ -134,7 +134,7 @@ export class InventoryDocument {
     return true;
   }
 
-  /** `FILE:LINE:COLUMN` of the value at the path, or of its nearest ancestor that exists. */
+  /** Returns `FILE:LINE:COLUMN` of the value at the path, or of its nearest existing ancestor. */
   place(path: Path, part: 'key' | 'value' = 'value'): string {
     for (let length = path.length; length > 0; length -= 1) {
       const found = this.#find(path.slice(0, length));
@@ -145,18 +145,20 @@ export class InventoryDocument {
     return this.#place(this.#document.contents?.range[0] ?? 0);
   }
 
-  /** Whether something stands at exactly this path. */
+  /** Returns whether exactly this path exists. */
   has(path: Path): boolean {
     return this.#find(path) !== undefined;
   }
 
-  /** Whether the value at the path wants a variable that is not set, which has been told. */
+  /** Returns whether the value at the path uses an unset variable, which has been reported. */
   isUnset(path: Path): boolean {
     const node = this.#find(path)?.value;
     return node !== undefined && this.#unset.has(node);
   }
 
-  /** A scalar as it was typed: `580.10`, not 580.1; `${PORT}`, not what the variable holds, which may be a secret. */
+  /**
+   * Returns a scalar as typed: `580.10`, not 580.1; `${PORT}`, not the value of the variable, which may be a secret.
+   */
   written(path: Path): string | undefined {
     const node = this.#find(path)?.value;
     if (!isScalar(node)) return undefined;
@@ -196,12 +198,12 @@ export class InventoryDocument {
     return offset;
   }
 
-  /** Once, with the lines of the other places. */
+  /** Reports an unset variable once, with the lines of its other places. */
   #reportUnset(variable: string, [first = 0, ...more]: readonly number[]): void {
     const own = this.#lines.linePos(first).line;
     const lines = more.map((offset) => this.#lines.linePos(offset).line).filter((line) => line !== own);
     const others = [...new Set(lines)].map((line) => `line ${line}`);
-    const what = `${variable === '' ? '"${" does not start a variable' : `the environment variable ${variable} is not set`}${asWell(others)}`;
+    const what = `${variable === '' ? '"${" does not start a variable' : `the environment variable ${variable} is not set`}${alsoAt(others)}`;
     this.problems.push({
       code: 'inventory.variable',
       step: 'inventory',
@@ -218,7 +220,7 @@ export class InventoryDocument {
   }
 }
 
-/** An alias or merge that means nothing; the offset into the text. */
+/** An invalid alias or merge; `offset` into the text. */
 interface BrokenAlias {
   readonly offset: number;
   readonly what: string;
@@ -226,7 +228,7 @@ interface BrokenAlias {
   readonly next: string;
 }
 
-/** Aliases of anchors that are not there, and merges (`<<`) of what has no keys. */
+/** Returns aliases without an anchor, and merges (`<<`) of values without keys. */
 function brokenAliases(document: Document.Parsed): BrokenAlias[] {
   const found: BrokenAlias[] = [];
   visit(document, {
@@ -252,14 +254,14 @@ function brokenAliases(document: Document.Parsed): BrokenAlias[] {
   return found;
 }
 
-/** An alias of nothing is told as that. */
+/** Returns whether a value can be merged. True for an alias without an anchor, which is reported separately. */
 function canMerge(document: Document.Parsed, value: unknown): boolean {
   const source = isAlias(value) ? value.resolve(document) : value;
   if (isSeq(source)) return source.items.every((item) => canMerge(document, item));
   return isMap(source) || (isAlias(value) && source === undefined);
 }
 
-/** A key that stands twice in one map; offsets into the text. */
+/** A duplicate key of a map; offsets into the text. */
 interface Duplicate {
   readonly key: string;
   readonly first: number;
@@ -267,8 +269,8 @@ interface Duplicate {
 }
 
 /**
- * Finds keys that stand twice and joins what their maps hold, so that one such slip hides no other mistake. Keys are
- * compared as the names they become: `1` and `"1"` are one.
+ * Finds duplicate keys and joins their maps, so that a duplicate hides no other mistake. Compares the text of keys: `1`
+ * and `"1"` are the same.
  */
 function joinDuplicates(document: Document.Parsed): Duplicate[] {
   const found: Duplicate[] = [];
@@ -278,13 +280,13 @@ function joinDuplicates(document: Document.Parsed): Duplicate[] {
       map.items = map.items.filter((pair) => {
         if (!isScalar(pair.key)) return true;
         const key = keyOf(pair.key);
-        const twin = pairs.get(key);
-        if (twin === undefined) {
+        const earlier = pairs.get(key);
+        if (earlier === undefined) {
           pairs.set(key, pair);
           return true;
         }
-        if (isMap(twin.value) && isMap(pair.value)) twin.value.items.push(...pair.value.items);
-        found.push({ key, first: offsetOf(twin), second: offsetOf(pair) });
+        if (isMap(earlier.value) && isMap(pair.value)) earlier.value.items.push(...pair.value.items);
+        found.push({ key, first: offsetOf(earlier), second: offsetOf(pair) });
         return false;
       });
     },
@@ -292,7 +294,7 @@ function joinDuplicates(document: Document.Parsed): Duplicate[] {
   return found;
 }
 
-/** The key as typed; `<<` is no text to the parser. */
+/** Returns the key as typed; the parser represents `<<` by a symbol. */
 function keyOf({ value }: Scalar): string {
   return typeof value === 'symbol' ? (value.description ?? '') : String(value);
 }
@@ -315,8 +317,8 @@ interface Expanded {
 const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 
 /**
- * Replaces `${NAME}` and `${NAME:-default}` (the default also stands in for an empty variable, as in a shell).
- * `$${` is a literal `${`. What is not a well-formed reference counts as unset, under the text that stands there.
+ * Replaces `${NAME}` and `${NAME:-default}` (as in a shell, the default also replaces an empty variable).
+ * `$${` is a literal `${`. A malformed reference counts as unset.
  */
 export function expand(text: string, env: Readonly<Record<string, string | undefined>>): Expanded {
   const unset: Unset[] = [];
@@ -334,30 +336,30 @@ export function expand(text: string, env: Readonly<Record<string, string | undef
   return { value, unset };
 }
 
-/** A mistake before it is put into words: what stands at `path` (its name: `named`) is so. */
+/** A mistake in the value at `path`, as parts of a message. */
 export interface Mistake extends Pick<Problem, 'code' | 'expected' | 'seen' | 'next'> {
   readonly place: string;
   readonly path: Path;
-  /** `hosts.a.port`; also what is wrong is said of. */
+  /** The subject of the message: `hosts.a.port`. */
   readonly named: string;
   /** What follows the name: `is not a known key`. */
   readonly says: string;
 }
 
-/** Mistakes as problems: one that several hosts share once, at the first of them, with the others' names. Pure. */
+/** Turns mistakes into problems; one that several hosts share is reported once, with the names of the others. Pure. */
 export function problemsOnce(mistakes: readonly Mistake[]): Problem[] {
   const same = Map.groupBy(mistakes, signature);
   return [...same.values()].flatMap(([first, ...more]) => {
     if (first === undefined) return [];
     const { place, path: _path, named, says, ...rest } = first;
     const others = more.flatMap(({ path }) => hostOf(path) ?? []);
-    return [{ step: 'inventory', ...rest, what: `${place}: ${named} ${says}${asWell(others)}` }];
+    return [{ step: 'inventory', ...rest, what: `${place}: ${named} ${says}${alsoAt(others)}` }];
   });
 }
 
-/** ` (as well: b, c)`; nothing for nobody. */
-export function asWell(hosts: readonly string[]): string {
-  return hosts.length === 0 ? '' : ` (as well: ${namesInShort(hosts)})`;
+/** Returns ` (also: b, c)`; empty for no names. */
+export function alsoAt(hosts: readonly string[]): string {
+  return hosts.length === 0 ? '' : ` (also: ${namesInShort(hosts)})`;
 }
 
 function signature({ place, ...said }: Mistake): string {
@@ -372,10 +374,10 @@ function hostOf([top, host]: Path): string | undefined {
   return top === 'hosts' && host !== undefined ? String(host) : undefined;
 }
 
-/** Keys and indices, from the outermost on. */
+/** Keys and indices, from the outermost inwards. */
 export type Path = readonly PropertyKey[];
 
-/** How a path is named in messages. */
+/** Returns the name of a path in messages. */
 export function dotted(path: Path): string {
   return path.length === 0 ? 'the inventory' : excerpt(path.map(String).join('.'));
 }

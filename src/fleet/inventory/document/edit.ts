@@ -1,17 +1,17 @@
 import { Document, isMap, isSeq, parseDocument } from 'yaml';
 
-/** What is added to an inventory: hosts by name, in groups by name. */
+/** Hosts to add to an inventory, by name, and their groups by name. */
 interface AddedHosts {
   readonly hosts: ReadonlyMap<string, object>;
   readonly groups?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The inventory's text with these hosts in it. Comments stay; spacing and indentation become yaml's usual ones. */
+/** Adds hosts to the text of an inventory. Keeps comments; spacing and indentation become yaml's defaults. */
 export function addHosts(source: string, { hosts, groups = new Map() }: AddedHosts): string {
   const document = parseDocument(source);
   for (const [group, members] of groups) {
     const path = ['groups', group, 'hosts'];
-    if (!isMap(document.get('groups'))) putBefore(document, 'groups', 'hosts');
+    if (!isMap(document.get('groups'))) insertBefore(document, 'groups', 'hosts');
     if (!isMap(document.getIn(['groups', group]))) document.setIn(['groups', group], document.createNode({}));
     const list = document.getIn(path);
     if (isSeq(list)) for (const member of members) list.add(document.createNode(member));
@@ -25,8 +25,8 @@ export function addHosts(source: string, { hosts, groups = new Map() }: AddedHos
   return document.toString({ lineWidth: 0, flowCollectionPadding: true });
 }
 
-/** An empty map of that name, with a blank line before it. */
-function putBefore(document: Document, name: string, before: string): void {
+/** Inserts an empty map with that name, after a blank line. */
+function insertBefore(document: Document, name: string, before: string): void {
   document.delete(name);
   const key = document.createNode(name);
   key.spaceBefore = true;
@@ -37,7 +37,7 @@ function putBefore(document: Document, name: string, before: string): void {
   contents.items.splice(at === -1 ? contents.items.length : at, 0, pair as (typeof contents.items)[number]);
 }
 
-/** The inventory's text with these public keys under the hosts' `hostKeys`; comments and the rest stay. */
+/** Sets the `hostKeys` of hosts in the text of an inventory; comments and other values are kept. */
 export function pinHostKeys(source: string, keys: ReadonlyMap<string, readonly string[]>): string {
   const document = parseDocument(source);
   for (const [host, pins] of keys) {

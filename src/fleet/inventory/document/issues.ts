@@ -7,7 +7,7 @@ import { dotted, type InventoryDocument, type Mistake, type Path, problemsOnce }
 
 type Issue = z.core.$ZodIssue;
 
-/** Turns what the schema found into messages with place, expectation and the value as typed. */
+/** Turns issues of the schema into problems with place, expectation and the value as typed. */
 export function problemsOf(
   issues: readonly Issue[],
   schema: z.core.$ZodType,
@@ -17,7 +17,7 @@ export function problemsOf(
   return problemsOnce(withoutEchoes(mistakesOf(issues, { schema, document, value }, [])));
 }
 
-/** A key that is missing because it is misspelt is one mistake. */
+/** Removes missing keys that are only misspelt: each is one mistake. */
 function withoutEchoes(mistakes: readonly Mistake[]): Mistake[] {
   const beside = (path: Path): string => JSON.stringify(path.slice(0, -1));
   return mistakes.filter(
@@ -32,38 +32,38 @@ function withoutEchoes(mistakes: readonly Mistake[]): Mistake[] {
   );
 }
 
-interface Read {
+interface Input {
   readonly schema: z.core.$ZodType;
   readonly document: InventoryDocument;
   readonly value: unknown;
 }
 
-function mistakesOf(issues: readonly Issue[], read: Read, base: Path): Mistake[] {
+function mistakesOf(issues: readonly Issue[], input: Input, base: Path): Mistake[] {
   return issues.flatMap((issue) => {
     const path = [...base, ...issue.path];
-    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(key, path, read));
-    if (issue.code === 'invalid_key') return [invalidKey(issue, path, read)];
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(key, path, input));
+    if (issue.code === 'invalid_key') return [invalidKey(issue, path, input)];
     if (issue.code === 'invalid_union') {
-      const branch = issue.errors.find(isAboutTheInside);
-      if (branch) return mistakesOf(branch, read, path);
+      const branch = issue.errors.find(isInside);
+      if (branch) return mistakesOf(branch, input, path);
     }
-    return [invalidValue(issue, path, read)];
+    return [invalidValue(issue, path, input)];
   });
 }
 
-/** Every place that an issue may be about, those inside the branches of a union included. */
+/** Returns every path that an issue may refer to, including those in the branches of a union. */
 export function placesOf(issue: Issue, base: Path = []): Path[] {
   const path = [...base, ...issue.path];
   const inner = issue.code === 'invalid_union' ? issue.errors.flat() : [];
   return [path, ...inner.flatMap((each) => placesOf(each, path))];
 }
 
-/** The branch of a union whose outer shape fits: its mistakes are further in. */
-function isAboutTheInside(branch: readonly Issue[]): boolean {
+/** Returns whether a branch of a union matches at the outside, and all its mistakes are inside. */
+function isInside(branch: readonly Issue[]): boolean {
   return branch.every((issue) => issue.path.length > 0 || issue.code === 'unrecognized_keys');
 }
 
-function unknownKey(key: string, path: Path, { schema, document }: Read): Mistake {
+function unknownKey(key: string, path: Path, { schema, document }: Input): Mistake {
   const whole = [...path, key];
   return {
     code: 'inventory.unknown-key',
@@ -75,7 +75,11 @@ function unknownKey(key: string, path: Path, { schema, document }: Read): Mistak
   };
 }
 
-function invalidKey(issue: Extract<Issue, { code: 'invalid_key' }>, path: Path, { document }: Read): Mistake {
+function invalidKey(
+  issue: Extract<Issue, { code: 'invalid_key' }>,
+  path: Path,
+  { document }: Input,
+): Mistake {
   return {
     code: 'inventory.key',
     place: document.place(path, 'key'),
@@ -88,9 +92,9 @@ function invalidKey(issue: Extract<Issue, { code: 'invalid_key' }>, path: Path, 
   };
 }
 
-function invalidValue(issue: Issue, path: Path, read: Read): Mistake {
-  const { document } = read;
-  const value = valueAt(read.value, path);
+function invalidValue(issue: Issue, path: Path, input: Input): Mistake {
+  const { document } = input;
+  const value = valueAt(input.value, path);
   const named = dotted(path);
   const found = { place: document.place(path), path, named, expected: readable(issue.message) };
   if (value === undefined)
@@ -105,16 +109,16 @@ function invalidValue(issue: Issue, path: Path, read: Read): Mistake {
     ...found,
     code: 'inventory.value',
     says: 'has an invalid value',
-    ...(quotes(issue, value, written) ?? {
+    ...(quotesProblem(issue, value, written) ?? {
       seen: seen(value, named, written),
       next: 'replace it with an expected value',
-      ...(mayHoldSecret(named) ? {} : meant(value, path, { ...read, expected: found.expected })),
+      ...(mayHoldSecret(named) ? {} : suggestion(value, path, { ...input, expected: found.expected })),
     }),
   };
 }
 
-/** What somebody probably meant by a text: one of the words that would do, or a key with its value. */
-function meant(
+/** Suggests what the user probably meant by a text: an accepted word, a list, or a key with its value. */
+function suggestion(
   value: unknown,
   path: Path,
   { schema, expected }: { readonly schema: z.core.$ZodType; readonly expected: string },
@@ -133,37 +137,41 @@ function meant(
   return { next: excerpt(`put a colon and a space after the key: ${key}: ${rest}`) };
 }
 
-/** An address with user and port, as ssh's own programs take it. */
+/** Splits an address with user and port, as ssh accepts it. */
 function addressParts(text: string): string[] {
   const [, user, host, port] = /^(?:([^@\s]+)@)?([^@:\s]+)(?::(\d+))?$/.exec(text) ?? [];
   const parts = { user, address: host, port };
   return Object.entries(parts).flatMap(([key, value]) => (value === undefined ? [] : [`${key}: ${value}`]));
 }
 
-/** A number without the quotes that make it text, or with quotes that it must not have. */
-function quotes(issue: Issue, value: unknown, written: string | undefined): Partial<Problem> | undefined {
+/** Reports a number that needs quotes, or a number or flag that must not have them. */
+function quotesProblem(
+  issue: Issue,
+  value: unknown,
+  written: string | undefined,
+): Partial<Problem> | undefined {
   const text = written ?? String(value);
-  if (typeof value === 'number' && wants(issue, ['string']))
+  if (typeof value === 'number' && accepts(issue, ['string']))
     return { seen: `the number ${text}`, next: unit(issue, text) ?? `put it in quotes: "${text}"` };
   const inQuotes = typeof value === 'string' && text === value && /^(\d+(\.\d+)?|true|false)$/.test(value);
-  if (!inQuotes || !wants(issue, ['number', 'int', 'boolean'])) return undefined;
+  if (!inQuotes || !accepts(issue, ['number', 'int', 'boolean'])) return undefined;
   return { seen: `"${text}"`, next: `remove the quotes: ${text}` };
 }
 
-/** What means nothing without its unit, in quotes or not. */
+/** Suggests a unit for a duration, size or rate without one. */
 function unit({ message }: Issue, text: string): string | undefined {
   const [, , example = ''] = /^a (duration|size|rate)\b.*?\b\d+([a-zA-Z][\w/]*)\b/.exec(message) ?? [];
   return example === '' ? undefined : `add the unit: ${text}${example}`;
 }
 
-/** Whether a value of one of these types would do, by its type. */
-function wants(issue: Issue, types: readonly string[]): boolean {
+/** Returns whether the schema accepts one of these types here. */
+function accepts(issue: Issue, types: readonly string[]): boolean {
   if (issue.code === 'invalid_union')
-    return issue.errors.flat().some((inner) => inner.path.length === 0 && wants(inner, types));
+    return issue.errors.flat().some((inner) => inner.path.length === 0 && accepts(inner, types));
   return issue.code === 'invalid_type' && types.includes(issue.expected);
 }
 
-/** zod's own wording only where the schema has none. */
+/** Shortens zod's own message, used where the schema has none. */
 function readable(message: string): string {
   return message.replace(/^Invalid input: expected /, '').replace(/, received .*$/, '');
 }
@@ -193,7 +201,7 @@ function valueAt(value: unknown, path: Path): unknown {
   );
 }
 
-/** What other tools call it, and people who come from them. */
+/** Names of the same keys in other tools. */
 const alsoCalled: Readonly<Record<string, readonly string[]>> = {
   address: ['host', 'hostname', 'ip', 'fqdn', 'ansible_host', 'ansible_ssh_host'],
   user: ['username', 'login', 'remote_user', 'ansible_user', 'ansible_ssh_user'],
@@ -209,11 +217,11 @@ const alsoCalled: Readonly<Record<string, readonly string[]>> = {
   vars: ['defaults', 'settings'],
 };
 
-/** So many are listed; of more the first, which are needed most. */
-const listed = 8;
-const needed = 6;
+/** Maximum keys that a message lists; of more keys, only the first ones are shown. */
+const mostListed = 8;
+const shownOfMore = 6;
 
-/** What could have been meant by a key that is not known at a path: another one there, the same elsewhere, or those there. */
+/** Suggests a replacement for an unknown key: a similar key, the same key at another path, or the list of keys. */
 function knownKeys(key: string, path: Path, schema: z.core.$ZodType): Pick<Problem, 'expected' | 'next'> {
   const known = keysAt(schema, path);
   const other = known.find((each) => alsoCalled[each]?.includes(key.toLowerCase()) === true);
@@ -221,10 +229,10 @@ function knownKeys(key: string, path: Path, schema: z.core.$ZodType): Pick<Probl
   if (near !== undefined) return { next: `did you mean "${near}"?` };
   const places = placesOfKey(schema, key);
   if (places.length > 0) return { next: `move it: ${key} is valid ${placesText(places)}` };
-  if (known.length <= listed)
+  if (known.length <= mostListed)
     return { expected: `one of ${known.join(', ')}`, next: 'use one of these, or remove it' };
   return {
-    expected: `a key such as ${known.slice(0, needed).join(', ')}`,
+    expected: `a key such as ${known.slice(0, shownOfMore).join(', ')}`,
     next: 'see docs/inventory.md for all keys, or remove it',
   };
 }
@@ -235,13 +243,13 @@ function placesText(places: readonly string[]): string {
   return `under ${[first.slice(0, -1).join(', '), first.at(-1)].filter(Boolean).join(' or ')}`;
 }
 
-/** The keys that the schema knows at a path. */
+/** Returns the keys that the schema accepts at a path. */
 function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
   const objects = schemasAt([schema], path).filter((each) => each instanceof z.ZodObject);
   return [...new Set(objects.flatMap((object) => Object.keys(object.shape)))];
 }
 
-/** The words that the schema takes at a path, beside other things. */
+/** Returns the literal words that the schema accepts at a path. */
 function wordsAt(schema: z.core.$ZodType, path: Path): readonly string[] {
   const words = schemasAt([schema], path).flatMap((each) => {
     if (each instanceof z.ZodEnum) return Object.values(each.enum);
@@ -251,8 +259,8 @@ function wordsAt(schema: z.core.$ZodType, path: Path): readonly string[] {
 }
 
 /**
- * Where in the file a key belongs, the outermost places first: `defaults`, `hosts.NAME`; the empty text is the file
- * itself. Places inside another one are left out.
+ * Returns the paths where a key is valid, the outermost first: `defaults`, `hosts.NAME`; the empty text is the top
+ * level. Omits paths inside another one.
  */
 function placesOfKey(schema: z.core.$ZodType, key: string): readonly string[] {
   const found = placesBelow(schema, key, []);

@@ -3,34 +3,34 @@ import type { YAMLError } from 'yaml';
 import { escapeHidden } from '../../../shared/base/foreign-text.ts';
 import { looksLikeSecret } from '../secret.ts';
 
-/** The first error of the YAML parser, as a user reads it. */
+/** The first error of the YAML parser, as shown to users. */
 export interface YamlError {
-  /** Into the source. */
+  /** Offset into the source. */
   readonly offset: number;
-  /** In the parser's words, which a search engine finds. */
+  /** The parser's message, which search engines find. */
   readonly message: string;
-  /** The line with a caret below the place; absent where the line may hold a secret. */
+  /** The line with a caret below the place; absent if the line may contain a secret. */
   readonly snippet?: string;
 }
 
-/** Columns of a line that are shown around the caret. */
+/** Columns of a line shown around the caret. */
 const shownColumns = 60;
 
-/** Returns the parser's first error; what it reports after that follows from the first. Pure. */
+/** Returns the parser's first error; later ones are consequences of it. Pure. */
 export function firstYamlError(source: string, errors: readonly YAMLError[]): YamlError | undefined {
   const [first] = errors;
   if (first === undefined) return undefined;
   const offset = offsetIn(source, first.pos[0]);
   const start = source.lastIndexOf('\n', offset - 1) + 1;
   const [line = ''] = source.slice(start).split('\n');
-  // The rest of that message is for programmers.
+  // The rest of the message is for programmers.
   const message = first.message.replace(/; please use YAML\..*$/s, '');
   return mayHoldSecret(line)
     ? { offset, message }
     : { offset, message, snippet: snippetOf(line, offset - start) };
 }
 
-/** The parser notices a missing bracket or quote at the end: the end of the text above is the place to look. */
+/** Moves an offset in an empty line to the end of the text above: there, a bracket or quote is missing. */
 function offsetIn(source: string, offset: number): number {
   const start = source.lastIndexOf('\n', offset - 1) + 1;
   const [line = ''] = source.slice(start).split('\n');

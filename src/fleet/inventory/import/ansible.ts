@@ -2,19 +2,19 @@ import { parseDocument } from 'yaml';
 
 import { excerpt } from '../../../shared/base/foreign-text.ts';
 import { name as groupName } from '../schema/values.ts';
-import { type Found, foundHost, type LeftOut, mostHosts, together } from './found-host.ts';
+import { type Found, foundHost, type LeftOut, mostHosts, combine } from './found-host.ts';
 
-/** Ansible's variables that say how a host is reached, the older spelling of each after it. */
-const taken: Readonly<Record<string, readonly string[]>> = {
+/** Ansible's connection variables by our key, each followed by its older spelling. */
+const connectionKeys: Readonly<Record<string, readonly string[]>> = {
   address: ['ansible_host', 'ansible_ssh_host'],
   port: ['ansible_port', 'ansible_ssh_port'],
   user: ['ansible_user', 'ansible_ssh_user'],
   identityFile: ['ansible_ssh_private_key_file', 'ansible_private_key_file'],
 };
-const ourOwn = new Set(Object.values(taken).flat());
-const bySsh = new Set(['ssh', 'smart', 'paramiko', 'paramiko_ssh', 'ansible.builtin.ssh']);
+const imported = new Set(Object.values(connectionKeys).flat());
+const sshPlugins = new Set(['ssh', 'smart', 'paramiko', 'paramiko_ssh', 'ansible.builtin.ssh']);
 
-/** Hosts and groups of an inventory of Ansible, in YAML or INI. Pure. */
+/** Returns the hosts and groups of an Ansible inventory, in YAML or INI. Pure. */
 export function fromAnsible(text: string): Found {
   const groups = parseAnsibleYaml(text) ?? parseAnsibleIni(text);
   const order = byDepth(groups);
@@ -34,15 +34,15 @@ export function fromAnsible(text: string): Found {
       what: `group ${excerpt(name)}`,
       why: isHost.has(name) ? 'a host has that name' : 'not a valid name in an inventory',
     }));
-  const all = together([{ hosts: [], leftOut: groups.leftOut }, ...hosts, { hosts: [], leftOut: refused }]);
-  return { ...all, leftOut: [...all.leftOut, ...variablesLeft(groups)] };
+  const all = combine([{ hosts: [], leftOut: groups.leftOut }, ...hosts, { hosts: [], leftOut: refused }]);
+  return { ...all, leftOut: [...all.leftOut, ...ignoredVariables(groups)] };
 }
 
 function hostOf(name: string, vars: Vars, groups: readonly string[]): Found {
   const connection = vars.get('ansible_connection');
-  if (connection !== undefined && !isOneOf(bySsh, connection))
+  if (connection !== undefined && !isOneOf(sshPlugins, connection))
     return { hosts: [], leftOut: [{ what: `host ${excerpt(name)}`, why: 'its connection is not SSH' }] };
-  const values = Object.entries(taken).flatMap(([key, spellings]) => {
+  const values = Object.entries(connectionKeys).flatMap(([key, spellings]) => {
     const value = spellings
       .map((spelling) => vars.get(spelling))
       .find((each) => each !== undefined && each !== null);
@@ -56,12 +56,14 @@ function isOneOf(words: ReadonlySet<string>, value: unknown): boolean {
   return typeof value === 'string' && words.has(value);
 }
 
-/** INI has text alone. */
+/** Turns a port that is text, as in INI, into a number. */
 function asPort(value: unknown): unknown {
   return typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value;
 }
 
-/** Ansible's order: all, then outer groups before inner ones, by name where they are alike, then the host. */
+/**
+ * Merges variables in Ansible's order: all, outer groups before inner ones (by name at the same depth), then the host.
+ */
 function effective(groups: AnsibleGroups, host: string, within: readonly string[]): Vars {
   const layers = within.map((name) => groups.group(name).vars);
   const own = within.map((name) => groups.group(name).hosts.get(host) ?? new Map<string, unknown>());
@@ -70,7 +72,7 @@ function effective(groups: AnsibleGroups, host: string, within: readonly string[
 
 function byDepth(groups: AnsibleGroups): readonly string[] {
   const depths = new Map([...groups.groups.keys()].map((name) => [name, name === 'all' ? 0 : 1]));
-  // So many rounds are enough for any chain; one that bites its tail ends with them.
+  // Enough rounds for any chain; a cycle ends with them.
   for (let round = 0; round < Math.min(groups.groups.size, 50); round += 1)
     for (const [name, { children }] of groups.groups)
       for (const child of children)
@@ -80,7 +82,7 @@ function byDepth(groups: AnsibleGroups): readonly string[] {
     .map(([name]) => name);
 }
 
-/** Its hosts and those of the groups in it, which may bite their tails. */
+/** Returns the hosts of a group and of its children, which may form a cycle. */
 function membersOf(groups: AnsibleGroups, name: string): ReadonlySet<string> {
   const within = new Set([name]);
   for (const each of within) for (const child of groups.group(each).children) within.add(child);
@@ -91,21 +93,21 @@ function isUsable(name: string): boolean {
   return name !== 'all' && name !== 'ungrouped' && groupName.safeParse(name).success;
 }
 
-/** By name alone: a value may be a password. */
-function variablesLeft({ groups }: AnsibleGroups): readonly LeftOut[] {
+/** Reports the ignored variables by name only: a value may be a password. */
+function ignoredVariables({ groups }: AnsibleGroups): readonly LeftOut[] {
   const all = [...groups.values()].flatMap(({ vars, hosts }) =>
     [vars, ...hosts.values()].flatMap((each) => [...each.keys()]),
   );
   const names = [...new Set(all)]
-    .filter((name) => !ourOwn.has(name) && name !== 'ansible_connection')
+    .filter((name) => !imported.has(name) && name !== 'ansible_connection')
     .toSorted();
-  return Object.entries(Object.groupBy(names, whyLeft)).map(([why, of = []]) => ({
+  return Object.entries(Object.groupBy(names, whyIgnored)).map(([why, of = []]) => ({
     what: `variable${of.length === 1 ? '' : 's'} ${of.slice(0, 12).map(excerpt).join(', ')}${of.length > 12 ? ', …' : ''}`,
     why,
   }));
 }
 
-function whyLeft(name: string): string {
+function whyIgnored(name: string): string {
   if (/pass(word)?$|_pass_|secret|token/i.test(name))
     return 'an inventory holds no secrets; refer to them with sudoPassword: and loginPassword:';
   if (/^ansible_ssh_.*args$/.test(name))
@@ -113,33 +115,33 @@ function whyLeft(name: string): string {
   return name.startsWith('ansible_') ? 'not used by azp-fleet' : 'used by playbooks only';
 }
 
-/** An inventory of Ansible in its INI form. What cannot be read is left out, by its line. */
+/** Parses an Ansible inventory in INI. Reports lines that cannot be parsed. */
 function parseAnsibleIni(text: string): AnsibleGroups {
   const found = new AnsibleGroups();
   let [group, part] = ['ungrouped', 'hosts'];
   for (const [at, raw] of text.split(/\r?\n/).entries()) {
     const line = raw.trim();
     if (line === '' || /^[#;]/.test(line)) continue;
-    const leave = (why: string): void => void found.leftOut.push({ what: `line ${at + 1}`, why });
+    const skip = (why: string): void => void found.leftOut.push({ what: `line ${at + 1}`, why });
     const section = /^\[([^\]:]+)(?::(\w+))?\]\s*(?:[#;].*)?$/.exec(line);
     if (section !== null) {
       [group, part] = [section[1]?.trim() ?? '', section[2] ?? 'hosts'];
       found.group(group);
-      if (!['hosts', 'children', 'vars'].includes(part)) leave('unknown section');
+      if (!['hosts', 'children', 'vars'].includes(part)) skip('unknown section');
     } else if (part === 'children') {
       const child = line.split(/\s|#/)[0] ?? '';
       found.group(group).children.add(child);
       found.group(child);
     } else if (part === 'vars') {
       const variable = pair(line);
-      if (variable === undefined) leave('not NAME=VALUE');
+      if (variable === undefined) skip('not NAME=VALUE');
       else found.group(group).vars.set(variable[0], unquoted(variable[1]));
     } else if (part === 'hosts') {
       const words = wordsOf(line);
       const [host, ...rest] = words ?? [];
       const vars = varsOf(rest);
-      if (host === undefined) leave('a quotation mark is unclosed');
-      else if (vars === undefined) leave('the host is not followed by NAME=VALUE');
+      if (host === undefined) skip('a quotation mark is unclosed');
+      else if (vars === undefined) skip('the host is not followed by NAME=VALUE');
       else found.addHosts(group, host, vars);
     }
   }
@@ -172,18 +174,18 @@ function plain(_whole: string, double?: string, single?: string, escaped?: strin
   return double?.replaceAll(/\\(["\\])/g, '$1') ?? single ?? escaped ?? '';
 }
 
-/** The value of a section of variables is a literal of Python's, of which we know text in quotes. */
+/** Parses a value of a `vars` section. It is a Python literal; only quoted text is supported. */
 function unquoted(text: string): string {
   const [, , inner] = /^(["'])(.*)\1$/.exec(text) ?? [];
   return inner ?? text.replace(/\s+#.*$/, '');
 }
 
-/** Groups in groups in groups: nobody writes more. */
+/** Maximum depth of nested groups. */
 const deepest = 20;
-/** What a vault and the like have encrypted: its text is of no use without the key. */
+/** Tags of encrypted values, which cannot be used without the key. */
 const tagged = ['!vault', '!vault-encrypted', '!unsafe'].map((tag) => ({ tag, resolve: () => ({ tag }) }));
 
-/** An inventory of Ansible in YAML; undefined: it is none. */
+/** Parses an Ansible inventory in YAML; undefined: it is not one. */
 function parseAnsibleYaml(text: string): AnsibleGroups | undefined {
   const document = parseDocument(text, { customTags: tagged, logLevel: 'silent', prettyErrors: false });
   const value =
@@ -195,7 +197,7 @@ function parseAnsibleYaml(text: string): AnsibleGroups | undefined {
   return found;
 }
 
-/** An alias bomb is refused by throwing. */
+/** Returns undefined if the parser throws, e.g. for too many aliases. */
 function plainValue(read: () => unknown): unknown {
   try {
     return read();
@@ -240,7 +242,7 @@ interface AnsibleGroup {
   readonly children: Set<string>;
 }
 
-/** What an inventory of Ansible says, whichever way it is written. */
+/** The contents of an Ansible inventory, in YAML or INI. */
 class AnsibleGroups {
   readonly groups = new Map<string, AnsibleGroup>();
   readonly leftOut: LeftOut[] = [];
@@ -249,16 +251,16 @@ class AnsibleGroups {
   group(name: string): AnsibleGroup {
     const known = this.groups.get(name);
     if (known !== undefined) return known;
-    const made = {
+    const created = {
       hosts: new Map<string, Vars>(),
       vars: new Map<string, unknown>(),
       children: new Set<string>(),
     };
-    this.groups.set(name, made);
-    return made;
+    this.groups.set(name, created);
+    return created;
   }
 
-  /** `pattern`: a name, a range of them, with a port behind a colon or without. */
+  /** `pattern`: a name or a range, with or without `:PORT`. */
   addHosts(group: string, pattern: string, vars: Vars): void {
     const [, name = pattern, port] = /^([^:]*(?:\[[^\]]*\][^:]*)*):(\d+)$/.exec(pattern) ?? [];
     const names = expandRange(name, mostHosts);
@@ -276,7 +278,7 @@ class AnsibleGroups {
   }
 }
 
-/** `gpu[01:04].lab`, `rack-[a:c]`, `n[1:9:2]` as Ansible has them: each name, or undefined where there are more than `most`. */
+/** Expands a range of Ansible: `gpu[01:04].lab`, `rack-[a:c]`, `n[1:9:2]`. Undefined: more than `most` names. */
 function expandRange(pattern: string, most: number): readonly string[] | undefined {
   const found = /^([^[]*)\[([^\]:]+):([^\]:]+)(?::(\d+))?\](.*)$/.exec(pattern);
   if (found === null) return [pattern];
@@ -287,7 +289,7 @@ function expandRange(pattern: string, most: number): readonly string[] | undefin
   return steps.flatMap((each) => rest.map((tail) => `${before}${each}${tail}`));
 }
 
-/** Numbers keep the zeros that the first one begins with; letters are single ones. */
+/** Returns the values of a range; numbers keep the leading zeros of the first one, letters are single. */
 function valuesBetween(from: string, to: string, step: number, most: number): readonly string[] | undefined {
   const numbers = /^\d{1,9}$/.test(from) && /^\d{1,9}$/.test(to);
   if (!numbers && !/^[A-Za-z]{2}$/.test(from + to)) return undefined;

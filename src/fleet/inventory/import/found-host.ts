@@ -7,15 +7,15 @@ import type { Fleet } from '../fleet.ts';
 import { type HostEntry, hostEntry } from '../schema/host.ts';
 import { name as hostNameInFile } from '../schema/values.ts';
 
-/** A host that another program's file names, in the inventory's own words. */
+/** A host of another program's file, as an inventory entry. */
 export interface FoundHost {
   readonly name: string;
   readonly entry: HostEntry;
-  /** Names of groups, of the same file. */
+  /** Names of its groups in that file. */
   readonly groups: readonly string[];
 }
 
-/** Something that the file has and that is not taken. */
+/** A part of the file that is not imported. */
 export interface LeftOut {
   readonly what: string;
   readonly why: string;
@@ -26,10 +26,10 @@ export interface Found {
   readonly leftOut: readonly LeftOut[];
 }
 
-/** More than a file of people has; a file that says more was not written by any. */
+/** Maximum hosts of one file. */
 export const mostHosts = 5000;
 
-/** What a foreign file may say of a host. Not how it is verified, nor what runs there. */
+/** Keys that an imported file may set: neither how a host is verified, nor what runs on it. */
 const importable = hostEntry.unwrap().pick({
   address: true,
   port: true,
@@ -41,41 +41,39 @@ const importable = hostEntry.unwrap().pick({
 });
 
 /**
- * A host by these values, or the reason why not: with one of them wrong another machine would be reached. The inventory
- * fills in `${VARIABLE}`, so that none may come from elsewhere.
+ * Returns a host with these values, or the reason why not: with an invalid value, a connection could reach another
+ * machine. Rejects variables, because the inventory would expand them.
  */
 export function foundHost(name: string, values: object, groups: readonly string[]): Found {
-  const refused = (why: string): Found => ({ hosts: [], leftOut: [{ what: `host ${excerpt(name)}`, why }] });
+  const rejected = (why: string): Found => ({ hosts: [], leftOut: [{ what: `host ${excerpt(name)}`, why }] });
   if (!hostNameInFile.safeParse(name).success)
-    return refused('a name may contain only letters, digits, ".", "_" and "-", at most 63');
+    return rejected('a name may contain only letters, digits, ".", "_" and "-", at most 63');
   const variable = Object.entries(values).find(([, value]) => /\$\{|\{\{/.test(JSON.stringify(value)));
-  if (variable !== undefined) return refused(`its ${variable[0]} contains a variable or a template`);
+  if (variable !== undefined) return rejected(`its ${variable[0]} contains a variable or a template`);
   const { success, data, error } = importable.safeParse(values);
   if (success) return { hosts: [{ name, entry: data, groups }], leftOut: [] };
   const [issue] = error.issues;
   if (issue?.code === 'unrecognized_keys')
-    return refused(
-      `unsupported keys: ${issue.keys.slice(0, 5).map(excerpt).join(', ')}`,
-    );
+    return rejected(`unsupported keys: ${issue.keys.slice(0, 5).map(excerpt).join(', ')}`);
   const key = String(issue?.path[0] ?? '');
   const value: unknown = Reflect.get(values, key);
-  return refused(`its ${key} is ${excerpt(JSON.stringify(value) ?? '')}; expected ${issue?.message ?? ''}`);
+  return rejected(`its ${key} is ${excerpt(JSON.stringify(value) ?? '')}; expected ${issue?.message ?? ''}`);
 }
 
-export function together(parts: readonly Found[]): Found {
+export function combine(parts: readonly Found[]): Found {
   return {
     hosts: parts.flatMap(({ hosts }) => hosts),
     leftOut: parts.flatMap(({ leftOut }) => leftOut),
   };
 }
 
-/** What an import comes to. */
+/** The result of an import. */
 interface Import {
   readonly added: readonly FoundHost[];
   readonly leftOut: readonly LeftOut[];
 }
 
-/** Of what was found, what an inventory does not have yet. Two names for one machine would be one too many. Pure. */
+/** Returns the found hosts that an inventory lacks. Omits hosts with the address of another one. Pure. */
 export function newHosts(found: Found, { hosts }: Pick<Fleet, 'hosts'>): Import {
   const names = new Set(hosts.map(({ name }) => name.toLowerCase()));
   const places = new Map(hosts.map(({ name, ssh }) => [`${ssh.address ?? name}:${ssh.port ?? 22}`, name]));
@@ -84,10 +82,11 @@ export function newHosts(found: Found, { hosts }: Pick<Fleet, 'hosts'>): Import 
   for (const host of found.hosts) {
     const { name, entry } = host;
     const place = `${entry.address ?? name}:${entry.port ?? 22}`;
-    const there = places.get(place);
+    const owner = places.get(place);
     if (names.has(name.toLowerCase()))
       leftOut.push({ what: `host ${name}`, why: 'the inventory has a host with that name' });
-    else if (there !== undefined) leftOut.push({ what: `host ${name}`, why: `same address as host ${there}` });
+    else if (owner !== undefined)
+      leftOut.push({ what: `host ${name}`, why: `same address as host ${owner}` });
     else {
       names.add(name.toLowerCase());
       places.set(place, name);
@@ -105,7 +104,7 @@ export function newHosts(found: Found, { hosts }: Pick<Fleet, 'hosts'>): Import 
   return { added: grouped, leftOut: [...leftOut, ...clashes, ...found.leftOut] };
 }
 
-/** An inventory's text with them in it. */
+/** Adds the found hosts to the text of an inventory. */
 export function withFound(source: string, hosts: readonly FoundHost[]): string {
   const groups = new Map<string, string[]>();
   for (const { name, groups: of } of hosts)
@@ -113,10 +112,10 @@ export function withFound(source: string, hosts: readonly FoundHost[]): string {
   return addHosts(source, { hosts: new Map(hosts.map(({ name, entry }) => [name, entry])), groups });
 }
 
-/** A file of hosts is never half as large. */
+/** Maximum bytes of an imported file. */
 const largest = 8 * 2 ** 20;
 
-/** The text of a file that another program has written; never more of it than a file of hosts may have. */
+/** Reads the text of another program's file, up to the maximum size. */
 export function readSource(
   file: string,
   shown: string,

@@ -9,13 +9,13 @@ import {
   type LeftOut,
   mostHosts,
   readSource,
-  together,
+  combine,
   unusable,
 } from './found-host.ts';
 
 type Hosts = InventoryFile['hosts'];
 
-/** All hosts of an inventory: those of `hostsFrom`, over them what `hosts` says of them, and its own. */
+/** Returns the hosts of `hostsFrom` and of `hosts`; settings in `hosts` override those of `hostsFrom`. */
 export function hostsFrom(
   { hosts, hostsFrom }: InventoryFile,
   folder: string,
@@ -23,7 +23,7 @@ export function hostsFrom(
   if (hostsFrom === undefined) return { hosts, problems: [] };
   try {
     const found = terraformHosts(path.resolve(folder, hostsFrom.terraform), hostsFrom.terraform);
-    const theirs = found.hosts.map(({ name, entry }) => {
+    const imported = found.hosts.map(({ name, entry }) => {
       const own = hosts[name] ?? {};
       return [name, { ...entry, ...own, labels: { ...entry.labels, ...own.labels } }] as const;
     });
@@ -34,14 +34,14 @@ export function hostsFrom(
       seen: why,
       next: 'correct the output azp_fleet_hosts and write the file again',
     }));
-    return { hosts: { ...Object.fromEntries(theirs), ...withoutThose(hosts, found) }, problems };
+    return { hosts: { ...Object.fromEntries(imported), ...without(hosts, found) }, problems };
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
     return { hosts, problems: [error.problem] };
   }
 }
 
-/** Hosts of a file of Terraform's. Throws a usage error where there are none to be read. */
+/** Reads the hosts of a Terraform output file. Throws a usage error if it has none. */
 export function terraformHosts(file: string, shown: string): Found {
   const next = `create it: terraform output -json > ${shown}`;
   const found = fromTerraform(readSource(file, shown, next));
@@ -49,20 +49,20 @@ export function terraformHosts(file: string, shown: string): Found {
   throw unusable(shown, found.why, next);
 }
 
-function withoutThose(hosts: Hosts, found: Found): Hosts {
+function without(hosts: Hosts, found: Found): Hosts {
   const names = new Set(found.hosts.map(({ name }) => name));
   return Object.fromEntries(Object.entries(hosts).filter(([name]) => !names.has(name)));
 }
 
-/** The output that our examples have: hosts by name, each with the inventory's own keys. */
+/** The output of our examples: hosts by name, each with keys of the inventory. */
 const hostsOutput = 'azp_fleet_hosts';
 
 /**
- * Hosts of what `terraform output -json` or `terraform show -json` prints (OpenTofu prints the same): those of the output
- * `azp_fleet_hosts`, else the machines of the clouds we know. A reason where it is neither. Pure.
+ * Returns the hosts in the output of `terraform output -json` or `terraform show -json` (or OpenTofu): those of the
+ * output `azp_fleet_hosts`, else the machines of supported clouds. Returns a reason if there are neither. Pure.
  *
- * The forms are those of Terraform's documentation, "JSON Output Format": outputs by name with `value` and `sensitive`,
- * and in a state `values` with `outputs` and `root_module`.
+ * Format: Terraform's documentation, "JSON Output Format": outputs by name with `value` and `sensitive`; in a state,
+ * `values` with `outputs` and `root_module`.
  */
 export function fromTerraform(text: string): Found | { readonly why: string } {
   const document = foreignJson(text);
@@ -74,7 +74,7 @@ export function fromTerraform(text: string): Found | { readonly why: string } {
   const output = isObject(outputs) ? outputs[hostsOutput] : undefined;
   if (isObject(output)) return fromOutput(output);
   const machines = machinesOf(values?.['root_module']);
-  if (machines.length > 0) return together(machines.map(({ name, ...rest }) => foundHost(name, rest, [])));
+  if (machines.length > 0) return combine(machines.map(({ name, ...rest }) => foundHost(name, rest, [])));
   return { why: `it has neither the output ${hostsOutput} nor a supported machine` };
 }
 
@@ -86,10 +86,10 @@ function fromOutput({
   if (!isObject(value)) return { why: `the output ${hostsOutput} is not a map of hosts by name` };
   const entries = Object.entries(value);
   if (entries.length > mostHosts) return { why: `it has more than ${mostHosts} hosts` };
-  return together(entries.map(([name, host]) => fromEntry(name, host)));
+  return combine(entries.map(([name, host]) => fromEntry(name, host)));
 }
 
-/** What Terraform has not made is null there. */
+/** Returns a host of the output; values that Terraform has not created yet are null. */
 function fromEntry(name: string, host: unknown): Found {
   if (isObject(host)) {
     const given = Object.entries(host).filter(([, value]) => value !== null);
@@ -102,17 +102,19 @@ function fromEntry(name: string, host: unknown): Found {
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** A machine as the state of Terraform tells of it. */
+/** A machine in the state of Terraform. */
 interface Machine {
   readonly name: string;
   readonly address: string;
   readonly user?: string;
 }
 
-/** Modules in modules. */
+/** Maximum depth of nested modules. */
 const deepest = 20;
 
-/** The machines of a module and of those in it. Those without an address are not running, and are none. */
+/**
+ * Returns the machines of a module and its child modules. A machine without an address is not running, and is omitted.
+ */
 function machinesOf(module: unknown, levels = deepest): readonly Machine[] {
   if (!isObject(module) || levels === 0) return [];
   const { resources, child_modules: inner } = module;
@@ -127,14 +129,14 @@ function machinesOf(module: unknown, levels = deepest): readonly Machine[] {
   return [...own, ...list(inner).flatMap((child) => machinesOf(child, levels - 1))];
 }
 
-interface Seen {
+interface Attributes {
   readonly name?: string | undefined;
   readonly address?: string | undefined;
   readonly user?: string;
 }
 
-/** By resource; the names of the attributes are those of the providers' documentation. The public address first. */
-const kinds: Readonly<Record<string, (values: Values) => Seen>> = {
+/** By resource type; attribute names as in the providers' documentation. Prefers the public address. */
+const kinds: Readonly<Record<string, (values: Values) => Attributes>> = {
   google_compute_instance: (values) => {
     const nic = list(values['network_interface'])[0];
     const [access] = isObject(nic) ? list(nic['access_config']) : [];

@@ -1,7 +1,7 @@
 import type { WaveLimits } from '../fleet.ts';
 import { defaultAgentVersion } from '../../../shared/contract/agent-release.ts';
 
-/** Versions that a new fleet gets. Newest known to work together, November 2026. */
+/** Default versions: the newest known to work together, November 2026. */
 export const defaultVersions = {
   docker: '29.7.2',
   toolkit: '1.20.0',
@@ -9,14 +9,14 @@ export const defaultVersions = {
   agent: defaultAgentVersion,
 } as const;
 
-/** A quarter, as of Kubernetes' rolling updates; the first failure stops. */
+/** A quarter, as in Kubernetes' rolling updates; the first failure stops the run. */
 export const defaultWaves: WaveLimits = {
   maxUnavailable: { kind: 'percent', percent: 25 },
   maxFailures: { kind: 'count', count: 0 },
 };
 
-/** Longer than a new container and a reboot take; longer than people wait without asking why. */
+/** Longer than a new container and a reboot take, and longer than people wait without asking why. */
 export const defaultWebhook = { offline: '10m', queueWait: '30m' } as const;
 
-/** Ten bundles at a time fill most links; each holds what is on its way, some MiB. */
+/** Ten bundles at a time fill most links; each buffers some MiB. */
 export const defaultUploads = { parallel: 10 } as const;

@@ -55,8 +55,7 @@ const proxy = section('proxies, e.g. { https: http://proxy.lab.example:3128 }', 
 
 const uploads = section('limits, e.g. { bandwidth: 50MiB/s, parallel: 10 }', {
   bandwidth: rate.optional().meta({
-    description:
-      'For all uploads of a run together, e.g. 50MiB/s or 400Mbit/s; default: no limit',
+    description: 'For all uploads of a run together, e.g. 50MiB/s or 400Mbit/s; default: no limit',
   }),
   parallel: wholeNumber(1, 100, 'uploads at the same time')
     .optional()
@@ -121,7 +120,8 @@ export const inventoryFile = section('organization, token, hosts and so on, each
   })
     .optional()
     .meta({
-      description: 'More hosts, from a file that another program writes; `hosts` adds settings to each by name',
+      description:
+        'More hosts, from a file that another program writes; `hosts` adds settings to each by name',
     }),
   mirrors: mirrors.optional().meta({ description: "A closed network's copies of the vendors' repositories" }),
   registries: z
@@ -134,9 +134,7 @@ export const inventoryFile = section('organization, token, hosts and so on, each
   proxy: proxy
     .optional()
     .meta({ description: 'Proxies for the CLI, the manager, the agents, Docker and the package manager' }),
-  uploads: uploads
-    .optional()
-    .meta({ description: 'Limits for uploads from this machine to the hosts' }),
+  uploads: uploads.optional().meta({ description: 'Limits for uploads from this machine to the hosts' }),
   waves: waves
     .optional()
     .meta({ description: 'How many hosts may be unavailable at a time while they are changed or rebooted' }),

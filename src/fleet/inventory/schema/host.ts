@@ -34,14 +34,12 @@ const gpu = z.union([z.int().min(0, oneGpu), z.string().regex(/^(GPU|MIG)-[0-9A-
 const gpuCount = wholeNumber(0, 64, 'a number of GPUs');
 const displayCard =
   'a PCI address or a kind of card, as `lspci -Dnn -d 10de:` shows them, e.g. "0000:03:00.0" or "10de:128b"';
-/** The GPUs of a host: how many, and which cards are none. */
+/** The GPUs of a host: the number, and the ignored cards. */
 const gpus = z.union(
   [
     gpuCount,
     z.strictObject({
-      count: gpuCount
-        .optional()
-        .meta({ description: 'Expected GPUs, without the ignored ones' }),
+      count: gpuCount.optional().meta({ description: 'Expected GPUs, without the ignored ones' }),
       ignore: z
         .array(
           z
@@ -56,12 +54,12 @@ const gpus = z.union(
   { error: 'a number of GPUs (a whole number from 0 to 64), or e.g. { ignore: ["10de:128b"] }' },
 );
 
-/** A program of the owner's: what systemd would take for more than a path is none. */
+/** The path of a program, without characters that have a meaning to systemd. */
 const program = /^\/[\w./+-]+$/;
 
 const runExpected = 'poweroff, or the absolute path of a program, e.g. /usr/local/sbin/deallocate';
 
-/** Below five minutes nobody could log in to a machine that has just started. */
+/** At least five minutes: less would stop a machine before a user can log in. */
 const idle = z
   .union(
     [
@@ -86,7 +84,7 @@ const idle = z
   )
   .meta({ id: 'idle' });
 
-/** Which NVIDIA driver, and where it comes from. */
+/** The NVIDIA driver and its source. */
 const driver = z
   .union(
     [
@@ -99,7 +97,8 @@ const driver = z
           .optional()
           .meta({ description: 'Exact version; default: the newest of the branch' }),
         sha256: sha256.optional().meta({
-          description: "sha256 of NVIDIA's .run file of that version, for method: runfile; built in for many versions",
+          description:
+            "sha256 of NVIDIA's .run file of that version, for method: runfile; built in for many versions",
         }),
         flavor: z
           .enum(['auto', 'open', 'proprietary'], { error: 'auto, open or proprietary' })
@@ -132,7 +131,8 @@ const limits = section('limits, e.g. { memory: 64g }', {
     .optional()
     .meta({ description: 'Maximum number of processes' }),
   disk: size.optional().meta({
-    description: 'Maximum size of what an agent’s container writes, e.g. 200g; needs a Docker storage driver with quotas',
+    description:
+      'Maximum size of what an agent’s container writes, e.g. 200g; needs a Docker storage driver with quotas',
   }),
 }).meta({ id: 'limits' });
 
@@ -143,11 +143,14 @@ const driverCapabilities = z.array(
   { error: 'a list of driver capabilities' },
 );
 
-/** What Azure DevOps takes, and nobody's machines but one's own. A pattern may be longer than what becomes of it. */
+/** A pool name that Azure DevOps accepts, or a pattern, which may be longer than the name. */
 const pool = shownName
   .max(256, 'a name of at most 256 characters')
   .regex(/^[^"*/:<>?\\|]*$/, 'a name that Azure DevOps accepts, without " * / : < > ? \\ and |')
-  .regex(/^(?!azure pipelines$)/i, 'your own pool: Azure Pipelines is the pool of machines hosted by Microsoft');
+  .regex(
+    /^(?!azure pipelines$)/i,
+    'your own pool: Azure Pipelines is the pool of machines hosted by Microsoft',
+  );
 
 const slot = section('a slot, e.g. { gpus: [0] }', {
   name: name.optional().meta({ description: 'Name of the slot; default: its position, from 0' }),
@@ -253,14 +256,16 @@ const webhook = z
   )
   .meta({ id: 'webhook' });
 
-/** What may stand in `defaults`, in a group's `vars` and at a host. */
+/** Keys of `defaults`, of a group's `vars` and of a host. */
 const shared = {
   user: loginName.optional().meta({ description: 'Login user; default: from ssh_config' }),
   port: wholeNumber(1, 65_535, 'a port').optional().meta({ description: 'SSH port' }),
   identityFile: text.optional().meta({ description: 'Private key to log in with' }),
   jump: jump
     .optional()
-    .meta({ description: 'Jump hosts as in ProxyJump, also hosts of this inventory: user@host:port,user@host' }),
+    .meta({
+      description: 'Jump hosts as in ProxyJump, also hosts of this inventory: user@host:port,user@host',
+    }),
   sshConfig: text.optional().meta({
     description: 'The ssh_config to read instead of ~/.ssh/config and /etc/ssh/ssh_config (ssh -F), or none',
   }),
@@ -294,8 +299,7 @@ const shared = {
   agentName: shownName.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
   limits: limits.optional().meta({ description: 'Limits of each agent' }),
   driverCapabilities: driverCapabilities.optional().meta({
-    description:
-      'Driver capabilities of agents; default [compute, utility]; graphics adds EGL and Vulkan',
+    description: 'Driver capabilities of agents; default [compute, utility]; graphics adds EGL and Vulkan',
   }),
   labels: z
     .record(name, label, { error: 'labels by name, e.g. { room: b12 }' })
@@ -339,8 +343,7 @@ const shared = {
     .optional()
     .meta({ description: 'What jobs may do' }),
   network: z.enum(['best-effort', 'required'], { error: 'best-effort or required' }).optional().meta({
-    description:
-      'Isolates jobs from cloud metadata and from each other; required: no job starts without it',
+    description: 'Isolates jobs from cloud metadata and from each other; required: no job starts without it',
   }),
   webhook: webhook.optional().meta({
     description: 'Reports closed and reopened slots, offline agents and jobs that wait long',

@@ -5,8 +5,8 @@ import { inventoryFile } from './file.ts';
 const variable = { type: 'string', pattern: '\\$\\{[A-Za-z_]' } as const;
 
 /**
- * The published JSON Schema (draft 7, which editors understand best), made from the definition that validates.
- * Where a number, a flag or text of a certain form is wanted, `${VARIABLE}` may stand too.
+ * Returns the published JSON Schema (draft 7, best supported by editors), generated from the schema that validates.
+ * A number, a flag or text with a pattern may also be `${VARIABLE}`.
  */
 function inventoryJsonSchema(): object {
   const schema = z.toJSONSchema(inventoryFile, {
@@ -25,12 +25,12 @@ function inventoryJsonSchema(): object {
   return { ...schema, title: 'Inventory of azp-fleet' };
 }
 
-/** As written to inventory.schema.json. */
+/** Returns the text of inventory.schema.json. */
 export function inventorySchemaText(): string {
   return `${JSON.stringify(inventoryJsonSchema(), undefined, 2)}\n`;
 }
 
-/** Keys hold no variables. */
+/** Returns the pattern of keys, which cannot contain variables. */
 function keyPattern(record: z.ZodRecord): z.core.JSONSchema.BaseSchema {
   const { $schema: _, ...pattern } = z.toJSONSchema(record.keyType, { target: 'draft-7' });
   return pattern;

@@ -11,23 +11,23 @@ import {
 } from '../../../shared/base/quantities.ts';
 
 /**
- * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":
- * it is what a user reads beside the line and column of the mistake.
+ * The basic values of the inventory. Each `error` completes "expected …" in a message with the line and column of the
+ * mistake.
  */
 const someText = z.string({ error: 'text' }).min(1, 'text that is not empty');
 
-/** What is shown wherever somebody asks what is wanted: on a terminal it must not do anything. */
+/** Returns whether a text is safe to show on a terminal. */
 const hasNoControl = (value: string): boolean => noControl.test(value);
 const noControlExpected = 'text without control characters';
 export const text = someText.refine(hasNoControl, noControlExpected);
 
-/** Names that people read, and that others keep and show. */
+/** Names that other systems store and show. */
 export const shownName = someText.regex(noControl, noControlExpected);
 
-/** A command for the shell, which may have several lines. */
+/** A shell command, which may have several lines. */
 const command = someText.refine((value) => controlIn(value) === undefined, noControlExpected);
 
-/** Keys that belong together; `expected` shows one where something else stands. Unknown keys have their own message. */
+/** Returns a schema for a map with these keys; `expected` completes the message for any other value. */
 export function section<Shape extends z.core.$ZodLooseShape>(expected: string, shape: Shape) {
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : expected),
@@ -62,7 +62,7 @@ export const rate = z
   .string({ error: rateExpected })
   .refine((value) => parseRate(value) !== undefined, rateExpected);
 
-/** To a week at most; always with its unit, because a number alone could be anything. */
+/** Returns a schema for a duration of up to a week, always with its unit. */
 export function durationFrom(least: string) {
   const expected = `a duration from ${least} to 7d, e.g. 10m or 2h`;
   const leastMs = parseDuration(least) ?? 0;
@@ -77,7 +77,7 @@ export function durationFrom(least: string) {
 
 export const duration = durationFrom('1m');
 
-/** `3` or `25%`; `least`: the smallest that means something, of either. */
+/** Returns a schema for `3` or `25%`; `least`: the smallest valid value of both. */
 export function share(least: number) {
   const expected = shareExpected(least);
   return z
@@ -89,14 +89,14 @@ export const sha256 = z
   .string({ error: 'a sha256 (64 hexadecimal digits)' })
   .regex(/^[0-9a-f]{64}$/, 'a sha256 (64 hexadecimal digits, lower case)');
 
-/** It ends up in files of the hosts that everybody there may read, so it cannot hold a password. */
+/** A URL without a password: it is written to files that every user of a host can read. */
 export const httpUrl = z
   .string({ error: 'an http(s) URL' })
   .regex(/^https?:\/\/[^\s/]+(\/\S*)?$/, { error: 'an http(s) URL', abort: true })
   .regex(/^https?:\/\/[^\s/@]+(\/\S*)?$/, 'a URL without user and password')
   .refine(hasNoControl, 'a URL without control characters');
 
-/** As ssh takes it. */
+/** A host name as ssh accepts it. */
 const hostNameExpected = 'a host name or an address, without spaces and shell characters';
 const hostName = text.refine(isHostName, hostNameExpected);
 const aloneExpected = 'a host name or an address only: user and port are separate keys';
@@ -105,14 +105,14 @@ export const address = hostName.regex(/^[^@]*$/, aloneExpected).regex(/^(?![^:]+
 const userExpected = 'a user name that ssh accepts';
 export const loginName = text.refine(isUserName, userExpected);
 
-/** As in ProxyJump. */
+/** Jump hosts as in ProxyJump. */
 const jumpExpected = `none, or jump hosts separated by commas: ${hopExpected}`;
 export const jump = text.refine(
   (value) => hopsIn(value).every((hop) => parseHop(hop) !== undefined),
   jumpExpected,
 );
 
-/** Names of hosts, groups and slots: they become parts of agent names, file names and container labels. */
+/** Names of hosts, groups and slots: parts of agent names, file names and container labels. */
 export const name = z
   .string({ error: 'a name' })
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'a name: letters, digits, ".", "_", "-", at most 63 of them');
@@ -121,7 +121,7 @@ export const environmentName = z
   .string({ error: 'an environment variable name in upper case' })
   .regex(/^[A-Z][A-Z0-9_]*$/, 'an environment variable name in upper case, e.g. IMAGENET');
 
-/** As image references name it: `registry.lab.example`, with a port if it has one of its own. */
+/** A registry as in image names: `registry.lab.example`, with its port unless it is the default. */
 const registryExpected = 'a registry as in image names: HOST or HOST:PORT, without https:// and path';
 export const registryName = z
   .string({ error: registryExpected })
@@ -130,7 +130,7 @@ export const registryName = z
     registryExpected,
   );
 
-/** The tag is ours: it says what was built. */
+/** A repository without a tag: the tag identifies the build. */
 const repositoryExpected =
   'a repository of a registry, without a tag, e.g. registry.lab.example/vision/agent';
 export const repository = z
@@ -142,12 +142,12 @@ export const repository = z
 
 const prefixExpected =
   'a registry, with or without a path, without https://, e.g. registry.lab.example:5000/mirror';
-/** What is put before the names of images. */
+/** A prefix of image names. */
 export const registryPrefix = z
   .string({ error: prefixExpected })
   .regex(/^[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/, prefixExpected);
 
-/** HTTP's Basic authentication ends the name at the first colon. */
+/** A user name without a colon: HTTP basic authentication ends the name at the first one. */
 const userName = z
   .string({ error: 'a user name' })
   .regex(/^[^\s:\0][^:\0\n]*$/, 'a user name, without ":"')
@@ -158,31 +158,31 @@ export const date = z
   .regex(/^\d{4}-\d\d-\d\d$/, 'a date such as 2027-05-01')
   .refine(isDay, 'a date that exists, such as 2027-05-01');
 
-/** Not the 31st of a month of 30 days: that is read as the first of the next. */
+/** Returns whether a date exists: `Date.parse` reads June 31 as July 1. */
 function isDay(value: string): boolean {
   const time = Date.parse(value);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
 }
 
-/** Labels and capabilities; numbers and flags are as good as text here. */
+/** Labels and capabilities: text, numbers or flags. */
 export const label = z.union([z.string().refine(hasNoControl, noControlExpected), z.number(), z.boolean()], {
   error: 'text',
 });
 
 export const threeNumbers = /^\d+\.\d+\.\d+$/;
 
-/** Of what is installed in three numbers, or left to its owner. `usual`: an example. */
-export const versionOrNone = (usual: string) =>
+/** Returns a schema for a version of three numbers, or `none`. */
+export const versionOrNone = (example: string) =>
   z.union(
     [
       z.literal('none'),
-      section(`a version, e.g. { version: "${usual}" }`, {
-        version: version(threeNumbers, usual).meta({
+      section(`a version, e.g. { version: "${example}" }`, {
+        version: version(threeNumbers, example).meta({
           description: 'Upstream version, without packaging suffix',
         }),
       }),
     ],
-    { error: `a version, e.g. { version: "${usual}" }, or none to leave the installed one alone` },
+    { error: `a version, e.g. { version: "${example}" }, or none to leave the installed one alone` },
   );
 
 const expected =
@@ -228,7 +228,7 @@ export const servicePrincipal = section(
   },
 );
 
-/** Who we are to a registry that asks. */
+/** A login to a registry. */
 export const registryLogin = section(
   'a user and a secret, e.g. { user: ci, secret: { env: REGISTRY_PASSWORD } }',
   {

@@ -57,7 +57,7 @@ hosts:
   writeFileSync(join(cwd, 'lab.yaml'), before);
   const { stdout } = await run('--ansible hosts.ini -o lab.yaml --write');
   expect(stdout).toContain('1 host added to lab.yaml');
-  expect(stdout).toContain('host h200-1: it is reached as big is');
+  expect(stdout).toContain('host h200-1: same address as host big');
   expect(readFileSync(join(cwd, 'lab.yaml'), 'utf8')).toBe(
     before.replace('[big]', '[ big, h200-2 ]').concat('  h200-2: {}\n'),
   );

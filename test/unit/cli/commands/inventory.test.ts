@@ -102,8 +102,8 @@ describe('check', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toBe('lab.yaml: 2 hosts, 1 pool, https://dev.azure.com/example\n');
     expect(stderr).toBe(`! the token expires on 2026-12-01, in 10 days
-  next      make a new one in Azure DevOps, put it where the inventory points,
-            then: azp-fleet provision
+  next      create a new one in Azure DevOps, store it in the same place, then
+            run azp-fleet provision
 `);
   });
 

@@ -92,7 +92,7 @@ test('what one line says wrongly for many hosts is one mistake', () => {
   const text =
     'defaults: { pool: p, gpus: 2, agents: 4 }\nhosts: { a: {}, b: {}, c: {}, d: {}, e: {}, f: { gpus: 3 } }\n';
   expect(mistakes(text).map((problem) => problem.split('\n')[0])).toEqual([
-    'inventory.yaml:3:39: a has more agents than GPUs (as well: b, c, d, e)',
+    'inventory.yaml:3:39: a has more agents than GPUs (also: b, c, d, e)',
     'inventory.yaml:3:39: f has more agents than GPUs',
   ]);
   expect(mistakes('defaults: { pool: p, volumes: ["/d:/d:PATH"] }\nhosts: { a: {}, b: {} }\n')).toEqual([
@@ -107,6 +107,6 @@ test.each([
   const hosts = Array.from({ length: 300 }, (_, index) => `${name(index)}: {}`).join(', ');
   const [said = ''] = mistakes(`defaults: { pool: p, gpus: 2, agents: 4 }\nhosts: { ${hosts} }\n`);
   expect(said.split('\n')[0]).toBe(
-    `inventory.yaml:3:39: ${name(0)} has more agents than GPUs (as well: ${others})`,
+    `inventory.yaml:3:39: ${name(0)} has more agents than GPUs (also: ${others})`,
   );
 });

@@ -63,19 +63,19 @@ describe('the same mistake at several hosts is told once, with their names', () 
   test.each([
     [
       'adress: x',
-      'inventory.yaml:5:8: hosts.a.adress is not a known key (as well: b, c)\nnext: did you mean "address"?',
+      'inventory.yaml:5:8: hosts.a.adress is not a known key (also: b, c)\nnext: did you mean "address"?',
     ],
     [
       'agents: per-gpu',
-      'inventory.yaml:5:16: hosts.a.agents has an invalid value (as well: b, c)\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: per-gpu\nnext: did you mean "one-per-gpu"?',
+      'inventory.yaml:5:16: hosts.a.agents has an invalid value (also: b, c)\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: per-gpu\nnext: did you mean "one-per-gpu"?',
     ],
     [
       'datasets: { X: { host: /d } }',
-      'inventory.yaml:5:20: hosts.a.datasets.X.container is missing (as well: b, c)\nexpected: an absolute path\nnext: add `container:` under hosts.a.datasets.X',
+      'inventory.yaml:5:20: hosts.a.datasets.X.container is missing (also: b, c)\nexpected: an absolute path\nnext: add `container:` under hosts.a.datasets.X',
     ],
     [
       'gpus: 1, agents: 2',
-      'inventory.yaml:5:25: a has more agents than GPUs (as well: b, c)\nexpected: at most 1 agents, or share: true\nseen: agents: 2, gpus: 1\nnext: add `share: true` if jobs may share a GPU',
+      'inventory.yaml:5:25: a has more agents than GPUs (also: b, c)\nexpected: at most 1 agents, or share: true\nseen: agents: 2, gpus: 1\nnext: add `share: true` if jobs may share a GPU',
     ],
   ])('%s', (key, expected) => {
     const hosts = ['a', 'b', 'c'].map((name) => `  ${name}: { ${key} }\n`).join('');
@@ -84,7 +84,7 @@ describe('the same mistake at several hosts is told once, with their names', () 
 
   test('no pool', () => {
     expect(mistakes('hosts: { a: {}, b: {}, c: { pool: p } }\n')).toEqual([
-      'inventory.yaml:3:13: a has no pool (as well: b)\nexpected: a pool in defaults, in one of its groups or on the host\nnext: add `pool: NAME` under `defaults:`',
+      'inventory.yaml:3:13: a has no pool (also: b)\nexpected: a pool in defaults, in one of its groups or on the host\nnext: add `pool: NAME` under `defaults:`',
     ]);
   });
 
@@ -92,7 +92,7 @@ describe('the same mistake at several hosts is told once, with their names', () 
     const hosts = Array.from({ length: 300 }, (_, index) => `h${index}: { adress: x }`).join(', ');
     const [told = '', ...more] = mistakes(`defaults: { pool: p }\nhosts: { ${hosts} }\n`);
     expect(more).toEqual([]);
-    expect(told).toContain('(as well: h[1-299])');
+    expect(told).toContain('(also: h[1-299])');
   });
 
   test('mistakes that differ are told apart', () => {
@@ -103,7 +103,7 @@ describe('the same mistake at several hosts is told once, with their names', () 
     const text =
       'defaults: { pool: p }\nhosts:\n  a: { address: "a-${SITE}" }\n  b: { address: "b-${SITE}" }\n';
     expect(mistakes(text)).toEqual([
-      'inventory.yaml:5:20: the environment variable SITE is not set (as well: line 6)\nnext: export SITE=…, or give a default: ${SITE:-value}',
+      'inventory.yaml:5:20: the environment variable SITE is not set (also: line 6)\nnext: export SITE=…, or give a default: ${SITE:-value}',
     ]);
   });
 });

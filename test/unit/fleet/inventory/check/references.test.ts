@@ -34,7 +34,7 @@ hosts:
     'the token: environment variable AZP_TOKEN is not set\nnext: read -rs AZP_TOKEN && export AZP_TOKEN',
     'the sudo password of a is in a file that other users can read: FOLDER/open\nexpected: mode 0600\nseen: mode 0644\nnext: chmod 600 FOLDER/open',
     'the file of the sudo password of b FOLDER/none cannot be read\nseen: no such file\nnext: write it there and press Ctrl-D: (umask 077; cat > FOLDER/none)',
-    'the CA file FOLDER/ca.pem cannot be read\nseen: no such file\nnext: correct ca: in the inventory, or copy the file there',
+    'the CA file FOLDER/ca.pem cannot be read\nseen: no such file\nnext: correct "ca:" in the inventory, or copy the file there',
     'the private key FOLDER/key cannot be read\nseen: no such file\nnext: correct identityFile in the inventory, or copy the key there',
   ]);
 });

@@ -6,8 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { firstYamlError } from '../../../../../src/fleet/inventory/document/yaml-errors.ts';
 import { mistakesIn } from '../fixture.ts';
 
-const next =
-  'next: correct the YAML here or in the lines above; quote text with special characters';
+const next = 'next: correct the YAML here or in the lines above; quote text with special characters';
 
 /** A file, and what is read of it: place, the parser's message, the line and its caret. */
 const cases: readonly (readonly [text: string, place: string, message: string, ...snippet: string[]])[] = [

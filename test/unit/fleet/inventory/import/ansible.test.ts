@@ -68,7 +68,7 @@ describe.each([
     expect(said).toEqual([
       'host gate: its connection is not SSH',
       expect.stringContaining('ansible_become_password: an inventory holds no secrets') as string,
-      "variable rack: used by playbooks only",
+      'variable rack: used by playbooks only',
     ]);
     expect(JSON.stringify(found)).not.toContain('hunter2');
   });
