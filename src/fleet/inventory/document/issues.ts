@@ -128,7 +128,7 @@ function suggestion(
   if (typeof value !== 'string') return {};
   if (expected.startsWith('a list of ')) return { next: excerpt(`write it as a list: [${value}]`) };
   const parts = path.at(-1) === 'address' ? addressParts(value) : [];
-  if (parts.length > 1) return { next: excerpt(`write ${parts.join(' and ')}, each on a line of its own`) };
+  if (parts.length > 1) return { next: excerpt(`write ${parts.join(' and ')}, each on its own line`) };
   const words = wordsAt(schema, path);
   const near = nearest(value, words) ?? completed(value, words);
   if (near !== undefined) return { next: `did you mean "${near}"?` };
