@@ -102,8 +102,6 @@ const forms: readonly Form[] = [
   whereNext(/the same indentation as the keys beside it|put spaces in place of the tab/, asAbove),
   whereNext(/^write it as a list: (\[.*\])$/, swap),
   whereNext(/^add `([^`]+)` if /, (place, line) => insertBelow(place, line)),
-  whereNext(/^write (.*), each on its own line$/, (place, lines) =>
-    replaceBy(place, lines.split(' and ')),
-  ),
+  whereNext(/^write (.*), each on its own line$/, (place, lines) => replaceBy(place, lines.split(' and '))),
   whereNext(/^close it with (.)/, (place, sign) => onLine(place, (old) => old + sign)),
 ];

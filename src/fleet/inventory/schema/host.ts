@@ -261,11 +261,9 @@ const shared = {
   user: loginName.optional().meta({ description: 'Login user; default: from ssh_config' }),
   port: wholeNumber(1, 65_535, 'a port').optional().meta({ description: 'SSH port' }),
   identityFile: text.optional().meta({ description: 'Private key to log in with' }),
-  jump: jump
-    .optional()
-    .meta({
-      description: 'Jump hosts as in ProxyJump, also hosts of this inventory: user@host:port,user@host',
-    }),
+  jump: jump.optional().meta({
+    description: 'Jump hosts as in ProxyJump, also hosts of this inventory: user@host:port,user@host',
+  }),
   sshConfig: text.optional().meta({
     description: 'The ssh_config to read instead of ~/.ssh/config and /etc/ssh/ssh_config (ssh -F), or none',
   }),
