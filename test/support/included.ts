@@ -49,7 +49,7 @@ export function includedOf(
   agents: readonly string[] = [],
 ): Included {
   return {
-    again: 'make it again where there is a network: azp-fleet bundle inventory.yaml -o site.bundle',
+    rebuild: 'make it again where there is a network: azp-fleet bundle inventory.yaml -o site.bundle',
     context: Buffer.from('context'),
     packages: ({ id, versionId, machine }) =>
       `${id}-${versionId}` === system && machine === 'x86_64'

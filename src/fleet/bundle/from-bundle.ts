@@ -60,7 +60,7 @@ export async function fromBundle(
       },
     },
     included: {
-      again,
+      rebuild: again,
       context: await contextArchive(context),
       packages: ({ id, versionId, machine }) => {
         const set = manifest.packages.find(

@@ -72,7 +72,7 @@ export interface Facts {
     /** Whether DKMS builds its modules for other kernels, too, or has their sources to do so; absent: neither. */
     readonly dkms?: 'registered' | 'sources';
     /** The module is loaded, and nvidia-smi is not there: the rest of the driver has been taken away since the last boot. */
-    readonly takenAway: boolean;
+    readonly wasRemoved: boolean;
     /** Then also: something uses that module, a program or a module that is none of the driver's. */
     readonly inUse: boolean;
     /** Its services that are installed, with systemd's words: `enabled`, `inactive`. */

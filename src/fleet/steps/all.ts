@@ -5,5 +5,5 @@ import { managerStep } from './manager/step.ts';
 import type { Step } from './step.ts';
 import { toolkitStep } from './toolkit/step.ts';
 
-/** The steps of a host in their order. Pool and probe are the fleet's: before the managers start, and after. */
+/** The steps of one host, in order. The pool step runs once for the fleet before these, the probe step after. */
 export const allSteps: readonly Step[] = [driverStep, dockerStep, toolkitStep, imageStep, managerStep];

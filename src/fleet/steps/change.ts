@@ -69,9 +69,9 @@ export interface Description {
   /** Default: add. A change that reboots is always shown as a reboot. */
   readonly marker?: Marker;
   readonly details?: readonly Detail[];
-  /** Of a package change: the most that it does to packages that are installed. Its script holds it to that. */
+  /** Of a package change: the most that it may remove and downgrade. Its script enforces that. */
   readonly bound?: Bound;
-  /** What its script makes of what it brings, in bytes, and where: after that the files that it brought go. */
+  /** Bytes that its script unpacks its uploads to, and the folder; the uploads are deleted afterwards. */
   readonly unpacks?: { readonly folder: string; readonly bytes: number };
   /** Shown by `--diff`. */
   readonly texts?: readonly TextDiff[];
@@ -91,14 +91,14 @@ export interface Change extends Description {
   readonly actions: readonly Action[];
 }
 
-/** A change that cannot be spelled out yet. It is announced, and cannot run. */
+/** A change whose actions are not known yet. A plan announces it; it cannot run. */
 export interface Shape extends Description {
   readonly known: false;
   readonly step: StepName;
   readonly title: string;
   /** The step whose result decides. */
   readonly until: StepName;
-  /** Why it is not known, if no step decides: a sentence. */
+  /** Why it is not known, where no step decides. */
   readonly why?: string;
   /** The most that the later change may disturb. */
   readonly disturbs: Disturbs;
@@ -106,7 +106,7 @@ export interface Shape extends Description {
   readonly waits?: true;
 }
 
-/** The step cannot be done on this host. */
+/** The step cannot run on this host. */
 export interface Refusal {
   readonly refused: true;
   readonly step: StepName;
@@ -114,17 +114,17 @@ export interface Refusal {
   readonly next: string;
 }
 
-/** Returns whether facts have to be gathered again after it. */
+/** Returns whether the change reboots the host; facts must be gathered again afterwards. */
 export function reboots(change: Change | Shape): boolean {
   return change.known && change.actions.some(({ kind }) => kind === 'reboot');
 }
 
-/** Returns whether it changes nothing on the host. */
+/** Returns whether the change only waits and changes nothing on the host. */
 export function onlyWaits(change: Change | Shape): boolean {
   return change.known ? change.actions.every(({ kind }) => kind === 'await-manager') : change.waits === true;
 }
 
-/** The id of a change: the same in every run for the same actions, and fit for a systemd unit's name. */
+/** Returns the id of a change: equal in every run for the same actions, and valid in a systemd unit's name. */
 function changeId(step: StepName, name: string, actions: readonly Action[]): string {
   const slug = name
     .toLowerCase()
@@ -133,7 +133,7 @@ function changeId(step: StepName, name: string, actions: readonly Action[]): str
   return `${step}-${slug}-${sha256(stableJson(actions.map(withoutLocalPath))).slice(0, 10)}`;
 }
 
-/** The artifact's path on the admin's machine is no part of the change. */
+/** Leaves out the artifact's path on the admin's machine, which must not change the id. */
 function withoutLocalPath(action: Action): unknown {
   return action.kind === 'upload' && action.artifact.kind === 'file'
     ? { ...action, artifact: action.artifact.sha256 }
@@ -146,7 +146,7 @@ interface Described extends Description {
   readonly disturbs: Disturbs;
 }
 
-/** Returns a change of one script. Anything over a few seconds is durable: it outlives the connection. */
+/** Returns a change of one script. A script of more than a few seconds is durable: it survives the connection. */
 export function runChange(
   step: StepName,
   name: string,

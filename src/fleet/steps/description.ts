@@ -9,17 +9,17 @@ import { lineDiff } from './line-diff.ts';
 
 /** Characters of a value; a longer one is cut. */
 const longestValue = 200;
-/** Lines of one change; more are counted. */
+/** Lines of one change; the rest is a count. */
 const mostDetails = 150;
 /** Lines of one file, and characters of one line, that a plan keeps. */
 const mostLines = 2000;
 const longestLine = 500;
 /** Objects below this depth are not compared. */
 const deepest = 10;
-/** Certificates that are read from one file: a site has one or a few. */
+/** Certificates read from one file; a site has a few. */
 const mostCertificates = 50;
 
-/** A key that changes: its old and its new value as text. One of both may be undefined: the key is added or removed. */
+/** A changed key with its old and new value as text; undefined: the key is added or removed. */
 export interface Item {
   /** Where the key is in the schema: `slots.*.limits.cpus`. */
   readonly key: string;
@@ -35,7 +35,7 @@ export interface Item {
 interface KeyText {
   /** `*` in it becomes the member's name. */
   readonly label?: string;
-  /** Shows the value. An object with it is shown as a whole where only one side has it, or another `kind` of it. */
+  /** Formats the value. An object with it is shown as a whole where one side lacks it or the `kind` differs. */
   readonly text?: (value: never) => string;
   /** The consequence of any new value, or by the new value: `''` where the key is removed, `*` for all others. */
   readonly effect?:
@@ -44,7 +44,7 @@ interface KeyText {
     | ((from: string | undefined, to: string | undefined) => string | undefined);
 }
 
-/** By the key's path. `datasets.*` stands for each member of `datasets`; a list is then compared by `name` or index. */
+/** By the key's path. `datasets.*` matches each member of `datasets`; a list is then compared by `name` or index. */
 export type KeyTexts = Readonly<Record<string, KeyText>>;
 
 interface Place {
@@ -60,23 +60,23 @@ export function compare(
   keys: KeyTexts = {},
   place: Place = { key: '', label: '', depth: 0 },
 ): readonly Item[] {
-  const words = textOf(keys, place.key);
+  const keyText = textOf(keys, place.key);
   const sides = [from, to].filter((side) => side !== undefined);
   const named = Object.hasOwn(keys, `${place.key}.*`);
   const [old, now] = [membersOf(from, named), membersOf(to, named)];
   const names = [...new Set([...(now?.keys() ?? []), ...(old?.keys() ?? [])])];
-  const isWhole = words?.text !== undefined && (sides.length < 2 || old?.get('kind') !== now?.get('kind'));
+  const isWhole = keyText?.text !== undefined && (sides.length < 2 || old?.get('kind') !== now?.get('kind'));
   const hasMembers = sides.length === [old, now].filter((side) => side !== undefined).length;
   if (!isWhole && hasMembers && place.depth < deepest && (names.length > 0 || place.key === ''))
     return names.flatMap((name) =>
       compare(old?.get(name), now?.get(name), keys, memberOf(place, name, named, keys)),
     );
-  const show = words?.text ?? (place.depth < deepest ? plainText : () => '…');
+  const show = keyText?.text ?? (place.depth < deepest ? plainText : () => '…');
   const [before, after] = [from, to].map((side) => (side === undefined ? undefined : show(side as never)));
-  return item(place.label, before, after, effectOf(words?.effect, before, after), place.key);
+  return item(place.label, before, after, effectOf(keyText?.effect, before, after), place.key);
 }
 
-/** Names come from files of others: `constructor` is no entry. */
+/** Returns a key's own entry: keys come from files of other programs and may be `constructor`. */
 function textOf(keys: KeyTexts, key: string): KeyText | undefined {
   return Object.hasOwn(keys, key) ? keys[key] : undefined;
 }
@@ -114,7 +114,7 @@ function effectOf(
   return effect?.[to ?? ''] ?? (to === undefined ? undefined : effect?.['*']);
 }
 
-/** One key with both of its values; none where they are equal. */
+/** Returns one key with both values; nothing where they are equal. */
 export function item(
   label: string,
   from: string | undefined,
@@ -141,20 +141,20 @@ function shown(value: string): string {
   return value === '' ? '""' : foreignLine(value, longestValue);
 }
 
-/** Cuts a change with very many lines, and says how many it leaves out. */
+/** Limits the lines of a change and adds how many are left out. */
 export function bounded(lines: readonly Detail[]): readonly Detail[] {
   if (lines.length <= mostDetails) return lines;
   const left = lines.length - mostDetails;
   return [...lines.slice(0, mostDetails), { marker: 'change', text: `and ${left} more` }];
 }
 
-/** Returns `a, b, c`; of very many the first, and how many more. */
+/** Returns `a, b, c`; of a long list the first names and how many more. */
 export function listed(names: readonly unknown[], most = 64): string {
   const more = names.length > most ? [`and ${names.length - most} more`] : [];
   return [...names.slice(0, most).map(String), ...more].join(', ');
 }
 
-/** Returns whether `4.275.0` comes after `4.276.0`; false where one of them is not made of numbers. */
+/** Returns whether `to` is an older version than `from`; false where one of them is not numeric. */
 export function isDowngrade(from: string | undefined, to: string): boolean {
   const numbers = /^\d+(\.\d+)*$/;
   return from !== undefined && numbers.test(from) && numbers.test(to) && compareVersions(to, from) < 0;
@@ -163,7 +163,7 @@ export function isDowngrade(from: string | undefined, to: string): boolean {
 /** A file that a change writes. */
 export interface Written {
   readonly path: string;
-  /** Its text now; undefined: there is none, or it is not text, or too long. */
+  /** Its present text; undefined: absent, not text, or too long. */
   readonly before: string | undefined;
   readonly exists: boolean;
   readonly after: string;
@@ -180,7 +180,7 @@ export function describeFile(file: Written): Pick<Description, 'marker' | 'detai
   return { marker: 'change', details: fieldDetails(file), texts };
 }
 
-/** Describes dockerd's configuration key by key, also where it has had none. */
+/** Describes dockerd's configuration key by key, also where the file is new. */
 export function describeDaemonJson(before: string | undefined, after: string): Description {
   const path = '/etc/docker/daemon.json';
   const file = describeFile({ path, before, exists: before !== undefined, after });
@@ -190,7 +190,7 @@ export function describeDaemonJson(before: string | undefined, after: string): D
 /** Returns what `--diff` shows of a file. */
 export function textDiff({ path, before, exists, after }: Written): TextDiff {
   if (exists && before === undefined)
-    return { path, lines: ['the current content is too long or not text; the whole file is replaced'] };
+    return { path, lines: ['the present content is too long or not text; the whole file is replaced'] };
   const [old, now] = [withoutSecrets(before ?? ''), withoutSecrets(after)];
   if (old === now && before !== after)
     return { path, lines: ['the lines that differ may hold secrets and are not shown'] };
@@ -199,7 +199,7 @@ export function textDiff({ path, before, exists, after }: Written): TextDiff {
   return { path, lines: left > 0 ? [...lines.slice(0, mostLines), `and ${left} more lines`] : lines };
 }
 
-/** Compares two texts key by key; nothing where the present one is not known. */
+/** Compares two texts key by key; nothing where the present text is unknown. */
 export function fieldDetails({ before, after }: Pick<Written, 'before' | 'after'>): readonly Detail[] {
   if (before === undefined) return [];
   return bounded(details(compare(fieldsOf(withoutSecrets(before)), fieldsOf(withoutSecrets(after)))));
@@ -243,14 +243,14 @@ const secrets: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Replaces what may be secret with `***`: users in addresses, private keys, values whose keys say so. Our files hold no
- * secret; their owners may have added one.
+ * Replaces possible secrets with `***`: users in addresses, private keys, values of keys such as `token`. azp-fleet writes no
+ * secrets into these files; their owners may have.
  */
 export function withoutSecrets(text: string): string {
   return secrets.reduce((clean, [place, instead]) => clean.replaceAll(place, instead), text);
 }
 
-/** Describes which certificate authorities a file names before and after; nothing where the present text is not known. */
+/** Describes the certificate authorities of a file before and after; nothing where the present text is unknown. */
 export function certificateDetails(facts: Facts, path: string, pem: string): readonly Detail[] {
   const exists = facts.files[path] !== undefined;
   const before = facts.texts[path];
@@ -261,7 +261,7 @@ export function certificateDetails(facts: Facts, path: string, pem: string): rea
     : [{ marker: 'change', text: 'certificate authority: same names' }];
 }
 
-/** Returns `Lab CA until 2031-01-01` of each certificate. */
+/** Returns `Lab CA until 2031-01-01` for each certificate. */
 function authorities(pem: string): string {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   return listed(blocks.slice(0, mostCertificates).map(authority), 5);

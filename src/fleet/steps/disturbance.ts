@@ -2,14 +2,14 @@ import type { Facts } from '../facts/facts.ts';
 import type { Disturbs } from './change.ts';
 import { atLeast } from './docker/daemon-json.ts';
 
-/** Restarting dockerd. A host without an engine yet will have live-restore by the time that it is restarted. */
+/** Returns what a restart of dockerd disturbs. A host without an engine has live-restore before its first restart. */
 export function restartDisturbs(facts: Facts): Disturbs {
   return facts.docker.active && !facts.docker.liveRestore ? 'containers' : 'new-containers';
 }
 
 /**
- * systemd's daemon-reload, which most package installations run. Containers that got their GPUs from the hook lose
- * them then, where systemd manages the cgroups; from Docker 29.2 on `--gpus` goes through CDI and they keep them.
+ * Returns what systemd's daemon-reload disturbs; most package installations run it. Where systemd manages the cgroups,
+ * containers that got their GPUs from the hook lose them. From Docker 29.2 on `--gpus` uses CDI, and they keep them.
  */
 export function reloadDisturbs(facts: Facts): Disturbs {
   const { active, cgroupDriver, serverVersion } = facts.docker;

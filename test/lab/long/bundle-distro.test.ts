@@ -75,9 +75,11 @@ test("the hosts' apt would install it with nothing but the bundle", async () => 
   const text = `${stdout}${stderr}`.replaceAll(/\s+/g, ' ');
   expect(code, text).toBe(3);
   expect(text).toMatch(
-    /NVIDIA driver 535\.[\d.]+ \(the system's own, proprietary kernel modules, compute only\)/,
+    /NVIDIA driver 535\.[\d.]+ \(the distribution's own, proprietary kernel modules, compute only\)/,
   );
-  expect(text).toMatch(/NVIDIA driver 550\.[\d.]+ \(the system's own, open kernel modules, compute only\)/);
+  expect(text).toMatch(
+    /NVIDIA driver 550\.[\d.]+ \(the distribution's own, open kernel modules, compute only\)/,
+  );
   expect(text).not.toMatch(/refused|sources\.list/);
   expect(await Promise.all(closed.map((each) => each.dropped()))).toEqual(before);
 });

@@ -106,7 +106,7 @@ describe('the host', () => {
     expect(reached.code).not.toBe(0);
     const lost = await closed.dropped();
     const plan = await run('plan', '580.65.06');
-    expect(plan.stdout).toMatch(/bring \d+ packages of the bundle \(\d+ MB\)/);
+    expect(plan.stdout).toMatch(/upload \d+ packages from the bundle \(\d+ MB\)/);
     expect(plan.stdout).not.toMatch(/(add|change) .* package source/);
     const { code, stdout, stderr } = await run('provision', '580.65.06', '--yes');
     expect(code, `${stdout}${stderr}`).toBe(0);

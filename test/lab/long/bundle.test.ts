@@ -83,8 +83,8 @@ test('the host comes up without any other network', async () => {
   expect(reached.code).not.toBe(0);
   const before = await closed?.dropped();
   const plan = await azpFleet(lab.folder, ['plan', inventory, '--bundle', file]);
-  expect(plan.stdout).toMatch(/bring \d+ packages of the bundle \(\d+ MB\)/);
-  expect(plan.stdout).toMatch(/load the image azp-fleet\/agent:\S+ of the bundle/);
+  expect(plan.stdout).toMatch(/upload \d+ packages from the bundle \(\d+ MB\)/);
+  expect(plan.stdout).toMatch(/load image azp-fleet\/agent:\S+ from the bundle/);
   const { code, stdout, stderr } = await provision('--yes');
   expect(code, `${stdout}${stderr}`).toBe(0);
   expect(await closed?.dropped()).toBe(before);

@@ -65,7 +65,7 @@ describe("Debian's driver", () => {
       expect(described(asked)).toEqual(
         expect.arrayContaining([
           expect.stringMatching(
-            /^downgrade NVIDIA driver 580\.95\.05 → 550\.\d+\.\d+ \(the system's own, proprietary kernel modules\)$/,
+            /^downgrade NVIDIA driver 580\.95\.05 → 550\.\d+\.\d+ \(the distribution's own, proprietary kernel modules\)$/,
           ),
           '- nvidia-driver-cuda 580.95.05',
           '- nvidia-driver-pinning-580 580.95.05',
@@ -95,7 +95,7 @@ describe("Debian's driver", () => {
     const desired = wanted({ method: 'distro', branch: '550' });
     const asked = await driver.ask(host('a'), desired);
     expect(described(asked)).toEqual(['load the NVIDIA kernel module']);
-    const built = /the NVIDIA module is built for Linux 6\.12\.\d+\+deb13-amd64, and not loaded/;
+    const built = /loading the NVIDIA module failed on Linux 6\.12\.\d+\+deb13-amd64/;
     for (const change of changesOf(asked))
       await expect(driver.apply(host('a'), change)).rejects.toThrow(built);
     const facts = await driver.facts(host('a'), desired);
@@ -160,7 +160,7 @@ describe('what Debian has', () => {
     const asked = await driver.ask(host('b'), desired);
     const [title] = described(asked);
     expect(title).toMatch(
-      /^install NVIDIA driver 535\.[\d.]+ \(the system's own, proprietary kernel modules, compute only\)$/,
+      /^install NVIDIA driver 535\.[\d.]+ \(the distribution's own, proprietary kernel modules, compute only\)$/,
     );
     // There are no headers of the kernel that really runs: what stands in for them is empty.
     for (const change of changesOf(asked))
@@ -178,7 +178,9 @@ describe('what Debian has', () => {
   test('changes its kind of modules, the other of which goes by name', async () => {
     const driver = new StackRun(lab, [driverStep]);
     const asked = await driver.ask(host('b'), wanted(openModules));
-    expect(titles(asked)).toEqual([expect.stringMatching(/\(the system's own, open kernel modules\)$/)]);
+    expect(titles(asked)).toEqual([
+      expect.stringMatching(/\(the distribution's own, open kernel modules\)$/),
+    ]);
     expect(removed(asked)).toEqual(['nvidia-kernel-dkms', 'nvidia-kernel-support']);
     await expect(driver.converge(host('b'), wanted(openModules))).rejects.toThrow(
       /no NVIDIA module was built for Linux/,
@@ -202,7 +204,7 @@ describe('what Debian has', () => {
         'load the NVIDIA kernel module',
       ]);
       await expect(driver.converge(host('b'), desired)).rejects.toThrow(
-        /the NVIDIA module is built for Linux 6\.1\.0-\d+-amd64, and not loaded/,
+        /loading the NVIDIA module failed on Linux 6\.1\.0-\d+-amd64/,
       );
       const { stdout } = await host('b').exec('dkms status');
       expect(stdout).toMatch(/^nvidia-current-open\/535\.[\d.]+, 6\.1\.0-\d+-amd64, x86_64: installed$/m);

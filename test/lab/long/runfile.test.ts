@@ -101,7 +101,7 @@ test('a fresh host: what its installer leans on comes first, and the driver runs
   expect(plan.refusals).toEqual([]);
   expect(titles(plan)).toEqual([
     expect.stringMatching(/^install gcc, make, dkms, libelf-dev$/),
-    `fetch NVIDIA-Linux-x86_64-${first}.run`,
+    `download NVIDIA-Linux-x86_64-${first}.run`,
     `install NVIDIA driver ${first} (.run file, open kernel modules, compute only)`,
   ]);
   await driver.converge(host, wanted(first));
@@ -123,7 +123,7 @@ test('a kernel upgrade between two runs: its headers come, and the module is bui
 
 test('another branch over a loaded driver comes with a reboot, for the next kernel, too', async () => {
   expect(titles(await driver.ask(host, wanted(second)))).toEqual([
-    `fetch NVIDIA-Linux-x86_64-${second}.run`,
+    `download NVIDIA-Linux-x86_64-${second}.run`,
     `upgrade NVIDIA driver ${first} → ${second} (.run file, open kernel modules, compute only)`,
     'reboot the host',
   ]);
@@ -137,7 +137,7 @@ test('packages are refused beside it, with the fix', async () => {
   const { refusals } = await driver.ask(host, wanted(first, { method: 'repo', branch: '580' }));
   expect(refusals).toMatchObject([
     {
-      what: 'a driver from a .run file is installed, and packages must not be mixed with it',
+      what: 'a driver from a .run file is installed; packages must not be mixed with it',
       next: expect.stringContaining('sudo nvidia-uninstall --silent'),
     },
   ]);

@@ -10,7 +10,7 @@ import { allSteps } from '../../../src/fleet/steps/all.ts';
 import { isPackageChange, refinePackages, simulationOf } from '../../../src/fleet/steps/packages/refine.ts';
 import type { Desired, Planned } from '../../../src/fleet/steps/step.ts';
 import { agentImages, loadImages } from '../../../src/fleet/steps/bundle/images.ts';
-import { agentOnHost, bringAgent } from '../../../src/fleet/steps/bundle/agent.ts';
+import { agentOnHost, uploadAgent } from '../../../src/fleet/steps/bundle/agent.ts';
 import { useIncluded } from '../../../src/fleet/steps/bundle/plan.ts';
 import { cases } from '../../unit/fleet/steps/host-stack-cases.ts';
 import { desiredOf, factsOf, merge } from '../host.ts';
@@ -130,7 +130,7 @@ export function bundleScripts(): [string, string][] {
       ['gather', platform.packages.offline.gather({ transactions, system: platform, site })],
       ['simulation of a bundle', script],
       ...scriptsOf(items),
-      ...scriptsOf([...bringAgent(facts, onHost(facts))]),
+      ...scriptsOf([...uploadAgent(facts, onHost(facts))]),
       ...scriptsOf([
         ...loadImages(facts, { ...desired, included: includedOf(wantedImages(facts, desired)) }),
       ]),

@@ -110,7 +110,7 @@ fi`,
       keys: lines.all('mok').flatMap(key),
       runfile: lines.has('runfile'),
       ...defined({ dkms, runfileVersion }),
-      takenAway: lines.has('taken-away'),
+      wasRemoved: lines.has('taken-away'),
       inUse: lines.has('in-use'),
       services: services(stdout),
     };

@@ -11,8 +11,8 @@ import {
 } from '../../../shared/contract/agent-release.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
 
-/** The agent for slots straight on the host, out of the included, where it is not there. Without included: none. */
-export function* bringAgent(facts: Facts, desired: Desired): Generator<Planned | Refusal> {
+/** Uploads the bundle's agent for slots with `mode: host` where the host lacks it. Without a bundle: nothing. */
+export function* uploadAgent(facts: Facts, desired: Desired): Generator<Planned | Refusal> {
   const { included } = desired;
   const release = agentOnHost(facts, desired);
   if (included === undefined || release === undefined) return;
@@ -22,8 +22,8 @@ export function* bringAgent(facts: Facts, desired: Desired): Generator<Planned |
   if (artifact?.kind !== 'file') {
     yield refusal(
       'manager',
-      `the bundle has no agent ${version} (sha256 ${sha256 === '' ? 'unknown' : sha256.slice(0, 12)}), which agents straight on this host run`,
-      included.again,
+      `the bundle lacks agent ${version} (sha256 ${sha256 === '' ? 'unknown' : sha256.slice(0, 12)}), which slots with mode: host run`,
+      included.rebuild,
     );
     return;
   }
@@ -32,8 +32,8 @@ export function* bringAgent(facts: Facts, desired: Desired): Generator<Planned |
     'manager',
     'agent',
     {
-      title: `bring the agent ${version} of the bundle (${Math.ceil(artifact.size / 1e6)} MB)`,
-      why: 'agents straight on the host run it',
+      title: `upload agent ${version} from the bundle (${Math.ceil(artifact.size / 1e6)} MB)`,
+      why: 'slots with mode: host run it',
       disturbs: 'nothing',
     },
     [
@@ -49,14 +49,14 @@ export function* bringAgent(facts: Facts, desired: Desired): Generator<Planned |
   );
 }
 
-/** Takes away what was brought before it, and what was left of uploads. */
+/** Removes earlier archives and partial uploads. */
 export function onlyScript(sha256: string): string {
   return sh`find ${HostPaths.archives} -type f ! -name ${`${sha256}.tar.gz`} -exec rm -f {} +`;
 }
 
 /**
- * The agent that slots straight on this host (`mode: host`) run, at the address that it is fetched from; undefined: there are
- * no such slots, or no agent for the machine.
+ * Returns the agent that slots with `mode: host` run, with its download address; undefined: no such slots, or no agent for
+ * the architecture.
  */
 export function agentOnHost(facts: Pick<Facts, 'arch'>, desired: Desired): AgentRelease | undefined {
   const { host, mirrors } = desired;

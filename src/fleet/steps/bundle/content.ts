@@ -2,43 +2,43 @@ import type { Platform } from '../../packages/distribution.ts';
 import type { Machine } from '../../packages/vendors.ts';
 import type { Artifact } from '../change.ts';
 
-/** What a bundle has, for hosts that reach no network but ours. */
+/** The contents of a bundle, for hosts without access to package repositories and registries. */
 export interface Included {
-  /** Undefined: none for such a system. */
+  /** Undefined: the bundle has none for this system. */
   packages(system: {
     readonly id: string;
     readonly versionId: string;
     readonly machine: Machine;
   }): PackageSet | undefined;
-  /** The build context of the agents' image, as one archive: it is part of the image's name. */
+  /** The build context of the agents' image as one archive. The image's tag depends on it. */
   readonly context: Buffer;
-  /** Undefined: it is not there. */
+  /** Undefined: not in the bundle. */
   image(reference: string, machine: string): IncludedImage | undefined;
   /** References of all images for a machine. */
   images(machine: string): readonly string[];
-  /** The agent's archive of this sha256 (hex), for agents straight on the host. Undefined: it is not there. */
+  /** The agent's archive with this sha256 (hex), for slots with `mode: host`. Undefined: not in the bundle. */
   agent(sha256: string): Artifact | undefined;
-  /** What to do where something is missing: how it is made again. */
-  readonly again: string;
+  /** Next action where something is missing: the command that makes the bundle again. */
+  readonly rebuild: string;
 }
 
-/** An image on its way into an engine. */
+/** An image that `docker load` reads. */
 export interface IncludedImage {
   /** What `docker load` reads. */
   readonly archive: Extract<Artifact, { kind: 'file' }>;
-  /** Bytes that it takes in the engine at least. Absent: nobody has counted, and it takes what the archive does. */
+  /** Least bytes that the engine needs for it. Absent: not counted; the archive's size is used. */
   readonly unpacked?: number;
-  /** Where it is named by its digest, which no engine knows it by once it is loaded. */
+  /** For an image referenced by digest: engines do not know that digest after `docker load`. */
   readonly proof?: {
     readonly manifests: readonly Artifact[];
-    /** By which ids (`sha256:…`) the engine can have it. */
+    /** The ids (`sha256:…`) that the engine may give it. */
     readonly ids: readonly string[];
   };
 }
 
 /** The packages of one system. */
 export interface PackageSet {
-  /** What the package manager reads. */
+  /** The repository index that the package manager reads. */
   readonly index: string;
   readonly packages: readonly {
     readonly file: string;
@@ -46,7 +46,7 @@ export interface PackageSet {
   }[];
 }
 
-/** The platform whose packages lie in a folder of the host, where the included have some for it; otherwise as it is. */
+/** Returns the platform with its packages in a folder of the host where the bundle has them; otherwise unchanged. */
 export function offlinePlatform(
   platform: Platform,
   { included }: { readonly included?: Included },
@@ -54,5 +54,5 @@ export function offlinePlatform(
   const set = included?.packages(platform);
   if (included === undefined || set === undefined) return platform;
   const { offline } = platform.packages;
-  return { ...platform, packages: offline.manager(set.index, included.again) };
+  return { ...platform, packages: offline.manager(set.index, included.rebuild) };
 }

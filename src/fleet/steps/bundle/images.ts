@@ -13,12 +13,12 @@ import { HostPaths } from '../../../shared/contract/paths.ts';
 import { cudaOfDriver, type HostGpus } from '../../../shared/image/choose.ts';
 import { type ImagePlan, planImageFor } from '../../../shared/image/plan.ts';
 
-/** The agents' images out of the included, those that the host's engine does not show. Without included: none. */
+/** Loads the bundle's agent images that the host's engine lacks. Without a bundle: nothing. */
 export function* loadImages(facts: Facts, desired: Desired): Generator<Planned | Refusal> {
   const { included } = desired;
   const arch = agentArch(facts.arch);
   if (included === undefined || arch === undefined) return;
-  for (const reference of wanted(facts, desired, included.context)) {
+  for (const reference of desiredImages(facts, desired, included.context)) {
     if (isThere(facts, reference)) continue;
     const image = included.image(reference, facts.arch);
     if (image !== undefined) yield load(reference, image, facts);
@@ -27,17 +27,17 @@ export function* loadImages(facts: Facts, desired: Desired): Generator<Planned |
       const has = others.length === 0 ? 'none' : others.slice(0, 4).join(', ');
       yield refusal(
         'image',
-        `the bundle has no image ${reference}, which this host will want; it has ${has}`,
-        included.again,
+        `the bundle lacks image ${reference}, which this host needs; it has ${has}`,
+        included.rebuild,
       );
     }
   }
 }
 
-/** Where no base fits, the manager says so, and nothing is loaded. */
-function wanted(facts: Facts, desired: Desired, context: Buffer): readonly string[] {
+/** Returns no image where no base fits: the manager then reports `image.no-base`. */
+function desiredImages(facts: Facts, desired: Desired, context: Buffer): readonly string[] {
   const arch = agentArch(facts.arch);
-  const noFolder = (): Promise<Buffer> => Promise.reject(new Error('only the name is asked for'));
+  const noFolder = (): Promise<Buffer> => Promise.reject(new Error('only the reference is needed'));
   try {
     return arch === undefined
       ? []
@@ -68,7 +68,7 @@ function load(
     'image',
     'load',
     {
-      title: `load the image ${reference} of the bundle (${Math.ceil(bytes / 1e6)} MB)`,
+      title: `load image ${reference} from the bundle (${Math.ceil(bytes / 1e6)} MB)`,
       why: 'Docker Engine does not have it',
       disturbs: 'nothing',
       unpacks: { folder: rootDir, bytes: unpacked ?? bytes },
@@ -89,11 +89,11 @@ function load(
   );
 }
 
-/** `names`: the image is there when the engine knows one of them. */
+/** Loads the image and checks that the engine then knows one of `names`. */
 export function loadScript(file: string, reference: string, names: readonly string[]): string {
   return sh`${new Raw(failFunction)}
-words=$(docker load -i ${file} 2>&1) ||
-  fail 'the image of the bundle cannot be loaded' ${reference} "$words" 'look at the disk of Docker (docker system df), and run again'
+output=$(docker load -i ${file} 2>&1) ||
+  fail 'docker load failed for an image of the bundle' ${reference} "$output" 'check the disk of Docker (docker system df), and run again'
 set -- ${names}
 for name; do
   if docker image inspect "$name" >/dev/null 2>&1; then
@@ -101,13 +101,13 @@ for name; do
     exit 0
   fi
 done
-fail 'the image of the bundle goes by another name' ${reference} "$words" 'make the bundle again'`;
+fail 'docker load loaded the image of the bundle under another name' ${reference} "$output" 'make the bundle again'`;
 }
 
 /**
- * The images that the manager of this host will want, as it will choose them once the driver runs: by the driver that is
- * wanted, and by what the GPUs' generations can. What another host builds comes from the site's own registry and is not among
- * them. `context`: the build context. Throws a FleetError when no base fits.
+ * Returns the images that this host's manager will choose once the desired driver runs, by that driver and the GPUs'
+ * generations. Images that another host builds come from the site's registry and are left out. `context`: the build context.
+ * @throws FleetError `image.no-base` when no base fits.
  */
 export function agentImages(
   facts: Facts,
@@ -126,8 +126,8 @@ export function agentImages(
 function expectedGpus(facts: Facts, { host }: Desired): HostGpus {
   const { arch, gpus, driver, manager } = facts;
   const health = manager.status?.health;
-  const stays = driver.loaded !== undefined && isDesiredDriver(facts, host);
-  const cudaMax = stays
+  const keepsDriver = driver.loaded !== undefined && isDesiredDriver(facts, host);
+  const cudaMax = keepsDriver
     ? (health?.cudaVersion ?? cudaOfDriver(driver.loaded))
     : cudaOfDriver(host.driver.version ?? host.driver.branch);
   const seen = (health?.gpus ?? []).flatMap(({ computeCapability }) => computeCapability ?? []);

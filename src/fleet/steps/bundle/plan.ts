@@ -19,8 +19,8 @@ import { sha256 } from '../../../shared/base/digest.ts';
 type Found = Planned | Refusal;
 
 /**
- * These changes, with everything that would come from the network taken from the included where there are such: packages lie
- * in a folder of the host before the first of them is installed. What they lack for this host is refused by its name. Pure.
+ * Returns these changes with the bundle instead of the network as their source: a first change uploads the packages to a
+ * folder of the host. Refuses, by name, what the bundle lacks for this host. Pure.
  */
 export function useIncluded(found: readonly Found[], facts: Facts, desired: Desired): Found[] {
   const { included } = desired;
@@ -31,12 +31,12 @@ export function useIncluded(found: readonly Found[], facts: Facts, desired: Desi
   const { platform, step } = first;
   const set = included.packages(platform);
   if (set === undefined) {
-    const what = `the bundle has no packages for ${facts.os.pretty} on ${facts.arch}`;
-    return [refusal(step, what, included.again), ...all.filter((item) => userOf(item) === undefined)];
+    const what = `the bundle lacks packages for ${facts.os.pretty} on ${facts.arch}`;
+    return [refusal(step, what, included.rebuild), ...all.filter((item) => userOf(item) === undefined)];
   }
-  const bring = bringPackages(first, set, facts);
+  const upload = uploadPackages(first, set, facts);
   const changes = all.map((item) => fromFolder(item, desired));
-  return bring === undefined ? changes : [bring, ...changes];
+  return upload === undefined ? changes : [upload, ...changes];
 }
 
 interface User {
@@ -44,7 +44,7 @@ interface User {
   readonly platform: Platform;
 }
 
-/** What takes packages, or may. */
+/** Returns the step and platform of a change that installs packages, or may. */
 function userOf(item: Found): User | undefined {
   if (isPackageChange(item)) return item.pending;
   return isHold(item) && item.holding.platform.packages.offline.bringsToHold ? item.holding : undefined;
@@ -63,8 +63,8 @@ function isHold(item: Found): item is HoldChange {
   return 'holding' in item;
 }
 
-/** Those that the host has not, each by its digest; the mark comes last. Undefined: all are there. */
-function bringPackages({ step, platform }: User, set: PackageSet, facts: Facts): Change | undefined {
+/** Uploads the set's packages, and last the marker file that says they are complete. Undefined: the host has them all. */
+function uploadPackages({ step, platform }: User, set: PackageSet, facts: Facts): Change | undefined {
   const { offline } = platform.packages;
   const mark = textArtifact(`${sha256(set.index)}\n`);
   if (facts.files[offline.mark] === mark.sha256) return undefined;
@@ -74,14 +74,14 @@ function bringPackages({ step, platform }: User, set: PackageSet, facts: Facts):
     step,
     'packages',
     {
-      title: `bring ${set.packages.length} packages of the bundle (${Math.ceil(bytes / 1e6)} MB)`,
+      title: `upload ${set.packages.length} packages from the bundle (${Math.ceil(bytes / 1e6)} MB)`,
       why:
         facts.files[offline.mark] === undefined
-          ? 'the host has no package repository'
-          : 'the host has packages of another bundle',
+          ? 'the host uses no package repository'
+          : 'the host has the packages of another bundle',
       disturbs: 'nothing',
       marker: facts.files[offline.mark] === undefined ? 'add' : 'change',
-      details: [{ marker: 'add', text: `in ${folder}; files that are already there are not sent again` }],
+      details: [{ marker: 'add', text: `in ${folder}; files that the host already has are not sent again` }],
     },
     [
       ...set.packages.map(({ file, artifact }) => upload(artifact, `${folder}/pool/${file}`, 0o600)),
@@ -92,15 +92,15 @@ function bringPackages({ step, platform }: User, set: PackageSet, facts: Facts):
   );
 }
 
-/** Without the Node that it runs on, no manager can be planned. */
+/** Adds a refusal where the bundle lacks the Node runtime of the manager. */
 function* withRuntime(
   found: readonly Found[],
   { arch }: Facts,
   { artifacts }: Desired,
-  { again }: Included,
+  { rebuild }: Included,
 ): Generator<Found> {
   yield* found;
-  const known = found.some((item) => 'refused' in item && item.step === 'image');
-  if (artifacts.runtime(arch) === undefined && !known)
-    yield refusal('manager', `the bundle has no Node for ${arch}, which the manager runs on`, again);
+  const isUnsupported = found.some((item) => 'refused' in item && item.step === 'image');
+  if (artifacts.runtime(arch) === undefined && !isUnsupported)
+    yield refusal('manager', `the bundle lacks Node for ${arch}, which the manager runs on`, rebuild);
 }

@@ -3,10 +3,10 @@ import { stableJson } from '../../../shared/base/digest.ts';
 import { foreignJson } from '../../../shared/base/foreign-text.ts';
 import { isObject } from '../../../shared/base/objects.ts';
 
-/** dockerd's configuration. Keys that we do not know are kept as they are. */
+/** dockerd's configuration. Unknown keys are kept unchanged. */
 export type DaemonConfig = Readonly<Record<string, unknown>>;
 
-/** Undefined when the text is not a JSON object, or one too deep to be dockerd's. An absent or empty file is an empty configuration. */
+/** Parses daemon.json; undefined: not a JSON object, or nested too deeply. An absent or empty file is an empty configuration. */
 export function parseDaemonJson(text: string | undefined): DaemonConfig | undefined {
   if (text === undefined || text.trim() === '') return {};
   const value = foreignJson(text);
@@ -22,8 +22,8 @@ export function sameConfig(left: DaemonConfig, right: DaemonConfig): boolean {
 }
 
 /**
- * What every host of the fleet needs: logs that do not fill the disk, containers that survive a restart of dockerd
- * (swarm cannot have that), the site's proxy. What the owner has set stays.
+ * Adds what every host needs: log rotation, live-restore (not available with swarm) and the site's proxy. Values that the
+ * owner has set stay.
  */
 export function withEngineSettings(
   current: DaemonConfig,
@@ -41,7 +41,7 @@ export function withEngineSettings(
   };
 }
 
-/** What GPUs need: the NVIDIA runtime by name, and CDI where this engine has it switched off. */
+/** Adds what GPUs need: the NVIDIA runtime, and CDI where this engine has it disabled by default. */
 export function withGpuSettings(current: DaemonConfig, engineVersion: string): DaemonConfig {
   const cdiSwitch = usesCdi(engineVersion) && !atLeast(engineVersion, 28, 2);
   return {
@@ -55,7 +55,7 @@ export function withGpuSettings(current: DaemonConfig, engineVersion: string): D
   };
 }
 
-/** Docker Engine can inject devices from CDI specifications since 25.0. */
+/** Returns whether Docker Engine supports CDI devices: since 25.0. */
 export function usesCdi(engineVersion: string): boolean {
   return atLeast(engineVersion, 25, 0);
 }
@@ -77,14 +77,14 @@ function objectAt(config: DaemonConfig, key: string): DaemonConfig {
   return isObject(value) ? value : {};
 }
 
-/** True when a version as packages or programs print it (`5:29.7.2-1`, `20.10.24+dfsg1`) is the wanted release. */
-export function isRelease(seen: string | undefined, wanted: string): boolean {
+/** Returns whether a version as packages or programs print it (`5:29.7.2-1`, `20.10.24+dfsg1`) is the desired release. */
+export function isRelease(seen: string | undefined, desired: string): boolean {
   if (seen === undefined) return false;
   const bare = seen.replace(/^\d+:/, '');
-  return bare.startsWith(wanted) && !/^[\d.]/.test(bare.slice(wanted.length));
+  return bare.startsWith(desired) && !/^[\d.]/.test(bare.slice(desired.length));
 }
 
-/** `atLeast('29.7.2', 29, 2)` */
+/** Returns whether a version is at least this one: `atLeast('29.7.2', 29, 2)`. */
 export function atLeast(version: string, major: number, minor: number): boolean {
   const [seenMajor = 0, seenMinor = 0] = version.split('.').map((part) => Number.parseInt(part, 10) || 0);
   return seenMajor > major || (seenMajor === major && seenMinor >= minor);

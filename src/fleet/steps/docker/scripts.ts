@@ -2,8 +2,8 @@ import { sha256 } from '../../../shared/base/digest.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
 
 /**
- * Shell functions `await_engine [VERSION]` and `restart_engine`. They need `fail`.
- * A socket that answers is the only proof: systemd calls the unit active before the engine listens.
+ * Shell functions `await_engine` and `restart_engine`. They need `fail`.
+ * They wait for an answer on the socket: systemd reports the unit active before the engine listens.
  */
 export const engineFunctions = `await_engine() {
   waited=0
@@ -21,28 +21,28 @@ restart_engine() {
   systemctl restart docker.service && await_engine
 }`;
 
-/** Starts the engine now and at every boot, or ends with its last words. */
+/** Enables and starts the engine, or fails with the end of its journal. */
 export const startEngine = `systemctl enable -q docker.service
 if ! systemctl start docker.service || ! await_engine; then
-  fail 'Docker Engine does not start' 'an answer on /var/run/docker.sock within 120 s' "$(engine_log)" \\
+  fail 'Docker Engine did not start' 'an answer on /var/run/docker.sock within 120 s' "$(engine_log)" \\
     'journalctl -u docker.service'
 fi`;
 
-/** An engine that runs is restarted, or ends with its last words. */
+/** Restarts the engine, or fails with the end of its journal. */
 export const restartScript = `${failFunction}
 ${engineFunctions}
-restart_engine || fail 'Docker Engine does not restart' 'an answer within 120 s' "$(engine_log)" 'journalctl -u docker.service'`;
+restart_engine || fail 'Docker Engine did not restart' 'an answer within 120 s' "$(engine_log)" 'journalctl -u docker.service'`;
 
-/** Where dockerd's configuration is written, with what was there before beside it. */
+/** The folder of dockerd's configuration and of its backups. */
 export const configFolder = '/etc/docker';
 
 /**
- * Puts a new daemon.json in place: only over the text that the plan was made from, tried by dockerd first where it
- * can, and taken back when the engine does not come up with it. The owner's file stays beside it for ever as
- * `.before-azp-fleet`, the last one as `.previous`.
+ * Replaces daemon.json, only if it still has the text that the plan was made from. dockerd validates the new file first
+ * where it can; the old one is restored when the engine does not start with it. The owner's file is kept as
+ * `.before-azp-fleet`, the latest one as `.previous`.
  */
 export function configScript(config: {
-  /** The text the file has now; undefined: there is none. */
+  /** The file's present text; undefined: absent. */
   readonly from: string | undefined;
   readonly to: string;
   readonly restart: boolean;
@@ -54,7 +54,7 @@ ${sh`from=${config.from === undefined ? 'absent' : sha256(config.from)} to=${sha
 seen=absent
 if [ -e "$file" ]; then seen=$(sha256sum <"$file" | cut -c 1-64); fi
 if [ "$seen" != "$to" ]; then
-  [ "$seen" = "$from" ] || fail "$file has changed since the plan was made" "sha256 $from" "$seen" 'plan again'
+  [ "$seen" = "$from" ] || fail "$file has changed since the plan" "sha256 $from" "$seen" 'run again'
   install -d -m 755 /etc/docker
   if [ -e "$file" ]; then
     [ -e "$file.before-azp-fleet" ] || cp -p "$file" "$file.before-azp-fleet"
@@ -65,8 +65,8 @@ if [ "$seen" != "$to" ]; then
   ${sh`printf %s ${config.to}`} >"$file.new"
   chmod 644 "$file.new"
   if dockerd --help 2>/dev/null | grep -q -e --validate; then
-    answer=$(dockerd --validate --config-file "$file.new" 2>&1) || fail 'dockerd refuses its new configuration' \\
-      'a valid daemon.json' "$answer" "look at $file.new and correct $file by hand"
+    answer=$(dockerd --validate --config-file "$file.new" 2>&1) || fail 'dockerd rejects its new configuration' \\
+          'a valid daemon.json' "$answer" "compare with $file.new and correct $file by hand"
   fi
   mv "$file.new" "$file"
 fi`;
@@ -74,9 +74,9 @@ fi`;
 }
 
 const restart = `if ! restart_engine; then
-  words=$(engine_log)
+  log=$(engine_log)
   if [ -e "$file.previous" ]; then cp -p "$file.previous" "$file"; else rm -f "$file"; fi
   restart_engine || :
-  fail 'Docker Engine does not come up with its new configuration; the old one is back' \\
-    'an answer on /var/run/docker.sock within 120 s' "$words" 'journalctl -u docker.service'
+  fail 'Docker Engine did not start with its new configuration; the old one is restored' \\
+      'an answer on /var/run/docker.sock within 120 s' "$log" 'journalctl -u docker.service'
 fi`;

@@ -23,7 +23,7 @@ import { lacksSiteCa } from '../site-ca.ts';
 import type { Desired, Step } from '../step.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
 
-/** Docker Engine from Docker's own repository, at exactly the wanted version, held there; the system's own where Docker has none for it. */
+/** Installs and holds the desired version of Docker Engine from Docker's repository; where Docker has none, the distribution's package. */
 export const dockerStep: Step = {
   name: 'docker',
   *plan(facts, configured) {
@@ -33,7 +33,7 @@ export const dockerStep: Step = {
       if (found !== undefined) yield refusal('docker', found.what, found.next);
       return;
     }
-    const kept = keepsVendorEngine(facts);
+    const usesDistribution = keepsVendorEngine(facts);
     const platform = platformOf(facts);
     const obstacle =
       platform === undefined
@@ -43,8 +43,10 @@ export const dockerStep: Step = {
       if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
       return;
     }
-    if (!kept) yield* addSource('docker', 'Docker', 'docker', { platform, facts, desired });
-    const install = kept ? ownEngine(platform, facts, desired) : installation(platform, facts, desired);
+    if (!usesDistribution) yield* addSource('docker', 'Docker', 'docker', { platform, facts, desired });
+    const install = usesDistribution
+      ? distributionEngine(platform, facts, desired)
+      : installation(platform, facts, desired);
     const { from, to } = engineConfig(facts, desired);
     const configure = !sameConfig(from, to);
     if (configure) {
@@ -54,7 +56,7 @@ export const dockerStep: Step = {
         'configure',
         {
           title: `configure Docker Engine: ${changedKeys(from, to).join(', ')}`,
-          why: facts.docker.daemonJson === undefined ? 'there is no daemon.json' : 'daemon.json lacks them',
+          why: facts.docker.daemonJson === undefined ? 'daemon.json is missing' : 'daemon.json lacks them',
           disturbs: restart ? restartDisturbs(facts) : 'nothing',
           ...describeDaemonJson(facts.docker.daemonJson, renderDaemonJson(to)),
         },
@@ -70,7 +72,7 @@ export const dockerStep: Step = {
   },
 };
 
-/** The configuration as it is, and as this step leaves it. What the owner set stays. */
+/** Returns dockerd's present configuration and the one that this step writes. Values that the owner has set stay. */
 export function engineConfig(
   facts: Facts,
   desired: Desired,
@@ -79,26 +81,26 @@ export function engineConfig(
   return { from, to: withEngineSettings(from, { swarm: facts.docker.swarm, proxy: desired.proxy }) };
 }
 
-/** The top-level keys in which two configurations differ. */
+/** Returns the top-level keys in which two configurations differ. */
 export function changedKeys(from: DaemonConfig, to: DaemonConfig): string[] {
   return Object.keys(to).filter((key) => !sameConfig({ [key]: from[key] }, { [key]: to[key] }));
 }
 
-/** Packages that hold the same files, or what Docker's packages conflict with. */
-function inTheWay({ names }: Platform, { packages }: Facts): readonly string[] {
+/** Returns installed packages that conflict with Docker's. */
+function conflicting({ names }: Platform, { packages }: Facts): readonly string[] {
   return names.engine.conflicts.filter((name) => packages[name] !== undefined);
 }
 
-function mustGo(names: readonly string[]): string {
+function removalNote(names: readonly string[]): string {
   return names.length === 0 ? '' : `; ${names.join(', ')} will be removed`;
 }
 
 function installation(platform: Platform, facts: Facts, desired: Desired): PackageChange | undefined {
   const { version } = desired.host.docker;
-  const wrong = enginePackages.filter((name) => !isRelease(facts.packages[name], version));
-  if (wrong.length === 0) return undefined;
+  const outdated = enginePackages.filter((name) => !isRelease(facts.packages[name], version));
+  if (outdated.length === 0) return undefined;
   const { own } = platform.names.engine;
-  const remove = inTheWay(platform, facts);
+  const remove = conflicting(platform, facts);
   const [ours, theirs] = [facts.packages['docker-ce'], facts.packages[own]];
   const seen = ours ?? theirs;
   return packageChange({
@@ -115,7 +117,7 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
     why:
       seen === undefined
         ? 'Docker Engine is not installed'
-        : `${ours === undefined ? own : 'docker-ce'} ${seen} is installed${mustGo(remove)}`,
+        : `${ours === undefined ? own : 'docker-ce'} ${seen} is installed${removalNote(remove)}`,
     disturbs: facts.docker.active ? 'containers' : 'nothing',
     wish: { what: `Docker Engine ${version}`, key: 'docker.version' },
     timeoutS: 3600,
@@ -132,8 +134,8 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
   });
 }
 
-/** The system's own engine, in the version that its own source has, and not held there. Nothing where some engine is installed. */
-function ownEngine(
+/** Installs the distribution's own engine, at the version that its repository has, not held. Nothing where an engine is installed. */
+function distributionEngine(
   platform: Platform,
   { packages, os }: Facts,
   { proxy }: Pick<Desired, 'proxy'>,
@@ -144,8 +146,8 @@ function ownEngine(
     step: 'docker',
     name: 'install',
     platform,
-    subject: { what: 'Docker Engine', from: undefined, to: undefined, note: " (the system's own)" },
-    why: `Docker has no packages for ${os.pretty}, and its own engine is not installed`,
+    subject: { what: 'Docker Engine', from: undefined, to: undefined, note: " (the distribution's own)" },
+    why: `Docker has no packages for ${os.pretty}`,
     disturbs: 'nothing',
     timeoutS: 3600,
     transaction: {
@@ -159,18 +161,18 @@ function ownEngine(
   });
 }
 
-/** Packages beside the engine that somebody left out. They come without touching it. */
+/** Installs packages that belong to the engine and are missing, without changing the engine. */
 function* completion(platform: Platform, facts: Facts, desired: Desired): Generator<PackageChange> {
   const absent = dockerPackages.filter((name) => facts.packages[name] === undefined);
   if (absent.length === 0) return;
-  const remove = inTheWay(platform, facts);
+  const remove = conflicting(platform, facts);
   yield packageChange({
     step: 'docker',
     name: 'complete',
     platform,
     recorded: partRecord('docker', facts, platform),
     subject: { what: absent.join(', '), from: undefined, to: undefined },
-    why: `Docker Engine is installed without them${mustGo(remove)}`,
+    why: `Docker Engine is installed without them${removalNote(remove)}`,
     disturbs: 'nothing',
     timeoutS: 1800,
     transaction: {
@@ -183,7 +185,7 @@ function* completion(platform: Platform, facts: Facts, desired: Desired): Genera
   });
 }
 
-/** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */
+/** Completes and holds the desired engine, starts it, and restarts it where another version or configuration runs. */
 function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
   if (!keepsVendorEngine(facts)) {
     yield* completion(platform, facts, desired);
@@ -195,7 +197,7 @@ function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: 
       'start',
       {
         title: 'start Docker Engine, now and at boot',
-        why: facts.docker.active ? 'it would not run after a reboot' : 'it is installed and does not run',
+        why: facts.docker.active ? 'Docker Engine does not start at boot' : 'Docker Engine is not running',
         disturbs: 'nothing',
       },
       { script: `${failFunction}\n${engineFunctions}\n${startEngine}`, timeoutS: 300 },
@@ -220,44 +222,49 @@ function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: 
   }
 }
 
-/** Where the toolkit is ours, its step looks after what is newer than the running dockerd. */
+/** Returns why dockerd must restart. Where azp-fleet manages the toolkit, the toolkit step restarts it for newer files. */
 function restartReason(facts: Facts, desired: Desired): string | undefined {
   const { version } = desired.host.docker;
   const { serverVersion, restartNeeded } = facts.docker;
   if (!isRelease(serverVersion, version))
-    return `${serverVersion ?? 'an unknown version'} runs, ${version} is installed`;
-  if (lacksSiteCa(facts, desired)) return "it reads the site's certificate authority when it starts";
-  const looked = facts.gpus.length > 0 && desired.host.toolkit.left !== true;
-  if (restartNeeded && !looked) return 'its configuration, or what it starts, is newer than itself';
+    return `${serverVersion ?? 'an unknown version'} is running, ${version} is installed`;
+  if (lacksSiteCa(facts, desired))
+    return "dockerd reads the site's certificate authority only when it starts";
+  const toolkitStepRuns = facts.gpus.length > 0 && desired.host.toolkit.left !== true;
+  if (restartNeeded && !toolkitStepRuns)
+    return 'its configuration or its helper programs changed since it started';
   return undefined;
 }
 
-/** Why agents cannot use the engine that the inventory leaves to its owner (`docker: none`), if they cannot. */
+/** Returns why agents cannot use the host's own engine (`docker: none`), if they cannot. */
 function unmanagedEngineObstacle({
   docker,
 }: Pick<Facts, 'docker'>): { readonly what: string; readonly next: string } | undefined {
   if (docker.snap) {
     return {
-      what: 'Docker is installed as a snap, which cannot give GPUs to containers',
-      next: 'replace it by hand, or remove "docker: none" from the inventory and the snap from the host',
+      what: 'Docker is installed as a snap, which does not support GPUs in containers',
+      next: 'replace the snap by hand, or remove "docker: none" from the inventory and the snap from the host',
     };
   }
   if (!docker.active) {
     return {
-      what: 'docker: none, and no Docker Engine runs',
+      what: 'docker: none, and no Docker Engine is running',
       next: 'install one by hand and start it (sudo systemctl enable --now docker), or remove "docker: none" from the inventory',
     };
   }
   if (docker.serverVersion === undefined) {
     return {
-      what: 'dockerd runs and does not answer on its socket',
-      next: 'look at journalctl -u docker.service; sudo systemctl restart docker helps when nothing runs in it',
+      what: 'dockerd is running and does not answer on its socket',
+      next: unansweredNext,
     };
   }
   return undefined;
 }
 
-/** Why Docker Engine cannot be brought in order here, if it cannot. */
+const unansweredNext =
+  'check journalctl -u docker.service; if no container is needed any more: sudo systemctl restart docker';
+
+/** Returns why this host cannot get the desired Docker Engine, if it cannot. */
 function dockerRefusal(
   { packages: manager, names }: Platform,
   facts: Facts,
@@ -268,29 +275,29 @@ function dockerRefusal(
   // docs.docker.com/engine/daemon/proxy: daemon.json knows proxies from 23.0 on; an older dockerd does not start with them.
   if ((proxy.http !== undefined || proxy.https !== undefined) && !atLeast(version, 23, 0)) {
     return {
-      what: `Docker ${version} takes no proxy from its daemon.json, and the inventory has a proxy`,
-      next: 'set docker.version to 23.0 or newer, e.g. by leaving it out',
+      what: `Docker ${version} supports no proxy in daemon.json, and the inventory has a proxy`,
+      next: 'set docker.version to 23.0 or newer, or remove it',
     };
   }
   if (docker.snap) {
     return {
-      what: 'Docker is installed as a snap, which cannot give GPUs to containers',
-      next: 'sudo snap remove --purge docker (its containers and images go with it), then run again',
+      what: 'Docker is installed as a snap, which does not support GPUs in containers',
+      next: 'sudo snap remove --purge docker (deletes its containers and images), then run again',
     };
   }
   const engine = packages['docker-ce'] ?? packages[names.engine.own];
   if (docker.podman && engine === undefined) {
-    const there = ['podman', 'podman-docker'].filter((name) => packages[name] !== undefined);
+    const installed = ['podman', 'podman-docker'].filter((name) => packages[name] !== undefined);
     return {
-      what: 'this is a Podman host; Docker Engine beside it would take over its containers’ network and commands',
-      next: `${manager.removal(there)} when nothing here needs it, or leave this host out`,
+      what: 'this is a Podman host; Docker Engine would take over its containers’ network and commands',
+      next: `${manager.removal(installed)} if nothing needs Podman, or remove this host from the inventory`,
     };
   }
   const shared = names.engine.conflicts.filter((name) => packages[name] !== undefined);
   if (packages['kubelet'] !== undefined && shared.length > 0) {
     return {
-      what: `this is a Kubernetes node, and ${shared.join(', ')} would have to be removed from under it`,
-      next: 'leave this host out, or take it out of its cluster first',
+      what: `this is a Kubernetes node, and its ${shared.join(', ')} would have to be removed`,
+      next: 'remove this host from the inventory, or from its cluster first',
     };
   }
   if (parseDaemonJson(docker.daemonJson) === undefined) {
@@ -301,8 +308,8 @@ function dockerRefusal(
   }
   if (docker.active && docker.serverVersion === undefined) {
     return {
-      what: 'dockerd runs and does not answer on its socket',
-      next: 'look at journalctl -u docker.service; sudo systemctl restart docker helps when nothing runs in it',
+      what: 'dockerd is running and does not answer on its socket',
+      next: unansweredNext,
     };
   }
   return undefined;

@@ -3,19 +3,19 @@ import type { DriverSpec, HostSpec } from '../../inventory/fleet.ts';
 import type { Flavor } from '../../packages/names.ts';
 import { type Generation, generationOf, openBranches, proprietaryBranches } from './generations.ts';
 
-/** `580.95.05` is of branch 580, and equal to the exact version where the inventory has one. */
+/** Returns whether a version is of the desired branch, and equal to the exact version where the inventory sets one. */
 export function versionFits(version: string, spec: DriverSpec): boolean {
   return spec.version === undefined ? version.startsWith(`${spec.branch}.`) : version === spec.version;
 }
 
-/** The running driver is what the inventory asks for, and its libraries belong to it, whoever installed it. */
+/** Returns whether the running driver and its libraries match the inventory, however they were installed. */
 export function isDesiredDriver(facts: Facts, host: Pick<HostSpec, 'driver'>): boolean {
-  const { loaded, userspace, takenAway } = facts.driver;
+  const { loaded, userspace, wasRemoved } = facts.driver;
   if (!host.driver.install) return true;
   return (
     loaded !== undefined &&
     versionFits(loaded, host.driver) &&
-    (userspace === undefined ? !takenAway : userspace === loaded) &&
+    (userspace === undefined ? !wasRemoved : userspace === loaded) &&
     flavorFits(facts, host.driver)
   );
 }
@@ -25,7 +25,7 @@ interface Obstacle {
   readonly next: string;
 }
 
-/** The kernel modules to install: open wherever every GPU can have them, unless the inventory says otherwise. */
+/** Returns the kernel modules to install: open if all GPUs support them, unless the inventory sets a flavor. */
 export function flavorFor(facts: Facts, spec: DriverSpec): Flavor {
   if (spec.flavor !== 'auto') return spec.flavor;
   const found = generations(facts);
@@ -34,7 +34,7 @@ export function flavorFor(facts: Facts, spec: DriverSpec): Flavor {
   return needed || Number(spec.branch) >= openBranches.anyGpu ? 'open' : 'proprietary';
 }
 
-/** Whether the modules that are loaded may stay: both kinds drive Turing to Ada. */
+/** Returns whether the loaded modules may stay: both kinds drive Turing to Ada. */
 export function flavorFits(facts: Facts, spec: DriverSpec): boolean {
   if (facts.driver.open === undefined) return true;
   const loaded: Flavor = facts.driver.open ? 'open' : 'proprietary';
@@ -42,12 +42,12 @@ export function flavorFits(facts: Facts, spec: DriverSpec): boolean {
   return generations(facts).every(({ modules }) => modules === 'either' || modules === loaded);
 }
 
-/** The first branch that knows all of the host's GPUs; 0: any does. */
+/** Returns the first branch that supports all of the host's GPUs; 0: every branch does. */
 export function leastBranch(facts: Facts): number {
   return Math.max(0, ...generations(facts).map(({ firstBranch = 0 }) => firstBranch));
 }
 
-/** Why this driver branch, or this kind of modules, cannot drive the host's GPUs. */
+/** Returns why this driver branch, or this kind of modules, cannot drive the host's GPUs. */
 export function generationObstacle(facts: Facts, spec: DriverSpec): Obstacle | undefined {
   const flavor = flavorFor(facts, spec);
   for (const gpu of facts.gpus) {
@@ -60,20 +60,20 @@ export function generationObstacle(facts: Facts, spec: DriverSpec): Obstacle | u
 function branchObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
   const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY } = generationOf(gpu.deviceId);
   const branch = Number(spec.branch);
-  // A distribution has one branch, or a few.
+  // A distribution packages one branch, or a few.
   const method = spec.method === 'distro' ? 'method: repo, ' : '';
   if (branch > lastBranch) {
-    const serves = generations(facts).every((other) => (other.firstBranch ?? 0) <= lastBranch);
+    const suitsAll = generations(facts).every((other) => (other.firstBranch ?? 0) <= lastBranch);
     return {
       what: `driver branch ${spec.branch} does not support ${device(gpu)}; ${lastBranch} is the last one that does`,
-      next: serves
+      next: suitsAll
         ? `set driver: { ${method}branch: "${lastBranch}" } for this host in the inventory`
-        : apart(gpu),
+        : ignoreOrMove(gpu),
     };
   }
   if (branch >= firstBranch) return undefined;
   return {
-    what: `driver branch ${spec.branch} does not know ${device(gpu)}; ${firstBranch} is the first one that does`,
+    what: `driver branch ${spec.branch} does not support ${device(gpu)}; ${firstBranch} is the first one that does`,
     next: `set driver: { ${method}branch: "${firstBranch}" } or newer for this host in the inventory`,
   };
 }
@@ -83,10 +83,10 @@ function modulesObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec, flavor: Fl
   if (modules === 'either' || modules === flavor) return undefined;
   const older = facts.gpus.find(({ deviceId }) => isOld(generationOf(deviceId)));
   return {
-    what: `${device(gpu)} needs the ${modules} kernel modules, and ${flavor} ones would be installed`,
+    what: `${device(gpu)} needs ${modules} kernel modules, not ${flavor} ones`,
     next:
       spec.flavor === 'auto' && older !== undefined
-        ? apart(older)
+        ? ignoreOrMove(older)
         : `set driver: { flavor: ${modules} } or auto for this host in the inventory`,
   };
 }
@@ -107,8 +107,8 @@ function device({ address, deviceId }: PciGpu): string {
   return `GPU ${address} (10de:${deviceId}, ${generationOf(deviceId).name})`;
 }
 
-/** No driver serves all GPUs: the older one may be there for a screen alone. */
-function apart({ deviceId }: PciGpu): string {
+/** Returns the next action where no driver supports all GPUs; the older one may be a display card. */
+function ignoreOrMove({ deviceId }: PciGpu): string {
   return `set gpus: { ignore: ["10de:${deviceId}"] } for this host if that is a display card, or move it to another host`;
 }
 

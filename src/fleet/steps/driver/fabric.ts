@@ -9,12 +9,12 @@ import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
 
-/** Why the GPUs behind switches cannot work, whatever driver comes. */
+/** Returns why GPUs behind NVSwitches cannot work with any driver, if they cannot. */
 export function fabricObstacle(facts: Pick<Facts, 'nvswitches' | 'nvlink5' | 'packages' | 'driver'>) {
   return maskedObstacle(facts) ?? boardObstacle(facts);
 }
 
-/** Its owner has put it away, and nothing but their word brings it back. */
+/** Returns the obstacle of a masked fabric manager. The owner masked it; azp-fleet does not unmask it. */
 function maskedObstacle(facts: Pick<Facts, 'nvswitches' | 'nvlink5' | 'driver'>) {
   if (fabricSwitches(facts) === 0) return undefined;
   const masked = facts.driver.services.find(
@@ -23,21 +23,21 @@ function maskedObstacle(facts: Pick<Facts, 'nvswitches' | 'nvlink5' | 'driver'>)
   if (masked === undefined) return undefined;
   const runtime = masked.file === 'masked-runtime' ? '--runtime ' : '';
   return {
-    what: `the GPUs are joined by switches, ${fabricUnit} is masked, and without it CUDA ends with error 802`,
+    what: `the GPUs are connected by NVSwitches and ${fabricUnit} is masked: CUDA fails with error 802`,
     next: `sudo systemctl unmask ${runtime}${fabricUnit}, and run again`,
   };
 }
 
 /**
- * The fabric manager of an NVLink 5 board starts NVIDIA's subnet manager and speaks to the switches through ib_umad. The
- * kernel's InfiniBand stack, or NVIDIA's own, is its owner's choice; without it every CUDA program ends with error 802.
+ * Returns what an NVLink 5 board lacks. Its fabric manager starts NVIDIA's subnet manager and talks to the switches through
+ * ib_umad; without it every CUDA program fails with error 802. The owner chooses the kernel's InfiniBand stack or NVIDIA's.
  */
 function boardObstacle({ nvlink5, packages }: Pick<Facts, 'nvlink5' | 'packages'>) {
-  const [silent] = nvlink5.unread ?? [];
-  if (nvlink5.switches === 0 && silent !== undefined) {
+  const [unread] = nvlink5.unread ?? [];
+  if (nvlink5.switches === 0 && unread !== undefined) {
     return {
-      what: `whether this is an NVLink 5 board (HGX B200 or B300), whose GPUs need a fabric manager, cannot be told: the product data of ${nvlink5.unread?.join(', ') ?? ''} cannot be read`,
-      next: `see what sudo grep -ac SW_MNG /sys/bus/pci/devices/${silent}/vpd says (1: it is one), and run again once it answers within 10 seconds; a cold start or newer firmware of that card may help`,
+      what: `unknown whether this is an NVLink 5 board (HGX B200 or B300), which needs a fabric manager: reading the product data of ${nvlink5.unread?.join(', ') ?? ''} failed`,
+      next: `sudo grep -ac SW_MNG /sys/bus/pci/devices/${unread}/vpd (prints 1 on such a board); run again once it answers within 10 s; a cold start or newer firmware of that card may help`,
     };
   }
   if (nvlink5.switches === 0) return undefined;
@@ -47,22 +47,22 @@ function boardObstacle({ nvlink5, packages }: Pick<Facts, 'nvlink5' | 'packages'
   ];
   if (missing.length === 0) return undefined;
   return {
-    what: `this is an NVLink 5 board (HGX B200 or B300), and without ${missing.join(' and ')} CUDA ends with error 802`,
-    next: "install nvlsm from NVIDIA's package source, load ib_umad now and at boot (/etc/modules-load.d), and run again",
+    what: `this NVLink 5 board (HGX B200 or B300) lacks ${missing.join(' and ')}: CUDA fails with error 802`,
+    next: "install nvlsm from NVIDIA's package repository, load ib_umad now and at boot (/etc/modules-load.d), and run again",
   };
 }
 
-/** In any branch; Red Hat's had a dash more before 580. */
+/** Fabric manager packages of any branch; Red Hat's name had another dash before 580. */
 const fabricPackage = /^nvidia-fabric-?manager(-\d+)?$/;
 
-/** Fabric managers that are installed, by the releases that they are of. */
+/** Returns the installed fabric managers with their releases. */
 function installed({ packages }: Facts): readonly { readonly name: string; readonly release: string }[] {
   return Object.entries(packages)
     .filter(([name]) => fabricPackage.test(name))
     .map(([name, version]) => ({ name, release: upstream(version) }));
 }
 
-/** What the wanted driver's packages have for switches. None: whose packages they are has no fabric manager. */
+/** Returns the desired driver's fabric manager packages; none: its repository has no fabric manager. */
 export function fabricPackages(facts: Facts, { driver }: HostSpec, { names }: Platform): readonly string[] {
   const packages = (switches: number) => names.driver.packages(driver, flavorFor(facts, driver), switches);
   const without = new Set(packages(0));
@@ -70,21 +70,21 @@ export function fabricPackages(facts: Facts, { driver }: HostSpec, { names }: Pl
 }
 
 /**
- * GPUs are joined by switches, and the host has nothing for these: no fabric manager, from whichever package, or one of another
- * release than the driver that runs, with which it does not work.
+ * Returns whether GPUs are connected by NVSwitches and no fabric manager of the running driver's release is installed. One of
+ * another release does not work.
  */
 export function lacksFabric(facts: Facts): boolean {
   if (fabricSwitches(facts) === 0) return false;
-  const there = installed(facts);
+  const managers = installed(facts);
   const { loaded, services } = facts.driver;
-  return there.length === 0
+  return managers.length === 0
     ? !services.some(({ unit }) => unit === fabricUnit)
-    : !there.some(({ release }) => release === loaded);
+    : !managers.some(({ release }) => release === loaded);
 }
 
 /**
- * A driver that came before its switches were looked at, or whose fabric manager was upgraded alone: that comes at the very
- * version of the driver, and is started. `vendor`: the driver is from NVIDIA's own source.
+ * Installs and starts the fabric manager at the driver's version, where it is missing or was upgraded alone. `vendor`: the
+ * driver is from NVIDIA's repository.
  */
 export function fabricChange(
   facts: Facts,
@@ -93,13 +93,13 @@ export function fabricChange(
   { names, vendor }: { readonly names: readonly string[]; readonly vendor: boolean },
 ): PackageChange {
   const { loaded = '' } = facts.driver;
-  const there = installed(facts);
-  const others = there.map(({ name }) => name).filter((name) => !names.includes(name));
+  const managers = installed(facts);
+  const others = managers.map(({ name }) => name).filter((name) => !names.includes(name));
   return packageChange({
     step: 'driver',
     name: 'fabric',
     platform,
-    subject: { what: 'NVIDIA fabric manager', from: there[0]?.release, to: loaded },
+    subject: { what: 'NVIDIA fabric manager', from: managers[0]?.release, to: loaded },
     recorded: partRecord('driver', facts, platform),
     why: missingFabric(facts).what,
     disturbs: reloadDisturbs(facts),
@@ -117,20 +117,20 @@ export function fabricChange(
 }
 
 /**
- * Where the driver is somebody else's, so is the fabric manager: both must have the same version. `nowhere`: the wanted packages
- * have none.
+ * Describes a missing fabric manager. It must have the driver's version, so the driver's owner installs it. `unavailable`: the
+ * desired packages have none.
  */
-export function missingFabric(facts: Facts, nowhere = false) {
+export function missingFabric(facts: Facts, unavailable = false) {
   const { loaded = '' } = facts.driver;
   const [other] = installed(facts);
-  const lack =
+  const state =
     other === undefined
-      ? `without the fabric manager of driver ${loaded}`
-      : `with ${other.name} ${other.release} beside driver ${loaded}`;
+      ? `the fabric manager of driver ${loaded} is missing`
+      : `${other.name} ${other.release} does not match driver ${loaded}`;
   return {
-    what: `the GPUs are joined by switches, and ${lack} CUDA ends with error 802`,
-    next: nowhere
-      ? "set driver: { method: repo } for this host in the inventory, for NVIDIA's package source, which has it"
-      : "install the fabric manager at the driver's version, from where the driver is from, and run again",
+    what: `the GPUs are connected by NVSwitches and ${state}: CUDA fails with error 802`,
+    next: unavailable
+      ? "set driver: { method: repo } for this host in the inventory: NVIDIA's package repository has it"
+      : "install the fabric manager at the driver's version, from the driver's repository, and run again",
   };
 }

@@ -1,23 +1,23 @@
 /**
- * GPU generations by PCI device id, oldest first. A range reaches up to the next one; what lies above the last
- * range is newer than this table and treated like its last row. The ids follow the chips as the public pci.ids
- * database lists them; the Blackwell rows could not be compared with it when this was written.
+ * GPU generations by PCI device id, oldest first. A range ends at the next one; ids above the last range are newer than this
+ * table and treated like its last row. Source: the public pci.ids database; the Blackwell rows could not be compared with it
+ * when this was written.
  */
 export interface Generation {
   readonly name: string;
-  /** The lowest compute capability of its chips, as NVIDIA's page "CUDA GPUs" has them. */
+  /** The lowest compute capability of its chips, by NVIDIA's page "CUDA GPUs". */
   readonly capability: string;
-  /** Which kernel modules can drive it. */
+  /** The kernel modules that support it. */
   readonly modules: 'proprietary' | 'either' | 'open';
-  /** First and last driver branch, as NVIDIA's release notes list the chips; undefined: no limit that matters here. */
+  /** First and last driver branch, by NVIDIA's release notes; undefined: no limit that matters here. */
   readonly firstBranch?: number;
   readonly lastBranch?: number;
 }
 
 /**
- * Branches with open modules begin with 515, NVIDIA's first release of them; before 545.23.06 they drive only data-centre GPUs
- * unless told otherwise (NVreg_OpenRmEnableUnsupportedGpus, in the README of each). Those with proprietary ones end with 610:
- * the driver guide of the branches after it says that they were removed.
+ * Branches with open and with proprietary modules. Open ones exist since 515; before 545.23.06 they drive only data-centre GPUs
+ * by default (NVreg_OpenRmEnableUnsupportedGpus, in the README of each). Proprietary ones end with 610: the driver guide of
+ * later branches says that they were removed.
  */
 export const openBranches = { first: 515, anyGpu: 545 } as const;
 export const proprietaryBranches = { last: 610 } as const;
@@ -61,7 +61,7 @@ const ranges: readonly (readonly [number, Generation])[] = [
   [0x2900, blackwell],
 ];
 
-/** @param deviceId hex without prefix, as in sysfs: `2335`. */
+/** Returns the generation of a GPU. `deviceId`: hex without prefix, as in sysfs: `2335`. */
 export function generationOf(deviceId: string): Generation {
   const id = Number.parseInt(deviceId, 16);
   return ranges.findLast(([first]) => id >= first)?.[1] ?? blackwell;

@@ -10,15 +10,15 @@ import type { Desired } from '../step.ts';
 import { isSigned } from './secure-boot.ts';
 
 /**
- * Another kernel waits for a reboot, and the running one has nothing to build with, which sources seldom offer once there is
- * a newer one: the driver is for the next boot. After that nothing waits any more, whichever kernel was booted.
+ * Returns whether the driver can only be built for the next boot: a newer kernel waits for a reboot, and the running one lacks
+ * its headers, which repositories seldom offer once there is a newer kernel.
  */
 export function awaitsBoot(facts: Facts, platform: Platform): boolean {
   const { next } = platform.names.driver.build(facts, 'next');
   return facts.rebootRequired && next !== undefined && facts.kernels[0]?.headers === false;
 }
 
-/** What the driver is built with. Where it is loaded, it is built: then only kernels to come matter. */
+/** Returns what is needed to build the driver. For a loaded driver only the next kernel matters. */
 export function buildOf(facts: Facts, platform: Platform, mirrors: Desired['mirrors'] = {}): Build {
   const built = facts.driver.loaded !== undefined && facts.driver.loaded === facts.driver.userspace;
   const scope = built || awaitsBoot(facts, platform) ? 'next' : 'all';
@@ -27,7 +27,7 @@ export function buildOf(facts: Facts, platform: Platform, mirrors: Desired['mirr
     : platform.names.driver.build(facts, scope);
 }
 
-/** The same of a driver that no package brings: DKMS and what else its packages would lean on has to be named. */
+/** Returns the same for a `.run` file, which has no package dependencies: DKMS and other packages are named here. */
 export function runfileBuild(
   facts: Facts,
   { names }: Platform,
@@ -42,14 +42,14 @@ export function runfileBuild(
   },
 ): Build {
   const { runfile } = names.driver;
-  const more = runfile.packages(uses).filter((name) => facts.packages[name] === undefined);
-  const build = names.driver.build({ ...facts, lacksToBuild: [...facts.lacksToBuild, ...more] }, scope);
-  return more.length === 0
+  const missing = runfile.packages(uses).filter((name) => facts.packages[name] === undefined);
+  const build = names.driver.build({ ...facts, lacksToBuild: [...facts.lacksToBuild, ...missing] }, scope);
+  return missing.length === 0
     ? build
     : { ...build, script: [runfile.prepare?.({ mirrors }), build.script].filter(Boolean).join('\n') };
 }
 
-/** The driver's packages are there: what they lack to be built for the kernels of this host, today's and tomorrow's. */
+/** Installs the packages that an installed driver needs to be built for the running and the next kernel. */
 export function* buildPackages(
   facts: Facts,
   { proxy, mirrors }: Desired,
@@ -61,20 +61,20 @@ export function* buildPackages(
     step: 'driver',
     name: 'kernels',
     platform,
-    // A .run file is no package, and its owner's is not ours.
+    // A .run file belongs to no package record.
     ...(facts.driver.runfile ? {} : { recorded: partRecord('driver', facts, platform) }),
     subject: { what: packages.join(', '), from: undefined, to: undefined },
     why:
       facts.driver.loaded === undefined
         ? 'required to build the driver'
-        : `the driver${origin(facts)} could not be built for the next kernel`,
+        : `needed to build the driver${origin(facts)} for the next kernel`,
     disturbs: 'nothing',
     timeoutS: 1800,
     transaction: { packages: [], remove: [], mayRemove: [], proxy, before: script },
   });
 }
 
-/** The kernel that boots next has no driver yet. */
+/** Builds the driver's module for the kernel that boots next, where that has none. */
 export function* nextModule(facts: Facts, platform: Platform): Iterable<Change> {
   const { next } = buildOf(facts, platform);
   if (next === undefined || next.driver || isSigned(facts, platform)) return;
@@ -83,22 +83,22 @@ export function* nextModule(facts: Facts, platform: Platform): Iterable<Change> 
     'module',
     {
       title: `build the NVIDIA module for Linux ${next.release}`,
-      why: `it would boot without the driver${origin(facts)}`,
+      why: `Linux ${next.release} boots next and has no module of the driver${origin(facts)}`,
       disturbs: 'nothing',
     },
     { script: `${failFunction}\n${buildModule(next.release)}`, timeoutS: 3600 },
   );
 }
 
-/** Who has to know that something is done for a driver that he has installed himself. */
+/** Returns how the driver was installed, so that the owner of a `.run` file sees that azp-fleet builds modules for it. */
 export function origin({ driver, ours }: Facts): string {
   if (!driver.runfile) return '';
   return ours.runfile !== undefined && ours.runfile.version === driver.userspace
     ? ' of the .run file'
-    : ', which its owner has installed from a .run file,';
+    : " of the owner's .run file";
 }
 
-/** Builds for a kernel that does not run. DKMS may have done so, and may have failed at another driver than this one. */
+/** Returns shell text that builds for a kernel that is not running. DKMS may have done so, or failed at another driver. */
 export function buildModule(release: string): string {
   const built = new Raw(hasModule('$kernel'));
   return sh`kernel=${release}
@@ -106,6 +106,6 @@ if command -v dkms >/dev/null && ! ${built}; then
   dkms autoinstall -k "$kernel" || :
 fi
 ${built} ||
-  fail "no NVIDIA module could be built for Linux $kernel, which boots next" 'a module' 'none' \
-    'look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel'`;
+  fail "building the NVIDIA module failed for Linux $kernel, which boots next" 'a module' 'none' \
+      'check the newest /var/lib/dkms/nvidia*/*/build/make.log; set a newer driver, or remove that kernel'`;
 }

@@ -1,11 +1,11 @@
 import { driverModules } from '../../facts/probes/driver.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import { hasModule } from '../../packages/kernel-module.ts';
-import { enableServices, startServices, type wantedServices } from './services.ts';
+import { enableServices, startServices, type desiredServices } from './services.ts';
 import type { HostRoot } from '../../../shared/base/host-root.ts';
 import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
 
-type Units = ReturnType<typeof wantedServices>;
+type Units = ReturnType<typeof desiredServices>;
 
 const nouveauText = `# Written by azp-fleet: the NVIDIA driver needs the GPUs for itself.
 blacklist nouveau
@@ -13,14 +13,14 @@ blacklist nova_core
 options nouveau modeset=0
 `;
 
-/** Keeps nouveau away from the next boot on. */
+/** Returns shell text that blocks nouveau from the next boot on. */
 export function blacklistNouveau(refreshInitramfs: string): string {
   return `${sh`printf %s ${nouveauText} >${managedFiles.nouveauBlacklist}`}\n${refreshInitramfs}`;
 }
 
 /**
- * Loads the module and takes the kernel's word for it. `modprobe` alone may say yes to another module. The services are
- * enabled before it, so that one which is enabled and does not run tells of an interruption.
+ * Returns shell text that loads the module and checks the loaded version: `modprobe` may succeed with another module. Services
+ * are enabled first, so that an enabled service that is not running shows an interruption.
  */
 export function loadModule(root: HostRoot, units: Units): string {
   const load = `${sh`loaded=${`${root.prefix}/sys/module/nvidia/version`}`}
@@ -32,15 +32,15 @@ answer=$(modprobe -a nvidia nvidia_uvm 2>&1) || :
 if [ ! -r "$loaded" ]; then
   case $answer in
     *'Key was rejected'* | *'Required key not available'*)
-      fail 'the kernel rejects the NVIDIA module, because Secure Boot is on' 'a loaded module' "$answer" \\
-        'switch Secure Boot off in the firmware, or enrol the key of DKMS at the console' ;;
+      fail 'Secure Boot is on, and the kernel rejects the NVIDIA module' 'a loaded module' "$answer" \\
+              'disable Secure Boot in the firmware, or enroll the key of DKMS at the console' ;;
     *)
       if ${hasModule('$kernel')}; then
-        fail "the NVIDIA module is built for Linux $kernel, and not loaded" 'a loaded module' "$answer" \\
-          'look at journalctl -k: the kernel says there why it does not take it'
+        fail "loading the NVIDIA module failed on Linux $kernel" 'a loaded module' "$answer" \\
+                  'check journalctl -k for the reason'
       fi
       fail "no NVIDIA module was built for Linux $kernel" 'a loaded module' "$answer" \\
-        'look at the newest /var/lib/dkms/nvidia*/*/build/make.log' ;;
+        'check the newest /var/lib/dkms/nvidia*/*/build/make.log' ;;
   esac
 fi`;
   return [enableServices(units), load, startServices(units)].filter(Boolean).join('\n');
@@ -50,7 +50,7 @@ export function loadScript(root: HostRoot, units: Units): string {
   return `${failFunction}\n${loadModule(root, units)}`;
 }
 
-/** Shell text: unloads the driver's modules, as long as nothing uses them and their packages are there. */
+/** Returns shell text that unloads the driver's modules, where nothing uses them and their packages are installed. */
 function unload({ prefix }: HostRoot): string {
   return sh`modules=${`${prefix}/sys/module`}
 for module in ${new Raw(driverModules)}; do
@@ -58,16 +58,16 @@ for module in ${new Raw(driverModules)}; do
 done`;
 }
 
-/** Before the driver's packages go. */
-export function dropModule(root: HostRoot): string {
+/** Returns shell text that unloads the module before the driver's packages are removed. */
+export function unloadModule(root: HostRoot): string {
   return `${unload(root)}
-if [ -d "$modules/nvidia" ]; then echo 'something uses the NVIDIA module, which stays loaded until the next boot'; fi`;
+  if [ -d "$modules/nvidia" ]; then echo 'the NVIDIA module is in use and stays loaded until the next boot'; fi`;
 }
 
-/** After the packages of another one have come: the module of the driver before, which is gone, makes room. */
+/** Returns shell text that unloads the module of a removed driver after another driver's packages are installed. */
 export function replaceModule(root: HostRoot): string {
   return `${unload(root)}
 [ ! -d "$modules/nvidia" ] ||
-  fail 'something has begun to use the module of the driver that was taken away' 'a module that can be unloaded' \\
-    "$(cat "$modules/nvidia/version")" 'run again: the plan then has a reboot'`;
+  fail 'the module of the removed driver is in use again' 'a module that can be unloaded' \\
+      "$(cat "$modules/nvidia/version")" 'run again: the plan will include a reboot'`;
 }

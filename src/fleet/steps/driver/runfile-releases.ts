@@ -1,19 +1,19 @@
 import type { Facts } from '../../facts/facts.ts';
 import type { DriverSpec, Mirrors } from '../../inventory/fleet.ts';
 
-/** One `.run` file of NVIDIA's. */
+/** One `.run` file by NVIDIA. */
 export interface Release {
   readonly version: string;
   readonly sha256: string;
   readonly file: string;
-  /** Where it may be, the likeliest first: whichever has it, the digest says whether it is this one. */
+  /** Addresses to try, the likeliest first; the digest verifies the file from each. */
   readonly addresses: readonly string[];
 }
 
 /**
- * sha256 of `NVIDIA-Linux-x86_64-VERSION.run`, newest last: the last ones of the branches in force and before, and those that CUDA's
+ * sha256 of `NVIDIA-Linux-x86_64-VERSION.run`, newest last: the last releases of current and earlier branches, and those that CUDA
  * toolkits name. Source of each: GoogleCloudPlatform/compute-gpu-installation, linux/cuda_installer/drivers_list.py, whose
- * sync_drivers.py compares it with the sum that NVIDIA publishes beside the file (`.run.sha256sum`).
+ * sync_drivers.py compares it with NVIDIA's published `.run.sha256sum`.
  */
 export const digests: Readonly<Record<string, string>> = {
   '535.274.02': '3b4ef54f06991e6dfff7868dde797fad9a451fee68d5267df87ca2be8e7f293b',
@@ -40,13 +40,13 @@ export const digests: Readonly<Record<string, string>> = {
   '615.71.09': 'cdceed22bbeb61248d1a6deabc2596673e3a6501698ee71ac8d2fdc28f3b70fe',
 };
 
-/** NVIDIA's own: what it has for everybody, and what for data centres alone. Both lay it out by version. */
+/** NVIDIA's servers: public drivers, and those for data centres only. Both have a folder for each version. */
 const bases = {
-  everybody: 'https://download.nvidia.com/XFree86',
+  public: 'https://download.nvidia.com/XFree86',
   dataCentres: 'https://us.download.nvidia.com/tesla',
 } as const;
 
-/** Or what the inventory lacks, so that it can be known whose file is run as root. */
+/** Returns the desired `.run` file, or what the inventory lacks: without a digest nothing is run as root. */
 export function releaseOf(
   { arch }: Pick<Facts, 'arch'>,
   spec: DriverSpec,
@@ -56,7 +56,7 @@ export function releaseOf(
   const version = spec.version ?? Object.keys(known).findLast((each) => each.startsWith(`${spec.branch}.`));
   if (version === undefined)
     return {
-      what: `no .run file of driver branch ${spec.branch} for ${arch} is known`,
+      what: `azp-fleet knows no .run file of driver branch ${spec.branch} for ${arch}`,
       next: 'set driver: { method: runfile, version: …, sha256: … } in the inventory',
     };
   const file = `NVIDIA-Linux-${arch}-${version}.run`;
@@ -64,13 +64,13 @@ export function releaseOf(
   const sha256 = spec.sha256 ?? known[version];
   if (sha256 === undefined)
     return {
-      what: `the sha256 of ${file} is not known, and what is run as root has to be what NVIDIA made`,
-      next: `set driver.sha256 to what ${bases.everybody}/${folder}/${file}.sha256sum says`,
+      what: `unknown sha256 of ${file}: azp-fleet runs it as root only after verifying it`,
+      next: `set driver.sha256 to the sum in ${bases.public}/${folder}/${file}.sha256sum`,
     };
   const { nvidiaRunfile } = mirrors;
   const addresses =
     nvidiaRunfile === undefined
-      ? [`${bases.everybody}/${folder}/${file}`, `${bases.dataCentres}/${version}/${file}`]
+      ? [`${bases.public}/${folder}/${file}`, `${bases.dataCentres}/${version}/${file}`]
       : [`${nvidiaRunfile}/${folder}/${file}`];
   return { version, sha256, file, addresses };
 }

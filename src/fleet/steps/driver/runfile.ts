@@ -14,7 +14,7 @@ import { driverPackages, hasDesktop } from '../packages/parts.ts';
 import { type Release, releaseOf } from './runfile-releases.ts';
 import { confirmLoaded, fetchScript, folder, installScript } from './runfile-scripts.ts';
 import { secureBootObstacle } from './secure-boot.ts';
-import { enableServices, fabricSwitches, wantedServices } from './services.ts';
+import { enableServices, fabricSwitches, desiredServices } from './services.ts';
 import { usesOf } from './uses.ts';
 import { titleOf } from '../packages/change.ts';
 import { Room } from '../packages/disk-space.ts';
@@ -22,7 +22,7 @@ import type { Desired } from '../step.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
 
-/** We have left out what draws, and it is asked for now. */
+/** Returns whether azp-fleet installed the `.run` file without graphics, and agents need graphics now. */
 export function lacksGraphics({ driver, ours }: Facts, host: HostSpec): boolean {
   const { runfile } = ours;
   return (
@@ -35,7 +35,7 @@ export function lacksGraphics({ driver, ours }: Facts, host: HostSpec): boolean 
   );
 }
 
-/** The wanted one is installed from its `.run` file, and not what runs: an interrupted run, or a reboot that is due. */
+/** Returns whether the desired `.run` driver is installed but not loaded: an interrupted run, or a pending reboot. */
 export function awaitsActivation(facts: Facts, host: HostSpec): boolean {
   const { runfile, userspace, loaded } = facts.driver;
   return (
@@ -54,7 +54,7 @@ export function* runfileInstallation(
   platform: Platform,
 ): Generator<Change | Refusal> {
   const release = releaseOf(facts, desired.host.driver, desired.mirrors);
-  const obstacle = 'what' in release ? release : cramped(facts);
+  const obstacle = 'what' in release ? release : diskObstacle(facts);
   if ('what' in release || obstacle !== undefined) {
     if (obstacle !== undefined) yield refusal('driver', obstacle.what, obstacle.next);
     return;
@@ -65,16 +65,16 @@ export function* runfileInstallation(
   yield* buildPackages(facts, desired, platform, build);
   yield fetching(release, desired, platform);
   yield installing(release, facts, desired, platform);
-  const reboot = rebootReason(facts, exactly(release, desired.host), platform);
+  const reboot = rebootReason(facts, withVersion(release, desired.host), platform);
   if (reboot !== undefined && !isLoaded(release, facts, desired.host)) yield rebootChange('driver', reboot);
 }
 
-/** Whichever version of its branch was asked for. */
-function exactly({ version }: Release, { driver }: HostSpec): Pick<HostSpec, 'driver'> {
+/** Returns the driver spec with the version of the release. */
+function withVersion({ version }: Release, { driver }: HostSpec): Pick<HostSpec, 'driver'> {
   return { driver: { ...driver, version } };
 }
 
-/** The very module that would be loaded is; what else comes goes with it. */
+/** Returns whether the release's module is already loaded. */
 function isLoaded({ version }: Release, facts: Facts, { driver }: HostSpec): boolean {
   return facts.driver.loaded === version && flavorFits(facts, driver);
 }
@@ -84,8 +84,8 @@ function fetching(release: Release, { proxy }: Desired, platform: Platform): Cha
     'driver',
     'runfile-fetch',
     {
-      title: `fetch ${release.file}`,
-      why: `the driver is to come from it; it is run only with sha256 ${release.sha256.slice(0, 12)}…`,
+      title: `download ${release.file}`,
+      why: `driver.method is runfile; runs only with sha256 ${release.sha256.slice(0, 12)}…`,
       disturbs: 'nothing',
       details: release.addresses.map((each, at) => ({
         marker: 'add',
@@ -102,13 +102,13 @@ function fetching(release: Release, { proxy }: Desired, platform: Platform): Cha
 
 function installing(release: Release, facts: Facts, { host, root }: Desired, platform: Platform): Change {
   const { version } = release;
-  const { loaded, userspace, takenAway, nouveau, secureBoot } = facts.driver;
+  const { loaded, userspace, wasRemoved, nouveau, secureBoot } = facts.driver;
   const flavor = flavorFor(facts, host.driver);
   const uses = usesOf(host);
   const extent = uses.length === 0 ? 'compute only' : `with ${uses.join(' and ')}`;
-  const seen = takenAway ? undefined : (loaded ?? userspace);
-  const reboot = rebootReason(facts, exactly(release, host), platform);
-  const units = wantedServices(facts, false);
+  const seen = wasRemoved ? undefined : (loaded ?? userspace);
+  const reboot = rebootReason(facts, withVersion(release, host), platform);
+  const units = desiredServices(facts, false);
   const { next } = platform.names.driver.build(facts, 'next');
   const kernel = awaitsBoot(facts, platform) ? next?.release : undefined;
   const options = installerOptions({
@@ -133,7 +133,7 @@ function installing(release: Release, facts: Facts, { host, root }: Desired, pla
       title: titleOf({ what: 'NVIDIA driver', from: seen, to: version, note }),
       why:
         whyInstall(facts) +
-        (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it too`),
+        (next === undefined ? '' : `; also built for Linux ${next.release}, which boots next`),
       disturbs:
         loaded === undefined || reboot === undefined
           ? reloadDisturbs(facts)
@@ -141,7 +141,7 @@ function installing(release: Release, facts: Facts, { host, root }: Desired, pla
             ? 'containers'
             : 'machine',
       marker: seen === undefined ? 'add' : 'change',
-      details: [{ marker: 'add', text: `its installer runs with ${options.join(' ')}` }],
+      details: [{ marker: 'add', text: `installer options: ${options.join(' ')}` }],
     },
     {
       script: installScript(release, {
@@ -170,62 +170,62 @@ interface Obstacle {
 }
 
 /**
- * Bytes that it takes: the file (398 MB of 580.173.02, as NVIDIA's server has it), what is unpacked of it while it is installed,
- * what stays below /usr, and sources and modules of DKMS; of the last three nobody tells, so about three times as much each.
+ * Bytes that it needs: the file (398 MB of 580.173.02 on NVIDIA's server), its unpacked files during the installation, the
+ * driver below /usr, and sources and modules of DKMS. The last three are unknown beforehand; estimated.
  */
 const needs = { [folder]: 1_800_000_000, '/usr': 1_400_000_000, '/var/lib': 300_000_000 };
 
-/** Why NVIDIA's `.run` file cannot be run over what is there. */
+/** Returns why NVIDIA's `.run` file cannot be installed on this host. */
 export function runfileObstacle(facts: Facts, desired: Desired, platform: Platform): Obstacle | undefined {
   const { host, included } = desired;
   if (included !== undefined) {
     return {
-      what: 'a bundle has packages, and no .run file of a driver',
-      next: 'set driver: { method: repo } for this host in the inventory, or leave --bundle out',
+      what: 'a bundle contains packages, and no .run file of a driver',
+      next: 'set driver: { method: repo } for this host in the inventory, or run without --bundle',
     };
   }
   return (
-    foreign(facts, platform) ??
+    packagesObstacle(facts, platform) ??
     generationObstacle(facts, host.driver) ??
-    unfit(facts, desired, platform) ??
+    releaseObstacle(facts, desired, platform) ??
     secureBootObstacle(facts, host, platform)
   );
 }
 
-/** What the installer would write over, and package managers write over again. */
-function foreign(facts: Facts, platform: Platform): Obstacle | undefined {
+/** Refuses hosts whose packages own files that the installer would overwrite. */
+function packagesObstacle(facts: Facts, platform: Platform): Obstacle | undefined {
   const packages = driverPackages(facts, platform);
   if (packages.length > 0) {
     return {
-      what: `a driver is installed from packages (${shortened(packages)}), and a .run file must not be mixed with them`,
+      what: `a driver is installed from packages (${shortened(packages)}); a .run file must not be mixed with them`,
       next: `${platform.packages.removal(packages)}, reboot, and run again`,
     };
   }
   if (!hasDesktop(facts, platform)) return undefined;
   return {
-    what: 'this host has a desktop, and a .run file writes over what it draws with',
-    next: 'set driver: { method: repo } for this host in the inventory, whose packages go with those of a desktop',
+    what: 'this host has a desktop, and a .run file overwrites its graphics libraries',
+    next: 'set driver: { method: repo } for this host in the inventory: packages are compatible with a desktop',
   };
 }
 
-function unfit(facts: Facts, { host }: Desired, platform: Platform): Obstacle | undefined {
+function releaseObstacle(facts: Facts, { host }: Desired, platform: Platform): Obstacle | undefined {
   const { branch } = host.driver;
   if (fabricSwitches(facts) > 0) {
     return {
-      what: 'a .run file comes without the fabric manager, which must have its very version and which NVSwitches need',
-      next: "set driver: { method: repo } for this host in the inventory, for NVIDIA's packages, which have it",
+      what: 'a .run file contains no fabric manager, which NVSwitches need at the same version',
+      next: "set driver: { method: repo } for this host in the inventory: NVIDIA's packages have it",
     };
   }
   const reason = facts.driver.secureBoot === true ? 'Secure Boot is on' : rebootReason(facts, host, platform);
   if (reason === undefined || Number(branch) >= besideLoaded.first) return undefined;
   return {
-    what: `${reason}, and the .run files of branch ${branch} install only where they can load their module at once`,
+    what: `${reason}, and the .run files of branch ${branch} install only where they can load their module immediately`,
     next: `set driver: { method: runfile, branch: "${besideLoaded.first}" } or newer, or method: repo, for this host in the inventory`,
   };
 }
 
-/** What is not there cannot be measured on the host beforehand: these are figures of such files. */
-function cramped(facts: Facts): Obstacle | undefined {
+/** Refuses hosts without enough disk space, by estimated sizes. */
+function diskObstacle(facts: Facts): Obstacle | undefined {
   const found = new Room(facts).take(needs);
   return found && { what: `NVIDIA's .run file ${found.what}`, next: found.next };
 }
@@ -234,27 +234,27 @@ function shortened(names: readonly string[]): string {
   return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
 }
 
-/** The installer can leave alone a module that is loaded, and nouveau, from here on (its options; NVIDIA/nvidia-installer). */
+/** First branch whose installer can leave a loaded module and nouveau alone (its options; NVIDIA/nvidia-installer). */
 const besideLoaded = { first: 550 } as const;
 
 interface Installation {
   readonly branch: string;
   readonly flavor: Flavor;
   readonly uses: readonly DriverUse[];
-  /** Something holds the GPUs, or the modules must be signed first: nothing is loaded. */
+  /** Do not load the module: the GPUs are in use, or the modules must be signed first. */
   readonly unloaded: boolean;
-  /** For another kernel than the running one. */
+  /** Release of the kernel to build for; undefined: the running one. */
   readonly kernel: string | undefined;
 }
 
-/** What the installer of a `.run` file is told: to ask nothing, and what the plan has said. Pure. */
+/** Returns the options of a `.run` file's installer: unattended, as the plan announced. Pure. */
 export function installerOptions({ branch, flavor, uses, unloaded, kernel }: Installation): string[] {
   return [
     '--silent',
     '--dkms',
-    // Before, there is one kind.
+    // Earlier branches have one kind of modules.
     ...(Number(branch) < openBranches.first ? [] : [flavor === 'open' ? '-m=kernel-open' : '-m=kernel']),
-    // What encodes and decodes is none of them.
+    // Encoding and decoding libraries are not OpenGL files.
     uses.includes('graphics') ? '--no-install-libglvnd' : '--no-opengl-files',
     ...(unloaded
       ? ['--skip-module-load', '--allow-installation-with-running-driver', '--no-nouveau-check']
@@ -263,7 +263,7 @@ export function installerOptions({ branch, flavor, uses, unloaded, kernel }: Ins
   ];
 }
 
-/** A driver from a `.run` file that was installed without `--dkms` is there for one kernel alone. */
+/** Registers with DKMS a driver from a `.run` file installed without `--dkms`, which has a module for one kernel only. */
 export function* registered(facts: Facts): Generator<Change> {
   const { runfile, dkms, userspace } = facts.driver;
   if (!runfile || dkms !== 'sources' || userspace === undefined) return;
@@ -272,14 +272,14 @@ export function* registered(facts: Facts): Generator<Change> {
     'dkms',
     {
       title: `register NVIDIA driver ${userspace} with DKMS`,
-      why: `the driver${origin(facts)} would be there for no other kernel`,
+      why: `the driver${origin(facts)} has modules for no other kernel`,
       disturbs: 'nothing',
     },
     { script: `${failFunction}\n${registration(userspace)}`, timeoutS: 300 },
   );
 }
 
-/** Nothing of it can be built for the kernel that boots next, which therefore has no GPUs. */
+/** Refuses a `.run` driver that cannot be built for the kernel that boots next, which would have no GPUs. */
 export function unbuildable(facts: Facts, platform: Platform): Refusal | undefined {
   const { runfile, dkms, userspace, loaded } = facts.driver;
   const { next } = buildOf(facts, platform);
@@ -287,13 +287,13 @@ export function unbuildable(facts: Facts, platform: Platform): Refusal | undefin
   const version = userspace ?? loaded ?? '';
   return refusal(
     'driver',
-    `Linux ${next.release}, which boots next, has no NVIDIA module, and the driver${origin(facts)} is not known to DKMS`,
+    `Linux ${next.release}, which boots next, has no NVIDIA module, and the driver${origin(facts)} is not registered with DKMS`,
     `sudo sh NVIDIA-Linux-${facts.arch}-${version}.run --silent --dkms on the drained host, or remove that kernel`,
   );
 }
 
 function registration(version: string): string {
-  return sh`words=$(dkms add -m nvidia -v ${version} 2>&1) ||
-  fail 'DKMS does not take the driver of the .run file' ${`the sources in /usr/src/nvidia-${version}`} "$words" \
-    'look at dkms status on the host'`;
+  return sh`output=$(dkms add -m nvidia -v ${version} 2>&1) ||
+    fail 'DKMS rejects the driver of the .run file' ${`the sources in /usr/src/nvidia-${version}`} "$output" \
+      'check dkms status on the host'`;
 }

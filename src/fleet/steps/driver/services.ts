@@ -7,7 +7,7 @@ import { managedFiles } from '../../facts/probes/files.ts';
 import { type Change, runChange } from '../change.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 
-/** Sets up the switches between GPUs; CUDA begins only after it. */
+/** The unit that sets up the switches between GPUs; CUDA works only after it. */
 export const fabricUnit = 'nvidia-fabricmanager.service';
 
 /** Returns how many switches join the host's GPUs. */
@@ -17,7 +17,7 @@ export function fabricSwitches({ nvswitches, nvlink5 }: Pick<Facts, 'nvswitches'
 
 type Unit = (typeof driverServices)[number];
 
-/** Of those that are there, in systemd's words from 239 on. One that its owner has masked nothing enables or starts. */
+/** Returns shell text for each installed unit; states are those of systemd 239 and later. Skips masked units. */
 function each(units: readonly Unit[], work: (unit: Unit) => string): string {
   return units
     .map(
@@ -30,12 +30,12 @@ esac`,
 }
 
 /**
- * Those that are at home here, and that nobody has disabled. Where packages or a run were cut off, it may be that nobody has
- * enabled them yet. The fabric manager's package never does, and GPUs behind switches need it.
+ * Returns the driver's services that the owner has not disabled. After an interruption (`interrupted`) a package may not have
+ * enabled them yet, so all count. The fabric manager's package never enables it, and GPUs behind NVSwitches need it.
  */
-export function wantedServices(facts: Facts, cut: boolean): readonly Unit[] {
+export function desiredServices(facts: Facts, interrupted: boolean): readonly Unit[] {
   const { driver, unfinished } = facts;
-  if (cut || Object.keys(unfinished).length > 0) return driverServices;
+  if (interrupted || Object.keys(unfinished).length > 0) return driverServices;
   const disabled = new Set(driver.services.flatMap(({ unit, file }) => (file === 'disabled' ? [unit] : [])));
   return driverServices.filter(
     (unit) => !disabled.has(unit) || (unit === fabricUnit && fabricSwitches(facts) > 0),
@@ -43,8 +43,8 @@ export function wantedServices(facts: Facts, cut: boolean): readonly Unit[] {
 }
 
 /**
- * Some packages' unit of the daemon keeps no GPU initialised (`--no-persistence-mode`), and has no [Install]: udev starts it, and
- * it ends when nothing wants it. A drop-in takes the flag away, and gives it a start at boot.
+ * Shell text that makes nvidia-persistenced keep GPUs initialised. Some packages start it with `--no-persistence-mode`, from
+ * udev and without [Install]. A drop-in removes the flag and starts it at boot.
  */
 const keepInitialised = sh`drop_in=${managedFiles.persistence}
 command=$(systemctl cat nvidia-persistenced.service 2>/dev/null |
@@ -60,7 +60,7 @@ if [ -n "$command" ]; then
   fi
 fi`;
 
-/** Before the module is loaded: one that is enabled and does not run then tells of an interruption. */
+/** Returns shell text that enables services before the module is loaded: an enabled service that is not running then shows an interruption. */
 export function enableServices(units: readonly Unit[]): string {
   return [
     ...(units.includes('nvidia-persistenced.service') ? [keepInitialised] : []),
@@ -70,22 +70,22 @@ export function enableServices(units: readonly Unit[]): string {
     .join('\n');
 }
 
-/** Before their packages go: what was enabled for them would point at nothing. */
+/** Shell text that disables services before their packages are removed, so that no broken links stay. */
 export const disableServices = each(driverServices, (unit) => `systemctl disable -q --now ${unit}`);
 
-/** One that does not start is the health rules' affair. */
+/** Returns shell text that starts services. The health rules report one that does not start. */
 export function startServices(units: readonly Unit[]): string {
   return each(units, (unit) => `systemctl restart ${unit} || echo '${unit} does not start'`);
 }
 
-/** They come up with the boot that brings the driver. */
+/** Enables services that start with the driver at the next boot. */
 export function* enabledServices({ driver }: Facts, units: readonly Unit[]): Generator<Change> {
   const missing = driver.services.filter(
     ({ unit, file }) => file === 'disabled' && units.some((each) => each === unit),
   );
   if (missing.length === 0) return;
   const title = `enable ${missing.map(({ unit }) => unit).join(' and ')}`;
-  const why = 'it is not enabled at boot';
+  const why = 'not enabled at boot';
   yield runChange(
     'driver',
     'enable',
@@ -94,7 +94,7 @@ export function* enabledServices({ driver }: Facts, units: readonly Unit[]): Gen
   );
 }
 
-/** The driver is as wanted. What its owner has disabled stays so, but no GPU works behind NVSwitches without theirs. */
+/** Starts services of an up-to-date driver. Services that the owner disabled stay so, except the fabric manager of NVSwitches. */
 export function* startedServices(facts: Facts): Generator<Change> {
   const { driver } = facts;
   if (driver.loaded === undefined) return;
@@ -104,8 +104,8 @@ export function* startedServices(facts: Facts): Generator<Change> {
       'driver',
       'persistence',
       {
-        title: `have ${daemon.unit} keep the GPUs initialised`,
-        why: 'it runs with --no-persistence-mode, as its package has it',
+        title: `configure ${daemon.unit} to keep GPUs initialised`,
+        why: "its package's unit runs it with --no-persistence-mode",
         disturbs: reloadDisturbs(facts),
         marker: 'change',
       },
@@ -124,7 +124,7 @@ export function* startedServices(facts: Facts): Generator<Change> {
   );
   if (missing.length === 0) return;
   const title = `start ${missing.map(({ unit }) => unit).join(' and ')}`;
-  const why = 'it has not been started since the driver was installed';
+  const why = 'not started since the driver was installed';
   yield runChange(
     'driver',
     'services',

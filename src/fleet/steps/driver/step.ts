@@ -18,7 +18,7 @@ import {
 } from './runfile.ts';
 import { blacklistNouveau, loadScript } from './module.ts';
 import { isSigned, secureBootObstacle, signedFits } from './secure-boot.ts';
-import { enabledServices, fabricSwitches, startedServices, wantedServices } from './services.ts';
+import { enabledServices, fabricSwitches, startedServices, desiredServices } from './services.ts';
 import { lackingLibraries, librariesChange, missingLibraries, usesOf } from './uses.ts';
 import { isVendorStack } from '../vendor-stack.ts';
 import { addSource, holdPackages } from '../packages/repositories.ts';
@@ -26,23 +26,24 @@ import { siteCa } from '../site-ca.ts';
 import type { Desired, Step } from '../step.ts';
 
 /**
- * The NVIDIA driver, compute only, from NVIDIA's repository or the distribution's own, kept on its branch, or from NVIDIA's `.run` file.
- * A driver of the wanted branch that somebody else installed, and that runs, is left alone.
+ * Installs the NVIDIA driver, compute only: from NVIDIA's repository or the distribution's, held on its branch, or from NVIDIA's
+ * `.run` file. Leaves alone a running driver of the desired branch, however it was installed.
  */
 export const driverStep: Step = {
   name: 'driver',
   *plan(facts, desired) {
     yield* siteCa(facts, desired);
     const { host } = desired;
-    const impossible = machineObstacle(facts, host);
-    if (impossible !== undefined) yield refusal('driver', impossible.what, impossible.next);
-    if (impossible !== undefined || facts.gpus.length === 0) return;
+    const unsupportedMachine = machineObstacle(facts, host);
+    if (unsupportedMachine !== undefined)
+      yield refusal('driver', unsupportedMachine.what, unsupportedMachine.next);
+    if (unsupportedMachine !== undefined || facts.gpus.length === 0) return;
 
     const platform = platformOf(facts);
     if (!host.driver.install) {
       const lacking = platform === undefined ? [] : lackingLibraries(facts, host, platform);
-      const lack = facts.driver.loaded === undefined ? missing : missingLibraries(lacking, host);
-      if (lack === missing || lacking.length > 0) yield refusal('driver', lack.what, lack.next);
+      const problem = facts.driver.loaded === undefined ? missing : missingLibraries(lacking, host);
+      if (problem === missing || lacking.length > 0) yield refusal('driver', problem.what, problem.next);
       else if (platform !== undefined && lacksFabric(facts)) {
         const { what, next } = missingFabric(facts);
         yield refusal('driver', what, next);
@@ -50,7 +51,7 @@ export const driverStep: Step = {
       return;
     }
 
-    const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
+    const packages = platform === undefined ? [] : desiredPackages(platform, facts, desired);
     if (isDesiredDriver(facts, host) && !lacksGraphics(facts, host)) {
       if (platform !== undefined) yield* completion(facts, desired, platform, packages);
       yield* startedServices(facts);
@@ -75,8 +76,8 @@ export const driverStep: Step = {
       else yield* runfileInstallation(facts, desired, platform);
       return;
     }
-    const inTheWay = platform.names.driver.obsolete(Object.keys(facts.packages), host.driver, packages);
-    if (packagesFit(facts, desired, packages) && inTheWay.length === 0) {
+    const obsolete = platform.names.driver.obsolete(Object.keys(facts.packages), host.driver, packages);
+    if (packagesFit(facts, desired, packages) && obsolete.length === 0) {
       yield* activation(facts, desired, platform, packages);
       return;
     }
@@ -93,7 +94,7 @@ const missing = {
   next: 'install one by hand and load it (modprobe nvidia), or remove "driver: none" from the inventory',
 };
 
-function wantedPackages(platform: Platform, facts: Facts, { host }: Desired): readonly string[] {
+function desiredPackages(platform: Platform, facts: Facts, { host }: Desired): readonly string[] {
   const { driver } = platform.names;
   return [
     ...driver.packages(host.driver, flavorFor(facts, host.driver), fabricSwitches(facts)),
@@ -103,12 +104,12 @@ function wantedPackages(platform: Platform, facts: Facts, { host }: Desired): re
 
 function hold(platform: Platform, facts: Facts, packages: readonly string[]): Iterable<Change> {
   return holdPackages('driver', 'NVIDIA driver packages', { platform, facts }, packages, {
-    risk: 'may be upgraded under the loaded module at any time',
+    risk: 'may be upgraded while the present module is loaded',
     siblings: platform.names.driver.family,
   });
 }
 
-/** All are installed at one version, which is the wanted one. */
+/** Returns whether all packages are installed at one version, which is the desired one. */
 function packagesFit(facts: Facts, { host }: Desired, packages: readonly string[]): boolean {
   const versions = new Set(packages.map((name) => upstream(facts.packages[name] ?? '')));
   const [version = ''] = versions;
@@ -116,8 +117,8 @@ function packagesFit(facts: Facts, { host }: Desired, packages: readonly string[
 }
 
 /**
- * The packages are right, the kernel is not there yet: an interrupted run, or an upgrade behind our back. `packages`: those to
- * be held. Where they are not yet, the run that brought them did not get as far as their services.
+ * Loads an installed driver, or reboots for it: after an interrupted run, or an upgrade outside azp-fleet. `packages`: those to
+ * hold. Where one is not held yet, the run that installed them stopped before their services.
  */
 function* activation(
   facts: Facts,
@@ -125,14 +126,14 @@ function* activation(
   platform: Platform,
   packages: readonly string[],
 ): Generator<Change> {
-  const cut = packages.some((name) => !facts.held.includes(name));
-  const units = wantedServices(facts, cut);
+  const interrupted = packages.some((name) => !facts.held.includes(name));
+  const units = desiredServices(facts, interrupted);
   const reboot = rebootReason(facts, desired.host, platform);
-  if (cut || reboot !== undefined) yield* enabledServices(facts, units);
+  if (interrupted || reboot !== undefined) yield* enabledServices(facts, units);
   if (packages.length > 0) yield* hold(platform, facts, packages);
   yield* buildPackages(facts, desired, platform);
   if (reboot !== undefined) {
-    if (facts.driver.nouveau) yield blacklisting(platform);
+    if (facts.driver.nouveau) yield blockNouveau(platform);
     yield* nextModule(facts, platform);
     yield rebootChange('driver', `${reboot}, ${facts.driver.userspace ?? 'another driver'} is installed`);
     return;
@@ -150,7 +151,7 @@ function* activation(
   yield* nextModule(facts, platform);
 }
 
-/** It runs: held, for kernels to come, and with what agents may use. */
+/** Completes a running driver: holds it, builds it for the next kernel, and adds libraries that agents may use. */
 function* completion(
   facts: Facts,
   desired: Desired,
@@ -168,8 +169,8 @@ function* completion(
   );
   const lacking = lackingLibraries(facts, host, platform);
   if (!isSigned(facts, platform)) {
-    const fit = packages.filter((name) => !fabric.includes(name));
-    yield* hold(platform, facts, fit);
+    const installed = packages.filter((name) => !fabric.includes(name));
+    yield* hold(platform, facts, installed);
   }
   if (ours || facts.driver.runfile) yield* forNextKernel(facts, desired, platform);
   if (lacking.length === 0 && !lacksManager) return;
@@ -184,25 +185,25 @@ function* completion(
   if (lacking.length > 0) yield librariesChange(facts, desired, platform, { names: lacking, vendor });
 }
 
-/** A kernel that is upgraded to is to find a driver, too. */
+/** Prepares the driver for the next kernel. */
 function* forNextKernel(facts: Facts, desired: Desired, platform: Platform): Generator<Change | Refusal> {
-  const none = unbuildable(facts, platform);
-  // Of such a driver there is nothing to build with what comes, but its owner needs it.
-  if (none === undefined && facts.driver.runfile && facts.driver.dkms === undefined) return;
+  const refused = unbuildable(facts, platform);
+  // Without DKMS azp-fleet cannot build a .run driver; its owner still needs the build packages for the refused kernel.
+  if (refused === undefined && facts.driver.runfile && facts.driver.dkms === undefined) return;
   yield* buildPackages(facts, desired, platform);
   yield* registered(facts);
-  if (none === undefined) yield* nextModule(facts, platform);
-  else yield none;
+  if (refused === undefined) yield* nextModule(facts, platform);
+  else yield refused;
 }
 
-/** The file alone does not tell whether what boots has read it: both are done again. */
-function blacklisting({ names }: Platform): Change {
+/** Writes the blacklist and the initramfs, even where the file exists: the next boot's initramfs may lack it. */
+function blockNouveau({ names }: Platform): Change {
   return runChange(
     'driver',
     'blacklist',
     {
       title: 'block nouveau from the next boot on',
-      why: 'nouveau is loaded where the NVIDIA driver is installed',
+      why: 'nouveau is loaded although the NVIDIA driver is installed',
       disturbs: 'nothing',
     },
     {
@@ -218,41 +219,44 @@ interface Obstacle {
   readonly next: string;
 }
 
-/** Why no driver can be had on this machine at all. */
+/** Returns why no driver can be installed on this machine, if none can. */
 function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefined {
   if (facts.platform === 'jetson' || facts.platform === 'wsl') {
-    const name = facts.platform === 'jetson' ? 'a Jetson' : 'a Linux on Windows (WSL)';
-    return { what: `this is ${name}, whose GPU stack is another one`, next: 'leave this host out' };
+    const name = facts.platform === 'jetson' ? 'a Jetson' : 'Linux on Windows (WSL)';
+    return {
+      what: `this is ${name}, whose GPU stack is not supported`,
+      next: 'remove this host from the inventory',
+    };
   }
   if (facts.gpus.length === 0) {
-    const wanted = host.gpus ?? 0;
-    if (wanted === 0) return undefined;
+    const expected = host.gpus ?? 0;
+    if (expected === 0) return undefined;
     return {
-      what: `PCI shows no NVIDIA GPU, and the inventory says gpus: ${wanted}`,
+      what: `PCI shows no NVIDIA GPU, and the inventory says gpus: ${expected}`,
       next: 'check that the cards are seated and powered (lspci -d 10de:), or correct the inventory',
     };
   }
   if (isVendorStack(facts) && host.driver.install) {
     return {
-      what: 'this is DGX OS, whose driver comes with the system and its own package sources',
+      what: 'this is DGX OS, which includes its own driver and package repositories',
       next: 'set driver: none for this host in the inventory',
     };
   }
   if (facts.gpus.every(({ boundTo }) => boundTo === 'vfio-pci')) {
     return {
       what: 'every GPU is reserved for virtual machines (vfio-pci)',
-      next: 'put the virtual machines into the inventory instead, or unbind the GPUs from vfio-pci',
+      next: 'add the virtual machines to the inventory instead, or unbind the GPUs from vfio-pci',
     };
   }
   return fabricObstacle(facts);
 }
 
-/** Why the wanted driver cannot be installed over what is there. */
+/** Returns why the desired driver cannot be installed on this host, if it cannot. */
 function installObstacle(facts: Facts, host: HostSpec, platform: Platform): Obstacle | undefined {
   const { method } = host.driver;
   if (facts.driver.runfile) {
     return {
-      what: 'a driver from a .run file is installed, and packages must not be mixed with it',
+      what: 'a driver from a .run file is installed; packages must not be mixed with it',
       next: 'sudo nvidia-uninstall --silent, reboot, and run again, or set driver: { method: runfile } for this host',
     };
   }
@@ -260,13 +264,13 @@ function installObstacle(facts: Facts, host: HostSpec, platform: Platform): Obst
   return obstacle ?? generationObstacle(facts, host.driver) ?? secureBootObstacle(facts, host, platform);
 }
 
-/** Why the distribution's own packages will not do, whichever they are. Which branches it has, its package manager knows. */
+/** Returns why the distribution's own packages cannot be used. The package manager knows which branches it has. */
 function ownObstacle(facts: Facts, host: HostSpec, platform: Platform): Obstacle | undefined {
-  const next = "set driver: { method: repo } for this host in the inventory, for NVIDIA's package source";
+  const next = "set driver: { method: repo } for this host in the inventory, for NVIDIA's package repository";
   const { pretty } = facts.os;
   if (platform.names.driver.own === undefined)
-    return { what: `azp-fleet installs no driver from the package sources of ${pretty} itself`, next };
+    return { what: `azp-fleet installs no driver from ${pretty}'s own package repositories`, next };
   if (fabricSwitches(facts) > 0 && fabricPackages(facts, host, platform).length === 0)
-    return { what: `the driver of ${pretty} comes without the fabric manager that NVSwitches need`, next };
+    return { what: `the driver packages of ${pretty} lack the fabric manager that NVSwitches need`, next };
   return undefined;
 }

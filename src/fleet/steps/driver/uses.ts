@@ -7,28 +7,28 @@ import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
 
-/** What some agent of the host may do with the driver beyond computing. What draws on a screen draws. */
+/** Returns what agents of the host may use the driver for beyond computing. `display` counts as graphics. */
 export function usesOf({
   agents,
   driverCapabilities,
 }: Pick<HostSpec, 'agents' | 'driverCapabilities'>): DriverUse[] {
-  const wanted = new Set<string>(
-    agents.kind === 'slots' ? agents.slots.flatMap(({ capabilities }) => capabilities) : driverCapabilities,
+  const capabilities = new Set<string>(
+    agents.kind === 'slots' ? agents.slots.flatMap((slot) => slot.capabilities) : driverCapabilities,
   );
   return [
-    ...(wanted.has('graphics') || wanted.has('display') ? (['graphics'] as const) : []),
-    ...(wanted.has('video') ? (['video'] as const) : []),
+    ...(capabilities.has('graphics') || capabilities.has('display') ? (['graphics'] as const) : []),
+    ...(capabilities.has('video') ? (['video'] as const) : []),
   ];
 }
 
-/** The libraries for it that the running driver's packages lack. A `.run` file brings all that it was not told to leave out. */
+/** Returns library packages that the running driver lacks for these uses. None for a `.run` file, which contains them. */
 export function lackingLibraries(facts: Facts, host: HostSpec, platform: Platform): readonly string[] {
   return facts.driver.runfile ? [] : platform.names.driver.lacks(facts.packages, usesOf(host));
 }
 
 /**
- * No image can have EGL, Vulkan or NVENC where the host has not: they come at the version of the driver that runs. `vendor`:
- * it is from NVIDIA's own source.
+ * Installs libraries at the running driver's version: containers get EGL, Vulkan and NVENC from the host. `vendor`: the driver
+ * is from NVIDIA's repository.
  */
 export function librariesChange(
   facts: Facts,
@@ -43,7 +43,7 @@ export function librariesChange(
     platform,
     recorded: partRecord('driver', facts, platform),
     subject: { what: names.join(', '), from: undefined, to: undefined },
-    why: `agents may use ${usesOf(host).join(' and ')}, and the driver was installed without`,
+    why: `agents may use ${usesOf(host).join(' and ')}; the installed driver lacks the libraries`,
     disturbs: reloadDisturbs(facts),
     timeoutS: 1800,
     transaction: {
@@ -57,11 +57,11 @@ export function librariesChange(
   });
 }
 
-/** Where the driver is its owner's, so are they. */
+/** Describes missing libraries of a driver that its owner installs (`driver: none`). */
 export function missingLibraries(names: readonly string[], host: HostSpec) {
   const uses = usesOf(host).join(' and ');
   return {
-    what: `agents may use ${uses}, and the driver, which the inventory leaves alone, is there without ${names.join(', ')}`,
-    next: `install them by hand at the driver's version, or take ${uses} out of driverCapabilities`,
+    what: `agents may use ${uses}, and the installed driver (driver: none) lacks ${names.join(', ')}`,
+    next: `install them by hand at the driver's version, or remove ${uses} from driverCapabilities`,
   };
 }

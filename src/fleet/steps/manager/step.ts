@@ -2,7 +2,7 @@ import { missingLibraries } from '../../packages/names.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import { platformOf } from '../../packages/distribution.ts';
-import { bringAgent } from '../bundle/agent.ts';
+import { uploadAgent } from '../bundle/agent.ts';
 import {
   type Change,
   type Detail,
@@ -58,7 +58,7 @@ export const managerStep: Step = {
       return;
     }
     yield* libraries(facts, desired);
-    yield* bringAgent(facts, desired);
+    yield* uploadAgent(facts, desired);
     const host = withPoolNames(desired.host, facts);
     const wanted = managerConfig({ ...desired, host }, arch);
     const config = configText(wanted);

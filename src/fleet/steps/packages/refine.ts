@@ -135,7 +135,9 @@ function desktopObstacle({ step, subject, platform }: Pending, names: readonly s
     step,
     `${subject.what} ${subject.to ?? ''} would remove ${names.join(', ')} from this host's desktop`,
     `${platform.packages.removal(names)} if this host needs no desktop, or ${
-      step === 'driver' ? 'set driver: none to keep the present driver' : 'leave this host out'
+      step === 'driver'
+        ? 'set driver: none to keep the present driver'
+        : 'remove this host from the inventory'
     }`,
   );
 }
@@ -147,7 +149,7 @@ function tooMuch({ step, subject }: Pending, { removes, downgrades }: Effects): 
   return refusal(
     step,
     `${subject.what} would remove ${removes.length} packages and downgrade ${downgrades.length}`,
-    "check the host's package repositories and pins, or leave this host out",
+    "check the host's package repositories and pins, or remove this host from the inventory",
   );
 }
 

@@ -114,7 +114,7 @@ mv "$file.new" "$file"`;
 file=/etc/docker/daemon.json
 ${sh`from=${sha256(from)}`}
 seen=$(sha256sum <"$file" | cut -c 1-64)
-[ "$seen" = "$from" ] || fail "$file has changed since the plan was made" "sha256 $from" "$seen" 'plan again'
+[ "$seen" = "$from" ] || fail "$file has changed since the plan" "sha256 $from" "$seen" 'run again'
 ${put}
 ${aside}
 if systemctl is-active -q docker.service; then systemctl reload docker.service; fi`;

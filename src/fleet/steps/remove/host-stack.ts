@@ -6,7 +6,7 @@ import { restoreSources } from '../../packages/sources.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import { type Change, type Detail, type Refusal, refusal, runChange } from '../change.ts';
 import { listed } from '../description.ts';
-import { dropModule } from '../driver/module.ts';
+import { unloadModule } from '../driver/module.ts';
 import { isOurUnit, uninstallScript } from '../driver/runfile-scripts.ts';
 import { disableServices } from '../driver/services.ts';
 import { vendorOf } from '../packages/parts.ts';
@@ -109,7 +109,7 @@ function removal(
     {
       script: platform.packages.remove(
         ours,
-        name === 'driver' && isWhole ? `${disableServices}\n${dropModule(root)}` : undefined,
+        name === 'driver' && isWhole ? `${disableServices}\n${unloadModule(root)}` : undefined,
       ),
       timeoutS: 1800,
     },
@@ -208,7 +208,7 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
       ],
     },
     {
-      script: uninstallScript(`${disableServices}\n${dropModule(root)}`, unit),
+      script: uninstallScript(`${disableServices}\n${unloadModule(root)}`, unit),
       timeoutS: 1800,
       writes: [HostPaths.runfile, managedFiles.persistenced],
     },

@@ -23,7 +23,7 @@ describe('what becomes of a text', () => {
     expect(describeFile({ path, before: undefined, exists: true, after: 'a=1\n' })).toEqual({
       marker: 'change',
       details: [],
-      texts: [{ path, lines: ['the current content is too long or not text; the whole file is replaced'] }],
+      texts: [{ path, lines: ['the present content is too long or not text; the whole file is replaced'] }],
     });
   });
 

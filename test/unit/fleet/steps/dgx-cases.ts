@@ -38,7 +38,7 @@ export const dgxCases: readonly [string, Facts, Desired, readonly string[]][] = 
     dgx,
     wanted,
     [
-      'refused: this is DGX OS, whose driver comes with the system and its own package sources',
+      'refused: this is DGX OS, which includes its own driver and package repositories',
       'write the CDI specification [new-containers]',
     ],
   ],

@@ -24,7 +24,7 @@ describe('what an earlier release has left', () => {
     [
       'nvidia-persistenced as its package has it, which keeps no GPU initialised',
       merge(ready, { driver: { services: [persistenced] } }),
-      ['have nvidia-persistenced.service keep the GPUs initialised [nothing]'],
+      ['configure nvidia-persistenced.service to keep GPUs initialised [nothing]'],
     ],
     [
       'packages that nothing keeps at their version',

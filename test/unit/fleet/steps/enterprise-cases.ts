@@ -143,7 +143,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
       wanted,
       [
         ...fresh.slice(0, 2),
-        'refused: this is a Podman host; Docker Engine beside it would take over its containers’ network and commands',
+        'refused: this is a Podman host; Docker Engine would take over its containers’ network and commands',
         ...fresh.slice(5),
       ],
     ],
@@ -170,7 +170,7 @@ export const enterpriseCases: readonly Case[] = [
     [
       ...fresh.slice(0, 2),
       'configure Docker Engine: live-restore, log-opts [nothing]',
-      "install Docker Engine (the system's own) [nothing]",
+      "install Docker Engine (the distribution's own) [nothing]",
       ...fresh.slice(5, 7),
       'restart Docker Engine with its settings for GPUs [new-containers]',
       'write the CDI specification [new-containers]',

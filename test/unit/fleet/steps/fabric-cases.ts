@@ -10,7 +10,7 @@ const b200 = { address: '0000:1b:00.0', deviceId: '2901', boundTo: undefined };
 const board = (umad: boolean, packages: Facts['packages']) =>
   factsOf({ gpus: [b200], nvlink5: { switches: 4, umad }, packages });
 const missing = (what: string) =>
-  `refused: this is an NVLink 5 board (HGX B200 or B300), and without ${what} CUDA ends with error 802`;
+  `refused: this NVLink 5 board (HGX B200 or B300) lacks ${what}: CUDA fails with error 802`;
 
 /** As wanted, behind NVSwitches, with another fabric manager, which has failed and is not held. */
 function withFabric(bare: Facts, packages: Facts['packages']): Facts {
@@ -47,7 +47,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
       }),
       desired,
       [
-        'refused: whether this is an NVLink 5 board (HGX B200 or B300), whose GPUs need a fabric manager, cannot be told: the product data of 0000:90:00.0, 0000:91:00.0 cannot be read',
+        'refused: unknown whether this is an NVLink 5 board (HGX B200 or B300), which needs a fabric manager: reading the product data of 0000:90:00.0, 0000:91:00.0 failed',
         ...afterDriver,
       ],
     ],
@@ -102,7 +102,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
       ),
       desired,
       [
-        'refused: the GPUs are joined by switches, nvidia-fabricmanager.service is masked, and without it CUDA ends with error 802',
+        'refused: the GPUs are connected by NVSwitches and nvidia-fabricmanager.service is masked: CUDA fails with error 802',
       ],
     ]),
   ),
@@ -144,7 +144,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }),
     desiredOf({ driver: { install: false } }),
     [
-      'refused: the GPUs are joined by switches, and with nvidia-fabricmanager 580.159.04 beside driver 580.95.05 CUDA ends with error 802',
+      'refused: the GPUs are connected by NVSwitches and nvidia-fabricmanager 580.159.04 does not match driver 580.95.05: CUDA fails with error 802',
     ],
   ],
   [
@@ -154,7 +154,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     }),
     wanted,
     [
-      'refused: the GPUs are joined by switches, and with nvidia-fabricmanager 580.159.04 beside driver 580.95.05 CUDA ends with error 802',
+      'refused: the GPUs are connected by NVSwitches and nvidia-fabricmanager 580.159.04 does not match driver 580.95.05: CUDA fails with error 802',
     ],
   ],
   ...(
@@ -167,7 +167,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     factsOf({ nvswitches: 4, driver: { ...driven, runfile: true } }),
     desired,
     [
-      'refused: the GPUs are joined by switches, and without the fabric manager of driver 580.95.05 CUDA ends with error 802',
+      'refused: the GPUs are connected by NVSwitches and the fabric manager of driver 580.95.05 is missing: CUDA fails with error 802',
       ...afterDriver,
     ],
   ]),

@@ -215,7 +215,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     'snap',
     factsOf({ gpus: [], docker: { snap: true } }),
     wanted,
-    ['refused: Docker is installed as a snap, which cannot give GPUs to containers'],
+    ['refused: Docker is installed as a snap, which does not support GPUs in containers'],
   ],
   [
     'a proxy, and a Docker that does not start with one in daemon.json',
@@ -224,7 +224,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
       { docker: { version: '20.10.24' } },
       { proxy: { https: 'http://proxy.example:3128', noProxy: [] } },
     ),
-    ['refused: Docker 20.10.24 takes no proxy from its daemon.json, and the inventory has a proxy'],
+    ['refused: Docker 20.10.24 supports no proxy in daemon.json, and the inventory has a proxy'],
   ],
   [
     'a comment in daemon.json',
@@ -236,7 +236,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     'a hanging dockerd',
     factsOf({ gpus: [], docker: { active: true } }),
     wanted,
-    ['refused: dockerd runs and does not answer on its socket'],
+    ['refused: dockerd is running and does not answer on its socket'],
   ],
   [
     'no GPU where the inventory has two',

@@ -35,7 +35,7 @@ describe('driver, docker and toolkit', () => {
 
   it('bring the driver again after it was taken away, though its module is still loaded', () => {
     const left = (inUse: boolean) =>
-      factsOf({ driver: { loaded: '580.95.05', open: true, takenAway: true, inUse } });
+      factsOf({ driver: { loaded: '580.95.05', open: true, wasRemoved: true, inUse } });
     // Nothing uses it: it makes room.
     expect(lines(plan(left(false), wanted))).toEqual(bareLines);
     const planned = plan(left(true), wanted);

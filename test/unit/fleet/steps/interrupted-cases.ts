@@ -52,7 +52,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
       },
     }),
     wanted,
-    ['have nvidia-persistenced.service keep the GPUs initialised [nothing]'],
+    ['configure nvidia-persistenced.service to keep GPUs initialised [nothing]'],
   ],
   [
     "Ubuntu's daemon, where its owner wants none",

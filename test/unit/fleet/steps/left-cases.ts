@@ -49,7 +49,7 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     none,
     [
       'refused: driver: none, and no NVIDIA driver is loaded',
-      'refused: docker: none, and no Docker Engine runs',
+      'refused: docker: none, and no Docker Engine is running',
       'refused: toolkit: none, and no NVIDIA Container Toolkit is installed',
     ],
   ],
@@ -63,13 +63,13 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     'docker: none, and dockerd hangs',
     factsOf({ ...owned, docker: { ...owned.docker, serverVersion: undefined } }),
     none,
-    ['refused: dockerd runs and does not answer on its socket'],
+    ['refused: dockerd is running and does not answer on its socket'],
   ],
   [
     'docker: none, and a snap',
     factsOf({ ...owned, docker: { ...owned.docker, snap: true } }),
     none,
-    ['refused: Docker is installed as a snap, which cannot give GPUs to containers'],
+    ['refused: Docker is installed as a snap, which does not support GPUs in containers'],
   ],
   [
     'toolkit: none, and a specification of the driver before',

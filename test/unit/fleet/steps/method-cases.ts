@@ -15,17 +15,14 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     'the driver is to come from a system that has none for us',
     factsOf({ os: { id: 'rocky', versionId: '9.4', pretty: 'Rocky Linux 9.4' } }),
     distro,
-    [
-      'refused: azp-fleet installs no driver from the package sources of Rocky Linux 9.4 itself',
-      ...afterDriver,
-    ],
+    ["refused: azp-fleet installs no driver from Rocky Linux 9.4's own package repositories", ...afterDriver],
   ],
   [
     "a system's own driver",
     factsOf({ packages: debianKernel }),
     asked,
     [
-      "install NVIDIA driver 535 (the system's own, proprietary kernel modules, compute only) [nothing]",
+      "install NVIDIA driver 535 (the distribution's own, proprietary kernel modules, compute only) [nothing]",
       ...afterDriver,
     ],
   ],
@@ -37,7 +34,7 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     }),
     asked,
     [
-      "downgrade NVIDIA driver 595.71.05 → 535 (the system's own, proprietary kernel modules) [machine]",
+      "downgrade NVIDIA driver 595.71.05 → 535 (the distribution's own, proprietary kernel modules) [machine]",
       'reboot the host [machine]',
       ...afterDriver,
     ],
@@ -47,7 +44,7 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     factsOf({ gpus: [{ address: '0000:83:00.0', deviceId: '2901', boundTo: undefined }] }),
     asked,
     [
-      'refused: driver branch 535 does not know GPU 0000:83:00.0 (10de:2901, Blackwell); 570 is the first one that does',
+      'refused: driver branch 535 does not support GPU 0000:83:00.0 (10de:2901, Blackwell); 570 is the first one that does',
       ...afterDriver,
     ],
   ],
@@ -56,7 +53,7 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     factsOf({ nvswitches: 4 }),
     asked,
     [
-      'refused: the driver of Debian GNU/Linux 12 (bookworm) comes without the fabric manager that NVSwitches need',
+      'refused: the driver packages of Debian GNU/Linux 12 (bookworm) lack the fabric manager that NVSwitches need',
       ...afterDriver,
     ],
   ],

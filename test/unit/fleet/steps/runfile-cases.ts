@@ -24,7 +24,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     runfile,
     [
       'install dkms, libelf-dev [nothing]',
-      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
       ...afterDriver,
     ],
@@ -39,7 +39,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     runfile,
     [
       `install linux-headers-${release}, linux-headers-6.1.0-38-amd64, linux-headers-amd64, gcc, make, dkms, libelf-dev [nothing]`,
-      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
       ...afterDriver,
     ],
@@ -50,7 +50,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     asked({ branch: '595', version: '595.84' }, { driverCapabilities: ['compute', 'utility', 'graphics'] }),
     [
       'install dkms, libelf-dev, pkg-config, libglvnd-dev [nothing]',
-      'fetch NVIDIA-Linux-x86_64-595.84.run [nothing]',
+      'download NVIDIA-Linux-x86_64-595.84.run [nothing]',
       'install NVIDIA driver 595.84 (.run file, open kernel modules, with graphics) [nothing]',
       ...afterDriver,
     ],
@@ -60,7 +60,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     factsOf({ driver: { nouveau: true }, packages: built }),
     runfile,
     [
-      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
       'reboot the host [machine]',
       ...afterDriver,
@@ -76,7 +76,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     runfile,
     [
       'install kernel-devel-5.14.0-570.el9.x86_64, dkms, elfutils-libelf-devel [nothing]',
-      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
       ...afterDriver,
     ],
@@ -93,7 +93,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     asked({ version: '580.178.04' }, { driverCapabilities: ['compute', 'graphics'] }),
     [
       'install pkg-config, libglvnd-dev [nothing]',
-      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       'change to NVIDIA driver 580.178.04 (.run file, open kernel modules, with graphics) [containers]',
       ...afterDriver,
     ],
@@ -106,7 +106,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     }),
     asked({ version: '580.95.05' }),
     [
-      'fetch NVIDIA-Linux-x86_64-580.95.05.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.95.05.run [nothing]',
       'upgrade NVIDIA driver 570.86.10 → 580.95.05 (.run file, open kernel modules, compute only) [machine]',
       'reboot the host [machine]',
       ...afterDriver,
@@ -120,7 +120,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     }),
     runfile,
     [
-      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `downgrade NVIDIA driver 595.84 → ${known} [machine]`,
       'reboot the host [machine]',
       ...afterDriver,
@@ -134,7 +134,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     }),
     runfile,
     [
-      'refused: a driver is installed from packages (nvidia-driver-cuda, nvidia-kernel-open-dkms), and a .run file must not be mixed with them',
+      'refused: a driver is installed from packages (nvidia-driver-cuda, nvidia-kernel-open-dkms); a .run file must not be mixed with them',
       ...afterDriver,
     ],
   ],
@@ -142,10 +142,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     'conflicting: a .run file is there, and packages are asked for',
     factsOf({ driver: { loaded: '570.86.10', userspace: '570.86.10', open: true, runfile: true } }),
     desiredOf(),
-    [
-      'refused: a driver from a .run file is installed, and packages must not be mixed with it',
-      ...afterDriver,
-    ],
+    ['refused: a driver from a .run file is installed; packages must not be mixed with it', ...afterDriver],
   ],
   [
     'half-installed: a .run file whose driver was never loaded',
@@ -162,7 +159,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     factsOf({ driver: { runfile: true }, packages: built }),
     runfile,
     [
-      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
       ...afterDriver,
     ],
@@ -181,7 +178,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     'desktop: a .run file beside what draws on a screen',
     factsOf({ packages: { gdm3: '43.0-3' } }),
     runfile,
-    ['refused: this host has a desktop, and a .run file writes over what it draws with', ...afterDriver],
+    ['refused: this host has a desktop, and a .run file overwrites its graphics libraries', ...afterDriver],
   ],
   [
     'display card: a .run file that does not know it',
@@ -205,7 +202,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     }),
     runfile,
     [
-      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
       `install NVIDIA driver ${known} [nothing]`,
       ...afterDriver,
     ],
@@ -227,7 +224,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    "the next kernel: the driver of its owner's .run file, without DKMS, whose sources are there",
+    "the next kernel: the driver packages of its owner's .run file, without DKMS, whose sources are there",
     factsOf({
       driver: { ...runs, dkms: 'sources' },
       kernels: upgraded,
@@ -243,7 +240,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    "the next kernel: the driver of its owner's .run file, of which DKMS can have nothing",
+    "the next kernel: the driver packages of its owner's .run file, of which DKMS can have nothing",
     factsOf({
       driver: runs,
       kernels: upgraded,
@@ -252,7 +249,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     desiredOf(),
     [
       'install linux-headers-6.1.0-38-amd64 [nothing]',
-      'refused: Linux 6.1.0-38-amd64, which boots next, has no NVIDIA module, and the driver, which its owner has installed from a .run file, is not known to DKMS',
+      "refused: Linux 6.1.0-38-amd64, which boots next, has no NVIDIA module, and the driver of the owner's .run file is not registered with DKMS",
       ...afterDriver,
     ],
   ],

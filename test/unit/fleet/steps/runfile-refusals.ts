@@ -11,14 +11,14 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     'a .run file for ARM, whose digest nobody knows',
     factsOf({ arch: 'aarch64' }),
     runfile,
-    ['refused: no .run file of driver branch 580 for aarch64 is known', ...afterDriver],
+    ['refused: azp-fleet knows no .run file of driver branch 580 for aarch64', ...afterDriver],
   ],
   [
     'a .run file of a version whose digest nobody knows',
     factsOf(),
     asked({ version: '580.126.99' }),
     [
-      'refused: the sha256 of NVIDIA-Linux-x86_64-580.126.99.run is not known, and what is run as root has to be what NVIDIA made',
+      'refused: unknown sha256 of NVIDIA-Linux-x86_64-580.126.99.run: azp-fleet runs it as root only after verifying it',
       ...afterDriver,
     ],
   ],
@@ -27,7 +27,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     factsOf({ arch: 'aarch64', packages: built }),
     asked({ version: '580.95.05', sha256: 'a'.repeat(64) }),
     [
-      'fetch NVIDIA-Linux-aarch64-580.95.05.run [nothing]',
+      'download NVIDIA-Linux-aarch64-580.95.05.run [nothing]',
       'install NVIDIA driver 580.95.05 (.run file, open kernel modules, compute only) [nothing]',
       ...afterDriver,
     ],
@@ -37,7 +37,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     factsOf({ nvswitches: 4 }),
     runfile,
     [
-      'refused: a .run file comes without the fabric manager, which must have its very version and which NVSwitches need',
+      'refused: a .run file contains no fabric manager, which NVSwitches need at the same version',
       ...afterDriver,
     ],
   ],
@@ -46,7 +46,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     factsOf({ driver: { secureBoot: true } }),
     runfile,
     [
-      'refused: Secure Boot is on, and the kernel would reject the modules that are built on this host: there is no key yet that they could be signed with',
+      'refused: Secure Boot is on, and the kernel would reject modules built on this host: no signing key exists yet',
       ...afterDriver,
     ],
   ],
@@ -58,7 +58,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     }),
     asked({ branch: '535' }),
     [
-      'refused: the loaded module 570.86.10 holds the GPUs, and the .run files of branch 535 install only where they can load their module at once',
+      'refused: the loaded module 570.86.10 holds the GPUs, and the .run files of branch 535 install only where they can load their module immediately',
       ...afterDriver,
     ],
   ],
@@ -76,7 +76,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     factsOf(),
     { ...runfile, included: includedOf([]) },
     [
-      'refused: a bundle has packages, and no .run file of a driver',
+      'refused: a bundle contains packages, and no .run file of a driver',
       ...afterDriver.filter((line) => !line.startsWith('add ')),
     ],
   ],

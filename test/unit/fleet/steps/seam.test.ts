@@ -145,8 +145,8 @@ describe('a system whose package manager is like no other', () => {
 
   // A name that no source knows would have apt remove nothing at all.
   it.each([
-    ['toy away podman when', { podman: '5.4.2' }],
-    ['toy away podman podman-docker when', { podman: '5.4.2', 'podman-docker': '5.4.2' }],
+    ['toy away podman if', { podman: '5.4.2' }],
+    ['toy away podman podman-docker if', { podman: '5.4.2', 'podman-docker': '5.4.2' }],
   ])('says how a person takes away what is there: %s', (begin, packages) => {
     const [refused] = plan(factsOf({ ...bare, gpus: [], packages, docker: { podman: true } }), wanted);
     expect(refused).toMatchObject({ next: expect.stringContaining(begin) as string });

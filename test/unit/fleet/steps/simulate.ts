@@ -89,7 +89,7 @@ const effects: Readonly<Record<string, Effect>> = {
         runfile: true,
         dkms: 'registered',
         userspace: version,
-        takenAway: false,
+        wasRemoved: false,
         ...(loads ? { loaded: version, open } : {}),
       },
       ours: { runfile: { version, graphics: usesOf(host).includes('graphics') } },

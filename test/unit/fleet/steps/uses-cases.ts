@@ -72,7 +72,7 @@ export const usesCases: readonly [string, Facts, Desired, readonly string[]][] =
     factsOf({ ...ready, driver: { ...driven }, packages: ready.packages }),
     desiredOf({ ...drawing.host, driver: { install: false } }),
     [
-      'refused: agents may use graphics and video, and the driver, which the inventory leaves alone, is there without nvidia-egl-icd, nvidia-vulkan-icd, libglx-nvidia0, libgles-nvidia2, libnvidia-encode1, libnvcuvid1',
+      'refused: agents may use graphics and video, and the installed driver (driver: none) lacks nvidia-egl-icd, nvidia-vulkan-icd, libglx-nvidia0, libgles-nvidia2, libnvidia-encode1, libnvcuvid1',
       'write the CDI specification [new-containers]',
     ],
   ],

@@ -38,7 +38,7 @@ export const broughtSuite: ScriptSuite = {
       after: {
         code: 1,
         calls: [loads, inspects(manifest), inspects(config)],
-        stderr: `failed: the image of the bundle goes by another name
+        stderr: `failed: docker load loaded the image of the bundle under another name
 expected: registry.lab/x@sha256:1a
 seen: Loaded image: x
 and a warning
@@ -53,10 +53,10 @@ next: make the bundle again
       after: {
         code: 1,
         calls: [loads],
-        stderr: `failed: the image of the bundle cannot be loaded
+        stderr: `failed: docker load failed for an image of the bundle
 expected: registry.lab/x@sha256:1a
 seen: no space left on device
-next: look at the disk of Docker (docker system df), and run again
+next: check the disk of Docker (docker system df), and run again
 `,
       },
     },

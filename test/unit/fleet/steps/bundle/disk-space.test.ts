@@ -62,8 +62,8 @@ const disks = (sizes: Readonly<Record<string, number>>, mounts: Readonly<Record<
     ),
   });
 const arrived = (facts: Facts, files: Readonly<Record<string, number>>) => merge(facts, { arrived: files });
-const brought = '"bring 2 packages of the bundle (3000 MB)"';
-const loaded = `"load the image ${images[0]} of the bundle (4000 MB)"`;
+const brought = '"upload 2 packages from the bundle (3000 MB)"';
+const loaded = `"load image ${images[0]} from the bundle (4000 MB)"`;
 
 describe('a bundle on a host', () => {
   it('with 100 MB is refused before anything is sent', () => {

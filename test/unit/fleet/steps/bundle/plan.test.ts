@@ -51,9 +51,9 @@ describe('a plan with a bundle', () => {
     const made = plan(bare, wanted(all));
     expect(made.refusals).toEqual([]);
     const shown = titles(made);
-    expect(shown[0]).toBe('bring 2 packages of the bundle (3 MB)');
+    expect(shown[0]).toBe('upload 2 packages from the bundle (3 MB)');
     expect(shown.filter((title) => title.includes('package source'))).toEqual([]);
-    expect(shown).toContain(`load the image ${all[0]} of the bundle (2 MB)`);
+    expect(shown).toContain(`load image ${all[0]} from the bundle (2 MB)`);
     expect(shown.findIndex((title) => title.startsWith('load'))).toBeLessThan(
       shown.findIndex((title) => title.includes('manager')),
     );
@@ -104,7 +104,7 @@ describe('a plan with a bundle', () => {
       image: () => ({ ...found, proof: { manifests: [manifest], ids } }),
     };
     const changes = plan(bare, { ...desired, included }).stages.flat();
-    const load = changes.find(({ title }) => title.startsWith(`load the image ${image}`));
+    const load = changes.find(({ title }) => title.startsWith(`load image ${image}`));
     expect(load).toMatchObject({
       actions: [
         { kind: 'upload', path: `/var/lib/azp-fleet/images/${sha256(image)}.image` },
@@ -117,7 +117,7 @@ describe('a plan with a bundle', () => {
   it('has nothing to bring where the packages are there, and nothing to load where the image is', () => {
     const there = factsOf({ files: { [mark]: sha256(`${sha256(index)}\n`) }, docker: { images: all } });
     const shown = titles(plan(there, wanted(all)));
-    expect(shown.filter((title) => /bring \d|load the image/.test(title))).toEqual([]);
+    expect(shown.filter((title) => /upload \d|load image/.test(title))).toEqual([]);
     const other = factsOf({ files: { [mark]: sha256('another') } });
     expect(plan(other, wanted(all)).stages[0]?.[0]).toMatchObject({ marker: 'change' });
   });
@@ -140,17 +140,17 @@ describe('agents straight on the host', () => {
     },
   } as const;
   const all = names(factsOf(), desiredOf(onHost));
-  const bringing = (facts: Facts, agents: readonly string[]) => {
+  const agentChanges = (facts: Facts, agents: readonly string[]) => {
     const { stages, refusals } = plan(facts, wanted(all, undefined, onHost, agents));
-    return { changes: stages.flat().filter(({ title }) => title.includes('the agent 5.300.0')), refusals };
+    return { changes: stages.flat().filter(({ title }) => title.includes('agent 5.300.0')), refusals };
   };
 
   it('get their program out of the bundle, before the manager is started', () => {
-    const { changes, refusals } = bringing(factsOf(), [digest]);
+    const { changes, refusals } = agentChanges(factsOf(), [digest]);
     expect(refusals).toEqual([]);
     expect(changes).toMatchObject([
       {
-        title: 'bring the agent 5.300.0 of the bundle (2 MB)',
+        title: 'upload agent 5.300.0 from the bundle (2 MB)',
         actions: [
           { kind: 'upload', path: `/var/lib/azp-fleet/archives/${digest}.tar.gz`, mode: 0o600 },
           { kind: 'run', script: expect.stringContaining(`! -name ${digest}.tar.gz`) as string },
@@ -158,22 +158,22 @@ describe('agents straight on the host', () => {
       },
     ]);
     const shown = titles(plan(factsOf(), wanted(all, undefined, onHost, [digest])));
-    expect(shown.findIndex((title) => title.startsWith('bring the agent'))).toBeLessThan(
+    expect(shown.findIndex((title) => title.startsWith('upload agent'))).toBeLessThan(
       shown.findIndex((title) => title.startsWith('start ')),
     );
   });
 
   it('have nothing brought where it is there, or without slots of their kind', () => {
     const there = merge(factsOf(), { manager: { archives: [digest] } });
-    expect(bringing(there, [digest]).changes).toEqual([]);
-    expect(titles(plan(factsOf(), wanted(all))).filter((title) => /bring the agent/.test(title))).toEqual([]);
+    expect(agentChanges(there, [digest]).changes).toEqual([]);
+    expect(titles(plan(factsOf(), wanted(all))).filter((title) => /upload agent/.test(title))).toEqual([]);
   });
 
   it('are refused by name where the bundle has it not', () => {
-    expect(bringing(factsOf(), []).refusals).toMatchObject([
+    expect(agentChanges(factsOf(), []).refusals).toMatchObject([
       {
         step: 'manager',
-        what: expect.stringContaining('the bundle has no agent 5.300.0 (sha256 ') as string,
+        what: expect.stringContaining('the bundle lacks agent 5.300.0 (sha256 ') as string,
       },
     ]);
   });
@@ -187,12 +187,12 @@ describe('a plan with a bundle for a host with dnf', () => {
   it('brings the packages first, with what dnf resolves by, adds no repository, and reaches none', () => {
     const made = plan(bare, desired);
     expect(made.refusals).toEqual([]);
-    expect(titles(made)[0]).toBe('bring 2 packages of the bundle (3 MB)');
+    expect(titles(made)[0]).toBe('upload 2 packages from the bundle (3 MB)');
     expect(titles(made).filter((title) => title.includes('package source'))).toEqual([]);
-    const [bring] = made.stages.flat();
-    if (bring?.known !== true) throw new Error('not known');
+    const [upload] = made.stages.flat();
+    if (upload?.known !== true) throw new Error('not known');
     expect(
-      bring.actions.flatMap((action) =>
+      upload.actions.flatMap((action) =>
         action.kind === 'upload' ? [action.path.split('/packages/')[1]] : [],
       ),
     ).toEqual([
@@ -231,12 +231,12 @@ describe('a plan with a bundle for a host with dnf', () => {
     const docker = { serverVersion: '29.7.2', active: true, enabled: true };
     const one = { ...how, steps: allSteps.filter(({ name }) => name === 'docker') };
     const shown = titles(planHost(factsOf({ os, packages, docker }), desired, one));
-    expect(shown[0]).toBe('bring 2 packages of the bundle (3 MB)');
+    expect(shown[0]).toBe('upload 2 packages from the bundle (3 MB)');
     expect(shown).toContain('hold the Docker packages');
     const onDebian = factsOf({ packages, docker });
     const held = planHost(onDebian, wanted(names(onDebian)), one);
     expect(titles(held)).toContain('hold the Docker packages');
-    expect(titles(held)[0]).not.toContain('bring');
+    expect(titles(held)[0]).not.toContain('upload');
   });
 });
 
@@ -248,18 +248,18 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
   it('packages of the system', () => {
     const desired = wanted(names(bare), 'debian-13');
     expect(refusals(bare, desired)).toEqual([
-      'driver: the bundle has no packages for Debian GNU/Linux 12 (bookworm) on x86_64',
+      'driver: the bundle lacks packages for Debian GNU/Linux 12 (bookworm) on x86_64',
     ]);
     expect(plan(bare, desired).refusals[0]?.next).toContain('azp-fleet bundle inventory.yaml');
     expect(
-      titles(plan(bare, desired)).filter((title) => /bring \d|install (Docker|NVIDIA)/.test(title)),
+      titles(plan(bare, desired)).filter((title) => /upload \d|install (Docker|NVIDIA)/.test(title)),
     ).toEqual([]);
   });
 
   it('the image', () => {
     const [image = ''] = names(bare);
     expect(refusals(bare, wanted(['azp-fleet/agent:old']))).toEqual([
-      `image: the bundle has no image ${image}, which this host will want; it has azp-fleet/agent:old`,
+      `image: the bundle lacks image ${image}, which this host needs; it has azp-fleet/agent:old`,
     ]);
   });
 
@@ -267,7 +267,7 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
     const desired = { ...wanted(names(bare)), artifacts: desiredOf().artifacts };
     const lacking = { ...desired, artifacts: { ...desired.artifacts, runtime: () => undefined } };
     expect(refusals(bare, lacking)).toEqual([
-      'manager: the bundle has no Node for x86_64, which the manager runs on',
+      'manager: the bundle lacks Node for x86_64, which the manager runs on',
     ]);
   });
 

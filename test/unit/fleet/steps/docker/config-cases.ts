@@ -9,7 +9,7 @@ const restarted = ['systemctl reset-failed docker.service', 'systemctl restart d
 const tried = ['dockerd --help', `dockerd --validate --config-file ${file}.new`];
 const notUp = {
   code: 1,
-  stderr: `failed: Docker Engine does not come up with its new configuration; the old one is back
+  stderr: `failed: Docker Engine did not start with its new configuration; the old one is restored
 expected: an answer on /var/run/docker.sock within 120 s
 seen: dockerd says why
 next: journalctl -u docker.service
@@ -25,10 +25,10 @@ function changed(from: string | undefined, seen: string | undefined) {
   const digest = (text: string | undefined) => (text === undefined ? 'absent' : sha256(text));
   return {
     code: 1,
-    stderr: `failed: ${file} has changed since the plan was made
+    stderr: `failed: ${file} has changed since the plan
 expected: sha256 ${digest(from)}
 seen: ${digest(seen)}
-next: plan again
+next: run again
 `,
   };
 }
@@ -112,10 +112,10 @@ export const configSuite: ScriptSuite = {
           .program('dockerd', 'case $1 in --help) echo --validate ;; *) echo "no $3" >&2; exit 1 ;; esac'),
       after: {
         code: 1,
-        stderr: `failed: dockerd refuses its new configuration
+        stderr: `failed: dockerd rejects its new configuration
 expected: a valid daemon.json
 seen: no ${file}.new
-next: look at ${file}.new and correct ${file} by hand
+next: compare with ${file}.new and correct ${file} by hand
 `,
         calls: tried,
         files: {

@@ -14,7 +14,7 @@ const failed = (what: string, expected: string) => ({
   code: 1,
   stderr: `failed: ${what}\nexpected: ${expected}\nseen: dockerd says why\nnext: journalctl -u docker.service\n`,
 });
-const noStart = failed('Docker Engine does not start', 'an answer on /var/run/docker.sock within 120 s');
+const noStart = failed('Docker Engine did not start', 'an answer on /var/run/docker.sock within 120 s');
 const silent = 'echo "is the daemon running?" >&2; exit 1';
 
 export const engineSuite: ScriptSuite = {
@@ -66,7 +66,7 @@ export const engineSuite: ScriptSuite = {
       script: restartScript,
       given: (host) => host.program('systemctl', '[ "$1" != restart ]'),
       after: {
-        ...failed('Docker Engine does not restart', 'an answer within 120 s'),
+        ...failed('Docker Engine did not restart', 'an answer within 120 s'),
         calls: [...restarted, lastWords],
       },
     },

@@ -80,10 +80,10 @@ describe('which branch drives which generation', () => {
       'open',
       'driver branch 510 has no open kernel modules',
     ],
-    ['open ones under Pascal', [gtx1080], '580', 'open', 'needs the proprietary kernel modules'],
-    ['proprietary ones under Blackwell', [b200], '580', 'proprietary', 'needs the open kernel modules'],
+    ['open ones under Pascal', [gtx1080], '580', 'open', 'needs proprietary kernel modules'],
+    ['proprietary ones under Blackwell', [b200], '580', 'proprietary', 'needs open kernel modules'],
     ['two that share a driver', [v100, t4], '580', 'auto', undefined],
-    ['two that share none', [v100, b200], '580', 'auto', 'needs the open kernel modules'],
+    ['two that share none', [v100, b200], '580', 'auto', 'needs open kernel modules'],
     ['a display card beside', [gt710, rtx4090], '580', 'auto', '470 is the last one that does'],
     ['nothing', [], '580', 'auto', undefined],
   ])('%s', (_, ids, branch, flavor, expected) => {

@@ -32,9 +32,9 @@ const build = 'dkms autoinstall -k 6.8.0-50-generic';
 
 const rejected = (seen: string) =>
   refused(
-    'the kernel rejects the NVIDIA module, because Secure Boot is on',
+    'Secure Boot is on, and the kernel rejects the NVIDIA module',
     seen,
-    'switch Secure Boot off in the firmware, or enrol the key of DKMS at the console',
+    'disable Secure Boot in the firmware, or enroll the key of DKMS at the console',
   );
 
 function modprobe(host: ScratchHost, body: string): void {
@@ -84,7 +84,7 @@ export const loadSuite: ScriptSuite = {
 failed: no NVIDIA module was built for Linux 6.1.0,lab
 expected: a loaded module
 seen: not found
-next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
+next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
 `,
         calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe],
       },
@@ -132,9 +132,9 @@ next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
       script,
       given: (host) => modprobe(host, 'echo "an alias of  another module"'),
       after: refused(
-        'the NVIDIA module is built for Linux 6.1.0,lab, and not loaded',
+        'loading the NVIDIA module failed on Linux 6.1.0,lab',
         'an alias of  another module',
-        'look at journalctl -k: the kernel says there why it does not take it',
+        'check journalctl -k for the reason',
       ),
     },
     {
@@ -148,7 +148,7 @@ next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
       after: refused(
         'no NVIDIA module was built for Linux 6.1.0,lab',
         'not found',
-        'look at the newest /var/lib/dkms/nvidia*/*/build/make.log',
+        'check the newest /var/lib/dkms/nvidia*/*/build/make.log',
       ),
     },
     {
@@ -181,10 +181,10 @@ next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
       after: {
         code: 1,
         stdout: 'dkms builds\n',
-        stderr: `failed: no NVIDIA module could be built for Linux 6.8.0-50-generic, which boots next
+        stderr: `failed: building the NVIDIA module failed for Linux 6.8.0-50-generic, which boots next
 expected: a module
 seen: none
-next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel
+next: check the newest /var/lib/dkms/nvidia*/*/build/make.log; set a newer driver, or remove that kernel
 `,
         calls: [build],
       },
@@ -195,10 +195,10 @@ next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newe
       given: (host) => host.without('dkms'),
       after: {
         code: 1,
-        stderr: `failed: no NVIDIA module could be built for Linux 6.8.0-50-generic, which boots next
+        stderr: `failed: building the NVIDIA module failed for Linux 6.8.0-50-generic, which boots next
 expected: a module
 seen: none
-next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel
+next: check the newest /var/lib/dkms/nvidia*/*/build/make.log; set a newer driver, or remove that kernel
 `,
       },
     },

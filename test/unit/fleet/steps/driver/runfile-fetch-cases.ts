@@ -37,7 +37,7 @@ export const fetchSuite: ScriptSuite = {
           `case $4 in *first*) echo 'E: Failed to fetch 404' >&2; exit 100 ;; esac; cat >"$5" <<'END'\n${runfile}END`,
         ),
       after: {
-        stdout: `it is not at https://first/${name}, trying https://second/${name}\n\n`,
+        stdout: `download from https://first/${name} failed, trying https://second/${name}\n\n`,
         calls: [helper('https://first'), helper('https://second')],
         files: { ...folders, ...fetched },
       },
@@ -49,7 +49,7 @@ export const fetchSuite: ScriptSuite = {
         host.program('/usr/lib/apt/apt-helper', `echo 'E: Failed to fetch https://x 404' >&2; exit 100`),
       after: {
         code: 1,
-        stdout: `it is not at https://first/${name}, trying https://second/${name}
+        stdout: `download from https://first/${name} failed, trying https://second/${name}
 E: Failed to fetch https://x 404
 `,
         stderr: `failed: https://second/${name} cannot be downloaded
@@ -81,7 +81,7 @@ next: check the network, the proxy and the mirrors in the inventory
       given: (host) => host.program('curl', 'shift 10; echo other >"$1"'),
       after: {
         code: 1,
-        stdout: `it is not at https://first/${name}, trying https://second/${name}\n`,
+        stdout: `download from https://first/${name} failed, trying https://second/${name}\n`,
         stderr: `failed: https://second/${name} cannot be downloaded
 expected: the file with sha256 ${sha256(runfile)}
 seen: sha256 ${sha256('other\n')}

@@ -32,8 +32,8 @@ describe('the .run files that are known', () => {
   test.each([
     [
       { arch: 'aarch64' },
-      'the sha256 of NVIDIA-Linux-aarch64-595.84.run is not known, and what is run as root has to be what NVIDIA made',
-      'set driver.sha256 to what https://download.nvidia.com/XFree86/Linux-aarch64/595.84/NVIDIA-Linux-aarch64-595.84.run.sha256sum says',
+      'unknown sha256 of NVIDIA-Linux-aarch64-595.84.run: azp-fleet runs it as root only after verifying it',
+      'set driver.sha256 to the sum in https://download.nvidia.com/XFree86/Linux-aarch64/595.84/NVIDIA-Linux-aarch64-595.84.run.sha256sum',
     ],
   ])('are told from others by architecture: %o', (facts, what, next) => {
     expect(releaseOf(facts, driver, {})).toEqual({ what, next });

@@ -101,7 +101,7 @@ WantedBy=multi-user.target
       given: (host) => there(host, 'another'),
       after: {
         code: 1,
-        stderr: `failed: ${file} is not what was fetched
+        stderr: `failed: ${file} has changed since its download
 expected: sha256 ${sha256(runfile)}
 seen: ${sha256('another')}
 next: run again
@@ -121,10 +121,10 @@ next: run again
           .file(`${own}/installed`, '570.86.10 compute\n'),
       after: {
         code: 1,
-        stderr: `failed: the installer of NVIDIA driver 580.95.05 gave up
+        stderr: `failed: the installer of NVIDIA driver 580.95.05 failed
 expected: the driver, installed
 seen: ERROR: You appear to run 
-next: look at /var/log/nvidia-installer.log on the host, and run again
+next: check /var/log/nvidia-installer.log on the host, and run again
 `,
         calls: [runs],
         files: {
@@ -140,10 +140,10 @@ next: look at /var/log/nvidia-installer.log on the host, and run again
       given: (host) => there(host).program('sh', ''),
       after: {
         code: 1,
-        stderr: `failed: the installer ended well, and has not installed its driver
+        stderr: `failed: the installer succeeded without installing its driver
 expected: 580.95.05 in /var/lib/nvidia/log
 seen: 
-next: look at /var/log/nvidia-installer.log on the host
+next: check /var/log/nvidia-installer.log on the host
 `,
         calls: [runs],
         files: { [`${own}/fetched/work`]: '700 /' },
@@ -158,7 +158,7 @@ next: look at /var/log/nvidia-installer.log on the host
         stderr: `failed: DKMS has not built NVIDIA driver 580.95.05 for Linux 6.1.0,lab
 expected: installed
 seen: nvidia/580.95.05: added
-next: look at the newest /var/lib/dkms/nvidia/*/build/make.log on the host
+next: check the newest /var/lib/dkms/nvidia/*/build/make.log on the host
 `,
         calls: [runs, 'uname -r', status],
         files: { ...installed, [`${own}/fetched/work`]: '700 /' },
@@ -177,7 +177,7 @@ next: look at the newest /var/lib/dkms/nvidia/*/build/make.log on the host
       given: (host) => host.file('/sys/module/nvidia/version', '570.86.10\n'),
       after: {
         code: 1,
-        stderr: `failed: another NVIDIA module is loaded than the one that was installed
+        stderr: `failed: the loaded NVIDIA module is not the installed one
 expected: 580.95.05
 seen: 570.86.10
 next: reboot the host, and run again
@@ -214,10 +214,10 @@ next: reboot the host, and run again
           .program('nvidia-uninstall', ''),
       after: {
         code: 1,
-        stderr: `failed: the driver of the .run file is still there
+        stderr: `failed: nvidia-uninstall did not remove the driver of the .run file
 expected: no /usr/bin/nvidia-uninstall
-seen: it
-next: look at /var/log/nvidia-uninstall.log on the host
+seen: it exists
+next: check /var/log/nvidia-uninstall.log on the host
 `,
         calls: ['nvidia-uninstall --silent --skip-module-unload'],
       },

@@ -15,8 +15,8 @@ const ubuntu = {
 };
 const shim = '/var/lib/shim-signed/mok/MOK.der';
 const dkms = '/var/lib/dkms/mok.pub';
-const console = 'reboot, and confirm it at the console (MOK management: Enroll MOK), which no SSH reaches';
-const off = 'or switch Secure Boot off in the firmware; then run again';
+const console = 'reboot, and confirm it at the console (MOK management: Enroll MOK), not over SSH';
+const off = 'or disable Secure Boot in the firmware; then run again';
 const canonical = (image: string, modules: string) => ({
   packages: { [image]: '1' },
   ready: `or take the driver that Ubuntu has signed, where it has that branch (sudo apt-get install ${modules} nvidia-utils-580-server, then reboot)`,
@@ -36,7 +36,7 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     'Debian without a key',
     {},
     [],
-    'there is no key yet that they could be signed with',
+    'no signing key exists yet',
     `sudo apt-get install dkms mokutil && sudo dkms generate_mok, sudo mokutil --import ${dkms}, ${console}, ${off}`,
   ],
   [
@@ -57,7 +57,7 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     'Debian without mokutil',
     {},
     [key(dkms, 'unknown')],
-    `whether ${dkms} is enrolled cannot be told without mokutil`,
+    `unknown whether ${dkms} is enrolled: mokutil is not installed`,
     `install mokutil on the host and run again, ${off}`,
   ],
   [
@@ -65,7 +65,7 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     {},
     [key(dkms, 'unclear')],
     `mokutil does not say whether ${dkms} is enrolled`,
-    `look at what sudo mokutil --test-key ${dkms} says, and mend that, ${off}`,
+    `run sudo mokutil --test-key ${dkms}, and fix what it reports, ${off}`,
   ],
   [
     'a forbidden key',
@@ -78,7 +78,7 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     "a key in the firmware's own list under Oracle's kernel",
     { ...bareOf('ol', '9'), kernel: '5.15.0-305.176.4.el9uek.x86_64' },
     [key(dkms, 'firmware')],
-    `${dkms} is in the firmware's own list (db), which this kernel is not known to take for modules`,
+    `${dkms} is in the firmware's own list (db), which this kernel may not trust for modules`,
     `sudo mokutil --import ${dkms}, ${console}, ${off}`,
   ],
   [
@@ -99,7 +99,7 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     'Ubuntu without a key',
     { os: ubuntu, packages: generic.packages },
     [],
-    'there is no key yet that they could be signed with',
+    'no signing key exists yet',
     `sudo update-secureboot-policy --new-key, sudo mokutil --import ${shim}, ${console}, ${generic.ready}, ${off}`,
   ],
   [
@@ -113,7 +113,7 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
   const seen = factsOf({ ...facts, driver: { secureBoot: true, keys } });
   const platform = platformOf(seen);
   expect(platform && secureBootObstacle(seen, desiredOf().host, platform)).toEqual({
-    what: `Secure Boot is on, and the kernel would reject the modules that are built on this host: ${why}`,
+    what: `Secure Boot is on, and the kernel would reject modules built on this host: ${why}`,
     next,
   });
 });

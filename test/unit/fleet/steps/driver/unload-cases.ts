@@ -1,5 +1,5 @@
 import { failFunction } from '../../../../../src/shared/base/shell.ts';
-import { dropModule, replaceModule } from '../../../../../src/fleet/steps/driver/module.ts';
+import { unloadModule, replaceModule } from '../../../../../src/fleet/steps/driver/module.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
@@ -27,16 +27,16 @@ const gone = {
 export const moduleCases: readonly ScriptCase[] = [
   {
     name: 'modules that nothing uses go with their packages',
-    script: dropModule(root),
+    script: unloadModule(root),
     given: uses('0'),
     after: { calls: unloading, files: gone },
   },
   {
     name: 'one that is in use stays, and that is said',
-    script: dropModule(root),
+    script: unloadModule(root),
     given: uses('1'),
     after: {
-      stdout: 'something uses the NVIDIA module, which stays loaded until the next boot\n',
+      stdout: 'the NVIDIA module is in use and stays loaded until the next boot\n',
       stderr: 'modprobe: FATAL: Module nvidia is in use.\n',
       calls: unloading,
       files: uvmGone,
@@ -61,10 +61,10 @@ export const moduleCases: readonly ScriptCase[] = [
     after: {
       code: 1,
       stderr: `modprobe: FATAL: Module nvidia is in use.
-failed: something has begun to use the module of the driver that was taken away
+failed: the module of the removed driver is in use again
 expected: a module that can be unloaded
 seen: 580.95.05
-next: run again: the plan then has a reboot
+next: run again: the plan will include a reboot
 `,
       calls: unloading,
       files: uvmGone,

@@ -89,7 +89,7 @@ describe('what the package manager says', () => {
     const [refused] = refined(worn, wanted, { kind: 'known', ...none, removes });
     expect(refused).toMatchObject({
       what: "Docker Engine 29.7.2 would remove gdm3 from this host's desktop",
-      next: 'sudo apt-get remove gdm3 if this host needs no desktop, or leave this host out',
+      next: 'sudo apt-get remove gdm3 if this host needs no desktop, or remove this host from the inventory',
     });
   });
 

@@ -260,10 +260,10 @@ next: start it (systemctl start docker), and run again
       given: (host) => host.file(file, 'theirs'),
       after: {
         code: 1,
-        stderr: `failed: ${file} has changed since the plan was made
+        stderr: `failed: ${file} has changed since the plan
 expected: sha256 ${sha256('ours')}
 seen: ${sha256('theirs')}
-next: plan again
+next: run again
 `,
       },
     },
