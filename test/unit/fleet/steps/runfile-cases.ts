@@ -224,7 +224,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    "the next kernel: the driver packages of its owner's .run file, without DKMS, whose sources are there",
+    "the next kernel: the driver of its owner's .run file, without DKMS, whose sources are there",
     factsOf({
       driver: { ...runs, dkms: 'sources' },
       kernels: upgraded,
@@ -240,7 +240,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    "the next kernel: the driver packages of its owner's .run file, of which DKMS can have nothing",
+    "the next kernel: the driver of its owner's .run file, of which DKMS can have nothing",
     factsOf({
       driver: runs,
       kernels: upgraded,
