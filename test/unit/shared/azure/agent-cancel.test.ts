@@ -1,4 +1,4 @@
-// How a job ends that does not want to: the waits between the agent's signals are what is tried, so the clock is slower.
+// A job that does not end on a signal. The clock is slower, because the test measures the waits between the signals.
 import { expect, test } from 'vitest';
 import { startListener } from '../../../support/agent/program.ts';
 import { timeoutMs, useAgents, versions } from './agent-scene.ts';
@@ -6,7 +6,7 @@ import { timeoutMs, useAgents, versions } from './agent-scene.ts';
 const agents = useAgents(5);
 const { fake } = agents;
 
-test('a job that is cancelled gets SIGINT, then SIGTERM, then the end', async () => {
+test('a canceled job gets SIGINT, then SIGTERM, then SIGKILL', async () => {
   const agent = await agents.install('stubborn', versions[5]);
   const listener = startListener(agent.folder);
   await agents.online(agent.name);

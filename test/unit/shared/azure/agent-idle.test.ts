@@ -1,4 +1,4 @@
-// What an agent without a job does, as it was seen of the real one: the stand-in, as version 4 and as 5, against the
+// What an agent without a job does, as observed on the real one: the stand-in, as version 4 and as 5, against the
 // practice server. Real: HTTP, keys, processes, signals. Slow rules run 100 times as fast. Each row has its source.
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
@@ -48,12 +48,12 @@ const rows = lines.flatMap((line): readonly Row[] => [
     console: [...listening, ...scanning, 'Exiting...'],
     ends: 0,
   }),
-  row(line, 'the agent is deleted or its login withdrawn', {
+  row(line, 'the agent is deleted or its login revoked', {
     act: ({ agent }) => fake.control.revokeAgent(agent.name),
     console: listening,
     ends: 0,
   }),
-  row(line, 'the server is away at the start', {
+  row(line, 'the server is down at the start', {
     before: () => agents.front.goAway(),
     console: ['An error occurred: Connection refused (PLACE)'],
     ends: 2,
@@ -64,10 +64,10 @@ const rows = lines.flatMap((line): readonly Row[] => [
     console: ['An error occurred: The client is not registered.'],
     ends: 2,
   }),
-  row(line, 'the server is away for a minute', {
+  row(line, 'the server is down for a minute', {
     act: async ({ listener }) => {
       const last = () => expect.poll(() => listener.console().at(-1), { timeout: timeoutMs });
-      // In the middle of a poll: between two the connection would be refused, in other words.
+      // During a poll: between two polls the error would be another (connection refused).
       await agents.polling(2);
       await agents.front.goAway();
       await last().toContain('connect error');
@@ -84,7 +84,7 @@ const rows = lines.flatMap((line): readonly Row[] => [
     ends: 0,
   }),
   row(line, 'another session of the same agent', {
-    // One that lives: a dead one's session ends by itself, on a busy machine before the other gives up.
+    // This agent keeps running: the session of an exited one ends by itself, on a busy machine before the other agent gives up.
     before: async ({ folder, name }) => {
       others.push(startListener(folder).child);
       await agents.online(name);
@@ -105,7 +105,7 @@ const rows = lines.flatMap((line): readonly Row[] => [
 
 test.each(rows)('$situation, version $line ($source)', (each) => agents.play(each, `a${rows.indexOf(each)}`));
 
-test('a clock that is wrong at the start is named', async () => {
+test('a wrong clock at the start is reported', async () => {
   const { folder } = await agents.install('late', versions[5]);
   fake.ahead = 3_600_000;
   const listener = startListener(folder);
@@ -136,9 +136,9 @@ test.each([
     { LANG: 'C.UTF-8', LC_MESSAGES: 'de_DE.UTF-8' },
     'TIME: Auf Aufträge lauschen',
   ],
-  ['C.UTF-8 in LC_ALL, whatever LANG says', { LANG: 'de_DE.UTF-8', LC_ALL: 'C.UTF-8' }, listening[2]],
+  ['C.UTF-8 in LC_ALL overrides LANG', { LANG: 'de_DE.UTF-8', LC_ALL: 'C.UTF-8' }, listening[2]],
   ['LANGUAGE alone', { LANG: 'C.UTF-8', LANGUAGE: 'de' }, listening[2]],
-])('the console speaks the language of %s', async (_, env, marker) => {
+])('the console uses the language of %s', async (_, env, marker) => {
   const { folder } = await agents.install(`speaks-${Math.random()}`, versions[5]);
   const listener = startListener(folder, { env });
   await expect.poll(() => listener.console().at(-1), { timeout: timeoutMs }).toBe(marker);
@@ -154,7 +154,7 @@ test.each(lines)('not configured, version %d', async (line) => {
   expect(listener.console()).toEqual(['An error occurred: Not configured']);
 });
 
-test('a second poll beside the main one keeps the session alive', async () => {
+test('a second concurrent poll keeps the session open', async () => {
   const { folder, name } = await agents.install('kept', versions[5]);
   agents.front.sent.length = 0;
   const listener = startListener(folder);
@@ -164,15 +164,15 @@ test('a second poll beside the main one keeps the session alive', async () => {
   await listener.exited;
 });
 
-/** Which folders there are to remember the server's addresses in, which of them can be written, and whether it can. */
+/** Existing folders where the agent can cache the server's addresses, which of them are writable, and the result. */
 test.each([
   ['~/.config', { HOME: '/h' }, ['/h/.config'], ['/h/.config'], true],
-  ['no ~/.config, as another user than root', { HOME: '/h' }, [], [], false],
+  ['no ~/.config, not as root', { HOME: '/h' }, [], [], false],
   ['no ~/.config, as root', { HOME: '/h' }, [], ['/usr/share'], true],
-  ['a ~/.config of somebody else', { HOME: '/h' }, ['/h/.config'], ['/usr/share'], false],
+  ['a ~/.config of another user', { HOME: '/h' }, ['/h/.config'], ['/usr/share'], false],
   ['$XDG_CONFIG_HOME', { HOME: '/h', XDG_CONFIG_HOME: '/x' }, ['/x'], ['/x'], true],
   [
-    '$XDG_CONFIG_HOME that is not there',
+    'a missing $XDG_CONFIG_HOME',
     { HOME: '/h', XDG_CONFIG_HOME: '/x' },
     ['/h/.config'],
     ['/h/.config'],

@@ -1,4 +1,4 @@
-// What an agent with a job does, as it was seen of the real one: the stand-in, as version 4 and as 5, against the
+// What an agent with a job does, as observed on the real one: the stand-in, as version 4 and as 5, against the
 // practice server. Real: HTTP, processes, signals, scripts. Slow rules run 100 times as fast. Each row has its source.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -30,28 +30,28 @@ type Wanted = Omit<Parameters<typeof fake.control.queue>[0], 'pool' | 'name' | '
 const queue = (agent: InstalledAgent, wanted: Wanted): Promise<readonly FakeJob[]> =>
   fake.control.queue({ pool: 'gpu', name: 'train', demands: only(agent), ...wanted });
 
-/** The last job that this agent was to run. */
+/** Returns the last job that was assigned to this agent. */
 async function jobOf({ name }: InstalledAgent): Promise<FakeJob> {
   const job = (await fake.control.jobs()).findLast(({ runs }) => runs.some((run) => run.agent === name));
-  if (job === undefined) throw new Error(`no job of ${name}`);
+  if (job === undefined) throw new Error(`${name} has no job`);
   return job;
 }
 const result = (agent: InstalledAgent, wanted: string | undefined): Promise<void> =>
   expect.poll(async () => (await jobOf(agent)).result, { timeout: timeoutMs }).toBe(wanted);
 
-/** A job whose script has come as far as to say `up`. */
+/** Starts a job and waits until its script prints `up`. */
 async function begun(scene: Scene, script: string): Promise<void> {
   const [job] = await queue(scene.agent, { script: `echo up\n${script}` });
   await expect.poll(() => fake.control.log(job?.id ?? 0), { timeout: timeoutMs }).toContain('\nup\n');
 }
 
-/** A script that goes on until `finish` lets it end. */
+/** Returns a script that runs until `finish` ends it. */
 const held = 'until [ -e "$AGENT_HOMEDIRECTORY/go" ]; do sleep 0.02; done';
 const finish = ({ folder }: InstalledAgent): void => writeFileSync(join(folder, 'go'), '');
 const says = (scene: Scene, line: string): Promise<void> =>
   expect.poll(() => scene.listener.console().at(-1), { timeout: timeoutMs }).toContain(line);
 
-/** Processes that work in this agent's folder, by their title. */
+/** Returns the processes in this agent's folder, by their title. */
 function processesOf({ folder }: InstalledAgent, title: string): number[] {
   const found = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' });
   return found.split('\n').flatMap((line) => {
@@ -86,7 +86,7 @@ const rows = lines.flatMap((line): readonly Row[] => [
     ends: 0,
     after: ({ agent }) => result(agent, 'failed'),
   }),
-  row(line, 'a job of a plan whose end is told by the listener', {
+  row(line, 'a job of a plan whose end the listener reports', {
     act: ({ agent }) => queue(agent, { script: 'true', planVersion: 7 }),
     console: [...running, completed('Succeeded')],
     ends: 0,
@@ -133,7 +133,7 @@ const rows = lines.flatMap((line): readonly Row[] => [
           console: running,
           ends: 'SIGTERM',
           session: 'stays',
-          // Worker and job go on without it.
+          // Worker and job continue without it.
           after: async ({ agent }) => {
             expect(processesOf(agent, 'Agent.Worker')).not.toEqual([]);
             finish(agent);
@@ -174,7 +174,7 @@ const rows = lines.flatMap((line): readonly Row[] => [
     ends: 0,
     after: ({ agent }) => result(agent, 'succeeded'),
   }),
-  row(line, 'the server is away when the job ends', {
+  row(line, 'the server is down when the job ends', {
     act: async (scene) => {
       await begun(scene, held);
       await agents.polling(1, 'lastMessageId');
@@ -215,12 +215,12 @@ const rows = lines.flatMap((line): readonly Row[] => [
     ends: 0,
     after: async ({ agent }) => {
       await result(agent, undefined);
-      // Its processes go on without it.
+      // Its processes continue without it.
       expect(processesOf(agent, 'bash')).not.toEqual([]);
       finish(agent);
     },
   }),
-  row(line, 'the server has given the job up', {
+  row(line, 'the server has abandoned the job', {
     act: async (scene) => {
       await begun(scene, 'sleep 60');
       agents.front.answer = ({ method, url }) =>
@@ -235,7 +235,7 @@ const rows = lines.flatMap((line): readonly Row[] => [
 
 test.each(rows)('$situation, version $line ($source)', (each) => agents.play(each, `j${rows.indexOf(each)}`));
 
-test('secrets are masked, variables reach the script, and the next step sees what one sets', async () => {
+test('secrets are masked, scripts get variables, and a step can set one for the next step', async () => {
   const agent = await agents.install('secretive', versions[5]);
   const listener = startListener(agent.folder);
   await agents.online(agent.name);
@@ -245,7 +245,7 @@ test('secrets are masked, variables reach the script, and the next step sees wha
   expect((await jobOf(agent)).log).toBe('hello *** train secretive\n1\n');
 });
 
-test('what a job leaves running is gone with it', async () => {
+test('processes that a job leaves running are killed at its end', async () => {
   const agent = await agents.install('tidy', versions[5]);
   const listener = startListener(agent.folder);
   await agents.online(agent.name);
@@ -254,7 +254,7 @@ test('what a job leaves running is gone with it', async () => {
   expect(processesOf(agent, 'sleep 61')).toEqual([]);
 });
 
-test('its own logs tell of listener and worker', async () => {
+test('its own logs contain listener and worker', async () => {
   const agent = await agents.install('diag', versions[5]);
   const listener = startListener(agent.folder);
   await agents.online(agent.name);

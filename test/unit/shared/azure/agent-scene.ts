@@ -13,7 +13,7 @@ import { newAgent, useFake, type Fixture } from '../../practice/azure/server.ts'
 
 export type Line = 4 | 5;
 export const versions: Readonly<Record<Line, string>> = { 4: '4.275.0', 5: '5.279.0' };
-/** Seen when listener and worker, built from the source of 5.278.0, ran against a practice server in November 2026. */
+/** Observed in November 2026, with listener and worker built from the source of 5.278.0, against a practice server. */
 const sources: Readonly<Record<Line, string>> = { 4: 'run on .NET 8', 5: 'run on .NET 10' };
 export const timeoutMs = 20_000;
 
@@ -22,20 +22,20 @@ export interface Scene {
   readonly listener: AgentProgram;
 }
 
-/** One line of what an agent does. */
+/** One case: a situation and what the agent does. */
 export interface Behaviour {
-  /** Over those of `.agent`. */
+  /** Overrides keys of `.agent`. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Its process group is its own. */
+  /** It has its own process group. */
   readonly detached?: boolean;
   /** Before the listener starts. */
   readonly before?: (agent: InstalledAgent) => Promise<unknown>;
-  /** Once it listens; without it the listener ends by itself. */
+  /** When it listens; absent: the listener ends by itself. */
   readonly act?: (scene: Scene) => Promise<unknown>;
-  /** What it writes; times are TIME, the server's address PLACE, the agent's name NAME. */
+  /** Its output; times are TIME, the server's address PLACE, the agent's name NAME. */
   readonly console: readonly string[];
   readonly ends: number | NodeJS.Signals;
-  /** The server still has it afterwards; else it is gone. */
+  /** True if the server still has it afterwards. */
   readonly session?: 'stays';
   readonly after?: (scene: Scene) => Promise<unknown>;
 }
@@ -53,7 +53,7 @@ export function row(line: Line, situation: string, behaviour: Behaviour): Row {
 export const scanning: readonly string[] = ['Scanning for tool capabilities.', 'Connecting to the server.'];
 export const listening: readonly string[] = [...scanning, 'TIME: Listening for Jobs'];
 
-/** Agents of a test file, with a server behind a front. */
+/** Runs the agents of a test file against a server behind a proxy. */
 export interface Agents {
   readonly fake: Fixture;
   readonly front: Front;
@@ -64,7 +64,7 @@ export interface Agents {
   ): Promise<InstalledAgent>;
   isOnline(name: string): Promise<boolean>;
   online(name: string): Promise<void>;
-  /** Waits until so many polls for messages are under way whose address has this in it. */
+  /** Waits until so many polls are running whose URL contains this text. */
   polling(count: number, part?: string): Promise<void>;
   play(row: Row, name: string): Promise<void>;
 }
@@ -126,7 +126,7 @@ export function useAgents(speed: number): Agents {
         expect(listener.console()).toEqual(expected.console.map(words));
         expect(await agents.isOnline(name)).toBe(expected.session === 'stays');
       } finally {
-        // What a row has put away must be there for the next one.
+        // Restores for the next case what this one removed.
         listener.child.kill('SIGKILL');
         await after?.({ agent, listener });
       }

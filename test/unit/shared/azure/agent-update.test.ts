@@ -1,4 +1,4 @@
-// What an agent does that is asked to update itself: the stand-in against the practice server, as it was seen of the real
+// What an agent does on a request to update itself: the stand-in against the practice server, as observed on the real
 // one (run on .NET 10). Packages and archives are answered by the front; HTTP, processes and tar are real.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ afterEach(() => {
   agents.front.answer = () => undefined;
 });
 
-/** Until the agent has taken the server's word for it out of its queue. */
+/** Waits until the agent has received the server's message. */
 async function askToUpdate({ poolId, agentId }: InstalledAgent): Promise<void> {
   const url = `${fake.server.organization}/_apis/distributedtask/pools/${poolId}/messages?agentId=${agentId}&api-version=7.1`;
   const headers = { authorization: `Basic ${Buffer.from(':good-token').toString('base64')}` };
@@ -33,9 +33,9 @@ const offer = (minor: number) => ({
   downloadUrl: `${agents.front.origin}/newer.tar.gz`,
 });
 test.each([
-  ['there is nothing newer', 279, []],
-  ['it cannot be downloaded', 999, said],
-])('asked to update, and %s: it goes on', async (_, minor, more) => {
+  ['no newer version exists', 279, []],
+  ['the download fails', 999, said],
+])('an update request when %s: the agent continues', async (_, minor, more) => {
   const agent = await agents.install(`update-${more.length}`, versions[5]);
   agents.front.sent.length = 0;
   agents.front.answer = ({ url }) => {
@@ -50,7 +50,7 @@ test.each([
   expect(await listener.exited).toBe(0);
 });
 
-/** A newer agent, as the server would offer it: the same programs under another version. */
+/** Returns a newer agent, as the server offers it: the same programs with another version. */
 async function newerAgent(folder: string): Promise<Buffer> {
   await installAgent(folder, '5.999.0');
   return execFileSync('tar', ['-C', folder, '-czf', '-', '.']);

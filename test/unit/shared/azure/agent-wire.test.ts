@@ -1,5 +1,5 @@
-// What the stand-in agent sends, held against what the real one sent (test/fixtures/agent): which requests in which
-// order, the members of their bodies with their types, the headers. Not compared, as the fixture's README says: how often
+// Compares what the stand-in agent sends with what the real one sent (test/fixtures/agent): which requests in which
+// order, the members of their bodies with their types, the headers. Not compared (see the fixture's README): how often
 // addresses are looked up. Compared as sets: the worker's batches. The practice server is real HTTP, at its real speed.
 import { join } from 'node:path';
 import { beforeAll, expect, test, vi } from 'vitest';
@@ -74,7 +74,7 @@ async function configure(): Promise<{ readonly folder: string }> {
 type Act = (agent: InstalledAgent, listener: AgentProgram) => Promise<unknown>;
 const queue = ({ name }: InstalledAgent, script: string): Promise<readonly { readonly id: number }[]> =>
   fake.control.queue({ pool: 'gpu', demands: [`Agent.Name -equals ${name}`], script });
-/** A job that has begun to write. */
+/** Starts a job and waits for its first output. */
 async function begun(agent: InstalledAgent): Promise<number> {
   const [job] = await queue(agent, 'echo up; sleep 60');
   const id = job?.id ?? 0;
@@ -109,7 +109,7 @@ test.each(scenarios)('%s: the same requests in the same order', (scenario) => {
 
 const jobs = scenarios.filter((name) => name.startsWith('job-'));
 
-test.each(jobs)('%s: the worker tells the same things, and the end of the job last', (scenario) => {
+test.each(jobs)('%s: the worker reports the same, and the end of the job last', (scenario) => {
   const { real, own } = ofScenario(scenario);
   const shapes = (requests: readonly SentRequest[]): readonly string[] =>
     requests.filter(isOfPlan).map(shapeOf);
@@ -119,7 +119,7 @@ test.each(jobs)('%s: the worker tells the same things, and the end of the job la
   expect(logs(shapes(own))).toEqual(logs(shapes(real)));
 });
 
-/** Of all scenarios, by their shape: what a body may have is seen in all of them together. */
+/** Bodies of all scenarios together, by their shape. */
 function byShape(
   of: (scenario: string) => readonly SentRequest[],
 ): ReadonlyMap<string, readonly SentRequest[]> {
@@ -137,7 +137,7 @@ test.each(withBodies.map(([shape]) => shape))('%s: the same members, of the same
     expect([path, ...types].filter((type) => !real.get(path)?.has(type))).toEqual([path]);
 });
 
-test('the headers that tell a version and a type', () => {
+test('the headers with version and type', () => {
   const told = ({ headers }: SentRequest): string =>
     JSON.stringify([headers['accept'], headers['content-type']]);
   const own = byShape((scenario) => sent.get(scenario) ?? []);
@@ -148,7 +148,7 @@ test('the headers that tell a version and a type', () => {
   }
 });
 
-test.each(scenarios)('%s: each connection is anonymous until it is asked who it is', (scenario) => {
+test.each(scenarios)('%s: each connection is anonymous until the server asks for a login', (scenario) => {
   const { own } = ofScenario(scenario);
   for (const [index, asked] of own.entries()) {
     if (asked.status !== 401) continue;
@@ -161,7 +161,7 @@ test.each(scenarios)('%s: each connection is anonymous until it is asked who it 
   expect(own.some(({ status }) => status === 401)).toBe(scenario !== 'remove');
 });
 
-test('logs begin with a byte order mark, and the job has one of its own', () => {
+test('logs begin with a byte order mark, and the job has a separate log', () => {
   for (const scenario of jobs) {
     const uploads = (sent.get(scenario) ?? []).filter(({ url }) => /\/logs\/\d+$/u.test(url));
     for (const { body } of uploads) expect(String(body).startsWith('\uFEFF')).toBe(true);

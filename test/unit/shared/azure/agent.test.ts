@@ -1,4 +1,4 @@
-// The whole way on loopback, without Docker: registered over REST with our own key, the three files put into the
+// End to end on loopback, without Docker: registered over REST with our own key, the three files put into the
 // stand-in agent's folder, run.sh started, a job taken from the practice server. Real: HTTP, keys, processes.
 // Stand-in: the server and the agent program. Slow rules run 100 times as fast, or the server's clock jumps.
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const agents = useAgents(speed);
 const { fake } = agents;
 const version = versions[5];
 
-test('one job, then exit 0, and the server knows who ran it where', async () => {
+test('one job, then exit 0, and the server knows the agent and machine', async () => {
   const { folder, poolId } = await agents.install('one-0', version);
   const [first, second] = await fake.control.queue({
     pool: 'gpu',
@@ -77,7 +77,7 @@ test('a disabled agent gets no job until it is enabled again', async () => {
   expect((await fake.control.jobs()).find(({ id }) => id === job?.id)).toMatchObject({ result: 'succeeded' });
 });
 
-test("a killed listener's session expires and the next one gets in", async () => {
+test("a killed listener's session expires, and the next listener connects", async () => {
   const { folder, name } = await agents.install('killed-0', version);
   const first = startListener(folder);
   await agents.online(name);
@@ -91,7 +91,7 @@ test("a killed listener's session expires and the next one gets in", async () =>
   expect(await second.exited).toBe(0);
 });
 
-test('a job whose agent vanished is given up by the server', async () => {
+test('the server abandons a job whose agent disappears', async () => {
   const { folder } = await agents.install('gone-0', version);
   const [job] = await fake.control.queue({ pool: 'gpu', demands: ['git'], seconds: 5 });
   const isNow = (wanted: string) => (jobs: readonly { readonly id: number; readonly state: string }[]) =>
@@ -109,7 +109,7 @@ test('a job whose agent vanished is given up by the server', async () => {
   await fake.control.endSession('gone-0');
 });
 
-test('a key that is not the registered one gets nowhere', async () => {
+test('another key than the registered one is rejected', async () => {
   const first = await agents.install('key-0', version);
   await fake.control.revokeAgent('key-0');
   const run = startListener(first.folder);
@@ -124,7 +124,7 @@ test.each([
     'conf-sp',
     ['--auth', 'sp', '--clientid', 'c', '--tenantid', 't', '--clientsecret', 'good-token'],
   ],
-])('config.sh registers with %s, config.sh remove takes it back', async (_, name, login) => {
+])('config.sh registers with %s, and config.sh remove removes it', async (_, name, login) => {
   const { poolId } = await agents.install(`other-${name}`, version);
   const folder = join(fake.folder, name);
   await installAgent(folder, version);
@@ -141,7 +141,7 @@ test.each([
   expect(await fake.client().findAgent(poolId, name)).toBeUndefined();
 });
 
-test('a token that is not accepted registers nothing', async () => {
+test('a rejected token registers nothing', async () => {
   const folder = join(fake.folder, 'conf-wrong');
   await installAgent(folder, version);
   const login = ['--auth', 'pat', '--token', 'wrong', '--url', fake.server.organization, '--pool', 'gpu'];

@@ -1,4 +1,4 @@
-// Whatever answers in the place of Azure DevOps: a call gives what its type promises, or an error that can be read.
+// Any answer from any server: each call returns a value of its type, or a readable error.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -94,7 +94,7 @@ const calls: Readonly<
   ],
 };
 
-/** Each member that is told is what its type says. */
+/** Each present member has its declared type. */
 function expectAgent(told: AzureAgent | undefined): void {
   if (told === undefined) return;
   expect([typeof told.id, typeof told.name]).toEqual(['number', 'string']);
@@ -135,7 +135,7 @@ test.each(Object.entries(calls))('%s', async (_, [whole, call]) => {
   );
 });
 
-test('one that is only odd in what nothing rests on is read all the same', async () => {
+test('an answer with odd values in unimportant members is read', async () => {
   const odd = { ...agent, version: 5, statusChangedOn: {}, userCapabilities: { a: 1, b: 'x' } };
   const [told] = await answering(JSON.stringify({ value: [odd] })).listAgents(1);
   expect(told).toMatchObject({ name: 'a', enabled: true, userCapabilities: { b: 'x' } });
@@ -153,7 +153,7 @@ test.each([
     (client: AzureClient) => client.listPools(),
     'cannot list the agent pools: the answer contains no list',
   ],
-])('%s that is none is said to be none', async (_, call, what) => {
+])('%s: an invalid answer is reported as such', async (_, call, what) => {
   await expect(call(answering('{"id":"7"}'))).rejects.toMatchObject({
     problem: { code: 'azure.unexpected', what },
   });

@@ -14,7 +14,7 @@ describe('pools', () => {
     expect(await fake.client().findPool('nowhere')).toBeUndefined();
   });
 
-  test('a pool is made once, with automatic updates off, and found whatever the case of its name', async () => {
+  test('a pool is created once, with automatic updates off, and found in any case of its name', async () => {
     const client = fake.client();
     const made = await client.ensurePool('Pool-A');
     expect(made).toMatchObject({ created: true, pool: { name: 'Pool-A', autoUpdate: false } });
@@ -22,13 +22,13 @@ describe('pools', () => {
     expect(await client.findPool('POOL-a')).toMatchObject({ id: made.pool.id, autoUpdate: false });
   });
 
-  test('two who make the same pool at once get the same one', async () => {
+  test('two clients that create the same pool at once get the same one', async () => {
     const both = await Promise.all([fake.client().ensurePool('race'), fake.client().ensurePool('race')]);
     expect(both[0].pool.id).toBe(both[1].pool.id);
     expect(both.filter(({ created }) => created)).toHaveLength(1);
   });
 
-  test('hosted pools are told apart', async () => {
+  test('hosted pools are marked', async () => {
     const pools = await fake.client().listPools();
     expect(pools.filter(({ isHosted }) => isHosted).map(({ name }) => name)).toEqual(['Azure Pipelines']);
   });

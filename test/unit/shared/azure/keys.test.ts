@@ -6,7 +6,7 @@ import { AgentKey, agentFiles, generateAgentKey } from '../../../../src/shared/a
 
 const b64url = (text: string) => Buffer.from(text, 'base64').toString('base64url');
 
-test('what is written for the agent is the private half of what is registered', async () => {
+test('the agent gets the private half of the registered key', async () => {
   const key = await generateAgentKey();
   const parts = JSON.parse(key.rsaParameters()) as Record<string, string>;
   const get = (name: string) => b64url(parts[name] ?? '');
@@ -36,7 +36,7 @@ test('what is written for the agent is the private half of what is registered', 
 
 const part = (bytes: number) => fc.uint8Array({ minLength: 1, maxLength: bytes });
 
-test('every part has its exact length and its value, however many zero bytes it begins with', () => {
+test('every part has its exact length and value, with any number of leading zero bytes', () => {
   const sizes = { d: 256, p: 128, q: 128, dp: 128, dq: 128, qi: 128 };
   const parts = fc.record(
     Object.fromEntries(Object.entries(sizes).map(([name, bytes]) => [name, part(bytes)])),
@@ -67,7 +67,7 @@ test('every part has its exact length and its value, however many zero bytes it 
   );
 });
 
-test('a key shows nothing of itself when it is printed', async () => {
+test('a printed key shows nothing', async () => {
   const key = await generateAgentKey();
   const { d = '' } = JSON.parse(key.rsaParameters()) as { d?: string };
   expect(inspect(key, { depth: 9 }) + JSON.stringify({ key })).not.toContain(d.slice(0, 20));
@@ -80,7 +80,7 @@ const registration = async (authorization: object) => ({
   key: await generateAgentKey(),
 });
 
-test('the three files say where, who and how', async () => {
+test('the three files contain server, agent and login', async () => {
   const authorizationUrl = 'https://vstoken.example/oauth2/token';
   const files = agentFiles(await registration({ clientId: 'id', authorizationUrl }));
   expect(files.map(({ name, mode }) => [name, mode.toString(8)])).toEqual([
@@ -103,24 +103,24 @@ test('the three files say where, who and how', async () => {
   });
 });
 
-// What config.sh does with the addresses of an answer, read in the agent's ConfigurationManager.
+// The addresses that config.sh takes from an answer, by the agent's ConfigurationManager.
 test.each([
   {
-    where: 'the service: its login lives under another name',
+    where: 'the service: its login has another host name',
     organization: 'https://dev.azure.com/example',
     authorizationUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
     serverUrl: 'https://dev.azure.com/example/',
     oauthEndpointUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
   },
   {
-    where: 'a server that knows itself by a name that hosts cannot reach',
+    where: 'a server that reports a name that hosts cannot reach',
     organization: 'http://10.0.0.5:8080/azdo/Engineering',
     authorizationUrl: 'https://internal.lab.example/azdo/Engineering/_apis/oauth2/token',
     serverUrl: 'http://10.0.0.5:8080/azdo/Engineering/',
     oauthEndpointUrl: 'http://10.0.0.5:8080/azdo/Engineering/_apis/oauth2/token',
   },
   {
-    where: 'a server that names its own address: its path, our name',
+    where: 'a server that reports its own address: its path, our host name',
     organization: 'https://devops.lab.example/tfs/Lab',
     told: 'http://internal:8080/tfs/Lab/',
     authorizationUrl: 'http://internal:8080/tfs/Lab/_apis/oauth2/token',
@@ -128,7 +128,7 @@ test.each([
     oauthEndpointUrl: 'https://devops.lab.example/tfs/Lab/_apis/oauth2/token',
   },
   {
-    where: 'the service that names an address with another path',
+    where: 'the service that reports an address with another path',
     organization: 'https://dev.azure.com/example',
     told: 'https://dev.azure.com/example-eu/',
     authorizationUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
@@ -136,7 +136,7 @@ test.each([
     oauthEndpointUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
   },
   {
-    where: 'an address that is none',
+    where: 'an invalid address',
     organization: 'https://dev.azure.com/example',
     told: 'nowhere',
     authorizationUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
@@ -149,7 +149,7 @@ test.each([
   const files = agentFiles({ ...given, organization, agent: { ...given.agent, properties } });
   expect(JSON.parse(files[0]?.content ?? '')).toMatchObject({ serverUrl });
   expect(JSON.parse(files[1]?.content ?? '')).toMatchObject({
-    // The audience of the agent's proof stays what the server said.
+    // The audience of the agent's proof stays as the server returned it.
     data: { authorizationUrl, oauthEndpointUrl },
   });
 });

@@ -14,19 +14,19 @@ const limit = (parallelismTag: string, isHosted: boolean, totalCount: number) =>
 });
 
 test.each([
-  ['one that works', { resourceLimit: limit('Private', false, 1), usedCount: 1 }, { permitted: 1, used: 1 }],
+  ['a valid answer', { resourceLimit: limit('Private', false, 1), usedCount: 1 }, { permitted: 1, used: 1 }],
   [
     'no limit',
     { resourceLimit: limit('Private', false, 2_147_483_647), usedCount: 0 },
     { permitted: undefined, used: 0 },
   ],
   [
-    'nothing used is told',
+    'the used jobs are missing',
     { resourceLimit: limit('Private', false, 3), usedCount: null },
     { permitted: 3, used: undefined },
   ],
-  ['no limit is told', { resourceLimit: null, usedCount: 3 }, undefined],
-  ['a number that is none', { resourceLimit: { totalCount: 'many' } }, undefined],
+  ['the limit is missing', { resourceLimit: null, usedCount: 3 }, undefined],
+  ['an invalid number', { resourceLimit: { totalCount: 'many' } }, undefined],
   ['a web page', undefined, undefined],
 ])('resource usage: %s', (_, answer, jobs) => {
   expect(readUsage(answer)).toEqual(jobs);
@@ -43,10 +43,10 @@ test.each([
     ],
     { permitted: 2, used: undefined },
   ],
-  ['none for agents of its own', [limit('Private', true, 1)], undefined],
+  ['none for self-hosted agents', [limit('Private', true, 1)], undefined],
   ['no list', 'x', undefined],
   [
-    'items that are none',
+    'invalid items',
     [null, 7, [], { parallelismTag: 7 }, limit('Private', false, 2)],
     { permitted: 2, used: undefined },
   ],
@@ -59,13 +59,13 @@ const path = '/lab/_apis/distributedtask';
 const paths = async (since: number) =>
   (await fake.control.requests()).slice(since).map((request) => request.path);
 
-test('one request tells both', async () => {
+test('one request returns both', async () => {
   const before = (await fake.control.requests()).length;
   expect(await fake.client().parallelJobs()).toMatchObject({ used: 0 });
   expect(await paths(before)).toEqual([expect.stringContaining(`${path}/resourceusage`)]);
 });
 
-test('a server that refuses costs nothing but what it would have told', async () => {
+test('a server that refuses only makes the limit unknown', async () => {
   await fake.control.fail({ count: 2, path: 'resource(usage|limits)', status: 403 });
   expect(await readParallelJobs(fake.client(), silentLogger)).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-// Each line is something that is known of the real service, and how the client takes it. The server is the fake.
+// Facts about the real service, and how the client handles them. The server is the practice server.
 import { writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import fc from 'fast-check';
@@ -13,7 +13,7 @@ import type { Fault } from '../../../../practice/azure/control/control.ts';
 import { anyJson, damagedJson } from '../../../support/any-json.ts';
 import { newAgent, problem, useFake } from '../../practice/azure/server.ts';
 
-/** Waits no longer than a read here lags behind a write. */
+/** Waits at most as long as reads lag behind writes here. */
 const impatient = {
   ...systemClock(1),
   wait: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.min(ms, 20))),
@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 const list = (client: AzureClient) => client.listPools();
 
-describe('a refused credential, however it is dressed', () => {
+describe('a refused credential in each form', () => {
   test.each<[string, Fault]>([
     ['203 with the sign-in page', { count: 1, status: 203 }],
     ['302 to the sign-in page', { count: 1, status: 302 }],
@@ -38,7 +38,7 @@ describe('a refused credential, however it is dressed', () => {
     });
   });
 
-  test('a web page under status 200 (a portal in between)', async () => {
+  test('a web page with status 200 (a portal in between)', async () => {
     const page = () =>
       Promise.resolve(new Response('<html>Welcome', { headers: { 'content-type': 'text/html' } }));
     expect(await problem(list(fake.client({ fetch: page })))).toMatchObject({ code: 'azure.auth' });
@@ -49,7 +49,7 @@ describe('a refused credential, however it is dressed', () => {
     expect(await problem(list(client))).toMatchObject({ code: 'azure.auth' });
   });
 
-  test('401: an expired token is called that, with the cure', async () => {
+  test('401: an expired token is reported with its fix', async () => {
     await fake.control.setToken('expired');
     expect(await problem(list(fake.client()))).toMatchObject({
       code: 'azure.auth',
@@ -58,7 +58,7 @@ describe('a refused credential, however it is dressed', () => {
     });
   });
 
-  test('a token that was replaced in its file is taken up with the first refusal', async () => {
+  test('a replaced token file is read again after the first refusal', async () => {
     let stored = 'old-token';
     const credential = patCredential(() => Promise.resolve(new Secret(stored)));
     const client = fake.client({ credential });
@@ -71,7 +71,7 @@ describe('a refused credential, however it is dressed', () => {
   });
 });
 
-describe('what the credential may not do', () => {
+describe('missing permissions', () => {
   test('403 when creating a pool names the role', async () => {
     await fake.control.deny(['pools.create']);
     expect(await problem(fake.client().ensurePool('forbidden'))).toMatchObject({
@@ -94,7 +94,7 @@ describe('what the credential may not do', () => {
 });
 
 describe('registration', () => {
-  test('the answer to a POST got lost: the agent is found by name and not made twice', async () => {
+  test('the answer to a POST got lost: the agent is found by name and not created twice', async () => {
     const client = fake.client();
     const { pool } = await client.ensurePool('lost');
     await fake.control.fail({ count: 1, method: 'POST', path: '/agents$', drop: 'after' });
@@ -103,7 +103,7 @@ describe('registration', () => {
     expect(await client.listAgents(pool.id)).toHaveLength(1);
   });
 
-  test('a POST that was not carried out is repeated', async () => {
+  test('a POST without effect is repeated', async () => {
     const client = fake.client();
     const { pool } = await client.ensurePool('unsent');
     await fake.control.fail({ count: 1, method: 'POST', path: '/agents$', drop: 'before' });
@@ -111,7 +111,7 @@ describe('registration', () => {
     expect(await client.listAgents(pool.id)).toHaveLength(1);
   });
 
-  test('the answer to the POST of a pool got lost while reads lag: it is still ours, with updates off', async () => {
+  test('the answer to the POST of a pool got lost while reads lag: the pool is ours, with updates off', async () => {
     await fake.control.settle(40);
     await fake.control.fail({ count: 1, method: 'POST', path: '/pools$', drop: 'after' });
     expect(await fake.client({ clock: impatient }).ensurePool('lost-pool')).toMatchObject({
@@ -120,7 +120,7 @@ describe('registration', () => {
     });
   });
 
-  test('reads lag behind writes: a new pool is waited for', async () => {
+  test('reads lag behind writes: the client waits for a new pool', async () => {
     await fake.control.settle(60);
     const { pool } = await fake.client({ clock: impatient }).ensurePool('lagging');
     expect(pool).toMatchObject({ name: 'lagging', autoUpdate: false });
@@ -136,7 +136,7 @@ describe('registration', () => {
 });
 
 describe('the request itself', () => {
-  test('asks for no redirect, names its version, and never puts the token into the URL', async () => {
+  test('follows no redirect, sends its version, and never puts the token into the URL', async () => {
     let seen: { url: string; headers: Record<string, string>; redirect: string } | undefined;
     const client = fake.client({
       userAgent: 'azp-fleet/1.2.3',
@@ -157,7 +157,7 @@ describe('the request itself', () => {
     expect(seen?.headers['authorization']).toBe(`Basic ${Buffer.from(':good-token').toString('base64')}`);
   });
 
-  test('a byte order mark before the JSON is no harm', async () => {
+  test('a byte order mark before the JSON is ignored', async () => {
     const marked = () =>
       Promise.resolve(
         new Response('\uFEFF{"count":0,"value":[]}', { headers: { 'content-type': 'application/json' } }),
@@ -165,7 +165,7 @@ describe('the request itself', () => {
     expect(await list(fake.client({ fetch: marked }))).toEqual([]);
   });
 
-  test('null in an answer is as good as nothing', async () => {
+  test('null in an answer counts as absent', async () => {
     const pool = { id: 3, name: 'gpu', autoUpdate: null, size: null };
     const agent = {
       id: 4,
@@ -182,7 +182,7 @@ describe('the request itself', () => {
     expect(await client.listAgents(3)).toEqual([{ id: 4, name: 'a', enabled: true, status: 'offline' }]);
   });
 
-  test('an answer of type JSON without a body is no sign-in page', async () => {
+  test('a JSON answer without a body is not a sign-in page', async () => {
     const empty = () =>
       Promise.resolve(new Response('', { headers: { 'content-type': 'application/json; charset=utf-8' } }));
     const client = fake.client({ fetch: empty });
@@ -193,7 +193,7 @@ describe('the request itself', () => {
     });
   });
 
-  test('whatever JSON a server answers, it is what was asked for or an error with a name', async () => {
+  test('any JSON answer gives a valid value or an error with a code', async () => {
     const agents = {
       count: 1,
       value: [{ id: 4, name: 'a', enabled: true, assignedRequest: { requestId: 1 } }],

@@ -25,10 +25,10 @@ beforeAll(async () => {
   await fake.control.addPipeline({ id: 7, title: 'gpu check', project: 'vision', pool: 'gpu-lab' });
 });
 
-test('a run is begun in the project that has the pipeline, and followed to its end', async () => {
+test('a run starts in the project of the pipeline, and is followed to its end', async () => {
   expect(await pipeline().start('two words', 7)).toBeUndefined();
   const run = await pipeline().start('vision', 7);
-  if (run === undefined) throw new Error('there is no such pipeline');
+  if (run === undefined) throw new Error('the pipeline is missing');
   expect(run.url).toContain(`_build/results?buildId=${run.id}`);
   expect(await pipeline().wait('vision', 7, run, 10_000)).not.toHaveProperty('result');
   const [job] = await fake.control.jobs();
@@ -36,7 +36,7 @@ test('a run is begun in the project that has the pipeline, and followed to its e
   expect(await pipeline().wait('vision', 7, run, 60_000)).toMatchObject({ id: run.id, result: 'canceled' });
 });
 
-test('a token without the scope is told which one it needs', async () => {
+test('a token without the scope gets an error that names the scope', async () => {
   await fake.control.fail({ count: 1, path: 'runs', status: 403 });
   await expect(pipeline().start('vision', 7)).rejects.toMatchObject({
     problem: { code: 'azure.permission', next: expect.stringContaining('Build (Read & execute)') },

@@ -16,7 +16,7 @@ test.each([
   ['http://127.0.0.1:8088/lab', 'http://127.0.0.1:8088/lab'],
   ['https://srv.lab.example/azdo/Engineering', 'https://srv.lab.example/azdo/Engineering'],
   ['https://srv.lab.example/azdo/Engineering/', 'https://srv.lab.example/azdo/Engineering'],
-])('%s is taken as %s', (text, normal) => {
+])('%s becomes %s', (text, normal) => {
   expect(organizationUrl(text)).toBe(normal);
 });
 
@@ -44,7 +44,7 @@ test.each([
   );
 });
 
-test.each(['example', 'ftp://dev.azure.com/example', ''])('"%s" is no organization URL', (text) => {
+test.each(['example', 'ftp://dev.azure.com/example', ''])('"%s" is not an organization URL', (text) => {
   expect(() => organizationUrl(text)).toThrow(/is not the URL of an Azure DevOps organization/u);
 });
 

@@ -17,7 +17,7 @@ test.each([
 });
 
 describe('a line', () => {
-  test('in pieces is the same text, and none is too long', () => {
+  test('in pieces is the same text, and no piece is too long', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 2, max: 40 }), (text, columns) => {
         const found = pieces(text, columns);
@@ -27,7 +27,7 @@ describe('a line', () => {
     );
   });
 
-  test('that fits stays, another one is cut and says so', () => {
+  test('that fits is unchanged; a longer one is cut with …', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 40 }), (text, columns) => {
         const cut = clip(text, columns);

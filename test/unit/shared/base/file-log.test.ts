@@ -21,7 +21,7 @@ function lines(path: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-test('writes one JSON line a call, into a file that only its owner reads', () => {
+test('writes one JSON line for each call, into a file that only its owner can read', () => {
   const log = createFileLogger(join(folder, 'new/run.log'), clock);
   log.log('info', 'hello', { host: 'a', multi: 'two\nlines' });
   log.log('debug', 'again');
@@ -35,7 +35,7 @@ test('writes one JSON line a call, into a file that only its owner reads', () =>
   expect(statSync(join(folder, 'new')).mode & 0o777).toBe(0o700);
 });
 
-test('hides secrets wherever they stand, and keeps what an error knows', () => {
+test('hides secrets everywhere, and keeps the fields of errors', () => {
   const log = createFileLogger(join(folder, 'secret.log'), clock);
   const secret = new Secret('p"w\\d');
   log.redact(secret);
@@ -55,7 +55,7 @@ test('hides secrets wherever they stand, and keeps what an error knows', () => {
   });
 });
 
-test('a host that says without end leaves room for the others, and for what went wrong with it', () => {
+test('a host with endless output leaves room for other hosts, and for its errors', () => {
   const log = createFileLogger(join(folder, 'flood.log'), clock);
   const line = 'y'.repeat(1000);
   for (let count = 0; count < 5_000; count += 1) log.log('debug', 'change-output', { host: 'loud', line });
@@ -71,7 +71,7 @@ test('a host that says without end leaves room for the others, and for what went
   ]);
 });
 
-test('many that say much end at a size, too, and so do errors', () => {
+test('many hosts together, and errors, also have a limit', () => {
   const log = createFileLogger(join(folder, 'floods.log'), clock);
   const text = 'y'.repeat(15_000);
   for (let count = 0; count < 4_000; count += 1) log.log('debug', 'x', { host: `h${count % 50}`, text });
@@ -80,7 +80,7 @@ test('many that say much end at a size, too, and so do errors', () => {
   expect(statSync(log.path).size).toBeLessThan(logLimits.debug + logLimits.rest + 100_000);
 });
 
-test('a disk that is full costs the log its lines and the run nothing', () => {
+test('a full disk loses log lines and does not stop the run', () => {
   const log = createFileLogger('/dev/full', clock);
   expect(() => log.log('info', 'hello')).not.toThrow();
   log.close();

@@ -11,11 +11,11 @@ import { OutputFilter } from '../../../../src/shared/base/terminal-output.ts';
 import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 
-/** Everything that a terminal obeys and that turns the writing round. */
+/** Matches control characters, and marks that reverse the writing direction. */
 const dangerous =
   /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]/u;
 
-/** Pieces of attacks with ordinary words between them. */
+/** Generates pieces of attacks between ordinary words. */
 const piece = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 6 }),
   fc.constantFrom(
@@ -56,8 +56,8 @@ const piece = fc.oneof(
 );
 const hostile = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(''));
 
-describe('whatever is said', () => {
-  test('no control is left, no mark that turns the writing, no half character', () => {
+describe('any text', () => {
+  test('keeps no control character, no direction mark, no half character', () => {
     fc.assert(
       fc.property(hostile, (text) => {
         expect(foreignLines(text)).not.toMatch(dangerous);
@@ -67,7 +67,7 @@ describe('whatever is said', () => {
     );
   });
 
-  test('it is bounded, and cleaning it again changes nothing', () => {
+  test('is bounded, and unchanged by a second cleaning', () => {
     fc.assert(
       fc.property(hostile, fc.integer({ min: 2, max: 60 }), (text, limit) => {
         for (const clean of [foreignLine, foreignLines]) {
@@ -79,12 +79,12 @@ describe('whatever is said', () => {
     );
   });
 
-  test('a megabyte of openings is read in one go', () => {
+  test('with a megabyte of sequence starts is read in linear time', () => {
     for (const opening of ['\u001b', '\u001b[', '\u001b]', '\u001b[1;', '\ud800', '\u202e', '\u001bP\u001b'])
       expect(foreignLines(opening.repeat(200_000), 100).length).toBeLessThanOrEqual(100);
   });
 
-  test('what a tree holds is clean, its keys too', () => {
+  test('in a tree is clean, including keys', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
         expect(JSON.stringify(foreignValue(value))).not.toMatch(dangerous);
@@ -100,7 +100,7 @@ test.each([
   '日本語 한국어 中文 ไทย हिन्दी العربية עברית',
   '👩‍👩‍👧‍👦 ❤️ 1️⃣ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 👍🏽 🇩🇪',
   'می‌خواهم',
-])('ordinary text stays as it is: %s', (text) => {
+])('ordinary text is unchanged: %s', (text) => {
   expect(foreignLine(text)).toBe(text);
   expect(foreignLines(`${text}\n${text}\n`)).toBe(`${text}\n${text}\n`);
 });
@@ -121,21 +121,17 @@ test.each([
   ['half a character', 'a\ud83d', 'a\ufffd'],
   ['a tower of accents', `x${'\u0301'.repeat(200)}y`, `x${'\u0301'.repeat(8)}y`],
   ['a text in tags behind an emoji', `🏴${'\u{e0041}'.repeat(200)}y`, `🏴${'\u{e0041}'.repeat(8)}y`],
-  ['an opening that never closes hides its line and no more', 'a\u001b]0;b\nc', 'a\nc'],
-  [
-    'an opening that never closes hides no more than a terminal string',
-    `\u001b]${'x'.repeat(5000)}`,
-    'x'.repeat(904),
-  ],
+  ['an unclosed sequence hides only its line', 'a\u001b]0;b\nc', 'a\nc'],
+  ['an unclosed sequence hides at most a terminal string', `\u001b]${'x'.repeat(5000)}`, 'x'.repeat(904)],
 ])('%s', (_, text, expected) => {
   expect(foreignLines(text)).toBe(expected);
 });
 
-test('one line: breaks and tabs are a space, none at the ends', () => {
+test('one line: breaks and tabs become a space, without spaces at the ends', () => {
   expect(foreignLine('\na\r\n\tb\u2028c\n')).toBe('a b c');
 });
 
-test('objects of a class keep what they hide', () => {
+test('objects of a class are unchanged', () => {
   const secret = new Secret('x');
   expect(foreignValue({ secret, list: [1, null, undefined, true] })).toEqual({
     secret,
@@ -155,7 +151,7 @@ describe('the filter before a terminal', () => {
     return [...chunks.map((chunk) => filter.push(chunk)), filter.end()].join('');
   };
 
-  test('lets styles of ours, lines and tabs pass, cut where they may be, and escapes the rest', () => {
+  test('passes our styles, lines and tabs in any chunks, and escapes the rest', () => {
     expect(through('\u001b[1mbold\u001b[22m\ta\n')).toBe('\u001b[1mbold\u001b[22m\ta\n');
     expect(through('\u001b[3', '1mred\u001b', '[39m')).toBe('\u001b[31mred\u001b[39m');
     expect(through('\u001b[2Kx\u001b[1Ay\u001b[8mz')).toBe('\\u001b[2Kx\\u001b[1Ay\\u001b[8mz');
@@ -164,7 +160,7 @@ describe('the filter before a terminal', () => {
     );
   });
 
-  test('a JSON document says the same behind it', () => {
+  test('keeps the value of a JSON document', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
         const text = through(JSON.stringify(value, null, 2));
@@ -175,11 +171,11 @@ describe('the filter before a terminal', () => {
   });
 });
 
-test('a quoted piece of a file shows what cannot be seen', () => {
+test('a quoted excerpt of a file shows invisible characters', () => {
   expect(excerpt('a\u202e\t\u0007é\n')).toBe('a\\u202e\\u0009\\u0007é\\u000a');
 });
 
-test('a secret with controls is hidden where it was cleaned too', () => {
+test('a secret with control characters is also hidden in cleaned text', () => {
   const redactor = new Redactor();
   redactor.add(new Secret('first line\nsecond\u0007line'));
   for (const clean of [foreignLine, foreignLines])

@@ -29,6 +29,6 @@ test.each([
   expect(completed(word, names)).toBe(whole);
 });
 
-test('nothing is near where nothing is known', () => {
+test('without known names none is near', () => {
   expect(nearest('port', [])).toBeUndefined();
 });

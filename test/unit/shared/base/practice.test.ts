@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 
 import { clockVariable, practiceOf } from '../../../../src/shared/base/practice.ts';
 
-describe('where nothing is said', () => {
+describe('by default', () => {
   test.each([{}, { [clockVariable]: '' }, { [clockVariable]: '1' }])('time is real: %j', (env) => {
     const { clock, note } = practiceOf(env);
     expect(clock.scaled(60_000)).toBe(60_000);

@@ -17,7 +17,7 @@ function streamed(made: Redactor, chunks: readonly string[]): string {
 }
 
 test.each([
-  ['as it is', 'the token is s3cret!', 'the token is ***'],
+  ['unchanged', 'the token is s3cret!', 'the token is ***'],
   ['twice', 's3cret!s3cret!', '******'],
   ['in a URL', 'https://x:a%2Fb%3Ac@host', 'https://x:***@host'],
   ['in JSON', JSON.stringify({ password: 'say "hi"' }), '{"password":"***"}'],
@@ -70,7 +70,7 @@ test('hides a secret of several lines line by line, but not its brackets', () =>
   expect(made.text('{')).toBe('{');
 });
 
-test('no form of any secret comes through, whoever the user beside it is and however it is cut', () => {
+test('no form of any secret passes, for any user name and any chunks', () => {
   const secret = fc.oneof(
     fc.string({ minLength: 4, maxLength: 90 }),
     fc.string({ unit: 'binary', minLength: 4, maxLength: 40 }),
@@ -124,11 +124,11 @@ test.each([
   ['words stay readable', 'rtx-box: the pool is gone', 'rtx-box: the pool is gone'],
   ['JSON stays JSON', '{"name":"o","pools":["o"]}', '{"name":"o","pools":["o"]}'],
   [
-    'in a URL it can only be the password',
+    'hidden as the password in a URL',
     'https://me:o@host, https://:o@host',
     'https://me:***@host, https://:***@host',
   ],
-  ['in a Basic header too', `Basic ${Buffer.from(':o').toString('base64')}`, 'Basic ***'],
+  ['hidden in a Basic header', `Basic ${Buffer.from(':o').toString('base64')}`, 'Basic ***'],
 ])('a secret of one letter: %s', (_case, text, expected) => {
   expect(redactor('o').text(text)).toBe(expected);
   expect(streamed(redactor('o'), text.split(''))).toBe(expected);
@@ -138,11 +138,11 @@ test.each([
   ['', false],
   ['abc', true],
   ['abcd', false],
-])('a secret of few letters is known as such: %j', (value, expected) => {
+])('detects a short secret: %j', (value, expected) => {
   expect(isTooShort(new Secret(value))).toBe(expected);
 });
 
-test('what cannot be the beginning of a secret is passed on at once', () => {
+test('text that cannot begin a secret passes at once', () => {
   const stream = redactor('abcdef').stream();
   expect(stream.push('hello ab')).toBe('hello ');
   expect(stream.push('x')).toBe('abx');
@@ -157,7 +157,7 @@ test('a secret registered while the stream runs is hidden from then on', () => {
   expect(stream.push('token') + stream.end()).toBe('***');
 });
 
-test('however the text is cut into chunks, the stream says what the whole would say', () => {
+test('in any chunks the stream writes the same as for the whole text', () => {
   const alphabet = fc.constantFrom('a', 'b', ':', '=');
   const secret = fc.array(alphabet, { minLength: 4, maxLength: 6 }).map((letters) => letters.join(''));
   const cut = fc.array(

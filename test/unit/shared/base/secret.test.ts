@@ -13,10 +13,10 @@ test.each<[string, string]>([
   ['inspect', inspect({ nested: { secret } }, { depth: 5, showHidden: true })],
   ['keys', Object.entries(secret).join()],
   ['error', String(new Error('failed', { cause: secret }).cause)],
-])('a secret does not show itself in %s', (_, text) => {
+])('a secret is hidden in %s', (_, text) => {
   expect(text).not.toContain('hunter2');
 });
 
-test('a secret tells its value to whoever asks for it by name', () => {
+test('only reveal() returns the value of a secret', () => {
   expect(secret.reveal()).toBe('hunter2-hunter2');
 });

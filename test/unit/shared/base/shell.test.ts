@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 import { quote, Raw, sh } from '../../../../src/shared/base/shell.ts';
 
-test('every argument arrives at a POSIX shell as it was', () => {
+test('every argument reaches a POSIX shell unchanged', () => {
   const argument = fc
     .string({ unit: 'binary' })
     .filter((text) => !text.includes('\0') && text.isWellFormed());

@@ -1,4 +1,4 @@
-// Who may write past the net, and that nobody writes past it by another way.
+// Only a few files may write past the output filter.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -12,14 +12,14 @@ function filesWith(pattern: RegExp): string[] {
     .sort();
 }
 
-test('only the two programs know the streams of the process', () => {
+test('only the two programs use the streams of the process', () => {
   expect(filesWith(/\bconsole\.\w+\(|(?<!child|running|this\.#)\bprocess\.std(?:out|err)\.write/)).toEqual([
     'src/cli/main.ts',
     'src/manager/main.ts',
   ]);
 });
 
-test('what moves the cursor and what was asked for are the only things past the net', () => {
+test('only cursor movements and requested output bypass the filter', () => {
   expect(filesWith(/\.unfiltered\b|\bunfiltered\.|\bunfiltered \}/)).toEqual([
     'src/cli/ask.ts',
     'src/cli/main.ts',

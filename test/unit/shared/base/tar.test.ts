@@ -9,7 +9,7 @@ import { tar, untar } from '../../../../src/shared/base/tar.ts';
 
 const file = (path: string, content: Uint8Array) => ({ path, content, mode: 0o600, uid: 4000 });
 
-test('what is packed is what is unpacked', async () => {
+test('unpacking returns the packed files', async () => {
   const path = fc.oneof(
     fc.stringMatching(/^[a-z0-9._-]{1,90}$/),
     fc.stringMatching(/^[a-z]{1,20}\/[a-zäß0-9._-]{1,180}$/),
@@ -29,7 +29,7 @@ test('what is packed is what is unpacked', async () => {
   );
 });
 
-test('equal files make equal archives, whenever and by whomever they are packed', async () => {
+test('equal files make equal archives, at any time and by any user', async () => {
   const files = [file('a', Buffer.from('1')), { path: 'b', content: Buffer.from('2'), mode: 0o755 }];
   expect(await tar(files)).toEqual(await tar(files));
   const listed = execFileSync('tar', ['-tv', '--numeric-owner', '--utc'], {
@@ -42,7 +42,7 @@ test('equal files make equal archives, whenever and by whomever they are packed'
   ]);
 });
 
-test('of what another program packed, only the files are read', async () => {
+test('only files are read from an archive of another program', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tar-'));
   try {
     const long = `${'x'.repeat(150)}.txt`;
@@ -66,12 +66,12 @@ test('of what another program packed, only the files are read', async () => {
   }
 });
 
-test('a file that is cut off is no file', async () => {
+test('an incomplete file is an error', async () => {
   const archive = await tar([file('.credentials', Buffer.alloc(2000, 'x'))]);
   await expect(untar(archive.subarray(0, 1024))).rejects.toThrow('Unexpected end of data');
 });
 
-test('damage is found or does no harm; it never hangs, and what is read is never more than there was', async () => {
+test('damage is reported or harmless; reading never hangs, and returns at most what was packed', async () => {
   const whole = await tar([file('a', Buffer.from('1')), file('b', Buffer.alloc(1500, 'b'))]);
   const damage = fc.record({ at: fc.nat(whole.length), put: fc.string({ unit: 'binary', maxLength: 12 }) });
   await fc.assert(
@@ -90,7 +90,7 @@ test.each([
   '77777777777',
   'zzzzzzzzzzz',
   '\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u0001',
-])('a size of %j is no way to keep the reader busy', async (size) => {
+])('a size of %j does not keep the reader busy', async (size) => {
   const archive = await tar([file('a', Buffer.alloc(600, 'a')), file('b', Buffer.alloc(600, 'b'))]);
   archive.write(size, 124, 'latin1');
   archive.fill(' ', 148, 156);

@@ -17,7 +17,7 @@ function screen(): { readonly stream: NodeJS.WriteStream; readonly text: () => s
   return { stream: stream as unknown as NodeJS.WriteStream, text: () => text };
 }
 
-test('a secret does not reach the screen, not even in two pieces', () => {
+test('a secret does not reach the screen, also in two pieces', () => {
   const redactor = new Redactor();
   redactor.add(new Secret('open sesame'));
   const { stream, text } = screen();
@@ -29,7 +29,7 @@ test('a secret does not reach the screen, not even in two pieces', () => {
   expect(text()).toBe('password: ***\nagain: ***, and open');
 });
 
-test('a pipe whose reader has left is no failure', () => {
+test('a pipe without a reader is not an error', () => {
   const { stream } = screen();
   guardOutput(stream, new Redactor());
   for (const code of ['EPIPE', 'EIO'])

@@ -22,11 +22,11 @@ test.each<[Drain, string, string]>([
     'drained by run r1 of ann@laptop: restart Docker',
     'whole host drained by run r1 of ann@laptop: restart Docker, since 2026-11-21 12:03 UTC',
   ],
-])('who drained what, why and since when: %j', (drain, by, line) => {
+])('names owner, slot, reason and time: %j', (drain, by, line) => {
   expect([drainedBy(drain), drainLine(drain)]).toEqual([by, line]);
 });
 
-test('what ends it: a person, or the run that set it', () => {
+test('a user ends it, or the run that created it', () => {
   expect(drainEnd({ reason: '', at })).toContain('azp-fleet undrain');
   expect(drainEnd({ reason: '', at, run: 'r1' })).toMatch(/^wait for that run.*azp-fleet undrain/);
 });

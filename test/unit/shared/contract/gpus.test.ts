@@ -5,7 +5,7 @@ import { isIgnored } from '../../../../src/shared/contract/gpus.ts';
 const gpu = { address: '0000:03:00.0', deviceId: '128b' };
 
 test.each<[string, readonly string[] | undefined, boolean]>([
-  ['nothing is named', undefined, false],
+  ['no ignore list', undefined, false],
   ['its address', ['0000:03:00.0'], true],
   ['its address without the first domain', ['03:00.0'], true],
   ['its kind', ['10de:128b'], true],
@@ -14,6 +14,6 @@ test.each<[string, readonly string[] | undefined, boolean]>([
   ['another domain', ['0001:03:00.0'], false],
   ['another kind', ['10de:2684'], false],
   ['the beginning of it', ['03:00'], false],
-])('a card for screens is left alone by %s', (_, ignore, expected) => {
+])('a GPU and ignore: %s', (_, ignore, expected) => {
   expect(isIgnored(gpu, ignore)).toBe(expected);
 });

@@ -28,10 +28,10 @@ const told = (held: readonly PooledAgent[], others: readonly PooledAgent[] = [],
   return `${mayBeTakenOver(holder) ? 'may be taken' : 'stays'}: ${heldLine(holder)}`;
 };
 
-describe('who holds a name, and whether it may be taken over', () => {
+describe('the holder of a name, and whether it may be adopted', () => {
   test.each<[string, readonly PooledAgent[], readonly PooledAgent[], string]>([
     [
-      'a machine that was set up anew',
+      'a machine that was installed again',
       [agent()],
       [],
       'may be taken: agent azl2-0 belongs to another installation, offline since 2026-11-20 14:03 UTC',
@@ -49,7 +49,7 @@ describe('who holds a name, and whether it may be taken over', () => {
       'may be taken: agent azl2-0 was not registered by azp-fleet, offline',
     ],
     [
-      'a time that is none',
+      'an invalid time',
       [agent({ statusChangedOn: 'yesterday' })],
       [],
       'may be taken: agent azl2-0 belongs to another installation, offline',
@@ -67,7 +67,7 @@ describe('who holds a name, and whether it may be taken over', () => {
       'stays: agent azl2-0 belongs to another installation, with a job that the server still counts',
     ],
     [
-      'the line to its owner is cut, whose job may go on',
+      'its owner is cut off, and its job may continue',
       [agent({ assignedRequest: job })],
       [],
       'stays: agent azl2-0 belongs to another installation, with a job that the server still counts',
@@ -85,7 +85,7 @@ describe('who holds a name, and whether it may be taken over', () => {
       'stays: agent azl2-0 belongs to another installation, whose agent azl2-1 is online since 2026-11-19 08:00 UTC',
     ],
     [
-      'another agent of its owner has just left',
+      'another agent of its owner has just exited',
       [agent()],
       [other({ statusChangedOn: justNow })],
       'stays: agent azl2-0 belongs to another installation, whose agent azl2-1 is offline since 2026-11-21 11:59 UTC, maybe between two jobs',
@@ -94,19 +94,19 @@ describe('who holds a name, and whether it may be taken over', () => {
     expect(told(held, others)).toBe(words);
   });
 
-  test('another host is named, and words that are no host name are not repeated', () => {
+  test('the host is named only if its name is valid', () => {
     expect(told([agent()], [], 'azl7')).toContain('belongs to another installation (host azl2), offline');
     const mark = { 'azp-fleet.owner': owner, 'azp-fleet.host': 'x\u001B[31m rm -rf' };
     expect(told([agent({ userCapabilities: mark })], [], 'azl7')).toContain('another installation, offline');
   });
 
-  test('a clock of ours that is behind the server does not make a living owner look gone', () => {
+  test('a local clock behind the server does not make an active owner look offline', () => {
     const ahead = agent({ statusChangedOn: '2026-11-21T12:20:00Z' });
     expect(mayBeTakenOver(holderOf([ahead], [], 'azl2', now))).toBe(false);
   });
 });
 
-test('the place, the installation, and what to do are told', () => {
+test('names the pool, the installation and the next action', () => {
   const away = holderOf([agent()], [], 'azl7', now);
   expect(heldDetail(away, 'gpu-lab')).toBe('in pool gpu-lab, registered by host azl2, installation 3f2a91c0');
   expect(heldDetail(holderOf([agent({ userCapabilities: {} })], [], 'azl2', now), 'gpu-lab')).toBe(

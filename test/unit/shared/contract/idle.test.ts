@@ -19,7 +19,7 @@ test.each<[Partial<IdleStatus>, string]>([
   expect(idleLine({ afterS: 1800, run: 'poweroff', idleS: 0, ...changes })).toBe(line);
 });
 
-test('what the pool says of such agents is read back, and nothing else is', () => {
+test('the reason in the pool is parsed, and no other reason', () => {
   const reason = offReason('2026-11-22T13:05:40.000Z');
   expect(reason).toBe('powered off: idle since 2026-11-22 13:05 UTC');
   expect(offSince(reason)).toBe('idle since 2026-11-22 13:05 UTC');

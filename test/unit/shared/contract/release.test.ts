@@ -13,7 +13,7 @@ async function heard(changes?: Parameters<typeof managerBefore>[0]) {
   return manager;
 }
 
-describe('releases further apart', () => {
+describe('releases more than one apart', () => {
   const cases: readonly [string, (manager: ManagerClient) => Promise<unknown>][] = [
     ['status', (manager) => manager.status()],
     ['drain', (manager) => manager.drain({ reason: 'fan' })],
@@ -26,7 +26,7 @@ describe('releases further apart', () => {
     ['logs --diag', (manager) => manager.diagnostics('0', undefined)],
   ];
 
-  test.each(cases)('%s: a newer manager is named, and given no order', async (_, act) => {
+  test.each(cases)('%s: a newer manager is reported and gets no request', async (_, act) => {
     const { agent, asked } = await heard({
       version: '0.4.0',
       protocol: protocol + 2,
@@ -43,7 +43,7 @@ describe('releases further apart', () => {
     expect(asked).toEqual([{ method: 'GET', path: '/v1/status' }]);
   });
 
-  test.each(cases)('%s: an older manager is named, and given no order', async (_, act) => {
+  test.each(cases)('%s: an older manager is reported and gets no request', async (_, act) => {
     const { agent, asked } = await heard();
     const ours = { version: '0.4.0', protocol: protocol + 2 };
     await expect(act(createManagerClient(agent, 'h1', { ours }))).rejects.toMatchObject({
@@ -55,7 +55,7 @@ describe('releases further apart', () => {
     expect(asked).toEqual([{ method: 'GET', path: '/v1/status' }]);
   });
 
-  test('provision drains a manager of any release, because it is what mends that', async () => {
+  test('provision drains a manager of any release, because it upgrades it', async () => {
     const { agent, asked } = await heard();
     const ours = { version: '0.9.0', protocol: 9 };
     const manager = createManagerClient(agent, 'h1', { ours, anyRelease: true });
@@ -71,10 +71,10 @@ describe('releases further apart', () => {
   test.each([
     ['no status', { slots: [] }],
     ['no version', { version: 7 }],
-    ['a version that is none', { version: 'rm -rf /', protocol: 9 }],
-    ['a number that is none', { version: '0.4.0', protocol: 'nine' }],
+    ['an invalid version', { version: 'rm -rf /', protocol: 9 }],
+    ['an invalid number', { version: '0.4.0', protocol: 'nine' }],
     ['nothing', null],
-  ])('what is no status is of no release: %s', (_, value) => {
+  ])('no release: %s', (_, value) => {
     expect(releaseOf(value)).toBeUndefined();
   });
 

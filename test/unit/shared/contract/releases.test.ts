@@ -1,4 +1,4 @@
-// This program beside the release before it, in both directions. What that one says, and what it needs to find, is
+// This program with the previous release, in both directions. What the previous release sends and expects is
 // recorded in test/fixtures/releases.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -30,7 +30,7 @@ import {
 } from '../../../support/release-before.ts';
 
 const demands = recorded('demands.json') as Record<string, Parameters<typeof z.fromJSONSchema>[0]>;
-/** What the release before would not understand; empty: nothing. */
+/** Returns what the previous release would not understand. */
 const missed = (what: string, value: unknown) =>
   z.fromJSONSchema(demands[what] ?? false).safeParse(value).error?.issues ?? [];
 
@@ -45,14 +45,14 @@ async function heard() {
   return manager;
 }
 
-test('the recordings are of this release, or of the one before', () => {
+test('the recordings are of this release, or of the previous one', () => {
   const [status] = recordedAnswers();
   const release = releaseOf(status?.answer.body);
   expect(release?.version).toBe(releaseBefore);
   expect([protocol - 1, protocol]).toContain(release?.protocol);
 });
 
-describe('a manager of the release before', () => {
+describe('a manager of the previous release', () => {
   const statuses = recordedAnswers().filter(
     ({ request: { path }, answer }) => answer.status === 200 && !/runs|logs/.test(path),
   );
@@ -85,7 +85,7 @@ describe('a manager of the release before', () => {
     expect(text).toContain(releaseBefore);
   });
 
-  test('does what each command asks of it', async () => {
+  test('carries out each command', async () => {
     const { agent, asked } = await heard();
     const manager = createManagerClient(agent, 'h1');
     expect(heldNames(await manager.status(), []).map(({ slot }) => slot)).toEqual(['2']);
@@ -105,7 +105,7 @@ describe('a manager of the release before', () => {
     expect(orders[2]?.body).toEqual({ run: 'run-1' });
   });
 
-  test('that does not know a call yet is named with what brings it there', async () => {
+  test('that lacks a call is reported with the command that upgrades it', async () => {
     const { agent } = await heard();
     const ours = { version: '0.3.0', protocol: protocol + 1 };
     await expect(createManagerClient(agent, 'h1', { ours }).testWebhook()).rejects.toMatchObject({
@@ -118,7 +118,7 @@ describe('a manager of the release before', () => {
   });
 });
 
-describe('a CLI of the release before', () => {
+describe('a CLI of the previous release', () => {
   let rig: ManagerRig;
   beforeEach(async () => {
     rig = await ManagerRig.create();
@@ -135,7 +135,7 @@ describe('a CLI of the release before', () => {
       call.on('error', reject).end(payload);
     });
 
-  test('gets from this manager what it needs, for each of its requests', async () => {
+  test('gets an answer to each of its requests from this manager', async () => {
     await rig.start();
     await rig.until('idle');
     for (const asked of recorded('requests.json') as readonly Asked[]) {
@@ -147,7 +147,7 @@ describe('a CLI of the release before', () => {
     }
   });
 
-  test('reads this manager when things go wrong: evidence, held names, refusals', async () => {
+  test('reads the problems of this manager: run records, held names, refusals', async () => {
     rig.docker.onStart = ({ id }) => rig.docker.end(id, 1);
     await rig.start({ agents: { kind: 'count', count: 1 } });
     await rig.until('backing-off', ['0']);
@@ -163,8 +163,8 @@ describe('a CLI of the release before', () => {
   });
 });
 
-describe('what lies on a host', () => {
-  test('a configuration of the release before is read', () => {
+describe('files on a host', () => {
+  test('a configuration of the previous release is read', () => {
     const config = parseConfig(recordedText('manager.json'), 'manager.json');
     expect(config).toMatchObject(recorded('manager.json') as object);
   });
@@ -187,7 +187,7 @@ describe('what lies on a host', () => {
     expect(missed('configuration', JSON.parse(configText(managerConfig(desired, 'x64'))))).toEqual([]);
   });
 
-  test('the state of the release before keeps who we are, and the drains', async () => {
+  test('the state of the previous release keeps installation and drains', async () => {
     const rig = await ManagerRig.create();
     closing.push(() => rig.close());
     mkdirSync(join(rig.directory, 'state'));
@@ -204,7 +204,7 @@ describe('what lies on a host', () => {
     expect(store.owner).toBe(theirs[Capabilities.owner]);
   });
 
-  test('a container of the release before is ours: its job goes on under this manager', async () => {
+  test('a container of the previous release is ours: its job continues under this manager', async () => {
     const rig = await ManagerRig.create();
     closing.push(() => rig.close());
     await rig.start();
@@ -216,7 +216,7 @@ describe('what lies on a host', () => {
     const ours = container?.body.Labels ?? {};
     const theirs = recorded('labels.json') as Record<string, string>;
     expect(Object.keys(ours)).toEqual(expect.arrayContaining(Object.keys(theirs)));
-    // Owner, pool and agent are those of this test; everything else is as it was recorded.
+    // Owner, pool and agent are those of this test; everything else is as recorded.
     const own = [Labels.owner, Labels.agentId, Labels.poolId].map((label) => [label, ours[label] ?? '']);
     const labels = { ...theirs, ...Object.fromEntries(own) } as Record<string, string>;
     Object.assign(container?.body ?? {}, { Labels: labels });

@@ -7,18 +7,18 @@ const gib = 1024;
 
 test.each([
   ['two slots', 128 * gib, 2, 60 * gib],
-  ['what a machine of 128 GiB really shows', 128_706, 2, 58.75 * gib],
+  ['MemTotal of a machine with 128 GiB', 128_706, 2, 58.75 * gib],
   ['eight slots', 2048 * gib, 8, 252 * gib],
   ['a small machine keeps 2 GiB', 8 * gib, 2, 3 * gib],
-  ['no slot has less than it takes to run at all', 4 * gib, 8, gib],
+  ['no slot has less than the minimum', 4 * gib, 8, gib],
   ['no slot', 128 * gib, 0, undefined],
-  ['a machine that does not tell', 0, 2, undefined],
-  ['a machine that tells nonsense', Number.NaN, 2, undefined],
+  ['a machine with unknown size', 0, 2, undefined],
+  ['a machine with an invalid size', Number.NaN, 2, undefined],
 ])('memory of each: %s', (_, hostMiB, slots, expected) => {
   expect(memoryShare(hostMiB, slots)).toBe(expected);
 });
 
-test('all slots together leave the system its part, and a few MiB more or less change nothing for most', () => {
+test('all slots together leave the reserve, and a few MiB more or less change nothing for most', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 16 * gib, max: 8192 * gib }),
@@ -40,7 +40,7 @@ test.each([
   ['half', 4, 64, 8, 512],
   ['next to nothing', 0.001, 64, 1, 2],
   ['more than there is', 1_000_000, 64, 8, 262_144],
-  ['a machine that does not tell', 8, 0, 8, 1024],
+  ['a machine with unknown size', 8, 0, 8, 1024],
 ])('CPU shares: %s', (_, cpus, machine, slots, expected) => {
   expect(cpuShares(cpus, machine, slots)).toBe(expected);
 });
@@ -63,7 +63,7 @@ test.each([
   expect(bytes(text)).toBe(size);
 });
 
-test('a size that is none is refused', () => {
+test('an invalid size is refused', () => {
   expect(() => bytes('lots')).toThrow('lots');
   expect(sizeOf('lots')).toBeUndefined();
 });

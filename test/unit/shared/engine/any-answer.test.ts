@@ -1,4 +1,4 @@
-// Whatever dockerd, or what stands in its place, answers: a call gives what its type promises, or an error of the engine.
+// Any answer from dockerd or another server: each call returns a value of its type, or an error of the engine.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -96,7 +96,7 @@ const calls: Readonly<
     { code: 0, oomKilled: true, startedAt: '', finishedAt: '' },
   ],
   'the end of a container': [{ StatusCode: 0 }, (engine) => engine.awaitEnd('c', 5_000), 0],
-  'a container that was made': [{ Id: 'c' }, (engine) => engine.create('c', {}), ''],
+  'a created container': [{ Id: 'c' }, (engine) => engine.create('c', {}), ''],
   'its images': [
     [image],
     (engine) => engine.listOwnImages(),
@@ -114,14 +114,14 @@ const calls: Readonly<
     [{ id: '', driver: '', internal: true, subnets: [''], options: {}, labels: {} }],
   ],
   'what runs': [[container], (engine) => engine.running(), [{ name: '', labels: {} }]],
-  'what has a label': [
+  'objects with a label': [
     [container],
     (engine) => engine.withLabel('a'),
     { containers: [{ id: '', name: '', sources: [''] }], networks: [{ id: '', name: '' }] },
   ],
 };
 
-/** What is told has the members of the shape, each of its type; of lists each item. */
+/** A value has the members of the shape, each with its type; in lists each item has. */
 function expectShape(told: unknown, shape: unknown): void {
   if (Array.isArray(shape)) {
     expect(Array.isArray(told)).toBe(true);

@@ -40,7 +40,7 @@ describe('containers', () => {
     expect(await engine.listOwn()).toEqual([]);
   });
 
-  test('a file is read out of them, but not one that would fill the memory', async () => {
+  test('a file in them is read, unless it would fill the memory', async () => {
     const id = await engine.create('a-0', { Image: 'x', Labels: labels });
     const container = docker.get('a-0');
     if (container === undefined) throw new Error('not created');
@@ -55,7 +55,7 @@ describe('containers', () => {
     });
   });
 
-  test('a container that is already gone can be stopped', async () => {
+  test('stopping a missing container is no error', async () => {
     await expect(engine.stop('nothing', 1)).resolves.toBeUndefined();
   });
 
@@ -77,7 +77,7 @@ describe('containers', () => {
     expect(seen).toEqual(['one', 'två', 'three']);
   });
 
-  test('one that runs is not removed as an ended one, however it looked before', async () => {
+  test('a running one is not removed as exited, also if the list was wrong', async () => {
     const id = await engine.create('a-0', { Image: 'x', Labels: labels });
     await engine.start(id);
     await engine.removeUnlessRunning(id);
@@ -88,7 +88,7 @@ describe('containers', () => {
     expect(docker.containers.size).toBe(0);
   });
 
-  test('run returns code and output and leaves nothing', async () => {
+  test('run returns code and output and removes the container', async () => {
     docker.onStart = ({ id }) => {
       docker.say(id, 'GPU 0');
       setImmediate(() => docker.end(id, 7));
@@ -102,7 +102,7 @@ describe('containers', () => {
     expect(docker.containers.size).toBe(0);
   });
 
-  test('of a run that writes without end the end is kept, and that it is no more than that', async () => {
+  test('a run with endless output keeps its last lines and is marked as cut', async () => {
     docker.onStart = ({ id }) => {
       for (let line = 0; line < 50_001; line += 1) docker.say(id, String(line));
       setImmediate(() => docker.end(id, 0));
@@ -157,7 +157,7 @@ describe('images', () => {
     expect(await engine.imageId('azp-fleet/agent:1')).toBeUndefined();
   });
 
-  test('one that a container uses is not removed, and the engine says why', async () => {
+  test('an image in use is not removed, and the error of the engine is kept', async () => {
     const { id } = docker.addImage('azp-fleet/agent:1', { 'azp-fleet.kind': 'image' });
     await engine.create('a-0', { Image: id, Labels: labels });
     await expect(engine.removeImage(id)).rejects.toMatchObject({ problem: { code: 'engine.conflict' } });
@@ -183,7 +183,7 @@ describe('failures', () => {
     expect(error).toMatchObject({ problem: { code } });
   });
 
-  test('a stopped engine is distinguished from one that refuses', async () => {
+  test('a stopped engine differs from one that refuses', async () => {
     await docker.stop();
     await expect(engine.listOwn()).rejects.toMatchObject({
       problem: { code: 'engine.unreachable', next: 'check it with: systemctl status docker' },
@@ -191,7 +191,7 @@ describe('failures', () => {
     await docker.start();
   });
 
-  test('a name that is taken', async () => {
+  test('a name in use', async () => {
     await engine.create('a-0', { Image: 'x', Labels: labels });
     await expect(engine.create('a-0', { Image: 'x' })).rejects.toMatchObject({
       problem: { code: 'engine.conflict' },

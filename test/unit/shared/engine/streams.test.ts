@@ -22,7 +22,7 @@ const chunked = (data: Buffer, sizes: readonly number[]): Buffer[] => {
   return [...chunks, data.subarray(at)];
 };
 
-test('log frames come out the same however the stream is cut', () => {
+test('log frames are the same in any chunks', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'binary', maxLength: 20 }), { maxLength: 8 }),
@@ -47,7 +47,7 @@ test('a line without an end does not fill the memory', () => {
   expect(messages.push(Buffer.from('\nnext\n')).map(({ length }) => length)).toEqual([longestMessage, 4]);
 });
 
-test('lines come out the same however the text is cut', () => {
+test('lines are the same in any chunks', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.array(fc.nat(5)), (text, sizes) => {
       const lines = new Lines();
@@ -73,14 +73,14 @@ const failed = {
 };
 test.each<[string, readonly object[], string, readonly string[]]>([
   [
-    'what a failed command wrote last tells the cause; earlier steps and colours do not',
+    'the last output of a failed command is the cause, without earlier steps and colours',
     [
       { stream: 'Step 1/2 : FROM x\n' },
       { stream: ' ---> 1234\n' },
       { stream: 'Step 2/2 : RUN a long && command\n' },
       { stream: ' ---> Running in 5678\n' },
       { stream: '/tmp/agent.tar.gz: FAILED\n' },
-      // Docker cuts the output where it likes.
+      // Docker cuts the output anywhere.
       { stream: '\u001b[91msha256sum: \u001b[0m' },
       { stream: '\u001b[91mWARNING: 1 computed checksum did NOT match\n\u001b[0m' },
       failed,
@@ -93,13 +93,13 @@ test.each<[string, readonly object[], string, readonly string[]]>([
     ],
   ],
   [
-    'a command that wrote nothing',
+    'a command without output',
     [{ stream: 'Step 1/1 : RUN false\n' }, failed],
     failed.errorDetail.message,
     ['Step 1/1 : RUN false'],
   ],
   [
-    'what a command wrote for a terminal, in two pieces',
+    'terminal output in two pieces',
     [
       { stream: 'Step 1/1 : RUN evil\n' },
       { stream: 'seen\u001b]0;hid' },
@@ -122,7 +122,7 @@ test.each<[string, readonly object[], string, readonly string[]]>([
   expect(failure).toMatchObject({ message, output });
 });
 
-test('of a step that writes much the last lines are kept', async () => {
+test('the last lines of a long step are kept', async () => {
   const lines = Array.from({ length: 50 }, (_, at) => JSON.stringify({ stream: `line ${at}\n` }));
   const text = [JSON.stringify({ stream: 'Step 1/1 : RUN x\n' }), ...lines, JSON.stringify(failed)].join(
     '\n',

@@ -16,7 +16,7 @@ const oneLost = fixture('h200-pair-one-lost-v13.xml');
 const mig = fixture('a100-mig-v12-with-listing.txt');
 const dead = 'Unable to determine the device handle for GPU 0000:83:00.0: Unknown Error';
 const alone = pair.replace(/<gpu id[\s\S]*?<\/gpu>/, '');
-/** The listing fails because of the first; what each says when asked alone. */
+/** The listing fails because of the first GPU; then the answer of each GPU to its own query. */
 const each = (first: string, code: number, second = alone) => ({
   ...ran(dead, 255),
   alone: ran(
@@ -79,10 +79,10 @@ test('an XID is reported with the UUID of the GPU at its address', () => {
   expect(verdict.cause).toMatch(/^GPU-00000002: XID 95/);
 });
 
-describe('what keeps a slot from taking jobs', () => {
+describe('blockers of a slot', () => {
   test.each<[string, ReturnType<typeof examine>, readonly string[], string | undefined]>([
-    ['its own GPU', examine(ran(oneLost), 'host', { pci }), [first], 'gpu.lost'],
-    ['not its neighbour', examine(ran(oneLost), 'host', { pci }), [second], undefined],
+    ['a finding about its own GPU', examine(ran(oneLost), 'host', { pci }), [first], 'gpu.lost'],
+    ['not a finding about another GPU', examine(ran(oneLost), 'host', { pci }), [second], undefined],
     ['not a count', examine(ran(pair), 'host', { pci, gpus: 8 }), [first], undefined],
     ['not a warning', examine(ran(pair, 14), 'host', { pci }), [first], undefined],
     ['a hang stops all', examine(ran('', 0, true), 'host', { pci }), [second], 'smi.hung'],
@@ -94,10 +94,10 @@ describe('what keeps a slot from taking jobs', () => {
       [second],
       'gpu.unreachable',
     ],
-    ['a GPU that is not shown', examine(ran(pair), 'host', { pci }), ['GPU-9'], 'gpu.missing'],
+    ['a GPU that is not listed', examine(ran(pair), 'host', { pci }), ['GPU-9'], 'gpu.missing'],
     ['one of several', examine(ran(oneLost), 'host', { pci }), [second, first], 'gpu.lost'],
     [
-      'the GPU that the listing fails for, the other having been asked for itself',
+      'the GPU that makes the listing fail, after a query for each GPU',
       examine(each(dead, 15), 'host', { pci }),
       [first],
       'gpu.missing',
@@ -109,7 +109,7 @@ describe('what keeps a slot from taking jobs', () => {
       ['MIG-bbbbbbbb-0000-5000-8000-000000000001'],
       'gpu.recovery-action',
     ],
-    ['a MIG device that is gone', examine(ran(mig), 'host', { pci: [] }), ['MIG-9'], 'gpu.missing'],
+    ['a missing MIG device', examine(ran(mig), 'host', { pci: [] }), ['MIG-9'], 'gpu.missing'],
     ['nothing stops a slot without GPUs', examine(ran('', 9), 'host', { pci }), [], undefined],
   ])('%s', (_, checkup, gpus, code) => {
     expect(blocker(checkup, gpus)?.code).toBe(code);
@@ -131,6 +131,6 @@ test.each([
   );
 });
 
-test('anything else is not guessed at', () => {
+test('other text is not judged', () => {
   expect(diagnose('{"name": "azp-fleet"}')).toEqual({ kind: 'unknown' });
 });

@@ -13,7 +13,7 @@ test.each([
   expect(gpuPath({ version, cdiSpecDirs }, spec).kind).toBe(kind);
 });
 
-test('requests as the engine takes them: never count and ids together, nothing but ids for CDI', () => {
+test('requests have the form of the engine: never count and ids together, only ids for CDI', () => {
   expect(deviceRequests('nvidia', 'all', ['utility'])).toEqual([
     { Driver: 'nvidia', Count: -1, Capabilities: [['utility', 'gpu']] },
   ]);

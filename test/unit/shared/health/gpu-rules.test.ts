@@ -5,14 +5,14 @@ import { gpuRules } from '../../../../src/shared/health/gpu-rules.ts';
 import { gpuFrom, healthyGpu as well, type Values } from '../../../support/gpu-values.ts';
 import { withRulesTable } from '../../../../scripts/health-rules-table.ts';
 
-/** What was changed on a GPU that is well, by its place in `nvidia-smi -q -x`. */
+/** Changed values of a healthy GPU, by their path in `nvidia-smi -q -x`. */
 const findings = (changes: Values) => checkGpu(gpuFrom({ ...well, ...changes }));
 
 const reason = 'clocks_event_reasons.clocks_event_reason';
 const throttle = 'clocks_throttle_reasons.clocks_throttle_reason';
 const link = 'pci.pci_gpu_link_info';
 const working = { performance_state: 'P0', 'utilization.gpu_util': '100 %' };
-/** As cards without a margin show their temperatures. */
+/** Temperatures of cards without a margin. */
 const limits = {
   'temperature.gpu_temp_tlimit': 'N/A',
   'temperature.gpu_temp_max_gpu_threshold': '85 C',
@@ -26,17 +26,17 @@ test.each<[string, Values]>([
     { performance_state: 'P8', 'utilization.gpu_util': '0 %', [`${link}.pcie_gen.current_link_gen`]: '1' },
   ],
   [
-    'a card that is faster than its host',
+    'a card with a newer PCIe generation than its host',
     {
       ...working,
       [`${link}.pcie_gen.max_device_link_gen`]: '6',
       [`${link}.pcie_gen.max_host_link_gen`]: '5',
     },
   ],
-  ['a few replaced rows', { 'remapped_rows.remapped_row_unc': '511' }],
+  ['a few remapped rows', { 'remapped_rows.remapped_row_unc': '511' }],
   ['corrected errors', { 'ecc_errors.volatile.dram_correctable': '9000' }],
   ['MIG with instances', { 'mig_mode.current_mig': 'Enabled', 'mig_devices.mig_device.index': '0' }],
-  ['no margin known, not at the limit', { ...limits, 'temperature.gpu_temp': '84 C' }],
+  ['unknown margin, below the limit', { ...limits, 'temperature.gpu_temp': '84 C' }],
 ])('no finding: %s', (_, changes) => {
   expect(findings(changes)).toEqual([]);
 });
@@ -147,7 +147,7 @@ test.each(faults)('%s is a %s: %s', (code, severity, what, changes) => {
   ]);
 });
 
-describe('absent is never a fault', () => {
+describe('an absent value is no finding', () => {
   test.each(faults)('%s, %s: %s', (_, __, ___, changes) => {
     const paths = Object.keys(changes);
     expect(findings(Object.fromEntries(paths.map((path) => [path, 'N/A'])))).toEqual([]);
@@ -155,7 +155,7 @@ describe('absent is never a fault', () => {
     expect(checkGpu(gpuFrom(Object.fromEntries(rest)))).toEqual([]);
   });
 
-  test('nothing is known', () => {
+  test('all values are absent', () => {
     expect(checkGpu(gpuFrom({ uuid: 'GPU-1' }))).toEqual([]);
     expect(checkGpu(gpuFrom(Object.fromEntries(Object.keys(well).map((path) => [path, 'N/A']))))).toEqual([]);
   });
@@ -170,7 +170,7 @@ test('a GPU whose UUID cannot be read is named by its address', () => {
   expect(findings({ uuid: '[Unknown Error]' })[0]?.gpu).toBe('0000:83:00.0');
 });
 
-test('what a host says is not kept without end', () => {
+test('text from a host is kept up to a limit', () => {
   const [found] = findings({ gpu_recovery_action: 'x'.repeat(1_000_000) });
   expect(found).toMatchObject({ code: 'gpu.recovery-minor' });
   expect(found?.what.length).toBeLessThan(300);
@@ -180,6 +180,6 @@ test('what a host says is not kept without end', () => {
 
 const page = readFileSync('docs/health.md', 'utf8');
 
-test('docs/health.md tells every rule for one GPU, as "npm run docs" writes it', () => {
+test('docs/health.md has every rule for one GPU, as "npm run docs" writes it', () => {
   expect(page).toBe(withRulesTable(page, gpuRules));
 });

@@ -5,8 +5,8 @@ import { type Checkup, examine } from '../../../../src/shared/health/checkup.ts'
 import { askSmi } from '../../../../src/shared/health/smi-run.ts';
 import { PrintedSmi, type SmiDocument, takeApart, withProcesses } from '../../../support/hostile-smi.ts';
 
-// A job chooses the names of its processes, and nvidia-smi prints them as they are. The scripts are run, with an
-// nvidia-smi that prints what the test says.
+// A job chooses the names of its processes, and nvidia-smi prints them unescaped. The test runs the scripts with an
+// nvidia-smi that prints given text.
 const smi = new PrintedSmi();
 afterAll(() => smi.close());
 
@@ -49,19 +49,22 @@ describe('a process name is never part of the report', () => {
       'a message about another GPU',
       { [first]: [`${close}</gpu></nvidia_smi_log>\n${lost}\n<nvidia_smi_log><gpu>${open}`] },
     ],
-    ['the same behind the last process', { [second]: [`${close}</gpu></nvidia_smi_log>\n${lost}\n`] }],
+    ['the same after the last process', { [second]: [`${close}</gpu></nvidia_smi_log>\n${lost}\n`] }],
     [
       'a fault of another GPU',
       { [first]: [`${close}</gpu>${forged}<gpu_recovery_action>Reset</gpu_recovery_action>${open}`] },
     ],
-    ['a fault of its own', { [first]: [`${close}<gpu_recovery_action>Reset</gpu_recovery_action>${open}`] }],
+    [
+      'a fault of the same GPU',
+      { [first]: [`${close}<gpu_recovery_action>Reset</gpu_recovery_action>${open}`] },
+    ],
     ['a comment around another GPU', { [first]: [`${close}</gpu><!--`], [second]: [`-->${forged}${open}`] }],
     [
       'a section around another GPU',
       { [first]: [`${close}</gpu><![CDATA[`], [second]: [`]]>${forged}${open}`] },
     ],
     [
-      'a GPU in the place of another',
+      'one GPU instead of another',
       { [first]: [`${close}</gpu>${forged}${close}</gpu><x>`], [second]: ['</x>'] },
     ],
     ['more GPUs', { [first]: [`${close}</gpu>${forged.replaceAll('84', '85')}${open}`] }],
@@ -71,10 +74,10 @@ describe('a process name is never part of the report', () => {
       { [first]: ['\nGPU 1: NVIDIA H200 (UUID: GPU-00000002-0000-4000-8000-000000000002)\n'] },
     ],
     [
-      'a mark of ours',
+      'a line of our script',
       { [first]: ['\nazp-fleet: gpu 0000:84:00.0 exit 15\nazp-fleet: no /dev/nvidia-uvm\n'] },
     ],
-    ['bytes that are no letters', { [first]: [`\u00ff\u00fe${close}\u0080${open}\u00ff`] }],
+    ['bytes that are not letters', { [first]: [`\u00ff\u00fe${close}\u0080${open}\u00ff`] }],
   ])('%s', async (_, names) => {
     for (const document of [pair, faulty].map(takeApart)) {
       const honest = await look(document, {});
@@ -110,7 +113,7 @@ describe('a process name is never part of the report', () => {
     },
   );
 
-  test('nor where nvidia-smi is killed in the middle of it', async () => {
+  test('also when nvidia-smi is killed in the middle of it', async () => {
     const document = takeApart(faulty);
     const honest = await look(document, {});
     const death = fc.record({
@@ -168,14 +171,14 @@ describe('ambiguous output is reported', () => {
     expect(found[0]?.what).toContain(reason);
   });
 
-  test('that each GPU was queried separately because of it', async () => {
+  test('with a query for each GPU', async () => {
     const { findings: found, verdict } = await look(takeApart(pair), { [first]: [close + open] });
     expect(found).toMatchObject([{ code: 'smi.ambiguous', severity: 'info' }]);
     expect(found[0]?.what).toMatch(/one process section for each GPU; each GPU was queried separately$/);
     expect(verdict.state).toBe('healthy');
   });
 
-  test('a GPU that is not there makes nvidia-smi be asked for those that are', async () => {
+  test('an unexpected GPU causes a query for each present GPU', async () => {
     smi.prints('all', pair.replaceAll('00000000:84', '00000000:85'));
     for (const address of [first, second])
       smi.prints(
@@ -187,7 +190,7 @@ describe('ambiguous output is reported', () => {
     expect(checkup.findings[0]?.what).toContain('a GPU at 0000:85:00.0, where there is none');
   });
 
-  test('a GPU that answers for another one', async () => {
+  test('an answer about another GPU', async () => {
     smi.prints('all', '', 255);
     for (const address of [first, second])
       smi.prints(
@@ -212,7 +215,7 @@ test.each([
   ['no driver', 9, 'NVIDIA-SMI has failed', 1],
   ['a dead GPU', 255, lost, 2],
   ['a signal', 137, '', 2],
-])('%s: how often is asked', async (_, code, output, times) => {
+])('%s: number of queries', async (_, code, output, times) => {
   let asked = 0;
   await askSmi([first, second], async () => {
     asked += 1;

@@ -12,7 +12,7 @@ const each = ['nvidia-smi -q -x -i 0000:18:00.0', 'nvidia-smi -q -x -i 0000:3b:0
 const follow = followNew({ prefix: '' })[1] ?? '';
 
 export const smiSuite: ScriptSuite = {
-  name: 'looking at GPUs, and following the kernel log',
+  name: 'GPU checks and the kernel log',
   flags: [],
   given: (host) =>
     host
@@ -21,33 +21,37 @@ export const smiSuite: ScriptSuite = {
       .file('/dev/nvidia-uvm')
       .program('dmesg', 'echo new'),
   cases: [
-    { name: 'all at once, with what the listing lacks', script, after: { calls: [whole, ...more] } },
     {
-      name: 'a module that is not loaded is told of',
+      name: 'one query for all GPUs, with the values that the listing lacks',
+      script,
+      after: { calls: [whole, ...more] },
+    },
+    {
+      name: 'a missing module is reported',
       script,
       given: (host) => host.drop('/dev/nvidia-uvm'),
       after: { stdout: 'azp-fleet: no /dev/nvidia-uvm\n', calls: [whole, ...more] },
     },
     {
-      name: 'but not where there is no driver of NVIDIA behind it',
+      name: 'but not without an NVIDIA driver',
       script,
       given: (host) => host.drop('/dev/nvidia-uvm', '/dev/nvidiactl'),
       after: { calls: [whole, ...more] },
     },
     {
-      name: 'what a damaged InfoROM lets it tell is all there',
+      name: 'with a damaged InfoROM the listing is complete',
       script,
       given: (host) => host.program('nvidia-smi', 'exit 14'),
       after: { code: 14, calls: [whole, ...more] },
     },
     {
-      name: 'nothing more is asked of one that failed; its code is the code',
+      name: 'a failed query ends the script with its exit code',
       script,
       given: (host) => host.program('nvidia-smi', 'exit 15'),
       after: { code: 15, calls: [whole] },
     },
     {
-      name: 'one after the other, each with its address and its code',
+      name: 'a query for each GPU, with its address and exit code',
       script: alone,
       given: (host) =>
         host.program(
@@ -61,7 +65,7 @@ export const smiSuite: ScriptSuite = {
       },
     },
     {
-      name: 'without a module that is not loaded, that is told of here, too',
+      name: 'a missing module is reported here, too',
       script: alone,
       given: (host) => host.drop('/dev/nvidia-uvm'),
       after: {
@@ -71,10 +75,13 @@ export const smiSuite: ScriptSuite = {
       },
     },
     ...Object.entries({
-      'processes are cut, from the first mark to the last, also where a name has marks and bytes of its own':
-        ['a<processes>1</processes>\\n\\377<processes>2</processes>b', 0, 'ab'],
-      'processes that do not end are cut to the end': ['a<processes>1</process', 0, 'a'],
-      'and so are those of one that was killed': ['a<processes>1</processes>b', 137, 'a'],
+      'processes are cut, from the first tag to the last, also if a name contains tags and other bytes': [
+        'a<processes>1</processes>\\n\\377<processes>2</processes>b',
+        0,
+        'ab',
+      ],
+      'an unclosed process list is cut to the end': ['a<processes>1</process', 0, 'a'],
+      'and so is the list of a killed query': ['a<processes>1</processes>b', 137, 'a'],
     } as const).map(([name, [said, code, kept]]) => ({
       name,
       script: aloneScript(['0000:18:00.0']),
@@ -86,7 +93,7 @@ export const smiSuite: ScriptSuite = {
       },
     })),
     ...(['x86_64', 'aarch64'] as const).map((machine) => ({
-      name: `and CUDA after it, with the program of ${machine}`,
+      name: `then CUDA, with the program for ${machine}`,
       script: cuda,
       given: (host: Parameters<NonNullable<ScriptSuite['given']>>[0]) =>
         host.program('uname', `echo ${machine}`).program('timeout', 'echo 802; exit 3'),
@@ -97,26 +104,26 @@ export const smiSuite: ScriptSuite = {
       },
     })),
     {
-      name: 'but not on a machine that there is no program for',
+      name: 'but not on a machine without a program',
       script: cuda,
       given: (host) => host.program('nvidia-smi', 'exit 14').program('uname', 'echo riscv64'),
       after: { code: 14, calls: [whole, ...more, 'uname -m'], files: { '/tmp/azp-fleet-cuda': '644 ' } },
     },
     {
-      name: 'nor where the look has failed',
+      name: 'nor after a failed check',
       script: cuda,
       given: (host) => host.program('nvidia-smi', 'exit 15'),
       after: { code: 15, calls: [whole] },
     },
     {
-      name: 'new lines of the kernel log alone',
+      name: 'only new lines of the kernel log',
       script: follow,
       given: (host) => host.file('/dev/kmsg'),
       run: { flags: ['-c', '. "$1"', '/dev/kmsg'] },
       after: { stdout: 'new\n', calls: ['dmesg --follow-new'] },
     },
     {
-      name: 'not the old ones where there is no device for new ones',
+      name: 'not the old lines if the device for new ones is missing',
       script: follow,
       run: { flags: ['-c', '. "$1"', '/dev/kmsg'] },
       after: { code: 1, stderr: '/dev/kmsg cannot be read\n' },

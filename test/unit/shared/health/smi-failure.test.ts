@@ -92,18 +92,18 @@ test.each<[string, Where, number, string, string]>([
   expect(finding?.next).not.toBe('');
 });
 
-test('an answer that does not come is a hang, whatever was printed', () => {
+test('a timeout is a hang, with any output', () => {
   expect(explainSmiFailure({ code: 0, output: 'No devices were found', timedOut: true }, 'host')?.code).toBe(
     'smi.hung',
   );
 });
 
-test('exit 0 says nothing bad, and the XML itself is not searched for texts', () => {
+test('exit 0 is no failure, and the XML is not searched for error texts', () => {
   const output = '<nvidia_smi_log><process_name>No devices were found</process_name></nvidia_smi_log>';
   expect(explainSmiFailure(run(0, output), 'host')).toBeUndefined();
 });
 
-test('an unknown failure tells its last words', () => {
+test('an unknown failure shows its last line', () => {
   expect(explainSmiFailure(run(77, 'a\nsomething new\n'), 'host')?.what).toBe(
     'nvidia-smi failed with exit code 77: something new',
   );

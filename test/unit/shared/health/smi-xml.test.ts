@@ -42,7 +42,7 @@ test('a T4 of an old driver (schema v11): throttle reasons, double-bit errors, r
   });
 });
 
-test('MIG devices get their UUIDs and profiles from the listing behind the XML; noise before it does no harm', () => {
+test('MIG devices get UUIDs and profiles from the listing after the XML; output before it is ignored', () => {
   const [gpu] = report(fixture('a100-mig-v12-with-listing.txt')).gpus;
   expect(gpu?.migDevices).toEqual([
     {
@@ -65,7 +65,7 @@ test('MIG devices get their UUIDs and profiles from the listing behind the XML; 
   expect(gpu?.recoveryAction).toBe('Drain and Reset');
 });
 
-test('remarks behind version numbers are dropped', () => {
+test('remarks after version numbers are dropped', () => {
   expect(report(fixture('remarks-610.xml'))).toMatchObject({
     driverVersion: '610.57.04',
     cudaVersion: '13.3',
@@ -99,7 +99,7 @@ test('a process cannot rewrite the report by its name', () => {
   expect(report(output)).toEqual(report(fixture('h200-pair-v13.xml')));
 });
 
-describe('junk is a typed failure', () => {
+describe('invalid output is a typed failure', () => {
   test.each([
     ['', 'no XML'],
     ['NVIDIA-SMI has failed', 'no XML'],

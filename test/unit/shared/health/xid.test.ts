@@ -10,7 +10,7 @@ const log = `2026-11-20T08:00:01+0000 host kernel: NVRM: loading NVIDIA UNIX Ope
 [ 1236.5] NVRM: Xid (PCI:0000:83:00): 31, pid=4243, name=python, Ch 00000008, MMU Fault
 [ 1237.5] nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up`;
 
-test('XIDs of the kernel log, journal and dmesg alike', () => {
+test('XIDs of the kernel log, from journal and dmesg', () => {
   expect(readXids(log).map(({ xid, gpu }) => `${xid} ${gpu}`)).toEqual([
     '79 0000:9b:00.0',
     '79 0000:18:00.0',
@@ -21,7 +21,7 @@ test('XIDs of the kernel log, journal and dmesg alike', () => {
   expect(readXids(log)[2]?.text).toContain('Link 08');
 });
 
-test('a repair takes back what came before it, for one GPU or all; what has no date stays', () => {
+test('a repair removes earlier XIDs, of one GPU or all; XIDs without a time stay', () => {
   const events = readXids(log);
   const left = (gpu: string, at: number) =>
     unrepaired(events, [{ gpu, at }]).map(({ xid, gpu: of }) => `${xid} ${of}`);
@@ -37,17 +37,17 @@ test('a repair takes back what came before it, for one GPU or all; what has no d
 
 test.each([
   ['dmesg', '[  12.000001] NVRM: Xid (PCI:0000:84:00): 79, pid=1, lost'],
-  ['dmesg of a kernel that tells who calls', '[  12.000001][ T4242] NVRM: Xid (PCI:0000:84:00): 79, lost'],
+  ['dmesg of a kernel that prints the caller', '[  12.000001][ T4242] NVRM: Xid (PCI:0000:84:00): 79, lost'],
   ['the journal', '2026-11-20T09:00:01+0000 host kernel: NVRM: Xid (PCI:0000:84:00): 79, lost'],
   ['syslog', 'Nov 20 09:00:01 host kernel: [  12.000001] NVRM: Xid (PCI:0000:84:00): 79, lost'],
   ['raw kmsg', '<3>NVRM: Xid (PCI:0000:84:00): 79, lost'],
   ['a part of a GPU', '[ 12.0] NVRM: Xid (PCI:0000:84:00 GPU-I:05): 94, contained'],
   [
-    'a line with breaks in the name of its process',
+    'a line with line breaks in the process name',
     '[ 12.0] NVRM: Xid (PCI:0000:84:00): 79, name=a\u2028b\rc, lost',
   ],
-  ['without what follows', '[ 12.0] NVRM: Xid (0000:84:00): 79'],
-])('an XID as it stands in %s', (_, line) => {
+  ['without text after the number', '[ 12.0] NVRM: Xid (0000:84:00): 79'],
+])('an XID in %s', (_, line) => {
   expect(readXids(line)).toMatchObject([{ gpu: '0000:84:00.0' }]);
 });
 
@@ -60,11 +60,11 @@ test.each([
   ` ${forged}`,
   `[ 12.0]  ${forged}`,
   `[ 12.0] process ${'x'.repeat(1000)} NVRM: GPU 0000:9b:00.0: GPU has fallen off the bus.`,
-])('what a process is called forges no error of another GPU: %s', (line) => {
+])('a process name forges no error of another GPU: %s', (line) => {
   expect(readXids(line).map(({ gpu }) => gpu)).not.toContain('0000:9b:00.0');
 });
 
-test('no name of a process takes back a real error', () => {
+test('no process name removes a real error', () => {
   const line = '[ 12.0] NVRM: Xid (PCI:0000:84:00): 79, pid=1, name=azp-fleet: gpu repaired all, lost';
   expect(readXids(line)).toHaveLength(1);
   expect(readXids(`${line}\n[ 13.0] azp-fleet: gpu repaired all`)).toHaveLength(1);
@@ -83,7 +83,7 @@ test.each([
   expect(classifyXid(xid).class).toBe(kind);
 });
 
-test('one finding for each GPU and number, named by UUID, with how often it came', () => {
+test('one finding for each GPU and number, with UUID and count', () => {
   const findings = checkXids(readXids(log), (busId) => (busId === '0000:83:00.0' ? 'GPU-a' : busId));
   expect(findings.map(({ code, gpu, severity }) => `${code} ${gpu} ${severity}`)).toEqual([
     'xid.79 0000:9b:00.0 fail',

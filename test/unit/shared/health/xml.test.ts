@@ -37,7 +37,7 @@ function write({ name, attributes, text, children }: XmlElement): string {
   return `<${name}${pairs.join('')}>${escape(text)}${children.map(write).join('\n')}</${name}>`;
 }
 
-test('what is written is read back', () => {
+test('written XML is read back', () => {
   fc.assert(
     fc.property(tree(3), (root) => {
       expect(parseXml(write(root))).toEqual({ ok: true, root });
@@ -45,16 +45,16 @@ test('what is written is read back', () => {
   );
 });
 
-// Processes choose their names, and nvidia-smi prints them: none may make the whole report unreadable.
+// Processes choose their names, and nvidia-smi prints them: no name may make the whole report unreadable.
 test.each([
   ['an ampersand', 'sh -c "x && y"', 'sh -c "x && y"'],
   ['an unknown entity', '&nope;', '&nope;'],
   ['a character that XML forbids', 'a\u0001b\uFFFE', 'ab\uFFFE'],
-])('%s in a text does no harm', (_, text, read) => {
+])('%s in a text is harmless', (_, text, read) => {
   expect(parseXml(`<a>${text}</a>`)).toMatchObject({ ok: true, root: { text: read } });
 });
 
-test('entities of a document are neither read nor expanded', () => {
+test('own entities of a document are neither read nor expanded', () => {
   const bomb = '<!DOCTYPE a [<!ENTITY x "xxxxxxxxxx"><!ENTITY y "&x;&x;&x;">]><a>&y;</a>';
   expect(parseXml(bomb).ok).toBe(false);
   expect(parseXml('<a>&y;</a>')).toMatchObject({ ok: true, root: { text: '&y;' } });

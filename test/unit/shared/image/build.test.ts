@@ -26,7 +26,7 @@ const context = await contextTar([
 const file = (name: string): string =>
   readFileSync(new URL(`../../../../dockeragent/${name}`, import.meta.url), 'utf8');
 
-test('every argument is one that the Dockerfile or Docker itself knows', () => {
+test('the Dockerfile or Docker knows every argument', () => {
   const declared = [...file('Dockerfile').matchAll(/^ARG (\w+)/gm)].map(([, name]) => name);
   const args = buildArgs({
     ...spec,
@@ -43,7 +43,7 @@ test('every argument is one that the Dockerfile or Docker itself knows', () => {
   });
 });
 
-test('the tag changes with what goes into the image, and with nothing else', () => {
+test('the tag changes with the inputs of the image, and with nothing else', () => {
   const tag = imageTag(spec, context);
   expect(tag).toMatch(/^azp-fleet\/agent:4\.255\.0-cuda13\.2-[\da-f]{12}$/);
   expect(imageTag({ ...spec, proxy: { http: 'http://p', noProxy: [] } }, context)).toBe(tag);

@@ -20,12 +20,12 @@ test.each<[string, HostGpus, string]>([
   ['H200, driver 595', host('13.2', ['9.0']), 'nvidia/cuda:13.2.1-base-ubuntu24.04'],
   ['L40S, driver 580', host('13.0', ['8.9']), 'nvidia/cuda:13.0.3-base-ubuntu24.04'],
   ['a driver newer than every image', host('14.1', ['9.0']), 'nvidia/cuda:13.3.1-base-ubuntu24.04'],
-  ['Volta stays at CUDA 12', host('13.0', ['7.0']), 'nvidia/cuda:12.9.1-base-ubuntu24.04'],
+  ['Volta with CUDA 12', host('13.0', ['7.0']), 'nvidia/cuda:12.9.1-base-ubuntu24.04'],
   ['the oldest GPU decides', host('13.0', ['6.1', '8.9']), 'nvidia/cuda:12.9.1-base-ubuntu24.04'],
   ['Blackwell, arm64', host('12.8', ['10.0'], 'aarch64'), 'nvidia/cuda:12.8.2-base-ubuntu24.04'],
   ['driver 535', host('12.2', ['8.0']), 'nvidia/cuda:12.2.2-base-ubuntu22.04'],
-  ['driver 565: no image of that very CUDA', host('12.7', ['8.0']), 'nvidia/cuda:12.6.3-base-ubuntu24.04'],
-  ['capability not known', host('12.4', []), 'nvidia/cuda:12.4.1-base-ubuntu22.04'],
+  ['driver 565: no image of exactly this CUDA', host('12.7', ['8.0']), 'nvidia/cuda:12.6.3-base-ubuntu24.04'],
+  ['unknown capability', host('12.4', []), 'nvidia/cuda:12.4.1-base-ubuntu22.04'],
   ['no GPU', { arch: 'aarch64', cudaMax: undefined, capabilities: [], cpuOnly: true }, 'ubuntu:24.04'],
 ])('%s', (_, gpus, tag) => {
   expect(chooseBase(gpus)).toMatchObject({ ok: true, tag });
@@ -33,13 +33,13 @@ test.each<[string, HostGpus, string]>([
 
 test.each<[string, HostGpus, string]>([
   [
-    'Blackwell with a driver too old',
+    'Blackwell with an old driver',
     host('12.6', ['12.0']),
     'CUDA up to 12.6, the GPUs have compute capability 12.0',
   ],
   ['a very old driver', host('11.4', ['7.5']), 'CUDA up to 11.4'],
   ['POWER', host('12.4', [], 'ppc64le'), 'architecture ppc64le'],
-  ['driver silent', host(undefined, ['8.0']), 'does not report'],
+  ['no CUDA version from the driver', host(undefined, ['8.0']), 'does not report'],
 ])('none fits: %s', (_, gpus, what) => {
   expect(chooseBase(gpus)).toMatchObject({
     ok: false,
@@ -48,7 +48,7 @@ test.each<[string, HostGpus, string]>([
   });
 });
 
-test('never an image that asks for more than the driver has, never one a GPU is too old or too new for', () => {
+test('the image never needs a newer driver, and supports every GPU', () => {
   const capability = fc.constantFrom('5.2', '6.0', '7.0', '7.5', '8.0', '8.9', '9.0', '10.0', '12.0');
   const cuda = fc
     .tuple(fc.integer({ min: 10, max: 14 }), fc.integer({ min: 0, max: 9 }))

@@ -22,21 +22,21 @@ it.each([
   expect(digestIn(reference)).toBe(digest);
 });
 
-describe('what manifests prove of a digest', () => {
+describe('manifests and a digest', () => {
   it.each([
     ['its own manifest', sha256(manifest), [manifest], ids],
-    ['a list, and the manifest of one in it', sha256(index), [manifest, index], ids],
+    ['an index and one of its manifests', sha256(index), [manifest, index], ids],
     ['a list alone', sha256(index), [index], []],
-    ['the manifest of a list of which nothing is there', sha256(index), [manifest], []],
+    ['an index without its manifests', sha256(index), [manifest], []],
     ['the manifest of another digest', sha256('another'), [manifest, index], []],
-    ['one that was changed', sha256(manifest), [Buffer.concat([manifest, Buffer.from(' ')])], []],
+    ['a changed manifest', sha256(manifest), [Buffer.concat([manifest, Buffer.from(' ')])], []],
     ['nothing', sha256(manifest), [], []],
-    ['what is no manifest', sha256('{}'), [Buffer.from('{}')], []],
+    ['no manifest', sha256('{}'), [Buffer.from('{}')], []],
   ])('%s', (_, digest, documents, proven) => {
     expect(provenIds(digest, documents)).toEqual(proven);
   });
 
-  it('is nothing, whatever they say, where none has it', () => {
+  it('prove nothing if none has the digest', () => {
     const said = fc.oneof(fc.string(), fc.json(), fc.constantFrom(String(manifest), String(index)));
     fc.assert(
       fc.property(fc.array(said), (documents) => {
@@ -52,7 +52,7 @@ describe('what manifests prove of a digest', () => {
   });
 });
 
-it('of a manifest is read what it names, and nothing else is one', () => {
+it('are parsed, and other documents are not', () => {
   expect(parseManifest(String(manifest))).toMatchObject({
     kind: 'image',
     config: { digest: config, size: 1 },

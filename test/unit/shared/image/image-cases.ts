@@ -21,7 +21,7 @@ const libraries = [
   'libXext.so.6',
 ];
 
-/** A base that has everything but what is named; its passwd knows the agent once it was made. */
+/** A base without the named programs; its passwd has the agent after useradd. */
 function base(host: ScratchHost, ...absent: readonly string[]): void {
   const there = (name: string) => !absent.includes(name);
   for (const name of ['git', 'curl', 'sudo', 'docker'])
@@ -75,12 +75,12 @@ export const imageSuite: ScriptSuite = {
   given: (host) => base(host),
   cases: [
     {
-      name: 'a base that has everything needs no network',
+      name: 'a complete base needs no network',
       script: install,
       after: { calls: [...made, ...homes], files: agent },
     },
     {
-      name: 'brings what a bare base lacks, by the names that its distribution has for them',
+      name: 'installs what a bare base lacks, by the package names of its distribution',
       script: install,
       given: (host) => {
         host
@@ -102,7 +102,7 @@ export const imageSuite: ScriptSuite = {
       },
     },
     {
-      name: 'what graphics need',
+      name: 'packages for graphics',
       script: install,
       given: (host) => base(host, ...libraries.slice(3)),
       run: { env: { GRAPHICS: '1' } },
@@ -113,14 +113,14 @@ export const imageSuite: ScriptSuite = {
       },
     },
     {
-      name: 'nothing of graphics where nobody wants them',
+      name: 'no packages for graphics without graphics slots',
       script: install,
       given: (host) => base(host, ...libraries.slice(3)),
       run: { env: { GRAPHICS: '0' } },
       after: { calls: [...made, ...homes], files: agent },
     },
     {
-      name: 'sudo and the docker client where jobs may have them',
+      name: 'sudo and the docker client if jobs may use them',
       script: install,
       given: (host) => {
         host.without('sudo', 'docker').file('/etc/sudoers.d/azp-fleet', 'of before');
@@ -145,7 +145,7 @@ export const imageSuite: ScriptSuite = {
       },
     },
     {
-      name: 'the client alone, where the distribution has it alone',
+      name: 'only the client, if the distribution has it as a package',
       script: install,
       given: (host) => {
         host.without('docker').file('/run/has-docker-cli');
@@ -165,7 +165,7 @@ export const imageSuite: ScriptSuite = {
       },
     },
     {
-      name: "a site's mirror takes the archives' place, and the vendor's CUDA source stays out of the way",
+      name: "a site's mirror replaces the archives, and the vendor's CUDA source is disabled",
       script: install,
       given: (host) => {
         host.without('git');
@@ -197,7 +197,7 @@ export const imageSuite: ScriptSuite = {
       },
     },
     {
-      name: 'a base of another family that lacks something says what',
+      name: 'a base of another family names what it lacks',
       script: install,
       given: (host) => {
         host.without('git', 'curl', 'apt-get');
@@ -211,7 +211,7 @@ export const imageSuite: ScriptSuite = {
       },
     },
     {
-      name: 'packages that cannot be had end it',
+      name: 'unavailable packages end the build',
       script: install,
       given: (host) => {
         host.without('git');
@@ -221,14 +221,14 @@ export const imageSuite: ScriptSuite = {
       after: { code: 100, calls: bring('git'), files: aside },
     },
     {
-      name: 'a user agent of its own, with our numbers and no home',
+      name: 'an existing user agent with our ids and no home',
       script: install,
       given: (host) =>
         host.file('/run/group', 'agent:x:4000:\n').file('/run/passwd', 'agent:x:4000:4000::/:/bin/bash\n'),
       after: { calls: homes.slice(0, 1) },
     },
     {
-      name: 'a user agent of its own with other numbers is refused',
+      name: 'an existing user agent with other ids is refused',
       script: install,
       given: (host) =>
         host
@@ -252,7 +252,7 @@ export const imageSuite: ScriptSuite = {
       },
     },
     {
-      name: 'an archive whose digest nobody knows is taken',
+      name: 'an archive without a configured digest is accepted',
       script: unpack,
       given: (host) => host.file('/tmp/agent.tar.gz', 'a').program('tar', 'echo unpacked'),
       run: { env: { AGENT_SHA256: '', AGENT_URL: 'u' } },
@@ -272,7 +272,7 @@ azp-fleet: https://it is another archive than the one expected, whose sha256 is 
       },
     },
     {
-      name: 'install.sh gets what was asked for, and goes',
+      name: 'install.sh gets its settings and is removed',
       script: furnish,
       given: (host) =>
         host.file('/tmp/azp-fleet/install.sh', 'echo "$APT_MIRROR $GRAPHICS $JOBS_SUDO $DOCKER_CLIENT"'),
@@ -283,7 +283,7 @@ azp-fleet: https://it is another archive than the one expected, whose sha256 is 
       },
     },
     {
-      name: 'a failure of install.sh is one of the build',
+      name: 'a failure of install.sh fails the build',
       script: furnish,
       given: (host) => host.file('/tmp/azp-fleet/install.sh', 'exit 3'),
       after: { code: 3 },

@@ -11,12 +11,12 @@ const agent = (id: number, name: string, owner?: string): AzureAgent => ({
   userCapabilities: owner === undefined ? {} : { 'azp-fleet.owner': owner },
 });
 
-/** A server with one pool; `busy`: of which agent it refuses the deletion. */
+/** A server with one pool; it refuses to delete the agent `busy`. */
 function server(busy?: number) {
   const deleted: number[] = [];
   const client = {
     findPool: (name: string) => Promise.resolve(name === 'gone' ? undefined : { id: 1, name }),
-    // One that does not look at marks.
+    // This server ignores the owner filter.
     listAgents: () =>
       Promise.resolve([
         agent(1, 'a-0', 'me'),
@@ -33,14 +33,14 @@ function server(busy?: number) {
   return { client, deleted };
 }
 
-describe('taking agents out of pools', () => {
-  test('is by the mark, whatever the name; a pool that is gone has none', async () => {
+describe('deleting agents from pools', () => {
+  test('is by owner id, not by name; a missing pool has none', async () => {
     const { client, deleted } = server();
     expect(await deregister(client, { owner: 'me', pools: ['gone', 'gpu'] })).toEqual(['a-0', 'b']);
     expect(deleted).toEqual([1, 4]);
   });
 
-  test('stops where the server says that one has a job', async () => {
+  test('stops when the server reports a job on an agent', async () => {
     const { client, deleted } = server(1);
     await expect(deregister(client, { owner: 'me', pools: ['gpu'] })).rejects.toMatchObject({
       problem: { code: 'remove.agent-busy', what: expect.stringContaining('a-0 in pool gpu') as string },

@@ -6,18 +6,18 @@ const names = (host: string, count: number) => Array.from({ length: count }, (_,
 
 describe('a pool is listed whole', () => {
   test.each<[string, number | undefined, readonly number[], boolean]>([
-    ['where it is small, for a single agent', 100, [1], true],
-    ['where a quarter of it is asked about', 8000, [2000], true],
-    ['where all of it is asked about', 8000, Array<number>(1000).fill(8), true],
+    ['if it is small, for a single agent', 100, [1], true],
+    ['if a quarter of it is requested', 8000, [2000], true],
+    ['if all of it is requested', 8000, Array<number>(1000).fill(8), true],
     ['not for one host of many', 101, [8], false],
     ['not for fifty hosts of a thousand', 8000, Array<number>(50).fill(8), false],
-    ['where nobody knows how large it is', undefined, [8], true],
+    ['if its size is not known', undefined, [8], true],
   ])('%s', (_, size, wanted, isWhole) => {
     const asked = wanted.map((count, host) => ({ names: names(`h${host}`, count) }));
     expect(isListedWhole(size === undefined ? {} : { size }, asked)).toBe(isWhole);
   });
 
-  test('names that several ask about count once', () => {
+  test('names in several requests count once', () => {
     const same = Array.from({ length: 100 }, (): AgentsOf => ({ names: names('h', 8) }));
     expect(isListedWhole({ size: 1000 }, same)).toBe(false);
   });
@@ -32,7 +32,7 @@ const agent = (id: number, name: string, owner?: string): AzureAgent => ({
 });
 const pool = [agent(1, 'a-0', 'A'), agent(2, 'a-1', 'A'), agent(3, 'B-0', 'B'), agent(4, 'c-0')];
 
-/** What is asked of a pool of so many agents, and what is found there. */
+/** Returns the requests for a pool of so many agents, and the found agents. */
 async function found(wanted: readonly AgentsOf[], size = 1000, reads = true) {
   const asked: string[] = [];
   const client = {
@@ -52,17 +52,17 @@ async function found(wanted: readonly AgentsOf[], size = 1000, reads = true) {
   return { asked, names: agents.map(({ name }) => name).sort() };
 }
 
-describe('what is asked', () => {
-  test('nothing where nobody asks', async () => {
+describe('requests', () => {
+  test('none without names', async () => {
     expect(await found([])).toEqual({ asked: [], names: [] });
     expect(await found([{ names: [], owner: 'A' }])).toEqual({ asked: [], names: [] });
   });
 
-  test('one call for all of a small pool', async () => {
+  test('one call for a whole small pool', async () => {
     expect((await found([{ names: ['a-0'], owner: 'A' }], 4)).asked).toEqual(['all']);
   });
 
-  test('one call for each owner, and by name what that does not show', async () => {
+  test('one call for each owner, then by name for missing agents', async () => {
     const wanted = [
       { names: ['A-0', 'a-1'], owner: 'A' },
       { names: ['b-0', 'c-0', 'd-0'], owner: 'B' },
@@ -73,7 +73,7 @@ describe('what is asked', () => {
     expect(all).toEqual(['B-0', 'a-0', 'a-1', 'c-0']);
   });
 
-  test('a server that does not read marks has told all at the first call', async () => {
+  test('a server that ignores the owner filter lists all in the first call', async () => {
     const { asked, names: all } = await found(
       [{ names: ['a-0'], owner: 'A' }, { names: ['b-0', 'c-9'] }],
       1000,

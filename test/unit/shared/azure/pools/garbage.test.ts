@@ -16,41 +16,41 @@ const agent = (name: string, more: Partial<AzureAgent> & { owner?: string | null
 const host = { host: 'gpu', template: 'gpu-{slot}', configured: new Set(['gpu-0', 'gpu-1']) };
 
 test.each<[string, readonly AzureAgent[], readonly string[]]>([
-  ['a slot that is gone', [agent('gpu-0'), agent('gpu-2')], ['gpu-2']],
-  ['a configured slot, though offline', [agent('gpu-1')], []],
+  ['a removed slot', [agent('gpu-0'), agent('gpu-2')], ['gpu-2']],
+  ['a configured slot that is offline', [agent('gpu-1')], []],
   ['online', [agent('gpu-2', { status: 'online' })], []],
   ['with a job', [agent('gpu-2', { assignedRequest: { requestId: 7 } })], []],
   ['not registered by azp-fleet', [agent('gpu-2', { owner: null })], []],
   ['of another owner than the rest of the host', [agent('gpu-0'), agent('gpu-2', { owner: 'o2' })], []],
-  ['of a host whose name only begins alike', [agent('gpu-2-0')], []],
+  ['of a host with the same prefix', [agent('gpu-2-0')], []],
   ['of another host', [agent('other-2')], []],
   ['a named slot', [agent('gpu-big')], ['gpu-big']],
 ])('%s', (_, agents, names) => {
   expect(leftovers(agents, [host]).map(({ name }) => name)).toEqual(names);
 });
 
-test('a pattern that fits agents of a host that is still there takes none of them', () => {
+test('a pattern that fits agents of another configured host removes none of them', () => {
   const gone = { host: 'old', template: 'gpu-{slot}', configured: new Set<string>() };
   const agents = [agent('gpu-0'), agent('gpu-9', { owner: 'o2' })];
   expect(leftovers(agents, [host, gone]).map(({ name }) => name)).toEqual(['gpu-9']);
 });
 
-test('nothing is left over of a host whose slots are not known', () => {
+test('a host with unknown slots has no leftovers', () => {
   expect(leftovers([agent('gpu-7')], [{ ...host, configured: undefined }])).toEqual([]);
 });
 
 test.each<[string, Partial<AzureAgent> & { owner?: string }, number]>([
   ['the same twice', {}, 1],
-  ['it ran a job between the looks', { lastCompletedRequest: { requestId: 9 } }, 0],
-  ['it is online at the second look', { status: 'online' }, 0],
-  ['another one took its place', { id: 2 }, 0],
-  ['somebody else took it over', { owner: 'o2' }, 0],
+  ['it ran a job between the checks', { lastCompletedRequest: { requestId: 9 } }, 0],
+  ['it is online at the second check', { status: 'online' }, 0],
+  ['another agent replaced it', { id: 2 }, 0],
+  ['another owner took it over', { owner: 'o2' }, 0],
 ])('%s: %#', (_, change, count) => {
   const first = leftovers([agent('gpu-5')], [host]);
   expect(confirmed(first, leftovers([agent('gpu-5', change)], [host]))).toHaveLength(count);
 });
 
-test('in a pool of which no slot is any more, only what this host registered elsewhere counts', () => {
+test('in a pool without slots, only owners from other pools of this host count', () => {
   const guest = { ...host, configured: new Set<string>(), owners: new Set(['o1']) };
   const agents = [agent('gpu-0'), agent('gpu-1', { owner: 'o2' })];
   expect(leftovers(agents, [guest]).map(({ name }) => name)).toEqual(['gpu-0']);

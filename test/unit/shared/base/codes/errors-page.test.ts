@@ -27,7 +27,7 @@ describe('docs/errors.md', () => {
     expect(rows.toSorted()).toEqual(all.toSorted());
   });
 
-  test('has a message by the words that a user got', () => {
+  test('has the message that a user sees', () => {
     let read = '';
     try {
       const silent = () => undefined;

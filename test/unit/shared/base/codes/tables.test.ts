@@ -27,7 +27,7 @@ describe('docs/errors.md', () => {
   });
 
   test('has no code that the source does not use', () => {
-    // The state of a slot makes the code of its finding.
+    // The code of this finding is built from the state of a slot.
     const states = /trouble\(`agents\.\$\{state\}`/.test(source)
       ? ['backing-off', 'idle', 'quarantined', 'starting', 'stopping', 'waiting']
       : [];
