@@ -2,7 +2,7 @@ import type { EventSink } from '../../fleet/apply/events.ts';
 import { type BuiltImage, renewImage } from '../../fleet/client/image-build.ts';
 import type { ManagerClient } from '../../fleet/client/manager-client.ts';
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
-import { lookAtHosts, tellEach } from '../../fleet/status/collect.ts';
+import { observeHosts, describeEach } from '../../fleet/status/collect.ts';
 import { imageRow, type ImageRow, type Wanted } from '../../fleet/status/image.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, FleetError } from '../../shared/base/errors.ts';
@@ -31,10 +31,10 @@ export function runList({ stdout }: Context): Promise<Result> {
 /** Shows which image each host gets and why. Changes nothing; Azure DevOps is not asked. */
 export async function runWhich(context: Context, input: CommandInput): Promise<Result> {
   const { root, signal } = context;
-  const looks = await withHosts(context, input, ({ hosts, transport, emit }) =>
-    lookAtHosts(hosts, { transport, root, emit, log: context.log, signal, parallel: 50, probe: undefined }),
+  const observations = await withHosts(context, input, ({ hosts, transport, emit }) =>
+    observeHosts(hosts, { transport, root, emit, log: context.log, signal, parallel: 50, probe: undefined }),
   );
-  const { told: rows, problems } = tellEach(looks, context.log, imageRow);
+  const { rows, problems } = describeEach(observations, context.log, imageRow);
   const style = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };
   return {
     exitCode: rows.some(isBad) ? ExitCode.hostFailed : ExitCode.ok,

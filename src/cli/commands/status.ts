@@ -2,18 +2,18 @@ import { planFleetPools } from '../../fleet/apply/pools.ts';
 import { plainPools } from '../../fleet/inventory/pool-pattern.ts';
 import { sameMachines } from '../../fleet/plan/same-machine.ts';
 import {
-  agentsWanted,
+  agentsToFind,
   joined,
   listPools,
-  lookAtHosts,
+  observeHosts,
   poolsSeen,
-  tellEach,
+  describeEach,
 } from '../../fleet/status/collect.ts';
 import {
   driftOf,
   jobsView,
   type JobsView,
-  type Look,
+  type Observation,
   statusExitCode,
   statusRow,
   type StatusRow,
@@ -34,10 +34,10 @@ import { openPlanning } from '../run/planning.ts';
 /** Shows how every host is. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
-  const look = async (open: OpenFleet & Connected): Promise<Result> => {
+  const show = async (open: OpenFleet & Connected): Promise<Result> => {
     const { hosts, transport, emit } = open;
     const plain = plainPools(hosts);
-    const looking = lookAtHosts(hosts, {
+    const observing = observeHosts(hosts, {
       transport,
       root: context.root,
       emit,
@@ -46,24 +46,24 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
       probe: options.flag('probe') ? { deadlineMs: options.duration('probeTimeout') ?? 60_000 } : undefined,
     });
-    const wanted = async (pool: string) => agentsWanted(await looking, pool);
-    const [looks, listed, jobs] = await Promise.all([
-      looking,
+    const wanted = async (pool: string) => agentsToFind(await observing, pool);
+    const [observations, listed, jobs] = await Promise.all([
+      observing,
       listPools(open.azure, plain, wanted),
       readParallelJobs(open.azure, context.log),
     ]);
-    const others = looks.flatMap(poolsSeen).filter((name) => !plain.includes(name));
+    const others = observations.flatMap(poolsSeen).filter((name) => !plain.includes(name));
     const pools = joined(listed, await listPools(open.azure, others, wanted));
-    const drift = options.flag('drift') ? await findDrift(context, input, open, looks) : undefined;
+    const drift = options.flag('drift') ? await findDrift(context, input, open, observations) : undefined;
     const now = context.clock.wall();
-    const { told: rows, problems } = tellEach(looks, context.log, (look): StatusRow => {
-      const row = statusRow(look, (pool) => pools.agents.get(pool), now);
+    const { rows, problems } = describeEach(observations, context.log, (observation): StatusRow => {
+      const row = statusRow(observation, (pool) => pools.agents.get(pool), now);
       const changes = drift?.hosts.get(row.host);
       return changes === undefined ? row : { ...row, drift: changes };
     });
     const fleetDrift = drift?.fleet ?? [];
     const parallelJobs = jobsView(rows, jobs);
-    const beside = [...pools.problems, ...(drift?.problems ?? []), ...namesOfOne(looks)];
+    const beside = [...pools.problems, ...(drift?.problems ?? []), ...namesOfOne(observations)];
     return {
       exitCode: statusExitCode(rows, {
         strict: options.flag('strict'),
@@ -77,12 +77,12 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       aside: beside,
     };
   };
-  return withFleet(context, input, look, options.flag('drift') ? openForPlan : openFleet);
+  return withFleet(context, input, show, options.flag('drift') ? openForPlan : openFleet);
 }
 
 /** Each name that stands for a machine which has another one. */
-function namesOfOne(looks: readonly Look[]): readonly Problem[] {
-  const seen = looks.flatMap(({ host, facts }) => (facts === undefined ? [] : [{ host, facts }]));
+function namesOfOne(observations: readonly Observation[]): readonly Problem[] {
+  const seen = observations.flatMap(({ host, facts }) => (facts === undefined ? [] : [{ host, facts }]));
   return [...sameMachines(seen)].map(([host, problem]) => ({ host, ...problem }));
 }
 
@@ -97,13 +97,15 @@ async function findDrift(
   context: Context,
   input: CommandInput,
   open: OpenFleet & Connected,
-  looks: readonly Look[],
+  observations: readonly Observation[],
 ): Promise<Drift> {
   const { tools } = await openPlanning(context, input, open);
-  const named = looks.flatMap(({ host, facts }) => (facts === undefined ? [] : knownPools(host, facts)));
+  const named = observations.flatMap(({ host, facts }) =>
+    facts === undefined ? [] : knownPools(host, facts),
+  );
   const pools = [...plainPools(open.hosts), ...named];
   const { changes } = await planFleetPools(open.azure, pools, open.fleet.projects);
-  return { ...driftOf(looks, tools), fleet: changes.map(({ title }) => title) };
+  return { ...driftOf(observations, tools), fleet: changes.map(({ title }) => title) };
 }
 
 interface Found {

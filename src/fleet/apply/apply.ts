@@ -4,7 +4,7 @@ import type { Verdict } from '../../shared/health/verdict.ts';
 import type { HostSpec, WaveLimits } from '../inventory/fleet.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import { judge } from '../verdict/judge.ts';
-import type { AgentsIn } from '../verdict/sight.ts';
+import type { AgentsIn } from '../verdict/host-view.ts';
 import { type ApplyHostOptions, finishHost } from './apply-host.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import type { EventSink } from './events.ts';

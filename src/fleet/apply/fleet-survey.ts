@@ -13,7 +13,7 @@ import { planLaterPools } from '../plan/pools.ts';
 import { needsDrain } from '../plan/refine.ts';
 import { leftDrained } from '../plan/wave-fleet.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
-import type { AgentsIn, PoolAgents } from '../verdict/sight.ts';
+import type { AgentsIn, PoolAgents } from '../verdict/host-view.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import { findHeldNames } from './held-names.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';

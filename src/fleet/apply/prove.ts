@@ -13,7 +13,7 @@ import { probeOptions } from '../steps/probe.ts';
 import type { Waiting } from '../verdict/agents.ts';
 import { kindOf, startMs } from '../verdict/causes.ts';
 import { judge } from '../verdict/judge.ts';
-import type { PoolAgents, Sight } from '../verdict/sight.ts';
+import type { PoolAgents, HostView } from '../verdict/host-view.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import { readFacts } from './connection.ts';
 import { works, type Proof } from './drain.ts';
@@ -133,7 +133,7 @@ const pollMs = 1000;
 const patienceMs = startMs + 20_000;
 
 interface Look {
-  readonly sight: Sight;
+  readonly sight: HostView;
   /** Why pools could not be listed. */
   readonly problems: readonly Problem[];
 }
@@ -166,7 +166,7 @@ async function watch(
 
 /** A pool that cannot be asked may answer later, but for what a person has to mend. */
 function poolWaits({ code, what }: Problem): readonly Waiting[] {
-  return kindOf(code) === 'certain' ? [] : [{ who: 'Azure DevOps', why: what, told: true }];
+  return kindOf(code) === 'permanent' ? [] : [{ who: 'Azure DevOps', why: what, reported: true }];
 }
 
 /** Without the server's word nothing is proven. */
@@ -184,12 +184,12 @@ const shown = 2;
  */
 function toWaitFor(
   waiting: readonly Waiting[],
-  { facts: { manager } }: Pick<Sight, 'facts'>,
+  { facts: { manager } }: Pick<HostView, 'facts'>,
   seenWell: Set<string>,
 ): readonly Waiting[] {
   const late = new Set(waiting.map(({ who }) => who));
   for (const { agent } of manager.status?.slots ?? []) if (!late.has(agent)) seenWell.add(agent);
-  return waiting.filter(({ who, told }) => told || !seenWell.has(who));
+  return waiting.filter(({ who, reported }) => reported || !seenWell.has(who));
 }
 
 /** `waiting for h1-0, h1-1: is still starting; h1-2: its name is held …`. Pure. */

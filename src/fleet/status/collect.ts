@@ -19,10 +19,10 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import type { Session, Transport } from '../ssh/transport.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import { probeOptions } from '../steps/probe.ts';
-import type { PoolAgents } from '../verdict/sight.ts';
-import { agentNamesOf, type Look } from './row.ts';
+import type { PoolAgents } from '../verdict/host-view.ts';
+import { agentNamesOf, type Observation } from './row.ts';
 
-interface LookTools {
+interface ObserveTools {
   readonly transport: Transport;
   readonly root: HostRoot;
   readonly emit: EventSink;
@@ -35,15 +35,18 @@ interface LookTools {
 }
 
 /**
- * Looks at all hosts: one connection and one exec each, one container more with `probe`. Changes nothing. What goes wrong
- * with a host, a mistake of ours included, is that host's.
+ * Observes all hosts: one connection and one exec each, and one container with `probe`. Changes nothing. An error, also a bug of
+ * azp-fleet, is the problem of its host only.
  */
-export async function lookAtHosts(hosts: readonly HostSpec[], tools: LookTools): Promise<readonly Look[]> {
+export async function observeHosts(
+  hosts: readonly HostSpec[],
+  tools: ObserveTools,
+): Promise<readonly Observation[]> {
   const limit = pLimit(tools.parallel);
-  return Promise.all(hosts.map((host) => limit(() => checkHostLoad(host, tools))));
+  return Promise.all(hosts.map((host) => limit(() => observeHost(host, tools))));
 }
 
-async function checkHostLoad(host: HostSpec, tools: LookTools): Promise<Look> {
+async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observation> {
   const { transport, emit, signal } = tools;
   const { name } = host;
   try {
@@ -53,7 +56,7 @@ async function checkHostLoad(host: HostSpec, tools: LookTools): Promise<Look> {
     try {
       emit({ kind: 'host-state', host: name, state: 'reading' });
       const facts = await gatherFacts(session, host, tools.root, signal);
-      // What is made of all hosts together is tried on this one alone, where its failure is its own.
+      // Later this runs for all hosts together: tried here, its failure is this host's problem.
       for (const pool of poolsSeen({ host, facts })) agentNamesOf({ host, facts }, pool);
       if (tools.probe === undefined || !facts.docker.active) return { host, facts };
       emit({ kind: 'host-state', host: name, state: 'proving' });
@@ -86,8 +89,8 @@ interface PoolListing {
 }
 
 /**
- * A small pool by one list, at once; of a large one what `wanted` says, which may have to wait for the hosts: one list of all of
- * it, or a call for each host.
+ * Lists the agents of pools: all of a small pool at once, and of a large one those of `wanted`, by one list or a call for each host.
+ * `wanted` may wait for the hosts.
  */
 export async function listPools(
   client: AzureClient,
@@ -109,8 +112,8 @@ export async function listPools(
   return { agents: new Map(listed), problems: [...problems.values()] };
 }
 
-/** The pools that a host's agents are to be in, and those that its manager says they are in. Pure. */
-export function poolsSeen({ host, facts }: Look): readonly string[] {
+/** Returns the desired pools of a host's agents, and those that its manager reports. Pure. */
+export function poolsSeen({ host, facts }: Observation): readonly string[] {
   const { status } = facts?.manager ?? {};
   return [
     ...(facts === undefined ? [] : knownPools(host, facts)),
@@ -118,15 +121,15 @@ export function poolsSeen({ host, facts }: Look): readonly string[] {
   ];
 }
 
-/** The agents of a pool that rows tell of, host by host. Pure. */
-export function agentsWanted(looks: readonly Look[], pool: string): readonly AgentsOf[] {
-  return looks.map((look) => {
-    const owner = look.facts?.manager.status?.owner;
-    return { names: agentNamesOf(look, pool), ...defined({ owner }) };
+/** Returns the agents of a pool that the rows show, host by host. Pure. */
+export function agentsToFind(observations: readonly Observation[], pool: string): readonly AgentsOf[] {
+  return observations.map((observation) => {
+    const owner = observation.facts?.manager.status?.owner;
+    return { names: agentNamesOf(observation, pool), ...defined({ owner }) };
   });
 }
 
-/** Both, what is known of a pool by either. */
+/** Joins two listings; of a pool in both, the second counts. */
 export function joined(first: PoolListing, second: PoolListing): PoolListing {
   const all = [...first.problems, ...second.problems];
   return {
@@ -148,25 +151,23 @@ async function listPool(
   return new Map(agents.map((agent) => [agent.name, agent]));
 }
 
-/**
- * What `tell` makes of each host, and what went wrong on hosts. Where it fails over one host's words that host is told of
- * as one that could not be read.
- */
-export function tellEach<Told>(
-  looks: readonly Look[],
+/** Describes each host and returns the problems of hosts. A host that `describe` fails on is described as one that could not be read. */
+export function describeEach<Row>(
+  observations: readonly Observation[],
   log: Logger,
-  tell: (look: Look) => Told,
-): { readonly told: readonly Told[]; readonly problems: readonly Problem[] } {
+  describe: (observation: Observation) => Row,
+): { readonly rows: readonly Row[]; readonly problems: readonly Problem[] } {
   const problems: Problem[] = [];
-  const told = looks.map((look) => {
-    if (look.problem !== undefined) problems.push(look.problem);
+  const rows = observations.map((observation) => {
+    const { host } = observation;
+    if (observation.problem !== undefined) problems.push(observation.problem);
     try {
-      return tell(look);
+      return describe(observation);
     } catch (error) {
-      const problem = hostProblem(look.host.name, error, log);
+      const problem = hostProblem(host.name, error, log);
       problems.push(problem);
-      return tell({ host: look.host, problem });
+      return describe({ host, problem });
     }
   });
-  return { told, problems };
+  return { rows, problems };
 }

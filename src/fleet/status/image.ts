@@ -4,33 +4,33 @@ import { type ImageStatus, type ManagerStatus } from '../../shared/contract/stat
 import type { Facts } from '../facts/facts.ts';
 import { chooseBase, cudaOfDriver, type Choice } from '../../shared/image/choose.ts';
 import type { DockerfileSpec, HostSpec } from '../inventory/fleet.ts';
-import type { Look } from './row.ts';
+import type { Observation } from './row.ts';
 
-/** Which image a host gets, and which it has. */
+/** The desired image of a host, and the present one. */
 export interface ImageRow {
   readonly host: string;
   readonly problem?: Problem;
   /** Undefined when the host could not be read. */
   readonly wanted?: Wanted;
-  /** What a team adds on top of it. */
+  /** The team's Dockerfile on top of it. */
   readonly dockerfile?: DockerfileSpec;
-  /** Of slots that name their own; absent: none does. */
+  /** Slots with a separate image; absent: none. */
   readonly slots?: readonly { readonly slot: string; readonly image: string }[];
-  /** What the manager has; undefined where none has reported. */
+  /** The manager's image; undefined: it has not reported. */
   readonly present?: ManagerStatus['image'];
-  /** Agents' archives that the host holds to what it saw first; absent: none. */
+  /** Agent archives whose digest the host keeps from the first download; absent: none. */
   readonly archives?: NonNullable<ManagerStatus['archives']>;
-  /** Beside `present`; absent: nothing. */
+  /** Images besides `present`; absent: none. */
   readonly others?: readonly ImageStatus[];
 }
 
 export type Wanted =
-  /** The inventory names the image, or the base that is built upon. */
+  /** The inventory names the image, or the base to build on. */
   | { readonly kind: 'image' | 'base'; readonly reference: string }
   | { readonly kind: 'chosen'; readonly choice: Choice };
 
-/** Pure. */
-export function imageRow({ host, problem, facts }: Look): ImageRow {
+/** Returns the row of one host. Pure. */
+export function imageRow({ host, problem, facts }: Observation): ImageRow {
   const { status } = facts?.manager ?? {};
   const others = status === undefined ? [] : status.images.slice(1);
   return {
@@ -61,7 +61,7 @@ function wanted(host: HostSpec, facts: Facts): Wanted {
   return { kind: 'chosen', choice: chooseFor(host, facts) };
 }
 
-/** As the manager chooses; where no driver runs yet, by the branch that the inventory asks for. */
+/** Chooses as the manager does; without a loaded driver, by the inventory's driver version or branch. */
 function chooseFor(host: HostSpec, { arch, gpus, driver, manager }: Facts): Choice {
   const health = manager.status?.health;
   const version = driver.loaded ?? (host.driver.install ? (host.driver.version ?? host.driver.branch) : '');

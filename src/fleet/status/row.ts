@@ -14,26 +14,26 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
 import { judge, switchedOff } from '../verdict/judge.ts';
-import type { AgentsIn } from '../verdict/sight.ts';
+import type { AgentsIn } from '../verdict/host-view.ts';
 
-/** One host as it was found. */
-export interface Look {
+/** What was read from one host. */
+export interface Observation {
   readonly host: HostSpec;
   /** Why it could not be reached or read. */
   readonly problem?: Problem;
   readonly facts?: Facts;
-  /** A fresh probe, where one was asked for. */
+  /** A fresh probe; absent: none was requested. */
   readonly probe?: Checkup;
 }
 
 /** One line of the status table, and of `--json`. Unknown is undefined. */
 export interface StatusRow {
   readonly host: string;
-  /** The first of its pools; a pattern where the host could not tell what it becomes. */
+  /** The first of its pools; a pattern if the host could not be read. */
   readonly pool: string;
-  /** Which agent is in which pool and runs which image; only where they differ. */
+  /** The pool and image of each slot; only if they differ. */
   readonly slots?: readonly SlotPlace[];
-  /** What each agent may use of the host; undefined when it is not reported. */
+  /** Each agent's share of the host; undefined: not reported. */
   readonly shares?: readonly AgentShare[];
   readonly verdict: Verdict;
   /** Worst first; `info` ones included. */
@@ -50,12 +50,12 @@ export interface StatusRow {
   readonly toolkit?: string;
   readonly manager?: { readonly version?: string; readonly state?: string };
   readonly local?: AgentCounts;
-  /** Undefined when Azure DevOps could not be asked. */
+  /** Undefined: Azure DevOps could not be read. */
   readonly azure?: AzureCounts;
   readonly drained: boolean;
-  /** All drains, by priority; undefined without a manager. */
+  /** All drains, by priority; undefined: no manager. */
   readonly drains?: readonly Drain[];
-  /** When it powers off for lack of use; undefined when it does not. */
+  /** When the idle host powers off; undefined: it does not. */
   readonly idle?: IdleStatus;
   /** ISO 8601: when the GPUs were checked. */
   readonly checkedAt?: string;
@@ -65,9 +65,9 @@ export interface StatusRow {
 
 interface AgentShare {
   readonly slot: string;
-  /** Undefined: there is no limit. */
+  /** Undefined: no limit. */
   readonly memoryMiB?: number;
-  /** Against the others', an equal part being 1024. */
+  /** Relative to the other agents; an equal share is 1024. */
   readonly cpuShares: number;
 }
 
@@ -91,23 +91,23 @@ export interface AzureCounts {
   readonly busy: number;
 }
 
-/** What is known about a host, as one row with its verdict. Pure. `now` is our wall clock; a host dates by its own. */
-export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRow {
-  const { host, facts, problem } = look;
+/** Returns a host's row with its verdict. Pure. `now`: this machine's wall clock; a host's report has the host's time. */
+export function statusRow(observation: Observation, agentsIn: AgentsIn, now: number): StatusRow {
+  const { host, facts, problem } = observation;
   const status = facts?.manager.status;
   const named = facts === undefined ? host : withPoolNames(host, facts);
   const agents = agentsOf(named, status);
   const { verdict, findings } =
     facts === undefined
       ? { verdict: notReached(host, problem, agentsOf(host, undefined), agentsIn), findings: [] }
-      : judge({ facts, agentsIn, now: facts.time ?? now, ...defined({ probe: look.probe }) });
+      : judge({ facts, agentsIn, now: facts.time ?? now, ...defined({ probe: observation.probe }) });
   return {
     host: host.name,
     pool: agents[0]?.pool ?? named.pool,
     verdict,
     findings,
     drained: status?.drained ?? false,
-    ...(facts === undefined ? {} : software(facts, look.probe)),
+    ...(facts === undefined ? {} : software(facts, observation.probe)),
     ...defined({
       drains: status?.drains,
       idle: status?.idle,
@@ -115,7 +115,7 @@ export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRo
       shares: status === undefined ? undefined : sharesOf(status),
       local: facts === undefined ? undefined : localCounts(status, agents.length),
       azure: azureCounts(agents, agentsIn),
-      checkedAt: look.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
+      checkedAt: observation.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
     }),
   };
 }
@@ -125,7 +125,7 @@ interface AgentPlace {
   readonly pool: string;
 }
 
-/** The agents as the manager has them; without its word as the inventory wants them. */
+/** Returns the agents that the manager reports; without a report, those of the inventory. */
 function agentsOf(host: HostSpec, status: ManagerStatus | undefined): readonly AgentPlace[] {
   return (
     status?.slots.map(({ agent, pool }) => ({ agent, pool })) ??
@@ -134,12 +134,12 @@ function agentsOf(host: HostSpec, status: ManagerStatus | undefined): readonly A
 }
 
 /** Returns the names of a row's agents that are, or will be, in this pool. Pure. */
-export function agentNamesOf({ host, facts }: Look, pool: string): readonly string[] {
+export function agentNamesOf({ host, facts }: Observation, pool: string): readonly string[] {
   const named = facts === undefined ? host : withPoolNames(host, facts);
   return agentsOf(named, facts?.manager.status).flatMap((each) => (each.pool === pool ? [each.agent] : []));
 }
 
-/** Undefined where all are in one pool and run one image. */
+/** Returns the slots' places; undefined: all are in one pool and run one image. */
 function placesOf({ slots }: ManagerStatus): readonly SlotPlace[] | undefined {
   const places = slots.map(({ slot, pool, image }) => ({ slot, pool, ...defined({ image }) }));
   const kinds = new Set(places.map(({ pool, image }) => JSON.stringify([pool, image])));
@@ -151,7 +151,7 @@ function sharesOf({ slots }: ManagerStatus): readonly AgentShare[] | undefined {
   return known.length === 0 ? undefined : known;
 }
 
-/** Only the pool knows such a host. */
+/** Returns the verdict on a host that could not be read, by what the pool shows of it. */
 function notReached(
   { idle }: HostSpec,
   problem: Problem | undefined,
@@ -167,7 +167,7 @@ function notReached(
   if (idle === undefined || !isSilent) return verdict;
   return {
     ...verdict,
-    next: `${verdict.next}; it has idle: and may have powered itself off: see its provider`,
+    next: `${verdict.next}; it has idle: and may have powered itself off: check its provider`,
   };
 }
 
@@ -198,7 +198,7 @@ function localCounts(status: ManagerStatus | undefined, wanted: number): AgentCo
   return { wanted, ready: count('idle', 'busy'), busy: count('busy') };
 }
 
-/** Undefined when one of the pools could not be listed. */
+/** Counts the agents in Azure DevOps; undefined: one of the pools could not be listed. */
 function azureCounts(places: readonly AgentPlace[], agentsIn: AgentsIn): AzureCounts | undefined {
   if (places.some(({ pool }) => agentsIn(pool) === undefined)) return undefined;
   const agents = places.flatMap(({ agent, pool }) => agentsIn(pool)?.get(agent) ?? []);
@@ -210,14 +210,14 @@ function azureCounts(places: readonly AgentPlace[], agentsIn: AgentsIn): AzureCo
   };
 }
 
-/** What `provision` would change or refuse on each host that could be read: host → titles. A mistake over one is its own. */
+/** Returns what `provision` would change or refuse on each host that was read, as titles. A bug is the problem of its host only. */
 export function driftOf(
-  looks: readonly Look[],
+  observations: readonly Observation[],
   { plan, log }: Pick<ApplyTools, 'plan' | 'log'>,
 ): { readonly hosts: ReadonlyMap<string, readonly string[]>; readonly problems: readonly Problem[] } {
   const hosts = new Map<string, readonly string[]>();
   const problems: Problem[] = [];
-  for (const { host, facts } of looks) {
+  for (const { host, facts } of observations) {
     if (facts === undefined) continue;
     try {
       const { stages, refusals } = plan(facts, host);
@@ -231,9 +231,8 @@ export function driftOf(
 }
 
 /**
- * With `drift`, pending changes come before the state of health, since they were asked for; a host or pool that could
- * not be read comes before both, since nothing is known about it. One that powered itself off is as it should be, but what
- * it lacks is not known. Degraded is well, unless `strict`.
+ * Returns the exit code. A host or pool that could not be read counts first, then with `drift` pending changes, then health. A host
+ * that powered itself off is fine, but its drift is unknown. Degraded counts only with `strict`.
  */
 export function statusExitCode(
   rows: readonly StatusRow[],
@@ -253,17 +252,17 @@ export function statusExitCode(
   return asked.strict && states.has('degraded') ? ExitCode.hostFailed : ExitCode.ok;
 }
 
-/** How many agents there are beside how many may work at once. */
+/** The number of agents, and how many jobs the organization may run at once. */
 export interface JobsView {
   /** Of the hosts that were checked. */
   readonly agents: number;
   /** Of the organization's private projects. */
   readonly permitted: number;
-  /** Running now, wherever; absent: not known. */
+  /** Jobs that run now, in the whole organization; absent: unknown. */
   readonly used?: number;
 }
 
-/** Undefined where there is no limit, or none is known. Pure. */
+/** Returns undefined if there is no limit or it is unknown. Pure. */
 export function jobsView(rows: readonly StatusRow[], jobs: ParallelJobs | undefined): JobsView | undefined {
   if (jobs?.permitted === undefined) return undefined;
   const agents = rows.reduce((sum, { local, azure }) => sum + (local?.wanted ?? azure?.registered ?? 0), 0);

@@ -1,21 +1,21 @@
-import type { AgentsIn } from './sight.ts';
+import type { AgentsIn } from './host-view.ts';
 import { judgeSlot, type SlotVerdict } from './slot.ts';
 import type { ManagerStatus } from '../../shared/contract/status.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 
-/** Something that may become well by itself. */
+/** A problem that may end without a fix. */
 export interface Waiting {
   /** An agent, or `the manager`. */
   readonly who: string;
   readonly why: string;
-  /** It counts as wrong already. */
-  readonly told: boolean;
+  /** It is a finding already. */
+  readonly reported: boolean;
 }
 
 interface AgentsVerdict {
   readonly findings: readonly Finding[];
   readonly waiting: readonly Waiting[];
-  /** Agents whose jobs began before the last change, with the jobs; one line. */
+  /** One line: agents with jobs that began before the last change, and these jobs. */
   readonly note?: string;
 }
 
@@ -23,19 +23,18 @@ interface Judged {
   readonly agent: string;
   readonly job: string | undefined;
   readonly verdict: SlotVerdict;
-  /** Nobody wants it to work now. */
-  readonly isKept: boolean;
+  readonly isDrained: boolean;
 }
 
-/** What is wrong with a host's agents, equal causes told once. Pure. */
+/** Returns the findings about a host's agents; agents with the same cause share one. Pure. */
 export function agentsVerdict(
   status: ManagerStatus,
-  scene: { readonly agentsIn: AgentsIn; readonly waited: boolean; readonly isHostHeld: boolean },
+  context: { readonly agentsIn: AgentsIn; readonly waited: boolean; readonly hostHasProblem: boolean },
 ): AgentsVerdict {
   const judged = status.slots.map((slot): Judged => {
-    const agents = scene.agentsIn(slot.pool ?? status.pool.name);
-    const verdict = judgeSlot(slot, { ...scene, status, agents });
-    return { agent: slot.agent, job: slot.job, verdict, isKept: slot.state === 'drained' };
+    const agents = context.agentsIn(slot.pool ?? status.pool.name);
+    const verdict = judgeSlot(slot, { ...context, status, agents });
+    return { agent: slot.agent, job: slot.job, verdict, isDrained: slot.state === 'drained' };
   });
   const jobs = judged.filter(({ verdict }) => verdict.kind === 'older-job');
   const note =
@@ -45,12 +44,12 @@ export function agentsVerdict(
   return {
     findings: [
       ...troubles(judged),
-      ...untold(judged, status.version),
+      ...unreported(judged, status.version),
       ...(note === undefined ? [] : [olderJobs(note)]),
     ],
     waiting: judged.flatMap(({ agent, verdict }) =>
-      verdict.kind === 'trouble' && verdict.passing
-        ? [{ who: agent, why: verdict.what, told: verdict.told }]
+      verdict.kind === 'trouble' && verdict.temporary
+        ? [{ who: agent, why: verdict.what, reported: verdict.reported }]
         : [],
     ),
     ...(note === undefined ? {} : { note }),
@@ -58,31 +57,31 @@ export function agentsVerdict(
 }
 
 function troubles(judged: readonly Judged[]): readonly Finding[] {
-  const told = judged.flatMap(({ agent, verdict }) =>
-    verdict.kind === 'trouble' && verdict.told ? [{ agent, ...verdict }] : [],
+  const reported = judged.flatMap(({ agent, verdict }) =>
+    verdict.kind === 'trouble' && verdict.reported ? [{ agent, ...verdict }] : [],
   );
-  const all = told.length === judged.filter(({ isKept }) => !isKept).length;
-  const groups = Map.groupBy(told, ({ code, what }) => `${code} ${what}`);
+  const all = reported.length === judged.filter(({ isDrained }) => !isDrained).length;
+  const groups = Map.groupBy(reported, ({ code, what }) => `${code} ${what}`);
   return [...groups.values()].flatMap((group): Finding[] => {
     const [first] = group;
     if (first === undefined) return [];
     const { code, what, next } = first;
     const agents = group.map(({ agent }) => agent);
     const severity = all && code !== 'agents.disabled' ? 'fail' : 'warn';
-    return [{ code, agents, severity, what: saidOf(agents, what), next }];
+    return [{ code, agents, severity, what: withAgentNames(agents, what), next }];
   });
 }
 
-function untold(judged: readonly Judged[], version: string): readonly Finding[] {
-  const names = judged.filter(({ verdict }) => verdict.kind === 'untold').map(({ agent }) => agent);
+function unreported(judged: readonly Judged[], version: string): readonly Finding[] {
+  const names = judged.filter(({ verdict }) => verdict.kind === 'unreported').map(({ agent }) => agent);
   if (names.length === 0) return [];
   return [
     {
       code: 'agents.untold',
       agents: names,
       severity: 'warn',
-      what: `${names.join(', ')}: cannot tell whether the present configuration is in effect: the manager (${version}) does not say what its agents were made from`,
-      next: 'run `azp-fleet provision`, which brings the manager to the version of this program',
+      what: `${names.join(', ')}: unknown whether the current configuration is in effect: the manager (${version}) does not report the configuration of its agents`,
+      next: 'run `azp-fleet provision`, which updates the manager to the version of this program',
     },
   ];
 }
@@ -92,12 +91,12 @@ function olderJobs(what: string): Finding {
     code: 'agents.older-job',
     severity: 'info',
     what,
-    next: 'no action needed: their next agents use the present configuration',
+    next: 'no action needed: their next agents use the current configuration',
   };
 }
 
-/** What is wrong with these agents, named where the text does not do it. Pure. */
-export function saidOf(agents: readonly string[], what: string): string {
+/** Returns the text with the agents' names before it, unless it has the name of the only agent. Pure. */
+export function withAgentNames(agents: readonly string[], what: string): string {
   const words = what.split(/[\s,:;]/u);
   const isNamed = agents.length === 1 && agents.every((agent) => words.includes(agent));
   return isNamed ? what : `${agents.join(', ')}: ${what}`;

@@ -1,5 +1,5 @@
-/** Causes of the manager that only a person ends: there is nothing to wait for. */
-const certain: ReadonlySet<string> = new Set([
+/** Causes in a manager's report that only a user can fix: waiting does not help. */
+const permanent: ReadonlySet<string> = new Set([
   'agent.name-held',
   'agent.no-digest',
   'agent.not-configured',
@@ -25,11 +25,11 @@ const certain: ReadonlySet<string> = new Set([
   'pool.missing',
 ]);
 
-/** The server holds a session that nobody polls: jobs that are given to the agent wait for its end. */
+/** The server has a session that no agent polls: jobs assigned to the agent wait for the session's end. */
 const conflicts: ReadonlySet<string> = new Set(['agent.session-conflict', 'agent.session-left']);
 
-/** What every start goes through, for seconds. */
-const steps: ReadonlySet<string> = new Set([
+/** States that every start passes through within seconds. */
+const startup: ReadonlySet<string> = new Set([
   'container.gone',
   'fence.unknown',
   'health.unknown',
@@ -39,21 +39,21 @@ const steps: ReadonlySet<string> = new Set([
   'slot.gone',
 ]);
 
-type CauseKind = 'certain' | 'conflict' | 'step' | 'other';
+type CauseKind = 'permanent' | 'conflict' | 'startup' | 'other';
 
-/** What a cause's code says of how it ends. Absent: nothing is wrong. Pure. */
+/** Classifies a cause by how it ends. Absent: no problem. Pure. */
 export function kindOf(code: string | undefined): CauseKind {
-  if (code === undefined || steps.has(code)) return 'step';
-  if (certain.has(code)) return 'certain';
+  if (code === undefined || startup.has(code)) return 'startup';
+  if (permanent.has(code)) return 'permanent';
   return conflicts.has(code) ? 'conflict' : 'other';
 }
 
-/** Between two jobs an agent is away for about ten seconds; nothing is said before a minute. Milliseconds. */
+/** Milliseconds before a missing agent is reported. Between two jobs an agent is away for about ten seconds. */
 export const settleMs = 60_000;
 /**
- * From the container's start an agent needs about ten seconds until it listens, and one that waits for a job leaves
- * within seconds; several do at once.
+ * Milliseconds for a start or a stop. An agent listens about ten seconds after its container's start, and an idle one stops within
+ * seconds; several at once take longer.
  */
 export const startMs = 90_000;
-/** The manager looks every 30 s; a report that is older than this is no verdict. */
+/** Milliseconds after which a report is too old for a verdict. The manager checks every 30 s. */
 export const staleMs = 5 * 60_000;

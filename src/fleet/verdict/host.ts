@@ -6,7 +6,7 @@ import type { Finding } from '../../shared/health/verdict.ts';
 
 const provision = 'run `azp-fleet provision`';
 
-/** What the facts alone show to be missing. While anything is, the manager's word adds nothing. */
+/** Returns what is missing according to the facts alone. If anything is, the manager's report adds nothing. */
 export function hostFindings(facts: Facts): readonly Finding[] {
   const { gpus, driver, docker, toolkit, manager } = facts;
   if (manager.current === undefined) {
@@ -37,7 +37,7 @@ export function hostFindings(facts: Facts): readonly Finding[] {
   return findings;
 }
 
-/** One that is built and not loaded is the kernel's affair, another one that of DKMS. */
+/** Returns the state of the driver's module. One that is built but not loaded is a kernel problem, any other a DKMS problem. */
 function moduleState({ kernels: [running] }: Facts): string {
   return running?.driver === true ? `built for Linux ${running.release}, and not loaded` : 'not loaded';
 }
@@ -46,22 +46,22 @@ function fail(code: Code, what: string, next: string): Finding {
   return { code, severity: 'fail', what, next };
 }
 
-/** Seconds after a boot in which a run that has rebooted the host may not be back yet: services may take as long. */
-const comingBackS = 900;
+/** Seconds after a boot in which the run that rebooted the host may not have reconnected: services take that long to start. */
+const rebootGraceS = 900;
 
-/** A run that keeps jobs away: it is at work, or it is gone, and then the next one gives the agents back. Pure. */
+/** Reports the drain of a run that works on the host, or that was interrupted: the next run then enables the agents. Pure. */
 export function leftDrain(facts: Facts): readonly Finding[] {
   const [left] = facts.manager.status === undefined ? [] : drainsOfRuns(facts.manager.status);
   if (left === undefined) return [];
   const { hostLock } = facts;
   if (hostLock !== undefined) return [held(left, `; ${atWork(hostLock)}`, 'wait for that run to end')];
-  return [mayComeBack(left, facts) ? held(left, '', drainEnd(left)) : gone(left, facts)];
+  return [mayReconnect(left, facts) ? held(left, '', drainEnd(left)) : interrupted(left, facts)];
 }
 
-/** It drained the host before the boot, which is no long time ago. All by the host's own clock. */
-function mayComeBack({ at }: Drain, { time, uptimeS }: Facts): boolean {
+/** Tells whether the run drained the host before a recent boot. All times are of the host's clock. */
+function mayReconnect({ at }: Drain, { time, uptimeS }: Facts): boolean {
   if (time === undefined || uptimeS === undefined) return false;
-  return uptimeS < comingBackS && Date.parse(at) < time - uptimeS * 1000;
+  return uptimeS < rebootGraceS && Date.parse(at) < time - uptimeS * 1000;
 }
 
 function held(left: Drain, more: string, next: string): Finding {
@@ -73,8 +73,8 @@ function atWork({ who, command, since }: NonNullable<Facts['hostLock']>): string
   return `${who} is running ${command}${at === undefined ? '' : `, since ${at}`}`;
 }
 
-/** A run holds the lock as long as it works on the host: nobody does. */
-function gone(left: Drain, { changes }: Facts): Finding {
+/** Reports a drain whose run no longer holds the host's lock, and so has ended. */
+function interrupted(left: Drain, { changes }: Facts): Finding {
   const change = changes.find(({ state }) => state === 'running');
   const unit = change && changeUnit(change.id);
   const as = unit === undefined || left.reason.includes(unit) ? '' : ` as ${unit}`;

@@ -1,7 +1,7 @@
 import { agentsVerdict, type Waiting } from './agents.ts';
 import { hostFindings, leftDrain } from './host.ts';
 import { isSilent, managerFindings, managerWaits } from './manager.ts';
-import type { Sight } from './sight.ts';
+import type { HostView } from './host-view.ts';
 import type { AzureAgent } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { offSince } from '../../shared/contract/idle.ts';
@@ -14,22 +14,23 @@ export interface Judgement {
   readonly verdict: Verdict;
   /** Worst first; `info` ones included. */
   readonly findings: readonly Finding[];
-  /** What may become well by itself, whether it counts as wrong already or not. None: waiting changes nothing. */
+  /** Problems that may end without a fix, whether they are findings already or not. None: waiting changes nothing. */
   readonly waiting: readonly Waiting[];
 }
 
 /**
- * The one verdict on a host: the proof of `provision`, `status` and all that shows how a host is ask here. Facts come
- * first: while something is missing on the host, the manager's word adds nothing. Pure.
+ * Returns the verdict on a host, for the proof of `provision`, for `status` and for everything else that shows a host's state. Facts
+ * come first: if something is missing on the host, the manager's report adds nothing. Pure.
  */
-export function judge({ facts, probe, agentsIn, now, waited = false }: Sight): Judgement {
+export function judge({ facts, probe, agentsIn, now, waited = false }: HostView): Judgement {
   const missing = hostFindings(facts);
   const probed = probe?.findings ?? [];
   if (missing.length > 0) return concluded([...missing, ...probed]);
   const { status } = facts.manager;
-  const isHostHeld =
+  const hostHasProblem =
     status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
-  const agents = status === undefined ? undefined : agentsVerdict(status, { agentsIn, waited, isHostHeld });
+  const agents =
+    status === undefined ? undefined : agentsVerdict(status, { agentsIn, waited, hostHasProblem });
   const found = [...managerFindings(facts, probe, now), ...(agents?.findings ?? []), ...leftDrain(facts)];
   const waiting = [...managerWaits(facts), ...(agents?.waiting ?? [])];
   const judgement = concluded(found, waiting, agents?.note);
@@ -49,8 +50,8 @@ function troublesOf({ code, gpu, agents, severity }: Finding): readonly Trouble[
 }
 
 /**
- * That a host which does not answer has ended itself: its manager has disabled its agents in the pool and said why, and none
- * of them is online. Undefined: the pool does not say so. Pure.
+ * Returns the verdict on an unreachable host that powered itself off: its manager disabled its agents in the pool with that reason, and
+ * none of them is online. Undefined: the pool does not show this. Pure.
  */
 export function switchedOff(agents: readonly AzureAgent[]): Verdict | undefined {
   if (agents.some(({ status }) => status === 'online')) return undefined;

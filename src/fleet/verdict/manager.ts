@@ -8,25 +8,25 @@ import type { Finding } from '../../shared/health/verdict.ts';
 import type { Waiting } from './agents.ts';
 import { kindOf, staleMs } from './causes.ts';
 
-/** The manager has told nothing, or too long ago. Pure. */
+/** Tells whether the manager's report is missing or too old. Pure. */
 export function isSilent(status: ManagerStatus | undefined, now: number): boolean {
   return status === undefined || !(now - Date.parse(status.at) <= staleMs);
 }
 
-/** What the manager says of itself and of the GPUs; a fresh probe replaces its look at the GPUs. Pure. */
+/** Returns the manager's findings about itself and the GPUs; a fresh probe replaces its GPU check. Pure. */
 export function managerFindings(
   { files, manager: { status, release } }: Facts,
   probe: Checkup | undefined,
   now: number,
 ): readonly Finding[] {
-  const apart = release === undefined ? [] : apartFindings(release, status);
-  // What it says may be there and mean nothing to us.
-  if (status === undefined && apart.length > 0) return [...apart, ...(probe?.findings ?? [])];
+  const otherRelease = release === undefined ? [] : releaseFindings(release, status);
+  // It may have reported in a form that this release does not read.
+  if (status === undefined && otherRelease.length > 0) return [...otherRelease, ...(probe?.findings ?? [])];
   if (status === undefined || isSilent(status, now))
-    return [silent(status, now), ...apart, ...(probe?.findings ?? [])];
+    return [silent(status, now), ...otherRelease, ...(probe?.findings ?? [])];
   const health = status.health.findings.map((each) => ({ ...each, code: foreignCode(each.code) }));
   return [
-    ...apart,
+    ...otherRelease,
     ...(isBehind(status, files) ? [behind] : []),
     ...status.problems.map(({ code, what, next }) => fail(foreignCode(code), what, next)),
     ...(status.slots.length === 0 ? [noSlots] : []),
@@ -37,24 +37,24 @@ export function managerFindings(
   ];
 }
 
-/** What of that waiting may end. Pure. */
+/** Returns those of its problems that may end without a fix. Pure. */
 export function managerWaits({ files, manager: { status } }: Facts): readonly Waiting[] {
-  if (status === undefined) return [{ who, why: 'has not reported yet', told: true }];
+  if (status === undefined) return [{ who, why: 'has not reported yet', reported: true }];
   const image = imageOverall(status);
   const reasons = [
     ...(isBehind(status, files) ? [behind.what] : []),
-    // Before its first look at the GPUs a manager may not know how many slots it has.
+    // Before its first GPU check a manager may not know how many slots it has.
     ...(status.slots.length === 0 ? [noSlots.what] : []),
-    ...status.problems.filter(({ code }) => kindOf(code) !== 'certain').map(({ what }) => what),
+    ...status.problems.filter(({ code }) => kindOf(code) !== 'permanent').map(({ what }) => what),
     ...(image.state === 'ready' || image.state === 'failed'
       ? []
       : imageFindings(image, false).map(({ what }) => what)),
   ];
-  return reasons.map((why) => ({ who, why, told: true }));
+  return reasons.map((why) => ({ who, why, reported: true }));
 }
 
-/** Its agents may work well; what is judged by its words may be judged wrongly. */
-function apartFindings(release: Release, status: ManagerStatus | undefined): readonly Finding[] {
+/** Reports a manager of another release: its agents may work, but its report may be read wrongly. */
+function releaseFindings(release: Release, status: ManagerStatus | undefined): readonly Finding[] {
   const gap = releaseGap(undefined, release);
   if (gap === undefined) return [];
   const { what, next } = gap;
@@ -63,7 +63,7 @@ function apartFindings(release: Release, status: ManagerStatus | undefined): rea
 
 const who = 'the manager';
 
-/** The file that it was started with is no longer the one that is there. Another's facts may not know the file. */
+/** Tells whether its configuration file changed after its start. Facts of other releases may lack the file. */
 function isBehind({ configHash }: ManagerStatus, files: Facts['files']): boolean {
   const written = files[HostPaths.config];
   return written !== undefined && written !== configHash;
@@ -88,22 +88,20 @@ function silent(status: ManagerStatus | undefined, now: number): Finding {
   return fail(
     'manager.silent',
     what,
-    'check `systemctl status azp-fleet-manager` on the host, or look now with --probe',
+    'check `systemctl status azp-fleet-manager` on the host, or check now with --probe',
   );
 }
 
-/** `named`: there are others. */
+/** `named`: the host has several images, so findings name theirs. */
 function imageFindings(image: ImageStatus, named: boolean): readonly Finding[] {
   const { state, cause, progress, reference } = image;
   if (state === 'ready') return [];
   const which = named && reference !== undefined ? `the agent image ${reference}` : 'the agent image';
   if (state === 'failed') {
     const next = 'check `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host';
-    return [fail('image.failed', `${which} could not be made: ${cause ?? 'no reason given'}`, next)];
+    return [fail('image.failed', `${which} failed: ${cause ?? 'no reason given'}`, next)];
   }
-  const doing = { missing: 'is not there yet', pulling: 'is being pulled', building: 'is being built' }[
-    state
-  ];
+  const doing = { missing: 'is missing', pulling: 'is being pulled', building: 'is being built' }[state];
   const what = `${which} ${doing}${progress === undefined ? '' : ` (${progress})`}`;
   return [{ code: 'image.not-ready', severity: 'warn', what, next: 'wait for it' }];
 }

@@ -2,16 +2,16 @@ import type { ErrorCode } from '../../shared/base/codes/code.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
 import { kindOf, settleMs, startMs } from './causes.ts';
-import type { PoolAgents } from './sight.ts';
+import type { PoolAgents } from './host-view.ts';
 
-/** How one slot is. */
+/** The verdict on one slot. */
 export type SlotVerdict =
-  /** It takes jobs or runs one; or it is kept from working, by somebody or by what is told of the whole host. */
-  | { readonly kind: 'well' }
-  /** Its job began before the last change; the next agent will be made from what is wanted now. */
+  /** It takes jobs or runs one; or it is drained; or a finding about the whole host explains its state. */
+  | { readonly kind: 'ok' }
+  /** Its job began before the last change; its next agent will use the current configuration. */
   | { readonly kind: 'older-job' }
-  /** The manager does not tell from what its run was made. */
-  | { readonly kind: 'untold' }
+  /** The manager does not report the configuration of its run. */
+  | { readonly kind: 'unreported' }
   | Trouble;
 
 interface Trouble {
@@ -20,76 +20,79 @@ interface Trouble {
   readonly code: ErrorCode;
   readonly what: string;
   readonly next: string;
-  /** It is told; false while it is younger than what every start takes. */
-  readonly told: boolean;
-  /** Waiting may end it. */
-  readonly passing: boolean;
+  /** It is a finding; false while it is younger than a start may take. */
+  readonly reported: boolean;
+  /** It may end without a fix. */
+  readonly temporary: boolean;
 }
 
-/** Where a slot is judged. */
-export interface SlotScene {
+/** What a slot's verdict depends on besides the slot. */
+export interface SlotContext {
   readonly status: ManagerStatus;
   /** Of the slot's pool. */
   readonly agents: PoolAgents;
-  /** See Sight. */
+  /** See HostView. */
   readonly waited: boolean;
-  /** What is wrong with the whole host is told once, by itself. */
-  readonly isHostHeld: boolean;
+  /** The host has a problem of its own, which is reported once and not for each slot. */
+  readonly hostHasProblem: boolean;
 }
 
 const atTheJournal = 'check `journalctl -u azp-fleet-manager` on the host';
-const well: SlotVerdict = { kind: 'well' };
+const ok: SlotVerdict = { kind: 'ok' };
 
-/** The verdict on one slot. Ages are by the host's own clock, up to its manager's report. Pure. */
-export function judgeSlot(slot: SlotStatus, scene: SlotScene): SlotVerdict {
+/** Returns the verdict on one slot. Ages are by the host's clock, up to its manager's report. Pure. */
+export function judgeSlot(slot: SlotStatus, context: SlotContext): SlotVerdict {
   const { state, cause, code, run, next = atTheJournal } = slot;
-  const age = ages(slot, scene);
-  const trouble = (code: ErrorCode, what: string, told: boolean, passing = true): Trouble => ({
+  const age = ages(slot, context);
+  const trouble = (code: ErrorCode, what: string, reported: boolean, temporary = true): Trouble => ({
     kind: 'trouble',
     code,
     what,
     next,
-    told,
-    passing,
+    reported,
+    temporary,
   });
   switch (state) {
     case 'drained':
-      return well;
+      return ok;
     case 'quarantined':
       return trouble(`agents.${state}`, cause ?? state, true, false);
     case 'stopping':
       return code === 'drained' || code === 'idle.ending'
-        ? well
+        ? ok
         : trouble(`agents.${state}`, cause ?? 'is still being stopped', age.away(startMs));
     case 'busy':
-      return poolTrouble(slot, scene) ?? (isOutdated(slot) ? { kind: 'older-job' } : (untold(slot) ?? well));
+      return (
+        poolTrouble(slot, context) ?? (isOutdated(slot) ? { kind: 'older-job' } : (unreported(slot) ?? ok))
+      );
     case 'idle':
-      if (run === undefined) return poolTrouble(slot, scene) ?? untold(slot) ?? well;
+      if (run === undefined) return poolTrouble(slot, context) ?? unreported(slot) ?? ok;
       if (slot.settings === undefined)
         return trouble(`agents.${state}`, cause ?? 'is still starting', age.away(startMs));
-      return isOutdated(slot) ? outdated(age.away(startMs)) : (poolTrouble(slot, scene) ?? well);
+      return isOutdated(slot) ? outdated(age.away(startMs)) : (poolTrouble(slot, context) ?? ok);
     default: {
-      if (state === 'waiting' && scene.isHostHeld) return well;
+      if (state === 'waiting' && context.hostHasProblem) return ok;
       const kind = kindOf(code ?? (cause === undefined ? undefined : 'other'));
-      if (kind === 'certain') return trouble(`agents.${state}`, cause ?? state, true, false);
+      if (kind === 'permanent') return trouble(`agents.${state}`, cause ?? state, true, false);
       if (kind === 'conflict') return trouble(`agents.${state}`, cause ?? state, true);
-      if (kind === 'step') return trouble(`agents.${state}`, cause ?? 'is still starting', age.away(startMs));
-      // Before a new agent listens, what was wrong with the one before is still shown.
+      if (kind === 'startup')
+        return trouble(`agents.${state}`, cause ?? 'is still starting', age.away(startMs));
+      // Until a new agent listens, the slot still shows the cause of the one before.
       return trouble(`agents.${state}`, cause ?? state, state !== 'starting' || age.away(settleMs));
     }
   }
 }
 
 interface Ages {
-  /** Nobody has been there for longer than this. */
+  /** No agent has listened for longer than this. */
   away(limitMs: number): boolean;
   /** The state is older than this. */
   state(limitMs: number): boolean;
 }
 
-function ages({ since, awaySince = since }: SlotStatus, { status, waited }: SlotScene): Ages {
+function ages({ since, awaySince = since }: SlotStatus, { status, waited }: SlotContext): Ages {
   const at = Date.parse(status.at);
-  // What is no time is no excuse.
+  // An invalid time counts as old.
   const older = (then: string, limitMs: number): boolean => waited || !(at - Date.parse(then) <= limitMs);
   return {
     away: (limitMs) => older(awaySince, limitMs),
@@ -97,40 +100,40 @@ function ages({ since, awaySince = since }: SlotStatus, { status, waited }: Slot
   };
 }
 
-/** Managers up to 0.1 tell nothing of runs. */
-function untold({ run }: SlotStatus): SlotVerdict | undefined {
-  return run === undefined ? { kind: 'untold' } : undefined;
+/** Managers up to 0.1 do not report runs. */
+function unreported({ run }: SlotStatus): SlotVerdict | undefined {
+  return run === undefined ? { kind: 'unreported' } : undefined;
 }
 
 function isOutdated({ run, settings }: SlotStatus): boolean {
   return run !== undefined && settings !== undefined && run.settings !== settings;
 }
 
-function outdated(told: boolean): Trouble {
+function outdated(reported: boolean): Trouble {
   return {
     kind: 'trouble',
     code: 'agents.outdated',
     what: 'its agent runs with the configuration before the last change',
     next: `wait: it stops when the pool shows no job for it; if it stays, ${atTheJournal}`,
-    told,
-    passing: true,
+    reported,
+    temporary: true,
   };
 }
 
-/** What the server shows of an agent that listens or runs a job here. */
-function poolTrouble(slot: SlotStatus, scene: SlotScene): Trouble | undefined {
-  const { agents, status } = scene;
+/** Returns what is wrong in the pool with an agent that listens or runs a job on the host. */
+function poolTrouble(slot: SlotStatus, context: SlotContext): Trouble | undefined {
+  const { agents, status } = context;
   if (agents === undefined) return undefined;
   const pool = slot.pool ?? status.pool.name;
   const agent = agents.get(slot.agent);
-  const told = ages(slot, scene).state(settleMs);
+  const reported = ages(slot, context).state(settleMs);
   const trouble = (code: ErrorCode, what: string, next: string): Trouble => ({
     kind: 'trouble',
     code,
     what,
     next,
-    told,
-    passing: true,
+    reported,
+    temporary: true,
   });
   if (agent?.status !== 'online')
     return trouble(
@@ -143,7 +146,7 @@ function poolTrouble(slot: SlotStatus, scene: SlotScene): Trouble | undefined {
     return trouble(
       'agents.taken',
       `its name in pool ${pool} belongs to another installation`,
-      'give one of the two another agentName; to take the name over: azp-fleet adopt',
+      'set another agentName for one of the two; to take the name over, run `azp-fleet adopt`',
     );
   if (slot.run?.agentId !== undefined && slot.run.agentId !== agent.id)
     return trouble(
@@ -152,7 +155,7 @@ function poolTrouble(slot: SlotStatus, scene: SlotScene): Trouble | undefined {
       'find the other host that registers agents of this name',
     );
   if (agent.enabled) return undefined;
-  // Its manager has disabled it, and enables it again when it has to work.
+  // Its manager disabled it, and enables it again when it may take jobs.
   const isOurs = tags[Capabilities.drainReason] !== undefined;
   return {
     ...trouble(
@@ -160,7 +163,7 @@ function poolTrouble(slot: SlotStatus, scene: SlotScene): Trouble | undefined {
       `disabled in pool ${pool}, so it gets no jobs`,
       'enable it in the pool’s agent list when it should take jobs again',
     ),
-    told: told || !isOurs,
-    passing: isOurs,
+    reported: reported || !isOurs,
+    temporary: isOurs,
   };
 }

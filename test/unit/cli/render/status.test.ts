@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import { statusText } from '../../../../src/cli/render/status.ts';
 import { statusRow, type StatusRow } from '../../../../src/fleet/status/row.ts';
-import { facts, host, now, pool, slot, status } from '../../fleet/status/look.ts';
+import { facts, host, now, pool, slot, status } from '../../fleet/status/observation.ts';
 
 const well = statusRow({ host, facts: facts() }, () => pool, now);
 const health = (severity: 'warn' | 'fail') =>

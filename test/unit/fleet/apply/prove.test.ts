@@ -231,7 +231,7 @@ describe('the probe', () => {
   });
 });
 
-const wait = (who: string, why: string) => ({ who, why, told: false });
+const wait = (who: string, why: string) => ({ who, why, reported: false });
 
 test.each([
   [[wait('h1-0', 'is still starting')], 'waiting for h1-0: is still starting'],

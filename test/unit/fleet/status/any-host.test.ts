@@ -1,4 +1,4 @@
-// Whatever one host's files say: its row says what is wrong, and the others' rows stay.
+// Whatever one host's files contain, the other hosts keep their rows.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -6,14 +6,14 @@ import { parseFacts } from '../../../../src/fleet/facts/parse.ts';
 import { planHost } from '../../../../src/fleet/plan/plan.ts';
 import { statusText } from '../../../../src/cli/render/status.ts';
 import { imageRow } from '../../../../src/fleet/status/image.ts';
-import { agentsWanted, poolsSeen } from '../../../../src/fleet/status/collect.ts';
-import { jobsView, statusRow, type Look } from '../../../../src/fleet/status/row.ts';
+import { agentsToFind, poolsSeen } from '../../../../src/fleet/status/collect.ts';
+import { jobsView, statusRow, type Observation } from '../../../../src/fleet/status/row.ts';
 import { allSteps } from '../../../../src/fleet/steps/all.ts';
 import { anyJson, damagedJson } from '../../../support/any-json.ts';
 import { desiredOf } from '../../../support/host.ts';
-import { facts, host, now, pool, slot, status } from './look.ts';
+import { facts, host, now, pool, slot, status } from './observation.ts';
 
-const good: Look = { host: { ...host, name: 'good' }, facts: facts() };
+const good: Observation = { host: { ...host, name: 'good' }, facts: facts() };
 const texts: Readonly<Record<string, string>> = {
   os: 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\n',
   machine:
@@ -29,17 +29,17 @@ function frames(said: Readonly<Record<string, string>>) {
   return new Map(Object.entries({ ...texts, ...said }).map(([name, text]) => [name, frame(text)]));
 }
 
-/** All that `status`, `status --drift --json` and `image which` make of what a host said, beside a host that is well. */
+/** Returns the status text of a host with these files and of a healthy one; also runs `--drift`, `--json` and `image which`. */
 function shown(said: Readonly<Record<string, string>>): string {
-  const bad: Look = { host, facts: parseFacts(frames(said)) };
-  const looks = [bad, good];
-  for (const name of looks.flatMap(poolsSeen)) agentsWanted(looks, name);
-  const rows = looks.map((look) => statusRow(look, () => pool, now));
-  const drift = planHost(bad.facts as NonNullable<Look['facts']>, desiredOf(), {
+  const bad: Observation = { host, facts: parseFacts(frames(said)) };
+  const observations = [bad, good];
+  for (const name of observations.flatMap(poolsSeen)) agentsToFind(observations, name);
+  const rows = observations.map((observation) => statusRow(observation, () => pool, now));
+  const drift = planHost(bad.facts as NonNullable<Observation['facts']>, desiredOf(), {
     steps: allSteps,
     disturbOthers: false,
   });
-  JSON.stringify([rows, looks.map(imageRow), jobsView(rows, { permitted: 1, used: 0 }), drift]);
+  JSON.stringify([rows, observations.map(imageRow), jobsView(rows, { permitted: 1, used: 0 }), drift]);
   return statusText(rows, { width: 80, now, paint: (_style, text) => text, height: 40 });
 }
 
@@ -83,7 +83,7 @@ test.each<[string, fc.Arbitrary<Readonly<Record<string, string>>>]>([
   ['anything as daemon.json', anyJson.map((text) => ({ 'daemon-json': text }))],
   ["the engine's answer", damagedJson(info).map((text) => ({ docker: `active\ninfo ${text}\n` }))],
   ['its containers', damagedJson(containers).map((text) => ({ docker: `active\ncontainers ${text}\n` }))],
-])('one host cannot end the status of all by %s', (_, said) => {
+])('one host cannot break the status of others by %s', (_, said) => {
   fc.assert(
     fc.property(said, (each) => {
       expect(shown(each)).toContain('good ');

@@ -1,17 +1,17 @@
-// How the pools that a status tells of are asked. The server is the practice server.
+// How status lists pools. The server is the practice server.
 import { describe, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { machineRoot } from '../../../../src/shared/base/host-root.ts';
-import { agentsWanted, listPools, lookAtHosts } from '../../../../src/fleet/status/collect.ts';
+import { agentsToFind, listPools, observeHosts } from '../../../../src/fleet/status/collect.ts';
 import { useFake } from '../../practice/azure/server.ts';
-import { facts, host, status, slot } from './look.ts';
+import { facts, host, status, slot } from './observation.ts';
 
 const server = useFake();
-const looks = [{ host, facts: facts({ status: status({ owner: 'us' }) }) }];
+const observations = [{ host, facts: facts({ status: status({ owner: 'us' }) }) }];
 const problem = { code: 'ssh.unreachable', what: 'it is away' } as const;
 
-/** A pool with our two agents and so many others; lists of it since. */
+/** Creates a pool with one of our agents and others; `asked` returns the later requests for its agents. */
 async function pool(name: string, others: number) {
   const client = server.client();
   const made = (await client.ensurePool(name)).pool;
@@ -27,10 +27,10 @@ async function pool(name: string, others: number) {
   return { client, asked };
 }
 
-test("what goes wrong with one host, a mistake of ours included, is that host's", async () => {
+test('an error with one host, also a bug of azp-fleet, is the problem of that host only', async () => {
   const connect = () => Promise.reject(new TypeError('x is not a function'));
   const logged: string[] = [];
-  const looks = await lookAtHosts([host, { ...host, name: 'other' }], {
+  const observations = await observeHosts([host, { ...host, name: 'other' }], {
     transport: { connect, close: () => Promise.resolve() },
     root: machineRoot,
     emit: () => undefined,
@@ -39,7 +39,7 @@ test("what goes wrong with one host, a mistake of ours included, is that host's"
     parallel: 2,
     probe: undefined,
   });
-  expect(looks.map((look) => [look.host.name, look.problem?.code])).toEqual([
+  expect(observations.map(({ host: { name }, problem }) => [name, problem?.code])).toEqual([
     [host.name, 'bug'],
     ['other', 'bug'],
   ]);
@@ -97,18 +97,18 @@ describe('interrupted while hosts are read', () => {
 });
 
 describe('the pools of a status', () => {
-  test('a small one is listed while the hosts are still looked at', async () => {
+  test('a small one is listed before the hosts are observed', async () => {
     const { client, asked } = await pool('small', 20);
-    const never = () => Promise.reject(new Error('not wanted'));
+    const never = () => Promise.reject(new Error('not needed'));
     const { agents } = await listPools(client, ['small'], never);
     expect(agents.get('small')?.size).toBe(21);
     expect(await asked()).toEqual(['all']);
   });
 
-  test('of a large one the agents of the hosts are asked for, by mark and by name', async () => {
+  test('of a large one only the agents of the hosts are requested, by owner and by name', async () => {
     const { client, asked } = await pool('large', 300);
-    const inLarge = looks.map((look) => ({
-      ...look,
+    const inLarge = observations.map((observation) => ({
+      ...observation,
       facts: facts({
         status: status({
           owner: 'us',
@@ -117,19 +117,19 @@ describe('the pools of a status', () => {
         }),
       }),
     }));
-    const wanted = async (name: string) => agentsWanted(inLarge, name);
+    const wanted = async (name: string) => agentsToFind(inLarge, name);
     const { agents, problems } = await listPools(client, ['large'], wanted);
     expect([[...(agents.get('large')?.keys() ?? [])], problems]).toEqual([['h200-1-0'], []]);
     expect(await asked()).toEqual(['demands=azp-fleet.owner+-equals+us', 'agentName=h200-1-1']);
   });
 
-  test('of a host that was not reached the names are those of the inventory', () => {
+  test('of an unreachable host the names are those of the inventory', () => {
     const away = [{ host: { ...host, pool: 'gpu-lab' }, problem }];
-    expect(agentsWanted(away, 'gpu-lab')).toEqual([{ names: ['h200-1-0', 'h200-1-1'] }]);
-    expect(agentsWanted(away, 'another')).toEqual([{ names: [] }]);
+    expect(agentsToFind(away, 'gpu-lab')).toEqual([{ names: ['h200-1-0', 'h200-1-1'] }]);
+    expect(agentsToFind(away, 'another')).toEqual([{ names: [] }]);
   });
 
-  test('one that cannot be asked is a problem of its own', async () => {
+  test('each that cannot be listed is a separate problem', async () => {
     const { client } = await pool('away', 0);
     await server.control.setToken('expired');
     const { agents, problems } = await listPools(client, ['away', 'small'], async () => []);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { imageText } from '../../../../src/cli/commands/image.ts';
 import { imageRow } from '../../../../src/fleet/status/image.ts';
-import { facts, host, status } from './look.ts';
+import { facts, host, status } from './observation.ts';
 
 const plain = { width: 80, paint: (_: unknown, text: string) => text };
 const cuda = (cudaVersion: string, computeCapability: string) =>
@@ -19,7 +19,7 @@ const cuda = (cudaVersion: string, computeCapability: string) =>
 
 test.each([
   [
-    'as the manager sees driver and GPUs',
+    'by the manager’s report of driver and GPUs',
     host,
     cuda('12.8', '7.0'),
     { choice: { tag: 'nvidia/cuda:12.8.2-base-ubuntu24.04' } },
@@ -54,7 +54,7 @@ test.each([
   expect(imageRow({ host: spec, facts: seen }).wanted).toMatchObject(wanted);
 });
 
-test('each host with its image, the reason and what is there; a host that cannot be read says why', () => {
+test('each host with its image, the reason and the present image; one that cannot be read with its problem', () => {
   const rows = [
     imageRow({ host, facts: cuda('13.0', '9.0') }),
     imageRow({
@@ -74,7 +74,7 @@ away
 `);
 });
 
-test('an archive that nobody knew beforehand is named with what it is held to', () => {
+test('an archive without a known digest is shown with the digest of its first download', () => {
   const archives = [
     {
       archive: 'vsts-agent-linux-x64-5.300.0.tar.gz',

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { statusExitCode, statusRow, type StatusRow, jobsView } from '../../../../src/fleet/status/row.ts';
-import type { PoolAgents } from '../../../../src/fleet/verdict/sight.ts';
-import { agent, facts, host, now, pool, slot, status } from './look.ts';
+import type { PoolAgents } from '../../../../src/fleet/verdict/host-view.ts';
+import { agent, facts, host, now, pool, slot, status } from './observation.ts';
 
 const rowOf = (seen: Facts, agents: PoolAgents = pool): StatusRow =>
   statusRow({ host, facts: seen }, () => agents, now);
 
-test('a working host, whole', () => {
+test('all fields of a working host', () => {
   expect(rowOf(facts())).toEqual({
     host: 'h200-1',
     pool: 'gpu-lab',
@@ -41,7 +41,7 @@ describe('verdict and cause', () => {
     ['manager crashed', rowOf(facts({ unitActive: 'failed' })), 'failed', 'the manager is failed'],
     ['manager silent', rowOf(withStatus({ at: '2026-11-20T09:54:00Z' })), 'unknown', '6 min old'],
     [
-      'manager silent by the host’s own clock',
+      'manager silent by the host’s clock',
       rowOf(facts({}, { time: now + 6 * 60_000 })),
       'unknown',
       '6 min old',
@@ -60,13 +60,13 @@ describe('verdict and cause', () => {
       'the manager is 0.4.0, this azp-fleet is 0.2.0: they are more than one release apart',
     ],
     [
-      'one whose words cannot be read any more',
+      'one whose report cannot be read any more',
       rowOf(facts({ status: undefined, release: { version: '0.4.0', protocol: 9 } })),
       'unknown',
       'more than one release apart',
     ],
     [
-      'a problem of its own',
+      'a problem of the manager',
       rowOf(withStatus({ problems: [{ code: 'azure.auth', what: 'bad token', next: 'renew' }] })),
       'failed',
       'bad token',
@@ -78,7 +78,7 @@ describe('verdict and cause', () => {
       'no base',
     ],
     [
-      'image on its way',
+      'image being built',
       rowOf(withStatus({ image: { state: 'building', progress: 'step 3/9' } })),
       'degraded',
       'being built (step 3/9)',
@@ -155,34 +155,34 @@ describe('verdict and cause', () => {
 describe('a host that may have powered itself off', () => {
   const problem = { code: 'ssh.timeout', what: 'no answer', next: 'see whether it is on' } as const;
   const idle = { afterS: 1800, run: 'poweroff' };
-  const mark = { 'azp-fleet.disabled': 'powered off: idle since 2026-11-20 09:30 UTC' };
-  const marked = new Map([agent('0', { enabled: false, status: 'offline', userCapabilities: mark })]);
-  const verdictOf = (look: object, agents: PoolAgents) =>
-    statusRow({ host, problem, ...look }, () => agents, now).verdict;
+  const reason = { 'azp-fleet.disabled': 'powered off: idle since 2026-11-20 09:30 UTC' };
+  const poweredOff = new Map([agent('0', { enabled: false, status: 'offline', userCapabilities: reason })]);
+  const verdictOf = (difference: object, agents: PoolAgents) =>
+    statusRow({ host, problem, ...difference }, () => agents, now).verdict;
 
-  test('is off where its agents say so in the pool', () => {
-    expect(verdictOf({}, marked)).toMatchObject({
+  test('is off if its agents have that reason in the pool', () => {
+    expect(verdictOf({}, poweredOff)).toMatchObject({
       state: 'off',
       cause: expect.stringContaining('idle since 2026-11-20 09:30 UTC'),
       next: expect.stringContaining('start it at its provider'),
     });
   });
 
-  test('is unreachable where they do not, and that it may be off is said where it has idle:', () => {
+  test('is unreachable otherwise, and may be off if it has idle:', () => {
     expect(verdictOf({}, pool)).toMatchObject({ state: 'unreachable', next: problem.next });
     expect(verdictOf({ host: { ...host, idle } }, undefined)).toMatchObject({
       state: 'unreachable',
-      next: `${problem.next}; it has idle: and may have powered itself off: see its provider`,
+      next: `${problem.next}; it has idle: and may have powered itself off: check its provider`,
     });
   });
 
-  test('is not off where it answers and lets nobody in', () => {
+  test('is not off if it answers and refuses the login', () => {
     const refused = { ...problem, code: 'ssh.auth' };
-    expect(verdictOf({ problem: refused }, marked).state).toBe('unreachable');
+    expect(verdictOf({ problem: refused }, poweredOff).state).toBe('unreachable');
   });
 });
 
-test('a fresh probe replaces the manager’s look at the GPUs, but not its kernel log', () => {
+test('a fresh probe replaces the manager’s GPU check, but not its kernel log', () => {
   const finding = (code: string) => ({ code, severity: 'fail', what: code, next: 'n' }) as const;
   const health = { state: 'failed', findings: [finding('gpu.lost'), finding('xid.79')] } as const;
   const probe = { verdict: { state: 'healthy', cause: '', next: '' }, findings: [] } as const;
@@ -227,7 +227,7 @@ describe('a host with agents in several pools', () => {
   const row = (found: Facts, shown = pools) =>
     statusRow({ host, facts: found }, (name) => shown.get(name), now);
 
-  test('each is looked for where it is, and which is where is told', () => {
+  test('each is found in its pool, and the row has the pool of each', () => {
     expect(row(seen)).toMatchObject({
       pool: 'gpu-lab',
       slots: [
@@ -239,7 +239,7 @@ describe('a host with agents in several pools', () => {
     });
   });
 
-  test('one that is not there is missing there', () => {
+  test('one that is not in its pool is reported with that pool', () => {
     const { verdict } = row(seen, new Map<string, PoolAgents>([...pools, ['gpu-training', new Map()]]));
     expect(verdict).toMatchObject({
       state: 'degraded',
@@ -247,22 +247,22 @@ describe('a host with agents in several pools', () => {
     });
   });
 
-  test('without a list of one of them nothing is counted', () => {
+  test('nothing is counted if one pool could not be listed', () => {
     expect(row(seen, new Map([['gpu-lab', training]]))).not.toHaveProperty('azure');
   });
 
-  test('where all are alike, nothing is told of slots', () => {
+  test('if all are alike, the row has no slots', () => {
     const alike = [slot('0', { pool: 'gpu-lab', image: 'a' }), slot('1', { pool: 'gpu-lab', image: 'a' })];
     expect(row(withStatus({ slots: alike }))).not.toHaveProperty('slots');
   });
 
-  test('an image that is not ready is named beside others', () => {
+  test('an image that is not ready is named if there are others', () => {
     const images = [
       { state: 'ready' as const, reference: 'a', slots: ['0'] },
       { state: 'failed' as const, reference: 'train:7', cause: 'no such image', slots: ['1'] },
     ];
     expect(row(withStatus({ slots, images })).verdict.cause).toBe(
-      'the agent image train:7 could not be made: no such image',
+      'the agent image train:7 failed: no such image',
     );
   });
 });
@@ -270,10 +270,10 @@ describe('a host with agents in several pools', () => {
 describe('how many jobs may run at once', () => {
   const rows = [rowOf(facts()), rowOf(facts())];
   test.each([
-    ['not known', undefined, undefined],
+    ['unknown', undefined, undefined],
     ['no limit', { permitted: undefined, used: 3 }, undefined],
     ['a limit', { permitted: 1, used: undefined }, { agents: 4, permitted: 1 }],
-    ['a limit and what is used', { permitted: 1, used: 1 }, { agents: 4, permitted: 1, used: 1 }],
+    ['a limit and the jobs that run', { permitted: 1, used: 1 }, { agents: 4, permitted: 1, used: 1 }],
   ])('%s', (_, jobs, view) => {
     expect(jobsView(rows, jobs)).toEqual(view);
   });

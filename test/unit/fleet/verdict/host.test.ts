@@ -1,24 +1,28 @@
-// What facts alone show to be missing, and what is said of images where there are several.
+// Findings by the facts alone, and the age of the manager's report.
 import { expect, test } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { hostFindings } from '../../../../src/fleet/verdict/host.ts';
 import { staleMs } from '../../../../src/fleet/verdict/causes.ts';
 import { judge } from '../../../../src/fleet/verdict/judge.ts';
-import { facts, now, pool, status } from '../status/look.ts';
+import { facts, now, pool, status } from '../status/observation.ts';
 
 test.each<[string, Facts, string[]]>([
-  ['all is there', facts(), []],
+  ['nothing is missing', facts(), []],
   [
-    'no manager: nothing else is looked at',
+    'no manager: nothing else is checked',
     facts({ current: undefined }, { docker: { active: false } }),
     ['host.not-provisioned'],
   ],
   ['no driver', facts({}, { driver: { loaded: undefined } }), ['driver.not-loaded']],
   ['no toolkit', facts({}, { toolkit: { version: undefined } }), ['toolkit.missing']],
-  ['a toolkit that came in no package', facts({}, { toolkit: { version: undefined, unpackaged: true } }), []],
   [
-    'no GPU: neither is missed',
+    'a toolkit that no package installed',
+    facts({}, { toolkit: { version: undefined, unpackaged: true } }),
+    [],
+  ],
+  [
+    'no GPU: neither is needed',
     facts({}, { gpus: [], driver: { loaded: undefined }, toolkit: { version: undefined } }),
     [],
   ],
@@ -38,7 +42,7 @@ test.each<[string, Facts, string[]]>([
   expect(hostFindings(seen).map(({ code }) => code)).toEqual(expected);
 });
 
-test('a module that is built for the running kernel is told from one that is not', () => {
+test('a finding says whether the module is built for the running kernel', () => {
   const kernel = (driver: boolean) => [{ release: '6.12.1-amd64', headers: true, driver }];
   const said = (driver: boolean): string | undefined =>
     hostFindings(facts({}, { driver: { loaded: undefined }, kernels: kernel(driver) }))[0]?.what;
@@ -46,12 +50,12 @@ test('a module that is built for the running kernel is told from one that is not
   expect(said(false)).toBe('the NVIDIA kernel module is not loaded');
 });
 
-test('the manager says in its own words how it is', () => {
+test('the finding has the state of the manager’s unit', () => {
   expect(hostFindings(facts({ unitActive: 'failed' }))[0]?.what).toBe('the manager is failed');
   expect(hostFindings(facts({ unitActive: undefined }))[0]?.what).toBe('the manager is not running');
 });
 
-test('a report is too old after its time, and not before', () => {
+test('a report is too old after its limit, and not before', () => {
   const at = Date.parse(status().at);
   const verdict = (ageMs: number) =>
     judge({ facts: facts(), agentsIn: () => pool, now: at + ageMs }).verdict.state;

@@ -1,4 +1,4 @@
-// The host as a whole: what is the cause, what counts as failed, and what may become well by waiting.
+// The whole host: the cause, what counts as failed, and which problems may end by waiting.
 import { describe, expect, test } from 'vitest';
 
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
@@ -6,18 +6,18 @@ import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Checkup } from '../../../../src/shared/health/checkup.ts';
 import { judge } from '../../../../src/fleet/verdict/judge.ts';
-import type { Sight } from '../../../../src/fleet/verdict/sight.ts';
-import { agent, facts, now, pool, slot, status } from '../status/look.ts';
+import type { HostView } from '../../../../src/fleet/verdict/host-view.ts';
+import { agent, facts, now, pool, slot, status } from '../status/observation.ts';
 
-const sight = (seen: Facts, difference: Partial<Sight> = {}): Sight => ({
+const hostView = (seen: Facts, difference: Partial<HostView> = {}): HostView => ({
   facts: seen,
   agentsIn: () => pool,
   now,
   ...difference,
 });
-const withStatus = (difference: Partial<ManagerStatus>): Sight =>
-  sight(facts({ status: status(difference) }));
-const well = { state: 'healthy', cause: '', next: '' };
+const withStatus = (difference: Partial<ManagerStatus>): HostView =>
+  hostView(facts({ status: status(difference) }));
+const healthy = { state: 'healthy', cause: '', next: '' };
 
 const held = {
   state: 'backing-off',
@@ -29,13 +29,13 @@ const starting = { state: 'starting', since: '2026-11-20T09:59:45Z' } as const;
 const drained = { state: 'drained', code: 'drained' } as const;
 const before = { id: 'r0', startedAt: '2026-11-20T08:00:00Z', agentId: 1, settings: 'before' };
 const refused = { code: 'azure.auth', what: 'the token is not accepted', next: 'replace it' };
-const away = { code: 'azure.unreachable', what: 'no answer', next: 'look at the network' };
+const away = { code: 'azure.unreachable', what: 'no answer', next: 'check the network' };
 
 describe('the verdict', () => {
-  test.each<[string, Sight, object]>([
-    ['all well', sight(facts()), well],
+  test.each<[string, HostView, object]>([
+    ['healthy', hostView(facts()), healthy],
     [
-      'no slot at all: nobody takes jobs here',
+      'no slot at all: no agent takes jobs',
       withStatus({ slots: [] }),
       {
         state: 'failed',
@@ -54,12 +54,12 @@ describe('the verdict', () => {
       { state: 'failed', cause: 'h200-1-0, h200-1-1: the name is held' },
     ],
     [
-      'one is, and nobody wants the other',
+      'one is, and the other is drained',
       withStatus({ slots: [slot('0', held), slot('1', drained)] }),
       { state: 'failed' },
     ],
     [
-      'one is, the other is on its way',
+      'one is, the other is starting',
       withStatus({ slots: [slot('0', held), slot('1', starting)] }),
       { state: 'degraded' },
     ],
@@ -69,7 +69,7 @@ describe('the verdict', () => {
       { state: 'failed', cause: 'h200-1-0: the name is held (and 1 more)' },
     ],
     [
-      'who is named by the cause is named once',
+      'an agent whose name is in the cause is named once',
       withStatus({
         slots: [slot('0', { ...held, cause: 'agent h200-1-0 belongs to another installation' }), slot('1')],
       }),
@@ -77,7 +77,7 @@ describe('the verdict', () => {
     ],
     [
       'all disabled by hand',
-      sight(facts(), {
+      hostView(facts(), {
         agentsIn: () => new Map([agent('0', { enabled: false }), agent('1', { enabled: false })]),
       }),
       { state: 'degraded' },
@@ -88,18 +88,18 @@ describe('the verdict', () => {
       { state: 'failed', cause: 'the token is not accepted (and 1 more)' },
     ],
     [
-      'what waits for that problem is told by it',
+      'slots that wait for that problem have no finding',
       withStatus({ problems: [away], slots: [slot('0', { state: 'waiting', cause: 'no pool' }), slot('1')] }),
-      { cause: 'no answer', next: 'look at the network' },
+      { cause: 'no answer', next: 'check the network' },
     ],
     [
       'an older configuration',
-      sight(facts({}, { files: { [HostPaths.config]: 'y' } })),
+      hostView(facts({}, { files: { [HostPaths.config]: 'y' } })),
       { state: 'failed', cause: 'the manager runs with the configuration before the last change' },
     ],
-    ['the present one', sight(facts({}, { files: { [HostPaths.config]: 'x' } })), well],
+    ['the current one', hostView(facts({}, { files: { [HostPaths.config]: 'x' } })), healthy],
     [
-      'kept from work by a run',
+      'drained by a run',
       withStatus({
         drained: true,
         drains: [{ reason: 'restart', at: '2026-11-20T09:30:00Z', run: 'r' }],
@@ -111,52 +111,52 @@ describe('the verdict', () => {
       },
     ],
     [
-      'by a person',
+      'drained by a user',
       withStatus({
         drained: true,
         drains: [{ reason: 'fan', at: '2026-11-20T09:30:00Z' }],
         slots: [slot('0', drained), slot('1', drained)],
       }),
-      well,
+      healthy,
     ],
     [
-      'on jobs from before',
+      'with jobs from before the change',
       withStatus({
         slots: [
           slot('0', { state: 'busy', run: before, job: 'train' }),
           slot('1', { state: 'busy', run: before }),
         ],
       }),
-      { ...well, note: 'running a job from before the last change: h200-1-0 (train), h200-1-1' },
+      { ...healthy, note: 'running a job from before the last change: h200-1-0 (train), h200-1-1' },
     ],
     [
       'no report for long',
-      sight(facts(), { now: now + 6 * 60_000 }),
+      hostView(facts(), { now: now + 6 * 60_000 }),
       { state: 'unknown', cause: 'the manager’s last report is 6 min old' },
     ],
-    ['a report of no time', withStatus({ at: 'noon' }), { state: 'unknown' }],
+    ['a report with an invalid time', withStatus({ at: 'noon' }), { state: 'unknown' }],
     [
       'not provisioned',
-      sight(facts({ current: undefined })),
+      hostView(facts({ current: undefined })),
       { state: 'failed', cause: 'the host is not provisioned: it has no manager' },
     ],
   ])('%s', (_, seen, expected) => {
     expect(judge(seen).verdict).toMatchObject(expected);
   });
 
-  test('an older manager: both work, and nobody can tell', () => {
+  test('an older manager: whether its agents are current is unknown', () => {
     const { run: _, settings: __, ...old } = slot('0');
     const { verdict } = judge(withStatus({ slots: [old, { ...old, slot: '1', agent: 'h200-1-1' }] }));
     expect(verdict).toEqual({
       state: 'degraded',
       cause:
-        'h200-1-0, h200-1-1: cannot tell whether the present configuration is in effect: the manager (0.2.0) does not say what its agents were made from',
-      next: 'run `azp-fleet provision`, which brings the manager to the version of this program',
+        'h200-1-0, h200-1-1: unknown whether the current configuration is in effect: the manager (0.2.0) does not report the configuration of its agents',
+      next: 'run `azp-fleet provision`, which updates the manager to the version of this program',
       troubles: ['h200-1-0', 'h200-1-1'].map((on) => ({ code: 'agents.untold', on })),
     });
   });
 
-  test('a GPU that a fresh probe has found comes before agents that wait for it', () => {
+  test('a GPU fault of a fresh probe comes before agents that wait for that GPU', () => {
     const finding = { code: 'gpu.lost', severity: 'fail', what: 'it is lost', next: 'reboot' } as const;
     const probe: Checkup = {
       verdict: { state: 'failed', cause: 'it is lost', next: 'reboot' },
@@ -167,35 +167,35 @@ describe('the verdict', () => {
   });
 });
 
-describe('what may become well by itself', () => {
-  test.each<[string, Sight, readonly [string, string, boolean][]]>([
-    ['nothing where all is well', sight(facts()), []],
+describe('problems that may end without a fix', () => {
+  test.each<[string, HostView, readonly [string, string, boolean][]]>([
+    ['none on a healthy host', hostView(facts()), []],
     [
-      'nor where only a person helps',
+      'none that only a user can fix',
       withStatus({ problems: [refused], slots: [slot('0', held), slot('1', drained)] }),
       [],
     ],
-    ['nor without a manager', sight(facts({ current: undefined })), []],
+    ['none without a manager', hostView(facts({ current: undefined })), []],
     [
-      'an agent on its way',
+      'an agent that starts',
       withStatus({ slots: [slot('0', starting), slot('1')] }),
       [['h200-1-0', 'is still starting', false]],
     ],
-    ['a server that is away', withStatus({ problems: [away] }), [['the manager', 'no answer', true]]],
+    ['a server that does not answer', withStatus({ problems: [away] }), [['the manager', 'no answer', true]]],
     [
-      'an image',
+      'an image that is built',
       withStatus({ image: { state: 'building', progress: '3/9' } }),
       [['the manager', 'the agent image is being built (3/9)', true]],
     ],
-    ['not one that failed', withStatus({ image: { state: 'failed', cause: 'no base' } }), []],
+    ['not an image that failed', withStatus({ image: { state: 'failed', cause: 'no base' } }), []],
     [
-      'a manager that has not spoken',
-      sight(facts({ status: undefined })),
+      'a manager that has not reported',
+      hostView(facts({ status: undefined })),
       [['the manager', 'has not reported yet', true]],
     ],
     [
-      'one that restarts',
-      sight(facts({}, { files: { [HostPaths.config]: 'y' } })),
+      'a manager that restarts',
+      hostView(facts({}, { files: { [HostPaths.config]: 'y' } })),
       [['the manager', 'the manager runs with the configuration before the last change', true]],
     ],
     [
@@ -204,12 +204,12 @@ describe('what may become well by itself', () => {
       [],
     ],
   ])('%s', (_, seen, expected) => {
-    expect(judge(seen).waiting.map(({ who, why, told }) => [who, why, told])).toEqual(expected);
+    expect(judge(seen).waiting.map(({ who, why, reported }) => [who, why, reported])).toEqual(expected);
   });
 
-  test('who has waited long enough is told of it', () => {
+  test('are findings after the wait', () => {
     const seen = withStatus({ slots: [slot('0', starting), slot('1')] });
-    expect(judge(seen).verdict).toMatchObject(well);
+    expect(judge(seen).verdict).toMatchObject(healthy);
     expect(judge({ ...seen, waited: true }).verdict).toMatchObject({
       state: 'degraded',
       cause: 'h200-1-0: is still starting',
@@ -217,7 +217,7 @@ describe('what may become well by itself', () => {
   });
 });
 
-test('what degrades a host is told by code and by whom it is about; remarks are no trouble', () => {
+test('a degraded host lists its troubles by code and subject, without info findings', () => {
   const health = (...findings: ManagerStatus['health']['findings']) =>
     judge(withStatus({ health: { state: 'degraded', findings } })).verdict;
   const hot = { code: 'gpu.hot', gpu: 'GPU-1', severity: 'warn', what: 'hot', next: 'cool it' } as const;

@@ -20,14 +20,14 @@ const facts = (more: Partial<Facts> = {}, drains = [ofPerson, ofRun]): Facts => 
 
 it.each<[string, Facts, string | undefined, string, string]>([
   [
-    'nobody works on the host: that run is gone',
+    'no run works on the host: interrupted',
     facts(),
     'agents.left-drained',
     `${said}; interrupted`,
     'run "azp-fleet provision": it checks the host and enables its agents again',
   ],
   [
-    'nobody does, and its change goes on',
+    'no run does, and its change still runs',
     facts({
       changes: [
         { id: 'docker-1', title: 'install Docker', owner: 'bob@ci', state: 'done', code: 0 },
@@ -39,21 +39,21 @@ it.each<[string, Facts, string | undefined, string, string]>([
     'run "azp-fleet provision": it waits for that, checks the host and enables its agents again',
   ],
   [
-    'somebody works there',
+    'a run works there',
     facts({ hostLock: { who: 'bob@ci', command: 'azp-fleet provision', since: at } }),
     'agents.held-by-run',
     `${said}; bob@ci is running azp-fleet provision, since 2026-11-20 09:30 UTC`,
     'wait for that run to end',
   ],
   [
-    'somebody works there whose note says no time',
+    'a run works there whose lock has no time',
     facts({ hostLock: { who: 'another user', command: 'a command', since: '' } }),
     'agents.held-by-run',
     `${said}; another user is running a command`,
     'wait for that run to end',
   ],
   [
-    'its mark tells which change goes on',
+    'its reason names the change that still runs',
     facts(
       { changes: [{ id: 'd-1', title: 'install driver', owner: '', state: 'running', code: undefined }] },
       [{ ...ofRun, reason: 'do driver; still drained: the run ended before azp-fleet-change-d-1.service' }],
@@ -63,7 +63,7 @@ it.each<[string, Facts, string | undefined, string, string]>([
     'run "azp-fleet provision": it waits for that, checks the host and enables its agents again',
   ],
   [
-    'the host has booted long since',
+    'the host booted long ago',
     facts({ uptimeS: 900, time: Date.parse(at) + 960_000 }),
     'agents.left-drained',
     `${said}; interrupted`,
@@ -77,7 +77,7 @@ it.each<[string, Facts, string | undefined, string, string]>([
     'run "azp-fleet provision": it checks the host and enables its agents again',
   ],
   [
-    'it may have rebooted the host, and not be back yet',
+    'it may have rebooted the host, and not have reconnected yet',
     facts({ uptimeS: 60, time: Date.parse(at) + 61_000 }),
     'agents.held-by-run',
     said,
@@ -87,6 +87,6 @@ it.each<[string, Facts, string | undefined, string, string]>([
   expect(leftDrain(seen)).toEqual([{ code, severity: 'warn', what, next }]);
 });
 
-it('people’s marks are theirs', () => {
+it('drains of users are not reported', () => {
   expect(leftDrain(facts({}, [ofPerson]))).toEqual([]);
 });

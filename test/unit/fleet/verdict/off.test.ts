@@ -16,16 +16,16 @@ const drained = { userCapabilities: { 'azp-fleet.disabled': 'drained by ann@lapt
 
 test.each<[string, readonly AzureAgent[], boolean]>([
   ['no agents', [], false],
-  ['all say so', [agent(), agent()], true],
-  ['one has another reason of its own', [agent(), agent(drained)], true],
-  ['none says so', [agent(drained)], false],
-  ['the host is up again', [agent(), agent({ status: 'online' })], false],
-  ['it was enabled by hand since', [agent({ enabled: true })], false],
-])('the pool tells that a host is off: %s', (_, agents, off) => {
+  ['all have the reason', [agent(), agent()], true],
+  ['one has another reason', [agent(), agent(drained)], true],
+  ['none has the reason', [agent(drained)], false],
+  ['an agent is online again', [agent(), agent({ status: 'online' })], false],
+  ['it was enabled by hand', [agent({ enabled: true })], false],
+])('the pool shows that a host is off: %s', (_, agents, off) => {
   expect(switchedOff(agents)?.state).toBe(off ? 'off' : undefined);
 });
 
-test('since when, and what to do', () => {
+test('the verdict has the time and the next action', () => {
   expect(switchedOff([agent()])).toEqual({
     state: 'off',
     cause: 'idle since 2026-11-20 09:30 UTC, and powered itself off (idle:)',

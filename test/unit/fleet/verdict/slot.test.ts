@@ -1,9 +1,9 @@
-// States × ages × views of the server, one row a case.
+// One case a row: state × age × the server's view.
 import { describe, expect, test } from 'vitest';
 
 import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
 import type { SlotStatus } from '../../../../src/shared/contract/status.ts';
-import { judgeSlot, type SlotScene } from '../../../../src/fleet/verdict/slot.ts';
+import { judgeSlot, type SlotContext } from '../../../../src/fleet/verdict/slot.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 
 const at = Date.parse('2026-11-20T10:00:00Z');
@@ -30,11 +30,11 @@ const agent: AzureAgent = {
   userCapabilities: { 'azp-fleet.owner': 'us' },
 };
 
-const scene = (difference: Partial<SlotScene> = {}, shown: Partial<AzureAgent> = {}): SlotScene => ({
+const context = (difference: Partial<SlotContext> = {}, shown: Partial<AzureAgent> = {}): SlotContext => ({
   status: managerStatus({ at: new Date(at).toISOString(), owner: 'us' }),
   agents: new Map([['a-0', { ...agent, ...shown }]]),
   waited: false,
-  isHostHeld: false,
+  hostHasProblem: false,
   ...difference,
 });
 
@@ -45,129 +45,134 @@ const conflict = { code: 'agent.session-conflict', cause: 'the server still hold
 const left = { code: 'agent.session-left', cause: 'the last agent left its session', next: 'wait' };
 const dataset = { code: 'dataset.unusable', cause: 'dataset X: /x is empty', next: 'fill it' };
 const refused = { code: 'agent.login-refused', cause: 'the login is refused', next: 'wait' };
-const looking = { code: 'health.unknown', cause: 'the GPUs have not been checked yet', next: 'wait' };
+const checking = { code: 'health.unknown', cause: 'the GPUs have not been checked yet', next: 'wait' };
 
-describe('an agent that works, or is kept from it', () => {
+describe('an agent that works, or is drained', () => {
   test.each<[string, Partial<SlotStatus>, Partial<AzureAgent>]>([
-    ['waits for a job, online', {}, {}],
-    ['runs one', { state: 'busy' }, {}],
+    ['idle, online', {}, {}],
+    ['busy', { state: 'busy' }, {}],
     ['drained', { state: 'drained', code: 'drained', run: undefined as never }, { status: 'offline' }],
-    ['drained, its agent leaves', { state: 'stopping', code: 'drained', awaySince: ago(6000) }, {}],
+    ['drained, its agent stops', { state: 'stopping', code: 'drained', awaySince: ago(6000) }, {}],
   ])('%s', (_, difference, shown) => {
-    expect(judgeSlot(slot(difference), scene({}, shown))).toEqual({ kind: 'well' });
+    expect(judgeSlot(slot(difference), context({}, shown))).toEqual({ kind: 'ok' });
   });
 
-  test('is told once where the whole host is held', () => {
+  test('waits without a finding if the host has a problem', () => {
     const waiting = slot({ state: 'waiting', ...refused });
-    expect(judgeSlot(waiting, scene({ isHostHeld: true }))).toEqual({ kind: 'well' });
-    expect(judgeSlot(waiting, scene())).toMatchObject({ kind: 'trouble', told: true });
+    expect(judgeSlot(waiting, context({ hostHasProblem: true }))).toEqual({ kind: 'ok' });
+    expect(judgeSlot(waiting, context())).toMatchObject({ kind: 'trouble', reported: true });
   });
 
-  test('without a list of the pool, its manager’s word is what there is', () => {
-    expect(judgeSlot(slot(), scene({ agents: undefined }))).toEqual({ kind: 'well' });
+  test('is judged by the manager alone without a list of the pool', () => {
+    expect(judgeSlot(slot(), context({ agents: undefined }))).toEqual({ kind: 'ok' });
   });
 });
 
-test('a job from before the change is no trouble, whatever its age', () => {
+test('a job from before the change is no trouble at any age', () => {
   const busy = slot({ state: 'busy', run: old });
-  expect(judgeSlot(busy, scene())).toEqual({ kind: 'older-job' });
-  expect(judgeSlot(busy, scene({ waited: true }))).toEqual({ kind: 'older-job' });
+  expect(judgeSlot(busy, context())).toEqual({ kind: 'older-job' });
+  expect(judgeSlot(busy, context({ waited: true }))).toEqual({ kind: 'older-job' });
 });
 
-test.each(['idle', 'busy'] as const)(
-  'a manager that tells nothing of runs is not taken for well: %s',
-  (state) => {
-    expect(judgeSlot(slot({ state, ...none }), scene())).toEqual({ kind: 'untold' });
-  },
-);
+test.each(['idle', 'busy'] as const)('an agent whose manager reports no run is unreported: %s', (state) => {
+  expect(judgeSlot(slot({ state, ...none }), context())).toEqual({ kind: 'unreported' });
+});
 
 describe('an agent that does not work', () => {
-  test.each<[string, Partial<SlotStatus>, { told: boolean; passing: boolean }]>([
-    // Nothing comes by itself, in whatever state the tries are.
-    ['its name is held: backing off', { state: 'backing-off', ...held }, { told: true, passing: false }],
+  test.each<[string, Partial<SlotStatus>, { reported: boolean; temporary: boolean }]>([
+    // Waiting does not help, in any state.
+    [
+      'its name is held: backing off',
+      { state: 'backing-off', ...held },
+      { reported: true, temporary: false },
+    ],
     [
       'its name is held: tries again',
       { state: 'starting', since: ago(0), ...held },
-      { told: true, passing: false },
+      { reported: true, temporary: false },
     ],
-    ['a dataset is missing', { state: 'waiting', since: ago(0), ...dataset }, { told: true, passing: false }],
-    ['its GPU is bad', { state: 'quarantined', since: ago(0) }, { told: true, passing: false }],
-    // Jobs wait for the end of the session: told at once, and it passes.
+    [
+      'a dataset is missing',
+      { state: 'waiting', since: ago(0), ...dataset },
+      { reported: true, temporary: false },
+    ],
+    ['its GPU is bad', { state: 'quarantined', since: ago(0) }, { reported: true, temporary: false }],
+    // Jobs wait for the end of the session: reported at once, and temporary.
     [
       'in a session conflict',
       { state: 'starting', since: ago(2), ...conflict },
-      { told: true, passing: true },
+      { reported: true, temporary: true },
     ],
     [
       'behind a session that was left',
       { state: 'waiting', since: ago(2), ...left },
-      { told: true, passing: true },
+      { reported: true, temporary: true },
     ],
-    // It may come back by itself, and is told at once where it has given up for now.
-    ['backing off', { state: 'backing-off', since: ago(1), ...refused }, { told: true, passing: true }],
+    // It may come back by itself, and is reported at once while it backs off.
+    ['backing off', { state: 'backing-off', since: ago(1), ...refused }, { reported: true, temporary: true }],
     [
-      'starting, with what was wrong before',
+      'starting, with the cause of the agent before',
       { state: 'starting', since: ago(59), ...refused },
-      { told: false, passing: true },
+      { reported: false, temporary: true },
     ],
     [
       'the same for a minute',
       { state: 'starting', since: ago(61), ...refused },
-      { told: true, passing: true },
+      { reported: true, temporary: true },
     ],
     // Every start.
-    ['starting', { state: 'starting', since: ago(90) }, { told: false, passing: true }],
-    ['starting for longer', { state: 'starting', since: ago(91) }, { told: true, passing: true }],
+    ['starting', { state: 'starting', since: ago(90) }, { reported: false, temporary: true }],
+    ['starting for longer', { state: 'starting', since: ago(91) }, { reported: true, temporary: true }],
     [
-      'the GPUs are looked at',
-      { state: 'waiting', since: ago(90), ...looking },
-      { told: false, passing: true },
+      'the GPUs are being checked',
+      { state: 'waiting', since: ago(90), ...checking },
+      { reported: false, temporary: true },
     ],
     [
-      'the GPUs are looked at for longer',
-      { state: 'waiting', since: ago(91), ...looking },
-      { told: true, passing: true },
+      'the GPUs are being checked for longer',
+      { state: 'waiting', since: ago(91), ...checking },
+      { reported: true, temporary: true },
     ],
-    ['leaves', { state: 'stopping', since: ago(90) }, { told: false, passing: true }],
-    ['does not leave', { state: 'stopping', since: ago(91) }, { told: true, passing: true }],
-    // From before the change, and without a job.
-    ['still the old one', { run: old, awaySince: ago(90) }, { told: false, passing: true }],
-    ['still the old one, for longer', { run: old, awaySince: ago(91) }, { told: true, passing: true }],
+    ['stopping', { state: 'stopping', since: ago(90) }, { reported: false, temporary: true }],
+    ['stopping for longer', { state: 'stopping', since: ago(91) }, { reported: true, temporary: true }],
+    // An agent from before the change, without a job.
+    ['still the old one', { run: old, awaySince: ago(90) }, { reported: false, temporary: true }],
+    ['still the old one, for longer', { run: old, awaySince: ago(91) }, { reported: true, temporary: true }],
     [
-      'not known yet what is wanted',
+      'desired settings unknown yet',
       { settings: undefined as never, awaySince: ago(5) },
-      { told: false, passing: true },
+      { reported: false, temporary: true },
     ],
-    // Each try is a change of state; being away is not.
+    // Each attempt changes the state's time, but not awaySince.
     [
-      'tries again and again',
+      'one attempt after another',
       { state: 'starting', since: ago(2), awaySince: ago(91) },
-      { told: true, passing: true },
+      { reported: true, temporary: true },
     ],
     [
-      'what is no time is no excuse',
+      'an invalid time counts as old',
       { state: 'starting', since: 'yesterday' },
-      { told: true, passing: true },
+      { reported: true, temporary: true },
     ],
   ])('%s', (_, difference, expected) => {
-    expect(judgeSlot(slot(difference), scene())).toMatchObject({ kind: 'trouble', ...expected });
-    // Who has waited long enough is told all of it.
-    expect(judgeSlot(slot(difference), scene({ waited: true }))).toMatchObject({
+    expect(judgeSlot(slot(difference), context())).toMatchObject({ kind: 'trouble', ...expected });
+    // After the wait, everything is reported.
+    expect(judgeSlot(slot(difference), context({ waited: true }))).toMatchObject({
       kind: 'trouble',
-      told: true,
-      passing: expected.passing,
+      reported: true,
+      temporary: expected.temporary,
     });
   });
 
-  test('is told in its manager’s words', () => {
-    expect(judgeSlot(slot({ state: 'backing-off', ...held }), scene())).toMatchObject({
+  test('has its manager’s cause and next action', () => {
+    expect(judgeSlot(slot({ state: 'backing-off', ...held }), context())).toMatchObject({
       what: held.cause,
       next: held.next,
     });
   });
 });
 
-describe('what the server shows of an agent that says that it listens', () => {
+describe('an agent that listens on the host, and in the pool is', () => {
   const young = { since: ago(60) };
   test.each<
     [
@@ -175,52 +180,58 @@ describe('what the server shows of an agent that says that it listens', () => {
       Partial<SlotStatus>,
       Partial<AzureAgent> | undefined,
       string,
-      { told: boolean; passing: boolean },
+      { reported: boolean; temporary: boolean },
     ]
   >([
-    ['nothing, and it is young', young, undefined, 'not registered', { told: false, passing: true }],
-    ['nothing', {}, undefined, 'not registered in pool gpu-lab', { told: true, passing: true }],
-    ['offline, and it is young', young, { status: 'offline' }, 'offline', { told: false, passing: true }],
-    ['offline', {}, { status: 'offline' }, 'offline in pool gpu-lab', { told: true, passing: true }],
+    ['not registered, and young', young, undefined, 'not registered', { reported: false, temporary: true }],
+    ['not registered', {}, undefined, 'not registered in pool gpu-lab', { reported: true, temporary: true }],
+    ['offline, and young', young, { status: 'offline' }, 'offline', { reported: false, temporary: true }],
+    ['offline', {}, { status: 'offline' }, 'offline in pool gpu-lab', { reported: true, temporary: true }],
     [
       'offline, with a job',
       { state: 'busy' },
       { status: 'offline' },
       'offline',
-      { told: true, passing: true },
+      { reported: true, temporary: true },
     ],
     [
       'another installation’s',
       {},
       { userCapabilities: { 'azp-fleet.owner': 'them' } },
       'belongs to another installation',
-      { told: true, passing: true },
+      { reported: true, temporary: true },
     ],
-    ['nobody’s', young, { userCapabilities: {} }, 'another installation', { told: false, passing: true }],
     [
-      'another entry of the name',
+      'of no installation',
+      young,
+      { userCapabilities: {} },
+      'another installation',
+      { reported: false, temporary: true },
+    ],
+    [
+      'another agent with the name',
       {},
       { id: 8 },
       'was registered as agent 7, but pool gpu-lab has agent 8',
-      { told: true, passing: true },
+      { reported: true, temporary: true },
     ],
     [
       'disabled by hand',
       young,
       { enabled: false },
       'disabled in pool gpu-lab',
-      { told: true, passing: false },
+      { reported: true, temporary: false },
     ],
     [
-      'disabled by its manager, which will end it',
+      'disabled by its manager, which will enable it',
       young,
       { enabled: false, userCapabilities: { 'azp-fleet.owner': 'us', 'azp-fleet.disabled': 'x' } },
       'disabled',
-      { told: false, passing: true },
+      { reported: false, temporary: true },
     ],
   ])('%s', (_, difference, shown, what, expected) => {
     const agents = new Map(shown === undefined ? [] : [['a-0', { ...agent, ...shown }]]);
-    expect(judgeSlot(slot(difference), scene({ agents }))).toMatchObject({
+    expect(judgeSlot(slot(difference), context({ agents }))).toMatchObject({
       kind: 'trouble',
       what: expect.stringContaining(what) as string,
       ...expected,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { saidOf } from '../../../../src/fleet/verdict/agents.ts';
+import { withAgentNames } from '../../../../src/fleet/verdict/agents.ts';
 
 test.each([
   [['box-0'], 'is still starting', 'box-0: is still starting'],
@@ -12,7 +12,7 @@ test.each([
     'box-0: agent box-01 belongs to another installation',
   ],
   [['box-0', 'box-1'], 'agent box-0 is held', 'box-0, box-1: agent box-0 is held'],
-  [[], 'nobody is here', ': nobody is here'],
+  [[], 'no agent is online', ': no agent is online'],
 ])('%j, %s', (agents, what, expected) => {
-  expect(saidOf(agents, what)).toBe(expected);
+  expect(withAgentNames(agents, what)).toBe(expected);
 });

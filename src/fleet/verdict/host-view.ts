@@ -5,17 +5,17 @@ import type { Checkup } from '../../shared/health/checkup.ts';
 /** The pool's agents by name, or undefined when they could not be listed. */
 export type PoolAgents = ReadonlyMap<string, AzureAgent> | undefined;
 
-/** By the name of the pool. */
+/** Returns the agents of a pool by its name. */
 export type AgentsIn = (pool: string) => PoolAgents;
 
-/** All that is known of a host at one moment: the facts with its manager's own view of the slots, and the server's view. */
-export interface Sight {
+/** A host at one moment: its facts with its manager's view of the slots, and the server's view. */
+export interface HostView {
   readonly facts: Facts;
-  /** A fresh probe, where one was made. */
+  /** A fresh probe; absent: none was made. */
   readonly probe?: Checkup;
   readonly agentsIn: AgentsIn;
-  /** The host's wall clock, milliseconds since the epoch: how old its manager's report is. */
+  /** The host's wall clock, milliseconds since the epoch, for the age of its manager's report. */
   readonly now: number;
-  /** It was watched for as long as anything may take: nothing is too young to be told. */
+  /** The proof waited for as long as any start may take: every problem is reported, however young. */
   readonly waited?: boolean;
 }
