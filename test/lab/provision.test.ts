@@ -174,7 +174,7 @@ describe('a saved plan', () => {
     await host.exec(`cp ${source} /root/kept && echo >>${source}`);
     const refused = await azpFleet(lab.folder, ['provision', inventory, '--plan', saved, '--yes']);
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain('no longer as it was when the plan was made');
+    expect(refused.stderr).toContain('the host has changed since the plan was made');
     await host.exec(`cat /root/kept >${source}`);
     const applied = await azpFleet(lab.folder, ['provision', inventory, '--plan', saved, '--yes']);
     expect(applied.code, applied.stderr).toBe(0);

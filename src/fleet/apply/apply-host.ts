@@ -22,24 +22,24 @@ import { executeChange } from './execute.ts';
 import type { TakenOver } from './held-names.ts';
 import { Interrupted, type Interruption, failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
 import { planUnderLock } from './plan-host.ts';
-import { factsOnceQuiet, inProgressLine, leftAtWork, nothingAtWork, type AtWork } from './resume.ts';
+import { factsAfterChanges, inProgressLine, findWorkLeft, noWorkLeft, type WorkLeft } from './resume.ts';
 import type { Survey } from './survey.ts';
 
-/** Facts are gathered and planned this often before we say that the plan does not come to an end. */
+/** Rounds of reading facts and planning before the plan counts as endless. */
 const maxRounds = 6;
 
 export interface ApplyHostOptions {
-  /** The facts must be exactly those of the plan (a plan from a file). */
+  /** The facts must be exactly those of the plan (a saved plan). */
   readonly exactFacts: boolean;
-  /** How a drained host is proven, before its agents take jobs again. Absent: that is not asked for. */
+  /** Proves a drained host before its agents take jobs again. Absent: no proof was requested. */
   readonly proof?: Proof;
   /** The changes remove the manager: once they have begun, agents cannot be enabled again. */
   readonly removes?: true;
 }
 
 /**
- * Brings one host to what its plan announced: stage by stage, with new facts and a new plan after each. Agents that were
- * drained take jobs again when the host is proven, and the outcome has the verdict then.
+ * Applies the announced plan of one host stage by stage, with new facts and a new plan after each. Drained agents take jobs again
+ * once the host is proven, and the outcome then has the verdict.
  */
 export async function applyHost(
   survey: Survey,
@@ -63,18 +63,18 @@ export async function applyHost(
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });
     await connection.lock();
-    // No change begins beside one that another run has left on the host.
-    let now = await plan(factsOnceQuiet);
+    // Changes of an earlier run that still run on the host end first.
+    let now = await plan(factsAfterChanges);
     if (exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
     for (let round = 1; ; round += 1) {
       if (leftDrained(now.facts)) {
-        // What another run has left drained is this one's to give back, once the host is proven. A manager that did not
-        // run, or kept no names, may tell of it only now.
+        // This run enables the agents that an earlier run left drained, once the host is proven. A manager that did not run
+        // before may report this only now.
         drained = await drain(manager, 'prove the host', host, tools);
         begunBefore = -1;
         const before = now.plan;
         now = await plan();
-        for (const change of gone(before, now.plan)) done.set(change.id, change);
+        for (const change of noLongerNeeded(before, now.plan)) done.set(change.id, change);
       }
       check(now.plan, announced, done, name);
       const stage = firstStage(now.plan);
@@ -96,22 +96,22 @@ export async function applyHost(
     const changes = done.size === 0 ? 0 : done.size + waitsMet(announced, [...done.values()]);
     const outcome: HostOutcome = { host: name, state: changes === 0 ? 'ok' : 'changed', changes };
     if (drained === undefined || removes) return outcome;
-    const aside = drained;
+    const toEnable = drained;
     drained = undefined;
-    if (proof !== undefined) return { ...outcome, verdict: await proveDrained(name, aside, proof) };
-    await aside.enableAgents();
+    if (proof !== undefined) return { ...outcome, verdict: await proveDrained(name, toEnable, proof) };
+    await toEnable.enableAgents();
     return outcome;
   } catch (error) {
     const interrupted = tools.signal.aborted;
-    const atWork = begun > begunBefore ? await leftAtWork(connection) : nothingAtWork;
-    const end = { begun: begun > begunBefore, interrupted, atWork };
+    const workLeft = begun > begunBefore ? await findWorkLeft(connection) : noWorkLeft;
+    const end = { begun: begun > begunBefore, interrupted, workLeft };
     const ended = removes === true && end.begun;
     const verdict = drained && !ended ? await endEarly(name, drained, end, proof) : undefined;
-    if (interrupted) return interruptedOutcome(name, done.size, interruptionOf(error, atWork));
+    if (interrupted) return interruptedOutcome(name, done.size, interruptionOf(error, workLeft));
     const failed = failure(name, error, tools.log, { changes: done.size, begun });
     return {
       ...failed,
-      ...toFollow(failed, atWork),
+      ...toFollow(failed, workLeft),
       ...(failed.state === 'unreachable' ? {} : defined({ verdict })),
     };
   } finally {
@@ -119,33 +119,33 @@ export async function applyHost(
   }
 }
 
-/** What was interrupted. A unit that has not come to its end may be about to begin. */
-function interruptionOf(error: unknown, atWork: AtWork): Interruption | undefined {
+/** Returns what was interrupted. A unit that has not ended may be about to start. */
+function interruptionOf(error: unknown, workLeft: WorkLeft): Interruption | undefined {
   const at = error instanceof Interrupted ? error.at : undefined;
-  if (at?.during !== 'change' || at.unit === undefined || atWork.kind !== 'nothing') return at;
-  return atWork.ended.includes(at.unit) ? { ...at, goesOn: false } : at;
+  if (at?.during !== 'change' || at.unit === undefined || workLeft.kind !== 'nothing') return at;
+  return workLeft.ended.includes(at.unit) ? { ...at, continues: false } : at;
 }
 
-/** A failure says what goes on all the same, and that the next run takes it up. */
-function toFollow({ problem }: HostOutcome, atWork: AtWork): Pick<HostOutcome, 'problem'> {
-  if (problem === undefined || atWork.kind !== 'change') return {};
-  const next = `run the same command again: ${inProgressLine(atWork.change)}, and is followed to its end`;
+/** Adds to a failure that a change still runs on the host, and that the next run follows it. */
+function toFollow({ problem }: HostOutcome, workLeft: WorkLeft): Pick<HostOutcome, 'problem'> {
+  if (problem === undefined || workLeft.kind !== 'change') return {};
+  const next = `run the same command again: ${inProgressLine(workLeft.change)}, and the next run waits for its end`;
   return { problem: { ...problem, next } };
 }
 
-/** Known changes that are no longer needed. */
-function gone(before: HostPlan, now: HostPlan): readonly Change[] {
+/** Returns known changes of the earlier plan that the later one lacks. */
+function noLongerNeeded(before: HostPlan, now: HostPlan): readonly Change[] {
   const known = ({ stages }: HostPlan) => stages.flat().filter((change) => change.known);
   const left = new Set(known(now).map(({ id }) => id));
   return known(before).filter(({ id }) => !left.has(id));
 }
 
-/** Why a host is not worked on at all. */
+/** Returns the problem of a host that is not changed at all. */
 function refused(host: string, { step, what, next }: HostPlan['refusals'][number]): Problem {
   return { code: 'plan.refused', host, step, what, next };
 }
 
-/** What is left to do must be what was announced, must be possible, and must not be what has just been done. */
+/** Throws if the rest of the plan was not announced, is not possible, or contains a change that was just made. */
 function check(now: HostPlan, announced: HostPlan, done: ReadonlyMap<string, Change>, host: string): void {
   const [refusal] = now.refusals;
   if (refusal !== undefined) throw new FleetError(refused(host, refusal));
@@ -166,18 +166,18 @@ function check(now: HostPlan, announced: HostPlan, done: ReadonlyMap<string, Cha
       code: 'plan.not-announced',
       host,
       what: `stopped before "${deviation.title}": it ${deviation.what}`,
-      next: 'run it again without a saved plan, to see the new plan and agree to it',
+      next: 'run it again without a saved plan, and confirm the new plan',
     });
   if (changes.length > 0 && firstStage(now).length === 0)
-    throw new Error(`the plan of ${host} begins with an unknown`);
+    throw new Error(`the plan of ${host} begins with an unknown change`);
 }
 
 function factsChanged(host: string): FleetError {
   return new FleetError({
     code: 'plan.facts-changed',
     host,
-    what: 'the host is no longer as it was when the plan was made',
-    next: 'make a new plan with "azp-fleet plan -o FILE", look at it, and apply that',
+    what: 'the host has changed since the plan was made',
+    next: 'make a new plan with "azp-fleet plan -o FILE", check it, and apply it',
   });
 }
 
@@ -185,16 +185,16 @@ function endless(host: string, stage: readonly Change[]): FleetError {
   return new FleetError({
     code: 'plan.endless',
     host,
-    what: `after ${maxRounds} rounds there is still something to do`,
+    what: `changes are still needed after ${maxRounds} rounds`,
     seen: stage.map(({ title }) => title).join('; '),
     next: 'find what undoes the changes on the host (configuration management, unattended upgrades?)',
   });
 }
 
 interface FinishOptions extends ApplyHostOptions {
-  /** Why the host's manager cannot be had now: it gets what is possible without. */
+  /** Why the host cannot get a manager now: only the other changes are made. */
   readonly blocked?: Problem | undefined;
-  /** Takes agents' names over, once the manager runs. */
+  /** Takes over agents' names once the manager runs. */
   readonly takeNames?: () => Promise<TakenOver>;
 }
 
@@ -209,7 +209,7 @@ export async function finishHost(
   try {
     if (blocked !== undefined) return await withoutManager(survey, blocked, tools, options);
     const planned = await applyPlan(survey, survey.plan, tools, options);
-    if (isCut(planned)) return planned;
+    if (isIncomplete(planned)) return planned;
     changes = planned.changes;
     const taken = (await takeNames?.()) ?? { changes: 0 };
     changes += taken.changes;
@@ -240,10 +240,12 @@ async function withoutManager(
     ...options,
     ...(proof === undefined ? {} : { proof: probeOnly(proof) }),
   });
-  return isCut(applied) ? applied : { ...applied, state: 'failed', problem: { ...blocked, host: host.name } };
+  return isIncomplete(applied)
+    ? applied
+    : { ...applied, state: 'failed', problem: { ...blocked, host: host.name } };
 }
 
-/** `left`: what of the announced plan is possible now. */
+/** Applies the plan. `left`: the part of the announced plan that is possible now. */
 async function applyPlan(
   survey: Survey,
   left: HostPlan,
@@ -260,6 +262,6 @@ async function applyPlan(
     : applyHost(survey, tools, options);
 }
 
-function isCut({ state }: HostOutcome): boolean {
+function isIncomplete({ state }: HostOutcome): boolean {
   return state === 'failed' || state === 'skipped' || state === 'unreachable';
 }

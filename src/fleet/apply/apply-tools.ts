@@ -9,13 +9,13 @@ import type { Action } from '../steps/change.ts';
 import type { Said, Simulation } from '../steps/packages/refine.ts';
 import type { EventSink } from './events.ts';
 
-/** What reaching and reading hosts takes. No token is in it, and nothing of Azure DevOps. */
+/** The dependencies of reaching and reading hosts: no token, and nothing of Azure DevOps. */
 export interface HostTools {
   readonly transport: Transport;
   /** Reads the facts with one exec. */
   readonly gather: (session: Session, host: HostSpec) => Promise<Facts>;
   readonly owner: LockOwner;
-  /** Names this run on the hosts that it drains. */
+  /** Id of this run, in the drains of its hosts. */
   readonly run: string;
   readonly emit: EventSink;
   readonly log: Logger;
@@ -26,34 +26,31 @@ export interface HostTools {
   readonly options: ApplyOptions;
 }
 
-/** What planning and applying work with. Built by the commands; tests bring their own ends. */
+/** The dependencies of planning and applying. Commands build them; tests inject their own. */
 export interface ApplyTools extends HostTools {
   /**
-   * What is to be done on a host. Asked again after each stage: what has been done must show in the facts. `said`: what
-   * its package manager says; a plan without it is not applied.
+   * Plans a host. It is called again after each stage, and the facts must show what was done. `said`: the answers of its package
+   * manager; a plan without them is not applied.
    */
   readonly plan: (facts: Facts, host: HostSpec, said?: Said) => HostPlan;
-  /** What the package manager has to be asked beyond what is known. Absent: nothing is planned that would need it. */
+  /** Returns the question for the package manager beyond the known answers. Absent: the plan needs no answers. */
   readonly question?: (facts: Facts, host: HostSpec, known: Said['answers']) => Simulation | undefined;
-  /**
-   * Has the pools of a host ready before its manager starts: those that were announced without a name are made now.
-   * Absent: Azure DevOps is not asked.
-   */
+  /** Creates the host's pools that were announced without a name, before its manager starts. Absent: no Azure DevOps. */
   readonly poolsReady?: (host: HostSpec, facts: Facts) => Promise<void>;
-  /** Takes the agents of an owner out of pools; rejects where one has a job. Absent: nothing is planned that would need it. */
-  readonly deregister?: (asked: Extract<Action, { kind: 'deregister' }>) => Promise<void>;
-  /** Agent's name → page of the job that it runs, for those that have one. Absent: Azure DevOps is not asked. */
+  /** Removes the agents of an owner from pools; rejects if one has a job. Absent: the plan has no such action. */
+  readonly deregister?: (action: Extract<Action, { kind: 'deregister' }>) => Promise<void>;
+  /** Returns agent's name → page of the job that it runs. Absent: no Azure DevOps. */
   readonly jobPages?: (pool: string) => Promise<ReadonlyMap<string, string>>;
   /** Written to the hosts that need it; never part of a plan. */
   readonly credential?: Secret;
-  /** The text of /etc/azp-fleet/registries; the same is true of it. */
+  /** The text of /etc/azp-fleet/registries; never part of a plan. */
   readonly registries?: Secret;
-  /** By host, the text of /etc/azp-fleet/webhook; the same is true of it. */
+  /** By host, the text of /etc/azp-fleet/webhook; never part of a plan. */
   readonly webhooks?: ReadonlyMap<string, Secret>;
 }
 
 export interface ApplyOptions {
-  /** Hosts worked on at the same time. */
+  /** The most hosts that are changed at the same time. */
   readonly parallel: number;
   readonly drainTimeoutMs: number;
   readonly breakLock: boolean;

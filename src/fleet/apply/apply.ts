@@ -20,20 +20,20 @@ import { runWaves, type InWaves, blockedOf, wavesOf } from './waves.ts';
 interface ApplyFleetOptions extends Pick<ApplyHostOptions, 'exactFacts'> {
   /** Prove each host afterwards. */
   readonly probe: boolean;
-  /** All hosts of the inventory: they make up the pools. */
+  /** All hosts of the inventory, which are the members of the pools. */
   readonly inventory: readonly HostSpec[];
   readonly limits: WaveLimits;
-  /** Whose pipelines may use the pools. */
+  /** Projects whose pipelines may use the pools. */
   readonly projects: readonly string[];
-  /** The announced take-overs of agents' names were agreed to. */
+  /** The user confirmed the announced take-overs of agents' names. */
   readonly adopt: boolean;
-  /** Called when it is known which pools cannot be used, before any host is changed. */
+  /** Called with the pools that cannot be used, before any host is changed. */
   readonly onPools: (pools: PoolsPlan) => void;
 }
 
 /**
- * Carries out a plan: the fleet part once, then the hosts, in waves where they lose their agents by it. A pool that
- * cannot be used costs its hosts only the manager.
+ * Applies a plan: the fleet part once, then the hosts, in waves if their agents are drained. Hosts of a pool that cannot be used get
+ * everything but the manager.
  */
 export async function applyFleet(
   survey: FleetSurvey,
@@ -66,7 +66,7 @@ export async function applyFleet(
   );
 }
 
-/** Brings every host to its end, and closes its connection; those that failed before come last. */
+/** Finishes every host and closes its connection. Hosts that failed in the survey come last. */
 export async function applyHosts(
   { hosts, failures, agentsIn = () => undefined }: HostsSurvey & Partial<Pick<FleetSurvey, 'agentsIn'>>,
   waves: InWaves,
@@ -79,19 +79,19 @@ export async function applyHosts(
     before: lastVerdict(host, agentsIn, tools),
     work: async () => {
       const outcome = await finish(host);
-      settle(outcome, tools.emit);
+      reportEnd(outcome, tools.emit);
       await host.connection.close();
       return outcome;
     },
   }));
   const outcomes = await runWaves(tasks, waves, tools);
-  settleNotBegun(outcomes, tools.emit);
+  reportNotBegun(outcomes, tools.emit);
   await Promise.all(hosts.map(({ connection }) => connection.close()));
   tools.emit({ kind: 'phase', phase: 'done' });
   return [...outcomes, ...failures];
 }
 
-/** By all that the survey saw. */
+/** Returns the verdict by the facts of the survey. */
 function lastVerdict(
   { host, facts }: Survey,
   agentsIn: AgentsIn,
@@ -101,29 +101,28 @@ function lastVerdict(
   try {
     return judge({ facts, agentsIn, now }).verdict;
   } catch (error) {
-    // Nothing is known of it, then: the work on it will say what is.
+    // The verdict stays unknown: applying the plan reports the problem.
     hostProblem(host.name, error, log);
     return undefined;
   }
 }
 
-/** Reports the end of a host. A problem that hosts share is reported once, elsewhere. */
-function settle(outcome: HostOutcome, emit: EventSink): void {
+/** Reports the end of a host. A problem that several hosts share is reported once, elsewhere. */
+function reportEnd(outcome: HostOutcome, emit: EventSink): void {
   const { host, problem, verdict, changes, interrupted } = outcome;
   const shared = problem?.step === 'pool' || isNotBegun(outcome);
   if (problem !== undefined && !shared) emit({ kind: 'problem', problem });
-  const unwell = verdict !== undefined && verdict.state !== 'healthy' ? verdict : undefined;
+  const bad = verdict !== undefined && verdict.state !== 'healthy' ? verdict : undefined;
   const cut = outcome.state === 'skipped' ? interruptionLine(changes, interrupted) : undefined;
-  const text =
-    problem?.what ?? cut ?? (unwell === undefined ? undefined : `${unwell.state}: ${unwell.cause}`);
-  const state = unwell !== undefined && unwell.state !== 'degraded' ? 'failed' : outcome.state;
+  const text = problem?.what ?? cut ?? (bad === undefined ? undefined : `${bad.state}: ${bad.cause}`);
+  const state = bad !== undefined && bad.state !== 'degraded' ? 'failed' : outcome.state;
   emit({ kind: 'host-state', host, state, ...(text === undefined ? {} : { text }) });
 }
 
-/** Tells of hosts that were not begun, all with the same reason together. */
-function settleNotBegun(outcomes: readonly HostOutcome[], emit: EventSink): void {
+/** Reports hosts that were not begun; hosts with the same reason share one problem. */
+function reportNotBegun(outcomes: readonly HostOutcome[], emit: EventSink): void {
   const left = outcomes.filter(isNotBegun);
-  for (const outcome of left) settle(outcome, emit);
+  for (const outcome of left) reportEnd(outcome, emit);
   const alike = Map.groupBy(left, ({ problem }) => JSON.stringify([problem?.what, problem?.next]));
   for (const same of alike.values()) {
     const problem = same[0]?.problem;

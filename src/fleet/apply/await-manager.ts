@@ -9,39 +9,41 @@ import type { Session } from '../ssh/transport.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
 const pollMs = 1000;
-/** A problem that lasts this long will not go away by waiting. Starting takes the manager a few seconds. */
+/** A problem that lasts this long does not end by waiting. The manager starts within a few seconds. */
 const patienceMs = 20_000;
 const journal = sh`systemctl is-active ${managerUnit}; journalctl -u ${managerUnit} -n 5 --no-pager -o cat`;
 
-/** Waits until the manager runs with the wanted configuration and has its agent images. */
+/** Waits until the manager runs with the desired configuration and has its agent images. */
 export async function awaitManager(
   connect: () => Promise<Session>,
-  wanted: { readonly host: string; readonly configHash: string; readonly timeoutS: number },
+  desired: { readonly host: string; readonly configHash: string; readonly timeoutS: number },
   onLine: (line: string) => void,
   tools: Pick<ApplyTools, 'clock' | 'sleep'>,
 ): Promise<void> {
-  const { host, configHash, timeoutS } = wanted;
+  const { host, configHash, timeoutS } = desired;
   const start = tools.clock.monotonic();
-  let lastWell = start;
-  for (let said = ''; ;) {
-    const seen = await look(await connect());
+  let lastOk = start;
+  for (let shown = ''; ;) {
+    const seen = await readStatus(await connect());
     const text = typeof seen === 'string' ? `manager: ${seen}` : imageLine(imageOverall(seen));
-    if (text !== said) onLine(text);
-    said = text;
+    if (text !== shown) onLine(text);
+    shown = text;
     if (typeof seen !== 'string') {
       const current = seen.configHash === configHash;
       const image = imageOverall(seen);
       if (current && image.state === 'ready') return;
       if (current && image.state === 'failed') throw noImage(host, image);
-      if (seen.problems.length === 0) lastWell = tools.clock.monotonic();
-      else if (tools.clock.monotonic() - lastWell > patienceMs) throw inTrouble(host, seen);
-    } else if (tools.clock.monotonic() - lastWell > patienceMs) throw await dead(host, await connect(), seen);
-    if (tools.clock.monotonic() - start > timeoutS * 1000) throw late(host, timeoutS, said);
+      if (seen.problems.length === 0) lastOk = tools.clock.monotonic();
+      else if (tools.clock.monotonic() - lastOk > patienceMs) throw hasProblem(host, seen);
+    } else if (tools.clock.monotonic() - lastOk > patienceMs)
+      throw await notRunning(host, await connect(), seen);
+    if (tools.clock.monotonic() - start > timeoutS * 1000) throw late(host, timeoutS, shown);
     await tools.sleep(pollMs);
   }
 }
 
-async function look(session: Session): Promise<ManagerStatus | string> {
+/** Returns the manager's report, or why there is none. */
+async function readStatus(session: Session): Promise<ManagerStatus | string> {
   try {
     return await createManagerClient(session.socketAgent(HostPaths.socket), session.host, {
       attempts: 1,
@@ -58,13 +60,13 @@ function noImage(host: string, image: ImageStatus): FleetError {
     code: 'image.failed',
     host,
     step: 'image',
-    what: 'the agent image could not be built or pulled ready',
+    what: 'the agent image could not be built or pulled',
     seen: imageFailure(image),
     next: 'fix the cause and run again',
   });
 }
 
-function inTrouble(host: string, { problems }: ManagerStatus): FleetError {
+function hasProblem(host: string, { problems }: ManagerStatus): FleetError {
   const [first] = problems;
   return new FleetError({
     code: first === undefined ? 'manager.problem' : foreignCode(first.code),
@@ -75,7 +77,7 @@ function inTrouble(host: string, { problems }: ManagerStatus): FleetError {
   });
 }
 
-async function dead(host: string, session: Session, seen: string): Promise<FleetError> {
+async function notRunning(host: string, session: Session, seen: string): Promise<FleetError> {
   const { stdout } = await session.script(journal, { totalTimeoutMs: 15_000 });
   return new FleetError({
     code: 'manager.not-running',

@@ -4,15 +4,15 @@ import { lockLost } from '../ssh/session/lock.ts';
 import type { HostLock, LockOptions, Session } from '../ssh/transport.ts';
 import type { HostTools } from './apply-tools.ts';
 
-/** One host's session across cuts and reboots: opened when needed, and locked again when it was locked before. */
+/** One host's session across lost connections and reboots: opened when needed, and locked again if it was locked before. */
 export class HostConnection {
   readonly #host: HostSpec;
   readonly #tools: HostTools;
   #session: Session | undefined;
   #lock: HostLock | undefined;
-  /** Wanted on every connection from now on. */
+  /** Every new connection takes the lock. */
   #locked = false;
-  /** Once in a run: whom --break-lock was meant for was there when the run began. */
+  /** Once in a run: --break-lock is meant for the holder at the run's start. */
   #mayBreak: boolean;
 
   constructor(host: HostSpec, tools: HostTools) {
@@ -22,8 +22,8 @@ export class HostConnection {
   }
 
   /**
-   * The session; a new one when the last was lost. Rejects with `ssh.lock-lost` where it was locked and somebody else has
-   * had the lock meanwhile: what they changed was not seen, and nothing more is done here.
+   * Returns the session; a new one if the last was lost. Rejects with `ssh.lock-lost` if it was locked and another user has had the
+   * lock since: their changes are unknown, so this run must not continue on the host.
    */
   async session(): Promise<Session> {
     if (this.#session !== undefined && !this.#session.closed.aborted) {
@@ -42,7 +42,7 @@ export class HostConnection {
     return session;
   }
 
-  /** Takes the host's lock; rejects naming the holder. */
+  /** Takes the host's lock; rejects with the holder's name. */
   async lock(): Promise<void> {
     if (this.#locked) return;
     await this.#take(await this.session(), { break: this.#mayBreak });
@@ -64,7 +64,7 @@ export class HostConnection {
     this.#lock = undefined;
   }
 
-  /** Leaves the present session, so that the next one is a new connection. */
+  /** Closes the current session, so that the next one is a new connection. */
   async drop(): Promise<void> {
     await this.#session?.close().catch(() => undefined);
     this.#session = undefined;
@@ -77,7 +77,7 @@ export class HostConnection {
   }
 }
 
-/** The facts, read through a session that cannot write. */
+/** Reads the facts through a session that cannot write. */
 export async function readFacts(
   connection: HostConnection,
   host: HostSpec,
@@ -86,7 +86,7 @@ export async function readFacts(
   return tools.gather(readOnly(await connection.session()), host);
 }
 
-/** The session for reading facts: whatever would write through it is our bug, and stops here. */
+/** Returns the session for reading facts: a write through it is a bug, and throws. */
 export function readOnly(session: Session): Session {
   const refuse = (what: string) => () => {
     throw new Error(`${what} while only reading from ${session.host}`);

@@ -7,29 +7,26 @@ import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import { Interrupted } from './outcome.ts';
-import { aftermath, type EarlyEnd } from './resume.ts';
+import { agentsAfter, type EarlyEnd } from './resume.ts';
 
 const pollMs = 2000;
 
-/** Slots that may hold a job, or could still be given one. */
+/** Returns slots that may have a job, or may still get one. */
 export function occupied(status: ManagerStatus): readonly SlotStatus[] {
   return status.slots.filter(({ state }) => ['starting', 'idle', 'busy', 'stopping'].includes(state));
 }
 
-/** A host whose agents this run has asked to take no jobs. Neither rejects: what does not work is told. */
+/** A host that this run drained. No function rejects: failures are reported as notes. */
 export interface Drained {
-  /** Takes this run's mark back; what people have drained stays drained. */
+  /** Ends this run's drain; drains of users stay. */
   readonly enableAgents: () => Promise<void>;
-  /** Keeps the drain with the reason; `mark`: the reason that the host stores, where it differs from the shown one. */
-  readonly keep: (why: string, mark?: string) => Promise<void>;
-  /** Leaves the drain unchanged: this run has lost the host. */
+  /** Keeps the drain with the reason; `stored`: the reason that the host stores, if it differs. */
+  readonly keep: (why: string, stored?: string) => Promise<void>;
+  /** Leaves the drain unchanged, because this run lost the host's lock. */
   readonly leave: (why: string) => void;
 }
 
-/**
- * Makes the host's agents stop taking jobs and waits until the running ones have ended. Rejects with `Interrupted` where
- * the signal is aborted before.
- */
+/** Drains the host's agents and waits until their jobs have ended. Rejects with `Interrupted` if the signal is aborted before. */
 export async function drain(
   manager: () => Promise<ManagerClient>,
   reason: string,
@@ -45,36 +42,35 @@ export async function drain(
       note(`the agents could not be enabled again: ${String(error)}; run "azp-fleet undrain ${host.name}"`);
     }
   };
-  const mark = { owner: tools.owner.who, run: tools.run };
+  const by = { owner: tools.owner.who, run: tools.run };
   const leave = (why: string) => note(`its agents stay drained: ${why}`);
-  const keep = async (why: string, lasting = why) => {
+  const keep = async (why: string, stored = why) => {
     leave(why);
-    const said = { ...mark, reason: `${reason}; still drained: ${lasting}` };
     try {
-      await (await manager()).drain(said);
+      await (await manager()).drain({ ...by, reason: `${reason}; still drained: ${stored}` });
     } catch {
-      // The mark that it has keeps jobs away, too; it only says less.
+      // The agents stay drained by the earlier entry, which has a shorter reason.
     }
   };
   const leftBehind = drainsOfRuns(before);
   const wait = { since: tools.clock.monotonic(), limitMs: tools.options.drainTimeoutMs };
   const deadline = wait.since + wait.limitMs;
   try {
-    // We hold the host's lock: whichever run has left a mark, it is over.
+    // This run holds the host's lock, so any other run that drained the host has ended.
     for (const left of leftBehind) note(`takes over from an interrupted run: ${drainLine(left)}`);
-    await (await manager()).drain({ reason, ...mark });
-    for (let said = ''; ;) {
+    await (await manager()).drain({ reason, ...by });
+    for (let shown = ''; ;) {
       const left = occupied(await (await manager()).status());
       if (left.length === 0) {
-        if (said !== '') tools.emit({ kind: 'host-state', host: host.name, state: 'applying' });
+        if (shown !== '') tools.emit({ kind: 'host-state', host: host.name, state: 'applying' });
         return { enableAgents, keep, leave };
       }
       const text = `draining: waiting for ${left.map(describe).join(', ')}`;
-      if (text !== said) {
+      if (text !== shown) {
         note(text);
         tools.emit({ kind: 'host-state', host: host.name, state: 'draining', text: waitingFor(left), wait });
       }
-      said = text;
+      shown = text;
       if (tools.clock.monotonic() >= deadline) {
         const pages = await pagesOf(left, tools);
         throw timedOut(host.name, left, pages, tools.options.drainTimeoutMs);
@@ -82,7 +78,7 @@ export async function drain(
       await tools.sleep(pollMs);
     }
   } catch (error) {
-    // A host that an earlier run left drained was being changed and has not been proven.
+    // A host that an earlier run left drained is partly changed and not proven.
     await (leftBehind.length === 0 ? enableAgents() : keep('it is not proven'));
     throw tools.signal.aborted ? new Interrupted({ during: 'drain' }, error) : error;
   }
@@ -98,11 +94,11 @@ async function pagesOf(
   return new Map(pages.flatMap((each) => [...each]));
 }
 
-/** The facts as they are without what this run itself has drained, and will give back. Pure. */
+/** Returns the facts without the drains of this run, which it will end. Pure. */
 export function withoutDrainsOf(run: string, facts: Facts): Facts {
   const { status } = facts.manager;
   if (status === undefined) return facts;
-  const drains = status.drains.filter((mark) => mark.run !== run);
+  const drains = status.drains.filter((drain) => drain.run !== run);
   return { ...facts, manager: { ...facts.manager, status: { ...status, drains } } };
 }
 
@@ -135,20 +131,20 @@ function timedOut(
   });
 }
 
-/** How a host is proven. */
+/** The proof of a host. */
 export interface Proof {
-  /** nvidia-smi in a container, and nothing else. */
+  /** Runs only nvidia-smi in a container. */
   readonly probe: () => Promise<Verdict>;
-  /** The whole of it. `enableAgents` has the agents take jobs again; it is called once the container works. */
+  /** Runs the whole proof; calls `enableAgents` once nvidia-smi works. */
   readonly prove: (enableAgents: () => Promise<void>) => Promise<Verdict>;
 }
 
-/** A verdict with which agents may take jobs. */
+/** Tells whether agents may take jobs with this verdict. */
 export function works({ state }: Verdict): boolean {
   return state === 'healthy' || state === 'degraded';
 }
 
-/** Where agents cannot be expected to come online: nvidia-smi decides by itself. */
+/** Returns a proof by nvidia-smi alone, for a host whose agents cannot come online. */
 export function probeOnly({ probe }: Proof): Proof {
   const prove: Proof['prove'] = async (enableAgents) => {
     const verdict = await probe();
@@ -158,48 +154,45 @@ export function probeOnly({ probe }: Proof): Proof {
   return { probe, prove };
 }
 
-/** All changes are made: proves the host. Where its probe fails no job comes to it, and the verdict says so. */
+/** Proves a host after its changes. If the probe fails, the agents stay drained, and the verdict says so. */
 export async function proveDrained(host: string, drained: Drained, proof: Proof): Promise<Verdict> {
-  let given = false;
+  let enabled = false;
   const enableAgents = async () => {
-    given = true;
+    enabled = true;
     await drained.enableAgents();
   };
   try {
     const verdict = await proof.prove(enableAgents);
-    return given ? verdict : await kept(host, drained, verdict);
+    return enabled ? verdict : await keepDrained(host, drained, verdict);
   } catch (error) {
-    if (!given) await drained.keep('it is not proven');
+    if (!enabled) await drained.keep('it is not proven');
     throw error;
   }
 }
 
-/** What the host is like, and that no job comes to it. */
-async function kept(host: string, drained: Drained, verdict: Verdict): Promise<Verdict> {
+/** Keeps the drain, and returns the verdict with that. */
+async function keepDrained(host: string, drained: Drained, verdict: Verdict): Promise<Verdict> {
   await drained.keep(verdict.cause);
   return {
     ...verdict,
     cause: `${verdict.cause}; its agents stay drained`,
-    next: `${verdict.next}; then run "azp-fleet provision ${host}": it proves the host and gives its agents back`,
+    next: `${verdict.next}; then run "azp-fleet provision ${host}": it proves the host and enables its agents again`,
   };
 }
 
-/**
- * The work has ended early: agents take jobs again where `aftermath` says so. Resolves with the verdict where they stay
- * drained for it.
- */
+/** Enables or keeps the agents of a host whose run ended early. Resolves with the verdict if it is why they stay drained. */
 export async function endEarly(
   host: string,
   drained: Drained,
   end: EarlyEnd,
   proof: Proof | undefined,
 ): Promise<Verdict | undefined> {
-  const now = aftermath(end);
-  if (now.agents === 'leave') drained.leave(now.why);
-  else if (now.agents === 'kept') await drained.keep(now.why, now.mark);
+  const decision = agentsAfter(end);
+  if (decision.agents === 'leave') drained.leave(decision.why);
+  else if (decision.agents === 'keep-drained') await drained.keep(decision.why, decision.stored);
   else {
-    const verdict = now.agents === 'back-if-well' ? await proof?.probe() : undefined;
-    if (verdict !== undefined && !works(verdict)) return kept(host, drained, verdict);
+    const verdict = decision.agents === 'enable-if-healthy' ? await proof?.probe() : undefined;
+    if (verdict !== undefined && !works(verdict)) return keepDrained(host, drained, verdict);
     await drained.enableAgents();
   }
   return undefined;

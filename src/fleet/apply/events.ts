@@ -1,7 +1,7 @@
 import type { Problem } from '../../shared/base/errors.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 
-/** What the engine says while it works. Renderers (listr2, lines, JSON) draw it; nothing else prints. */
+/** An event of planning or applying. Renderers (listr2, lines, JSON) draw it; nothing else prints. */
 export type FleetEvent =
   | { readonly kind: 'phase'; readonly phase: 'facts' | 'plan' | 'apply' | 'done' }
   | {
@@ -9,7 +9,7 @@ export type FleetEvent =
       readonly host: string;
       readonly state: HostState;
       readonly text?: string;
-      /** Where this may take long: since when, on the monotonic clock of this process, and how long at most. */
+      /** Start, on the monotonic clock of this process, and limit of a long wait. */
       readonly wait?: { readonly since: number; readonly limitMs: number };
     }
   | { readonly kind: 'note'; readonly host?: string; readonly text: string }
@@ -20,10 +20,10 @@ export type FleetEvent =
       readonly title: string;
       /** On the monotonic clock of this process. */
       readonly since: number;
-      /** Longer than that it does not go on, in milliseconds. */
+      /** Milliseconds after which the change is stopped. */
       readonly limitMs?: number;
     }
-  /** The present activity: since when, and its limit, if known. */
+  /** Start and limit of the change's current action, if known. */
   | {
       readonly kind: 'change-limit';
       readonly host: string;

@@ -10,8 +10,8 @@ import type { HostConnection } from './connection.ts';
 import { Interrupted, type Interruption } from './outcome.ts';
 
 /**
- * Runs one change of the plan's present stage. Anything else is refused: what was not planned is not done. Rejects with
- * `Interrupted` where the signal is aborted before its end.
+ * Runs one change of the plan's current stage, and throws at any other change. Rejects with `Interrupted` if the signal is aborted
+ * before its end.
  */
 export async function executeChange(
   change: Change,
@@ -33,13 +33,13 @@ export async function executeChange(
     ...defined({ limitMs: together }),
   });
   const outcome = { ok: false, resumed: false };
-  let begun: Begun = { goesOn: false };
+  let begun: Begun = { continues: false };
   try {
     for (const [index, action] of change.actions.entries()) {
-      begun = { goesOn: false };
+      begun = { continues: false };
       tools.signal.throwIfAborted();
-      begun = outlivesUs(action, id, index);
-      if (together === undefined) tellLimit(host, id, tools, limitOf([action]));
+      begun = begunBy(action, id, index);
+      if (together === undefined) emitLimit(host, id, tools, limitOf([action]));
       outcome.resumed = (await runAction(action, index, change, connection, host, tools)) || outcome.resumed;
     }
     outcome.ok = true;
@@ -58,32 +58,33 @@ export async function executeChange(
   }
 }
 
-/** Of a change that has no limit as a whole: what is done of it now. */
-function tellLimit(host: string, id: string, { emit, clock }: ApplyTools, limitMs?: number): void {
+/** Emits the limit of the current action, for a change without a total limit. */
+function emitLimit(host: string, id: string, { emit, clock }: ApplyTools, limitMs?: number): void {
   emit({ kind: 'change-limit', host, id, since: clock.monotonic(), ...defined({ limitMs }) });
 }
 
-/** The limits of actions together, in milliseconds; undefined: some have none, or none before their turn. */
+/** Returns the sum of the actions' limits in milliseconds; undefined: some have none, or none before they start. */
 function limitOf(actions: readonly Action[]): number | undefined {
   const limits = actions.map((action) => ('timeoutS' in action ? action.timeoutS : undefined));
   const known = limits.filter((limit) => limit !== undefined);
   return known.length < limits.length ? undefined : 1000 * known.reduce((sum, limit) => sum + limit, 0);
 }
 
-type Begun = Pick<Extract<Interruption, { during: 'change' }>, 'goesOn' | 'unit'>;
+type Begun = Pick<Extract<Interruption, { during: 'change' }>, 'continues' | 'unit'>;
 
-/** What has been begun comes to its end on the host, whether or not anybody is there. */
-function outlivesUs(action: Action, id: string, index: number): Begun {
-  if (action.kind === 'run' && action.durable) return { goesOn: true, unit: changeUnit(unitId(id, index)) };
-  return { goesOn: action.kind === 'reboot' || action.kind === 'await-manager' };
+/** Returns whether the action continues on the host without this process, and as which unit. */
+function begunBy(action: Action, id: string, index: number): Begun {
+  if (action.kind === 'run' && action.durable)
+    return { continues: true, unit: changeUnit(unitId(id, index)) };
+  return { continues: action.kind === 'reboot' || action.kind === 'await-manager' };
 }
 
-/** Of one action of a change: what its unit and its folder are called by. */
+/** Returns the id of one action, which names its unit and folder. */
 function unitId(id: string, index: number): string {
   return index === 0 ? id : `${id}-${index}`;
 }
 
-/** True when the work had been started by an earlier run. */
+/** Runs one action; true if an earlier run had started it. */
 async function runAction(
   action: Action,
   index: number,
@@ -99,7 +100,7 @@ async function runAction(
     case 'upload':
       await upload(action, await connection.session(), {
         onLine,
-        onTurn: (limitMs) => tellLimit(host, change.id, tools, limitMs),
+        onTurn: (limitMs) => emitLimit(host, change.id, tools, limitMs),
         signal: tools.signal,
       });
       break;
@@ -161,7 +162,7 @@ async function upload(
   const gunzip = artifact.kind === 'file' && artifact.gunzip;
   const name = path.split('/').at(-1);
   let tenths = 0;
-  onLine(`sending ${name}: waits for its turn`);
+  onLine(`sending ${name}: waiting for other uploads`);
   const onProgress = (sent: number, total: number) => {
     const now = Math.floor((10 * sent) / Math.max(total, 1));
     if (now > tenths) onLine(`sending ${name}: ${now * 10} %`);
@@ -185,27 +186,27 @@ async function storeSecret(
   session: Session,
   signal: AbortSignal,
 ): Promise<void> {
-  if (secret === undefined) throw new Error(`${path} is planned but what goes into it was not read`);
+  if (secret === undefined) throw new Error(`${path} is planned but its content was not read`);
   await session.upload({ bytes: Buffer.from(secret.reveal()) }, path, { mode: 0o600, signal });
 }
 
 export const readBootId = 'cat /proc/sys/kernel/random/boot_id\n';
 const wellFormed = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /**
- * What starts at boot is part of the facts that come next; a host that never gets there is judged as it is then. systemd waits
- * by itself from 240 on; the one of release 8 of Red Hat's systems says at once that it is starting.
+ * Waits until the host has booted, at most 180 s, because the next facts depend on services that start at boot. `--wait` works from
+ * systemd 240 on; that of Enterprise Linux 8 returns at once.
  */
 export const settle = `timeout 180 sh -c 'while case $(systemctl is-system-running --wait 2>/dev/null) in
   initializing | starting) sleep 1 ;;
   *) false ;;
 esac; do :; done' || :
 `;
-/** Detached, so that the session can end in order before the machine goes down. */
+/** Detached, so that the session closes before the machine goes down. */
 export const rebootScript = `nohup sh -c 'sleep 1; systemctl reboot' </dev/null >/dev/null 2>&1 &\n`;
 
 /**
- * Reboots and proves it: a connection made afterwards must read another, well-formed boot id. An error text, a
- * refused connection or a short uptime prove nothing: big machines are slow to go down.
+ * Reboots and proves it: a later connection must read another, well-formed boot id. An error text, a refused connection or a short
+ * uptime proves nothing, because big machines are slow to go down.
  */
 async function reboot(
   connection: HostConnection,
@@ -243,7 +244,7 @@ async function bootId(connection: HostConnection): Promise<string> {
   return stdout.trim();
 }
 
-/** Another host key after the reboot is nothing to wait for. */
+/** Tells whether waiting is useless: the host has another host key after the reboot. */
 function isFinal(error: unknown): boolean {
   return error instanceof FleetError && error.problem.code.startsWith('ssh.host-key');
 }
@@ -252,20 +253,20 @@ function notBack(host: string, timeoutS: number, seen: string): FleetError {
   return new FleetError({
     code: 'plan.reboot-timeout',
     host,
-    what: `the host did not come back within ${timeoutS} s of its reboot`,
+    what: `the host was not reachable within ${timeoutS} s after its reboot`,
     expected: 'a new boot id over a new connection',
     seen,
-    next: 'look at its console; when it is up, run "azp-fleet status"; then run the provision again: it continues',
+    next: 'check its console; when it is up, run "azp-fleet status"; then run the provision again: it continues',
   });
 }
 
-/** How many lines of a script's output are shown when it does not explain itself. The debug log has all. */
+/** The most lines of output that are shown of a script that does not explain its error. The debug log has all. */
 const shownLines = 6;
 
-/** The problem behind a script that ended with an error: its own words (`fail` of the steps), or its last lines. */
+/** Returns the error of a failed script: the problem that it printed (`fail` of the steps), or its last lines. */
 export function scriptFailure(title: string, code: number, output: string): FleetError {
-  const told = explained(output);
-  if (told !== undefined) return new FleetError({ code: 'change.failed', ...told });
+  const printed = printedProblem(output);
+  if (printed !== undefined) return new FleetError({ code: 'change.failed', ...printed });
   const lines = output.split('\n').filter((line) => line.trim() !== '');
   return new FleetError({
     code: 'change.failed',
@@ -275,8 +276,8 @@ export function scriptFailure(title: string, code: number, output: string): Flee
   });
 }
 
-/** The last `failed: … expected: … seen: … next: …` of the output; each part may have several lines. */
-function explained(output: string): Omit<Problem, 'code'> | undefined {
+/** Parses the last `failed: … expected: … seen: … next: …` of the output; each part may have several lines. */
+function printedProblem(output: string): Omit<Problem, 'code'> | undefined {
   const match = /(?:^|\n)failed: ([^\n]*)\nexpected: ([^]*?)\nseen: ([^]*?)\nnext: ([^]*?)\s*$/.exec(
     output.slice(Math.max(0, output.lastIndexOf('failed: '))),
   );

@@ -26,24 +26,24 @@ import {
   type Survey,
 } from './survey.ts';
 
-/** Everything that is known before anything is changed. */
+/** The state of the fleet before anything is changed. */
 export interface FleetSurvey extends HostsSurvey {
   readonly pools: PoolsPlan;
-  /** Names of the hosts' agents that another owner has. */
+  /** Agent names of the hosts that another owner has. */
   readonly held: readonly HeldNames[];
   /** The server's view of the agents that may be removed. */
   readonly agentsIn: AgentsIn;
 }
 
-/** With the pools, or of commands that need none. */
+/** A survey with the pools, or of a command that needs none. */
 export type AnySurvey = HostsSurvey & Partial<Pick<FleetSurvey, 'pools' | 'held'>>;
 
 interface SurveyOptions extends ReachOptions {
-  /** Called when it is known which pools cannot be used, before any host is planned. */
+  /** Called with the pools that cannot be used, before any host is planned. */
   readonly onPools: (pools: PoolsPlan) => void;
 }
 
-/** Reads all hosts at the same time, and Azure DevOps beside them; pools that facts name after that; then plans. */
+/** Reads all hosts and Azure DevOps at the same time, then pools whose names depend on facts, then plans. */
 export async function surveyFleet(
   fleet: Fleet,
   hosts: readonly HostSpec[],
@@ -76,7 +76,7 @@ export async function surveyFleet(
   return { ...planned, pools, held, agentsIn };
 }
 
-/** Patterns that wait for a driver → hosts. */
+/** Returns pool patterns that need an installed driver → hosts. */
 function waiting(reached: readonly Reached[]): ReadonlyMap<string, readonly string[]> {
   const later = reached.flatMap(({ host, facts }) =>
     laterPools(host, facts).map((pattern) => ({ pattern, host: host.name })),
@@ -85,12 +85,12 @@ function waiting(reached: readonly Reached[]): ReadonlyMap<string, readonly stri
   return new Map([...hosts].map(([pattern, each]) => [pattern, each.map(({ host }) => host)]));
 }
 
-/** What the survey is silent about: hosts, by their number, and pools. */
+/** Returns the number of hosts and the pools that the survey could not read. */
 export function unreadIn({ failures, pools }: AnySurvey): { hosts: number; pools: readonly string[] } {
   return { hosts: failures.length, pools: [...(pools?.blocked.keys() ?? [])] };
 }
 
-/** The survey as the document that is shown, saved and applied. `waves`: in which its hosts lose their agents. */
+/** Returns the survey as the plan that is shown, saved and applied. `waves`: in which agents are drained. */
 export function toFleetPlan(
   fleet: Fleet,
   survey: AnySurvey,
@@ -113,7 +113,7 @@ export async function closeAll(survey: HostsSurvey): Promise<void> {
 }
 
 /**
- * The server's view of hosts that are proven in waves, before they are changed: what is wrong already is not blamed on the
+ * Reads the server's view of hosts that are proven in waves, before they are changed: an existing problem is not blamed on the
  * change. A pool that cannot be listed is undefined.
  */
 async function agentsToLose(

@@ -10,9 +10,9 @@ import { refusedNames, takeNames } from '../client/take-names.ts';
 import type { Facts } from '../facts/facts.ts';
 import {
   heldNames,
-  wantedNames,
+  desiredNames,
   type HeldNames,
-  type WantedNames,
+  type DesiredNames,
   heldProblem,
   mayBeTaken,
 } from '../plan/held-names.ts';
@@ -27,25 +27,25 @@ interface HeldSurvey {
 }
 
 /**
- * Looks in the pools for names of these hosts that somebody else has, and for what else that owner has; not at all where all
- * names are at work on their hosts.
+ * Finds agent names of these hosts that another owner has in the pools, with the owner's other agents. Reads no pool if all names are
+ * in use on their hosts.
  */
 export async function findHeldNames(
   client: AzureClient,
   reached: readonly Pick<Reached, 'host' | 'facts'>[],
   clock: Clock,
 ): Promise<HeldSurvey> {
-  const wanted = reached.map(({ host, facts }) => ({
+  const desired = reached.map(({ host, facts }) => ({
     host: host.name,
     owner: ownerOf(facts),
-    names: wantedNames(host, facts),
+    names: desiredNames(host, facts),
   }));
-  const pools = [...new Set(wanted.flatMap(({ names }) => names.map(({ pool }) => pool)))];
+  const pools = [...new Set(desired.flatMap(({ names }) => names.map(({ pool }) => pool)))];
   const blocked = new Map<string, Problem>();
   const listed = await Promise.all(
     pools.map(async (pool): Promise<[string, readonly AzureAgent[]]> => {
       try {
-        return [pool, await agentsOf(client, pool, wanted)];
+        return [pool, await agentsOf(client, pool, desired)];
       } catch (error) {
         if (!(error instanceof FleetError)) throw error;
         blocked.set(pool, error.at({ step: 'pool' }).problem);
@@ -53,10 +53,10 @@ export async function findHeldNames(
       }
     }),
   );
-  return { held: foundIn(wanted, new Map(listed), clock), blocked };
+  return { held: foundIn(desired, new Map(listed), clock), blocked };
 }
 
-/** Checks these names again, with the present facts of the host. */
+/** Checks these names again, with the current facts of the host. */
 export async function checkAgain(
   client: AzureClient,
   { host, pool, names, holder, others }: HeldNames,
@@ -76,15 +76,15 @@ function ownerOf({ machineId, manager: { installation } }: Facts): string | unde
   return installation === undefined ? undefined : ownerId(machineId, installation);
 }
 
-/** Who has the names that are wanted in a pool, and all that others have who have one of them. */
+/** Returns the agents with desired names in a pool, and all agents of the other owners of such names. */
 async function agentsOf(
   client: AzureClient,
   name: string,
-  wanted: readonly WantedNames[],
+  desired: readonly DesiredNames[],
 ): Promise<readonly AzureAgent[]> {
   const pool = await client.findPool(name);
   if (pool === undefined) return [];
-  const asked = wanted.map(({ owner, names }) => ({
+  const asked = desired.map(({ owner, names }) => ({
     ...defined({ owner }),
     names: names.flatMap((each) => (each.pool === name ? [each.agent] : [])),
   }));
@@ -92,45 +92,44 @@ async function agentsOf(
   if (isListedWhole(pool, asked)) return agents;
   const names = new Set(asked.flatMap((each) => each.names.map((agent) => agent.toLowerCase())));
   const listed = new Set(asked.flatMap((each) => (each.names.length === 0 ? [] : (each.owner ?? []))));
-  const marks = agents.flatMap(({ name: agent, userCapabilities }) =>
+  const owners = agents.flatMap(({ name: agent, userCapabilities }) =>
     names.has(agent.toLowerCase()) ? (userCapabilities?.[Capabilities.owner] ?? []) : [],
   );
-  const owners = new Set(marks.filter((mark) => !listed.has(mark)));
   const all = new Map(agents.map((agent) => [agent.id, agent]));
-  for (const owner of owners)
+  for (const owner of new Set(owners.filter((each) => !listed.has(each))))
     for (const agent of await client.listAgents(pool.id, { owner })) all.set(agent.id, agent);
   return [...all.values()];
 }
 
 function foundIn(
-  wanted: readonly WantedNames[],
+  desired: readonly DesiredNames[],
   agents: ReadonlyMap<string, readonly AzureAgent[]>,
   clock: Clock,
 ): readonly HeldNames[] {
   const now = { wall: clock.wall(), leftForMs: clock.scaled(leftForMs) };
-  return wanted.flatMap((each) => heldNames(each, (pool) => agents.get(pool) ?? [], now));
+  return desired.flatMap((each) => heldNames(each, (pool) => agents.get(pool) ?? [], now));
 }
 
 interface TakeOver {
   readonly client: AzureClient;
-  /** What the plan saw, of all hosts. */
+  /** Names in the plan, of all hosts. */
   readonly held: readonly HeldNames[];
-  /** Ids of the changes that were shown and agreed to. */
+  /** Ids of the confirmed changes. */
   readonly agreed: ReadonlySet<string>;
 }
 
-/** What became of the names that the plan saw held. */
+/** The result of a take-over. */
 export interface TakenOver {
-  /** How many changes were made. */
+  /** Number of changes that were made. */
   readonly changes: number;
   /** Why names stay held. */
   readonly problem?: Problem;
 }
 
 /**
- * Takes the names of a host over that were agreed to, once its manager runs. Each owner is looked at again just before, and
- * by the manager in the moment itself: one that has come back, or is another one by now, keeps its names, and the problem
- * says so. So it does of what was not agreed to.
+ * Takes over the confirmed names of a host once its manager runs. Each owner is checked again just before, and by the manager during
+ * the take-over: an owner that is online again, or that is another one now, keeps its names, which the problem reports. The same
+ * applies to names that were not confirmed.
  */
 export async function takeOverNames(
   { host, connection }: Pick<Survey, 'host' | 'connection'>,
@@ -140,10 +139,10 @@ export async function takeOverNames(
   const ours = held.filter((each) => each.host === host.name);
   if (ours.length === 0) return { changes: 0 };
   const facts = await readFacts(connection, host, tools);
-  const looks = await Promise.all(ours.map((each) => checkAgain(client, each, facts, tools.clock)));
+  const checked = await Promise.all(ours.map((each) => checkAgain(client, each, facts, tools.clock)));
   const problems: Problem[] = [];
   let changes = 0;
-  for (const each of looks.flat()) {
+  for (const each of checked.flat()) {
     if (!mayBeTaken(each, agreed)) {
       problems.push(heldProblem(each));
       continue;

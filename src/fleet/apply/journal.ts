@@ -8,7 +8,7 @@ import { usageError } from '../../shared/base/errors.ts';
 import { foreignJson, escapeHidden } from '../../shared/base/foreign-text.ts';
 import { isBad, type HostOutcome } from './outcome.ts';
 
-/** How the last run on one inventory ended, kept on the admin's side for `--rerun failed`. */
+/** The outcomes of the last run on one inventory, stored on the admin's machine for `--rerun failed`. */
 export interface Journal {
   readonly schema: 1;
   readonly inventory: string;
@@ -18,15 +18,12 @@ export interface Journal {
   readonly hosts: readonly Pick<HostOutcome, 'host' | 'state' | 'problem'>[];
 }
 
-/** `~/.local/state/azp-fleet/runs/DIGEST.json`, one per inventory file. */
+/** Returns `~/.local/state/azp-fleet/runs/DIGEST.json`, one per inventory file. */
 export function journalFile(stateDirectory: string, inventory: string): string {
   return join(stateDirectory, 'runs', `${sha256(inventory).slice(0, 16)}.json`);
 }
 
-/**
- * Writes the outcome of a run. Hosts that this run did not touch (`--limit`) keep the entry of an earlier one, so
- * that a failed host is not forgotten by a run on others.
- */
+/** Writes the outcome of a run. Hosts outside this run (`--limit`) keep their earlier entries, so that failed hosts stay listed. */
 export async function writeJournal(
   file: string,
   run: Omit<Journal, 'schema' | 'hosts'>,
@@ -56,7 +53,7 @@ const journalShape = z.object({
   ),
 });
 
-/** Undefined when there is none, or none that can be read. */
+/** Reads the journal; undefined: it is missing or invalid. */
 export async function readJournal(file: string): Promise<Journal | undefined> {
   try {
     const value: unknown = foreignJson(await readFile(file, 'utf8'));
@@ -66,7 +63,7 @@ export async function readJournal(file: string): Promise<Journal | undefined> {
   }
 }
 
-/** The hosts for `--rerun failed`: failed, unreachable or never begun. */
+/** Returns the hosts for `--rerun failed`: failed, unreachable or not begun. */
 export async function failedHosts(file: string): Promise<readonly string[]> {
   const journal = await readJournal(file);
   if (journal === undefined)

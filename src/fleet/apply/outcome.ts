@@ -4,20 +4,20 @@ import { bugCode, hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 
-/** No session came about, or it was lost. A lock, a sudo password and the like are failures of a host that answers. */
-const noWay = /^ssh\.(refused|timeout|unreachable|dns|host-|auth|handshake|jump|connection-lost)/;
+/** No session was opened, or it was lost. A lock or a sudo password is a failure of a host that answers. */
+const noSession = /^ssh\.(refused|timeout|unreachable|dns|host-|auth|handshake|jump|connection-lost)/;
 
-/** How one host ended. */
+/** The outcome of a run on one host. */
 export interface HostOutcome {
   readonly host: string;
   readonly state: 'ok' | 'changed' | 'failed' | 'unreachable' | 'skipped';
-  /** How many changes were made. */
+  /** Number of changes that were made. */
   readonly changes: number;
-  /** It failed, or could not be reached, before any change was begun. */
+  /** It failed, or was unreachable, before any change was begun. */
   readonly untouched?: true;
   readonly problem?: Problem;
   readonly verdict?: Verdict;
-  /** Of one that was skipped: what was cut short. */
+  /** What was interrupted on a skipped host. */
   readonly interrupted?: Interruption;
 }
 
@@ -26,7 +26,7 @@ export function interruptedOutcome(host: string, changes: number, interrupted?: 
   return { host, state: 'skipped', changes, ...defined({ interrupted }) };
 }
 
-/** The outcome for an error. One of our bugs ends the work on its host too, and only there. */
+/** Returns the outcome for an error. A bug of azp-fleet, too, ends the run only on its host. */
 export function failure(
   host: string,
   error: unknown,
@@ -35,11 +35,11 @@ export function failure(
 ): HostOutcome {
   const made = { changes, ...(begun === 0 ? ({ untouched: true } as const) : {}) };
   const problem = hostProblem(host, error, log);
-  const unreachable = noWay.test(problem.code);
+  const unreachable = noSession.test(problem.code);
   return { host, state: unreachable ? 'unreachable' : 'failed', ...made, problem };
 }
 
-/** What the outcomes come to as an exit code. */
+/** Returns the exit code of the outcomes. */
 export function exitCodeOf(outcomes: readonly HostOutcome[]): ExitCode {
   if (outcomes.some(({ problem }) => problem?.code === bugCode)) return ExitCode.bug;
   return outcomes.some((outcome) => isBad(outcome) || outcome.problem !== undefined)
@@ -47,7 +47,7 @@ export function exitCodeOf(outcomes: readonly HostOutcome[]): ExitCode {
     : ExitCode.ok;
 }
 
-/** The host's state counts against the exit code. A degraded host works. */
+/** Tells whether the host's state makes the exit code an error. A degraded host works. */
 export function isBad({ state, verdict }: HostOutcome): boolean {
   return (
     state === 'failed' ||
@@ -56,14 +56,14 @@ export function isBad({ state, verdict }: HostOutcome): boolean {
   );
 }
 
-/** What a run did on a host when it was interrupted. Absent: nothing yet, or it was between two changes. */
+/** What a run was doing on a host when it was interrupted. Absent: nothing yet, or it was between two changes. */
 export type Interruption =
   | { readonly during: 'drain' }
-  /** `goesOn`: on the host, by itself; `unit`: as this unit of systemd. A unit that does not go on has ended. */
-  | { readonly during: 'change'; readonly title: string; readonly goesOn: boolean; readonly unit?: string }
+  /** `continues`: on the host without the run; `unit`: its systemd unit. A unit that does not continue has ended. */
+  | { readonly during: 'change'; readonly title: string; readonly continues: boolean; readonly unit?: string }
   | { readonly during: 'proof' };
 
-/** Thrown in place of what an aborted signal makes of a change. */
+/** Thrown instead of the error that an aborted signal causes. */
 export class Interrupted extends Error {
   readonly at: Interruption;
   constructor(at: Interruption, cause: unknown) {
@@ -72,7 +72,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** What was done, what was interrupted, and what to do: one line. Pure. */
+/** Returns one line: what was done, what was interrupted, and what to do. Pure. */
 export function interruptionLine(changes: number, at: Interruption | undefined): string {
   const made = changes === 0 ? 'nothing changed' : `${changes} ${changes === 1 ? 'change' : 'changes'} made`;
   return `${made}; ${rest(changes, at)}`;
@@ -91,8 +91,8 @@ function rest(changes: number, at: Interruption | undefined): string {
   }
 }
 
-function restOf({ goesOn, unit }: Extract<Interruption, { during: 'change' }>): string {
-  if (goesOn)
+function restOf({ continues, unit }: Extract<Interruption, { during: 'change' }>): string {
+  if (continues)
     return `which continues on the host${unit === undefined ? '' : ` as ${unit}`}; run again to follow it`;
   return unit === undefined
     ? 'which may be half done; run again to finish it'

@@ -8,10 +8,10 @@ import type { ApplyTools } from './apply-tools.ts';
 import { readOnly, type HostConnection } from './connection.ts';
 import type { HostState } from './events.ts';
 
-/** Milliseconds. What is asked has limits of its own; the host is given up on long after them. */
+/** Milliseconds; far above the separate limits of the commands in the script. */
 const deadlineMs = 300_000;
 
-/** One host, as it was read last. */
+/** One host with its last facts. */
 interface Read {
   readonly host: HostSpec;
   readonly facts: Facts;
@@ -20,14 +20,14 @@ interface Read {
 
 type Answers = NonNullable<HostPlan['packages']>;
 
-/** The host's plan before it is announced, with what its package manager says of the package changes in it. */
-export function planAsked(read: Read, tools: ApplyTools): Promise<HostPlan> {
+/** Plans a host before the plan is announced, with a simulation of its package changes. */
+export function planToAnnounce(read: Read, tools: ApplyTools): Promise<HostPlan> {
   return plan(read, tools, {}, 'planned');
 }
 
 /**
- * The same under the lock, where `announced` holds: its answers stand. What nobody could say then is asked again; what
- * still cannot be said, and has nothing before it, runs under the most that was announced of it.
+ * Plans a host under the lock, with the answers of the `announced` plan. Unknown answers are requested again; a first change whose
+ * answer is still unknown runs within the announced bound.
  */
 export async function planUnderLock(read: Read, tools: ApplyTools, announced: HostPlan): Promise<HostPlan> {
   const now = await plan(read, tools, announced.packages ?? {}, 'applying');
@@ -35,7 +35,7 @@ export async function planUnderLock(read: Read, tools: ApplyTools, announced: Ho
   return tools.plan(read.facts, read.host, { answers: now.packages ?? {}, final: true });
 }
 
-/** One exec asks what is pending and not `known`; none where there is no such thing. */
+/** Plans with `known` answers, and simulates the other package changes with one exec, if any. */
 async function plan(
   { host, facts, connection }: Read,
   tools: ApplyTools,
@@ -44,7 +44,7 @@ async function plan(
 ): Promise<HostPlan> {
   const question = tools.question?.(facts, host, known);
   if (question === undefined) return tools.plan(facts, host, { answers: known, final: false });
-  const text = 'asking what the package changes would do';
+  const text = 'simulating the package changes';
   tools.emit({ kind: 'host-state', host: host.name, state: 'asking', text });
   const answers = { ...known, ...(await ask(question, connection, tools)) };
   tools.emit({ kind: 'host-state', host: host.name, state });

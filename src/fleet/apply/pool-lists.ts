@@ -2,35 +2,35 @@ import type { AzureAgent, AzureClient, Pool } from '../../shared/azure/client.ts
 import { findAgents, isListedWhole, type AgentsOf } from '../../shared/azure/pools/agents.ts';
 import { unscaled, type Clock } from '../../shared/base/clock.ts';
 
-/** Agents change state in the pool this much later than on the host. */
+/** Milliseconds that a list is used: agents change state in the pool this much later than on the host. */
 const freshMs = 2000;
-/** A list of the whole pool is kept longer the longer it is: one of 8,000 agents is 36 MB. */
+/** Milliseconds for each agent of a whole list: one of 8,000 agents is 36 MB. */
 const freshMsAnAgent = 2.5;
-/** In a pool that is not listed whole, hosts are asked about one after the other; milliseconds from one call to the next. */
+/** Milliseconds between calls for single hosts, in a pool that is not listed whole. */
 const pauseMs = 500;
-/** Hosts that asked so long ago wait for their agents no more. */
-const askedMs = 60_000;
-/** What a pool is, and how large. */
+/** Milliseconds after which a host's request no longer counts. */
+const requestedMs = 60_000;
+/** Milliseconds that a pool's id and size are used. */
 const poolMs = 60_000;
 
 type Listing = ReadonlyMap<string, AzureAgent>;
 
 export interface PoolLists {
-  /** Agents of a pool as they are now, by name: those that are wanted, perhaps others. */
-  of(pool: string, wanted: AgentsOf): Promise<Listing>;
+  /** Returns current agents of a pool by name: those of the request, and maybe others. */
+  of(pool: string, request: AgentsOf): Promise<Listing>;
 }
 
 /**
- * As few calls as a pool's size lets, however many hosts wait for their agents: one list for all of them where they are much of
- * it, else one for each host, at a pace.
+ * Creates lists that need few calls, however many hosts wait for their agents: one list for all hosts if they are much of the pool,
+ * else one call for each host, with a pause in between.
  */
 export function poolLists(client: AzureClient, clock: Clock): PoolLists {
   const known = new Map<string, PoolList>();
   return {
-    of: (pool, wanted) => {
+    of: (pool, request) => {
       const list = known.get(pool) ?? new PoolList(client, clock, pool);
       known.set(pool, list);
-      return list.of(wanted);
+      return list.of(request);
     },
   };
 }
@@ -44,7 +44,7 @@ class PoolList {
   readonly #client: AzureClient;
   readonly #clock: Clock;
   readonly #name: string;
-  readonly #wanted = new Map<string, { readonly at: number; readonly wanted: AgentsOf }>();
+  readonly #requests = new Map<string, { readonly at: number; readonly request: AgentsOf }>();
   readonly #listings = new Map<string, Kept<Listing>>();
   #pool: Kept<Pool | undefined> | undefined;
   #nextCallAt = Number.NEGATIVE_INFINITY;
@@ -55,10 +55,10 @@ class PoolList {
     this.#name = name;
   }
 
-  async of(wanted: AgentsOf): Promise<Listing> {
-    const key = JSON.stringify([wanted.owner, wanted.names]);
-    this.#wanted.set(key, { at: this.#clock.monotonic(), wanted });
-    const pool = await this.#found();
+  async of(request: AgentsOf): Promise<Listing> {
+    const key = JSON.stringify([request.owner, request.names]);
+    this.#requests.set(key, { at: this.#clock.monotonic(), request });
+    const pool = await this.#findPool();
     if (pool === undefined) return new Map();
     const all = this.#waiting();
     if (isListedWhole(pool, all))
@@ -69,22 +69,22 @@ class PoolList {
     return this.#fresh(key, freshMs, async (begin) => {
       await this.#pace();
       begin();
-      return this.#list(pool, [wanted]);
+      return this.#list(pool, [request]);
     });
   }
 
-  /** What hosts have asked for lately. */
+  /** Returns the recent requests of hosts. */
   #waiting(): readonly AgentsOf[] {
-    const since = this.#clock.monotonic() - askedMs;
-    for (const [key, { at }] of this.#wanted) if (at < since) this.#wanted.delete(key);
-    return [...this.#wanted.values()].map(({ wanted }) => wanted);
+    const since = this.#clock.monotonic() - requestedMs;
+    for (const [key, { at }] of this.#requests) if (at < since) this.#requests.delete(key);
+    return [...this.#requests.values()].map(({ request }) => request);
   }
 
-  #found(): Promise<Pool | undefined> {
+  #findPool(): Promise<Pool | undefined> {
     if (this.#pool !== undefined && this.#clock.monotonic() - this.#pool.at < poolMs) return this.#pool.value;
     const value = this.#client.findPool(this.#name);
     this.#pool = { at: this.#clock.monotonic(), value };
-    // What is not there yet, or could not be asked for, may be there in a moment.
+    // A pool that is missing, or that could not be read, may be there on the next call.
     const forget = (): void => {
       if (this.#pool?.value === value) this.#pool = undefined;
     };
@@ -92,7 +92,7 @@ class PoolList {
     return value;
   }
 
-  /** `list` says when its call begins, which may have to wait for its turn: the answer is as old as that. */
+  /** `list` calls `begin` when its call starts, which may be after a pause: the answer is as old as that. */
   #fresh(key: string, ms: number, list: (begin: () => void) => Promise<Listing>): Promise<Listing> {
     const last = this.#listings.get(key);
     if (last !== undefined && this.#clock.monotonic() - last.at < this.#clock.scaled(ms)) return last.value;
@@ -107,8 +107,8 @@ class PoolList {
     return value;
   }
 
-  async #list(pool: Pool, wanted: readonly AgentsOf[]): Promise<Listing> {
-    const agents = await findAgents(this.#client, pool, wanted);
+  async #list(pool: Pool, requests: readonly AgentsOf[]): Promise<Listing> {
+    const agents = await findAgents(this.#client, pool, requests);
     return new Map(agents.map((agent) => [agent.name, agent]));
   }
 

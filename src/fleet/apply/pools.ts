@@ -34,7 +34,7 @@ export async function planFleetPools(
   return { changes: changes.flat(), blocked };
 }
 
-/** Makes the changes in order. A pool whose change fails is left alone from there on. */
+/** Makes the changes in order. After a failed change of a pool, its other changes are skipped. */
 export async function applyFleetPools(
   client: AzureClient,
   plan: PoolsPlan,
@@ -55,7 +55,7 @@ export async function applyFleetPools(
   return { changes: plan.changes, blocked };
 }
 
-/** The distinct problems: a bad token is one problem, however many pools it concerns. */
+/** Returns the distinct problems: a rejected token is one problem, however many pools it concerns. */
 export function distinct(blocked: ReadonlyMap<string, Problem>): Problem[] {
   return [
     ...new Map([...blocked.values()].map((problem) => [`${problem.code} ${problem.what}`, problem])).values(),
@@ -67,7 +67,7 @@ function problemOf(error: unknown): Problem {
   return error.at({ step: 'pool' }).problem;
 }
 
-/** Carries out one change. Done already, only announced, or a manager's to do: does nothing. */
+/** Makes one change. Does nothing if it is done already, only announced, or made by a manager. */
 export async function applyFleetChange(client: AzureClient, { action }: FleetChange): Promise<void> {
   if (action.kind === 'name-later' || action.kind === 'take-over') return;
   if (action.kind === 'create-pool') {
@@ -98,8 +98,8 @@ async function requirePool(client: AzureClient, name: string): Promise<Pool> {
 }
 
 /**
- * What has pools ready whose names were not known when the plan was made: each is made once for all hosts, as a pool
- * that was announced by name is, and only where its pattern was announced.
+ * Returns a function that creates pools whose names were unknown when the plan was made: each once for all hosts, like a pool that
+ * was announced by name, and only if its pattern was announced.
  */
 export function latePools(
   client: AzureClient,
@@ -134,7 +134,7 @@ function notAnnounced(host: string, pool: string): FleetError {
     code: 'plan.not-announced',
     host,
     step: 'manager',
-    what: `stopped before the manager starts: its agents would go to pool ${pool}, which was not announced`,
-    next: 'run it again without a saved plan, to see the new plan and agree to it',
+    what: `stopped before the manager starts: its agents would register in pool ${pool}, which was not announced`,
+    next: 'run it again without a saved plan, and confirm the new plan',
   });
 }

@@ -22,10 +22,9 @@ import type { PoolLists } from './pool-lists.ts';
 import type { Survey } from './survey.ts';
 
 /**
- * The proof that a host works: nvidia-smi in a container, and its agents, made from the present configuration, online in
- * the pool. What is well is decided where `status` has it from; here it is waited for, and what for is told.
- * `pools` undefined: Azure DevOps is not asked. `enableAgents` is called once the probe is well, before the agents are looked
- * at, and not at all where it is not.
+ * Proves that a host works: nvidia-smi runs in a container, and its agents are online in the pool with the current configuration. The
+ * verdict is that of `status`; the proof waits for it and reports what it waits for. `pools` undefined: no Azure DevOps.
+ * `enableAgents` is called once the probe succeeds, before the agents are checked; not if it fails.
  */
 export async function proveHost(
   survey: Survey,
@@ -39,16 +38,16 @@ export async function proveHost(
   return orVerdict(tools, async () => {
     doing('nvidia-smi in a container');
     const probed = await probeNow(survey, tools);
-    const isWell = works(probed.probe.verdict);
-    if (isWell) await enableAgents?.();
+    const isOk = works(probed.probe.verdict);
+    if (isOk) await enableAgents?.();
     doing('its agents, on the host and in the pool');
-    const verdict = await watch(() => checkAgain(probed, pools), isWell, name, tools);
+    const verdict = await watch(() => checkAgents(probed, pools), isOk, name, tools);
     if (verdict.note !== undefined) tools.emit({ kind: 'note', host: name, text: verdict.note });
     return pools === undefined ? { ...verdict, azureAsked: false } : verdict;
   });
 }
 
-/** Both ways to prove a host, for when its changes are made. */
+/** Returns both proofs of a host, for the time after its changes. */
 export function proofOf(survey: Survey, pools: PoolLists | undefined, tools: ApplyTools): Proof {
   return {
     probe: () => probeVerdict(survey, tools),
@@ -56,8 +55,8 @@ export function proofOf(survey: Survey, pools: PoolLists | undefined, tools: App
   };
 }
 
-/** The manager's view of its slots as of now, then the server's. */
-async function checkAgain({ manager, facts, probe }: Probed, pools: PoolLists | undefined): Promise<Look> {
+/** Reads the manager's current view of its slots, then the server's. */
+async function checkAgents({ manager, facts, probe }: Probed, pools: PoolLists | undefined): Promise<Check> {
   const status = await manager.status();
   const agents = new Map<string, PoolAgents>();
   const problems: Problem[] = [];
@@ -70,11 +69,11 @@ async function checkAgain({ manager, facts, probe }: Probed, pools: PoolLists | 
     }
   }
   return {
-    sight: {
+    view: {
       facts: { ...facts, manager: { ...facts.manager, status, release: releaseOf(status) } },
       probe,
       agentsIn: (pool) => agents.get(pool),
-      // It has answered just now: its report has no age, whatever the clocks say.
+      // The manager answered just now, so its report has no age, whatever the clocks show.
       now: Date.parse(status.at),
     },
     problems,
@@ -90,12 +89,12 @@ interface Probed {
   readonly probe: Checkup;
 }
 
-/** The first half of the proof: nvidia-smi in a container. Errors are verdicts, too. */
+/** Runs the first half of the proof: nvidia-smi in a container. Errors are verdicts, too. */
 export async function probeVerdict(survey: Survey, tools: ApplyTools): Promise<Verdict> {
   return orVerdict(tools, async () => (await probeNow(survey, tools)).probe.verdict);
 }
 
-/** Reads the facts again where something was changed, and runs the probe container. */
+/** Reads the facts again if something was changed, and runs the probe container. */
 async function probeNow({ host, connection, plan, facts }: Survey, tools: ApplyTools): Promise<Probed> {
   const session = await connection.session();
   const manager = createManagerClient(session.socketAgent(HostPaths.socket), host.name);
@@ -109,7 +108,7 @@ async function probeNow({ host, connection, plan, facts }: Survey, tools: ApplyT
   };
 }
 
-/** What keeps a host from being looked at is the verdict on it; `Interrupted` where somebody does. */
+/** Returns an error of the check as the verdict; throws `Interrupted` if the user stopped the run. */
 async function orVerdict(
   { signal }: Pick<ApplyTools, 'signal'>,
   work: () => Promise<Verdict>,
@@ -129,74 +128,74 @@ function verdictOn({ code, what, seen, next = 'run "azp-fleet status" for more' 
 }
 
 const pollMs = 1000;
-/** What a start may take, after the end of the agent that was there before. */
+/** Milliseconds for a start, after the end of the agent before. */
 const patienceMs = startMs + 20_000;
 
-interface Look {
-  readonly sight: HostView;
+interface Check {
+  readonly view: HostView;
   /** Why pools could not be listed. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Looks until nothing may become well by waiting, within two minutes, and tells what is waited for. `patient`: false where
- * the host fails whatever its agents do.
+ * Checks until waiting does not help any more, at most two minutes, and reports what it waits for. `patient`: false if the host fails
+ * whatever its agents do.
  */
 async function watch(
-  look: () => Promise<Look>,
+  check: () => Promise<Check>,
   patient: boolean,
   host: string,
   { clock, sleep, emit }: Pick<ApplyTools, 'clock' | 'sleep' | 'emit'>,
 ): Promise<Verdict> {
   const wait = { since: clock.monotonic(), limitMs: patienceMs };
   const deadline = wait.since + wait.limitMs;
-  const seenWell = new Set<string>();
-  for (let said = ''; ;) {
-    const { sight, problems } = await look();
-    const { verdict, waiting } = judge(sight);
-    const left = [...problems.flatMap(poolWaits), ...toWaitFor(waiting, sight, seenWell)];
+  const seenReady = new Set<string>();
+  for (let shown = ''; ;) {
+    const { view, problems } = await check();
+    const { verdict, waiting } = judge(view);
+    const left = [...problems.flatMap(poolWaits), ...toWaitFor(waiting, view, seenReady)];
     if (!patient || left.length === 0) return provenBy(verdict, problems);
-    if (clock.monotonic() >= deadline) return provenBy(judge({ ...sight, waited: true }).verdict, problems);
+    if (clock.monotonic() >= deadline) return provenBy(judge({ ...view, waited: true }).verdict, problems);
     const text = waitingLine(left);
-    if (text !== said) emit({ kind: 'host-state', host, state: 'proving', text, wait });
-    said = text;
+    if (text !== shown) emit({ kind: 'host-state', host, state: 'proving', text, wait });
+    shown = text;
     await sleep(pollMs);
   }
 }
 
-/** A pool that cannot be asked may answer later, but for what a person has to mend. */
+/** Waits for a pool that may be readable later; a problem that only a user can fix is not waited for. */
 function poolWaits({ code, what }: Problem): readonly Waiting[] {
   return kindOf(code) === 'permanent' ? [] : [{ who: 'Azure DevOps', why: what, reported: true }];
 }
 
-/** Without the server's word nothing is proven. */
+/** Returns the verdict, or the problem of the server: without its view the host is not proven. */
 function provenBy(verdict: Verdict, [problem]: readonly Problem[]): Verdict {
   const isWorse = verdict.state !== 'healthy' && verdict.state !== 'degraded';
   return problem === undefined || isWorse ? verdict : verdictOn(problem);
 }
 
-/** So many causes fit beside a host's name. */
-const shown = 2;
+/** The most causes that fit beside a host's name. */
+const mostCauses = 2;
 
 /**
- * What the proof still has to wait for. An agent that has been well once may be between two jobs now: what has not been
- * wrong for long enough to be told does not undo its proof. Notes in `seenWell` who is. Pure but for that.
+ * Returns what the proof still has to wait for. An agent that was ready once may be between two jobs now, so only a reported problem
+ * undoes its proof. Adds ready agents to `seenReady`, otherwise pure.
  */
 function toWaitFor(
   waiting: readonly Waiting[],
   { facts: { manager } }: Pick<HostView, 'facts'>,
-  seenWell: Set<string>,
+  seenReady: Set<string>,
 ): readonly Waiting[] {
   const late = new Set(waiting.map(({ who }) => who));
-  for (const { agent } of manager.status?.slots ?? []) if (!late.has(agent)) seenWell.add(agent);
-  return waiting.filter(({ who, reported }) => reported || !seenWell.has(who));
+  for (const { agent } of manager.status?.slots ?? []) if (!late.has(agent)) seenReady.add(agent);
+  return waiting.filter(({ who, reported }) => reported || !seenReady.has(who));
 }
 
-/** `waiting for h1-0, h1-1: is still starting; h1-2: its name is held …`. Pure. */
+/** Formats `waiting for h1-0, h1-1: is still starting; h1-2: its name is held …`. Pure. */
 export function waitingLine(waiting: readonly Waiting[]): string {
   const causes = [...Map.groupBy(waiting, ({ why }) => why)].map(
     ([why, all]) => `${foldNames(all.map(({ who }) => who))}: ${why}`,
   );
-  const more = causes.length > shown ? `; and ${causes.length - shown} more` : '';
-  return `waiting for ${causes.slice(0, shown).join('; ')}${more}`;
+  const more = causes.length > mostCauses ? `; and ${causes.length - mostCauses} more` : '';
+  return `waiting for ${causes.slice(0, mostCauses).join('; ')}${more}`;
 }

@@ -6,24 +6,21 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostTools } from './apply-tools.ts';
 import { readFacts, type HostConnection } from './connection.ts';
 
-/** A change of an earlier run, or of one that has lost its host, which goes on there by itself. */
+/** A change of an earlier or disconnected run that may still run on the host. */
 type ChangeInProgress = Facts['changes'][number];
 
-/** Those that go on. Pure. */
+/** Returns changes that still run. Pure. */
 export function changesInProgress(changes: Facts['changes']): readonly ChangeInProgress[] {
   return changes.filter(({ state }) => state === 'running');
 }
 
-/** `"install driver" continues on the host as azp-fleet-change-driver-1.service`. Pure. */
+/** Formats `"install driver" continues on the host as azp-fleet-change-driver-1.service`. Pure. */
 export function inProgressLine({ title, id }: Pick<ChangeInProgress, 'title' | 'id'>): string {
   return `"${title}" continues on the host as ${changeUnit(id)}`;
 }
 
-/**
- * The facts once nothing of an earlier run goes on: its changes are followed to their end, and what they have come to
- * shows in the facts. To be called under the host's lock, before anything is begun.
- */
-export async function factsOnceQuiet(
+/** Waits until changes of an earlier run have ended, then reads the facts. Call it under the host's lock, before any change. */
+export async function factsAfterChanges(
   connection: HostConnection,
   host: HostSpec,
   tools: HostTools,
@@ -35,7 +32,7 @@ export async function factsOnceQuiet(
   return readFacts(connection, host, tools);
 }
 
-/** systemd ends the unit at its limit: that bounds the wait. Its output and its end are told as of our own. */
+/** Waits for the end of a change, which systemd stops at its limit. Emits its output and end like those of a change of this run. */
 async function followOne(
   change: ChangeInProgress,
   connection: HostConnection,
@@ -44,7 +41,7 @@ async function followOne(
 ): Promise<void> {
   const { id, title, owner } = change;
   const note = (text: string) => emit({ kind: 'note', host, text });
-  note(`"${title}", started by ${owner}, still runs here: following it to its end`);
+  note(`"${title}", started by ${owner}, still runs on the host: waiting for its end`);
   const since = clock.monotonic();
   emit({ kind: 'change-start', host, id, title, since });
   let ok = false;
@@ -59,7 +56,7 @@ async function followOne(
       note(`"${title}" has ended with exit code ${result.code}; what is still needed is planned again`);
   } catch (error) {
     if (signal.aborted) note(`${inProgressLine(change)}; run again to follow it`);
-    // How it has ended is for the facts to show: what is still needed is not this run's failure.
+    // The facts show how it ended: what is still needed is not a failure of this run.
     if (signal.aborted || !hasEnded(error)) throw error;
     note(`${error.problem.what}; what is still needed is planned again`);
   } finally {
@@ -68,26 +65,26 @@ async function followOne(
   }
 }
 
-/** It ended without a result: it was stopped at its limit, killed, or lost with a crash. */
+/** Tells whether it ended without a result: stopped at its limit, killed, or lost in a crash. */
 function hasEnded(error: unknown): error is FleetError {
   const code = error instanceof FleetError ? error.problem.code : undefined;
   return code === 'ssh.change-died' || code === 'ssh.change-timeout';
 }
 
-/** What is at work on a host when a run ends there early. */
-export type AtWork =
-  /** `ended`: units of changes that have come to their end. */
+/** What still runs on a host when a run ends there early. */
+export type WorkLeft =
+  /** `ended`: units of changes that have ended. */
   | { readonly kind: 'nothing'; readonly ended: readonly string[] }
   | { readonly kind: 'change'; readonly change: ChangeInProgress }
-  /** The host cannot be asked. */
+  /** The host cannot be read. */
   | { readonly kind: 'unknown' }
-  /** The lock is no longer ours: another run works on the host. */
-  | { readonly kind: 'others' };
+  /** Another run has the host's lock. */
+  | { readonly kind: 'other-run' };
 
-export const nothingAtWork: AtWork = { kind: 'nothing', ended: [] };
+export const noWorkLeft: WorkLeft = { kind: 'nothing', ended: [] };
 
-/** Asks the host. Never rejects. */
-export async function leftAtWork(connection: HostConnection): Promise<AtWork> {
+/** Returns what still runs on the host. Never rejects. */
+export async function findWorkLeft(connection: HostConnection): Promise<WorkLeft> {
   try {
     const changes = await changesNow(await connection.session());
     const [change] = changesInProgress(changes);
@@ -96,41 +93,43 @@ export async function leftAtWork(connection: HostConnection): Promise<AtWork> {
     return { kind: 'nothing', ended };
   } catch (error) {
     const code = error instanceof FleetError ? error.problem.code : undefined;
-    return { kind: code === 'ssh.lock-lost' || code === 'ssh.locked' ? 'others' : 'unknown' };
+    return { kind: code === 'ssh.lock-lost' || code === 'ssh.locked' ? 'other-run' : 'unknown' };
   }
 }
 
-/** How the work ended early on a host whose agents were drained for it. */
+/** How a run ended early on a host whose agents it drained. */
 export interface EarlyEnd {
   /** A change was begun. */
   readonly begun: boolean;
-  /** Somebody stopped the run: nothing can be waited for. */
+  /** The user stopped the run: it cannot wait. */
   readonly interrupted: boolean;
-  readonly atWork: AtWork;
+  readonly workLeft: WorkLeft;
 }
 
-/** What becomes of the agents then: back to work, or kept from it, and why; `leave`: not even that is ours to say. */
-export type Aftermath =
-  | { readonly agents: 'back' }
-  /** Back where the host works in spite of it. */
-  | { readonly agents: 'back-if-well' }
+/** What happens to the agents then, and why. */
+export type AgentsAfter =
+  | { readonly agents: 'enable' }
+  /** Enabled if the probe succeeds. */
+  | { readonly agents: 'enable-if-healthy' }
+  /** Another run has the host, and decides. */
   | { readonly agents: 'leave'; readonly why: string }
-  /** `mark`: what the mark on the host says, where that must still be true when somebody reads it. */
-  | { readonly agents: 'kept'; readonly why: string; readonly mark?: string };
+  /** `stored`: the reason that the host stores, which must stay true after the change has ended. */
+  | { readonly agents: 'keep-drained'; readonly why: string; readonly stored?: string };
 
-/** No job may start beside a change that goes on: as long as one may, agents are not given back. Pure. */
-export function aftermath({ begun, interrupted, atWork }: EarlyEnd): Aftermath {
-  if (atWork.kind === 'others')
+/** Decides what happens to the agents. They stay drained while a change may still run, because no job may start beside it. Pure. */
+export function agentsAfter({ begun, interrupted, workLeft }: EarlyEnd): AgentsAfter {
+  if (workLeft.kind === 'other-run')
     return { agents: 'leave', why: 'this run lost its lock there; the next run enables them again' };
-  if (atWork.kind === 'change')
+  if (workLeft.kind === 'change')
     return {
-      agents: 'kept',
-      why: `${inProgressLine(atWork.change)}; run again to follow it`,
-      mark: `the run ended before ${changeUnit(atWork.change.id)}`,
+      agents: 'keep-drained',
+      why: `${inProgressLine(workLeft.change)}; run again to follow it`,
+      stored: `the run ended before ${changeUnit(workLeft.change.id)}`,
     };
-  if (!begun) return { agents: 'back' };
-  if (interrupted) return { agents: 'kept', why: 'interrupted before its proof; run again to continue' };
-  if (atWork.kind === 'unknown')
-    return { agents: 'kept', why: 'a change may still run on the host; run again to continue' };
-  return { agents: 'back-if-well' };
+  if (!begun) return { agents: 'enable' };
+  if (interrupted)
+    return { agents: 'keep-drained', why: 'interrupted before its proof; run again to continue' };
+  if (workLeft.kind === 'unknown')
+    return { agents: 'keep-drained', why: 'a change may still run on the host; run again to continue' };
+  return { agents: 'enable-if-healthy' };
 }

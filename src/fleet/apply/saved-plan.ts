@@ -11,18 +11,18 @@ const makeOne = 'make one with "azp-fleet plan -o FILE"';
 /** Bytes: thousands of hosts with every script spelled out stay below. */
 const longestFile = 512 * 1024 * 1024;
 
-/** Rejects with a usage error when the plan could not be written there: known before any host is asked. */
+/** Rejects with a usage error if the plan cannot be written to the file, before any host is read. */
 export async function checkPlanFile(file: string): Promise<void> {
   const there = await stat(file).catch(() => undefined);
   if (there?.isDirectory()) throw notWritable(file, 'EISDIR');
-  // Appending the dot makes a file in the place of the folder an error too.
+  // With the dot, a file instead of the folder is an error too.
   const needed = there ? file : `${dirname(file)}/.`;
   await access(needed, constants.W_OK).catch((error: unknown) => {
     throw notWritable(file, codeOf(error), error);
   });
 }
 
-/** Writes the plan for `provision --plan FILE`, for us alone to read. It holds scripts and paths, no secret. */
+/** Writes the plan for `provision --plan FILE`, readable by its owner only. It contains scripts and paths, no secret. */
 export async function writePlanFile(file: string, plan: FleetPlan): Promise<void> {
   const text = escapeHidden(`${JSON.stringify(plan, null, 2)}\n`);
   await writePrivately(file, text).catch((error: unknown) => {
@@ -30,7 +30,7 @@ export async function writePlanFile(file: string, plan: FleetPlan): Promise<void
   });
 }
 
-/** A file that is there loses a wider mode before it gets the text; what is no file (/dev/stdout) keeps its own. */
+/** Writes the text. An existing file gets mode 0600 first; anything but a file (/dev/stdout) keeps its mode. */
 async function writePrivately(file: string, text: string): Promise<void> {
   const handle = await open(file, constants.O_WRONLY | constants.O_CREAT, 0o600);
   try {
@@ -68,15 +68,15 @@ export async function readPlanFile(
   if (plan.inventoryDigest !== expected.inventoryDigest)
     throw usageError({
       code: 'plan.inventory-changed',
-      what: `the inventory is no longer the one that ${file} was made from`,
-      next: 'make a new plan with "azp-fleet plan -o FILE", look at it, and apply that',
+      what: `the inventory has changed since the plan ${file} was made`,
+      next: 'make a new plan with "azp-fleet plan -o FILE", check it, and apply it',
     });
   const whole = readPlan(value);
   if (whole === undefined) throw notAPlan(file);
   return whole;
 }
 
-/** The survey with the saved plan's word in place of the new one: only what was looked at then may be done. */
+/** Returns the survey with the saved plan instead of the new one: only changes that the user has checked are made. */
 export function announcedBy(saved: FleetPlan, survey: FleetSurvey): FleetSurvey {
   const announced = new Map(saved.hosts.map((plan) => [plan.host, plan]));
   const changes = new Set(saved.fleet.map(({ id }) => id));

@@ -5,16 +5,16 @@ import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
-import { wantedNames } from '../plan/held-names.ts';
+import { desiredNames } from '../plan/held-names.ts';
 import { sameMachines } from '../plan/same-machine.ts';
 import { waveFleet } from '../plan/wave-fleet.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
 import { judge } from '../verdict/judge.ts';
 import { HostConnection, readFacts } from './connection.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
-import { factsOnceQuiet, changesInProgress } from './resume.ts';
+import { factsAfterChanges, changesInProgress } from './resume.ts';
 import { failure, type HostOutcome } from './outcome.ts';
-import { planAsked } from './plan-host.ts';
+import { planToAnnounce } from './plan-host.ts';
 
 /** A host that was reached and read. */
 export interface Reached {
@@ -23,12 +23,12 @@ export interface Reached {
   readonly facts: Facts;
 }
 
-/** The same with what is missing on it. */
+/** A host that was also planned. */
 export interface Survey extends Reached {
   readonly plan: HostPlan;
 }
 
-/** What was found on several hosts. */
+/** The survey of several hosts. */
 export interface HostsSurvey {
   readonly hosts: readonly Survey[];
   /** Hosts that could not be reached, read or planned. */
@@ -36,13 +36,13 @@ export interface HostsSurvey {
 }
 
 export interface ReachOptions {
-  /** Await changes of an earlier run that still go on. */
+  /** Wait for changes of an earlier run that still run. */
   readonly follow: boolean;
 }
 
 /**
- * Connects to all hosts at the same time and reads them; in the hosts' order. The caller closes the connections. One
- * host's failure is its own: it has been told when this resolves. Names of one machine fail together.
+ * Connects to all hosts at the same time and reads them; returns them in the hosts' order. The caller closes the connections. A
+ * failure concerns only its host, and is reported before this resolves. Several names of one machine fail together.
  */
 export async function reachHosts(
   hosts: readonly HostSpec[],
@@ -63,7 +63,7 @@ export async function reachHosts(
   );
 }
 
-/** Reaches and plans hosts, and asks nothing of Azure DevOps. The caller closes the connections. */
+/** Reaches and plans hosts without Azure DevOps. The caller closes the connections. */
 export async function surveyHosts(
   hosts: readonly HostSpec[],
   tools: ApplyTools,
@@ -72,7 +72,7 @@ export async function surveyHosts(
   return planReached(await reachHosts(hosts, tools, options), tools);
 }
 
-/** Plans what was reached. One host's failure is its own: it has been told when this resolves. */
+/** Plans the reached hosts. A failure concerns only its host, and is reported before this resolves. */
 export async function planReached(
   found: readonly (Reached | HostOutcome)[],
   tools: ApplyTools,
@@ -91,8 +91,8 @@ export async function planReached(
 async function planOrFail(reached: Reached, tools: ApplyTools): Promise<Survey | HostOutcome> {
   try {
     tools.signal.throwIfAborted();
-    const planned = { ...reached, plan: await planAsked(reached, tools) };
-    // As below: alone first, then with all others.
+    const planned = { ...reached, plan: await planToAnnounce(reached, tools) };
+    // As in tryAlone: first this host alone, later all hosts together.
     waveFleet({ hosts: [reached.host], seen: [planned], unread: [], unprovable: () => undefined });
     return planned;
   } catch (error) {
@@ -119,20 +119,17 @@ async function reachOrFail(
   }
 }
 
-/**
- * What is made of all hosts together is tried on one alone, where its failure is its own. Throws what only a mistake of
- * ours throws.
- */
+/** Runs on one host what later runs on all together, so that a bug fails only this host. */
 function tryAlone({ host, facts }: Reached): void {
   const { status } = facts.manager;
   knownPools(host, facts);
   laterPools(host, facts);
-  wantedNames(host, facts);
+  desiredNames(host, facts);
   if (status !== undefined) for (const pool of poolsInUse(status)) agentsOf(status, pool);
   judge({ facts, agentsIn: () => undefined, now: Date.parse(status?.at ?? '') });
 }
 
-/** Tells of a host that could not be reached, read or planned. */
+/** Reports a host that could not be reached, read or planned. */
 function failed({ name }: HostSpec, error: unknown, tools: HostTools): HostOutcome {
   const outcome = failure(name, error, tools.log);
   if (outcome.problem !== undefined) tools.emit({ kind: 'problem', problem: outcome.problem });
@@ -140,7 +137,7 @@ function failed({ name }: HostSpec, error: unknown, tools: HostTools): HostOutco
   return outcome;
 }
 
-/** Connects and gathers facts. Nothing is changed; with `follow`, a change that still runs from before is awaited. */
+/** Connects and gathers facts, without changes. With `follow`, waits for a change that still runs. */
 async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions): Promise<Reached> {
   const connection = new HostConnection(host, tools);
   const { name } = host;
@@ -150,13 +147,13 @@ async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions
     tools.emit({ kind: 'host-state', host: name, state: 'reading' });
     let facts = await readFacts(connection, host, tools);
     if (options.follow && changesInProgress(facts.changes).length > 0) {
-      // Where the owner of the lock is still there, the host is theirs, and the error says so.
+      // Rejects with the holder's name if another run still has the lock.
       await connection.lock();
-      facts = await factsOnceQuiet(connection, host, tools);
+      facts = await factsAfterChanges(connection, host, tools);
       await connection.unlock();
     }
     for (const { title, owner } of changesInProgress(facts.changes)) {
-      const text = `"${title}", started by ${owner}, runs here: what is shown is the host before its end`;
+      const text = `"${title}", started by ${owner}, runs on the host: its result is not shown yet`;
       tools.emit({ kind: 'note', host: name, text });
     }
     return { host, connection, facts };

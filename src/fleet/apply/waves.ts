@@ -11,7 +11,7 @@ import {
   heldBack,
   heldByBuilder,
   nextWave,
-  type Standing,
+  type WaveState,
   type WaveFleet,
 } from '../plan/waves.ts';
 import { waveFleet } from '../plan/wave-fleet.ts';
@@ -21,22 +21,22 @@ import type { AnySurvey } from './fleet-survey.ts';
 import { type HostOutcome, isBad } from './outcome.ts';
 import type { Survey } from './survey.ts';
 
-/** A host of the run, and how it is worked on. */
+/** A host of the run, and the work on it. */
 export interface WaveTask {
   readonly host: string;
-  /** Who builds its image, where the inventory names one. */
+  /** The host that builds its image, if the inventory names one. */
   readonly builder: string | undefined;
-  /** The verdict on it before the run, as far as it is known. */
+  /** The verdict on it before the run; undefined: unknown. */
   readonly before?: Verdict | undefined;
-  /** Brings it to its end, and never rejects. */
+  /** Finishes the host. Never rejects. */
   readonly work: () => Promise<HostOutcome>;
 }
 
-/** What bounds a run. */
+/** The limits of a run. */
 export interface InWaves {
   readonly fleet: WaveFleet;
   readonly limits: WaveLimits;
-  /** How a person goes on after failures: an imperative. Default: by the same command. */
+  /** The next action after failures, as an imperative. Default: the same command. */
   readonly again?: string | undefined;
 }
 
@@ -45,9 +45,8 @@ const sameCommand = 'run the same command again: it continues';
 type Tools = Pick<ApplyTools, 'emit' | 'signal' | 'options'>;
 
 /**
- * Works on all hosts: those that lose their agents by it in waves, each after the hosts of the one before are healthy,
- * and beside them all others, which wait for nobody. A canary that fails, or too many failures, and what is not begun
- * is left alone. In the tasks' order.
+ * Works on all hosts: those whose agents are drained in waves, each after the hosts of the one before are healthy, and all others at
+ * the same time. After a failed canary or too many failures no more hosts are begun. Returns outcomes in the tasks' order.
  */
 export async function runWaves(
   tasks: readonly WaveTask[],
@@ -63,7 +62,7 @@ class WaveRun {
   readonly #tools: Tools;
   readonly #limit: ReturnType<typeof pLimit>;
   readonly #begun = new Map<string, Promise<HostOutcome>>();
-  readonly #standing: WaveProgress;
+  readonly #state: WaveProgress;
   /** Hosts that wait for a wave. */
   readonly #waiting: ReadonlySet<string>;
 
@@ -72,14 +71,14 @@ class WaveRun {
     this.#bounds = bounds;
     this.#tools = tools;
     this.#limit = pLimit(tools.options.parallel);
-    this.#standing = new WaveProgress(bounds.fleet, new Map(tasks.map(({ host, before }) => [host, before])));
+    this.#state = new WaveProgress(bounds.fleet, new Map(tasks.map(({ host, before }) => [host, before])));
     this.#waiting = new Set([...bounds.fleet.pending, ...bounds.fleet.barred].map(({ host }) => host));
   }
 
   async run(): Promise<readonly HostOutcome[]> {
     this.#reportWaiting();
     const { unproven } = this.#bounds.fleet;
-    // Others may wait for the images that builders make; the waves are the longest way.
+    // Builders first, because others may wait for their images; then the waves, which take longest.
     this.#begin(({ host, builder }) => host === builder && !this.#waiting.has(host));
     this.#begin(({ host }) => unproven.includes(host));
     const turns = this.#takeTurns();
@@ -91,7 +90,7 @@ class WaveRun {
     );
   }
 
-  /** Those that wait for neither a wave nor the image of one that does. */
+  /** Begins hosts that wait for neither a wave nor an image that a waiting host builds. */
   #beginFree(): void {
     this.#begin(({ host, builder }) => {
       const waits = builder !== undefined && this.#waiting.has(builder) && !this.#begun.has(builder);
@@ -103,7 +102,7 @@ class WaveRun {
   #begin(these: (task: WaveTask) => boolean): void {
     for (const task of this.#tasks.filter((each) => !this.#begun.has(each.host) && these(each))) {
       const end = this.#limit(task.work).then((outcome) => {
-        if (!this.#waiting.has(task.host)) this.#standing.besides(outcome);
+        if (!this.#waiting.has(task.host)) this.#state.endedOutsideWaves(outcome);
         return outcome;
       });
       this.#begun.set(task.host, end);
@@ -114,21 +113,21 @@ class WaveRun {
     return Promise.all(hosts.flatMap((host) => this.#begun.get(host) ?? []));
   }
 
-  /** Runs wave after wave. Resolves with the reason to stop, where failures demand it. */
+  /** Runs wave after wave. Resolves with the reason to stop, if failures require it. */
   async #takeTurns(): Promise<Stop | undefined> {
     const { fleet, limits, again = sameCommand } = this.#bounds;
-    // Nobody to wait for: the first wave begins before what is beside the waves.
+    // Without unproven hosts the first wave begins before the hosts outside the waves.
     for (const outcome of fleet.unproven.length === 0 ? [] : await this.#ends(fleet.unproven))
-      if (this.#standing.judge(outcome) !== 'healthy')
+      if (this.#state.judge(outcome) !== 'healthy')
         return stopped.unproven(outcome.host, causeOf(outcome), again);
     const most = shareOf(limits.maxFailures, fleet.pending.length);
     const failed: string[] = [];
     for (let count = 1; !this.#tools.signal.aborted; count += 1) {
-      const wave = nextWave(this.#standing.now, limits) ?? (await this.#afterMending());
+      const wave = nextWave(this.#state.now, limits) ?? (await this.#afterRecovery());
       if (wave === undefined) return undefined;
       this.#beginWave(wave, count);
       for (const outcome of await this.#ends(wave.hosts)) {
-        const judgement = this.#standing.ended(outcome);
+        const judgement = this.#state.ended(outcome);
         if (judgement === 'failed') failed.push(outcome.host);
         if (judgement === 'failed' && wave.canary)
           return stopped.canary(outcome.host, causeOf(outcome), again);
@@ -145,11 +144,11 @@ class WaveRun {
     this.#beginFree();
   }
 
-  /** The next wave, once hosts that were down and are mended beside the waves may stand in for others. */
-  async #afterMending(): Promise<Wave | undefined> {
+  /** Returns the next wave after hosts that were down may take jobs again. */
+  async #afterRecovery(): Promise<Wave | undefined> {
     this.#beginFree();
-    await this.#ends([...this.#bounds.fleet.mending]);
-    return nextWave(this.#standing.now, this.#bounds.limits);
+    await this.#ends([...this.#bounds.fleet.recovering]);
+    return nextWave(this.#state.now, this.#bounds.limits);
   }
 
   #reportWaiting(): void {
@@ -157,18 +156,18 @@ class WaveRun {
       this.#tools.emit({ kind: 'host-state', host, state: 'waiting', text: 'waits for its wave' });
   }
 
-  /** Of a host that was not begun. */
+  /** Returns the outcome of a host that was not begun. */
   #end(host: string, stop: Stop | undefined): HostOutcome {
     if (this.#tools.signal.aborted) return { host, state: 'skipped', changes: 0 };
     const builder = this.#tasks.find((task) => task.host === host)?.builder;
-    return endOfRest(host, { stop, builder, ...this.#bounds, standing: this.#standing.now });
+    return endOfRest(host, { stop, builder, ...this.#bounds, state: this.#state.now });
   }
 }
 
-/** Which hosts are left and which do no work, as a run goes on. */
+/** The pending and unavailable hosts during a run. */
 class WaveProgress {
   readonly #before: ReadonlyMap<string, Verdict | undefined>;
-  #now: Standing;
+  #now: WaveState;
 
   /** `before`: the verdict on each host before the run. */
   constructor(fleet: WaveFleet, before: ReadonlyMap<string, Verdict | undefined>) {
@@ -176,7 +175,7 @@ class WaveProgress {
     this.#now = { ...fleet, proven: new Set() };
   }
 
-  get now(): Standing {
+  get now(): WaveState {
     return this.#now;
   }
 
@@ -191,15 +190,15 @@ class WaveProgress {
     if (judgement === 'healthy') this.#now = afterWave(this.#now, [host]);
     else {
       const pending = this.#now.pending.filter((each) => each.host !== host);
-      // One that answers and was not touched is as it was.
+      // A host that answers and was not changed is still available.
       const lost = judgement === 'failed' || outcome.state === 'unreachable';
       this.#now = { ...this.#now, pending, down: new Set([...this.#now.down, ...(lost ? [host] : [])]) };
     }
     return judgement;
   }
 
-  /** A host beside the waves has ended; one that was down may work now. */
-  besides(outcome: HostOutcome): void {
+  /** A host outside the waves has ended; one that was down may work now. */
+  endedOutsideWaves(outcome: HostOutcome): void {
     const down = new Set(this.#now.down);
     if (this.judge(outcome) === 'healthy') down.delete(outcome.host);
     this.#now = { ...this.#now, down };
@@ -207,30 +206,30 @@ class WaveProgress {
 }
 
 /**
- * What a host's end says about the change: `untouched` says nothing about it, because none was begun there: it could not
- * be reached, somebody else works on it, or its jobs did not end.
+ * The result of a change on a host. `untouched`: none was begun there, because the host was unreachable or locked, or its jobs did
+ * not end.
  */
 type Judgement = 'healthy' | 'failed' | 'untouched';
 
 /**
- * By the verdict where the host was proven, and by whether its changes were made where that was not asked for. `before`:
- * the verdict until then; a host that is degraded as it was is none the worse for the change. Pure.
+ * Judges by the verdict, or without a proof by whether the changes were made. `before`: the earlier verdict; a host that is degraded
+ * for the same reasons counts as healthy. Pure.
  */
 function judge(outcome: HostOutcome, before: Verdict | undefined): Judgement {
   const { state, verdict } = outcome;
   if (outcome.untouched === true) return 'untouched';
-  const well = verdict === undefined ? state === 'ok' || state === 'changed' : isAsGood(verdict, before);
-  return well && !isBad(outcome) ? 'healthy' : 'failed';
+  const isOk = verdict === undefined ? state === 'ok' || state === 'changed' : isNoWorse(verdict, before);
+  return isOk && !isBad(outcome) ? 'healthy' : 'failed';
 }
 
-/** Nothing is wrong that was not before. Texts are not compared: they count, and tell how far something is. */
-function isAsGood({ state, troubles }: Verdict, before: Verdict | undefined): boolean {
+/** Tells whether there is no new trouble. Texts are not compared, because they contain counts and progress. */
+function isNoWorse({ state, troubles }: Verdict, before: Verdict | undefined): boolean {
   if (state === 'healthy') return true;
   if (state !== 'degraded' || before?.state !== state || troubles === undefined) return false;
   return troubles.every(({ code, on }) => before.troubles?.some((was) => was.code === code && was.on === on));
 }
 
-/** Why, in a few words: what the host is like after it says more than where the work on it has ended. Pure. */
+/** Returns the cause in a few words: the verdict, which says more than the failed change. Pure. */
 function causeOf({ problem, verdict }: HostOutcome): string {
   if (problem !== undefined) return verdict?.cause ?? problem.what;
   if (verdict === undefined || verdict.cause === '') return 'it was interrupted';
@@ -244,10 +243,10 @@ interface Stop {
   readonly next: string;
 }
 
-/** What stops the waves. `again`: how to go on when the hosts are cured. Pure. */
+/** The reasons to stop the waves. `again`: the next action when the hosts are fixed. Pure. */
 const stopped = {
   unproven: (host: string, cause: string, again: string): Stop => ({
-    because: `${host}, which an earlier run has changed, is not healthy: ${cause}`,
+    because: `${host}, which an earlier run changed, is not healthy: ${cause}`,
     next: `fix ${host}, then ${again}`,
   }),
   canary: (host: string, cause: string, again: string): Stop => ({
@@ -260,18 +259,18 @@ const stopped = {
   }),
 } as const;
 
-/** The end of a host that its turn never came for, and whose fault it is. Pure. */
+/** Returns the outcome of a host that was not begun, with the reason. Pure. */
 function endOfRest(
   host: string,
   rest: {
     readonly stop: Stop | undefined;
     readonly builder: string | undefined;
     readonly fleet: WaveFleet;
-    readonly standing: Standing;
+    readonly state: WaveState;
     readonly limits: WaveLimits;
   },
 ): HostOutcome {
-  const { stop, builder, fleet, standing, limits } = rest;
+  const { stop, builder, fleet, state, limits } = rest;
   const barred = fleet.barred.find((each) => each.host === host);
   if (barred !== undefined) return held(barred);
   if (stop !== undefined) {
@@ -279,7 +278,7 @@ function endOfRest(
     const what = `not begun because ${because}`;
     return { host, state: 'skipped', changes: 0, problem: { code: 'wave.stopped', host, what, next } };
   }
-  const full = heldBack(standing, limits).find((each) => each.host === host);
+  const full = heldBack(state, limits).find((each) => each.host === host);
   return held(full ?? heldByBuilder(host, builder));
 }
 
@@ -293,8 +292,8 @@ function held({ host, what, next }: Held): HostOutcome {
 }
 
 /**
- * The fleet as waves mind it. `hosts`: of the whole inventory. `proven`: hosts are proven afterwards, so that those whose
- * pool cannot be used now do not lose their agents.
+ * Returns the fleet for planning waves. `hosts`: of the whole inventory. `proven`: hosts are proven afterwards, so hosts of a pool
+ * that cannot be used now keep their agents.
  */
 export function wavesOf(hosts: readonly HostSpec[], survey: AnySurvey, proven: boolean): WaveFleet {
   const blocked = survey.pools?.blocked ?? new Map<string, Problem>();
@@ -306,7 +305,7 @@ export function wavesOf(hosts: readonly HostSpec[], survey: AnySurvey, proven: b
   });
 }
 
-/** Why the host's manager cannot be had now, if so. */
+/** Returns why the host cannot get a manager now, if so. */
 export function blockedOf(
   { host, facts }: Pick<Survey, 'host' | 'facts'>,
   blocked: ReadonlyMap<string, Problem>,

@@ -5,13 +5,13 @@ import type { Secret } from '../../shared/base/secret.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { Desired } from '../steps/step.ts';
 
-/** What the CLI adds to the inventory. */
+/** The CLI's additions to the inventory. */
 export interface FromCli {
   readonly artifacts: Desired['artifacts'];
   readonly credential: Secret | undefined;
   /** The text of /etc/azp-fleet/registries; undefined: not read, or the inventory names none. */
   readonly registries: Secret | undefined;
-  /** Where the messages of hosts go, by host; a host that is not there is left as it is, unless it is to have none. */
+  /** Webhook URL by host. A host that is missing here is unchanged, unless its inventory has no webhook. */
   readonly webhooks: ReadonlyMap<string, Secret>;
   /** The content of proxy.ca. */
   readonly caPem: string | undefined;
@@ -20,7 +20,7 @@ export interface FromCli {
   readonly root: HostRoot;
 }
 
-/** What is wanted on each host: the inventory and what the CLI brings along. */
+/** Returns the desired state of each host: the inventory and the CLI's additions. */
 export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => Desired {
   const { credential, registries, webhooks, artifacts, version, root } = fromCli;
   return (host) => ({
@@ -40,7 +40,7 @@ export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => D
   });
 }
 
-/** A host can make it of its file and nobody can turn it back, without a guess at the secret itself. */
+/** Returns a digest that a host can compute from its file, and that reveals the secret only to a correct guess. */
 function salted(secret: Secret | undefined): ((machineId: string) => string) | undefined {
   return secret && ((machineId) => sha256(`${machineId}:${secret.reveal()}`));
 }

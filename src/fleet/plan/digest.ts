@@ -3,9 +3,9 @@ import type { Facts } from '../facts/facts.ts';
 import type { Fleet } from '../inventory/fleet.ts';
 
 /**
- * sha256 over the facts that a plan rests on. Left out is what moves by itself without changing what has to be done:
- * free disk, what of a bundle lies on it, memory, who works on the host, its locks, boots, the agents' images, and the manager's live status; texts, whose digests count;
- * and what only undoing asks for.
+ * Returns the sha256 of the facts that a plan depends on. It leaves out facts that change by themselves without changing the plan: free
+ * disk, files of a bundle, memory, other users' work, locks, boots, the agents' images, and the manager's live status. It also
+ * leaves out texts, whose digests count, and facts that only `remove` needs.
  */
 export function factsDigest(facts: Facts): string {
   const {
@@ -29,7 +29,7 @@ export function factsDigest(facts: Facts): string {
   return sha256(stableJson({ ...lasting, docker, manager, changes, login: undefined }));
 }
 
-/** sha256 of the resolved inventory. Where the file lies and how fast uploads go does not count, nor the waves, which a plan has. */
+/** Returns the sha256 of the resolved inventory without its path, the uploads' limits, and the waves, which a plan has. */
 export function inventoryDigest(fleet: Fleet): string {
   return sha256(stableJson({ ...fleet, file: undefined, uploads: undefined, waves: undefined }));
 }

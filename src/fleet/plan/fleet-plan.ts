@@ -2,15 +2,15 @@ import type { FleetChange } from './pools.ts';
 import type { Change, Shape, StepName } from '../steps/change.ts';
 import type { Said } from '../steps/packages/refine.ts';
 
-/** Everything for one host, in order. Stage n+1 is planned again after stage n has run. */
+/** The plan of one host, in order. Stage n+1 is planned again after stage n has run. */
 export interface HostPlan {
   readonly host: string;
-  /** sha256 over the facts that the plan rests on. */
+  /** sha256 of the facts that the plan depends on. */
   readonly factsDigest: string;
   readonly stages: readonly (readonly (Change | Shape)[])[];
-  /** What its package manager said of the package changes that are pending, where it was asked. */
+  /** Its package manager's answers about the pending package changes; absent: not simulated. */
   readonly packages?: Said['answers'];
-  /** Why this host cannot be brought to the wanted state, when it cannot (wrong OS, foreign work in the way, …). */
+  /** Why this host cannot reach the desired state (wrong OS, other users' work in the way, …). */
   readonly refusals: readonly { readonly step: StepName; readonly what: string; readonly next: string }[];
 }
 
@@ -25,7 +25,7 @@ export interface FleetPlan {
   readonly inventoryDigest: string;
   readonly fleet: readonly FleetChange[];
   readonly hosts: readonly HostPlan[];
-  /** In which order hosts lose their agents for a time. Absent: none does. */
+  /** In which order hosts are drained. Absent: none is. */
   readonly waves?: WavesPlan;
 }
 
@@ -36,14 +36,14 @@ export interface Wave {
   readonly hosts: readonly string[];
 }
 
-/** A host that cannot be begun, and why. */
+/** A host that cannot be changed now, and why. */
 export interface Held {
   readonly host: string;
   readonly what: string;
   readonly next: string;
 }
 
-/** In which order a run takes hosts' agents away, as it is shown and saved. */
+/** In which order a run drains hosts, as shown and saved. */
 export interface WavesPlan {
   /** `25%`, `3`: of the hosts of each pool. */
   readonly maxUnavailable: string;
@@ -51,10 +51,10 @@ export interface WavesPlan {
   /** Proven before the first wave begins. */
   readonly proveFirst: readonly string[];
   readonly waves: readonly Wave[];
-  /** Pools that have no agents for a time: those of one host, unless all was allowed; for good where `removes`. */
+  /** Pools without agents for a time: pools of one host, or any with 100 % unavailable; permanently with `removes`. */
   readonly emptied: readonly string[];
-  /** Not begun even if all goes well. */
+  /** Not begun even if no host fails. */
   readonly held: readonly Held[];
-  /** The hosts leave the fleet: none is proven, and no agents come back. */
+  /** The hosts leave the fleet: none is proven, and no agents are enabled again. */
   readonly removes?: true;
 }

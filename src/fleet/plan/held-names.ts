@@ -17,39 +17,36 @@ import { knownPools, withPoolNames } from '../steps/pool-names.ts';
 import type { FleetPlan } from './fleet-plan.ts';
 import type { FleetChange } from './pools.ts';
 
-/** A name that a host is to have in a pool. */
-export interface WantedName {
+/** An agent name that a host should have in a pool. */
+export interface DesiredName {
   readonly slot: string;
   readonly agent: string;
   readonly pool: string;
 }
 
-/** What one host wants. */
-export interface WantedNames {
+/** The desired agent names of one host. */
+export interface DesiredNames {
   readonly host: string;
-  /** The mark of the agents that this host registers; undefined: it will be a new one. */
+  /** The owner of the agents that this host registers; undefined: a new one. */
   readonly owner: string | undefined;
-  readonly names: readonly WantedName[];
+  readonly names: readonly DesiredName[];
 }
 
-/** Names that a host is to have and one other owner has. */
+/** Agent names that a host should have and one other owner has. */
 export interface HeldNames {
   readonly host: string;
   readonly pool: string;
-  readonly names: readonly WantedName[];
+  readonly names: readonly DesiredName[];
   readonly holder: Holder;
-  /** The owner's other agents in the pool: one of them online means that it lives. */
+  /** The owner's other agents in the pool: if one of them is online, the owner still runs. */
   readonly others: readonly string[];
 }
 
-/** Slots in these states have registered their agent themselves. */
+/** States of slots that have registered their agent. */
 const working: readonly string[] = ['idle', 'busy', 'stopping'];
 
-/**
- * The names of a host's agents in pools that are known, without those that its manager shows at work: these are its own.
- * Pure.
- */
-export function wantedNames(host: HostSpec, facts: Facts): readonly WantedName[] {
+/** Returns the desired agent names of a host in known pools, without those that its manager has registered already. Pure. */
+export function desiredNames(host: HostSpec, facts: Facts): readonly DesiredName[] {
   const named = withPoolNames({ ...host, gpus: Math.max(host.gpus ?? 0, facts.gpus.length) }, facts);
   const pools = knownPools(host, facts);
   const { status } = facts.manager;
@@ -61,23 +58,23 @@ export function wantedNames(host: HostSpec, facts: Facts): readonly WantedName[]
     .filter(({ agent, pool }) => pools.includes(pool) && !own.includes(key(pool, agent)));
 }
 
-/** Names as the server compares them. */
+/** Returns a name as the server compares it. */
 function key(pool: string, agent: string): string {
   return `${pool}/${agent}`.toLowerCase();
 }
 
 /**
- * Which of the names somebody else has, one entry for each owner. `agentsIn`: all agents of a pool as they are now; none
- * where it could not be listed. Pure.
+ * Returns the names that other owners have, one entry for each owner. `agentsIn`: all current agents of a pool; none if it could not
+ * be listed. Pure.
  */
 export function heldNames(
-  { host, owner, names }: WantedNames,
+  { host, owner, names }: DesiredNames,
   agentsIn: (pool: string) => readonly PooledAgent[],
   now: Parameters<typeof holderOf>[3],
 ): readonly HeldNames[] {
-  return [...Map.groupBy(names, ({ pool }) => pool)].flatMap(([pool, wanted]) => {
+  return [...Map.groupBy(names, ({ pool }) => pool)].flatMap(([pool, desired]) => {
     const agents = agentsIn(pool);
-    const foreign = wanted.flatMap((name) => {
+    const foreign = desired.flatMap((name) => {
       const agent = agents.find((each) => each.name.toLowerCase() === name.agent.toLowerCase());
       if (agent === undefined || (owner !== undefined && ownerOf(agent) === owner)) return [];
       return [{ name, agent }];
@@ -85,9 +82,9 @@ export function heldNames(
     const owners = Map.groupBy(foreign, ({ agent }) => ownerOf(agent) ?? agent);
     return [...owners.values()].map((held) => {
       const theirs = held.map(({ agent }) => agent);
-      const mark = theirs[0] && ownerOf(theirs[0]);
+      const holder = theirs[0] && ownerOf(theirs[0]);
       const others = agents.filter(
-        (agent) => mark !== undefined && ownerOf(agent) === mark && !theirs.includes(agent),
+        (agent) => holder !== undefined && ownerOf(agent) === holder && !theirs.includes(agent),
       );
       return {
         host,
@@ -104,35 +101,35 @@ function ownerOf({ userCapabilities }: PooledAgent): string | undefined {
   return userCapabilities?.[Capabilities.owner];
 }
 
-/** What is offered: names whose owner is gone. Pure. */
+/** Returns the take-overs that the plan offers: of names whose owner is offline. Pure. */
 export function planTakeOvers(held: readonly HeldNames[]): readonly FleetChange[] {
   return held.filter(({ holder }) => mayBeTakenOver(holder)).map(takeOver);
 }
 
-/** The change that gives these names to the host. Another owner than the one that was seen is another change. Pure. */
+/** Returns the change that takes over these names. Its id has the owner: with another owner it is another change. Pure. */
 function takeOver({ host, pool, names, holder }: HeldNames): FleetChange {
   const agents = names.map(({ agent }) => agent);
   const slots = names.map(({ slot }) => slot);
   return {
-    id: `agent.take-over.${pool}.${agents.join('+')}.${holder.owner ?? 'nobody'}`,
+    id: `agent.take-over.${pool}.${agents.join('+')}.${holder.owner ?? 'no-owner'}`,
     title: `take over ${agents.length === 1 ? 'agent' : 'agents'} ${foldNames(agents)} in pool ${pool} for ${host}`,
     why: `${heldLine(holder)}; only after confirmation or with --adopt`,
     action: { kind: 'take-over', pool, host, slots },
   };
 }
 
-/** Its owner is gone, and this very change was agreed to. Pure. */
+/** Tells whether the owner is offline and exactly this take-over was confirmed. Pure. */
 export function mayBeTaken(held: HeldNames, agreed: ReadonlySet<string>): boolean {
   return mayBeTakenOver(held.holder) && agreed.has(takeOver(held).id);
 }
 
-/** Nothing else is to be done, anywhere. Pure. */
+/** Tells whether the plan has no other changes. Pure. */
 export function hasOnlyTakeOvers({ fleet, hosts }: FleetPlan): boolean {
   const isAll = fleet.every(({ action }) => action.kind === 'take-over');
   return isAll && hosts.every(({ stages }) => stages.length === 0);
 }
 
-/** Why a host does not get these names. Pure. */
+/** Returns the problem of a host that does not get these names. Pure. */
 export function heldProblem({ host, pool, holder }: HeldNames): Problem {
   return {
     code: 'agent.name-held',
@@ -144,7 +141,7 @@ export function heldProblem({ host, pool, holder }: HeldNames): Problem {
   };
 }
 
-/** What is refused: names whose owner lives. Pure. */
+/** Returns the problems of names whose owner still runs. Pure. */
 export function refusedTakeOvers(held: readonly HeldNames[]): readonly Problem[] {
   return held.filter(({ holder }) => !mayBeTakenOver(holder)).map(heldProblem);
 }

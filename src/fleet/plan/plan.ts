@@ -9,13 +9,13 @@ import type { Desired, Planned, Step } from '../steps/step.ts';
 
 export interface PlanOptions {
   readonly steps: readonly Step[];
-  /** Other people's containers, GPU processes and logins may be hurt. */
+  /** Other users' containers, GPU processes and logins may be disturbed. */
   readonly disturbOthers: boolean;
 }
 
 /**
- * What is missing on one host, in order. Pure: the same facts, answers and wishes give the same plan. `said`: what its
- * package manager answered; undefined: it is not asked, and the plan is for nobody to apply.
+ * Plans the missing changes on one host, in order. Pure: the same facts, answers and desired state give the same plan. `said`: the
+ * answers of its package manager; undefined: the plan is only shown, not applied.
  */
 export function planHost(facts: Facts, desired: Desired, options: PlanOptions, said?: Said): HostPlan {
   const found = refinePackages(missing(facts, desired, options), said, facts);
@@ -25,7 +25,7 @@ export function planHost(facts: Facts, desired: Desired, options: PlanOptions, s
     : { ...plan, packages: said.answers };
 }
 
-/** What its package manager has to be asked before it is planned; undefined: nothing beyond what is known. Pure. */
+/** Returns the question for its package manager before it is planned; undefined: the known answers suffice. Pure. */
 export function questionFor(
   facts: Facts,
   desired: Desired,
@@ -36,15 +36,15 @@ export function questionFor(
 }
 
 function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Planned | Refusal)[] {
-  const wanted = withNewerVersions(facts, desired);
+  const raised = withNewerVersions(facts, desired);
   return useIncluded(
-    steps.flatMap((step) => [...step.plan(facts, wanted)]),
+    steps.flatMap((step) => [...step.plan(facts, raised)]),
     facts,
-    wanted,
+    raised,
   );
 }
 
-/** These changes on one host, with what stands in their way. Pure. */
+/** Returns the plan of these changes on one host, with what prevents them. Pure. */
 export function planOf(
   facts: Facts,
   host: string,
@@ -62,24 +62,24 @@ export function planOf(
   };
 }
 
-/** Nothing to do and nothing in the way. */
+/** Tells whether the plan has no changes and no refusals. */
 export function isEmpty(plan: HostPlan): boolean {
   return plan.stages.length === 0 && plan.refusals.length === 0;
 }
 
-/** Something is pending, in Azure DevOps or on a host. */
+/** Tells whether there are changes, in Azure DevOps or on a host. */
 export function hasChanges(plan: FleetPlan): boolean {
   return plan.fleet.length > 0 || plan.hosts.some(({ stages }) => stages.length > 0);
 }
 
-/** The changes that can run now. Empty when the plan begins with a shape. */
+/** Returns the changes that can run now; none if the plan begins with a shape. */
 export function firstStage(plan: HostPlan): readonly Change[] {
   return (plan.stages[0] ?? []).filter((item) => item.known);
 }
 
 /**
- * A stage ends where facts have to be gathered again: before something that is not known yet, and after a reboot.
- * What follows a shape stays behind it, because the order of the steps matters.
+ * Splits changes into stages. A stage ends where facts must be read again: before a shape, and after a reboot. What follows a shape
+ * stays behind it, because the order of the steps matters.
  */
 function stagesOf(planned: readonly (Change | Shape)[]): (Change | Shape)[][] {
   const stages: (Change | Shape)[][] = [];
@@ -96,7 +96,7 @@ function isRefusal(item: Planned | Refusal): item is Refusal {
   return 'refused' in item;
 }
 
-/** Refuses the changes that would hurt other people's work, naming it. Our own agents are drained instead. */
+/** Refuses changes that would disturb other users' work, and names that work. Agents of the fleet are drained instead. */
 function refuseDisturbingOthers(facts: Facts, changes: readonly (Change | Shape)[]): Refusal[] {
   return changes.flatMap((change) => {
     const victims = victimsOf(facts, change);

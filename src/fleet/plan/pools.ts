@@ -10,18 +10,18 @@ export interface FleetChange {
     | { readonly kind: 'disable-auto-update'; readonly pool: string }
     | { readonly kind: 'create-queue'; readonly pool: string; readonly project: string }
     | { readonly kind: 'authorize-queue'; readonly pool: string; readonly project: string }
-    /** The manager of the host does it, once it runs. */
+    /** The host's manager makes it, once it runs. */
     | {
         readonly kind: 'take-over';
         readonly pool: string;
         readonly host: string;
         readonly slots: readonly string[];
       }
-    /** A shape: what the pool is called is not known yet. It cannot run. */
+    /** A shape: the pool's name is not known yet. It cannot run. */
     | { readonly kind: 'name-later'; readonly pattern: string };
 }
 
-/** What the fleet part of a plan rests on. */
+/** The state that the fleet part of a plan depends on. */
 export interface PoolState {
   readonly name: string;
   /** Undefined: no pool of this name exists. */
@@ -33,7 +33,7 @@ export interface PoolState {
   }[];
 }
 
-/** What is missing, in the order in which it must be done. Pure. */
+/** Plans the missing changes, in the order in which they must be made. Pure. */
 export function planPools(state: readonly PoolState[]): readonly FleetChange[] {
   return state.flatMap(({ name, pool, projects }) => [
     ...(pool === undefined ? [createPool(name)] : []),
@@ -45,12 +45,12 @@ export function planPools(state: readonly PoolState[]): readonly FleetChange[] {
   ]);
 }
 
-/** Announces pools whose names a driver decides. `hosts`: who waits for it, by pattern. Pure. */
+/** Announces pools whose names depend on a driver. `hosts`: the hosts without it, by pattern. Pure. */
 export function planLaterPools(hosts: ReadonlyMap<string, readonly string[]>): readonly FleetChange[] {
   return [...hosts].map(([pattern, names]) => ({
     id: `pool.later.${pattern}`,
     title: `create agent pool ${pattern} if there is none, and permit its use`,
-    why: `the driver of ${foldNames(names)} decides what it is called, and is still to come; at most this`,
+    why: `its name depends on the driver of ${foldNames(names)}, which is not installed yet`,
     action: { kind: 'name-later', pattern },
   }));
 }
@@ -68,7 +68,7 @@ function disableAutoUpdate(pool: string): FleetChange {
   return {
     id: `pool.auto-update.${pool}`,
     title: `turn off automatic agent updates in pool ${pool}`,
-    why: 'an agent that lives for one job would update itself instead of running it',
+    why: 'an agent for one job would update itself instead of running the job',
     action: { kind: 'disable-auto-update', pool },
   };
 }

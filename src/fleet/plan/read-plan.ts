@@ -4,8 +4,8 @@ import type { FleetPlan, Held, HostPlan, Wave, WavesPlan } from './fleet-plan.ts
 import type { Change, Description, Shape } from '../steps/change.ts';
 import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
 
-/** Far above what a fleet of thousands has; a file that names more is none of ours. */
-const most = {
+/** Far above the numbers in a fleet of thousands; a file with more is not a plan of azp-fleet. */
+const limits = {
   hosts: 10_000,
   slots: 1000,
   stages: 50,
@@ -19,103 +19,103 @@ const most = {
   writes: 200,
 };
 
-/** A member that is not named here would be lost on the way through the file. */
+/** A member that is missing here would be lost when the plan is read from its file. */
 type Members<T> = Record<keyof T, z.ZodType>;
 
-const words = z.string();
+const string = z.string();
 const step = z.enum(['driver', 'docker', 'toolkit', 'image', 'manager', 'pool', 'probe', 'command']);
 const disturbs = z.enum(['nothing', 'new-containers', 'agents', 'containers', 'machine']);
 const marker = z.enum(['add', 'change', 'remove']);
-const names = z.array(words.max(200)).max(most.packages);
-const told = {
+const names = z.array(string.max(200)).max(limits.packages);
+const description = {
   marker: marker.exactOptional(),
   bound: z.object({ removes: names, downgrades: names }).exactOptional(),
   details: z
-    .array(z.object({ marker, text: words, effect: words.exactOptional() }))
-    .max(most.details)
+    .array(z.object({ marker, text: string, effect: string.exactOptional() }))
+    .max(limits.details)
     .exactOptional(),
-  unpacks: z.object({ folder: words, bytes: z.number() }).exactOptional(),
+  unpacks: z.object({ folder: string, bytes: z.number() }).exactOptional(),
   texts: z
-    .array(z.object({ path: words, lines: z.array(words).max(most.lines) }))
-    .max(most.texts)
+    .array(z.object({ path: string, lines: z.array(string).max(limits.lines) }))
+    .max(limits.texts)
     .exactOptional(),
 };
 const timeoutS = z.number().positive();
-const path = words;
+const path = string;
 
 const artifact = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('file'),
-    file: words,
-    sha256: words,
+    file: string,
+    sha256: string,
     size: z.number(),
     gunzip: z.boolean(),
     part: z.object({ start: z.number(), bytes: z.number() }).exactOptional(),
   }),
-  z.object({ kind: z.literal('text'), text: words, sha256: words }),
+  z.object({ kind: z.literal('text'), text: string, sha256: string }),
 ]);
 
 const action = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('run'),
-    script: words,
+    script: string,
     durable: z.boolean(),
     timeoutS,
-    writes: z.array(words).max(most.writes),
+    writes: z.array(string).max(limits.writes),
   }),
   z.object({ kind: z.literal('upload'), artifact, path, mode: z.number().int() }),
   z.object({ kind: z.literal('credential'), path }),
   z.object({ kind: z.literal('registries'), path }),
   z.object({ kind: z.literal('webhook'), path }),
-  z.object({ kind: z.literal('deregister'), owner: words, pools: z.array(words).max(most.slots) }),
+  z.object({ kind: z.literal('deregister'), owner: string, pools: z.array(string).max(limits.slots) }),
   z.object({ kind: z.literal('reboot'), timeoutS }),
-  z.object({ kind: z.literal('await-manager'), configHash: words, timeoutS }),
+  z.object({ kind: z.literal('await-manager'), configHash: string, timeoutS }),
 ]);
 
 const change = z.discriminatedUnion('known', [
   z.object({
     known: z.literal(true),
-    id: words,
+    id: string,
     step,
-    title: words,
-    why: words,
+    title: string,
+    why: string,
     disturbs,
-    actions: z.array(action).max(most.actions),
-    ...told,
+    actions: z.array(action).max(limits.actions),
+    ...description,
   } satisfies Members<Change>),
   z.object({
     known: z.literal(false),
     step,
-    title: words,
+    title: string,
     until: step,
-    why: words.exactOptional(),
+    why: string.exactOptional(),
     disturbs,
     waits: z.literal(true).exactOptional(),
-    ...told,
+    ...description,
   } satisfies Members<Shape>),
 ]);
 
 const fleetAction = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal(['create-pool', 'disable-auto-update']), pool: words }),
-  z.object({ kind: z.literal(['create-queue', 'authorize-queue']), pool: words, project: words }),
+  z.object({ kind: z.literal(['create-pool', 'disable-auto-update']), pool: string }),
+  z.object({ kind: z.literal(['create-queue', 'authorize-queue']), pool: string, project: string }),
   z.object({
     kind: z.literal('take-over'),
-    pool: words,
-    host: words,
-    slots: z.array(words).max(most.slots),
+    pool: string,
+    host: string,
+    slots: z.array(string).max(limits.slots),
   }),
-  z.object({ kind: z.literal('name-later'), pattern: words }),
+  z.object({ kind: z.literal('name-later'), pattern: string }),
 ]);
 
-const head = { schema: z.literal(1), version: words, inventoryDigest: words };
+const head = { schema: z.literal(1), version: string, inventoryDigest: string };
 
 const moved = z
-  .array(z.object({ name: words, from: words.exactOptional(), to: words.exactOptional() }))
-  .max(most.packages);
+  .array(z.object({ name: string, from: string.exactOptional(), to: string.exactOptional() }))
+  .max(limits.packages);
 const answer = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('known'),
-    version: words.exactOptional(),
+    version: string.exactOptional(),
     removes: moved,
     installs: moved,
     upgrades: moved,
@@ -126,61 +126,63 @@ const answer = z.discriminatedUnion('kind', [
     room: z.object({ downloadBytes: z.number(), installedBytes: z.number() }).exactOptional(),
   }),
   z.object({ kind: z.literal('not-offered'), offered: names }),
-  z.object({ kind: z.literal('impossible'), what: words, next: words }),
-  z.object({ kind: z.literal('unknown'), why: words }),
+  z.object({ kind: z.literal('impossible'), what: string, next: string }),
+  z.object({ kind: z.literal('unknown'), why: string }),
 ]);
 
 const host = z.object({
-  host: words,
-  factsDigest: words,
-  packages: z.record(words, answer).exactOptional(),
-  stages: z.array(z.array(change).max(most.changes)).max(most.stages),
-  refusals: z.array(z.object({ step, what: words, next: words })).max(most.refusals),
+  host: string,
+  factsDigest: string,
+  packages: z.record(string, answer).exactOptional(),
+  stages: z.array(z.array(change).max(limits.changes)).max(limits.stages),
+  refusals: z.array(z.object({ step, what: string, next: string })).max(limits.refusals),
 } satisfies Members<HostPlan>);
 
 const wavesPlan = z.object({
-  maxUnavailable: words,
-  maxFailures: words,
-  proveFirst: z.array(words).max(most.hosts),
+  maxUnavailable: string,
+  maxFailures: string,
+  proveFirst: z.array(string).max(limits.hosts),
   waves: z
     .array(
       z.object({
         canary: z.boolean(),
-        hosts: z.array(words).max(most.hosts),
+        hosts: z.array(string).max(limits.hosts),
       } satisfies Members<Wave>),
     )
-    .max(most.hosts),
-  emptied: z.array(words).max(most.hosts),
-  held: z.array(z.object({ host: words, what: words, next: words } satisfies Members<Held>)).max(most.hosts),
+    .max(limits.hosts),
+  emptied: z.array(string).max(limits.hosts),
+  held: z
+    .array(z.object({ host: string, what: string, next: string } satisfies Members<Held>))
+    .max(limits.hosts),
   removes: z.literal(true).exactOptional(),
 } satisfies Members<WavesPlan>);
 
 const whole = z.object({
   ...head,
-  at: words,
-  inventory: words,
-  fleet: z.array(z.object({ id: words, title: words, why: words, action: fleetAction })).max(most.hosts),
-  hosts: z.array(host).max(most.hosts),
+  at: string,
+  inventory: string,
+  fleet: z.array(z.object({ id: string, title: string, why: string, action: fleetAction })).max(limits.hosts),
+  hosts: z.array(host).max(limits.hosts),
   waves: wavesPlan.exactOptional(),
 } satisfies Members<FleetPlan>);
 
-/** What every release reads of every release's plans; undefined: it is none. */
+/** Reads the part of a plan that every release understands; undefined: it is no plan. */
 export function readPlanHead(value: unknown): Pick<FleetPlan, 'version' | 'inventoryDigest'> | undefined {
   return z.object(head).safeParse(value).data;
 }
 
-/** A saved plan of this release, bounded, with clean words; undefined: it is none. */
+/** Reads a saved plan of this release, with limits and clean text; undefined: it is no plan. */
 export function readPlan(value: unknown): FleetPlan | undefined {
   const plan: FleetPlan | undefined = whole.safeParse(value).data;
   return plan && cleanPlan(plan);
 }
 
-/** Of a script that is shown whole; ours are far below. */
+/** The most characters of a script that is shown whole; those of azp-fleet are far below. */
 const longestScript = 1_000_000;
-/** What has several lines in a plan: the text of a script, and of a file. */
+/** Keys with texts of several lines: a script, and a file. */
 const scripts = new Set(['script', 'text']);
 
-/** A plan fit to be shown: a saved one is a file that anybody can have written. */
+/** Returns a plan that is safe to show: any user may have written the file of a saved one. */
 export function cleanPlan(plan: FleetPlan): FleetPlan {
   const clean = foreignValue(plan, (text, key) =>
     scripts.has(key) ? foreignLines(text, longestScript) : foreignLine(text),
@@ -194,7 +196,7 @@ export function cleanPlan(plan: FleetPlan): FleetPlan {
   };
 }
 
-/** A detail's text is one line, unlike a file's. */
+/** Returns the details with their texts as one line each, unlike a file's text. */
 function inLines({ details }: Description): Pick<Description, 'details'> {
   if (details === undefined) return {};
   return { details: details.map(({ text, ...rest }) => ({ ...rest, text: foreignLine(text) })) };

@@ -2,15 +2,15 @@ import { glob } from '../inventory/glob.ts';
 import type { HostPlan } from './fleet-plan.ts';
 import { type Change, type Disturbs, onlyWaits, type Shape } from '../steps/change.ts';
 
-/** Why a later plan is not what was announced, in words for the user. */
+/** Why a later plan differs from the announced one, for the user. */
 export interface Deviation {
   readonly title: string;
   readonly what: string;
 }
 
 /**
- * Compares a plan made after a stage (or under the lock) with the announced one. A known change must have been
- * announced as it is, or fill in a shape of its step, and disturb no more than was said. Doing less is fine.
+ * Compares a plan made after a stage (or under the lock) with the announced one. A known change must be announced itself, or as a
+ * shape of its step, and disturb no more than announced. Fewer changes are fine.
  */
 export function deviations(now: HostPlan, announced: HostPlan): Deviation[] {
   const before = announced.stages.flat();
@@ -29,7 +29,7 @@ function deviation(change: Change | Shape, announced: readonly (Change | Shape)[
   return beyond.every((what) => what !== undefined) ? beyond[0] : undefined;
 }
 
-/** What a package change does to installed packages that a shape of it did not announce. */
+/** Returns what a package change does to installed packages beyond the announced bound. */
 function beyondBound({ bound: now }: Change | Shape, { bound: before }: Change | Shape): string | undefined {
   if (now === undefined || before === undefined) return undefined;
   const beyond = (kind: keyof typeof now): string[] => {
@@ -42,15 +42,15 @@ function beyondBound({ bound: now }: Change | Shape, { bound: before }: Change |
   return older.length > 0 ? `would downgrade ${older.join(', ')} as well` : undefined;
 }
 
-/** The announced one is this one, a shape that it may fill in, or waits for the same: the status may lag behind. */
+/** Tells whether the announced change is this one, a shape of it, or waits for the same: the status may be older. */
 function names(before: Change | Shape, change: Change | Shape): boolean {
   if (before.known) return change.known && (before.id === change.id || (waits(before) && onlyWaits(change)));
   return before.step === change.step && (before.waits !== true || onlyWaits(change));
 }
 
 /**
- * Without waits for the manager that nobody has announced: it has been busy with itself since. Waiting changes nothing, and
- * the proof looks at it all the same. Part of a change that was announced, they stay.
+ * Returns the plan without waits for the manager that were not announced, for example because it restarted since. Waiting changes
+ * nothing, and the proof checks the manager anyway. Waits of an announced change stay.
  */
 export function withoutNewWaits(now: HostPlan, announced: HostPlan): HostPlan {
   const before = announced.stages.flat();
@@ -64,22 +64,19 @@ function waits({ actions }: Change): boolean {
   return actions.some(({ kind }) => kind === 'await-manager');
 }
 
-/**
- * Waits that were announced and not needed in the end: what was to be waited for is there. Below 0: waited for more often
- * than was announced.
- */
+/** Returns the number of announced waits that were not needed. Below 0: more waits than announced. */
 export function waitsMet(announced: HostPlan, made: readonly Change[]): number {
   return announced.stages.flat().filter(onlyWaits).length - made.filter(onlyWaits).length;
 }
 
 const order: readonly Disturbs[] = ['nothing', 'new-containers', 'agents', 'containers', 'machine'];
 
-/** True when `disturbs` is no worse than `bound`. */
+/** Tells whether `disturbs` is no worse than `bound`. */
 function atMost(disturbs: Disturbs, bound: Disturbs): boolean {
   return order.indexOf(disturbs) <= order.indexOf(bound);
 }
 
-/** Running jobs would be hurt, so our agents are drained first. */
+/** Tells whether changes would disturb running jobs, so that agents are drained first. */
 export function needsDrain(changes: readonly (Change | Shape)[]): boolean {
   return changes.some(disturbsAgents);
 }

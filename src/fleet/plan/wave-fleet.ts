@@ -9,34 +9,34 @@ import type { Problem } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { poolsOf } from '../../shared/contract/slots.ts';
 
-/** A host that was read, and what is to be done on it. */
+/** A host that was read, with its plan. */
 interface Seen {
   readonly host: HostSpec;
   readonly facts: Facts;
   readonly plan: HostPlan;
 }
 
-/** What a run found before it changes anything. */
+/** The hosts as a run found them, before any change. */
 export interface Found {
-  /** Of the whole inventory. */
+  /** All hosts of the inventory. */
   readonly hosts: readonly HostSpec[];
   readonly seen: readonly Seen[];
   /** Names of hosts that could not be read. */
   readonly unread: readonly string[];
-  /** Why a host cannot be proven afterwards, if so. */
+  /** Returns why a host cannot be proven afterwards, if so. */
   readonly unprovable: (seen: Seen) => Problem | undefined;
 }
 
 /**
- * The fleet as waves mind it. Hosts that the run does not look at count as in work, hosts that could not be read as
- * down, and hosts that never had a manager do not count. Pure.
+ * Returns the fleet for planning waves. Hosts outside the run count as available, unreadable hosts as down, and hosts that never had
+ * a manager do not count. Pure.
  */
 export function waveFleet({ hosts, seen, unread, unprovable }: Found): WaveFleet {
   const read = new Map(seen.map((each) => [each.host.name, each]));
-  const takesAway = seen.filter(({ facts, plan }) => isDisturbed(plan) && hasAgents(facts));
-  const problems = new Map(takesAway.map((each) => [each, unprovable(each)]));
-  const pending = takesAway.filter((each) => problems.get(each) === undefined);
-  const waits = new Set(takesAway);
+  const toDrain = seen.filter(({ facts, plan }) => isDisturbed(plan) && hasAgents(facts));
+  const problems = new Map(toDrain.map((each) => [each, unprovable(each)]));
+  const pending = toDrain.filter((each) => problems.get(each) === undefined);
+  const waits = new Set(toDrain);
   const down = seen.filter(({ facts }) => isInstalled(facts) && !takesJobs(facts));
   const unproven = seen.filter(
     (each) => !waits.has(each) && each.plan.refusals.length === 0 && leftDrained(each.facts),
@@ -44,17 +44,17 @@ export function waveFleet({ hosts, seen, unread, unprovable }: Found): WaveFleet
   return {
     pools: poolMembers(hosts, read),
     down: new Set([...down.map(({ host }) => host.name), ...unread]),
-    // Where an earlier run was cut off this one goes on first.
+    // Hosts of an interrupted run come first.
     pending: [...pending.filter(isCutOff), ...pending.filter((each) => !isCutOff(each))].map(pendingOf),
-    mending: new Set(
+    recovering: new Set(
       down
         .filter((each) => !waits.has(each) && each.plan.refusals.length === 0 && isWork(each.plan))
         .map(({ host }) => host.name),
     ),
     unproven: unproven.map(({ host }) => host.name),
-    barred: takesAway.flatMap((each) => {
+    barred: toDrain.flatMap((each) => {
       const problem = problems.get(each);
-      const { what, next = 'run it again when that is mended' } = problem ?? { what: '' };
+      const { what, next = 'fix it, then run it again' } = problem ?? { what: '' };
       return problem === undefined ? [] : [{ host: each.host.name, what, next }];
     }),
   };
@@ -72,7 +72,7 @@ function isCutOff({ facts }: Seen): boolean {
   return leftDrained(facts);
 }
 
-/** Hosts are alike that have the same system and the same GPUs, and are disturbed by the same steps. */
+/** Returns a pending host. Hosts of one kind have the same system and GPUs, and are disturbed by the same steps. */
 function pendingOf({ host, facts, plan }: Seen): WaveFleet['pending'][number] {
   const steps = plan.stages
     .flat()
@@ -88,7 +88,7 @@ function pendingOf({ host, facts, plan }: Seen): WaveFleet['pending'][number] {
   };
 }
 
-/** Which hosts are in which pool; pools are the same whatever the case of their names. */
+/** Returns the hosts of each pool. Pool names are compared without case. */
 function poolMembers(hosts: readonly HostSpec[], read: ReadonlyMap<string, Seen>): Pools {
   const members = new Map<string, { readonly pool: string; readonly hosts: Set<string> }>();
   const patterns: { readonly pattern: string; readonly host: string }[] = [];
@@ -109,7 +109,7 @@ function poolMembers(hosts: readonly HostSpec[], read: ReadonlyMap<string, Seen>
   return new Map([...members.values()].map((each) => [each.pool, [...each.hosts]]));
 }
 
-/** Where its agents are now, and where they will be. */
+/** Returns the pools where its agents are now, and where they will be. */
 function servedPools({ host, facts }: Seen): readonly string[] {
   if (!isInstalled(facts)) return [];
   const { status } = facts.manager;
@@ -120,17 +120,17 @@ function servedPools({ host, facts }: Seen): readonly string[] {
 const open = ['starting', 'idle', 'busy', 'stopping'];
 const closed = ['drained', 'quarantined'];
 
-/** A run has drained the host and was cut off before it gave the agents back. */
+/** Tells whether an interrupted run left the host drained. */
 export function leftDrained({ manager }: Facts): boolean {
   return manager.unitActive === 'active' && runDrains(manager.status).length > 0;
 }
 
-/** A manager is on the host, whatever it does: one that never was there is no loss to its pool. */
+/** Tells whether the host has a manager, in any state. A host without one is not missed in its pool. */
 export function isInstalled({ manager }: Facts): boolean {
   return manager.current !== undefined || manager.unitActive === 'active';
 }
 
-/** The host's agents take jobs, or would if the server answered. Those of a manager that cannot be read may do so. */
+/** Tells whether the host's agents take jobs, or would if the server answered. Agents of an unreadable manager may. */
 export function takesJobs({ manager: { unitActive, status } }: Facts): boolean {
   if (unitActive !== 'active') return false;
   if (status === undefined) return true;
@@ -139,8 +139,8 @@ export function takesJobs({ manager: { unitActive, status } }: Facts): boolean {
 }
 
 /**
- * A change of the host takes agents away: somebody may have drained all of them, or they may be broken, and then it does
- * not. What a run has drained that was cut off counts as in work: nobody meant it to stay so.
+ * Tells whether a drain makes agents unavailable: not if users have drained all of them, or all are quarantined. Agents that an
+ * interrupted run drained count as available, because they should be enabled again.
  */
 export function hasAgents(facts: Facts): boolean {
   const { unitActive, status } = facts.manager;
@@ -149,7 +149,7 @@ export function hasAgents(facts: Facts): boolean {
   return status.slots.length === 0 || status.slots.some(({ state }) => !closed.includes(state));
 }
 
-/** It has booted after a run that was cut off had drained it. All by the host's own clock. */
+/** Tells whether the host booted after an interrupted run had drained it. All times are of the host's clock. */
 export function rebootedSinceDrain({ manager: { status }, uptimeS }: Facts): boolean {
   if (status === undefined || uptimeS === undefined) return false;
   // The status is older than the facts, so that the boot was no earlier than this.

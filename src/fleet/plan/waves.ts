@@ -4,36 +4,33 @@ import type { Held, Wave, WavesPlan } from './fleet-plan.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { shareOf, shareText } from '../../shared/base/quantities.ts';
 
-/** What waves are made of: the fleet before a run. */
-export interface WaveFleet extends Omit<Standing, 'proven'> {
-  /** Down, and about to be mended by this run beside the waves. */
-  readonly mending: ReadonlySet<string>;
-  /** Drained by a run that was cut off before it had proven them, and nothing is left that disturbs their agents. */
+/** The fleet before a run, for planning waves. */
+export interface WaveFleet extends Omit<WaveState, 'proven'> {
+  /** Hosts that are down, and that this run fixes outside the waves. */
+  readonly recovering: ReadonlySet<string>;
+  /** Hosts that an interrupted run left drained and not proven, and whose plan does not disturb agents. */
   readonly unproven: readonly string[];
-  /** Would be pending, but cannot be proven afterwards. */
+  /** Hosts that would be pending, but cannot be proven afterwards. */
   readonly barred: readonly Held[];
 }
 
-/**
- * The waves of a run in which all goes well. Undefined: nothing takes agents away. `removes`: the hosts leave the fleet.
- * Pure.
- */
+/** Plans the waves of a run without failures. Undefined: no host is drained. `removes`: the hosts leave the fleet. Pure. */
 export function planWaves(fleet: WaveFleet, limits: WaveLimits, removes?: true): WavesPlan | undefined {
   if (fleet.pending.length === 0 && fleet.barred.length === 0) return undefined;
   const waves: Wave[] = [];
   const unproven = new Set(fleet.unproven);
-  let standing: Standing = { ...fleet, down: without(fleet.down, unproven), proven: new Set() };
-  let mended = false;
+  let state: WaveState = { ...fleet, down: without(fleet.down, unproven), proven: new Set() };
+  let recovered = false;
   const emptied = new Set<string>();
   for (;;) {
-    const wave = nextWave(standing, limits);
+    const wave = nextWave(state, limits);
     if (wave !== undefined) {
       waves.push(wave);
-      for (const pool of emptiedBy(wave, standing)) emptied.add(pool);
-      standing = afterWave(standing, wave.hosts);
-    } else if (!mended) {
-      mended = true;
-      standing = { ...standing, down: without(standing.down, fleet.mending) };
+      for (const pool of emptiedBy(wave, state)) emptied.add(pool);
+      state = afterWave(state, wave.hosts);
+    } else if (!recovered) {
+      recovered = true;
+      state = { ...state, down: without(state.down, fleet.recovering) };
     } else break;
   }
   const gone = waves.flatMap(({ hosts }) => hosts);
@@ -43,14 +40,14 @@ export function planWaves(fleet: WaveFleet, limits: WaveLimits, removes?: true):
     proveFirst: fleet.unproven,
     waves,
     emptied: removes === true ? emptiedBy({ hosts: gone }, fleet) : [...emptied],
-    held: [...fleet.barred, ...heldBack(standing, limits)],
+    held: [...fleet.barred, ...heldBack(state, limits)],
     ...defined({ removes }),
   };
 }
 
 function emptiedBy(
   { hosts }: Pick<Wave, 'hosts'>,
-  { pools, down }: Pick<Standing, 'pools' | 'down'>,
+  { pools, down }: Pick<WaveState, 'pools' | 'down'>,
 ): readonly string[] {
   const taken = new Set(hosts);
   const lost = ([, all]: readonly [string, readonly string[]]) =>
@@ -59,15 +56,15 @@ function emptiedBy(
   return [...pools].filter(lost).map(([pool]) => pool);
 }
 
-/** When these hosts are changed and healthy. Pure. */
-export function afterWave(standing: Standing, healthy: readonly string[]): Standing {
+/** Returns the state after these hosts were changed and are healthy. Pure. */
+export function afterWave(state: WaveState, healthy: readonly string[]): WaveState {
   const done = new Set(healthy);
-  const kinds = standing.pending.filter(({ host }) => done.has(host)).map(({ kind }) => kind);
+  const kinds = state.pending.filter(({ host }) => done.has(host)).map(({ kind }) => kind);
   return {
-    pools: standing.pools,
-    down: without(standing.down, done),
-    pending: standing.pending.filter(({ host }) => !done.has(host)),
-    proven: new Set([...standing.proven, ...kinds]),
+    pools: state.pools,
+    down: without(state.down, done),
+    pending: state.pending.filter(({ host }) => !done.has(host)),
+    proven: new Set([...state.proven, ...kinds]),
   };
 }
 
@@ -75,19 +72,19 @@ function without(names: ReadonlySet<string>, others: ReadonlySet<string>): Reado
   return new Set([...names].filter((name) => !others.has(name)));
 }
 
-/** A host whose agents a run takes away for a time. */
+/** A host that a run will drain. */
 export interface Pending {
   readonly host: string;
-  /** Hosts of one kind are alike: what one of them survives, the others may be expected to. */
+  /** Hosts of one kind are alike: what works on one should work on the others. */
   readonly kind: string;
-  /** Who builds its image, where another host does: that one is begun no later. */
+  /** The host that builds its image, which must not begin later. */
   readonly builder?: string;
   /** It builds an image for others. */
   readonly builds: boolean;
 }
 
-/** Where a run stands between two waves. */
-export interface Standing {
+/** The state of a run between two waves. */
+export interface WaveState {
   readonly pools: Pools;
   /** Hosts that take no jobs now. */
   readonly down: ReadonlySet<string>;
@@ -98,35 +95,35 @@ export interface Standing {
 }
 
 /**
- * Who comes next: one host of each kind that is not proven, and where all are, as many hosts as their pools can be
- * without; hosts that build an image before others. Undefined: no host that is left can go now. Pure.
+ * Returns the next wave: one host of each unproven kind, then as many hosts of proven kinds as their pools can be without. Hosts that
+ * build an image come first. Undefined: no pending host can begin now. Pure.
  */
-export function nextWave(standing: Standing, limits: WaveLimits): Wave | undefined {
-  const { pending, proven } = standing;
+export function nextWave(state: WaveState, limits: WaveLimits): Wave | undefined {
+  const { pending, proven } = state;
   const ordered = [...pending.filter(({ builds }) => builds), ...pending.filter(({ builds }) => !builds)];
   const first = ordered.filter(({ kind }) => !proven.has(kind));
-  const canaries = select(first, standing, limits, { onePerKind: true });
+  const canaries = select(first, state, limits, { onePerKind: true });
   if (canaries.length > 0) return { canary: true, hosts: canaries };
   const others = ordered.filter(({ kind }) => proven.has(kind));
-  const hosts = select(others, standing, limits, { onePerKind: false });
+  const hosts = select(others, state, limits, { onePerKind: false });
   return hosts.length > 0 ? { canary: false, hosts } : undefined;
 }
 
 function select(
   candidates: readonly Pending[],
-  { pools, down, pending }: Standing,
+  { pools, down, pending }: WaveState,
   limits: WaveLimits,
   { onePerKind }: { readonly onePerKind: boolean },
 ): readonly string[] {
-  const room = new PoolRoom(pools, down, limits);
+  const capacity = new PoolCapacity(pools, down, limits);
   const waiting = new Set(pending.map(({ host }) => host));
   const kinds = new Set<string>();
   const chosen: string[] = [];
   for (const { host, kind, builder } of candidates) {
     if (onePerKind && kinds.has(kind)) continue;
     if (builder !== undefined && builder !== host && waiting.has(builder)) continue;
-    if (room.fullFor(host) !== undefined) continue;
-    room.take(host);
+    if (capacity.fullFor(host) !== undefined) continue;
+    capacity.take(host);
     kinds.add(kind);
     chosen.push(host);
     waiting.delete(host);
@@ -134,14 +131,14 @@ function select(
   return chosen;
 }
 
-/** What keeps each host that is left from being begun. Pure. */
-export function heldBack(standing: Standing, limits: WaveLimits): readonly Held[] {
-  const room = new PoolRoom(standing.pools, standing.down, limits);
-  const down = (pool: string) => (standing.pools.get(pool) ?? []).filter((each) => standing.down.has(each));
-  return standing.pending.map(({ host, builder }) => {
-    const pool = room.fullFor(host);
+/** Returns why each pending host cannot begin. Pure. */
+export function heldBack(state: WaveState, limits: WaveLimits): readonly Held[] {
+  const capacity = new PoolCapacity(state.pools, state.down, limits);
+  const down = (pool: string) => (state.pools.get(pool) ?? []).filter((each) => state.down.has(each));
+  return state.pending.map(({ host, builder }) => {
+    const pool = capacity.fullFor(host);
     if (pool === undefined) return heldByBuilder(host, builder);
-    const hosts = standing.pools.get(pool) ?? [];
+    const hosts = state.pools.get(pool) ?? [];
     const [limit, out] = [mayBeDown(hosts.length, limits), down(pool)];
     return {
       host,
@@ -151,12 +148,12 @@ export function heldBack(standing: Standing, limits: WaveLimits): readonly Held[
   });
 }
 
-/** Its image is built by one that is not begun. */
+/** Returns a host whose image builder was not begun. */
 export function heldByBuilder(host: string, builder = 'another host'): Held {
   return {
     host,
     what: `${builder} builds its image and was not begun`,
-    next: `see what keeps ${builder} from being begun`,
+    next: `check why ${builder} was not begun`,
   };
 }
 
@@ -164,11 +161,11 @@ function named(hosts: readonly string[]): string {
   return `${namesInShort(hosts)} ${hosts.length === 1 ? 'takes' : 'take'} no jobs`;
 }
 
-/** Pool → all its hosts, those among them that a run does not touch. A host may be in several. */
+/** Pool → all its hosts, also those outside the run. A host may be in several. */
 export type Pools = ReadonlyMap<string, readonly string[]>;
 
-/** How many more hosts each pool can be without. */
-class PoolRoom {
+/** The number of hosts that each pool can still be without. */
+class PoolCapacity {
   readonly #left: Map<string, number>;
   readonly #down: Set<string>;
   readonly #poolsOf = new Map<string, string[]>();
@@ -185,7 +182,7 @@ class PoolRoom {
       for (const host of hosts) this.#poolsOf.set(host, [...(this.#poolsOf.get(host) ?? []), pool]);
   }
 
-  /** A pool that cannot be without this host now; undefined: all can. One that does no work anyway is not missed. */
+  /** Returns a pool that cannot be without this host now; undefined: none, or the host is down already. */
   fullFor(host: string): string | undefined {
     if (this.#down.has(host)) return undefined;
     return this.#poolsOf.get(host)?.find((pool) => (this.#left.get(pool) ?? 0) <= 0);
@@ -199,8 +196,8 @@ class PoolRoom {
 }
 
 /**
- * How many hosts of a pool may be out of work at a time: one at least, else no change ever comes about, and never all of
- * several, unless 100% was asked for by that name.
+ * Returns how many hosts of a pool may be unavailable at a time: at least one, because otherwise no change is possible, and not all
+ * hosts of a larger pool, unless max_unavailable is 100%.
  */
 export function mayBeDown(poolSize: number, { maxUnavailable }: WaveLimits): number {
   if (maxUnavailable.kind === 'percent' && maxUnavailable.percent === 100) return poolSize;

@@ -102,13 +102,13 @@ describe('a driver that is being changed', () => {
 
   test('the next run follows it, and may be killed or lose its terminal as well', async () => {
     const killed = provision();
-    await killed.said(/still runs here: following it to its end/);
+    await killed.said(/still runs on the host: waiting for its end/);
     killed.child.kill('SIGKILL');
     await killed.done;
     await expectAside(name);
 
     const closed = provision();
-    await closed.said(/still runs here: following it to its end/);
+    await closed.said(/still runs on the host: waiting for its end/);
     closed.child.kill('SIGHUP');
     expect((await closed.done).code).toBe(130);
     expect(words(closed.stderr())).toContain(`goes on on the host as ${name}; run again to follow it`);
@@ -117,7 +117,7 @@ describe('a driver that is being changed', () => {
 
   test('the last one takes up its end, reboots, proves, and the job comes', async () => {
     const last = provision();
-    await last.said(/still runs here: following it to its end/);
+    await last.said(/still runs on the host: waiting for its end/);
     await host.exec('rm /root/slow');
     const { code, stdout, stderr } = await last.done;
     expect(code, `${stdout}\n${stderr}`).toBe(0);

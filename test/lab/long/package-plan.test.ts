@@ -76,7 +76,7 @@ describe('a host with a history', () => {
     const before = await aptState();
     const { stdout, stderr, code } = await plan();
     expect(code, stderr).toBe(3);
-    expect(stderr).toContain('a: asking what the package changes would do');
+    expect(stderr).toContain('a: simulating the package changes');
     const docker = stdout.slice(stdout.indexOf('docker   change to Docker Engine'));
     const removals = [...docker.matchAll(/^ {13}- (\S+) /gm)].map(([, name]) => name);
     expect(new Set(removals)).toEqual(new Set(['containerd', 'docker.io', 'runc', 'site-desk']));

@@ -57,7 +57,7 @@ export const practiceMistakes: readonly Mistake[] = [
     typed: 'plan',
     place: 'l40s-1 · facts',
     well: 3,
-    by: ann(/^take one of the names out of the inventory/, 'takes twin out', (world) =>
+    by: ann(/^remove one of the names from the inventory/, 'takes twin out', (world) =>
       world.write('inventory.yaml', world.read('inventory.yaml').replace(/  twin: .*\n/, '')),
     ),
   },

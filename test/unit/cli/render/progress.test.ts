@@ -121,8 +121,8 @@ describe('the line display', () => {
     ],
     [{ kind: 'note', text: 'new host key' }, 'new host key'],
     [
-      { kind: 'host-state', host: 'a', state: 'asking', text: 'asking what the package changes would do' },
-      'a: asking what the package changes would do',
+      { kind: 'host-state', host: 'a', state: 'asking', text: 'simulating the package changes' },
+      'a: simulating the package changes',
     ],
   ])('%j', (event, line) => {
     expect(eventLine(event, 80)).toBe(line);

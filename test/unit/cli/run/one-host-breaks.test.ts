@@ -146,7 +146,7 @@ test.each([
   ['image which', 'imageRow'],
   ['plan', 'knownPools'],
   ['plan', 'laterPools'],
-  ['plan', 'wantedNames'],
+  ['plan', 'desiredNames'],
   ['plan', 'planHost'],
   ['plan', 'leftDrained'],
   ['plan', 'waveFleet'],

@@ -186,7 +186,7 @@ gpu-[01-99]  skipped      not begun because the canary gpu-00 failed: the host h
 gpu-00       failed       1 change; the host has no image for the probe container (checked: none);
                           its agents stay drained; next: run \`azp-fleet provision\`, which builds or
                           pulls the agent image; then run "azp-fleet provision gpu-00": it proves
-                          the host and gives its agents back
+                          the host and enables its agents again
 
 100 hosts: 1 failed, 99 skipped
 `);

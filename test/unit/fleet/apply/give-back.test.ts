@@ -25,7 +25,7 @@ describe('agents that were drained for a change', () => {
     expect(verdict).toEqual({
       state: 'failed',
       cause: 'no GPU is seen; its agents stay drained',
-      next: 'look at its kernel log; then run "azp-fleet provision h200-1": it proves the host and gives its agents back',
+      next: 'look at its kernel log; then run "azp-fleet provision h200-1": it proves the host and enables its agents again',
     });
     expect(done(fake)).not.toContain('undrain');
     expect(fake.log.findLast((line) => line.startsWith('POST'))).toBe(

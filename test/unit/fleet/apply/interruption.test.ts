@@ -84,7 +84,7 @@ describe('Ctrl-C', () => {
       interrupted: {
         during: 'change',
         title: 'do b',
-        goesOn: true,
+        continues: true,
         unit: 'azp-fleet-change-b.service',
       },
     });
@@ -98,7 +98,7 @@ describe('Ctrl-C', () => {
       throw new Error('aborted');
     };
     expect(await applyHost(host.survey(), host.tools(), { exactFacts: false })).toMatchObject({
-      interrupted: { during: 'change', title: 'do a', goesOn: false, unit: 'azp-fleet-change-a.service' },
+      interrupted: { during: 'change', title: 'do a', continues: false, unit: 'azp-fleet-change-a.service' },
     });
   });
 
@@ -110,7 +110,7 @@ describe('Ctrl-C', () => {
     };
     expect(await applyHost(host.survey(), host.tools(), { exactFacts: false })).toMatchObject({
       changes: 0,
-      interrupted: { during: 'change', title: 'do a', goesOn: false },
+      interrupted: { during: 'change', title: 'do a', continues: false },
     });
   });
 
@@ -202,22 +202,27 @@ it.each<[number, Interruption | undefined, string]>([
   ],
   [
     2,
-    { during: 'change', title: 'install Docker', goesOn: true },
+    { during: 'change', title: 'install Docker', continues: true },
     '2 changes made; interrupted during "install Docker", which continues on the host; run again to follow it',
   ],
   [
     0,
-    { during: 'change', title: 'install Docker', goesOn: true, unit: 'azp-fleet-change-docker-1.service' },
+    { during: 'change', title: 'install Docker', continues: true, unit: 'azp-fleet-change-docker-1.service' },
     'nothing changed; interrupted during "install Docker", which continues on the host as azp-fleet-change-docker-1.service; run again to follow it',
   ],
   [
     0,
-    { during: 'change', title: 'install Docker', goesOn: false, unit: 'azp-fleet-change-docker-1.service' },
+    {
+      during: 'change',
+      title: 'install Docker',
+      continues: false,
+      unit: 'azp-fleet-change-docker-1.service',
+    },
     'nothing changed; interrupted during "install Docker", which has ended on the host since; run again to continue',
   ],
   [
     0,
-    { during: 'change', title: 'write it', goesOn: false },
+    { during: 'change', title: 'write it', continues: false },
     'nothing changed; interrupted during "write it", which may be half done; run again to finish it',
   ],
 ])('%i changes, then %o', (changes, at, line) => {

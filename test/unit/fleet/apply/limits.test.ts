@@ -17,5 +17,5 @@ it('says of each action how long it may take, where not all are known beforehand
   // The change, its upload before its turn and in it, its script; the next change.
   expect(limits).toEqual([undefined, undefined, 150_000, 60_000, 60_000]);
   const lines = host.events.flatMap((event) => (event.kind === 'change-output' ? [event.line] : []));
-  expect(lines).toEqual(['sending node: waits for its turn', 'sending node']);
+  expect(lines).toEqual(['sending node: waiting for other uploads', 'sending node']);
 });

@@ -88,7 +88,7 @@ describe('asking the package manager', () => {
       kind: 'host-state',
       host: 'h200-1',
       state: 'asking',
-      text: 'asking what the package changes would do',
+      text: 'simulating the package changes',
     });
   });
 

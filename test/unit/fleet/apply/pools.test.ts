@@ -89,7 +89,7 @@ test('what is announced without a name says who decides it', () => {
     {
       id: 'pool.later.x64-cuda{cuda}',
       title: 'create agent pool x64-cuda{cuda} if there is none, and permit its use',
-      why: 'the driver of h200-1, h200-2 decides what it is called, and is still to come; at most this',
+      why: 'its name depends on the driver of h200-1, h200-2, which is not installed yet',
       action: { kind: 'name-later', pattern: 'x64-cuda{cuda}' },
     },
   ]);

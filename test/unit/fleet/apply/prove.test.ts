@@ -181,7 +181,7 @@ describe('a proof', () => {
     expect(proof).toMatchObject({
       verdict: {
         state: 'degraded',
-        cause: expect.stringMatching(/^h200-1-0: cannot tell .*\(0\.2\.0\)/u) as string,
+        cause: expect.stringMatching(/^h200-1-0: unknown whether .*\(0\.2\.0\)/u) as string,
       },
       tookMs: 0,
     });

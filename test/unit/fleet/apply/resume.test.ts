@@ -1,6 +1,11 @@
 import { expect, it } from 'vitest';
 
-import { aftermath, nothingAtWork, type Aftermath, type AtWork } from '../../../../src/fleet/apply/resume.ts';
+import {
+  agentsAfter,
+  noWorkLeft,
+  type AgentsAfter,
+  type WorkLeft,
+} from '../../../../src/fleet/apply/resume.ts';
 import { surveyHosts } from '../../../../src/fleet/apply/survey.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { desiredOf } from '../../../support/host.ts';
@@ -48,7 +53,7 @@ it('who only looks follows nothing, and says that it runs', async () => {
   await survey(fake, false);
   expect(fake.log).toEqual([]);
   expect(notes(fake)).toEqual([
-    '"do driver", started by ann@laptop, runs here: what is shown is the host before its end',
+    '"do driver", started by ann@laptop, runs on the host: its result is not shown yet',
   ]);
 });
 
@@ -66,26 +71,26 @@ it('Ctrl-C while it is followed leaves it to itself and names it', async () => {
   );
 });
 
-const running: AtWork = {
+const running: WorkLeft = {
   kind: 'change',
   change: { id: 'driver-1', title: 'install driver', owner: 'ann@laptop', state: 'running', code: undefined },
 };
-const unknown: AtWork = { kind: 'unknown' };
-const others: AtWork = { kind: 'others' };
+const unknown: WorkLeft = { kind: 'unknown' };
+const others: WorkLeft = { kind: 'other-run' };
 
-it.each<[string, AtWork, boolean, boolean, Aftermath['agents']]>([
-  ['nothing was begun', nothingAtWork, false, false, 'back'],
-  ['nothing was begun, and Ctrl-C', nothingAtWork, false, true, 'back'],
-  ['a change has failed', nothingAtWork, true, false, 'back-if-well'],
-  ['Ctrl-C after a change', nothingAtWork, true, true, 'kept'],
-  ['a change goes on', running, true, false, 'kept'],
-  ['a change goes on after Ctrl-C', running, true, true, 'kept'],
-  ['a change goes on that we have not begun', running, false, false, 'kept'],
-  ['it cannot be told what goes on', unknown, true, false, 'kept'],
-  ['it cannot be told, and Ctrl-C', unknown, true, true, 'kept'],
-  ['nothing was begun, and the host cannot be asked', unknown, false, false, 'back'],
+it.each<[string, WorkLeft, boolean, boolean, AgentsAfter['agents']]>([
+  ['nothing was begun', noWorkLeft, false, false, 'enable'],
+  ['nothing was begun, and Ctrl-C', noWorkLeft, false, true, 'enable'],
+  ['a change has failed', noWorkLeft, true, false, 'enable-if-healthy'],
+  ['Ctrl-C after a change', noWorkLeft, true, true, 'keep-drained'],
+  ['a change goes on', running, true, false, 'keep-drained'],
+  ['a change goes on after Ctrl-C', running, true, true, 'keep-drained'],
+  ['a change goes on that we have not begun', running, false, false, 'keep-drained'],
+  ['it cannot be told what goes on', unknown, true, false, 'keep-drained'],
+  ['it cannot be told, and Ctrl-C', unknown, true, true, 'keep-drained'],
+  ['nothing was begun, and the host cannot be asked', unknown, false, false, 'enable'],
   ['somebody else has the lock', others, true, false, 'leave'],
   ['somebody else has the lock, and Ctrl-C', others, false, true, 'leave'],
-])('%s', (_, atWork, begun, interrupted, agents) => {
-  expect(aftermath({ atWork, begun, interrupted }).agents).toBe(agents);
+])('%s', (_, workLeft, begun, interrupted, agents) => {
+  expect(agentsAfter({ workLeft, begun, interrupted }).agents).toBe(agents);
 });

@@ -81,14 +81,14 @@ describe('100 hosts', () => {
   it('but as good as it was before, whatever the words, where nothing else is wrong', async () => {
     const ecc = { code: 'gpu.ecc-uncorrected', on: 'GPU-1' } as const;
     const verdict: Verdict = { state: 'degraded', cause: '9 ECC errors', next: 'look', troubles: [ecc] };
-    const goesOn = async (before: Verdict) =>
+    const continues = async (before: Verdict) =>
       (await run(many(3, 'a'), () => ({ verdict }), { before })).together.length === 3;
     const more = { code: 'gpu.pcie-width', on: 'GPU-1' } as const;
     const other = { ...ecc, on: 'GPU-2' };
-    expect(await goesOn({ ...verdict, cause: '8 ECC errors' })).toBe(true);
-    expect(await goesOn({ ...verdict, troubles: [more, ecc] })).toBe(true);
-    expect(await goesOn({ ...verdict, troubles: [more] })).toBe(false);
-    expect(await goesOn({ ...verdict, troubles: [other] })).toBe(false);
+    expect(await continues({ ...verdict, cause: '8 ECC errors' })).toBe(true);
+    expect(await continues({ ...verdict, troubles: [more, ecc] })).toBe(true);
+    expect(await continues({ ...verdict, troubles: [more] })).toBe(false);
+    expect(await continues({ ...verdict, troubles: [other] })).toBe(false);
   });
 
   it('that cannot be reached, or that nothing was done on, are counted apart: another is the canary', async () => {
@@ -155,12 +155,12 @@ describe('beside the waves', () => {
     const { begun, outcomes } = await run([...many(3, 'a'), left], () => ({ verdict: broken }));
     expect(begun).toEqual(['left']);
     expect(outcomes[0]?.problem?.what).toBe(
-      'not begun because left, which an earlier run has changed, is not healthy: nvidia-smi shows no GPU',
+      'not begun because left, which an earlier run changed, is not healthy: nvidia-smi shows no GPU',
     );
   });
 
   it('a host that is mended there makes room for the last of its pool', async () => {
-    const off: Machine = { host: 'off', pools: ['a'], part: 'mending', down: true };
+    const off: Machine = { host: 'off', pools: ['a'], part: 'recovering', down: true };
     expect((await run([...many(1, 'a'), off])).together).toEqual([['off'], ['a-0']]);
     const { outcomes } = await run([...many(1, 'a'), off], () => ({ verdict: broken }));
     expect(outcomes[0]?.problem).toMatchObject({

@@ -9,7 +9,7 @@ import type { FakeHost } from './fake-fleet.ts';
 
 // A change that goes on as a unit, however its run loses sight of it: no job may start beside it.
 
-const goesOn = '"do restart" continues on the host as azp-fleet-change-restart.service';
+const continues = '"do restart" continues on the host as azp-fleet-change-restart.service';
 
 /** A host on which it goes on when `end` has come over the run. */
 async function leaving(end: (fake: FakeHost) => Error) {
@@ -40,7 +40,7 @@ it.each<[string, (fake: FakeHost) => Error]>([
   expect(fake.log.findLast((line) => line.startsWith('POST'))).toBe(
     'POST /v1/drain {"owner":"ann@laptop","run":"run-1","reason":"do restart; still drained: the run ended before azp-fleet-change-restart.service"}',
   );
-  expect(notes(fake)).toEqual([`its agents stay drained: ${goesOn}; run again to follow it`]);
+  expect(notes(fake)).toEqual([`its agents stay drained: ${continues}; run again to follow it`]);
 });
 
 it('keeps them without a proof, too', async () => {
@@ -52,13 +52,13 @@ it('keeps them without a proof, too', async () => {
 it('says where it goes on and what to do, also where the run has failed', async () => {
   const cut = await leaving(() => connectionLost('h200-1', 'a change'));
   expect((await apply(cut, healthy)).problem?.next).toBe(
-    `run the same command again: ${goesOn}, and is followed to its end`,
+    `run the same command again: ${continues}, and the next run waits for its end`,
   );
   const stopped = await leaving(interrupt);
   expect((await apply(stopped, healthy)).interrupted).toEqual({
     during: 'change',
     title: 'do restart',
-    goesOn: true,
+    continues: true,
     unit: 'azp-fleet-change-restart.service',
   });
 });
@@ -93,7 +93,7 @@ it('is followed by the next run, before anything else and under the lock; then t
   expect(await apply(fake, healthy)).toMatchObject({ state: 'ok', verdict: healthy });
   expect(done(fake)).toEqual(['lock', 'follow restart', 'drain', 'probe', 'undrain', 'agents', 'unlock']);
   expect(notes(fake)[0]).toBe(
-    '"do restart", started by ann@laptop, still runs here: following it to its end',
+    '"do restart", started by ann@laptop, still runs on the host: waiting for its end',
   );
 });
 
@@ -143,5 +143,5 @@ it('is left to itself where the next run is interrupted while it follows, and is
   };
   expect(await apply(fake, healthy)).toMatchObject({ state: 'skipped', changes: 0 });
   expect(done(fake)).toEqual(['lock', 'follow restart', 'unlock']);
-  expect(notes(fake)).toContain(`${goesOn}; run again to follow it`);
+  expect(notes(fake)).toContain(`${continues}; run again to follow it`);
 });

@@ -7,7 +7,7 @@ import {
   heldNames,
   planTakeOvers,
   refusedTakeOvers,
-  wantedNames,
+  desiredNames,
 } from '../../../../src/fleet/plan/held-names.ts';
 import type { FleetPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 import { planText } from '../../../../src/cli/render/plan.ts';
@@ -17,7 +17,7 @@ import { managerStatus } from '../../../support/manager-status.ts';
 const now = { wall: Date.parse('2026-11-22T12:00:00Z'), leftForMs: 180_000 };
 const gpu = { address: '0000:83:00.0', deviceId: '2335', boundTo: undefined };
 const names = (host: Parameters<typeof desiredOf>[0], facts = factsOf({ gpus: [gpu, gpu] })) =>
-  wantedNames(desiredOf(host).host, facts).map(({ pool, agent }) => `${pool}/${agent}`);
+  desiredNames(desiredOf(host).host, facts).map(({ pool, agent }) => `${pool}/${agent}`);
 const slot = (name: string, state: SlotStatus['state']): SlotStatus => ({
   slot: name,
   agent: `h200-1-${name}`,
@@ -82,7 +82,7 @@ test('each owner is judged by itself; what azp-fleet did not register, agent by 
   ];
   expect(planTakeOvers(held(agents)).map(({ id }) => id)).toEqual([
     'agent.take-over.gpu-lab.azl2-0.them',
-    'agent.take-over.gpu-lab.azl2-1.nobody',
+    'agent.take-over.gpu-lab.azl2-1.no-owner',
   ]);
   expect(refusedTakeOvers(held(agents)).map(({ what }) => what)).toEqual([
     'agent azl2-2 was not registered by azp-fleet, online since 2026-11-20 14:03 UTC',

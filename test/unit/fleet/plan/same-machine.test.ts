@@ -28,8 +28,8 @@ describe('names of one machine', () => {
   test('copies of one disk are told as such, with what makes them two', () => {
     const found = sameMachines([seen('a', '1'), seen('b', '1')]);
     expect([...found].map(([name, { what }]) => `${name}: ${what}`)).toEqual([
-      'a: it has the same machine-id as b, as copies of one disk have',
-      'b: it has the same machine-id as a, as copies of one disk have',
+      'a: it has the same machine-id as b, like a copy of its disk',
+      'b: it has the same machine-id as a, like a copy of its disk',
     ]);
     expect(found.get('a')?.next).toContain('systemd-machine-id-setup');
   });
@@ -38,7 +38,7 @@ describe('names of one machine', () => {
     expect(told(seen('a', '1', 'x'), seen('b', '1', 'x'), seen('c', '1', 'y'))).toEqual([
       'a: it is the same machine as b',
       'b: it is the same machine as a',
-      'c: it has the same machine-id as a, b, as copies of one disk have',
+      'c: it has the same machine-id as a, b, like a copy of its disk',
     ]);
   });
 });

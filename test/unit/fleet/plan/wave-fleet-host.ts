@@ -7,7 +7,7 @@ export interface Machine {
   readonly host: string;
   readonly pools: readonly string[];
   /** Default: pending. */
-  readonly part?: 'pending' | 'idle' | 'mending' | 'unproven';
+  readonly part?: 'pending' | 'idle' | 'recovering' | 'unproven';
   readonly down?: boolean;
   readonly kind?: string;
   readonly builder?: string;
@@ -23,7 +23,7 @@ export function fleetOf(machines: readonly Machine[]): WaveFleet {
     pools,
     down: new Set(machines.filter(({ down }) => down === true).map(({ host }) => host)),
     pending: machines.filter(({ part = 'pending' }) => part === 'pending').map(pendingOf),
-    mending: new Set(named('mending')),
+    recovering: new Set(named('recovering')),
     unproven: named('unproven'),
     barred: [],
   };

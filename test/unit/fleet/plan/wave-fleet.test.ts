@@ -165,7 +165,7 @@ describe('the fleet of a run', () => {
       bare: { facts: factsOf() },
     });
     expect([...fleet.down]).toEqual(['stopped', 'unread']);
-    expect([...fleet.mending]).toEqual(['stopped']);
+    expect([...fleet.recovering]).toEqual(['stopped']);
     expect(Object.fromEntries(fleet.pools)).toEqual({ 'gpu-lab': ['up', 'unread', 'stopped', 'elsewhere'] });
   });
 

@@ -112,7 +112,7 @@ describe('waves', () => {
       'unless the other is mended by the same run',
       [
         { host: 'a-0', pools: ['a'] },
-        { host: 'off', pools: ['a'], part: 'mending', down: true },
+        { host: 'off', pools: ['a'], part: 'recovering', down: true },
       ],
       '25%',
       '1! a-0',

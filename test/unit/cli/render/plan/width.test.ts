@@ -50,6 +50,6 @@ test('a long title of the whole fleet goes on below its first words', () => {
   expect(planText({ schema: 1, ...rest, fleet }, { color: false, scripts: false })).toContain(
     `  ? create agent pool gpu-laboratory-of-the-institute-{cuda} if there is none,
       and permit its use
-      the driver of h200-1 decides`,
+      its name depends on`,
   );
 });
