@@ -49,7 +49,7 @@ test('an error with one host, also a bug of azp-fleet, is the problem of that ho
 describe('interrupted while hosts are read', () => {
   async function interrupted(names: readonly string[], whenConnecting: () => void, stop: AbortController) {
     const [connected, logged]: [string[], string[]] = [[], []];
-    const reading = lookAtHosts(
+    const reading = observeHosts(
       names.map((name) => ({ ...host, name })),
       {
         transport: {
