@@ -102,13 +102,13 @@ export class Watches {
   async #onEngine(): Promise<void> {
     this.#abilities = await inspectEngine(this.#tools);
     this.gpus.probeSoon();
-    await this.janitor.removeLeftBehind();
+    await this.janitor.removeLeftovers();
   }
 
   /** Lists settings that this host does not support. */
   shortfalls(slots: readonly Slot[]): readonly Finding[] {
     const { below = [], sizes } = this.#abilities ?? {};
-    return shortfalls(slots, { below, sizes: sizes?.lack, uncounted: sizes?.uncounted === true });
+    return shortfalls(slots, { below, sizes: sizes?.unsupported, uncounted: sizes?.uncounted === true });
   }
 
   /** Checks the GPUs soon, after an event that a bad GPU may have caused. */

@@ -5,7 +5,7 @@ import { AgentLayout } from '../../shared/image/layout.ts';
 
 /**
  * Ends the agent and its session with the server, in versions 4 and 5. On SIGTERM version 5 exits at once, and its session
- * blocks its name for minutes (.NET 10 no longer raises AssemblyLoadContext.Unloading).
+ * blocks its name for minutes (.NET 10 does not raise AssemblyLoadContext.Unloading).
  */
 export const stopSignal = 'SIGINT';
 

@@ -28,7 +28,7 @@ export interface LaunchOrder extends EngineAbilities {
   readonly connection: { readonly left: LeftSession | undefined; renewed(): void };
 }
 
-/** The files with which a container is this agent. */
+/** The files that register a container as this agent. */
 export interface Registration {
   readonly agentId: number;
   readonly files: readonly { readonly name: string; readonly content: string }[];
@@ -101,7 +101,7 @@ export function labels(recipe: Recipe): Record<string, string> {
 /** Returns the variables of a slot's containers; none is secret. */
 export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['gpuPath']): string[] {
   const steering = {
-    // Raising the score is always allowed: out of memory kills the job, not the agent that reports it.
+    // Raising the score is always allowed. With too little memory the kernel kills the job, not the agent that reports it.
     PIPELINE_JOB_OOMSCOREADJ: '1000',
     ...(slot.gpus.length > 0 ? { NVIDIA_DRIVER_CAPABILITIES: slot.capabilities.join(',') } : {}),
     // With nvidia as Docker's default runtime, an image with "all" would get every GPU of the host.
@@ -128,5 +128,7 @@ function limits({ limits: { memory, shm, pids }, cpuShares = 1024 }: Slot): Dock
 /** Returns the size limit of the container's writable layer, without volumes and mounts. */
 function size({ slot, sizes }: Recipe): Docker.HostConfig {
   const { disk } = slot.limits;
-  return disk === undefined || sizes.lack !== undefined ? {} : { StorageOpt: { size: String(bytes(disk)) } };
+  return disk === undefined || sizes.unsupported !== undefined
+    ? {}
+    : { StorageOpt: { size: String(bytes(disk)) } };
 }

@@ -57,38 +57,38 @@ export async function inspectEngine(
   };
 }
 
-const ofGpus = new RegExp(describesGpus, 'm');
+const gpuSpec = new RegExp(describesGpus, 'm');
 
 async function hasCdiSpec(directories: readonly string[]): Promise<boolean> {
   for (const directory of directories) {
     for (const name of await readdir(directory).catch(() => [])) {
       if (!/\.(?:ya?ml|json)$/.test(name)) continue;
-      if (ofGpus.test(await readFile(join(directory, name), 'utf8').catch(() => ''))) return true;
+      if (gpuSpec.test(await readFile(join(directory, name), 'utf8').catch(() => ''))) return true;
     }
   }
   return false;
 }
 
 /**
- * Whether an engine enforces `limits.disk`. It reports so when a container is created: overlay2 supports it on xfs with
- * pquota; btrfs and zfs do. Found out once for each start of the engine.
+ * Whether the engine enforces `limits.disk`, which it reports when a container is created: overlay2 supports it on xfs with
+ * pquota; btrfs and zfs do. One object for each start of the engine.
  */
 export class SizeLimits {
-  #lack: string | undefined;
+  #unsupported: string | undefined;
   readonly #onBtrfs: boolean;
   #uncounted = false;
 
   constructor(storage: EngineInfo['storage']) {
     this.#onBtrfs = storage.driver === 'btrfs';
-    if (storage.byContainerd) this.#lack = 'its containerd image store does not support size limits';
+    if (storage.byContainerd) this.#unsupported = 'its containerd image store does not support size limits';
   }
 
   /** Why sizes are not enforced; undefined: they are, or it is not known yet. */
-  get lack(): string | undefined {
-    return this.#lack;
+  get unsupported(): string | undefined {
+    return this.#unsupported;
   }
 
-  /** SizeLimits are set and not enforced: btrfs stopped counting. */
+  /** Limits are set and not enforced, because btrfs stopped counting. */
   get uncounted(): boolean {
     return this.#uncounted;
   }
@@ -100,7 +100,7 @@ export class SizeLimits {
 
   /** Notes that the engine refused a container because of its size. */
   refused(seen: string): void {
-    this.#lack = seen;
+    this.#unsupported = seen;
   }
 }
 
@@ -140,15 +140,15 @@ export interface Limitations {
   readonly below: readonly { readonly name: string; readonly mounts: readonly string[] }[];
   /** Why sizes are not enforced; undefined: they are, or it is not known yet. */
   readonly sizes: string | undefined;
-  /** SizeLimits were given to containers, and their storage no longer counts. */
+  /** Limits are set, and btrfs no longer counts. */
   readonly uncounted: boolean;
 }
 
-const noLimit = 'remove limits.disk from the inventory';
-const onXfs = `${noLimit}, or put the root directory of Docker on xfs with the mount option pquota`;
+const removeLimit = 'remove limits.disk from the inventory';
+const removeLimitOrUseXfs = `${removeLimit}, or put the root directory of Docker on xfs with the mount option pquota`;
 
-const stopped = 'btrfs stopped counting the size of containers';
-const again =
+const stoppedCounting = 'btrfs stopped counting the size of containers';
+const rescanQuota =
   'run `btrfs quota rescan` on the root directory of Docker, and set drop_subtree_threshold to 8 (docs/jobs.md)';
 
 /** Returns warnings about settings that have no effect here. Jobs run. Pure. */
@@ -160,32 +160,43 @@ export function shortfalls(
   const onHost = sized.filter(({ mode }) => mode === 'host');
   const inContainers = sized.filter(({ mode }) => mode === 'container');
   return [
-    ...below.map(({ name, mounts }) => warn('dataset.writable-below', writable(name, mounts), whereOlder)),
+    ...below.map(({ name, mounts }) =>
+      warn('dataset.writable-below', writableBelow(name, mounts), mountOrUpgrade),
+    ),
     ...(onHost.length === 0
       ? []
       : [
-          warn('slot.no-size-limit', `limits.disk has no effect with mode: host (${names(onHost)})`, noLimit),
+          warn(
+            'slot.no-size-limit',
+            `limits.disk has no effect with mode: host (${names(onHost)})`,
+            removeLimit,
+          ),
         ]),
     ...(inContainers.length === 0 || sizes === undefined
       ? []
       : [
-          warn('slot.no-size-limit', `limits.disk is not enforced (${names(inContainers)}): ${sizes}`, onXfs),
+          warn(
+            'slot.no-size-limit',
+            `limits.disk is not enforced (${names(inContainers)}): ${sizes}`,
+            removeLimitOrUseXfs,
+          ),
         ]),
     ...(inContainers.length === 0 || !uncounted
       ? []
       : [
           warn(
             'slot.no-size-limit',
-            `limits.disk is not enforced (${names(inContainers)}): ${stopped}`,
-            again,
+            `limits.disk is not enforced (${names(inContainers)}): ${stoppedCounting}`,
+            rescanQuota,
           ),
         ]),
   ];
 }
 
-const whereOlder = 'mount it read-only on the host, or upgrade to Docker 25 or newer on Linux 5.12 or newer';
+const mountOrUpgrade =
+  'mount it read-only on the host, or upgrade to Docker 25 or newer on Linux 5.12 or newer';
 
-function writable(name: string, mounts: readonly string[]): string {
+function writableBelow(name: string, mounts: readonly string[]): string {
   const [first = '', ...more] = mounts;
   const all = more.length === 0 ? first : `${first} and ${more.length} more`;
   return `dataset ${name}: mounts below it (${all}) stay writable: this Docker, its runtime or the kernel does not support recursive read-only mounts`;

@@ -52,10 +52,10 @@ export class Janitor {
   }
 
   /** Removes probes and registrations that a crash left: the manager's at once, those of the CLI after their lifetime. */
-  async removeLeftBehind(): Promise<void> {
+  async removeLeftovers(): Promise<void> {
     const { engine, log } = this.#tools;
     for (const container of await engine.listOwn()) {
-      if (!isHelper(container) || !this.#isLeft(container)) continue;
+      if (!isHelper(container) || !this.#isLeftover(container)) continue;
       const { id, name } = container;
       await engine.remove(id).then(
         () => log.log('info', 'removed a leftover container', { name }),
@@ -65,7 +65,7 @@ export class Janitor {
     }
   }
 
-  #isLeft(container: OwnContainer): boolean {
+  #isLeftover(container: OwnContainer): boolean {
     const { helpers, config, clock } = this.#tools;
     const isOurs = container.labels[Labels.kind] === 'config' || container.name === probeName(config.host);
     // By wall time, as Docker reports the creation.
@@ -78,8 +78,8 @@ export class Janitor {
     this.#path = (await engine.info()).rootDir;
     this.#space = await this.#tools.diskSpace(this.#path);
     this.#state = diskState(this.#space, this.#state);
-    await this.removeLeftBehind();
-    // During a build its base images stay.
+    await this.removeLeftovers();
+    // The base images of a running build must stay.
     if (needed === undefined) return;
     const [built, containers] = await Promise.all([engine.listOwnImages(), engine.listOwn()]);
     const { value } = this.#tools.state;

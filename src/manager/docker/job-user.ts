@@ -57,8 +57,8 @@ function freeName(lines: readonly string[]): string {
 }
 
 const passwdFile = '/etc/passwd';
-/** A host uses few images at a time. */
-const mostKept = 16;
+/** Most images in memory: a host uses few at a time. */
+const mostImages = 16;
 
 /** Reads the users of each image once, in the first container created from it. */
 export class ImageUsers {
@@ -71,7 +71,7 @@ export class ImageUsers {
   ): Promise<string | undefined> {
     if (this.#known.has(image)) return this.#known.get(image);
     const text = await readPasswd(engine, container);
-    if (this.#known.size >= mostKept) this.#known.clear();
+    if (this.#known.size >= mostImages) this.#known.clear();
     this.#known.set(image, text);
     return text;
   }

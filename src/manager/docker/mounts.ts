@@ -38,7 +38,7 @@ export function agentMounts(
     ...datasets.map(({ host, container }) => ({
       ...bind(host, container),
       ReadOnly: true,
-      ...(below ? { BindOptions: deeply } : {}),
+      ...(below ? { BindOptions: recursively } : {}),
     })),
     ...(jobs.docker ? [bind(dockerSocket, dockerSocket)] : []),
   ];
@@ -47,7 +47,7 @@ export function agentMounts(
 const dockerSocket = '/var/run/docker.sock';
 
 /** The engine refuses a mount that it cannot make recursively read-only. */
-const deeply = { Propagation: 'rprivate', ReadOnlyForceRecursive: true } as const;
+const recursively = { Propagation: 'rprivate', ReadOnlyForceRecursive: true } as const;
 
 function bind(Source: string, Target: string): Docker.MountSettings {
   return { Type: 'bind', Source, Target };

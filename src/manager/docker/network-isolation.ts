@@ -49,10 +49,10 @@ export const metadataAddresses: Readonly<Record<Family, readonly string[]>> = {
  * Routing rules survive a reload of any firewall of the host. Add them in this order: a jump without its target has no
  * effect, and DNS would be blocked, too. Pure.
  */
-export function routingRules(fenced: readonly Isolated[]): readonly RoutingRule[] {
+export function routingRules(isolated: readonly Isolated[]): readonly RoutingRule[] {
   return (['-4', '-6'] as const).flatMap((family) => [
     { family, args: ['pref', preferences.past, 'nop'] },
-    ...fenced.flatMap((who) => [
+    ...isolated.flatMap((who) => [
       ...['udp', 'tcp'].map((protocol) =>
         rule(family, preferences.names, who, `ipproto ${protocol} dport 53 goto ${preferences.past}`),
       ),
@@ -69,10 +69,10 @@ export function missingRules(
   shown: Readonly<Record<Family, string>>,
 ): readonly RoutingRule[] {
   const there = {
-    '-4': new Set(shown['-4'].split('\n').map(shownRule)),
-    '-6': new Set(shown['-6'].split('\n').map(shownRule)),
+    '-4': new Set(shown['-4'].split('\n').map(parsedRule)),
+    '-6': new Set(shown['-6'].split('\n').map(parsedRule)),
   };
-  return rules.filter(({ family, args }) => !there[family].has(wantedRule(args)));
+  return rules.filter(({ family, args }) => !there[family].has(desiredRule(args)));
 }
 
 function rule(family: Family, preference: string, who: Isolated, what: string): RoutingRule {
@@ -80,42 +80,42 @@ function rule(family: Family, preference: string, who: Isolated, what: string): 
   return { family, args: `pref ${preference} ${selector} ${what}`.split(' ') };
 }
 
-function wantedRule([, preference = '', ...words]: readonly string[]): string {
+function desiredRule([, preference = '', ...words]: readonly string[]): string {
   return comparable(preference, words);
 }
 
 /**
  * `50:	from all to 169.254.169.254 iif azp-fleet0 [detached] ipproto tcp dport 80 prohibit`: a rule's parts in any
- * order. The flags in brackets say that the bridge, or the target of a jump, is missing. One word more or less is another rule.
+ * order. The flags in brackets say that the bridge, or the target of a jump, is missing. All other words must match.
  */
-function shownRule(line: string): string {
+function parsedRule(line: string): string {
   const [preference = '', words = ''] = line.split(/:\s+(?:from all )?/, 2);
   return comparable(preference, words.trim().split(/\s+/));
 }
 
 function comparable(preference: string, words: readonly string[]): string {
-  const said = words
+  const parts = words
     .filter((word) => !/^\[\w+\]$/.test(word))
     .map((word) => word.replace(/^([\d.]+)\/32$|^([\da-f:]+)\/128$/, '$1$2'));
-  return [preference, ...said.toSorted()].join(' ');
+  return [preference, ...parts.toSorted()].join(' ');
 }
 
-const ours = { [Labels.kind]: 'network' };
+const networkLabels = { [Labels.kind]: 'network' };
 const bridgeName = 'com.docker.network.bridge.name';
 const containersTalk = 'com.docker.network.bridge.enable_icc';
 
-/** A bridge with a fixed name, which the routing rules match, and on which containers cannot reach each other. */
+/** A bridge with a fixed name, which the routing rules match. Its containers cannot reach each other. */
 const agentNetworkOptions: Docker.NetworkCreateOptions = {
   Name: agentNetwork,
   Driver: 'bridge',
   // Explicit, because `default-network-opts` in daemon.json may set it.
   EnableIPv6: false,
-  Labels: ours,
+  Labels: networkLabels,
   Options: { [bridgeName]: agentBridge, [containersTalk]: 'false' },
 };
 
-/** Options that the engine's defaults may add without weakening the isolation; undefined: any value. */
-const harmless: ReadonlyMap<string, string | undefined> = new Map([
+/** Options that do not weaken the isolation, with the allowed value; undefined: any value. */
+const allowedOptions: ReadonlyMap<string, string | undefined> = new Map([
   ['com.docker.network.driver.mtu', undefined],
   ['com.docker.network.container_iface_prefix', undefined],
   // Agents publish no ports.
@@ -127,9 +127,9 @@ const harmless: ReadonlyMap<string, string | undefined> = new Map([
   ['com.docker.network.enable_ipv6', 'false'],
 ]);
 
-/** True for a network that a manager created and may create again. */
+/** Returns whether a manager created the network and may create it again. */
 function isOurs({ labels }: Pick<FoundNetwork, 'labels'>): boolean {
-  return Object.entries(ours).every(([key, value]) => labels[key] === value);
+  return Object.entries(networkLabels).every(([key, value]) => labels[key] === value);
 }
 
 /** Returns how a network with the agents' name differs from the isolated one, as parts of a sentence. Pure. */
@@ -152,7 +152,7 @@ function optionFaults(options: FoundNetwork['options']): readonly string[] {
     ([key, value]) =>
       key !== bridgeName &&
       key !== containersTalk &&
-      (!harmless.has(key) || (harmless.get(key) ?? value) !== value),
+      (!allowedOptions.has(key) || (allowedOptions.get(key) ?? value) !== value),
   );
   return [
     bridge === agentBridge ? '' : `its bridge is not ${agentBridge}`,
@@ -161,17 +161,17 @@ function optionFaults(options: FoundNetwork['options']): readonly string[] {
   ];
 }
 
-/** Returns the overlap with the metadata addresses: traffic on the own link is not routed, so routing rules do not block it. */
+/** Returns the overlap with the metadata addresses, if any: traffic within the subnet is not routed, so no rule blocks it. */
 function subnetFault(subnet: string): string {
-  const closed = metadataAddresses['-4'].find((address) => overlap(address, subnet));
-  return closed === undefined ? '' : `its addresses ${subnet} overlap metadata addresses`;
+  const metadata = metadataAddresses['-4'].find((address) => overlap(address, subnet));
+  return metadata === undefined ? '' : `its addresses ${subnet} overlap metadata addresses`;
 }
 
 function overlap(one: string, other: string): boolean {
-  return holds(one, other) || holds(other, one);
+  return contains(one, other) || contains(other, one);
 }
 
-function holds(network: string, other: string): boolean {
+function contains(network: string, other: string): boolean {
   const [[address = '', length], [inside = '']] = [network.split('/'), other.split('/')];
   if (!isIPv4(address) || !isIPv4(inside)) return false;
   const list = new BlockList();
@@ -179,7 +179,7 @@ function holds(network: string, other: string): boolean {
   return list.check(inside, 'ipv4');
 }
 
-interface Judged {
+interface CheckedNetwork {
   readonly network: FoundNetwork;
   readonly faults: readonly string[];
 }
@@ -188,8 +188,8 @@ interface Judged {
 export class AgentNetwork {
   readonly #engine: Pick<Engine, 'networksNamed' | 'createNetwork' | 'removeNetwork'>;
   readonly #log: Logger;
-  /** Networks that this process created: creating one again changes nothing. */
-  readonly #made = new Set<string>();
+  /** Networks that this process created: creating one again would not help. */
+  readonly #created = new Set<string>();
 
   constructor(engine: Pick<Engine, 'networksNamed' | 'createNetwork' | 'removeNetwork'>, log: Logger) {
     this.#engine = engine;
@@ -201,33 +201,33 @@ export class AgentNetwork {
    * it. Returns the remaining problem; rejects when the engine does not answer or cannot create it.
    */
   async ensure(): Promise<Cause | undefined> {
-    const before = await this.#judged();
+    const before = await this.#checked();
     const removable = before.filter(
-      ({ network, faults }) => faults.length > 0 && isOurs(network) && !this.#made.has(network.id),
+      ({ network, faults }) => faults.length > 0 && isOurs(network) && !this.#created.has(network.id),
     );
     for (const { network } of removable) await this.#engine.removeNetwork(network.id);
-    const left = removable.length === 0 ? before : await this.#judged();
+    const left = removable.length === 0 ? before : await this.#checked();
     if (left.length < before.length)
-      this.#log.log('info', 'the network of the agents had other options, and is created again', {
+      this.#log.log('info', 'recreated the network of the agents: its options differed', {
         faults: before.flatMap(({ faults }) => faults),
       });
-    return this.#problemOf(left.length > 0 ? left : await this.#make());
+    return this.#problemOf(left.length > 0 ? left : await this.#create());
   }
 
-  async #make(): Promise<readonly Judged[]> {
+  async #create(): Promise<readonly CheckedNetwork[]> {
     try {
-      this.#made.add(await this.#engine.createNetwork(agentNetworkOptions));
+      this.#created.add(await this.#engine.createNetwork(agentNetworkOptions));
     } catch (error) {
       // Another program was faster.
-      const found = await this.#judged();
+      const found = await this.#checked();
       if (found.length > 0) return found;
       throw error;
     }
-    return this.#judged();
+    return this.#checked();
   }
 
-  /** Returns the networks, the best first: a container cannot choose among several networks of one name. */
-  async #judged(): Promise<readonly Judged[]> {
+  /** Returns the networks of this name, the best first: a container cannot choose among several. */
+  async #checked(): Promise<readonly CheckedNetwork[]> {
     const found = await this.#engine.networksNamed(agentNetwork);
     return found
       .map((network) => ({ network, faults: networkFaults(network) }))
@@ -238,14 +238,14 @@ export class AgentNetwork {
       }));
   }
 
-  #problemOf(all: readonly Judged[]): Cause | undefined {
+  #problemOf(all: readonly CheckedNetwork[]): Cause | undefined {
     const wrong = all.find(({ faults }) => faults.length > 0);
     if (wrong === undefined) return undefined;
     const { network, faults } = wrong;
     return {
       code: 'fence.network',
-      what: `the Docker network ${agentNetwork} does not isolate jobs: ${faults.slice(0, mostFaults).join(', ')}`,
-      next: this.#made.has(network.id)
+      what: `the Docker network ${agentNetwork} does not isolate jobs: ${faults.slice(0, mostShownFaults).join(', ')}`,
+      next: this.#created.has(network.id)
         ? 'check default-network-opts in /etc/docker/daemon.json: Docker creates networks with these options'
         : isOurs(network)
           ? 'drain the host (azp-fleet drain): the network is created again when no container uses it'
@@ -254,7 +254,7 @@ export class AgentNetwork {
   }
 }
 
-const mostFaults = 4;
+const mostShownFaults = 4;
 
 const commandMs = 10_000;
 
@@ -276,11 +276,11 @@ export class NetworkIsolation {
   readonly #log: Logger;
   readonly #hasIpv6: () => Promise<boolean>;
   readonly #agentNetwork: AgentNetwork;
-  readonly #fenced: Isolated[] = ['containers'];
+  readonly #isolated: Isolated[] = ['containers'];
   #rules: State = 'unknown';
   #network: State = 'unknown';
   /** Runs one change at a time: two at once would add a missing rule twice. */
-  #last: Promise<void> = Promise.resolve();
+  #queue: Promise<void> = Promise.resolve();
 
   constructor({ command, engine, log }: IsolationTools, hasIpv6 = ipv6OnThisHost) {
     this.#command = command;
@@ -304,34 +304,34 @@ export class NetworkIsolation {
   /** Adds rules for these users. */
   async isolateUsers(uids: readonly number[]): Promise<void> {
     for (const uid of uids) {
-      if (!this.#fenced.some((known) => known !== 'containers' && known.uid === uid))
-        this.#fenced.push({ uid });
+      if (!this.#isolated.some((known) => known !== 'containers' && known.uid === uid))
+        this.#isolated.push({ uid });
     }
     await this.ensureRules();
   }
 
   /** Adds missing rules: other programs flush them, systemd-networkd at each start. Never throws. */
   ensureRules(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       const seen = await this.#addMissing();
-      this.#rules = this.#noted(this.#rules, seen === undefined ? undefined : rulesMissing(seen));
+      this.#rules = this.#logChange(this.#rules, seen === undefined ? undefined : rulesMissing(seen));
     });
   }
 
   /** Creates the network of the containers if it is missing. Rejects when Docker does not answer or cannot create it. */
   ensureNetwork(): Promise<void> {
-    return this.#inTurn(async () => {
-      this.#network = this.#noted(this.#network, await this.#agentNetwork.ensure());
+    return this.#enqueue(async () => {
+      this.#network = this.#logChange(this.#network, await this.#agentNetwork.ensure());
     });
   }
 
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#last.then(work);
-    this.#last = turn.catch(() => undefined);
+  #enqueue(work: () => Promise<void>): Promise<void> {
+    const turn = this.#queue.then(work);
+    this.#queue = turn.catch(() => undefined);
     return turn;
   }
 
-  #noted(before: State, now: Cause | undefined): State {
+  #logChange(before: State, now: Cause | undefined): State {
     if (now !== undefined && (typeof before !== 'object' || before.what !== now.what))
       this.#log.log('warn', 'the network isolation of jobs is incomplete', { ...now });
     return now ?? 'up';
@@ -345,7 +345,7 @@ export class NetworkIsolation {
     const failed = [v4, v6].find((shown) => shown !== undefined && shown.code !== 0);
     if (failed !== undefined) return failed.output.trim();
     const shown = { '-4': v4.output, '-6': v6?.output ?? '' };
-    const rules = routingRules(this.#fenced).filter(({ family }) => hasIpv6 || family === '-4');
+    const rules = routingRules(this.#isolated).filter(({ family }) => hasIpv6 || family === '-4');
     for (const { family, args } of missingRules(rules, shown)) {
       const { code, output } = await this.#ip(family, ['add', ...args]);
       if (code !== 0) return `ip ${family} rule add ${args.join(' ')}: ${output.trim()}`;

@@ -28,7 +28,7 @@ const minuteMs = 60_000;
  * opens with the first check without a finding. A third is likely to repeat and costs a job and an agent each time, so the pause grows
  * to an hour. Unscaled milliseconds. Pure.
  */
-export function restMs(closings: number): number {
+export function pauseMs(closings: number): number {
   return closings < 3 ? 0 : Math.min(60, 10 * 2 ** (closings - 3)) * minuteMs;
 }
 
@@ -38,15 +38,15 @@ export function restMs(closings: number): number {
  */
 export function afterCheck(
   gate: HealthGate,
-  look: { readonly at: number; readonly found: string | undefined },
+  check: { readonly at: number; readonly found: string | undefined },
   scaled: (ms: number) => number,
 ): HealthGate {
-  const { at, found } = look;
+  const { at, found } = check;
   if (found === undefined) return { ...gate, isBad: false };
   const recent = gate.closings.filter((closing) => at - closing < scaled(hourMs));
   const wasOpen = !gate.isBad && at >= gate.until;
   const closings = wasOpen ? [...recent, at] : recent;
-  return { closings, because: found, until: at + scaled(restMs(closings.length)), isBad: true };
+  return { closings, because: found, until: at + scaled(pauseMs(closings.length)), isBad: true };
 }
 
 interface Kept {
@@ -55,11 +55,11 @@ interface Kept {
   readonly seenAt: number;
   /** UUIDs of its GPUs. */
   readonly gpus: readonly string[];
-  /** End of the pause, for people. */
+  /** End of the pause, ISO 8601. */
   readonly until: string;
 }
 
-/** Keeps slots closed whose GPUs fail repeatedly. A restart of the manager clears it. */
+/** Keeps slots closed whose GPUs fail repeatedly. A restart of the manager opens them. */
 export class HealthGates {
   readonly #clock: Pick<Clock, 'monotonic' | 'wall' | 'scaled'>;
   readonly #kept = new Map<string, Kept>();
@@ -92,8 +92,8 @@ export class HealthGates {
   }
 
   #after(before: Kept | undefined, gpus: readonly string[], seenAt: number, found: Cause | undefined): Kept {
-    const look = { at: seenAt, found: found?.what };
-    const gate = afterCheck(before?.gate ?? newGate, look, (ms) => this.#clock.scaled(ms));
+    const check = { at: seenAt, found: found?.what };
+    const gate = afterCheck(before?.gate ?? newGate, check, (ms) => this.#clock.scaled(ms));
     const until = gate.until === before?.gate.until ? before.until : this.#wallTime(gate.until);
     return { gate, seenAt, gpus, until };
   }

@@ -14,7 +14,7 @@ import type { ManagerDeps } from '../manager-deps.ts';
 /** PCI addresses, in bus order. */
 interface PciGpus {
   readonly served: readonly string[];
-  /** For screens, as the configuration says. */
+  /** GPUs for screens, by the configuration. */
   readonly ignored: readonly string[];
 }
 
@@ -38,7 +38,7 @@ function addressOf({ address }: { readonly address: string }): string {
   return address;
 }
 
-/** Returns its device id, `2335`. Undefined: the device is no GPU. */
+/** Returns the device id of a GPU, `2335`; undefined: the device is no GPU. */
 async function gpuAt(device: string): Promise<string | undefined> {
   const read = async (name: string): Promise<string> =>
     (await readFile(join(device, name), 'utf8').catch(() => '')).trim();
@@ -76,9 +76,9 @@ export class DriverPrograms {
     deadlineMs: number,
     named = program,
   ): Promise<CommandResult & Pick<SmiRun, 'program'>> {
-    const mine = this.#last.then(() => this.#runNow(program, args, deadlineMs, named));
-    this.#last = mine.catch(() => undefined);
-    return mine;
+    const result = this.#last.then(() => this.#runNow(program, args, deadlineMs, named));
+    this.#last = result.catch(() => undefined);
+    return result;
   }
 
   async #runNow(program: string, args: readonly string[], deadlineMs: number, named: string) {
@@ -94,7 +94,7 @@ export class DriverPrograms {
 const logDeadlineMs = 10_000;
 const modprobeDeadlineMs = 10_000;
 
-/** Between two checks, unscaled milliseconds. */
+/** Interval of the checks, unscaled milliseconds. */
 export const checkEveryMs = 20_000;
 /** Real milliseconds that a check may take before the last result is stale. */
 const checkTakesMs = 10_000;
@@ -130,7 +130,7 @@ export async function checkHost(options: {
   readonly clock: Clock;
   readonly command: RunCommand;
   readonly driver: DriverPrograms;
-  /** Fatal XIDs of earlier checks since the boot. */
+  /** Fatal XIDs from earlier checks since the boot. */
   readonly known: Pick<XidMemory, 'events' | 'repairs'>;
 }): Promise<HostCheck & { readonly xids: readonly XidEvent[] }> {
   const { served: pci, ignored } = await pciGpus(options.root, options.ignore);
@@ -179,8 +179,8 @@ const noKernelLog: Finding = {
   next: 'check `dmesg` on the host',
 };
 
-/** Real milliseconds. */
-const againMs = 60_000;
+/** Pause before the log is followed again, real milliseconds. */
+const retryMs = 60_000;
 
 /**
  * Returns arguments of `sh` that follow the kernel log. Without the device, dmesg would print the old log and exit.
@@ -199,18 +199,18 @@ export async function watchKernelLog(
   onFatal: () => void,
 ): Promise<void> {
   const { root, follow, clock, log, signal } = tools;
-  let complained = false;
+  let isLogged = false;
   while (!signal.aborted) {
     if ((await pciGpus(root)).served.length > 0) {
       const read = (line: string): void => {
         if (readXids(line).some(isFatal)) onFatal();
       };
       const { complaint } = await follow('sh', followNew(root), read, signal);
-      if (!signal.aborted && !complained) {
-        complained = true;
+      if (!signal.aborted && !isLogged) {
+        isLogged = true;
         log.log('info', 'the kernel log cannot be followed; it is read at each check', { seen: complaint });
       }
     }
-    await clock.wait(unscaled(clock, againMs), signal);
+    await clock.wait(unscaled(clock, retryMs), signal);
   }
 }

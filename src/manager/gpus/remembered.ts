@@ -22,17 +22,17 @@ export function xidsSinceBoot(
 
 /** Returns the memory after the repair of a GPU, or `all`. `now`: seconds since the boot. Pure. */
 export function withRepair(memory: XidMemory, gpu: string, now: number): XidMemory {
-  const isMeant = (address: string): boolean => gpu === 'all' || gpu === address;
-  const others = (memory.repairs ?? []).filter((repair) => !isMeant(repair.gpu));
+  const isRepaired = (address: string): boolean => gpu === 'all' || gpu === address;
+  const others = (memory.repairs ?? []).filter((repair) => !isRepaired(repair.gpu));
   return {
     ...memory,
-    events: memory.events.filter((event) => !isMeant(event.gpu)),
+    events: memory.events.filter((event) => !isRepaired(event.gpu)),
     repairs: [...others, { gpu, at: now }],
   };
 }
 
 /** Returns the XIDs to keep: one of each number per GPU. Pure. */
-export function worthKeeping(xids: readonly XidEvent[]): readonly XidEvent[] {
+export function fatalXids(xids: readonly XidEvent[]): readonly XidEvent[] {
   return xids
     .filter(isFatal)
     .filter((event, at, all) => all.findIndex((other) => isSame(event, other)) === at);

@@ -17,19 +17,19 @@ import {
   type GpuOrder,
   withoutIgnored,
   withRepair,
-  worthKeeping,
+  fatalXids,
   type XidMemory,
 } from './remembered.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 
 /** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s. Real milliseconds. */
 export const smiDeadlineMs = 60_000;
-/** Between two probe containers; sooner after a failed one. */
+/** Interval of the probe containers; shorter after a failed one. */
 const probeMs = 30 * 60_000;
-const probeAgainMs = 60_000;
+const reprobeMs = 60_000;
 
 /** State of the GPUs that survives a restart. */
-interface Remembered {
+interface GpuState {
   readonly gpuOrder: GpuOrder | undefined;
   readonly xids: XidMemory | undefined;
 }
@@ -37,23 +37,23 @@ interface Remembered {
 interface GpuTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'root' | 'log' | 'command'> {
   readonly helpers: Helpers;
   readonly state: {
-    readonly value: Remembered;
-    note(change: () => Remembered): Promise<void>;
-    update(change: () => Remembered): Promise<void>;
+    readonly value: GpuState;
+    note(change: () => GpuState): Promise<void>;
+    update(change: () => GpuState): Promise<void>;
   };
 }
 
 /** Checks whether the GPUs of the host can run jobs. */
 export class GpuWatch {
   readonly #tools: GpuTools;
-  #look: HostCheck | undefined;
+  #latest: HostCheck | undefined;
   #report: SmiReport | undefined;
   /** Findings of the last check, with their original severity. */
-  #raw: readonly Finding[] = [];
+  #lastFindings: readonly Finding[] = [];
   /** The confirmed result of the checks on the host. */
-  #known: Checkup | undefined;
-  #fromInside: readonly Finding[] = [];
-  #doubt: readonly Finding[] = [];
+  #confirmed: Checkup | undefined;
+  #containerFindings: readonly Finding[] = [];
+  #unconfirmed: readonly Finding[] = [];
   #problem: Cause | undefined;
   #probeAt = Number.NEGATIVE_INFINITY;
   /** Runs all programs that query the driver. */
@@ -67,7 +67,7 @@ export class GpuWatch {
   }
 
   get latest(): HostCheck | undefined {
-    return this.#look;
+    return this.#latest;
   }
 
   /** The last report of nvidia-smi: names and UUIDs do not change while it does not answer. */
@@ -77,7 +77,7 @@ export class GpuWatch {
 
   /** PCI addresses of GPUs for screens. */
   get ignored(): readonly string[] {
-    return this.#look?.ignored ?? [];
+    return this.#latest?.ignored ?? [];
   }
 
   /** PCI addresses in the order of the slots. */
@@ -85,7 +85,7 @@ export class GpuWatch {
     return this.#tools.state.value.gpuOrder?.addresses ?? [];
   }
 
-  /** Why the engine cannot give GPUs to containers; not a problem of the GPUs. */
+  /** Why the engine cannot pass GPUs to containers; not a problem of the GPUs. */
   get problem(): Cause | undefined {
     return this.#problem;
   }
@@ -94,7 +94,7 @@ export class GpuWatch {
     const { config, clock, root, command, state } = this.#tools;
     const boot = await bootId(root);
     const known = this.#memory(boot);
-    const { xids, ...look } = await checkHost({
+    const { xids, ...check } = await checkHost({
       root,
       gpus: config.gpus,
       ignore: config.ignoredGpus,
@@ -104,31 +104,31 @@ export class GpuWatch {
       clock,
       known,
     });
-    this.#take(look);
-    const order = gpuOrder(withoutIgnored(state.value.gpuOrder, look.ignored), look.pci, boot, config.gpus);
-    const events = worthKeeping(xids);
+    this.#accept(check);
+    const order = gpuOrder(withoutIgnored(state.value.gpuOrder, check.ignored), check.pci, boot, config.gpus);
+    const events = fatalXids(xids);
     if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known.events])) {
       await state.note(() => ({ gpuOrder: order, xids: { ...known, events } }));
     }
   }
 
-  /** Takes over a check; an unconfirmed one does not renew the time of the result. */
-  #take(look: HostCheck): void {
-    const checkup = confirmed(look.checkup, this.#raw, this.#known);
-    this.#raw = look.checkup.findings;
-    this.#known = checkup;
+  /** Accepts the result of a check. An unconfirmed one does not renew the time of the result. */
+  #accept(check: HostCheck): void {
+    const checkup = confirmed(check.checkup, this.#lastFindings, this.#confirmed);
+    this.#lastFindings = check.checkup.findings;
+    this.#confirmed = checkup;
     if (checkup === undefined) return;
     this.#report = mergedReport(this.#report, checkup.report);
-    const { at, seenAt } = checkup === look.checkup ? look : (this.#look ?? look);
-    const all = conclude([...checkup.findings, ...this.#fromInside], checkup.report);
-    this.#look = { pci: look.pci, ignored: look.ignored, at, seenAt, checkup: all };
+    const { at, seenAt } = checkup === check.checkup ? check : (this.#latest ?? check);
+    const all = conclude([...checkup.findings, ...this.#containerFindings], checkup.report);
+    this.#latest = { pci: check.pci, ignored: check.ignored, at, seenAt, checkup: all };
   }
 
   /** Notes that a GPU (PCI address), or `all`, was reset or replaced: its earlier XIDs no longer count. */
   async repaired(gpu: string): Promise<void> {
     const { root, state } = this.#tools;
     const address = gpu === 'all' ? gpu : normalizeBusId(gpu);
-    if (address !== 'all' && !this.order.includes(address)) throw noSuchGpu(gpu, this.order);
+    if (address !== 'all' && !this.order.includes(address)) throw unknownGpu(gpu, this.order);
     const memory = withRepair(this.#memory(await bootId(root)), address, await uptime(root));
     await state.update(() => ({ gpuOrder: state.value.gpuOrder, xids: memory }));
     this.gates.open(address === 'all' ? 'all' : this.#devicesAt(address));
@@ -150,11 +150,11 @@ export class GpuWatch {
   /** Probes the GPUs from a container of the agents' image, when it is due: a container may not see what the host sees. */
   async probe(image: string | undefined, cdiSpec: boolean): Promise<void> {
     const { engine, config, clock, helpers, log } = this.#tools;
-    const look = this.#look;
+    const check = this.#latest;
     if (
       image === undefined ||
-      look === undefined ||
-      look.pci.length === 0 ||
+      check === undefined ||
+      check.pci.length === 0 ||
       this.driver.hanging !== undefined ||
       clock.monotonic() < this.#probeAt
     )
@@ -166,16 +166,16 @@ export class GpuWatch {
         host: config.host,
         images: [image],
         cdiSpec,
-        expected: { pci: look.pci, ignored: look.ignored },
+        expected: { pci: check.pci, ignored: check.ignored },
       }),
     );
     const bad = findings.filter(({ severity }) => severity === 'fail');
-    // A failure counts when it is seen twice: a probe during a restart of Docker must not stop a host.
-    const again = bad.filter(({ code }) => this.#doubt.some((earlier) => earlier.code === code));
-    this.#fromInside = again.filter(isAboutGpus);
-    this.#problem = again.find(({ code }) => code.startsWith('engine.') && code !== 'engine.unreachable');
-    this.#doubt = bad;
-    this.#probeAt = clock.monotonic() + clock.scaled(bad.length === 0 ? probeMs : probeAgainMs);
+    // A failure counts the second time: one probe during a restart of Docker must not stop a host.
+    const repeated = bad.filter(({ code }) => this.#unconfirmed.some((earlier) => earlier.code === code));
+    this.#containerFindings = repeated.filter(isAboutGpus);
+    this.#problem = repeated.find(({ code }) => code.startsWith('engine.') && code !== 'engine.unreachable');
+    this.#unconfirmed = bad;
+    this.#probeAt = clock.monotonic() + clock.scaled(bad.length === 0 ? probeMs : reprobeMs);
     if (bad.some(isAboutGpus)) log.log('warn', 'the GPUs fail in a container', { findings: bad });
     else if (bad.length > 0) log.log('warn', 'the probe container failed', { findings: bad });
   }
@@ -194,10 +194,10 @@ function isAboutGpus({ code }: Finding): boolean {
 /** Adds GPUs that are missing in the newer report; findings say whether they work. */
 function mergedReport(before: SmiReport | undefined, now: SmiReport | undefined): SmiReport | undefined {
   if (now === undefined || before === undefined) return now ?? before;
-  const gone = before.gpus.filter(
+  const missing = before.gpus.filter(
     ({ busId }) => !now.gpus.some((gpu) => gpu.busId === busId && gpu.uuid !== ''),
   );
-  return { ...now, gpus: [...now.gpus.filter(({ uuid }) => uuid !== ''), ...gone] };
+  return { ...now, gpus: [...now.gpus.filter(({ uuid }) => uuid !== ''), ...missing] };
 }
 
 /** Seconds since the boot, as the kernel dates its log. */
@@ -205,7 +205,7 @@ async function uptime({ prefix }: HostRoot): Promise<number> {
   return Number.parseFloat(await readFile(`${prefix}/proc/uptime`, 'utf8'));
 }
 
-function noSuchGpu(gpu: string, order: readonly string[]): FleetError {
+function unknownGpu(gpu: string, order: readonly string[]): FleetError {
   return new FleetError({
     code: 'gpu.unknown',
     what: `no GPU at ${gpu}`,
@@ -225,24 +225,24 @@ export function confirmed(
   last: readonly Finding[],
   before: Checkup | undefined,
 ): Checkup | undefined {
-  const news = now.findings.filter(
+  const doubtful = now.findings.filter(
     (finding) =>
       isDoubtful(finding) &&
       !last.some(
         (earlier) => isDoubtful(earlier) && (earlier.gpu === undefined || earlier.gpu === finding.gpu),
       ),
   );
-  if (news.length === 0) return now;
+  if (doubtful.length === 0) return now;
   if (before === undefined) return undefined;
-  const isWhole = news.some(({ gpu }) => gpu === undefined);
-  const report = isWhole ? before.report : withGpus(now.report, before.report, news);
+  const isWhole = doubtful.some(({ gpu }) => gpu === undefined);
+  const report = isWhole ? before.report : withGpus(now.report, before.report, doubtful);
   const isInDoubt = ({ gpu, code }: Finding): boolean =>
     isWhole ||
-    news.some((doubt) => code !== doubt.code && gpu !== undefined && isAt(before.report, gpu, doubt));
+    doubtful.some((doubt) => code !== doubt.code && gpu !== undefined && isAt(before.report, gpu, doubt));
   const weakened = now.findings.map((finding) => ({
     ...finding,
     ...(finding.gpu === undefined ? {} : { gpu: uuidOf(report, finding.gpu) }),
-    ...(news.includes(finding) ? { severity: 'warn' as const } : {}),
+    ...(doubtful.includes(finding) ? { severity: 'warn' as const } : {}),
   }));
   const kept = before.findings.filter(
     // The kernel log was read in this check.
@@ -268,10 +268,10 @@ function isAt(report: SmiReport | undefined, gpu: string, { gpu: address }: Find
 function withGpus(
   now: SmiReport | undefined,
   before: SmiReport | undefined,
-  news: readonly Finding[],
+  doubtful: readonly Finding[],
 ): SmiReport | undefined {
   if (now === undefined) return before;
-  const known = before?.gpus.filter(({ busId }) => news.some(({ gpu }) => gpu === busId)) ?? [];
+  const known = before?.gpus.filter(({ busId }) => doubtful.some(({ gpu }) => gpu === busId)) ?? [];
   const byBus = (a: GpuReport, b: GpuReport): number => (a.busId < b.busId ? -1 : 1);
   return { ...now, gpus: [...now.gpus, ...known].toSorted(byBus) };
 }

@@ -9,7 +9,7 @@ import { type HostUser, slotFile } from './user.ts';
 import { sha256 } from '../../shared/base/digest.ts';
 
 const copyMs = 10 * 60_000;
-/** A job may have left millions of files. */
+/** Long, because a job may have left millions of files. */
 const removeMs = 30 * 60_000;
 
 /** In .config the agent caches the server's addresses; without it each connection takes seconds longer. */
@@ -82,20 +82,20 @@ export class AgentRoots {
 
 /** Throws if a user cannot list every folder above an agent, without which it does not start; mode 0711 is not enough. */
 async function requireListable(folder: string): Promise<void> {
-  for (let above = folder; ; above = dirname(above)) {
-    const { mode } = await stat(above);
-    if ((mode & 0o005) !== 0o005) throw notListable(folder, above, mode);
-    if (above === dirname(above)) return;
+  for (let ancestor = folder; ; ancestor = dirname(ancestor)) {
+    const { mode } = await stat(ancestor);
+    if ((mode & 0o005) !== 0o005) throw notListable(folder, ancestor, mode);
+    if (ancestor === dirname(ancestor)) return;
   }
 }
 
-function notListable(folder: string, above: string, mode: number): FleetError {
+function notListable(folder: string, ancestor: string, mode: number): FleetError {
   return new FleetError({
     code: 'host-mode.folder-closed',
-    what: `agents below ${folder} cannot list ${above}`,
+    what: `agents below ${folder} cannot list ${ancestor}`,
     expected: 'its user can list every folder above an agent (0755)',
     seen: `mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`,
-    next: `run on the host: chmod o+rx ${above}`,
+    next: `run on the host: chmod o+rx ${ancestor}`,
   });
 }
 

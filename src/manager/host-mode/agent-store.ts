@@ -12,10 +12,10 @@ export class AgentStore {
   readonly #directory: string;
   readonly #archives: Pick<Archives, 'digest' | 'fetch'>;
   readonly #command: RunCommand;
-  /** Folders whose libraries were checked. */
-  readonly #runs = new Set<string>();
+  /** Folders of agents whose libraries were checked. */
+  readonly #checked = new Set<string>();
   /** By folder: slots that start together wait for the same download. */
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #downloads = new Map<string, Promise<void>>();
 
   constructor(directory: string, archives: Pick<Archives, 'digest' | 'fetch'>, command: RunCommand) {
     this.#directory = directory;
@@ -32,17 +32,17 @@ export class AgentStore {
       () => false,
     );
     if (!known) await this.#obtainOnce(release, target);
-    if (!this.#runs.has(target)) await requireLibraries(this.#command, target);
-    this.#runs.add(target);
+    if (!this.#checked.has(target)) await requireLibraries(this.#command, target);
+    this.#checked.add(target);
     return target;
   }
 
   #obtainOnce(release: AgentRelease, target: string): Promise<void> {
-    const underWay =
-      this.#underWay.get(target) ??
-      this.#obtain(release, target).finally(() => this.#underWay.delete(target));
-    this.#underWay.set(target, underWay);
-    return underWay;
+    const download =
+      this.#downloads.get(target) ??
+      this.#obtain(release, target).finally(() => this.#downloads.delete(target));
+    this.#downloads.set(target, download);
+    return download;
   }
 
   async #obtain(release: AgentRelease, target: string): Promise<void> {
@@ -81,7 +81,7 @@ const natives = [
 ];
 
 /** Libraries that .NET opens at run time, so that ldd does not list them; from the agent's config.sh and installer. */
-const opened: readonly (readonly [name: string, pattern: RegExp])[] = [
+const openedAtRunTime: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['libicu', /^\s*libicuuc\.so/m],
   ['libssl (1.1 or 3)', /^\s*libssl\.so\.(?:1\.1|3)\b/m],
 ];
@@ -89,8 +89,8 @@ const opened: readonly (readonly [name: string, pattern: RegExp])[] = [
 /** Returns the missing libraries, from the output of `ldd` and of `ldconfig -p`. Pure. */
 function missingLibraries(ldd: string, ldconfig: string): readonly string[] {
   const unresolved = [...ldd.matchAll(/^\s*(\S+) => not found/gm)].map(([, name]) => name ?? '');
-  const unopened = opened.filter(([, pattern]) => !pattern.test(ldconfig)).map(([name]) => name);
-  return [...new Set([...unresolved, ...unopened])];
+  const notOpened = openedAtRunTime.filter(([, pattern]) => !pattern.test(ldconfig)).map(([name]) => name);
+  return [...new Set([...unresolved, ...notOpened])];
 }
 
 /** Throws if the host lacks libraries of this agent, which would exit at once with a message of .NET. */

@@ -73,7 +73,7 @@ export class HostEngine implements RunEngine {
     const root = this.#roots.of(order.slot);
     const labels = { ...order.labels, unit };
     await this.requireEnded(unit);
-    // First the state: after a failure the run is found as not started, and removed.
+    // The state first: after a failure the run is listed as not started, and removed.
     await folder.write({ id, uid, gid, root, agent, labels, createdAt: this.#clock.wall() });
     await writeFile(folder.arguments, JSON.stringify(order.systemdRun({ root, log: folder.log })));
     // A unit without a known run would hold the name even after its exit.
@@ -125,14 +125,14 @@ export class HostEngine implements RunEngine {
   async start(id: string): Promise<void> {
     const { folder, run, unit } = await this.#get(id);
     const args = JSON.parse(await readFile(folder.arguments, 'utf8')) as string[];
-    const intended = { ...run, startingAt: this.#clock.wall() };
-    await folder.write(intended);
+    const starting = { ...run, startingAt: this.#clock.wall() };
+    await folder.write(starting);
     await this.#systemd.begin(args);
     const state = await this.#systemd.state(unit);
     if (state === undefined) return;
     const { MainPID = '0', InvocationID: invocation = '' } = state;
-    const started = { ...intended, startedAt: this.#clock.wall(), pid: Number(MainPID), invocation };
-    // `startingAt` is on the disk; systemd knows the unit.
+    const started = { ...starting, startedAt: this.#clock.wall(), pid: Number(MainPID), invocation };
+    // A failure does no harm: `startingAt` is on disk, and systemd has the unit.
     await folder.write(started).catch(() => undefined);
   }
 
@@ -149,8 +149,8 @@ export class HostEngine implements RunEngine {
 
   async exit(id: string): Promise<ContainerExit> {
     const { folder, run, unit } = await this.#get(id);
-    const state = ofRun(run, (await this.#systemd.state(unit)) ?? silent(unit));
-    const spoke = await folder.lastWrite(run.createdAt);
+    const state = ofRun(run, (await this.#systemd.state(unit)) ?? throwUnknownState(unit));
+    const lastOutput = await folder.lastWrite(run.createdAt);
     const ended = exitedAt(state);
     return {
       code: exitCode(state),
@@ -158,7 +158,7 @@ export class HostEngine implements RunEngine {
       startedAt: new Date(run.startedAt ?? run.startingAt ?? run.createdAt).toISOString(),
       // systemd reports whole seconds; the last output is more precise.
       finishedAt: new Date(
-        ended === undefined ? spoke : Math.max(ended, Math.min(spoke, ended + 999)),
+        ended === undefined ? lastOutput : Math.max(ended, Math.min(lastOutput, ended + 999)),
       ).toISOString(),
     };
   }
@@ -196,10 +196,10 @@ export class HostEngine implements RunEngine {
     if ((await this.#seen(id))?.state !== 'running') await this.remove(id);
   }
 
-  /** Rejects while the unit runs, or may run; also for a unit without a known run. */
+  /** Rejects while the unit runs or may run, even without a known run. */
   async requireEnded(unit: string): Promise<void> {
     const liveness = livenessOf(await this.#systemd.state(unit));
-    if (liveness === 'unknown') silent(unit);
+    if (liveness === 'unknown') throwUnknownState(unit);
     if (liveness !== 'running') return;
     throw new FleetError({
       code: 'host-mode.unit-runs',
@@ -247,7 +247,7 @@ function ofRun({ invocation = '' }: HostRun, state: UnitState): UnitState {
   return invocation === '' || shown === '' || shown === invocation ? state : {};
 }
 
-function silent(unit: string): never {
+function throwUnknownState(unit: string): never {
   throw new FleetError({
     code: 'host-mode.failed',
     what: `systemd does not report the state of ${unit}`,

@@ -126,7 +126,7 @@ ipc sem -s 5
 find /tmp /var/tmp /dev/shm /dev/mqueue -xdev -mindepth 1 -depth -uid "$uid" -delete 2>/dev/null
 exit 0`;
 
-/** Two times 10 s of killing; a job may have left millions of files. */
+/** The script kills for up to 20 s, and a job may have left millions of files. */
 const clearUserMs = 10 * 60_000;
 
 /**

@@ -23,9 +23,9 @@ const sessionsWithoutUser = /^(?:greeter|lock-screen|manager(?:-early)?)$/;
 const helpers =
   /^(?:\(sd-pam\)|systemd|dbus-(?:daemon|broker.*)|ssh-agent|gpg-agent|dirmngr|dconf-service|gvfs.*|pipewire.*|wireplumber|pulseaudio)$/;
 const sshServers = /^(?:sshd|sshd-session|sshd-auth|dropbear)$/;
-/** The first uid of people on every supported distribution. */
-const firstPerson = 1000;
-/** Most programs that are named for a closed session. */
+/** The first uid of users on every supported distribution. */
+const firstUser = 1000;
+/** Most programs that a message names for a closed session. */
 const mostNamed = 3;
 
 /**
@@ -61,7 +61,7 @@ export function sshLogins(processes: readonly SeenProcess[]): readonly Use[] {
   const servers = new Set(processes.filter(({ comm }) => sshServers.test(comm)).map(({ pid }) => pid));
   const busy = new Set(processes.filter(({ pid }) => !servers.has(pid)).map(({ parent }) => parent));
   return processes
-    .filter(({ pid, uid = 0 }) => servers.has(pid) && (uid >= firstPerson || busy.has(pid)))
+    .filter(({ pid, uid = 0 }) => servers.has(pid) && (uid >= firstUser || busy.has(pid)))
     .filter(({ cgroups }) => !cgroups.some((path) => /\/session-[^/]+\.scope/.test(path)))
     .flatMap(({ pid, uid = 0 }) => login(`ssh ${pid}`, `uid ${uid} is logged in over SSH (process ${pid})`));
 }
@@ -98,7 +98,7 @@ function variables(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(lines.flatMap((match) => (match === null ? [] : [[match[1], match[2]]])));
 }
 
-/** Reads who uses this machine besides the agents, and changes in progress. */
+/** Reads uses of this machine by others than the agents, and changes in progress. */
 export type ReadPresence = () => Promise<readonly Use[]>;
 
 interface PresencePaths {
@@ -115,16 +115,16 @@ interface PresenceTools {
 }
 
 /** Reads the uses of the machine. */
-export async function readPresence(places: PresencePaths, tools: PresenceTools): Promise<readonly Use[]> {
-  const sessions = await filesIn(join(places.systemd, 'sessions'));
-  // Of a closed session all processes are needed.
+export async function readPresence(paths: PresencePaths, tools: PresenceTools): Promise<readonly Use[]> {
+  const sessions = await filesIn(join(paths.systemd, 'sessions'));
+  // A closed session needs the users and control groups of all processes.
   const all = [...sessions.values()].some((text) => text.includes('STATE=closing'));
-  const processes = await processesIn(places.proc, tools.process, all);
+  const processes = await processesIn(paths.proc, tools.process, all);
   return [
     ...sessionLogins(sessions, processes),
     ...sshLogins(processes),
-    ...inhibitors(await filesIn(join(places.systemd, 'inhibit'))),
-    ...(await changesInProgress(places.changes, tools.command)),
+    ...inhibitors(await filesIn(join(paths.systemd, 'inhibit'))),
+    ...(await changesInProgress(paths.changes, tools.command)),
   ];
 }
 

@@ -56,21 +56,23 @@ export function otherContainers(
   running: readonly Pick<OwnContainer, 'name' | 'labels'>[],
   owner: string,
 ): readonly Use[] {
-  const isOurs = ({ [Labels.kind]: kind, [Labels.owner]: maker = owner }: OwnContainer['labels']): boolean =>
-    isOurKind(kind) && maker === owner;
+  const isOurs = ({
+    [Labels.kind]: kind,
+    [Labels.owner]: creator = owner,
+  }: OwnContainer['labels']): boolean => isOurKind(kind) && creator === owner;
   return running
-    .filter(({ labels }) => !isOurs(labels) && labels[mayEnd] !== 'ignore')
+    .filter(({ labels }) => !isOurs(labels) && labels[idleLabel] !== 'ignore')
     .map(({ name }) =>
       use(
         `container ${name}`,
         `container ${name} is running`,
-        `stop it; start a container that does not count with --label ${mayEnd}=ignore`,
+        `stop it; start a container that does not count with --label ${idleLabel}=ignore`,
       ),
     );
 }
 
-/** The label of containers that do not keep the machine on. */
-const mayEnd = 'azp-fleet.idle';
+/** With the value `ignore`, the label of containers that do not keep the machine on. */
+const idleLabel = 'azp-fleet.idle';
 
 function use(key: string, what: string, next: string): Use {
   return { key, kind: 'use', what, next };

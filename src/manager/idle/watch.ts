@@ -10,19 +10,19 @@ import type { Cause, Hold } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import type { ReadPresence } from './presence.ts';
 
-/** A younger login does not count as use. Unscaled milliseconds, as those below. */
+/** A shorter login does not count as use. Unscaled milliseconds, like the following constants. */
 export const shortLoginMs = 60_000;
-/** Agents without a job are disabled, checked again and stopped within some 20 s. */
+/** Longest drain: agents without a job are disabled, checked again and stopped within some 20 s. */
 export const drainMs = 10 * 60_000;
 /** A machine that still runs after this time did not power off. */
 export const powerOffMs = 10 * 60_000;
 /**
- * The same after a failed command. The failure alone proves nothing: a shutdown kills the waiting process, too.
+ * The same after a failed command. Its failure alone proves nothing: a shutdown kills the waiting process, too.
  */
 export const failedPowerOffMs = 60_000;
 
-/** `leaving`: the agents are being disabled and stopped; `ending`: the power-off command was run. */
-export type Phase = 'on' | 'leaving' | 'ending';
+/** `draining`: the agents are being disabled and stopped; `powering-off`: the power-off command was run. */
+export type Phase = 'on' | 'draining' | 'powering-off';
 
 /** Input of one decision; times are monotonic. */
 export interface IdleView {
@@ -35,7 +35,7 @@ export interface IdleView {
   readonly phaseAt: number;
   /** The power-off command failed. */
   readonly failed: boolean;
-  /** What keeps it on, and since when. */
+  /** What keeps the machine on, and since when. */
   readonly uses: readonly (Use & { readonly seenAt: number })[];
   /** No agent runs or starts, and the server shows all agents of this host disabled and without a job. */
   readonly closed: boolean;
@@ -50,8 +50,8 @@ type IdleStep =
   | { readonly kind: 'visited'; readonly by: Use }
   | { readonly kind: 'wait' }
   /** Agents are disabled and stopped. */
-  | { readonly kind: 'leave' }
-  | { readonly kind: 'end' }
+  | { readonly kind: 'drain' }
+  | { readonly kind: 'power-off' }
   /** It did not power off: the agents are enabled again, and the idle time starts again. */
   | { readonly kind: 'give-up'; readonly phase: Phase };
 
@@ -59,33 +59,33 @@ type IdleStep =
 export function decideIdle(view: IdleView): IdleStep {
   const { now, afterMs, usedAt, phase, phaseAt, failed, uses, closed, scaled } = view;
   // The power-off command cannot be undone.
-  if (phase === 'ending')
+  if (phase === 'powering-off')
     return now - phaseAt >= scaled(failed ? failedPowerOffMs : powerOffMs)
       ? { kind: 'give-up', phase }
       : { kind: 'wait' };
-  const lasting = uses.find(({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(shortLoginMs));
-  if (lasting !== undefined) return { kind: 'used', by: lasting };
+  const inUse = uses.find(({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(shortLoginMs));
+  if (inUse !== undefined) return { kind: 'used', by: inUse };
   if (now - usedAt < afterMs) return { kind: 'wait' };
   const [visit] = uses;
   if (visit !== undefined) return { kind: 'visited', by: visit };
-  if (phase === 'on') return { kind: 'leave' };
-  if (closed) return { kind: 'end' };
-  return now - phaseAt >= scaled(drainMs) ? { kind: 'give-up', phase } : { kind: 'leave' };
+  if (phase === 'on') return { kind: 'drain' };
+  if (closed) return { kind: 'power-off' };
+  return now - phaseAt >= scaled(drainMs) ? { kind: 'give-up', phase } : { kind: 'drain' };
 }
 
 /** Longer than a program needs to stop a cloud machine. */
-const endMs = 5 * 60_000;
+const commandMs = 5 * 60_000;
 
 /**
  * Powers off this machine through a separate unit, because the hardening of the manager's unit forbids it. Resolves when
  * systemd, or the configured program, accepts the command; otherwise rejects.
  */
-async function endMachine(command: RunCommand, run: string): Promise<void> {
+async function powerOff(command: RunCommand, run: string): Promise<void> {
   const program = run === 'poweroff' ? ['systemctl', 'poweroff'] : [run];
   const { code, output } = await command(
     'systemd-run',
     ['--quiet', '--collect', '--unit=azp-fleet-idle', '--property=Type=oneshot', '--', ...program],
-    endMs,
+    commandMs,
   );
   if (code === 0) return;
   throw new FleetError({
@@ -123,11 +123,11 @@ export interface IdleSlots {
   own(): OwnView;
   /** Returns all agents of this host. */
   agents(): readonly PoolAgent[];
-  /** Returns the agents that take jobs, or that only the idle watch disabled. */
+  /** Returns the agents that accept jobs, or that only the idle watch disabled. */
   acceptingJobs(): readonly PoolAgent[];
   /** True without runs and without operations on a slot. */
   isEmpty(): boolean;
-  /** Called when slots close or open. */
+  /** Reports that slots close or open. */
   changed(): void;
 }
 
@@ -135,26 +135,26 @@ export interface IdleSlots {
 export class IdleWatch {
   readonly #tools: IdleTools;
   readonly #settings: NonNullable<ManagerDeps['config']['idle']>;
-  readonly #scene: IdleSlots;
+  readonly #slots: IdleSlots;
   readonly #alarm = new Alarm();
-  /** By key, since when it is a use; monotonic. */
+  /** By key, the time of the first check with this use; monotonic. */
   #seen: ReadonlyMap<string, number> = new Map();
   #usedAt: number;
   #phase: Phase = 'on';
   #phaseAt: number;
-  #stays: Use | undefined;
+  #keptOnBy: Use | undefined;
   #queueAt = Number.NEGATIVE_INFINITY;
   #queue: readonly Use[] = [];
   #problem: Cause | undefined;
-  /** Why the power-off command failed. */
-  #refusal: Cause | undefined;
+  /** Error of the power-off command. */
+  #powerOffError: Cause | undefined;
   /** The reason for which agents are disabled. */
   #reason = '';
 
-  constructor(tools: IdleTools, settings: NonNullable<ManagerDeps['config']['idle']>, scene: IdleSlots) {
+  constructor(tools: IdleTools, settings: NonNullable<ManagerDeps['config']['idle']>, slots: IdleSlots) {
     this.#tools = tools;
     this.#settings = settings;
-    this.#scene = scene;
+    this.#slots = slots;
     this.#usedAt = tools.clock.monotonic();
     this.#phaseAt = this.#usedAt;
   }
@@ -176,7 +176,7 @@ export class IdleWatch {
   }
 
   get status(): IdleStatus {
-    const { what, next } = this.#stays ?? {};
+    const { what, next } = this.#keptOnBy ?? {};
     return {
       ...this.#settings,
       idleS: Math.floor(this.#idleMs() / 1000),
@@ -187,10 +187,10 @@ export class IdleWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#alarm.ring(), { once: true });
-    await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, () => this.#look(signal));
+    await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, () => this.#check(signal));
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  async #check(signal: AbortSignal): Promise<void> {
     const { clock } = this.#tools;
     const uses = await this.#uses();
     const now = clock.monotonic();
@@ -201,16 +201,16 @@ export class IdleWatch {
       usedAt: this.#usedAt,
       phase: this.#phase,
       phaseAt: this.#phaseAt,
-      failed: this.#refusal !== undefined,
+      failed: this.#powerOffError !== undefined,
       uses: uses.map((use) => ({ ...use, seenAt: this.#seen.get(use.key) ?? now })),
-      closed: this.#phase === 'leaving' && (await this.#isClosed()),
+      closed: this.#phase === 'draining' && (await this.#isClosed()),
       scaled: (ms) => clock.scaled(ms),
     });
-    if (!signal.aborted) await this.#take(step, now);
+    if (!signal.aborted) await this.#apply(step, now);
   }
 
-  async #take(step: IdleStep, now: number): Promise<void> {
-    this.#stays = step.kind === 'used' || step.kind === 'visited' ? step.by : undefined;
+  async #apply(step: IdleStep, now: number): Promise<void> {
+    this.#keptOnBy = step.kind === 'used' || step.kind === 'visited' ? step.by : undefined;
     switch (step.kind) {
       case 'used':
         this.#usedAt = now;
@@ -221,17 +221,18 @@ export class IdleWatch {
         return;
       case 'wait':
         return;
-      case 'leave':
+      case 'drain':
         if (this.#phase === 'on') this.#reason = offReason(this.#idleSince());
-        this.#enter('leaving', now);
-        // The next step follows within seconds.
+        this.#enter('draining', now);
+        // Checks again within seconds.
         this.#alarm.ring();
         return;
-      case 'end':
-        this.#enter('ending', now);
-        return this.#end();
+      case 'power-off':
+        this.#enter('powering-off', now);
+        return this.#powerOff();
       case 'give-up':
-        this.#problem = step.phase === 'leaving' ? notLeft : (this.#refusal ?? notEnded(this.#settings.run));
+        this.#problem =
+          step.phase === 'draining' ? notDrained : (this.#powerOffError ?? stillOn(this.#settings.run));
         this.#usedAt = now;
         this.#enter('on', now);
         return;
@@ -242,21 +243,22 @@ export class IdleWatch {
 
   #enter(phase: Phase, now: number): void {
     if (phase === this.#phase) return;
-    this.#tools.log.log('info', 'idle', { from: this.#phase, to: phase, because: this.#stays?.what });
+    this.#tools.log.log('info', 'idle', { from: this.#phase, to: phase, because: this.#keptOnBy?.what });
     this.#phase = phase;
     this.#phaseAt = now;
-    this.#scene.changed();
+    this.#slots.changed();
   }
 
-  async #end(): Promise<void> {
+  async #powerOff(): Promise<void> {
     const { command, log } = this.#tools;
     log.log('warn', 'this machine is idle and powers off', { since: this.#idleSince(), ...this.#settings });
     this.#problem = undefined;
-    this.#refusal = await endMachine(command, this.#settings.run).then(
+    this.#powerOffError = await powerOff(command, this.#settings.run).then(
       () => undefined,
       (error: unknown) => causeOf(error),
     );
-    if (this.#refusal !== undefined) log.log('warn', 'the power-off command failed', { ...this.#refusal });
+    if (this.#powerOffError !== undefined)
+      log.log('warn', 'the power-off command failed', { ...this.#powerOffError });
   }
 
   async #uses(): Promise<readonly Use[]> {
@@ -268,25 +270,25 @@ export class IdleWatch {
         (error: unknown) => [unknown('running containers', causeOf(error))],
       ),
     ]);
-    const known = [...ownUses(this.#scene.own()), ...people, ...containers];
-    return known.some(({ kind }) => kind === 'use') ? known : [...known, ...(await this.#waiting())];
+    const known = [...ownUses(this.#slots.own()), ...people, ...containers];
+    return known.some(({ kind }) => kind === 'use') ? known : [...known, ...(await this.#waitingJobs())];
   }
 
   /** Reads the queues when the machine is about to power off, else every few minutes for the status. */
-  async #waiting(): Promise<readonly Use[]> {
+  async #waitingJobs(): Promise<readonly Use[]> {
     const { clock } = this.#tools;
     const now = clock.monotonic();
     const isDue = this.#idleMs() >= this.#settings.afterS * 1000;
     if (!isDue && now - this.#queueAt < clock.scaled(queueEveryMs)) return this.#queue;
     this.#queueAt = now;
-    this.#queue = await this.#askQueues();
+    this.#queue = await this.#readQueues();
     return this.#queue;
   }
 
-  async #askQueues(): Promise<readonly Use[]> {
-    // Agents that this watch disabled count: a new job may be for them.
-    const pools = Map.groupBy(this.#scene.acceptingJobs(), ({ pool }) => pool);
-    const asked = await Promise.all(
+  async #readQueues(): Promise<readonly Use[]> {
+    // Includes agents that this watch disabled: a new job may be for them.
+    const pools = Map.groupBy(this.#slots.acceptingJobs(), ({ pool }) => pool);
+    const waiting = await Promise.all(
       [...pools].map(async ([pool, acceptingJobs]) => {
         const poolId = acceptingJobs.find((agent) => agent.poolId !== undefined)?.poolId;
         if (poolId === undefined) return queueUnknown(pool, 'the pool is not found');
@@ -297,20 +299,20 @@ export class IdleWatch {
         );
       }),
     );
-    return asked.filter((use) => use !== undefined);
+    return waiting.filter((use) => use !== undefined);
   }
 
   /** Returns whether the server shows all agents of this host without a job and disabled. */
   async #isClosed(): Promise<boolean> {
-    if (!this.#scene.isEmpty()) return false;
+    if (!this.#slots.isEmpty()) return false;
     const found = await Promise.all(
-      this.#scene
+      this.#slots
         .agents()
         .map(async ({ poolId, agent }) =>
           poolId === undefined ? undefined : this.#tools.azure.findAgent(poolId, agent),
         ),
     ).catch(() => 'unknown' as const);
-    return found !== 'unknown' && found.every(takesNone);
+    return found !== 'unknown' && found.every(acceptsNoJobs);
   }
 
   #idleMs(): number {
@@ -324,7 +326,7 @@ export class IdleWatch {
   }
 }
 
-function takesNone(agent: AzureAgent | undefined): boolean {
+function acceptsNoJobs(agent: AzureAgent | undefined): boolean {
   return agent === undefined || (!agent.enabled && agent.assignedRequest === undefined);
 }
 
@@ -332,13 +334,13 @@ function unknown(what: string, { what: why, next }: Cause): Use {
   return { key: what, kind: 'use', what: `${what} cannot be read: ${why}`, next };
 }
 
-const notLeft: Cause = {
+const notDrained: Cause = {
   code: 'idle.not-ended',
   what: 'this machine is idle, but its agents could not be disabled within 10 min; it stays on',
   next: 'check the agents in `azp-fleet status`, and that the credential may disable them; retried automatically',
 };
 
-function notEnded(run: string): Cause {
+function stillOn(run: string): Cause {
   return {
     code: 'idle.not-ended',
     what: `${run} succeeded, and this machine still runs 10 min later; its agents are enabled again`,

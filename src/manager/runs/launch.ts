@@ -68,10 +68,10 @@ async function create(tools: LaunchTools, order: LaunchOrder, agentId: number): 
   try {
     return await make();
   } catch (error) {
-    if (!isEngineFault(error, 'engine.no-sizes') || order.sizes.lack !== undefined) throw error;
+    if (!isEngineFault(error, 'engine.no-sizes') || order.sizes.unsupported !== undefined) throw error;
     // A job without a limit is better than none; the status shows it.
     order.sizes.refused(seenIn(error));
-    tools.log.log('warn', 'limits.disk is not enforced', { why: order.sizes.lack });
+    tools.log.log('warn', 'limits.disk is not enforced', { why: order.sizes.unsupported });
     return make();
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { afterCheck, type HealthGate, newGate, restMs } from '../../../../src/manager/gpus/health-gate.ts';
+import { afterCheck, type HealthGate, newGate, pauseMs } from '../../../../src/manager/gpus/health-gate.ts';
 
 const minute = 60_000;
 
@@ -13,7 +13,7 @@ test.each([
   [6, 60],
   [50, 60],
 ])('closed %i times within an hour, it rests %i minutes', (closings, minutes) => {
-  expect(restMs(closings)).toBe(minutes * minute);
+  expect(pauseMs(closings)).toBe(minutes * minute);
 });
 
 /** Looks at these minutes; `!`: something is found. What is left of the rest after the last one, in minutes. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   withRepair,
-  worthKeeping,
+  fatalXids,
   xidsSinceBoot,
   type XidMemory,
 } from '../../../../src/manager/gpus/remembered.ts';
@@ -27,11 +27,11 @@ test.each<readonly [string, XidMemory, string, readonly string[]]>([
 ])('%s', (_, memory, log, shown) => {
   const xids = xidsSinceBoot(memory, log);
   expect(xids.map(({ xid }) => String(xid))).toEqual(shown);
-  expect(worthKeeping(xids).map(({ xid }) => xid)).toEqual(shown.includes('79') ? [79] : []);
+  expect(fatalXids(xids).map(({ xid }) => xid)).toEqual(shown.includes('79') ? [79] : []);
 });
 
 test('a storm of one error is kept as one', () => {
-  expect(worthKeeping(xidsSinceBoot(nothing, `${line}\n`.repeat(1000)))).toEqual([lost]);
+  expect(fatalXids(xidsSinceBoot(nothing, `${line}\n`.repeat(1000)))).toEqual([lost]);
 });
 
 test('of repairs of one GPU the last is kept', () => {

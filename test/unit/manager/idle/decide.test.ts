@@ -27,43 +27,47 @@ const view = (changes: Partial<IdleView> = {}): IdleView => ({
   ...changes,
 });
 const seen = (kind: Use['kind'], ago: number) => [{ ...use(kind), seenAt: 100 * minute - ago }];
-const leaving = { phase: 'leaving', phaseAt: 99 * minute } as const;
-const ending = { phase: 'ending', phaseAt: 99 * minute } as const;
+const draining = { phase: 'draining', phaseAt: 99 * minute } as const;
+const poweringOff = { phase: 'powering-off', phaseAt: 99 * minute } as const;
 
 test.each<[string, Partial<IdleView>, string]>([
   ['just started', { usedAt: 100 * minute }, 'wait'],
-  ['idle, not for long enough', { usedAt: 100 * minute - afterMs + 1 }, 'wait'],
-  ['idle for long enough', { usedAt: 100 * minute - afterMs }, 'leave'],
+  ['idle, but not long enough', { usedAt: 100 * minute - afterMs + 1 }, 'wait'],
+  ['idle long enough', { usedAt: 100 * minute - afterMs }, 'drain'],
   ['in use', { uses: seen('use', 0) }, 'used'],
-  ['in use, and not for long', { uses: seen('use', 0), usedAt: 100 * minute }, 'used'],
-  ['somebody looks, it is not time yet', { uses: seen('visit', 0), usedAt: 100 * minute }, 'wait'],
-  ['somebody looks when it is time', { uses: seen('visit', 0) }, 'visited'],
-  ['somebody has been logged in for long', { uses: seen('visit', shortLoginMs) }, 'used'],
-  ['agents on their way out', leaving, 'leave'],
-  ['agents gone', { ...leaving, closed: true }, 'end'],
-  ['agents gone, a job came', { ...leaving, closed: true, uses: seen('use', 0) }, 'used'],
-  ['agents gone, somebody logged in', { ...leaving, closed: true, uses: seen('visit', 0) }, 'visited'],
-  ['agents gone, nobody asked them to', { closed: true }, 'leave'],
-  ['agents that do not go', { phase: 'leaving', phaseAt: 100 * minute - drainMs }, 'give-up'],
-  ['told to end', ending, 'wait'],
-  ['told to end, somebody logged in', { ...ending, uses: seen('visit', shortLoginMs) }, 'wait'],
+  ['in use for a short time', { uses: seen('use', 0), usedAt: 100 * minute }, 'used'],
+  ['a short login before the idle time has passed', { uses: seen('visit', 0), usedAt: 100 * minute }, 'wait'],
+  ['a short login after the idle time', { uses: seen('visit', 0) }, 'visited'],
+  ['a long login', { uses: seen('visit', shortLoginMs) }, 'used'],
+  ['agents are draining', draining, 'drain'],
+  ['agents stopped', { ...draining, closed: true }, 'power-off'],
+  ['agents stopped, new job', { ...draining, closed: true, uses: seen('use', 0) }, 'used'],
+  ['agents stopped, short login', { ...draining, closed: true, uses: seen('visit', 0) }, 'visited'],
+  ['no agents, not drained', { closed: true }, 'drain'],
+  ['agents do not stop', { phase: 'draining', phaseAt: 100 * minute - drainMs }, 'give-up'],
+  ['power-off command run', poweringOff, 'wait'],
+  ['power-off command run, long login', { ...poweringOff, uses: seen('visit', shortLoginMs) }, 'wait'],
   [
-    'told to end, which failed',
-    { ...ending, phaseAt: 100 * minute - failedPowerOffMs + 1, failed: true },
+    'power-off command failed',
+    { ...poweringOff, phaseAt: 100 * minute - failedPowerOffMs + 1, failed: true },
     'wait',
   ],
   [
-    'told to end, which failed a minute ago',
-    { ...ending, phaseAt: 100 * minute - failedPowerOffMs, failed: true },
+    'power-off command failed a minute ago',
+    { ...poweringOff, phaseAt: 100 * minute - failedPowerOffMs, failed: true },
     'give-up',
   ],
-  ['told to end, and still here', { phase: 'ending', phaseAt: 100 * minute - powerOffMs }, 'give-up'],
+  [
+    'power-off command run, machine still on',
+    { phase: 'powering-off', phaseAt: 100 * minute - powerOffMs },
+    'give-up',
+  ],
 ])('%s: %s → %s', (_, changes, kind) => {
   expect(decideIdle(view(changes)).kind).toBe(kind);
 });
 
-describe('whatever happens', () => {
-  const looks = fc.array(
+describe('in any sequence of checks', () => {
+  const checks = fc.array(
     fc.record({
       pauseMs: fc.integer({ min: 1, max: 20 * minute }),
       uses: fc.subarray([use('use', 'job'), use('visit', 'ann'), use('visit', 'bob')]),
@@ -74,21 +78,21 @@ describe('whatever happens', () => {
 
   test('it powers off only after the idle time, without users, and after its agents stopped', () => {
     fc.assert(
-      fc.property(looks, fc.integer({ min: 1, max: 20 }), (sequence, speed) => {
-        const wanted = afterMs / speed;
+      fc.property(checks, fc.integer({ min: 1, max: 20 }), (sequence, speed) => {
+        const idleMs = afterMs / speed;
         const scaled = (ms: number): number => ms / speed;
         let [now, usedAt, phaseAt]: [number, number, number] = [0, 0, 0];
         let phase: Phase = 'on';
         let firstSeen = new Map<string, number>();
         let lastUse = 0;
-        for (const look of sequence) {
-          now += look.pauseMs / speed;
-          firstSeen = new Map(look.uses.map(({ key }) => [key, firstSeen.get(key) ?? now]));
-          const uses = look.uses.map((each) => ({ ...each, seenAt: firstSeen.get(each.key) ?? now }));
-          const closed = phase === 'leaving' && look.closed;
+        for (const check of sequence) {
+          now += check.pauseMs / speed;
+          firstSeen = new Map(check.uses.map(({ key }) => [key, firstSeen.get(key) ?? now]));
+          const uses = check.uses.map((each) => ({ ...each, seenAt: firstSeen.get(each.key) ?? now }));
+          const closed = phase === 'draining' && check.closed;
           const step = decideIdle({
             now,
-            afterMs: wanted,
+            afterMs: idleMs,
             usedAt,
             phase,
             phaseAt,
@@ -100,21 +104,21 @@ describe('whatever happens', () => {
           const isUsed = uses.some(
             ({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(shortLoginMs),
           );
-          if (step.kind === 'end') {
-            expect(look.uses).toEqual([]);
-            expect(now - lastUse).toBeGreaterThanOrEqual(wanted);
+          if (step.kind === 'power-off') {
+            expect(check.uses).toEqual([]);
+            expect(now - lastUse).toBeGreaterThanOrEqual(idleMs);
             expect(closed).toBe(true);
           }
-          if (step.kind === 'leave') expect(look.uses).toEqual([]);
-          // What it was told cannot be taken back.
-          if (phase === 'ending') expect(['wait', 'give-up']).toContain(step.kind);
+          if (step.kind === 'drain') expect(check.uses).toEqual([]);
+          // The power-off command cannot be undone.
+          if (phase === 'powering-off') expect(['wait', 'give-up']).toContain(step.kind);
           else if (isUsed) expect(step.kind).toBe('used');
           const next: Phase = {
             used: 'on',
             visited: 'on',
             wait: phase,
-            leave: 'leaving',
-            end: 'ending',
+            drain: 'draining',
+            'power-off': 'powering-off',
             'give-up': 'on',
           }[step.kind] as Phase;
           if (next !== phase) [phase, phaseAt] = [next, now];
@@ -131,13 +135,13 @@ describe('whatever happens', () => {
       fc.property(fc.integer({ min: 1000, max: minute }), (everyMs) => {
         let [phase, phaseAt, now]: [Phase, number, number] = ['on', 0, 0];
         const steps = new Set<string>();
-        while (now < 2 * afterMs && !steps.has('end')) {
+        while (now < 2 * afterMs && !steps.has('power-off')) {
           now += everyMs;
-          const step = decideIdle(view({ now, usedAt: 0, phase, phaseAt, closed: phase === 'leaving' }));
+          const step = decideIdle(view({ now, usedAt: 0, phase, phaseAt, closed: phase === 'draining' }));
           steps.add(step.kind);
-          if (step.kind === 'leave' && phase === 'on') [phase, phaseAt] = ['leaving', now];
+          if (step.kind === 'drain' && phase === 'on') [phase, phaseAt] = ['draining', now];
         }
-        expect([...steps]).toEqual(['wait', 'leave', 'end']);
+        expect([...steps]).toEqual(['wait', 'drain', 'power-off']);
       }),
     );
   });

@@ -1,4 +1,4 @@
-// A machine that ends when nobody uses it. The daemon with a fake Azure DevOps server and a stand-in dockerd; its clock
+// Powers off an idle machine. The daemon with a fake Azure DevOps server and a stand-in dockerd; its clock
 // and the server's run a hundred times as fast.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
@@ -18,7 +18,8 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-const told = (): readonly string[] => rig.hostPrograms.calls.filter((call) => call.startsWith('systemd-run'));
+const powerOffs = (): readonly string[] =>
+  rig.hostPrograms.calls.filter((call) => call.startsWith('systemd-run'));
 const status = async (): Promise<IdleStatus | undefined> => (await rig.status()).idle;
 const stays = async (): Promise<string | undefined> => (await status())?.stays?.what;
 const pass = (seconds: number): void => void (rig.clock.passed += rig.clock.scaled(seconds * 1000));
@@ -33,12 +34,12 @@ async function started(changes: Partial<typeof idle> = {}): Promise<void> {
   await rig.until('idle');
 }
 
-test('its agents are disabled and gone before it ends; they say why in the pool, and work again after a boot', async () => {
+test('agents are disabled with the reason and stopped before the power-off, and enabled after a boot', async () => {
   await started();
   expect(await status()).toMatchObject(idle);
-  expect(told()).toEqual([]);
+  expect(powerOffs()).toEqual([]);
   pass(600);
-  await expect.poll(told, { timeout: 20_000 }).toEqual([poweroff]);
+  await expect.poll(powerOffs, { timeout: 20_000 }).toEqual([poweroff]);
   expect([...rig.docker.containers.values()]).toEqual([]);
   const off = { enabled: false, reason: expect.stringMatching(/^powered off: idle since \d{4}-.* UTC$/) };
   expect(await inPool()).toEqual([off, off]);
@@ -49,11 +50,11 @@ test('its agents are disabled and gone before it ends; they say why in the pool,
   expect(await inPool()).toEqual([on, on]);
 });
 
-test('a program of the owner ends it instead', async () => {
+test('a configured program powers it off instead', async () => {
   await started({ run: '/usr/local/sbin/deallocate' });
   pass(600);
   await expect
-    .poll(told, { timeout: 20_000 })
+    .poll(powerOffs, { timeout: 20_000 })
     .toEqual([poweroff.replace('systemctl poweroff', '/usr/local/sbin/deallocate')]);
 });
 
@@ -67,27 +68,27 @@ test('a job keeps it on, and the idle time starts at its end', async () => {
   await rig.until('idle');
   await expect.poll(async () => (await status())?.stays).toBeUndefined();
   expect((await status())?.idleS).toBeLessThan(600);
-  expect(told()).toEqual([]);
+  expect(powerOffs()).toEqual([]);
 });
 
-test('a job that waits keeps it on, though the organization lets none run', async () => {
+test('a waiting job keeps it on, even if the organization runs none', async () => {
   await rig.control.limitJobs(0);
   await started();
   await rig.control.queue({ pool: 'gpu-lab', name: 'train', script: 'true' });
   pass(600);
   await expect.poll(stays, { timeout: 20_000 }).toBe('job train waits in pool gpu-lab');
-  expect(told()).toEqual([]);
+  expect(powerOffs()).toEqual([]);
 });
 
-test('the queue cannot be read: it stays on', async () => {
+test('an unreadable queue keeps it on', async () => {
   await started();
   await rig.control.fail({ path: 'jobrequests', status: 500, count: 1000 });
   pass(600);
   await expect.poll(stays, { timeout: 20_000 }).toMatch(/^the queue of pool gpu-lab cannot be read: /);
-  expect(told()).toEqual([]);
+  expect(powerOffs()).toEqual([]);
 });
 
-test('a login keeps it on; who only looks does not, but no machine ends under them', async () => {
+test('a long login keeps it on; a short one delays the power-off', async () => {
   await started();
   pass(500);
   rig.hostPrograms.presence = [login];
@@ -95,17 +96,17 @@ test('a login keeps it on; who only looks does not, but no machine ends under th
   pass(100);
   await expect.poll(stays, { timeout: 20_000 }).toBe('lab is logged in');
   expect((await status())?.idleS).toBeGreaterThanOrEqual(before);
-  // More than the minute of a visit.
+  // Longer than a short login.
   pass(90);
   await expect.poll(async () => (await status())?.idleS).toBeLessThan(60);
   rig.hostPrograms.presence = [];
   await expect.poll(async () => (await status())?.stays).toBeUndefined();
-  expect(told()).toEqual([]);
+  expect(powerOffs()).toEqual([]);
 });
 
 test('a login while its agents stop enables them again', async () => {
   await started();
-  // They cannot be disabled, so that they stay on their way.
+  // Agents cannot be disabled, so the drain does not end.
   for (const method of ['PUT', 'PATCH'])
     await rig.control.fail({ method, path: 'agents', status: 500, count: 1000 });
   pass(600);
@@ -114,34 +115,34 @@ test('a login while its agents stop enables them again', async () => {
   await expect.poll(stays, { timeout: 20_000 }).toBe('lab is logged in');
   await rig.control.clearFaults();
   await rig.until('idle');
-  expect(told()).toEqual([]);
+  expect(powerOffs()).toEqual([]);
   const on = { enabled: true, reason: undefined };
   await expect.poll(inPool).toEqual([on, on]);
 });
 
-test('what a person drains stays on, and says by whom', async () => {
+test('a drained host stays on, and the status names who drained it', async () => {
   await started();
   await rig.post('/v1/drain', { slots: [], reason: 'new fan', owner: 'ann@laptop' });
   pass(3600);
   await expect.poll(stays).toBe('it is drained by ann@laptop: new fan');
-  expect(told()).toEqual([]);
+  expect(powerOffs()).toEqual([]);
 });
 
-test("others' containers keep it on", async () => {
+test("other users' containers keep it on", async () => {
   const notebook = newContainer('notebook', { Image: 'jupyter' });
   notebook.state = 'running';
   rig.docker.containers.set(notebook.id, notebook);
   await started();
   pass(600);
   await expect.poll(stays, { timeout: 20_000 }).toBe('container notebook is running');
-  expect(told()).toEqual([]);
+  expect(powerOffs()).toEqual([]);
 });
 
-test('a machine that cannot be ended says so, and its agents work again', async () => {
+test('a failed power-off is reported, and the agents are enabled again', async () => {
   rig.programs.set('systemd-run', failed(1, 'Failed to connect to bus'));
   await started();
   pass(600);
-  await expect.poll(told, { timeout: 20_000 }).toEqual([poweroff]);
+  await expect.poll(powerOffs, { timeout: 20_000 }).toEqual([poweroff]);
   await rig.until('idle');
   const { problems } = await rig.status();
   expect(problems).toMatchObject([
@@ -152,7 +153,7 @@ test('a machine that cannot be ended says so, and its agents work again', async 
   ]);
 });
 
-test('without idle: nothing is counted', async () => {
+test('without idle: the status has no idle time', async () => {
   await rig.start();
   await rig.until('idle');
   expect(await status()).toBeUndefined();

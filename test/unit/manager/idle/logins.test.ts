@@ -6,7 +6,7 @@ import {
   sshLogins,
 } from '../../../../src/manager/idle/presence.ts';
 
-/** As logind of systemd 252 writes it. */
+/** A session file of logind, systemd 252. */
 const session = (changes: Readonly<Record<string, string>> = {}): string =>
   Object.entries({
     UID: '1000',
@@ -47,25 +47,25 @@ test.each<[string, string, readonly SeenProcess[], readonly string[]]>([
     ['lab is logged in since 2026-11-22 13:05 UTC'],
   ],
   [
-    'without a terminal, as rsync is',
+    'without a terminal, like rsync',
     session({ TTY: '' }),
     [],
     ['lab is logged in since 2026-11-22 13:05 UTC'],
   ],
-  ['a job of cron', session({ CLASS: 'background' }), [], ['lab is logged in since 2026-11-22 13:05 UTC']],
-  ['since a time that is none', session({ REALTIME: 'x' }), [], ['lab is logged in']],
-  ['the screen where one logs in', session({ CLASS: 'greeter', USER: 'gdm' }), [], []],
-  ['a locked screen of nobody', session({ CLASS: 'lock-screen' }), [], []],
-  ['the manager of the services of a user', session({ CLASS: 'manager' }), [], []],
+  ['a cron job', session({ CLASS: 'background' }), [], ['lab is logged in since 2026-11-22 13:05 UTC']],
+  ['with an invalid time', session({ REALTIME: 'x' }), [], ['lab is logged in']],
+  ['a login screen', session({ CLASS: 'greeter', USER: 'gdm' }), [], []],
+  ['a lock screen', session({ CLASS: 'lock-screen' }), [], []],
+  ["a user's service manager", session({ CLASS: 'manager' }), [], []],
   ['logged out', closing, [], []],
   [
-    'logged out, tmux goes on',
+    'logged out, tmux is running',
     closing,
     [ofSession(9, 'tmux: server')],
     ['lab has logged out and left tmux: server running'],
   ],
   [
-    'logged out, only helpers are left',
+    'logged out, only helpers are running',
     closing,
     [ofSession(9, 'ssh-agent'), ofSession(8, 'gpg-agent'), ofSession(7, 'sshd')],
     [],
@@ -77,19 +77,19 @@ test.each<[string, string, readonly SeenProcess[], readonly string[]]>([
     [],
   ],
   [
-    'logged out, much goes on',
+    'logged out, many programs are running',
     closing,
     ['screen', 'python', 'python', 'bash', 'tail', 'vim'].map((comm, pid) => ofSession(pid, comm)),
     ['lab has logged out and left screen, python, bash and 2 more running'],
   ],
-])('%s', (_, text, processes, told) => {
-  expect(sessionLogins(new Map([['3', text]]), processes).map(({ what }) => what)).toEqual(told);
+])('%s', (_, text, processes, expected) => {
+  expect(sessionLogins(new Map([['3', text]]), processes).map(({ what }) => what)).toEqual(expected);
 });
 
 test.each<[string, readonly SeenProcess[], readonly number[]]>([
-  ['the server alone', [process(100, 'sshd', { uid: 0 })], []],
+  ['only the server', [process(100, 'sshd', { uid: 0 })], []],
   [
-    'somebody who tries passwords',
+    'failed password attempts',
     [
       process(100, 'sshd', { uid: 0 }),
       process(101, 'sshd', { uid: 0, parent: 100 }),
@@ -98,7 +98,7 @@ test.each<[string, readonly SeenProcess[], readonly number[]]>([
     [],
   ],
   [
-    'a user, also one who only forwards ports',
+    'a user, also one that only forwards ports',
     [
       process(100, 'sshd', { uid: 0 }),
       process(101, 'sshd', { uid: 0, parent: 100 }),
@@ -125,7 +125,7 @@ test.each<[string, readonly SeenProcess[], readonly number[]]>([
     [101],
   ],
   [
-    'one of whom logind has a session',
+    'a user with a logind session',
     [process(102, 'sshd', { uid: 1000, cgroups: ['/user.slice/user-1000.slice/session-3.scope'] })],
     [],
   ],
@@ -135,13 +135,13 @@ test.each<[string, readonly SeenProcess[], readonly number[]]>([
 
 test.each<[string, string, readonly string[]]>([
   [
-    'a package manager at work',
+    'a running package manager',
     'WHAT=shutdown\nMODE=block\nUID=0\nPID=4\nWHO=APT\nWHY="APT is installing or removing packages"\n',
     ['APT inhibits the shutdown: APT is installing or removing packages'],
   ],
-  ['among others', 'WHAT=sleep:shutdown\nMODE=block\nWHO=ann\n', ['ann inhibits the shutdown']],
-  ['one who wants to be told', 'WHAT=shutdown\nMODE=delay\nWHO=Unattended Upgrades Shutdown\n', []],
-  ['one who minds the lid', 'WHAT=handle-lid-switch\nMODE=block\nWHO=gnome\n', []],
-])('held up: %s', (_, text, told) => {
-  expect(inhibitors(new Map([['1', text]])).map(({ what }) => what)).toEqual(told);
+  ['together with sleep', 'WHAT=sleep:shutdown\nMODE=block\nWHO=ann\n', ['ann inhibits the shutdown']],
+  ['a delay only', 'WHAT=shutdown\nMODE=delay\nWHO=Unattended Upgrades Shutdown\n', []],
+  ['the lid switch only', 'WHAT=handle-lid-switch\nMODE=block\nWHO=gnome\n', []],
+])('inhibitors: %s', (_, text, expected) => {
+  expect(inhibitors(new Map([['1', text]])).map(({ what }) => what)).toEqual(expected);
 });

@@ -27,8 +27,8 @@ function process(pid: number, comm: string, uid: number, cgroup: string, parent 
   write(`proc/${pid}/cgroup`, `${cgroup}\n`);
 }
 
-/** `units`: what systemctl says of the units of changes, by id. */
-const look = async (units: Readonly<Record<string, string>> = {}): Promise<readonly string[]> => {
+/** Returns the uses. `units`: SubState of the units of changes, by id. */
+const usesNow = async (units: Readonly<Record<string, string>> = {}): Promise<readonly string[]> => {
   const places = { systemd: join(root, 'run'), proc: join(root, 'proc'), changes: join(root, 'changes') };
   const uses = await readPresence(places, {
     command: async (_, args) => {
@@ -41,36 +41,36 @@ const look = async (units: Readonly<Record<string, string>> = {}): Promise<reado
 };
 
 test('an idle machine without logind', async () => {
-  expect(await look()).toEqual([]);
+  expect(await usesNow()).toEqual([]);
 });
 
-test('sessions, what is left of one, and what is held up', async () => {
+test('sessions, programs of a closed session, and inhibitors', async () => {
   write('run/sessions/3', 'USER=ann\nCLASS=user\nSTATE=online\n');
   write('run/sessions/4', 'USER=bob\nCLASS=user\nSTATE=closing\n');
   process(70, 'tmux: server', 1001, '0::/user.slice/user-1001.slice/session-4.scope');
   process(71, 'sshd', 1000, '0::/user.slice/user-1000.slice/session-3.scope', 70);
   write('run/inhibit/2', 'WHAT=shutdown\nMODE=block\nWHO=dnf\n');
-  expect(await look()).toEqual([
+  expect(await usesNow()).toEqual([
     'ann is logged in',
     'bob has logged out and left tmux: server running',
     'dnf inhibits the shutdown',
   ]);
 });
 
-test('a login over SSH of which logind knows nothing', async () => {
+test('a login over SSH without a logind session', async () => {
   process(50, 'sshd', 0, '0::/system.slice/ssh.service');
   process(51, 'sshd', 1000, '0::/system.slice/ssh.service', 50);
-  expect(await look()).toEqual(['uid 1000 is logged in over SSH (process 51)']);
+  expect(await usesNow()).toEqual(['uid 1000 is logged in over SSH (process 51)']);
 });
 
-test('changes that go on', async () => {
+test('changes in progress', async () => {
   write('changes/aa/title', 'install Docker\n');
   write('changes/bb/title', 'build the image\n');
   write('changes/bb/code', '0\n');
   write('changes/cc/title', 'lost in a crash\n');
-  write('changes/dd/title', 'nobody can say\n');
-  expect(await look({ aa: 'running', bb: 'running', cc: 'dead' })).toEqual([
+  write('changes/dd/title', 'unit state unknown\n');
+  expect(await usesNow({ aa: 'running', bb: 'running', cc: 'dead' })).toEqual([
     '"install Docker" of azp-fleet is in progress',
-    '"nobody can say" of azp-fleet is in progress',
+    '"unit state unknown" of azp-fleet is in progress',
   ]);
 });

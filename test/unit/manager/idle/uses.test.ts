@@ -13,9 +13,9 @@ const none: OwnView = {
 
 test.each<[string, Partial<OwnView>, readonly string[]]>([
   ['nothing', { images: [{ state: 'ready' }] }, []],
-  ['an image that could not be made', { images: [{ state: 'failed' }, { state: 'missing' }] }, []],
+  ['a failed image', { images: [{ state: 'failed' }, { state: 'missing' }] }, []],
   ['a job', { busy: [{ agent: 'box-0', job: 'train' }] }, ['box-0 runs train']],
-  ['what may be a job', { busy: [{ agent: 'box-0' }] }, ['box-0 runs a job']],
+  ['a possible job', { busy: [{ agent: 'box-0' }] }, ['box-0 runs a job']],
   [
     'a job that the server shows',
     { assigned: [{ agent: 'box-0', job: 'train' }] },
@@ -36,19 +36,19 @@ test.each<[string, Partial<OwnView>, readonly string[]]>([
     { images: [{ state: 'building' }] },
     ['the agent image is being built or pulled'],
   ],
-  ['an image that somebody wants anew', { isRenewing: true }, ['the agent image is being built or pulled']],
+  ['a requested image refresh', { isRenewing: true }, ['the agent image is being built or pulled']],
   [
-    'somebody on a GPU',
+    'another process on a GPU',
     { otherProcesses: [{ code: 'gpu.in-use', what: '15.6 GiB held by alice', next: 'wait' }] },
     ['15.6 GiB held by alice'],
   ],
-])('what keeps a machine on: %s', (_, view, told) => {
+])('what keeps a machine on: %s', (_, view, expected) => {
   const uses = ownUses({ ...none, ...view });
-  expect(uses.map(({ what }) => what)).toEqual(told);
+  expect(uses.map(({ what }) => what)).toEqual(expected);
   expect(uses.every(({ kind }) => kind === 'use')).toBe(true);
 });
 
-test('other containers do, unless they are labelled', () => {
+test("other users' containers keep a machine on, unless they have the label", () => {
   const running = [
     { name: 'train', labels: {} },
     { name: 'dcgm-exporter', labels: { 'azp-fleet.idle': 'ignore' } },
@@ -71,15 +71,15 @@ const matched = (...ids: readonly number[]) => ({ ...waiting, matchedAgents: ids
 
 test.each<[string, readonly JobRequest[], readonly number[], string | undefined]>([
   ['none', [], [1], undefined],
-  ['one for us', [matched(1, 2)], [1], 'job train waits in pool gpu'],
-  ['one for others', [matched(2, 3)], [1], undefined],
-  ['one that nobody can take', [matched()], [1], undefined],
-  ['one of which the server does not tell whom it matched', [waiting], [1], 'job train waits in pool gpu'],
-  ['the same, and nobody here takes jobs', [waiting], [], undefined],
-  ['one without a name', [{ requestId: 7 }], [1], 'job 7 waits in pool gpu'],
-  ['one that runs', [{ ...matched(1), receiveTime: '2026-11-22T13:00:00Z' }], [1], undefined],
-  ['one that has an agent', [{ ...matched(1), reservedAgent: { id: 2, name: 'b' } }], [1], undefined],
-  ['one that has ended', [{ ...matched(1), result: 'canceled' }], [1], undefined],
-])('jobs that wait: %s', (_, requests, agents, told) => {
-  expect(jobWaiting('gpu', requests, new Set(agents))?.what).toBe(told);
+  ['matched to this host', [matched(1, 2)], [1], 'job train waits in pool gpu'],
+  ['matched to other hosts', [matched(2, 3)], [1], undefined],
+  ['matched to no agent', [matched()], [1], undefined],
+  ['without matched agents in the response', [waiting], [1], 'job train waits in pool gpu'],
+  ['the same, without an agent here that accepts jobs', [waiting], [], undefined],
+  ['without a name', [{ requestId: 7 }], [1], 'job 7 waits in pool gpu'],
+  ['running', [{ ...matched(1), receiveTime: '2026-11-22T13:00:00Z' }], [1], undefined],
+  ['with an agent', [{ ...matched(1), reservedAgent: { id: 2, name: 'b' } }], [1], undefined],
+  ['ended', [{ ...matched(1), result: 'canceled' }], [1], undefined],
+])('a waiting job: %s', (_, requests, agents, expected) => {
+  expect(jobWaiting('gpu', requests, new Set(agents))?.what).toBe(expected);
 });
