@@ -1,4 +1,4 @@
-// One contender of bench/ssh.ts in a process of its own: `node ssh-client.ts NAME SETTING`. Prints one JSON line.
+// One contender of bench/ssh.ts in a separate process: `node ssh-client.ts NAME SETTING`. Prints one JSON line.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ const limit = pLimit(setting.concurrency);
 
 const home = mkdtempSync(join(tmpdir(), 'azp-bench-home-'));
 const sshConfig = join(home, 'config');
-// A block for each host, as in the configuration of who has that many. One sshd stands for all of them and is the slowest
+// A block for each host, as in a real configuration for so many hosts. One sshd serves all of them and is the slowest
 // part: nobody gives up on it (ssh and pssh wait for ever as well).
 const blocks = hosts.map(
   (address) =>

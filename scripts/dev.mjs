@@ -109,7 +109,7 @@ function findNode() {
   return brought;
 }
 
-/** A Node from the npm registry in a folder of its own: it takes no other one's place, and no package notices. */
+/** A Node from the npm registry in a separate folder, so that it replaces no other Node. */
 function bringNode(version) {
   const present = nodeBinary === process.execPath ? process.versions.node : broughtNode;
   if (version === present) return nodeBinary;
@@ -126,7 +126,7 @@ function bringNode(version) {
   return binary;
 }
 
-/** StrykerJS in a folder of its own; it finds Vitest among the checkout's packages. */
+/** StrykerJS in a separate folder; it finds Vitest among the checkout's packages. */
 function bringStryker() {
   const folder = join('node_modules', '.cache', 'stryker', strykerVersion);
   if (existsSync(join(folder, 'node_modules'))) return folder;
@@ -166,7 +166,7 @@ function bringOracles() {
     say('promtool cannot be had: what needs it is not checked');
 }
 
-/** Programs of packages of this Debian, where they are missing and can be had. */
+/** Installs missing programs from packages of this Debian, where available. */
 function bringPackages(packages) {
   const missing = Object.keys(packages).filter((program) => spawnSync(program, ['-V']).error !== undefined);
   if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return;

@@ -22,7 +22,7 @@ interface Impossible {
 }
 type Proof = InLab | Planned | Case | Written | Impossible | typeof text;
 
-/** The columns, and the systems that each stands for. */
+/** The columns, and the systems that each represents. */
 export const columns = {
   'Rocky 9': ['rocky 9'],
   'Rocky 8, 10; AlmaLinux, Oracle Linux, Red Hat Enterprise Linux 8, 9, 10; CentOS Stream 9, 10': [

@@ -1,2 +1,2 @@
-// Stands in for modules that the bundled manager never calls (see build.mjs).
+// Replaces modules that the bundled manager never calls (see build.mjs).
 export default {};

@@ -11,7 +11,7 @@ export const ruleCodes = new Set<string>(gpuRules.map(({ code }) => code));
 /** Every code of docs/errors.md but those of findings about GPUs, which have no message in the source. */
 export const errorCodes = codeTables.flatMap(({ entries }) => Object.keys(entries));
 
-/** More messages than this get a list of their own below the table. */
+/** More messages than this get a separate list below the table. */
 const inTable = 8;
 
 /** Returns the messages of each code as the screen shows them; `…` differs from case to case. */
@@ -79,7 +79,7 @@ common mistakes as they look at 80 columns.
 \`src/shared/base/codes\` and the messages of the source.
 `;
 
-/** Compares words only, where \`…\` of the message stands for anything. */
+/** Compares words only; \`…\` of the message matches anything. */
 function repeats(message: string, cause: string): boolean {
   const words = (text: string) =>
     text

@@ -35,7 +35,7 @@ const also = (table: string, first: readonly Proof[] = []): Proof[] => [
   text,
 ];
 
-/** On Debian, and on one dressed up as Ubuntu 24.04. */
+/** On Debian, and on one that looks like Ubuntu 24.04. */
 function changes(title: string, note?: string): Proof[] {
   const [plain, dressed] = [note, [note, 'dressed up'].filter(Boolean).join(', ')].map((each) =>
     lab('long/host-changes.test.ts', title, each),

@@ -31,7 +31,7 @@ interface Taken {
 
 /**
  * `npm run bench -- flood [HOSTS [ROUNDS]]`: the shipped CLI over a fleet in which one host floods it, and over the same
- * fleet in which that host is like the others, taking turns. The hosts are SSH servers in processes of their own.
+ * fleet in which that host is like the others, taking turns. The hosts are SSH servers in separate processes.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const [count = 40, rounds = 5] = args.map(Number);

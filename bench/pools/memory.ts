@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 export interface Memory {
   /** Agents that it knew at the end. */
   readonly agents: number;
-  /** The most that its heap held after a look, and that the process held at any time; bytes. */
+  /** The most that its heap held after a check, and that the process held at any time; bytes. */
   readonly heap: number;
   readonly peak: number;
 }

@@ -1,5 +1,5 @@
-// One manager's looks at its pool, in a process with the flags of its unit. Arguments: organization, pool, what it does
-// (`own`: as it is; `whole`: the pool with all that is told of each agent), how many looks. Prints its memory as JSON.
+// One manager's checks of its pool, in a process with the flags of its unit. Arguments: organization, pool, what it does
+// (`own`: as it is; `whole`: the pool with all that is reported of each agent), how many looks. Prints its memory as JSON.
 import { readFileSync } from 'node:fs';
 import { argv, memoryUsage, stdout } from 'node:process';
 import { createPlainFetch } from '../../src/shared/azure/http/proxy.ts';
@@ -10,7 +10,7 @@ const [organization = '', pool = '', what = '', looks = '0', longest = '0'] = ar
 const host = 0;
 const client = clientFor(organization, {
   longestAnswer: Number(longest),
-  // As a manager asks: with these flags the built-in fetch cannot be had.
+  // As a manager asks: with these flags the built-in fetch is not available.
   fetch: createPlainFetch({ noProxy: [] }),
 });
 const { id } = (await client.findPool(pool)) ?? { id: 0 };

@@ -8,7 +8,7 @@ import { fakeControl } from '../../practice/azure/control/control.ts';
 import { Capabilities } from '../../src/shared/contract/paths.ts';
 import { clientFor, namesOf, ownerOf, slots, token } from './client.ts';
 
-/** The practice server in a process of its own; its pools are filled with the agents of whole hosts. */
+/** The practice server in a separate process; its pools are filled with the agents of whole hosts. */
 export class PracticeServer {
   readonly folder = mkdtempSync(join(tmpdir(), 'azp-fleet-bench-'));
   readonly organization: string;

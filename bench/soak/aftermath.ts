@@ -5,7 +5,7 @@ import { until } from '../../practice/lab/run.ts';
 import { forms, placesOnHost } from '../../test/lab/support/secret-search.ts';
 import { statusOf } from './hosts.ts';
 
-/** Containers of ours that are not the one running agent of their slot. What just changes, or looks at the GPUs, gets some time. */
+/** Containers of ours that are not the one running agent of their slot. What just changes, or checks the GPUs, gets some time. */
 export async function leftOver(hosts: readonly LabHost[]): Promise<readonly string[]> {
   const found = await Promise.all(
     hosts.map(async (host) => {

@@ -14,7 +14,7 @@ export interface Disturbance {
   readonly hosts: readonly LabHost[];
   /** It may cut jobs on its hosts; the server then has to know. */
   readonly cutsJobs?: boolean;
-  /** The server can be told of new keys meanwhile. */
+  /** Another process can give the server new keys. */
   readonly keysEnd?: boolean;
   /** Within which every slot is there again once it is over. */
   readonly boundMs: number;

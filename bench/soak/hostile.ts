@@ -1,7 +1,7 @@
 import type { FakeJob } from '../../practice/azure/control/control.ts';
 import type { AgentFiles } from '../../test/support/agent-session.ts';
 
-/** What a job does to those beside it. Each is bash in a container of its own; the first job of its slot it is not. */
+/** What a job does to those beside it. Each is bash in a separate container; the first job of its slot it is not. */
 const deeds = {
   // Only where the disk is a small one: what is filled is a lab host's, never this machine's.
   'fills the disk': `

@@ -41,12 +41,12 @@ function onceOrLost(
   return [`${job.name} on ${run.agent} was lost, given at ${run.at}: ${words.join(' | ')}`];
 }
 
-/** From when a job is given to its agent until its script looks at the GPUs, on a machine under load. */
+/** Time from a job's assignment until its script checks the GPUs, on a machine under load. */
 const beginMs = 15_000;
 
 /**
  * A line `gpu MIB` in a job's log says how much memory of its GPUs was in use when it began. Whoever comes while an agent
- * waits is seen by the manager's next look; from then on nothing begins there.
+ * waits is seen by the manager's next check; from then on nothing begins there.
  */
 function dirtyGpu(
   job: FakeJob,

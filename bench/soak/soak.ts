@@ -105,7 +105,7 @@ async function disturb(
     during(disturbance.keysEnd === true);
     const took = (await disturbance.run()) ?? {};
     const over = Date.now();
-    // Late is a promise broken, which the verdict will say; the soak goes on.
+    // Late is a failure that the verdict reports; the soak continues.
     await slotsBack(hosts, over, 2 * boundMs).catch((error: unknown) => say(String(error)));
     const recovered = Date.now();
     during(true);

@@ -27,7 +27,7 @@ const brought = join(dirname(fileURLToPath(import.meta.url)), '../../node_module
 const runtime = existsSync(brought) ? realpathSync(brought) : process.execPath;
 
 export interface AgentPackage {
-  /** Below the mirror's folder; it stands for the content, so that checkouts do not change each other's packages. */
+  /** Below the mirror's folder; it represents the content, so that checkouts do not change each other's packages. */
   readonly folder: string;
   readonly sha256: string;
 }

@@ -230,7 +230,7 @@ const message =
   'TF24668: The following team project collection is stopped: lab. Start the collection and then try again. Administrator Reason: This Azure DevOps organization has been deactivated due to inactivity. For more information please visit aka.ms/adofootprintreduction';
 const namespace = 'Microsoft.VisualStudio.Services.Common';
 
-/** As recorded of an unused organisation: JSON behind a byte order mark, and the message once more in a header. */
+/** As recorded of an unused organisation: JSON behind a byte order mark, and the message again in a header. */
 const stopped: Reply = {
   status: 503,
   html: `\uFEFF${JSON.stringify(refusal(503, 'VssServiceException', message, namespace).json)}`,

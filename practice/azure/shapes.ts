@@ -131,7 +131,7 @@ export function describeIdentity(baseUrl: string, who: FakeIdentity) {
   };
 }
 
-/** `{properties}` with what the filters name (`*` stands for anything); nothing without a filter. */
+/** `{properties}` with what the filters name (`*` matches anything); nothing without a filter. */
 export function chosenProperties(
   properties: Properties,
   filters: readonly string[] | undefined,

@@ -73,7 +73,7 @@ export const hostBase = (suite: Release): BaseRecipe => ({
   packages: hostPackages,
 });
 
-/** What is dressed up as another system has that system's package manager, too. */
+/** A base that looks like another system also has that system's package manager. */
 export const dressedBase = (
   name: string,
   { of, packages }: { readonly of: Release; readonly packages: readonly string[] },
@@ -92,7 +92,7 @@ export const dropbearBase: BaseRecipe = {
   ),
 };
 
-/** Debian dressed up as an Ubuntu with CUDA: the vendor's images cannot be had without the internet. */
+/** Debian that looks like an Ubuntu with CUDA: the vendor's images need the internet. */
 export const cudaBase: BaseRecipe = { name: 'cuda-base', suite: 'trixie', packages: cudaPackages };
 
 /** Debian's Azure command line with its extension for Azure DevOps; 1.7 GB, so only for the test that runs it. */

@@ -19,7 +19,7 @@ import { say } from './say.ts';
 import { armoredKey, signingHome } from './signing.ts';
 
 /**
- * A Debian that is dressed up as another system, with that system's package manager on it. Its folder in practice/images
+ * A Debian that looks like another system, with that system's package manager. Its folder in practice/images
  * is laid over the image of a host. What is real, and what is not, says the folder's Dockerfile.
  */
 export interface Dress {

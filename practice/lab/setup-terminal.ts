@@ -6,7 +6,7 @@ import { Terminal } from './terminal.ts';
 import type { Lab } from './lab.ts';
 import { repository } from './paths.ts';
 
-/** A folder to run setup in, with an ssh_config that stands in for the user's own while setup runs. */
+/** A folder to run setup in, with an ssh_config that replaces the user's own while setup runs. */
 export interface Desk {
   readonly folder: string;
   readonly ssh: string;

@@ -181,7 +181,7 @@ async function again(question: string, before: number): Promise<void> {
   await terminal.see(`? ${question}`);
 }
 
-test('Ctrl-C at every question writes nothing, and the next start goes on from there', async () => {
+test('Ctrl-C at every question writes nothing, and the next start continues from there', async () => {
   for (const [index, [question]] of path.entries()) {
     terminal = desk.start('setup');
     if (index > 1) await terminal.answer('Answers from', 'Enter');

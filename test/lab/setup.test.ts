@@ -160,7 +160,7 @@ describe('Ctrl-C leaves nothing behind', () => {
     expect(readdirSync(desk.folder)).toEqual([]);
   });
 
-  test('at the last question before writing, and an inventory that was there stays as it was', async () => {
+  test('at the last question before writing, and an inventory that was there is unchanged', async () => {
     const before = 'organization: [\n';
     writeFileSync(join(desk.folder, 'inventory.yaml'), before);
     terminal = startCli(desk, 'setup');

@@ -43,7 +43,7 @@ describe('a durable change', () => {
     await close();
   });
 
-  test('goes on through a cut: every line comes once, and the lock is ours again', async () => {
+  test('continues after a cut: every line comes once, and the lock is ours again', async () => {
     const { session, close } = await connected();
     await session.lock(owner);
     const lines: string[] = [];
@@ -119,7 +119,7 @@ chmod 755 /usr/local/sbin/systemd-run`);
     await close();
   });
 
-  test('goes on while systemd re-executes itself', async () => {
+  test('continues while systemd re-executes itself', async () => {
     const { session, close } = await connected();
     const script = 'for i in 1 2 3; do systemctl daemon-reexec; echo "$i"; sleep 0.5; done';
     expect(await session.durable(change('anew', script))).toEqual({

@@ -112,7 +112,7 @@ function hashed(text: string): string {
 }
 
 describe('a new host key', () => {
-  test('is appended with one line of notice, and the file before it stays as it was', async () => {
+  test('is appended with one line of notice, and the file before it is unchanged', async () => {
     const before = `# mine\nother.example ${keys.other}`;
     const { code, transport, file } = await attempt(before);
     expect(code).toBe('ok');

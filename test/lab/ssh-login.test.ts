@@ -54,7 +54,7 @@ describe('login', () => {
     expect(await whoami(open())).toBe('ann');
   });
 
-  test('with an encrypted key, whose passphrase is asked for once', async () => {
+  test('with an encrypted key, asking once for its passphrase', async () => {
     const file = join(sshd.folder, 'locked');
     execFileSync('cp', [sshd.clientKeyFile, file]);
     execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', 'open sesame', '-f', file]);
@@ -94,7 +94,7 @@ describe('login', () => {
     expect(await whoami(open(), spec)).toBe('word');
   });
 
-  test('with a password that is asked for', async () => {
+  test('with a password prompt', async () => {
     const transport = open({ answer: () => password });
     expect(await whoami(transport, { user: 'asked', identityFile: '/nonexistent' })).toBe('asked');
     expect(transport.questions).toHaveLength(1);

@@ -237,7 +237,7 @@ describe('an upload', () => {
     await session.close();
   });
 
-  test('is unpacked on the host, and goes on where an earlier one stopped', async () => {
+  test('is unpacked on the host, and continues where an earlier one stopped', async () => {
     const session = await connect('free');
     const file = join(sshd.folder, 'local.gz');
     const packed = gzipSync(content);

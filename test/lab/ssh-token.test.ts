@@ -66,7 +66,7 @@ describe('a key in a PKCS#11 token', () => {
   const config = `PKCS11Provider ${provider}\nIdentityFile /nonexistent\n`;
 
   test('is used by the system ssh, which asks for the PIN', async () => {
-    // That somebody can be asked lets ssh ask; it does so itself.
+    // A terminal is there, so ssh asks by itself.
     const transport = open({ config, env, answer: () => 'not asked by us' });
     expect(await whoami(transport, 'openssh')).toBe('ann');
     expect(transport.questions).toEqual([]);

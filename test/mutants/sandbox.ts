@@ -21,7 +21,7 @@ export function isSandbox(): boolean {
 }
 
 /**
- * Runs a program of ours where a damaged script can damage nothing: namespaces of its own, for which Linux wants root or
+ * Runs a program of ours where a damaged script can damage nothing: separate namespaces, for which Linux wants root or
  * user namespaces. Resolves with what it printed.
  */
 export function inSandbox(args: readonly string[]): Promise<string> {

@@ -64,7 +64,7 @@ describe.each([
   beforeAll(async () => {
     if (spawnSync(name, ['--version']).error !== undefined)
       throw new Error(`${name} is missing; next: install it, or run npm run test:package as root on Debian`);
-    // tmux has a PATH of its own.
+    // tmux has a separate PATH.
     terminal = new Terminal(`env PATH='${[bin, env['PATH']].join(delimiter)}' ${command}`, {
       cwd,
       columns: 100,

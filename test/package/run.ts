@@ -10,7 +10,7 @@ export interface Ran {
 interface Where {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Gets the child when it has begun; it leads a process group of its own, as in a terminal. */
+  /** Gets the child when it has begun; it leads a separate process group, as in a terminal. */
   readonly begun?: (child: ChildProcess) => void;
 }
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What stands in for a GPU machine with systemd, for `writePrograms`: whatever else a login asks for is this machine's own. */
+/** What replaces a GPU machine with systemd, for `writePrograms`: everything else of a login is this machine's. */
 export const gpuPrograms = {
   moved: `bin=ROOT/../bin
 exec sed -e "s#/run/azp-fleet#ROOT/run/azp-fleet#g" -e "s#/var/lib/azp-fleet#ROOT/var/lib/azp-fleet#g" \\

@@ -30,7 +30,7 @@ interface Behaviour {
   readonly banner?: string;
   /** Whatever it likes, instead of running the script. */
   readonly answer?: (script: string) => Said;
-  /** Asks for the sudo password with each command's own marker, whatever the command is, and goes on when it has one. */
+  /** Asks for the sudo password with each command's own marker, whatever the command is, and continues when it has one. */
   readonly wantsSudo?: boolean | (() => boolean);
   /** The user that runs the script: `sudo`, else the login user. */
   readonly ready?: string;

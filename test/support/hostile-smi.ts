@@ -24,7 +24,7 @@ export function takeApart(document: string): SmiDocument {
     const end = section.indexOf('</processes>');
     return {
       address: `${domain}:${address}`.toLowerCase(),
-      // Of a document that somebody has shortened, they may be gone.
+      // A shortened document may lack them.
       before: at === -1 ? `${section.slice(0, -'</gpu>'.length)}<processes>` : section.slice(0, at + 11),
       after: end === -1 ? '</processes></gpu>' : section.slice(end),
     };
@@ -49,7 +49,7 @@ export function withProcesses(
   return `${head}${sections.join('')}${tail}`;
 }
 
-/** An nvidia-smi that prints given texts and ends with given codes, for the scripts that look at GPUs. */
+/** An nvidia-smi that prints given texts and ends with given codes, for the scripts that check GPUs. */
 export class PrintedSmi {
   readonly #folder = mkdtempSync(join(tmpdir(), 'smi-'));
 

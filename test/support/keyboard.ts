@@ -7,7 +7,7 @@ const keys = { Enter: '\r', Down: '\u001b[B', Space: ' ', Backspace: '\u007f' } 
 /** A question (part of it is enough) and the keys that answer it. */
 export type Answer = readonly [question: string, ...keys: string[]];
 
-/** Stands in for the terminal's two streams: real prompts draw into it and read what is typed. */
+/** Replaces the terminal's two streams: real prompts draw into it and read what is typed. */
 export class Keyboard {
   readonly stdin = new PassThrough();
   readonly stdout = Object.assign(new PassThrough(), { columns: 80 });

@@ -12,7 +12,7 @@ export interface Life {
   readonly from: number;
   /** Undefined: it still runs. */
   to?: number;
-  /** dockerd has forgotten it; its process may go on. */
+  /** dockerd has forgotten it; its process may continue. */
   isLost?: boolean;
 }
 
@@ -62,7 +62,7 @@ export class LiveAgents {
     }
   }
 
-  /** The container's process is killed: the server is told nothing. */
+  /** Kills the container's process; the server gets no report. */
   die(agent: string): void {
     const container = this.#running(agent);
     if (container === undefined) return;
@@ -70,7 +70,7 @@ export class LiveAgents {
     this.#rig.docker.end(container.id, 137);
   }
 
-  /** dockerd forgets the container; its process goes on. */
+  /** dockerd forgets the container; its process continues. */
   lose(agent: string): void {
     const container = this.#running(agent);
     if (container === undefined) return;

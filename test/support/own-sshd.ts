@@ -22,7 +22,7 @@ interface OwnSshdOptions {
 /**
  * A real sshd that needs no rights: on a loopback port, with keys and a configuration of its own, run by whoever runs the
  * tests, who alone can log in, by key only (passwords of the system are root's to check). What our scripts keep below /run,
- * /var/lib and /opt lies in a folder of its own; who logs in counts as root there.
+ * /var/lib and /opt lies in a separate folder; who logs in counts as root there.
  */
 export class OwnSshd {
   readonly folder: string;
@@ -169,7 +169,7 @@ function sshdProgram(): Promise<string> {
   return found;
 }
 
-/** It starts itself anew for each connection, and so wants to be called by its whole path. */
+/** It starts itself again for each connection, and so wants to be called by its whole path. */
 function sshdPath(): string | undefined {
   const folders = ['/usr/sbin', '/usr/local/sbin', ...(process.env['PATH'] ?? '').split(delimiter)];
   return folders.map((folder) => join(folder, 'sshd')).find((path) => existsSync(path));

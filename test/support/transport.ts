@@ -13,13 +13,13 @@ import { type TransportParts, createTransport } from '../../src/fleet/ssh/create
 import type { Target, Transport } from '../../src/fleet/ssh/transport.ts';
 
 export interface TestTransport extends Transport {
-  /** A home folder of its own; known_hosts is `${home}/.ssh/known_hosts`. */
+  /** A separate home folder; known_hosts is `${home}/.ssh/known_hosts`. */
   readonly home: string;
   readonly notices: string[];
   readonly questions: Question[];
 }
 
-/** The real transport with a home of its own. Secrets `{ env: TEXT }` resolve to TEXT itself. */
+/** The real transport with a separate home. Secrets `{ env: TEXT }` resolve to TEXT itself. */
 export function testTransport(
   options: {
     /** Text of ~/.ssh/config. */

@@ -13,7 +13,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Worlds that are tried before the count of steps is looked at again. */
+/** Worlds that are tried before the count of steps is checked again. */
 const batch = 20;
 const longest = 40;
 

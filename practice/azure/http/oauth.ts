@@ -68,7 +68,7 @@ function objection(
   return wrongTime(fake.now() / 1000, claims);
 }
 
-/** Agents know by "Current server time is" that a clock is wrong, and go on trying for half an hour. */
+/** Agents know by "Current server time is" that a clock is wrong, and continue trying for half an hour. */
 function wrongTime(nowS: number, claims: Claims): string | undefined {
   const nbf = typeof claims.nbf === 'number' ? claims.nbf : 0;
   const exp = typeof claims.exp === 'number' ? claims.exp : 0;

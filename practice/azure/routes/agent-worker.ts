@@ -17,7 +17,7 @@ import type { FakeLog, FakeRequest, FakeTimeline } from '../world/state.ts';
 /** The worker's last word about a job. */
 function jobEvent({ fake, body, agentId = 0 }: FakeCall, request: FakeRequest): Reply {
   const { name, result, agentShuttingDown } = body;
-  // Others tell of steps on their way; nothing here waits for them.
+  // Other events report steps; nothing here waits for them.
   if (name !== 'JobCompleted') return empty;
   if (request.result !== undefined || textOf(body, 'jobId').toLowerCase() !== request.jobId) {
     const message = `No running job in plan ${request.planId}.`;

@@ -282,7 +282,7 @@ export function describeAgent(
   };
 }
 
-/** Nothing when none was asked for, or the agent has come back with another version. */
+/** Returns nothing without a request, or when the agent has registered with another version. */
 function describeUpdate(baseUrl: string, { update, version }: FakeAgent) {
   if (update === undefined || update.from !== version) return undefined;
   return {

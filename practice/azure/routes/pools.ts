@@ -47,7 +47,7 @@ export function lockedPool(fake: Fake, pool: FakePool): Reply | undefined {
 const nameRule = { parameter: 'pool.Name', what: 'Pool', longest: 128 };
 const key = (pool: { id: number }) => `pool ${pool.id}`;
 
-/** The service lists pools of one type: those for jobs, unless it is asked for the others. */
+/** The service lists pools of one type: by default those for jobs. */
 function findPools({ fake, query }: FakeCall): readonly FakePool[] | Reply {
   const name = parameter(query, 'poolName')?.toLowerCase();
   const ids = idsOf(query, 'poolIds');
@@ -211,7 +211,7 @@ function describePool(fake: Fake, baseUrl: string, pool: FakePool, filters?: rea
   };
 }
 
-/** A pool that is asked for by its id: recorded with autoSize null, where the list beside it had true. */
+/** A pool that is requested by its id: recorded with autoSize null, where the list beside it had true. */
 function describeOnePool(fake: Fake, baseUrl: string, pool: FakePool, filters?: readonly string[]) {
   return { ...describePool(fake, baseUrl, pool, filters), autoSize: null };
 }

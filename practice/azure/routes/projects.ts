@@ -172,7 +172,7 @@ function describeProjectReference(baseUrl: string, project: FakeProject) {
   };
 }
 
-/** A project that is asked for by name or id. */
+/** Returns the project with this name or id. */
 function describeProject(fake: Fake, baseUrl: string, project: FakeProject, capabilities: boolean) {
   const reference = describeProjectReference(baseUrl, project);
   const templateTypeId = project.processTemplate;

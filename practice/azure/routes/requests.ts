@@ -10,7 +10,7 @@ import { poolMissing, poolOf } from './pools.ts';
 const all = /^\/_apis\/distributedtask\/pools\/(\d+)\/jobrequests$/iu;
 const one = /^\/_apis\/distributedtask\/pools\/(\d+)\/jobrequests\/(\d+)$/iu;
 
-/** How many finished requests a list has unless it is asked for others (read from the server's default). */
+/** Default number of finished requests in a list (read from the server's default). */
 const completedByDefault = 50;
 const pageByDefault = 100;
 

@@ -4,7 +4,7 @@ import type { FakeAgent } from './state.ts';
 
 const version = '4.275.0';
 
-/** What NVIDIA's images tell of the drivers that they run with; agents report it like every variable. */
+/** The driver requirement of NVIDIA's images; agents report it like every variable. */
 const requirements = ['tesla', 'unknown', 'nvidia', 'nvidiartx', 'geforce', 'quadro', 'titan']
   .flatMap((brand) => [470, 525, 535].map((from) => `brand=${brand},driver>=${from},driver<${from + 1}`))
   .join(' ');

@@ -1,5 +1,5 @@
 // Debian's own driver out of a bundle, on Debian 12 and 13. Real: Debian's archive with its non-free components, from which the
-// packages are gathered, the containers that do it, and the hosts' apt, which decides with nothing but the bundle. Not done: the
+// packages are gathered, the containers that do it, and the hosts' apt, which decides with only the bundle. Not done: the
 // installation itself, of which the build by DKMS takes minutes (distro-driver.test.ts has that, from the archive).
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -67,7 +67,7 @@ test('it has the driver of each release, and of NVIDIA nothing', async () => {
   }
 });
 
-test("the hosts' apt would install it with nothing but the bundle", async () => {
+test("the hosts' apt would install it with only the bundle", async () => {
   const { port } = new URL(azure.organization);
   for (const host of lab.hosts) closed.push(await closeNetwork(host.address, [Number(port)]));
   const before = await Promise.all(closed.map((each) => each.dropped()));

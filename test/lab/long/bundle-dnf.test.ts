@@ -1,4 +1,4 @@
-// A Debian dressed up as Rocky Linux 9 that reaches this machine over SSH, Azure DevOps, and nothing else. Real: dnf, rpm and
+// A Debian that looks like Rocky Linux 9 that reaches this machine over SSH, Azure DevOps, and nothing else. Real: dnf, rpm and
 // Docker Engine on both sides, the container in which packages are gathered and their signatures, the firewall. Stand-ins: the
 // packages of system, EPEL and vendors, the CUDA base, Azure DevOps and the agent's program.
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // provision is killed with SIGKILL after each single effect that it has on a bare host, and on one where everything is
-// to change: the command, and with it the transient unit that ran. The next run goes on, and is killed after the next one.
+// to change: the command, and with it the transient unit that ran. The next run continues, and is killed after the next one.
 // Real: the command, SSH, systemd, apt, dpkg, Docker, the manager. Stand-ins: GPUs and driver, the agent program, Azure
 // DevOps.
 import { randomBytes } from 'node:crypto';
@@ -172,7 +172,7 @@ function report(where: string, effects: readonly string[]): void {
   say(`killed after each of ${effects.length} effects on ${where}: all healed`);
 }
 
-/** The server knows another token from now on; agents have keys of their own. */
+/** The server knows another token from now on; agents have separate keys. */
 async function changeToken(): Promise<void> {
   await azure.stop();
   writeFileSync(azure.tokenFile, `${randomBytes(26).toString('hex')}\n`, { mode: 0o600 });

@@ -41,7 +41,7 @@ afterAll(async () => {
   await lab.remove();
 });
 
-/** The unit of the change that goes on; undefined: none does. */
+/** The unit of the change that continues; undefined: none does. */
 async function unit(): Promise<string | undefined> {
   const { stdout } = await host.exec(
     'systemctl list-units --plain --no-legend --state=running "azp-fleet-change-*" | cut -d " " -f 1',
@@ -57,7 +57,7 @@ async function mark(): Promise<string | undefined> {
   return drains.find(({ run }) => run !== undefined)?.reason;
 }
 
-/** The change goes on, the host is drained by a run, and what waits for an agent still waits. */
+/** The change continues, the host is drained by a run, and what waits for an agent still waits. */
 async function expectAside(name: string): Promise<void> {
   expect(await unit()).toBe(name);
   expect(await managed.states()).toBe('drained');
@@ -69,7 +69,7 @@ async function expectAside(name: string): Promise<void> {
 describe('a driver that is being changed', () => {
   let name = '';
 
-  test('Ctrl-C: the change goes on and is named, no job comes to the host', async () => {
+  test('Ctrl-C: the change continues and is named, no job comes to the host', async () => {
     const first = provision();
     await until('the change to be at work', async () => {
       const { code } = await host.exec('test -e /root/reached', { allowFailure: true });
@@ -90,7 +90,7 @@ describe('a driver that is being changed', () => {
     await expectAside(name);
   });
 
-  test('status says that the run is gone, what goes on, and what to do', async () => {
+  test('status says that the run is gone, what continues, and what to do', async () => {
     const { stdout } = await azpFleet(lab.folder, ['status', inventory]);
     expect(words(stdout)).toMatch(
       /drained by run [0-9a-f]{8} of \S+: .*; interrupted, and its ".*" still runs/,

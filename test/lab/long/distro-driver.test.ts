@@ -162,7 +162,7 @@ describe('what Debian has', () => {
     expect(title).toMatch(
       /^install NVIDIA driver 535\.[\d.]+ \(the distribution's own, proprietary kernel modules, compute only\)$/,
     );
-    // There are no headers of the kernel that really runs: what stands in for them is empty.
+    // There are no headers of the kernel that really runs: what replaces them is empty.
     for (const change of changesOf(asked))
       await expect(driver.apply(host('b'), change)).rejects.toThrow(/no NVIDIA module was built for Linux/);
     const smi = await host('b').exec('sudo nvidia-smi', { allowFailure: true });

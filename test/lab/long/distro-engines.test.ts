@@ -90,7 +90,7 @@ describe('on Debian 13', () => {
   test('podman-docker that was installed by hand is refused by name; Docker is back once it is removed', async () => {
     const desired = desiredStack(host('a'));
     await host('a').exec('apt-mark unhold docker-ce docker-ce-cli');
-    // Docker and its command go, and docker-compose, which comes along, has a file of the plugin's package.
+    // Docker and its command go, and docker-compose, which is installed with it, has a file of the plugin's package.
     const { said } = await bringPodmanDocker('a');
     expect(said).toMatch(/packages will be REMOVED:\n {2}docker-ce docker-ce-cli\n/);
     expect(said).toMatch(
@@ -109,7 +109,7 @@ describe('on Debian 13', () => {
 });
 
 describe('on Debian 12', () => {
-  test('a Podman host without Docker is refused and stays as it is, and gets Docker when Podman went as said', async () => {
+  test('a Podman host without Docker is refused and unchanged, and gets Docker after Podman is removed as the message says', async () => {
     const desired = desiredStack(host('b'));
     await host('b').exec(installOwn('podman podman-docker'));
     const { refusals } = await docker.ask(host('b'), desired);
@@ -120,7 +120,7 @@ describe('on Debian 12', () => {
     expect(await engine('b')).toMatch(/^20\.10\..*\ndocker-ce-cli: \/usr\/bin\/docker\n$/);
   });
 
-  test('podman-docker of Debian 12, of whose conflict apt does not know, breaks dpkg off: Docker keeps it, the next change mends the rest', async () => {
+  test('podman-docker of Debian 12, of whose conflict apt does not know, breaks dpkg off: Docker keeps it, the next change fixes the rest', async () => {
     const { code, said } = await bringPodmanDocker('b');
     expect(code).not.toBe(0);
     expect(said).toMatch(/trying to overwrite '\/usr\/bin\/docker', which is also in package docker-ce-cli/);

@@ -50,7 +50,7 @@ test('one slot of a host is drained by name; the other works on', async () => {
   expect(await agentInPool('hook-1')).toMatchObject({ enabled: true });
 });
 
-test('a wait that ends before the jobs says which they are; the drain stays, the jobs go on', async () => {
+test('a wait that ends before the jobs says which they are; the drain stays, the jobs continue', async () => {
   const job = await managed.holdJob('hook-0');
   const { code, stderr } = await cli('drain', '--wait', '--drain-timeout', '4s');
   expect(code).toBe(1);

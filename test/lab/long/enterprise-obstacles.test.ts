@@ -1,4 +1,4 @@
-// What stands in the way on a Debian dressed up as Rocky Linux 9, where dnf and rpm are real: each is seen in the plan, before
+// Obstacles on a Debian that looks like Rocky Linux 9, where dnf and rpm are real: each is seen in the plan, before
 // anything is changed. The driver, the desktop and Podman are stand-ins with the names and relations of the real ones.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 

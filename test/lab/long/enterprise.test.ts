@@ -1,4 +1,4 @@
-// A Debian dressed up as Rocky Linux 9: dnf, rpm, versionlock, systemd, sshd and the Docker Engine are real, and so are the
+// A Debian that looks like Rocky Linux 9: dnf, rpm, versionlock, systemd, sshd and the Docker Engine are real, and so are the
 // repositories. The driver, DKMS, the kernels and what else the system has are stand-ins; SELinux and firewalld are not there.
 import { globSync, readFileSync } from 'node:fs';
 
@@ -86,7 +86,7 @@ const isAsWanted = async (file: string): Promise<void> => {
   expect(code).toBe(0);
 };
 
-/** Packages of the owner's own, whose installation goes on until /run/enough is there. */
+/** Packages of the owner, whose installation continues until /run/enough is there. */
 const site = `set -e
 mkdir -p /root/site
 for version in 1 2 3; do

@@ -60,7 +60,7 @@ test('after a cold boot the manager itself has the driver loaded, and sees GPUs,
   await install('kernel.service', '/etc/systemd/system/lab-kernel.service');
   await install('nvidia-modprobe', '/usr/bin/nvidia-modprobe');
   await install('smi-front', '/root/smi-front');
-  // All others that would load the driver or look at GPUs are kept from it.
+  // No other program loads the driver or checks GPUs.
   await host.exec(`set -e
 sed -i '1r /root/smi-front' /usr/bin/nvidia-smi
 systemctl mask nvidia-boot.service nvidia-persistenced.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path
@@ -78,7 +78,7 @@ systemctl enable lab-kernel`);
     '/dev/nvidia1',
     '/dev/nvidiactl',
   ]);
-  // The look that found no /dev/nvidia-uvm had it made.
+  // The check that found no /dev/nvidia-uvm created it.
   await expect.poll(async () => (await managed.status()).health.state, settings).toBe('healthy');
   const { health, problems } = await managed.status();
   expect([health.findings, problems]).toEqual([[], []]);

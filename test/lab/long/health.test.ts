@@ -43,7 +43,7 @@ test('without a fault both ways lead to all GPUs', async () => {
   ]);
 });
 
-// Before any fault of nvidia-smi: the manager's own look may tell of one for a minute, and CUDA is the only cause here.
+// Before any fault of nvidia-smi: the manager's own check may report one for a minute, and CUDA is the only cause here.
 test('CUDA that does not begin is found, though nvidia-smi has nothing to say', async () => {
   for (const host of probed) await fleet.lab.host(host).setGpuFaults([]);
   const answer = (number: number) =>

@@ -1,4 +1,4 @@
-// What happens to hosts in life, on Debian 12, Debian 13, and Debian 12 dressed up as Ubuntu 24.04. Real: systemd, sshd, sudo,
+// Changes that happen to real hosts, on Debian 12, Debian 13, and Debian 12 that looks like Ubuntu 24.04. Real: systemd, sshd, sudo,
 // apt, dpkg, Docker Engine, the power cut, depmod and modinfo. Stand-ins: NVIDIA's and Docker's packages under the vendors'
 // names (what is in Docker's is Debian's), a kernel that is installed and never boots, DKMS, unattended-upgrades.
 import { readFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ async function loaded(host: LabHost): Promise<string> {
   return (await host.exec('nvidia-smi --query-gpu=driver_version --format=csv,noheader')).stdout.trim();
 }
 
-/** Everything is as wanted, nothing half done, and a second run finds nothing to do. */
+/** Everything is up to date, nothing half done, and a second run finds nothing to do. */
 async function expectSettled(host: LabHost, driver: Parameters<typeof desiredStack>[1], version: string) {
   const plan = await stack.ask(host, desiredStack(host, driver));
   expect(plan, host.name).toMatchObject({ stages: [], refusals: [] });

@@ -148,7 +148,7 @@ test("no job reaches the cloud's identities, names are answered; what is not fen
 });
 
 describe('a job that is under way', () => {
-  test('goes on when the manager is killed, and is taken up again', async () => {
+  test('continues when the manager is killed, and is taken up again', async () => {
     await managed.allIdle();
     const jobs = await queue('bare', 'sleep 10; echo done');
     await expect.poll(managed.states, settings).toBe('idle busy');

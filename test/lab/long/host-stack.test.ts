@@ -52,7 +52,7 @@ async function converge(host: LabHost, desired: Desired): Promise<string> {
 describe('a host with a history', () => {
   const owners = { 'insecure-registries': ['10.213.0.1:5000'], features: { buildkit: true } };
 
-  test("Debian's Docker, an owner's daemon.json, a dead vendor source and a busy apt end as wanted", async () => {
+  test("Debian's Docker, an owner's daemon.json, a dead vendor source and a busy apt are converged", async () => {
     const host = lab.host('worn');
     await host.exec(`set -e
       ${installOwn('docker.io')}

@@ -44,7 +44,7 @@ async function agent(): Promise<{ AGENT_URL: string; AGENT_SHA256: string; AGENT
 const inside = (image: string, script: string): Promise<Output> =>
   onHost(`docker run --rm --network none --entrypoint /bin/sh ${image} -c '${script}' 2>&1`, true);
 
-test('jobs run as a user of their own without a way to root, and see no GPU that was not asked for', async () => {
+test('jobs run as a separate user without a way to root, and see no GPU that was not asked for', async () => {
   const { stdout } = await inside(
     standard,
     'id -u; id -g; pwd; echo "$NVIDIA_VISIBLE_DEVICES"; sudo -n true 2>/dev/null || echo no root; git --version',

@@ -124,7 +124,7 @@ test('a killed worker: the agent ends well, and status and evidence say until wh
   expect(await managed.finished(jobs)).toMatchObject([{ result: 'abandoned' }]);
 });
 
-test('a cut that outlasts the session: the job goes on, and is counted once', async () => {
+test('a cut that outlasts the session: the job continues, and is counted once', async () => {
   const before = (await status('box'))?.jobsRun ?? 0;
   const script = 'touch /tmp/begun; until [ -e /tmp/enough ]; do sleep 0.2; done; echo done';
   const [job] = await queue('box', script);

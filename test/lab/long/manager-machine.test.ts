@@ -132,7 +132,7 @@ describe('a disk that is nearly full', () => {
   });
 });
 
-test('Docker restarts under a job: the job goes on, the stream of events is opened again', async () => {
+test('Docker restarts under a job: the job continues, the stream of events is opened again', async () => {
   await managed.restartWith(markAgents);
   await managed.allIdle();
   const job = await managed.holdJob('hook-0');

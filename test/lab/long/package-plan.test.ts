@@ -107,7 +107,7 @@ describe('a host with a history', () => {
     await holding;
   });
 
-  test('has a shape where the vendor does not answer, and what facts tell of it', async () => {
+  test('is planned when the vendor does not answer, with the facts about it', async () => {
     const { stdout } = await plan({
       top: {
         mirrors: {
@@ -159,7 +159,7 @@ const apply = (change: Change): Promise<string> => stack.apply(host, change);
 const changes = ({ plan }: Asked): Change[] => changesOf(plan);
 
 describe('a plan that is carried out', () => {
-  test('stops before it removes what came after it was made, and goes on when that has been announced', async ({
+  test('stops before it removes what came after it was made, and continues when that has been announced', async ({
     annotate,
   }) => {
     const desired = wanted({ branch: '595' });

@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 describe('two runs on one host', () => {
-  test('one works, the other says who does; killed or interrupted, the next one goes on from there', async () => {
+  test('one works, the other says who does; killed or interrupted, the next one continues from there', async () => {
     const first = startCli(lab, ['provision', inventory, '--yes']);
     await first.said(/d: install Docker Engine .* …/);
 

@@ -1,5 +1,5 @@
 // A machine with dnf that joins the fleet and leaves it again: what is on its disk then is what was on it before, and what
-// differs is named with its reason. Debian dressed up as Rocky Linux 9. Real: systemd, dnf, rpm, versionlock, Docker Engine,
+// differs is named with its reason. Debian that looks like Rocky Linux 9. Real: systemd, dnf, rpm, versionlock, Docker Engine,
 // users, routing rules, the manager, a power cut. Stand-ins: the GPUs, the driver, DKMS, Azure DevOps, the agent program.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 

@@ -57,7 +57,7 @@ beforeAll(async () => {
   azure = await startAzure('leave', lab.folder, { speed: 20 });
   managed = new ManagedHost(leaver, azure);
   inventory = await writeInventory(lab, azure, { hosts: { leaver: { agents: slots } } });
-  // Its owner's, for a repository that ours stands in for as long as it is there.
+  // Its owner's, for a repository that ours replaces as long as it is there.
   await leaver.exec(
     `echo 'deb [trusted=yes] ${mirror}/docker/debian trixie stable' >/etc/apt/sources.list.d/docker.list`,
   );
@@ -135,7 +135,7 @@ sed -i '1a touch /root/reached-${name}; while [ -e /root/slow-${name} ]; do slee
 touch /root/slow-${name}`);
   });
 
-  test('by Ctrl-C: the change goes on and is named', async () => {
+  test('by Ctrl-C: the change continues and is named', async () => {
     const removing = begin();
     await reached('nvidia-container-toolkit');
     removing.child.kill('SIGINT');
@@ -147,7 +147,7 @@ touch /root/slow-${name}`);
     await goOn('nvidia-container-toolkit');
   });
 
-  test('by a lost connection, after which the run goes on, and by a power cut in the middle of dpkg', async () => {
+  test('by a lost connection, after which the run continues, and by a power cut in the middle of dpkg', async () => {
     const removing = begin();
     await reached('docker-ce');
     await leaver.blackHole(true);

@@ -34,7 +34,7 @@ beforeAll(async () => {
   });
   host = lab.host('a');
   driver = new StackRun(lab, [driverStep]);
-  // What stands in for a compiler elsewhere goes, and DKMS looks into the headers.
+  // The replacement for a compiler is removed, and DKMS reads the headers.
   await host.exec(
     'rm -f /usr/local/bin/gcc /usr/local/bin/make; mkdir /lib/modules/$(uname -r)/build/include',
   );
@@ -96,7 +96,7 @@ test('a file with another digest is not run', async () => {
   expect((await driver.facts(host, desired)).driver.runfile).toBe(false);
 });
 
-test('a fresh host: what its installer leans on comes first, and the driver runs without a reboot', async () => {
+test('a fresh host: what its installer needs comes first, and the driver runs without a reboot', async () => {
   const plan = await driver.ask(host, wanted(first));
   expect(plan.refusals).toEqual([]);
   expect(titles(plan)).toEqual([

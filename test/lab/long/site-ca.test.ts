@@ -101,7 +101,7 @@ async function provision(defaults: Readonly<Record<string, unknown>>, slots = ag
 async function clones(slot: 'box' | 'bare', states = 'idle idle'): Promise<void> {
   await managed.are(states);
   const before = proxy.requests.length;
-  // The host itself trusts the site, too; a container trusts nothing but that file.
+  // The host itself trusts the site, too; a container trusts only that file.
   const refusal = `https_proxy= GIT_SSL_CAINFO=/etc/hostname git ls-remote https://${network.gateway}:${gitPort}/work.git 2>/dev/null || echo 'refused without'`;
   const [job] = await managed.finished(
     await managed.queue(

@@ -1,5 +1,5 @@
-// What a slot's jobs are and may use, seen from inside them: a uid of their own, their part of the machine, datasets that
-// are read-only to the ground. Real: Docker, the kernel's cgroups, mounts and users. Stand-ins: the GPUs, the agent
+// What a slot's jobs are and may use, seen from inside them: a separate uid, their part of the machine, datasets that
+// are read-only at every level. Real: Docker, the kernel's cgroups, mounts and users. Stand-ins: the GPUs, the agent
 // program, Azure DevOps.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 

@@ -130,7 +130,7 @@ describe('a driver that reboots three hosts with twelve jobs on them', () => {
     expect((await azure.control.jobs()).map(({ result }) => result)).toEqual(jobs.map(() => 'succeeded'));
   });
 
-  test('run again, it goes on: the canary is only proven, the others follow one by one under a stream of jobs', async () => {
+  test('run again, it continues: the canary is only proven, the others follow one by one under a stream of jobs', async () => {
     await repair(lab.host('w1'));
     const rebooted = await lab.host('w1').bootId();
     const stream = await azure.control.queue({ pool, script: 'sleep 4; echo done', count: 60 });

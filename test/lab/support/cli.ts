@@ -15,7 +15,7 @@ export interface CliRun {
   said(pattern: RegExp): Promise<void>;
 }
 
-/** Starts the command and goes on; `azpFleet` of the harness waits for its end. */
+/** Starts the command without waiting for its end; `azpFleet` of the harness waits. */
 export function startCli(
   lab: Lab,
   args: readonly string[],

@@ -70,7 +70,7 @@ tar -cf - --dereference /bin/sleep $files 2>/dev/null | docker import - site/sle
 docker run -d --name ${name} site/sleep /bin/sleep 3600 >/dev/null`);
 }
 
-/** Stands in for DKMS, whose compiler no lab host has: puts a module there that says its version and nothing else. */
+/** Replaces DKMS, whose compiler no lab host has: puts a module there that says its version and nothing else. */
 export async function giveDkms(host: LabHost, version: string): Promise<void> {
   const [module, program] = ['/usr/lib/nvidia-standin/nvidia.ko', '/usr/local/sbin/dkms'];
   await host.exec(`cat >${module}`, { input: standInModule(version) });

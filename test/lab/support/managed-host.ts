@@ -25,7 +25,7 @@ export interface HeldJob {
   end(): Promise<FakeJob | undefined>;
 }
 
-/** A provisioned machine with its manager, as a test looks at it. */
+/** A provisioned machine with its manager. */
 export class ManagedHost {
   readonly host: LabHost;
   readonly azure: LabAzure;

@@ -18,7 +18,7 @@ function inBase64(secret: string, before: number): string {
 
 /**
  * Where a host shows the secret: arguments and environments of all processes, docker inspect, the journal, and every
- * file, with its mode. Reading is root's, so nothing is missed; what only root can read is told apart by the mode.
+ * file, with its mode. Reading is root's, so nothing is missed; the mode shows what only root can read.
  */
 export async function placesOnHost(host: LabHost, secret: string): Promise<string[]> {
   const script = `cat >/run/needles
@@ -50,7 +50,7 @@ export function filesWith(folder: string, secret: string): string[] {
 }
 
 /**
- * Looks at all processes of this machine while `work` goes on, those of the lab's hosts and their containers among them:
+ * Looks at all processes of this machine while `work` continues, those of the lab's hosts and their containers among them:
  * whose arguments or environment hold the secret, `program: part`.
  */
 export async function processesDuring(secret: string, work: () => Promise<void>): Promise<string[]> {

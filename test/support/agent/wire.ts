@@ -32,7 +32,7 @@ export function shapeOf({ method, url }: SentRequest): string {
 }
 
 /**
- * Where the server's addresses are asked for, and logins: their number depends on the client library, so that the
+ * Requests for the server's addresses, and logins: their number depends on the client library, so that the
  * recorded ones are no evidence.
  */
 export function isDiscovery({ url }: SentRequest): boolean {
@@ -44,7 +44,7 @@ export function isTask({ url }: SentRequest): boolean {
   return url.includes('/_apis/distributedtask/tasks/');
 }
 
-/** What the worker tells of its job: in batches, whose number and order follow from the time that things take. */
+/** What the worker reports about its job: in batches, whose number and order follow from the time that things take. */
 export function isOfPlan({ url }: SentRequest): boolean {
   return url.includes('/plans/');
 }

@@ -8,7 +8,7 @@ const running = (serverVersion: string) => ({
   docker: { active: true, enabled: true, serverVersion },
 });
 
-/** Docker Engine is wanted at 29.7.2. */
+/** Docker Engine 29.7.2 is configured. */
 export const docker: Subject = { steps: [dockerStep], cases };
 
 function cases(on: SystemName): ResolverCase[] {

@@ -8,7 +8,7 @@ const asked = (branch: string) => ({ driver: { branch } });
 const draws = { driverCapabilities: ['compute', 'utility', 'graphics', 'video'] } as const;
 const anyBranch = { driver: { orNewer: true } } as const;
 
-/** Branch 580 is wanted, its open modules. */
+/** Branch 580 with open modules is configured. */
 export const driver: Subject = {
   steps: [driverStep],
   cases: (on) => [displayCard, ...(systems[on].os.id === 'ubuntu' ? onUbuntu : onDebian(on))],

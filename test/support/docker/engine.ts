@@ -104,7 +104,7 @@ export class StandInEngine {
   }
 
   /**
-   * The main process of a container ends. `isUnwritten`: the list does not tell of it; `isTakenDown`: the event has come,
+   * The main process of a container ends. `isUnwritten`: the list does not report it; `isTakenDown`: the event has come,
    * the end of the output has not.
    */
   end(

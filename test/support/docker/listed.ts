@@ -1,7 +1,7 @@
 import { bindSources } from './mounts.ts';
 import type { StandInContainer } from './state.ts';
 
-/** A container as the engine's list tells of it. */
+/** A container as the engine's list reports it. */
 export function listed(container: StandInContainer): object {
   return {
     Id: container.id,

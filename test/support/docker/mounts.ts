@@ -9,7 +9,7 @@ interface Mount {
   readonly BindOptions?: { readonly Propagation?: string; readonly ReadOnlyForceRecursive?: boolean };
 }
 
-/** What `docker info` says of the runtime: mounts can be made read-only to the ground. */
+/** What `docker info` says of the runtime: mounts can be made read-only at every level. */
 export const runtimes = {
   DefaultRuntime: 'runc',
   Runtimes: {

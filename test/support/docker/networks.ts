@@ -17,7 +17,7 @@ export interface StandInNetwork {
   readonly Labels: Readonly<Record<string, string>>;
 }
 
-/** As the engine makes it of what is asked for. */
+/** Returns the network that the engine creates for a request. */
 export function standInNetwork(asked: Partial<StandInNetwork> & { readonly Name: string }): StandInNetwork {
   return {
     Id: randomBytes(32).toString('hex'),

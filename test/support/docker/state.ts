@@ -35,11 +35,11 @@ export interface StandInImage {
   readonly bytes: number;
 }
 
-/** What happened, for the test to look at. */
+/** What happened, for the test to check. */
 export interface Call {
   readonly method: string;
   readonly path: string;
-  /** As it was asked for, with the query. */
+  /** Requested path, with the query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
 }

@@ -13,7 +13,7 @@ const helper = (who: string, asked: RegExp, does: string, carry: Helper['carry']
   carry,
 });
 
-/** The address of the organization, and the way there. */
+/** The address of the organization, and the network path. */
 export const networkMistakes: readonly Mistake[] = [
   {
     name: 'the organization by its name alone',

@@ -28,7 +28,7 @@ export async function carryOut(world: World, reported: Reported, by: Helper | un
   throw new Error(`nothing that can be carried out: ${JSON.stringify(reported)}`);
 }
 
-/** The first line that is another one, as it is now. */
+/** Returns the first changed line. */
 function difference(before: string, after: string): string {
   const old = before.split('\n');
   const lines = after.split('\n');

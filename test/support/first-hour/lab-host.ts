@@ -26,7 +26,7 @@ interface Settings {
 
 /**
  * A machine in the lab as sshd shows it: keys and passwords are checked, commands run in real shells, as a user whom sudo
- * (`own-sudo.ts`) makes root. Its files lie in a folder of its own.
+ * (`own-sudo.ts`) makes root. Its files lie in a separate folder.
  */
 export class LabHost {
   readonly folder = mkdtempSync(join(tmpdir(), 'azp-lab-host-'));

@@ -15,7 +15,7 @@ export interface Mistake {
   readonly until?: string;
   /** The exit code of the command where all is well; 3: changes are pending. */
   readonly well?: number;
-  /** It is said, and the command goes on. */
+  /** Only a message: the command continues. */
   readonly warns?: boolean;
 }
 
@@ -36,5 +36,5 @@ export const ann = (asked: RegExp, does: string, carry: Helper['carry']): Helper
   carry,
 });
 
-/** What is asked for where only the person knows what was meant. */
+/** Next actions where only the user knows what was meant. */
 export const inItsPlace = /^replace it with an expected value$/;

@@ -35,7 +35,7 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 });`;
 
-/** No request for a connection gets an answer, as behind a firewall: whoever listens takes none, and has no room for more. */
+/** No request for a connection gets an answer, as behind a firewall: the listener accepts none, and its queue is full. */
 export async function deafPort(world: World): Promise<number> {
   const child = spawn(process.execPath, ['-e', deaf], { stdio: ['ignore', 'pipe', 'ignore'] });
   world.onEnd(() => child.kill('SIGKILL'));

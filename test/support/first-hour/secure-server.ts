@@ -23,7 +23,7 @@ subjectAltName = DNS:localhost
 `;
 
 /**
- * The organization behind TLS, by a certificate of its own, which lies in `file`. `past`: it has been valid until
+ * The organization behind TLS, by a separate certificate, which lies in `file`. `past`: it has been valid until
  * yesterday; after `world.notes.get('valid')` it is valid.
  */
 export async function secureServer(world: World, file: string, validity: 'past' | ''): Promise<string> {

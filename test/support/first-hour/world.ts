@@ -32,7 +32,7 @@ export class World {
   typed = '';
   /** Without answers there is no terminal. */
   answers: readonly Answer[] = [];
-  /** What they type where a key's passphrase is asked for. */
+  /** What they type where a key's passphrase is requested. */
   passphrase = '';
   /** What the server takes. */
   readonly tokenFile = `${this.folder}-tokens`;

@@ -110,7 +110,7 @@ export class AgentProcess implements Session {
     this.#soon(this.#world.chance.between(30, 900), () => this.#end(0));
   }
 
-  /** SIGKILL, of its process or of the machine. The server is told nothing. */
+  /** SIGKILL, of its process or of the machine. The server gets no report. */
   kill(code = 137): void {
     if (this.over) return;
     this.over = true;

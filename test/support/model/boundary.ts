@@ -9,7 +9,7 @@ export interface Mortal {
 
 /**
  * What goes wrong with a call: `refused` and `silent` (until its time is over) are not carried out; `unanswered` is, and
- * nobody tells; `late` is, after the caller has given up.
+ * has no answer; `late` has one, after the caller has given up.
  */
 export type Mishap = 'refused' | 'silent' | 'unanswered' | 'late';
 
@@ -18,7 +18,7 @@ export interface Fault {
   readonly calls: RegExp;
   left: number;
   readonly how: Mishap;
-  /** What the caller is told. */
+  /** The caller's result. */
   error(call: string): unknown;
 }
 

@@ -7,7 +7,7 @@ import timers from 'node:timers/promises';
 import type { Chance } from './chance.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Paths below it are the world's; each life of a manager sees its machine under a name of its own. */
+/** Paths below it are the world's; each life of a manager sees its machine under a separate name. */
 export const worldRoot = '/model/';
 
 /** What of Node's own the world has in place of the machine. */
@@ -22,7 +22,7 @@ type Handler = (request: Readable, response: object) => void;
 type Members = Record<string, unknown>;
 
 /**
- * Timers, files below `worldRoot`, sockets there and chance are the world's while `work` goes on. The program under test
+ * Timers, files below `worldRoot`, sockets there and chance are the world's while `work` continues. The program under test
  * imports them from Node, and knows of nothing.
  */
 export async function within<Value>(stand: Stand, work: () => Promise<Value>): Promise<Value> {
@@ -106,7 +106,7 @@ function filesOf({ timeline, file }: Stand): Members {
   );
 }
 
-/** Servers on sockets of the world, and whoever asks them. */
+/** Servers on sockets of the world, and their clients. */
 function sockets(): Members {
   const listening = new Map<string, Handler>();
   return {

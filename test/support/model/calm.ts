@@ -50,7 +50,7 @@ function endTroubles(world: World): void {
   dockerd.lost.clear();
   for (const entry of server.entries.filter(({ id }) => judge.foreign.has(id))) server.delete(entry);
   letWork(world);
-  // What the manager has just read, it writes once more.
+  // What the manager has just read, it writes again.
   timeline.after(60_000, () => letWork(world));
   for (const { process } of dockerd.containers.values()) process?.hurry();
   timeline.after(1_000, () => world.start());

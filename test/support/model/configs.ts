@@ -16,7 +16,7 @@ const slot = fc.record({
   pids: fc.constantFrom(undefined, undefined, 4096),
 });
 
-/** How a host without GPUs may be divided: one to four slots in two pools, some with limits of their own. */
+/** How a host without GPUs may be divided: one to four slots in two pools, some with separate limits. */
 export const configs: fc.Arbitrary<ManagerConfig> = fc
   .tuple(
     fc.constantFrom(...patterns),

@@ -24,7 +24,7 @@ export interface ModelContainer extends Vessel {
   exit: ContainerExit;
   readonly lines: string[];
   readonly output: Feed<string>;
-  /** When the last of its output is told; milliseconds of the world. */
+  /** Time of its last output; milliseconds of the world. */
   toldAt: number;
   identity: Identity | undefined;
   process: AgentProcess | undefined;
@@ -63,7 +63,7 @@ export class Dockerd {
   isUp = true;
   /** Events get lost before. */
   deafUntil = Number.NEGATIVE_INFINITY;
-  /** What containers print is told so much later, before this time. */
+  /** Delay of container output until this time. */
   lag = { ms: 0, until: Number.NEGATIVE_INFINITY };
   events = new Feed<EngineEvent>();
   /** Processes of containers that dockerd has forgotten. */
@@ -138,7 +138,7 @@ export class Dockerd {
     this.#emit('destroy', container);
   }
 
-  /** It knows the container no more; its process goes on. */
+  /** Forgets the container; its process continues. */
   lose(container: ModelContainer): void {
     this.containers.delete(container.id);
     container.output.end();
@@ -191,7 +191,7 @@ export class Dockerd {
       .map(({ id, name, state, labels, image, created }) => ({ id, name, state, labels, image, created }));
   }
 
-  /** Every stream breaks; containers go on, unless they are stopped with it. */
+  /** Every stream breaks; containers continue, unless they are stopped with it. */
   goDown(withContainers: boolean): void {
     this.isUp = false;
     this.events.end();

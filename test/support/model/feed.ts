@@ -1,4 +1,4 @@
-/** What is told to whoever listens, from the moment on at which it began to. */
+/** Sends values to listeners, each from the start of its subscription. */
 export class Feed<Value> {
   readonly #listeners = new Set<(told: Value | undefined, isBroken: boolean) => void>();
 
@@ -12,7 +12,7 @@ export class Feed<Value> {
     this.#listeners.clear();
   }
 
-  /** Whoever listens loses it, and may begin again. */
+  /** Breaks the feed for all listeners, which may subscribe again. */
   breakOff(): void {
     for (const listener of this.#listeners) listener(undefined, true);
     this.#listeners.clear();

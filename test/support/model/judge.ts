@@ -19,7 +19,7 @@ interface Watched {
   readonly dockerd: Dockerd;
   readonly disk: Disk;
   readonly boundary: Boundary;
-  /** Somebody is logged in from then, and until then. */
+  /** A user is logged in during this time. */
   readonly login: { readonly from: number; readonly until: number };
   readonly config: Pick<ManagerConfig, 'idle'>;
 }
@@ -38,19 +38,19 @@ export class Judge {
   #undrains = 0;
   /** Slots whose names a person has allowed to take over. */
   readonly adopted = new Set<string>();
-  /** Entries that somebody else has made. */
+  /** Entries of another owner. */
   readonly foreign = new Set<number>();
   readonly #world: Watched;
   /** By id of an entry: when the manager has read it last as it is. */
   readonly #readAt = new Map<number, number>();
-  /** By pool and name: entries that a person kept disabled when they were deleted to be made anew. */
+  /** By pool and name: entries that a person kept disabled when they were deleted before a new registration. */
   readonly #held = new Map<string, number>();
 
   constructor(world: Watched) {
     this.#world = world;
   }
 
-  /** Somebody asks for a drain; the answer is to be called when the manager says that it is one. */
+  /** A user asks for a drain; the answer is to be called when the manager says that it is one. */
   drains(slot: string): () => void {
     const undrains = this.#undrains;
     return () => {
@@ -58,7 +58,7 @@ export class Judge {
     };
   }
 
-  /** Somebody has asked for the end of all drains, whether or not it has come to the manager. */
+  /** A user has ended all drains, whether or not the manager has received it. */
   undrains(): void {
     this.#undrains += 1;
     this.#drainedAt.clear();
@@ -185,7 +185,7 @@ export class Judge {
   }
 }
 
-/** Names of agents are told apart in their pool alone. */
+/** Agent names are unique only within their pool. */
 export function keyOf({ poolId, name }: Pick<Entry, 'poolId' | 'name'>): string {
   return `${poolId}/${name.toLowerCase()}`;
 }

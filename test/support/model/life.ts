@@ -60,7 +60,7 @@ export class Life implements Mortal {
     this.#stop.abort();
   }
 
-  /** A call of its control socket; rejects while nobody listens, never resolves when it dies meanwhile. */
+  /** A call of its control socket; rejects while no manager listens, never resolves when the manager exits before its answer. */
   ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> {
     return ask(`${this.#root}/run/manager.sock`, { method, path, ...(body === undefined ? {} : { body }) });
   }

@@ -183,7 +183,7 @@ export class ModelServer {
     job.result ??= result;
   }
 
-  /** Waiting jobs go to whoever listens and may work. */
+  /** Assigns waiting jobs to agents that listen and may work. */
   assign(): void {
     this.#expire();
     for (const job of this.jobs) {

@@ -16,7 +16,7 @@ export class Timeline {
   #order = 0;
   /** A binary heap, the earliest first. */
   readonly #heap: Entry[] = [];
-  /** Real work outside the world that must end before time goes on. */
+  /** Real work outside the world that must end before time continues. */
   #outside = 0;
 
   get now(): number {
@@ -58,7 +58,7 @@ export class Timeline {
     }
   }
 
-  /** Every promise that can go on has gone on. */
+  /** Resolves when every promise that can continue has continued. */
   async #settled(): Promise<void> {
     do {
       await new Promise<void>((resolve) => {

@@ -22,7 +22,7 @@ export interface Place {
   readonly poolId: number;
 }
 
-/** Somebody starts a machine that is off after this time. */
+/** Time after which a user starts a machine that is off. */
 const offMs = 30_000;
 
 /** A machine with Docker, a server, agents, and the manager that is tried on them. */
@@ -41,7 +41,7 @@ export class World {
   life: Life | undefined;
   /** How much more the host's clock shows than the server's. */
   wallAhead = 0;
-  /** Somebody is logged in from then, and until then. */
+  /** A user is logged in during this time. */
   login = { from: 0, until: 0 };
   /** How often the machine has ended because nobody used it. */
   ends = 0;
@@ -92,7 +92,7 @@ export class World {
       }),
   };
 
-  /** Runs `work` with this world in the place of the machine. */
+  /** Runs `work` with this world instead of the machine. */
   run<Value>(work: () => Promise<Value>): Promise<Value> {
     const { timeline, chance } = this;
     return within(
@@ -229,7 +229,7 @@ export class World {
     };
   }
 
-  /** The machine ends, and somebody starts it again after a while. */
+  /** The machine ends, and a user starts it again after a while. */
   #powerOff(life: Life): void {
     const { timeline, dockerd, judge } = this;
     this.ends += 1;

@@ -70,7 +70,7 @@ const wishes: readonly Desired[] = [
   ),
 ];
 
-/** What each system is met with: from nothing to what somebody, or an interrupted run, has left there. */
+/** Start states of each system: from nothing to leftovers of a user or of an interrupted run. */
 const states: readonly Parameters<typeof merge<Facts>>[1][] = [
   {},
   {

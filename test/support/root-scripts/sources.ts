@@ -10,7 +10,7 @@ const tellingLength = 12;
 
 export interface ShellSource {
   readonly file: string;
-  /** The pieces of its lines that stay as they are in a script: what lies between quotes, interpolations and escapes. */
+  /** Pieces of its lines that are unchanged in a script: text between quotes, interpolations and escapes. */
   readonly lines: readonly string[];
 }
 

@@ -119,7 +119,7 @@ export class ScratchHost {
     return { ...said, calls: this.#calls(), files: difference(before, this.#tree()) };
   }
 
-  /** The same without a look at what else has come of it. */
+  /** The same without a check of other effects. */
   async execute(
     script: string,
     { flags, args, input, env, umask, limitMs }: Run,
@@ -157,7 +157,7 @@ ${redirect(script, this.root)}`,
     };
   }
 
-  /** Starts something that goes on beside the script, and waits for its first line. Resolves with its pid. */
+  /** Starts something that continues beside the script, and waits for its first line. Resolves with its pid. */
   async beside(script: string): Promise<number> {
     const child = spawn('/bin/sh', ['-c', redirect(script, this.root)], {
       stdio: ['ignore', 'pipe', 'ignore'],

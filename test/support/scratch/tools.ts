@@ -1,7 +1,7 @@
 import { accessSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Programs that every host has and that change nothing but files. All else is a stand-in or not there. */
+/** Programs that every host has and that change only files. All else is a stand-in or not there. */
 const names = [
   'awk',
   'base64',

@@ -1,4 +1,4 @@
-// Stand-in for Agent.Worker. Real: one process per job that goes on when its listener dies, what it sends (timeline
+// Stand-in for Agent.Worker. Real: one process per job that continues when its listener dies, what it sends (timeline
 // records, console, a log per step and one for the job, the end of the job), its folders, tasks that are fetched from the
 // server and run by Node, the jobs' environment, secrets that are masked, a cancel by SIGINT, SIGTERM and SIGKILL, the
 // score for the kernel's out-of-memory killer. Stand-in: conditions (all steps run until one fails), no checkout.
@@ -19,7 +19,7 @@ for (const name of ['SIGINT', 'SIGQUIT'])
     if (run !== undefined) run.interrupted = true;
   });
 const results = ['succeeded', 'succeededWithIssues', 'failed', 'canceled'];
-/** Of the plan: from this version on the end of the job is told by an event. */
+/** Of the plan: from this version on the end of the job is reported by an event. */
 const eventVersion = 8;
 const attempts = 5;
 
@@ -42,7 +42,7 @@ const result = await run.finished();
 trace(`Job ${body.jobId} ended: ${result}`, result === 'succeeded' ? 'INFO' : 'ERR');
 process.exit(100 + results.indexOf(await end(result)));
 
-/** Its end says nothing: a worker whose listener died goes on. */
+/** Ignores the end of input: a worker whose listener exited continues. */
 async function listenToListener() {
   for await (const line of lines) void run.cancel(JSON.parse(line).type);
 }

@@ -1,4 +1,4 @@
-// One connection of the agent's client: anonymous until the server asks for a login, then with a token of its own.
+// One connection of the agent's client: anonymous until the server asks for a login, then with a separate token.
 import { readFileSync } from 'node:fs';
 import { loginToken } from './login.mjs';
 import { NetworkError, ServerError } from './errors.mjs';
@@ -23,7 +23,7 @@ export class Connection {
     this.#authorization = authorization;
   }
 
-  /** What the server has where, before anything else is asked for. */
+  /** Reads the server's addresses, before any other request. */
   async discover(signal) {
     await this.send('OPTIONS', '/_apis/', { accept: '*/*', signal });
   }

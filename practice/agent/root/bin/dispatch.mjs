@@ -1,4 +1,4 @@
-// A job as the listener has it: the lock of its request, its Agent.Worker process, what the worker is told, its result.
+// A job as the listener has it: the lock of its request, its Agent.Worker process, messages to the worker, its result.
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { between, pause } from './waits.mjs';
 /** It has never been used: the server knows the agent by its token. */
 const noLock = '00000000-0000-0000-0000-000000000000';
 const renewMs = 60_000;
-/** How long a job goes on without a lock after that has run out. */
+/** How long a job continues without a lock after that has run out. */
 const graceMs = 5 * 60_000;
 const shutdownMs = 60_000;
 const killAfterMs = 60_000;
@@ -117,7 +117,7 @@ class Job {
     });
   }
 
-  /** When the lock ends, milliseconds since the epoch; undefined when it cannot be had. */
+  /** Returns the end of the lock, milliseconds since the epoch; undefined when it is not available. */
   async #firstRenewal() {
     for (let attempt = 0; attempt <= 5; attempt += 1) {
       try {

@@ -1,5 +1,5 @@
 // What the worker tells the server of its job: records of the timeline, lines for the console, a log per step and one
-// for the whole job. One call after the other, so that what is told is told in order.
+// for the whole job. One call after the other, so that reports arrive in order.
 import { osUser } from './processes.mjs';
 import { machineName } from './capabilities.mjs';
 import { blankRecord, newRecord, timestamp } from './records.mjs';
@@ -108,7 +108,7 @@ export class Report {
     }
   }
 
-  /** What cannot be told is lost; that the job is over is told by somebody else, again and again. */
+  /** Reports that fail are lost; only the end of the job is repeated, by the listener. */
   #call(work) {
     this.#calls = this.#calls.then(work).catch(() => undefined);
   }

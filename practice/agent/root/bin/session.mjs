@@ -1,4 +1,4 @@
-// A session with the server: how it is begun, polled, kept alive, begun anew, ended.
+// A session with the server: start, polls, renewal, restart, end.
 import { constants, createDecipheriv, privateDecrypt } from 'node:crypto';
 import { machineName, systemCapabilities } from './capabilities.mjs';
 import { Connection, osDescription } from './connection.mjs';
@@ -97,7 +97,7 @@ export class Session {
     );
   }
 
-  /** The next message, decrypted; undefined when told to stop. Throws what cannot be mended. */
+  /** Returns the next message, decrypted; undefined on a stop. Throws permanent errors. */
   async next(signal) {
     let told = false;
     while (!signal.aborted) {

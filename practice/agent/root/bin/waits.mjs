@@ -1,7 +1,7 @@
 // How the agent waits.
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** False when it was told to stop meanwhile. `ms` are the practice server's: its clock may be fast. */
+/** False when it was told to stop in between. `ms` are the practice server's: its clock may be fast. */
 export function pause(ms, speed, signal) {
   return delay(ms / speed, true, { signal }).catch((error) => {
     if (error.name === 'AbortError') return false;

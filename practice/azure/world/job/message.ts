@@ -138,7 +138,7 @@ interface Place {
   readonly token: string;
 }
 
-/** The variables that an agent needs of a job of a build, and those that scripts look at. */
+/** The variables of a build that an agent needs, and those that scripts read. */
 function jobVariables(fake: Fake, request: FakeRequest, place: Place): Record<string, Variable> {
   const { url, scopeId, token } = place;
   const build = String(request.requestId);

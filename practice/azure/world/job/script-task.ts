@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * The task that runs a job's script, by the id and name of the one that `script:` of a pipeline stands for: every
+ * The task that runs a job's script, by the id and name of the one that `script:` of a pipeline represents: every
  * server has it, and agents of a server of one's own look whether it is there (JobRunner.cs).
  */
 export const scriptTask = { id: 'd9bafed4-0b18-4f58-968d-86655b4d2ce9', name: 'CmdLine' } as const;

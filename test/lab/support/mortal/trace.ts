@@ -14,7 +14,7 @@ export const shared = { lists: 'apt reads its lists', configure: 'dpkg --configu
 
 /**
  * Before each command the shell asks whether the one before was an effect after which this run is to die; then all of the
- * unit is killed with SIGKILL. An effect is a program that changes something, or a redirection into a file. dpkg tells of
+ * unit is killed with SIGKILL. An effect is a program that changes something, or a redirection into a file. dpkg reports
  * its own steps by a program of ours, so that an installation is cut in its midst, too.
  */
 const prelude = `set -T

@@ -139,7 +139,7 @@ async function upload(
   return wasSent;
 }
 
-/** Changes are being made: whoever asks the manager for its status drains it or waits for it. */
+/** Changes are running: a caller that reads the manager's status drains it or waits for it. */
 let locked = false;
 
 /** Its requests to the manager are effects when they have been answered. */

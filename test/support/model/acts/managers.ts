@@ -4,7 +4,7 @@ import { configs } from '../configs.ts';
 import type { World } from '../world.ts';
 import { act, type Act } from './act.ts';
 
-/** SIGKILL, and systemd starts it anew. */
+/** SIGKILL, and systemd starts it again. */
 export const kills: fc.Arbitrary<Act> = fc.integer({ min: 200, max: 20_000 }).map((ms) =>
   act(`the manager is killed, and back in ${ms} ms`, (world) => {
     world.kill();
