@@ -30,10 +30,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
     'slots must be a list of names',
     'the query needs slot=NAME',
   ],
-  'control.failed': [
-    'the manager does not answer on …',
-    'the manager answered … without a reason of its own',
-  ],
+  'control.failed': ['the manager does not answer on …', 'the manager answered … without a reason'],
   'dataset.writable-below': ['dataset …: mounts below it … stay writable'],
   'idle.ending': ['powered off: idle since …'],
   'dataset.unusable': [

@@ -47,7 +47,11 @@ export async function runDaemon(
   publish();
   const control = await serveControl(
     places.socket,
-    controlHandlers(tools, manager, watches, () => manager.status(loaded), wake, messenger, places),
+    controlHandlers({
+      ...{ tools, manager, watches, wake, messenger },
+      status: () => manager.status(loaded),
+      paths: places,
+    }),
   );
   const metrics =
     tools.config.metricsPort === 0
@@ -77,7 +81,7 @@ export async function runDaemon(
   const signs = new LifeSigns(notifier, clock);
   while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {
     const end = await manager.pass();
-    messenger.look(manager.webhookSlots(publish()));
+    messenger.observe(manager.webhookSlots(publish()));
     await signs.after(end, watches.gpus.latest !== undefined, () => summary(manager, loaded));
     await alarm.wait(manager.nextDue() - clock.monotonic());
   }

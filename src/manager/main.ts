@@ -19,7 +19,7 @@ import { machineRoot } from '../shared/base/host-root.ts';
 import { practiceOf } from '../shared/base/practice.ts';
 import { followCommand, runCommand } from './machine/command.ts';
 import { runClient } from './start/client-commands.ts';
-import { complaint, journalLogger, castNets } from './start/reporting.ts';
+import { failureOutput, journalLogger, handleStrayErrors } from './start/reporting.ts';
 import { runDaemon } from './daemon.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { ownContainers } from './docker/own-containers.ts';
@@ -39,7 +39,7 @@ import { readPresence } from './idle/presence.ts';
 import { KeyStock } from './registration/keys.ts';
 import { Metrics } from './serve/metrics.ts';
 import { systemdNotifier } from './serve/systemd.ts';
-import { configuration, openState, runPlaces, tokenReader } from './start/configuration.ts';
+import { configuration, openState, runPaths, tokenReader } from './start/configuration.ts';
 import { addressReader } from './webhook/post.ts';
 import { trustedCertificates } from './docker/agent-setup.ts';
 
@@ -68,7 +68,7 @@ async function main(): Promise<void> {
 
 /** What `managerTools` needs; everything else it creates. */
 interface Setup extends Pick<ManagerTools, 'config' | 'clock' | 'log' | 'state' | 'metrics'> {
-  readonly places: ReturnType<typeof runPlaces>;
+  readonly places: ReturnType<typeof runPaths>;
   /** PEM of the site's certificate authority. */
   readonly caPem: string | undefined;
   readonly stop: AbortSignal;
@@ -83,11 +83,11 @@ async function run({ values }: Invocation): Promise<void> {
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, end);
   const log = journalLogger((line) => process.stdout.write(line), values.debug ?? false);
   const { config, hash } = await configuration(values);
-  const places = runPlaces(values, import.meta.dirname, process.env);
+  const places = runPaths(values, import.meta.dirname, process.env);
   const { clock, note } = practiceOf(process.env);
   if (note !== undefined) log.log('warn', note);
   const metrics = new Metrics();
-  castNets(process, join(places.state, 'crashes'), { log, metrics });
+  handleStrayErrors(process, join(places.state, 'crashes'), { log, metrics });
   await lockMachine();
   const caPem = await siteCa(config);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
@@ -229,7 +229,7 @@ function azureClient(
 try {
   await main();
 } catch (error) {
-  const { text, exitCode } = complaint(error);
+  const { text, exitCode } = failureOutput(error);
   process.stderr.write(text);
   process.exitCode = exitCode;
 }

@@ -23,7 +23,7 @@ import type { Watches } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { OtherProcessWatch } from './other-processes/watch.ts';
 import type { State } from './state.ts';
-import type { SlotLook } from './webhook/messenger.ts';
+import type { SlotReport } from './webhook/messenger.ts';
 import { defined } from '../shared/base/objects.ts';
 
 /** Longest time between two passes; real milliseconds. */
@@ -70,13 +70,13 @@ export class Manager {
     try {
       await this.#pass();
       this.#passProblem = undefined;
-      return 'whole';
+      return 'done';
     } catch (error) {
       const cause = causeOf(error);
       if (cause.what !== this.#passProblem?.what)
         this.#tools.log.log('error', 'a check of the slots failed', { error });
       this.#passProblem = cause;
-      return isExternal(error) ? 'outside' : 'broken';
+      return isExternal(error) ? 'external' : 'failed';
     }
   }
 
@@ -147,7 +147,7 @@ export class Manager {
       drains: drainsOf(state.value.drain),
       idle: this.idle?.status,
       slots: slots.flatMap((slot) => this.#snapshot.status([slot], this.#runs.of(slot))),
-      look: gpus.latest,
+      check: gpus.latest,
       shortfalls: this.#watches.shortfalls(slots),
       problems: [
         this.#passProblem,
@@ -222,7 +222,7 @@ export class Manager {
   }
 
   /** Returns the slots of a status for the webhook. */
-  webhookSlots({ slots: shown }: ManagerStatus): readonly SlotLook[] {
+  webhookSlots({ slots: shown }: ManagerStatus): readonly SlotReport[] {
     return this.slots().flatMap((slot) => {
       const status = shown.find((each) => each.slot === slot.name);
       return status === undefined ? [] : [this.#snapshot.webhookSlot(slot, status)];

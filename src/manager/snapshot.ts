@@ -28,9 +28,9 @@ import { disabledByUs } from './registration/register.ts';
 import { stuckBecause } from './runs/outcome.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
 import { withShares, type HostGpu, resolveSlots, settingsOf } from './slots/resolve.ts';
-import { awaySince, type Making, runView, slotStatus } from './serve/status.ts';
+import { awaySince, type RunInput, runView, slotStatus } from './serve/status.ts';
 import type { Watches } from './watches.ts';
-import type { SlotLook } from './webhook/messenger.ts';
+import type { SlotReport } from './webhook/messenger.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { OtherProcessWatch } from './other-processes/watch.ts';
 
@@ -100,11 +100,11 @@ export class SnapshotBuilder {
   }
 
   /** Returns a slot for the webhook. */
-  webhookSlot(slot: Slot, { awaySince, code, cause, next }: SlotStatus): SlotLook {
+  webhookSlot(slot: Slot, { awaySince, code, cause, next }: SlotStatus): SlotReport {
     return {
       slot,
       hold: this.#hold(slot),
-      isAway: awaySince !== undefined,
+      isUnavailable: awaySince !== undefined,
       cause: defined({ code: code === undefined ? code : foreignCode(code), what: cause, next }),
       wait: this.#book.of(slot.name).queue.last,
     };
@@ -147,7 +147,7 @@ export class SnapshotBuilder {
       leaving: leaving.aborted,
       idle,
       look,
-      lookIsOld: look !== undefined && isStale(look, clock),
+      isCheckOld: look !== undefined && isStale(look, clock),
       fence: config.fence === 'required' ? isolation.problemFor(slot.mode) : undefined,
       otherProcesses: this.#otherProcesses.hold(slot.name),
       unsteady: look && gates.check(slot, { seenAt: look.seenAt, found: faultOf(slot, look) }),
@@ -262,10 +262,10 @@ export class SnapshotBuilder {
         jobsRun: this.#tools.state.value.jobsRun[slot.name] ?? 0,
         image: this.#imageState(slot),
         needsUpdate: this.#watches.pools.of(slot).needsUpdate(slot.agent),
-        looked: containers !== undefined,
-        made: runView(
+        areContainersKnown: containers !== undefined,
+        current: runView(
           container === undefined ? undefined : { container, seen: this.#seen(container, memory) },
-          this.#making(slot),
+          this.#runInput(slot),
         ),
       },
       clock.monotonic(),
@@ -280,7 +280,7 @@ export class SnapshotBuilder {
   }
 
   /** Undefined before the first check of the GPUs: the slot's GPUs are part of what runs are created from. */
-  #making(slot: Slot): Making | undefined {
+  #runInput(slot: Slot): RunInput | undefined {
     if (this.#watches.gpus.latest === undefined) return undefined;
     const { config } = this.#tools;
     const image = slot.mode === 'host' ? programOf(config) : this.#desiredImage(slot).id;

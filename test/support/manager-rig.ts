@@ -76,8 +76,8 @@ export class ManagerRig {
     });
   };
   kernelLog = '';
-  /** What systemd was told. */
-  readonly told: string[] = [];
+  /** Notifications that were sent to systemd. */
+  readonly notified: string[] = [];
   /** What is measured of the disk of Docker. */
   disk: DiskSpace = { freeBytes: 1e12, totalBytes: 2e12, freeInodes: 1 };
   /** The daemon's. */
@@ -220,11 +220,11 @@ export class ManagerRig {
         hostLock: this.#in('lock'),
       },
       {
-        ready: async () => void this.told.push('ready'),
-        alive: async () => void this.told.push('alive'),
-        settled: async () => void this.told.push('settled'),
-        stopping: async () => void this.told.push('stopping'),
-        // Every pass that ends is told.
+        ready: async () => void this.notified.push('ready'),
+        alive: async () => void this.notified.push('alive'),
+        settled: async () => void this.notified.push('settled'),
+        stopping: async () => void this.notified.push('stopping'),
+        // One notification per pass.
         intervalMs: 0,
       },
       { configHash: 'hash', started: { program: '/opt/azp-fleet/versions/rig' } },

@@ -18,28 +18,28 @@ import type { ManagerTools } from '../manager-tools.ts';
 import type { Messenger } from '../webhook/messenger.ts';
 import { readRefusal } from '../../shared/contract/refusal.ts';
 
-/** What the control socket can do; the daemon fills it in. */
+/** The calls of the control socket. */
 export interface ControlHandlers {
   status(): unknown;
   runs(slot: string | undefined, limit: number): Promise<unknown>;
-  /** The output of the slot's container, or of its last run. */
+  /** Returns the output of the slot's container, or of its last run. */
   logs(slot: string, tail: number): Promise<string>;
-  /** The agent's own logs of this failed run of the slot, or of the last one that has some. */
+  /** Returns the agent's own logs of a failed run of the slot, or of the last run that has some. */
   diagnostics(slot: string, run: string | undefined): Promise<string>;
   drain(order: DrainOrder): Promise<unknown>;
   undrain(order: UndrainOrder): Promise<unknown>;
   adopt(order: { readonly slots: readonly string[] }): Promise<unknown>;
   /** `gpu`: PCI address, or `all`. */
   repaired(order: { readonly gpu: string }): Promise<unknown>;
-  /** Sends a message to the webhook that says that it is a test. */
+  /** Sends a test message to the webhook. */
   testWebhook(): Promise<unknown>;
-  /** Begins a build or pull of the agents' image. */
+  /** Starts a build or pull of the agent image. */
   renewImage(order: { readonly fresh: boolean }): unknown;
 }
 
 const bodyLimit = 64 * 1024;
 
-/** HTTP on a unix socket that only root may open. */
+/** Serves HTTP on a unix socket that only root may open. */
 export async function serveControl(path: string, handlers: ControlHandlers): Promise<Server> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await refuseSecond(path);
@@ -50,12 +50,12 @@ export async function serveControl(path: string, handlers: ControlHandlers): Pro
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(path, resolve);
   });
-  // Nobody else can reach it before either: the folder is root's alone.
+  // Before this line the folder, which only root may enter, protects it.
   await chmod(path, 0o600);
   return server;
 }
 
-/** Two managers would take each other's containers for their own. */
+/** Throws if another manager answers on the socket: two managers would use each other's containers. */
 async function refuseSecond(path: string): Promise<void> {
   const answered = await ask(path, { method: 'GET', path: '/v1/status' }).then(
     () => true,
@@ -141,9 +141,9 @@ async function readBody(request: IncomingMessage): Promise<Readonly<Record<strin
   }
   if (raw.trim() === '') return {};
   const value = foreignJson(raw);
-  if (!isObject(value)) throw bad('the body is no JSON object');
-  // Reasons and names are kept, shown, and told to the pool.
-  return foreignValue(value, (said) => foreignLine(said));
+  if (!isObject(value)) throw bad('the body is not a JSON object');
+  // Reasons and names are saved, shown, and written to the pool.
+  return foreignValue(value, (line) => foreignLine(line));
 }
 
 function names(value: unknown): readonly string[] {
@@ -177,24 +177,63 @@ function send(response: ServerResponse, status: number, type: string, body: stri
   response.end(body);
 }
 
-/** What the control socket does, on the running daemon. */
-export function controlHandlers(
-  tools: ManagerTools,
-  manager: Manager,
-  watches: Pick<Watches, 'renewImage' | 'gpus' | 'checkSoon' | 'pools'>,
-  status: () => ManagerStatus,
-  wake: () => void,
-  messenger: Pick<Messenger, 'test'>,
-  places: WorkPaths,
-): ControlHandlers {
+/** The parts of the running daemon that the control socket uses. */
+interface ControlTools {
+  readonly tools: ManagerTools;
+  readonly manager: Manager;
+  readonly watches: Pick<Watches, 'renewImage' | 'gpus' | 'checkSoon' | 'pools'>;
+  readonly status: () => ManagerStatus;
+  readonly wake: () => void;
+  readonly messenger: Pick<Messenger, 'test'>;
+  readonly paths: WorkPaths;
+}
+
+/** Returns the handlers of the control socket for a running daemon. */
+export function controlHandlers(daemon: ControlTools): ControlHandlers {
+  const { tools, manager, watches } = daemon;
   const known = (): readonly string[] => manager.slots().map(({ name }) => name);
   const changed = (): ManagerStatus => {
     watches.pools.readSoon();
-    wake();
-    return status();
+    daemon.wake();
+    return daemon.status();
   };
   return {
-    status,
+    status: daemon.status,
+    ...runHandlers(tools, known),
+    ...drainHandlers(tools, daemon.paths, known, changed),
+    async adopt({ slots }) {
+      checkNames(slots, known());
+      const names = slots.length === 0 ? [everySlot] : slots;
+      await tools.state.update(({ adopt }) => ({ adopt: withAdopted(adopt, names) }));
+      tools.log.log('info', 'adopt', { slots: names });
+      manager.retryNames(slots.length === 0 ? known() : slots);
+      return changed();
+    },
+    async repaired({ gpu }) {
+      await watches.gpus.repaired(gpu);
+      tools.log.log('info', 'repaired', { gpu });
+      watches.checkSoon();
+      return changed();
+    },
+    async testWebhook() {
+      await daemon.messenger.test();
+      return { taken: true };
+    },
+    async renewImage({ fresh }) {
+      tools.log.log('info', 'a new agent image was requested', { fresh });
+      await tools.state.note(withoutRejections);
+      watches.renewImage(fresh);
+      return daemon.status();
+    },
+  };
+}
+
+/** Returns the handlers that read runs and their logs. `known`: names of the host's slots. */
+function runHandlers(
+  tools: Pick<ManagerTools, 'runStore' | 'engine'>,
+  known: () => readonly string[],
+): Pick<ControlHandlers, 'runs' | 'logs' | 'diagnostics'> {
+  return {
     async runs(slot, limit) {
       const slots = slot === undefined ? await tools.runStore.slots() : [slot];
       const lists = await Promise.all(slots.map((name) => tools.runStore.list(name, limit)));
@@ -212,6 +251,17 @@ export function controlHandlers(
       if (kept === undefined) throw noDiagnostics(slot, run);
       return diagnosticsText(kept.run, kept.files);
     },
+  };
+}
+
+/** Returns the handlers of drain and undrain. `changed`: returns the status after a change. */
+function drainHandlers(
+  tools: Pick<ManagerTools, 'state' | 'clock' | 'log' | 'command'>,
+  paths: WorkPaths,
+  known: () => readonly string[],
+  changed: () => ManagerStatus,
+): Pick<ControlHandlers, 'drain' | 'undrain'> {
+  return {
     async drain(order) {
       await tools.state.update((state) => ({
         drain: withDrain(state.drain, order, known(), tools.clock.wall()),
@@ -220,47 +270,23 @@ export function controlHandlers(
       return changed();
     },
     async undrain(order) {
-      const isOfAll = order.run === undefined && order.slots.length === 0;
-      // A run that is at work, or has left a change at work, has drained the host for that.
-      if (isOfAll && tools.state.value.drain.provision !== undefined) {
-        const work = await currentWork(places, tools.command);
-        if (work !== undefined) throw besideWork(work);
+      const endsAll = order.run === undefined && order.slots.length === 0;
+      // The host is drained for a change by `provision`, which may still be in progress.
+      if (endsAll && tools.state.value.drain.provision !== undefined) {
+        const work = await currentWork(paths, tools.command);
+        if (work !== undefined) throw changeInProgress(work);
       }
       await tools.state.update((state) => ({ drain: withoutDrain(state.drain, order, known()) }));
       tools.log.log('info', 'undrain', { ...order });
       return changed();
     },
-    async adopt({ slots }) {
-      checkNames(slots, known());
-      const names = slots.length === 0 ? [everySlot] : slots;
-      await tools.state.update(({ adopt }) => ({ adopt: withAdopted(adopt, names) }));
-      tools.log.log('info', 'adopt', { slots: names });
-      manager.retryNames(slots.length === 0 ? known() : slots);
-      return changed();
-    },
-    async repaired({ gpu }) {
-      await watches.gpus.repaired(gpu);
-      tools.log.log('info', 'repaired', { gpu });
-      watches.checkSoon();
-      return changed();
-    },
-    async testWebhook() {
-      await messenger.test();
-      return { taken: true };
-    },
-    async renewImage({ fresh }) {
-      tools.log.log('info', 'the agent image is asked for', { fresh });
-      await tools.state.note(withoutRejections);
-      watches.renewImage(fresh);
-      return status();
-    },
   };
 }
 
-function besideWork({ what, next }: CurrentWork): FleetError {
+function changeInProgress({ what, next }: CurrentWork): FleetError {
   return new FleetError({
     code: 'drain.at-work',
-    what: `${what}; jobs would start beside it, and the agents stay drained`,
+    what: `${what}; the agents stay drained until it ends`,
     next,
   });
 }
@@ -273,11 +299,11 @@ function noDiagnostics(slot: string, run: string | undefined): FleetError {
         ? `no agent logs are kept of slot ${slot}`
         : `no agent logs are kept of run ${run} of slot ${slot}`,
     expected: 'one of the last five failed runs of the slot',
-    next: 'see the runs of the slot and which of them have logs: azp-fleet logs HOST/SLOT --runs',
+    next: 'list the runs of the slot that have logs: azp-fleet logs HOST/SLOT --runs',
   });
 }
 
-/** One call to the control socket of a running manager; the answer as text. */
+/** Calls the control socket of a running manager; returns the answer as text. */
 export function ask(
   socketPath: string,
   call: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown },
@@ -293,7 +319,7 @@ export function ask(
         answer.on('data', (chunk: string) => (text += chunk));
         answer.on('end', () => {
           if (answer.statusCode === 200) resolve(text);
-          else fail(readRefusal(text) ?? wordless(answer.statusCode, text));
+          else fail(readRefusal(text) ?? withoutReason(answer.statusCode, text));
         });
       },
     );
@@ -302,17 +328,17 @@ export function ask(
       fail({
         what: `the manager does not answer on ${socketPath}`,
         seen: error.message,
-        next: 'see whether it runs: systemctl status azp-fleet-manager',
+        next: 'check whether it runs: systemctl status azp-fleet-manager',
       }),
     );
     outgoing.end(call.body === undefined ? undefined : JSON.stringify(call.body));
   });
 }
 
-function wordless(status: number | undefined, text: string): Omit<Problem, 'code'> {
+function withoutReason(status: number | undefined, text: string): Omit<Problem, 'code'> {
   return {
-    what: `the manager answered ${status ?? 'something'} without a reason of its own`,
+    what: `the manager answered ${status ?? 'something'} without a reason`,
     seen: text.slice(0, 300),
-    next: 'look at its journal: journalctl -u azp-fleet-manager',
+    next: 'check its journal: journalctl -u azp-fleet-manager',
   };
 }

@@ -13,12 +13,12 @@ import type { Logger } from '../../shared/base/log.ts';
 /** Seconds; jobs of machine learning take from moments to days. */
 const durationBuckets = [10, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
 /**
- * Seconds. A free agent has its job within some 15 s (the agent asks in polls), and whoever waits for one waits as long as
- * others' jobs take. 1800 is a bucket's bound because the alert on long waits asks for it.
+ * Seconds. An idle agent gets a job within about 15 s, because it polls; a job without an idle agent waits as long as other
+ * jobs take. 1800 is a bound because the alert on long waits uses it.
  */
 const queueBuckets = [5, 15, 60, 300, 900, 1800, 3600, 14_400, 43_200, 86_400];
 
-/** What Azure Pipelines calls the ends of jobs. A job can print others in its agent's name: each would be a series for ever. */
+/** Job results of Azure Pipelines. A job can print other results as its agent; each would be a permanent series. */
 const jobResults = new Set([
   'succeeded',
   'succeededwithissues',
@@ -30,7 +30,7 @@ const jobResults = new Set([
 
 const strayKinds = ['rejection', 'output', 'exception'] as const;
 
-/** Counters since the start, and the text that Prometheus reads. docs/monitoring.md lists every name. */
+/** Counts events since the start, and renders metrics for Prometheus. docs/monitoring.md lists every name. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #gauges = statusGauges.map(({ name, help, labelNames, samples }) => ({
@@ -39,17 +39,17 @@ export class Metrics {
   }));
   readonly #runs = this.#counter(
     'azp_fleet_runs_total',
-    'Ended containers; job tells whether they ran one.',
+    'Ended containers; label job: whether they ran one.',
     ['slot', 'job'],
   );
   readonly #runFailures = this.#counter(
     'azp_fleet_run_failures_total',
-    'Containers with something wrong at their end, by cause.',
+    'Containers that ended with a fault, by cause.',
     ['slot', 'cause'],
   );
   readonly #jobs = this.#counter(
     'azp_fleet_jobs_total',
-    'Jobs run, by result: as Azure Pipelines calls it, other where it knows none like it, lost where the end was not seen.',
+    'Jobs run, by result of Azure Pipelines; other: an unknown result; lost: the end was not observed.',
     ['slot', 'result'],
   );
   readonly #launchFailures = this.#counter(
@@ -59,12 +59,12 @@ export class Metrics {
   );
   readonly #messages = this.#counter(
     'azp_fleet_webhook_messages_total',
-    'Messages that the webhook took, and tries that failed.',
+    'Accepted webhook messages, and failed attempts.',
     ['result'],
   );
   readonly #strayErrors = this.#counter(
     'azp_fleet_stray_errors_total',
-    'Errors that nothing caught: rejection and output are outlived, exception ends the manager and counts on over that.',
+    'Uncaught errors: the manager survives rejection and output; exception restarts it, and the count continues.',
     ['kind'],
   );
   readonly #durations = new Histogram({
@@ -74,25 +74,25 @@ export class Metrics {
     buckets: durationBuckets,
     registers: [this.#registry],
   });
-  /** Of which pools something has been told. */
+  /** Pools with a series. */
   readonly #pools = new Set<string>();
   readonly #queue = new Histogram({
     name: 'azp_fleet_queue_wait_seconds',
-    help: 'How long jobs had waited in the queue of the pool when an agent of this host had them.',
+    help: 'How long jobs waited in the queue of the pool until an agent of this host took them.',
     labelNames: ['pool'],
     buckets: queueBuckets,
     registers: [this.#registry],
   });
   readonly #waits = new Histogram({
     name: 'azp_fleet_agent_wait_seconds',
-    help: 'How long agents that ran a job had waited for it.',
+    help: 'How long agents waited for the job that they ran.',
     labelNames: ['slot'],
     buckets: durationBuckets,
     registers: [this.#registry],
   });
 
   constructor() {
-    // What has not happened yet is told too, so that the first time is seen as a rise.
+    // Counters begin at 0, so that the first event shows as an increase.
     for (const kind of strayKinds) this.strayError(kind, 0);
     for (const result of ['taken', 'failed'] as const) this.webhookAnswered(result, 0);
   }
@@ -106,7 +106,7 @@ export class Metrics {
     if (outcome.waitedS !== undefined) this.#waits.observe({ slot }, outcome.waitedS);
   }
 
-  /** A job that this host took had waited so long. */
+  /** Counts the queue wait of a job that this host took. */
   queued(pool: string, waitedS: number): void {
     this.#queueOf(pool).observe({ pool }, waitedS);
   }
@@ -129,13 +129,13 @@ export class Metrics {
     this.#strayErrors.inc({ kind }, times);
   }
 
-  /** Two scrapes at once tell each its own status: the values are taken before the first wait. */
+  /** Returns the metrics as text. All values are set before the first wait, so that concurrent scrapes do not mix. */
   render(status: ManagerStatus, disk: DiskSpace | undefined): Promise<string> {
-    // So that the first wait is seen as a rise.
+    // The series begins at 0, so that the first wait shows as an increase.
     for (const pool of poolsInUse(status)) this.#queueOf(pool);
     for (const { gauge, samples } of this.#gauges) {
       gauge.reset();
-      // A reset leaves a gauge without labels at 0, which would be a lie where nothing is known.
+      // A reset leaves a gauge without labels at 0 instead of unknown.
       gauge.remove({});
       for (const { labels = {}, value } of samples({ status, disk })) gauge.set(labels, value);
     }
@@ -152,7 +152,7 @@ function resultLabel(result: string | undefined): string {
   return jobResults.has(result) ? result : 'other';
 }
 
-/** GET /metrics on loopback. A port that is taken is no reason to stop serving jobs: it is logged. */
+/** Serves GET /metrics on loopback. A port in use is logged; jobs run without metrics. */
 export async function serveMetrics(
   port: number,
   render: () => Promise<string>,
@@ -177,13 +177,13 @@ async function answer(response: ServerResponse, render: () => Promise<string>, l
     const text = await render();
     response.writeHead(200, { 'content-type': prometheusContentType }).end(text);
   } catch (error) {
-    log.log('error', 'the metrics cannot be put together', { error });
+    log.log('error', 'the metrics cannot be rendered', { error });
     response.writeHead(500).end();
   }
 }
 
-/** What is known at a scrape; `disk` is undefined until it has been measured. */
-interface Seen {
+/** The input of a scrape; `disk`: undefined until the disk is measured. */
+interface Scrape {
   readonly status: ManagerStatus;
   readonly disk: DiskSpace | undefined;
 }
@@ -193,12 +193,12 @@ interface Sample {
   readonly value: number;
 }
 
-/** A gauge that is computed anew at each scrape. */
+/** A gauge that is computed from the status at each scrape. */
 interface StatusGauge {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
-  readonly samples: (seen: Seen) => readonly Sample[];
+  readonly samples: (scrape: Scrape) => readonly Sample[];
 }
 
 const slotStates: readonly SlotStatus['state'][] = [
@@ -214,12 +214,12 @@ const slotStates: readonly SlotStatus['state'][] = [
 
 const healthStates: readonly HostHealth['state'][] = ['healthy', 'degraded', 'failed', 'hung', 'unknown'];
 
-const problem = ({ status }: Seen, ...prefixes: readonly string[]): boolean =>
+const hasProblem = ({ status }: Scrape, ...prefixes: readonly string[]): boolean =>
   status.problems.some(({ code }) => prefixes.some((prefix) => code.startsWith(prefix)));
 
 const one = (value: number | boolean): readonly Sample[] => [{ value: Number(value) }];
 
-/** What the status says, in the order in which it is served. */
+/** Gauges of the status, in the order of the output. */
 const statusGauges: readonly StatusGauge[] = [
   {
     name: 'azp_fleet_manager_info',
@@ -238,13 +238,13 @@ const statusGauges: readonly StatusGauge[] = [
     name: 'azp_fleet_credential_ok',
     help: '0 while the server refuses the credential.',
     labelNames: [],
-    samples: (seen) => one(!problem(seen, 'azure.auth')),
+    samples: (scrape) => one(!hasProblem(scrape, 'azure.auth')),
   },
   {
     name: 'azp_fleet_docker_up',
     help: '1 while the Docker Engine answers.',
     labelNames: [],
-    samples: (seen) => one(!problem(seen, 'engine.unreachable', 'engine.timeout', 'engine.failed')),
+    samples: (scrape) => one(!hasProblem(scrape, 'engine.unreachable', 'engine.timeout', 'engine.failed')),
   },
   {
     name: 'azp_fleet_drained',
@@ -254,7 +254,7 @@ const statusGauges: readonly StatusGauge[] = [
   },
   {
     name: 'azp_fleet_idle_left_seconds',
-    help: 'Until the machine ends because nobody uses it; absent where nothing ends it.',
+    help: 'Time until an unused machine powers off; absent if it does not.',
     labelNames: [],
     samples: ({ status: { idle } }) => (idle === undefined ? [] : one(Math.max(0, idle.afterS - idle.idleS))),
   },
@@ -294,7 +294,7 @@ const statusGauges: readonly StatusGauge[] = [
   },
   {
     name: 'azp_fleet_slot_away_since_timestamp_seconds',
-    help: 'Since when nobody has been there to take a job; absent while one is, and while the slot is closed or drained.',
+    help: 'Since when no agent can take a job; absent while one can, and while the slot is drained or quarantined.',
     labelNames: ['slot', 'agent'],
     samples: ({ status: { slots } }) =>
       slots.flatMap(({ slot, agent, awaySince = '' }) => {
@@ -304,7 +304,7 @@ const statusGauges: readonly StatusGauge[] = [
   },
   {
     name: 'azp_fleet_health',
-    help: '1 for the state that the health of the host is in.',
+    help: '1 for the current health state of the host.',
     labelNames: ['state'],
     samples: ({ status: { health } }) =>
       healthStates.map((state) => ({ labels: { state }, value: Number(health.state === state) })),

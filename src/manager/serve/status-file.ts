@@ -2,10 +2,10 @@ import type { ManagerStatus } from '../../shared/contract/status.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { writeAtomic } from '../machine/files.ts';
 
-/** Written on every change, and at least this often, so that its age tells whether the manager lives. */
+/** Longest time between two writes, so that the age of the file shows whether the manager runs. */
 const refreshMs = 15_000;
 
-/** /run/azp-fleet/status.json: one writer, never a half-written file, never two writes at once. */
+/** Writes /run/azp-fleet/status.json atomically, one write at a time. */
 export class StatusFile {
   readonly #path: string;
   readonly #log: Logger;
@@ -13,9 +13,8 @@ export class StatusFile {
   #written = '';
   #writtenAt = Number.NEGATIVE_INFINITY;
   #writing: Promise<void> | undefined;
-
-  /** What was last said of a file that cannot be written. */
-  #complaint = '';
+  /** The last logged error of a write; empty: none. */
+  #error = '';
 
   constructor(path: string, log: Logger) {
     this.#path = path;
@@ -26,7 +25,7 @@ export class StatusFile {
     return this.#latest;
   }
 
-  /** `now`: monotonic. */
+  /** Writes a status that has changed, or if the last write is old. `now`: monotonic. */
   publish(status: ManagerStatus, now: number): void {
     this.#latest = status;
     const { at: _, ...facts } = status;
@@ -37,38 +36,39 @@ export class StatusFile {
     this.#writing ??= this.#write();
   }
 
-  /** Resolves when what was published is on disk, or could not be written. */
+  /** Resolves when the published status was written, or could not be. */
   async settled(): Promise<void> {
     await this.#writing;
   }
 
-  /** Never rejects: while /run is full, socket and metrics still answer, and agents go on. */
+  /** Writes the latest status. Never rejects: with a full /run, socket, metrics and agents still work. */
   async #write(): Promise<void> {
     try {
       for (let last: ManagerStatus | undefined; last !== this.#latest;) {
         last = this.#latest;
         await writeAtomic(this.#path, `${JSON.stringify(last)}\n`);
       }
-      this.#complain('');
+      this.#report('');
     } catch (error) {
-      // At the next turn of the loop.
+      // The next pass tries again.
       this.#writtenAt = Number.NEGATIVE_INFINITY;
-      this.#complain(nameOf(error));
+      this.#report(errorCode(error));
     } finally {
       this.#writing = undefined;
     }
   }
 
-  #complain(complaint: string): void {
-    if (complaint !== '' && complaint !== this.#complaint)
-      this.#log.log('warn', 'the status file cannot be written', { path: this.#path, complaint });
-    if (complaint === '' && this.#complaint !== '')
+  /** Logs an error once, and its end. */
+  #report(error: string): void {
+    if (error !== '' && error !== this.#error)
+      this.#log.log('warn', 'the status file cannot be written', { path: this.#path, error });
+    if (error === '' && this.#error !== '')
       this.#log.log('info', 'the status file is written again', { path: this.#path });
-    this.#complaint = complaint;
+    this.#error = error;
   }
 }
 
-/** ENOSPC and the like: the message has another file name at each try. */
-function nameOf(error: unknown): string {
+/** Returns the code of an error (ENOSPC): its message has a different file name each time. */
+function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

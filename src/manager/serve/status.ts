@@ -23,7 +23,7 @@ import { Labels } from '../../shared/contract/paths.ts';
 import type { OwnContainer } from '../../shared/engine/engine.ts';
 import { agentIdOf } from '../pool/agents.ts';
 
-/** What the process started with. */
+/** The configuration and start of the process. */
 export type Loaded = Required<Pick<ManagerStatus, 'configHash' | 'started'>>;
 
 interface WatchedPool {
@@ -33,14 +33,14 @@ interface WatchedPool {
   readonly problem: Cause | undefined;
 }
 
-/** Everything that the status of one slot is made of. */
+/** The input of the status of one slot. */
 export interface SlotView {
   readonly slot: Slot;
   readonly container: ObservedContainer | undefined;
   readonly transcript: Transcript | undefined;
   readonly busyWith: string | undefined;
   readonly hold: Hold | undefined;
-  /** A job of an ended agent that the server still shows. */
+  /** Set if the server still shows a job of an ended agent. */
   readonly leftJob: Cause | undefined;
   /** Monotonic. */
   readonly notBefore: number;
@@ -51,20 +51,20 @@ export interface SlotView {
   readonly image: ImageState;
   /** The server has asked the agent to update itself. */
   readonly needsUpdate: boolean;
-  /** The containers have been listed since the start. */
-  readonly looked: boolean;
-  /** Which run the container is, and what one would be made from now. */
-  readonly made: Pick<SlotStatus, 'run' | 'settings'>;
+  /** The containers have been listed since the start of the manager. */
+  readonly areContainersKnown: boolean;
+  /** The container's run, and the settings that a new run would get. */
+  readonly current: Pick<SlotStatus, 'run' | 'settings'>;
 }
 
-/** Pure. `now` is monotonic; `since` is the time of the last change of state, ISO 8601. */
+/** Returns the status of a slot. `now`: monotonic; `since`: the last change of state, ISO 8601. Pure. */
 export function slotStatus(view: SlotView, now: number, since: string): SlotStatus {
   const state = stateOf(view, now);
   const running = view.container?.phase === 'running' ? view.transcript : undefined;
   const cause =
-    heldCause(view) ??
+    holdCause(view) ??
     view.waitingFor ??
-    unsolved(view) ??
+    openCause(view) ??
     remark(view) ??
     imageCause(view) ??
     (view.needsUpdate ? outdated : undefined);
@@ -77,7 +77,7 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
     share: shareOf(view.slot),
     since,
     jobsRun: view.jobsRun,
-    ...view.made,
+    ...view.current,
     ...defined({
       agentId: view.agentId,
       image: view.image.reference,
@@ -97,18 +97,18 @@ function shareOf({ limits: { memory = '' }, cpuShares = 1024 }: Slot): NonNullab
 }
 
 export function stateOf(
-  view: Omit<SlotView, 'jobsRun' | 'agentId' | 'made'>,
+  view: Omit<SlotView, 'jobsRun' | 'agentId' | 'current'>,
   now: number,
 ): SlotStatus['state'] {
   const { container, hold } = view;
-  // Provision reboots once it reads `drained`: not before the containers are known.
-  if (!view.looked) return 'starting';
+  // `provision` reboots the host when it reads `drained`, so not before the containers are known.
+  if (!view.areContainersKnown) return 'starting';
   if (container?.phase === 'running') return 'busy';
   if (view.busyWith === 'retire') return 'stopping';
   if (container?.state === 'running') {
     if (hold?.kind === 'close') return 'stopping';
     if (container.phase !== 'listening') return 'starting';
-    return isCut(view) ? 'waiting' : 'idle';
+    return isDisconnected(view) ? 'waiting' : 'idle';
   }
   const changing = container !== undefined || view.busyWith !== undefined;
   if (changing && hold?.kind === 'close') return 'stopping';
@@ -118,26 +118,26 @@ export function stateOf(
   return view.cause !== undefined && view.notBefore > now ? 'backing-off' : 'starting';
 }
 
-/** A slot that is held launches nothing, which else would say of which job the server does not know the end. */
-function heldCause({ hold, leftJob }: Pick<SlotView, 'hold' | 'leftJob'>): Cause | undefined {
+/** Returns the cause of a hold, with the job that the server still shows: without a hold, the next launch would report it. */
+function holdCause({ hold, leftJob }: Pick<SlotView, 'hold' | 'leftJob'>): Cause | undefined {
   if (hold === undefined || leftJob === undefined) return hold?.cause;
   return { ...hold.cause, what: `${hold.cause.what}; ${leftJob.what}` };
 }
 
-/** Once the agent listens, what was wrong is over, also before the next pass has noted it. */
-function unsolved({ container, cause }: SlotView): Cause | undefined {
+/** Returns the latest fault. It is over when the agent listens, also before the next pass notes that. */
+function openCause({ container, cause }: SlotView): Cause | undefined {
   return container?.phase === 'listening' || container?.phase === 'running' ? undefined : cause;
 }
 
-/** An agent that cannot connect, or that waits for jobs and has lost its connection, says so and tries for ever. */
+/** Returns the last remark of an agent that cannot connect or has lost its connection; it tries forever. */
 function remark({ container, transcript }: Pick<SlotView, 'container' | 'transcript'>): Cause | undefined {
   if (container?.phase !== 'connecting' && container?.phase !== 'listening') return undefined;
   const last = transcript === undefined ? undefined : mainRemark(transcript);
   return last === undefined ? undefined : remarkCause(last);
 }
 
-/** It listens, but its connection is lost: it takes no job until it says that it has a new one. */
-function isCut({ transcript }: Pick<SlotView, 'transcript'>): boolean {
+/** Returns whether a listening agent has lost its connection: it takes no job until it reports a new one. */
+function isDisconnected({ transcript }: Pick<SlotView, 'transcript'>): boolean {
   return transcript?.remarks.some(({ kind }) => kind !== 'updating') ?? false;
 }
 
@@ -147,17 +147,17 @@ function imageCause({ image }: SlotView): Cause | undefined {
     image.cause ?? {
       code: 'image.not-ready',
       what: `the agent image is not ready yet (${image.state})`,
-      next: 'wait: it is fetched or built, and the status shows how far it is',
+      next: 'wait: it is pulled or built; the status shows the progress',
     }
   );
 }
 
-function healthStatus(look: HostCheck | undefined, shortfalls: readonly Finding[]): HostHealth {
-  if (look === undefined) return { state: 'unknown', findings: shortfalls };
-  const { verdict, findings, report } = look.checkup;
+function healthStatus(check: HostCheck | undefined, shortfalls: readonly Finding[]): HostHealth {
+  if (check === undefined) return { state: 'unknown', findings: shortfalls };
+  const { verdict, findings, report } = check.checkup;
   return {
     state: verdict.state === 'unreachable' || verdict.state === 'off' ? 'unknown' : verdict.state,
-    checkedAt: look.at,
+    checkedAt: check.at,
     ...defined({
       cudaVersion: report?.cudaVersion,
       gpus: report?.gpus.map(({ uuid, name, computeCapability }) => ({
@@ -202,8 +202,8 @@ export function managerStatus(parts: {
   readonly drains: readonly Drain[];
   readonly idle: IdleStatus | undefined;
   readonly slots: readonly SlotStatus[];
-  readonly look: HostCheck | undefined;
-  /** What the configuration asks for and this host cannot do. */
+  readonly check: HostCheck | undefined;
+  /** Configured features that this host does not support. */
   readonly shortfalls: readonly Finding[];
   readonly problems: readonly Cause[];
 }): ManagerStatus {
@@ -231,51 +231,51 @@ export function managerStatus(parts: {
     drains: parts.drains,
     ...defined({ idle: parts.idle }),
     slots: parts.slots,
-    health: healthStatus(parts.look, parts.shortfalls),
+    health: healthStatus(parts.check, parts.shortfalls),
     problems: parts.problems.map(({ code, what, next }) => ({ code, what, next })),
   };
   return foreignValue(status, (said) => foreignLine(said));
 }
 
-/** What a run of a slot is made from. */
-export interface Making {
-  /** Id; undefined: none is ready, so that none can be missing. */
+/** The image and settings of a run. */
+export interface RunInput {
+  /** Id; undefined: no image is ready. */
   readonly image: string | undefined;
   /** See settingsOf. */
   readonly settings: string;
 }
 
-/** The run that a container is, and what one would be made from now, where that is known. Pure. */
+/** Returns the container's run, and the settings that a new run would get, if known. Pure. */
 export function runView(
-  made: { readonly container: OwnContainer; readonly seen: ObservedContainer } | undefined,
-  wanted: Making | undefined,
+  current: { readonly container: OwnContainer; readonly seen: ObservedContainer } | undefined,
+  desired: RunInput | undefined,
 ): Pick<SlotStatus, 'run' | 'settings'> {
-  const settings = wanted && digest({ ...wanted, image: wanted.image ?? made?.seen.image });
-  if (made === undefined) return defined({ settings });
-  const { labels, created } = made.container;
+  const settings = desired && digest({ ...desired, image: desired.image ?? current?.seen.image });
+  if (current === undefined) return defined({ settings });
+  const { labels, created } = current.container;
   const run = {
     id: labels[Labels.run] ?? '',
     startedAt: new Date(created * 1000).toISOString(),
-    settings: digest(made.seen),
-    ...defined({ agentId: agentIdOf(made.container) }),
+    settings: digest(current.seen),
+    ...defined({ agentId: agentIdOf(current.container) }),
   };
   return { run, ...defined({ settings }) };
 }
 
-function digest({ image = '', settings }: Making): string {
+function digest({ image = '', settings }: RunInput): string {
   return sha256(`${image}\n${settings}`).slice(0, 12);
 }
 
 /**
- * Since when nobody has been there to take a job, ISO 8601: no agent that is made from what is wanted now has listened or
- * run one. Undefined while one does, and while the slot is kept from it. It does not begin anew with each try. Pure.
+ * Returns since when no up-to-date agent has been able to take a job, ISO 8601. Undefined while one listens or runs a job,
+ * and while the slot is drained or quarantined. Failed starts do not reset it. Pure.
  */
 export function awaySince(
   { state, run, settings }: Pick<SlotStatus, 'state' | 'run' | 'settings'>,
   before: string | undefined,
   now: string,
 ): string | undefined {
-  const isThere = state === 'busy' || (state === 'idle' && run?.settings === settings);
-  const isKept = state === 'drained' || state === 'quarantined';
-  return isThere || isKept ? undefined : (before ?? now);
+  const isAvailable = state === 'busy' || (state === 'idle' && run?.settings === settings);
+  const isClosed = state === 'drained' || state === 'quarantined';
+  return isAvailable || isClosed ? undefined : (before ?? now);
 }

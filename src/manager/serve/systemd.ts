@@ -2,17 +2,17 @@ import type { Clock } from '../../shared/base/clock.ts';
 import { managerUnit } from '../../shared/contract/paths.ts';
 import { runCommand } from '../machine/command.ts';
 
-/** How a pass ended. `outside`: the host, Docker or the server failed, which another version would not change. */
-export type PassEnd = 'whole' | 'outside' | 'broken';
+/** The end of a pass. `external`: the host, Docker or the server failed, with any version of the manager. */
+export type PassEnd = 'done' | 'external' | 'failed';
 
 /**
- * Real milliseconds that readiness waits for the first look at the GPUs: an nvidia-smi that hangs, or takes half a minute on
- * cold GPUs, must not count as a version that does not start, for which systemd waits 60 s.
+ * Real milliseconds that readiness waits for the first check of the GPUs. nvidia-smi may hang, or take half a minute on cold
+ * GPUs; systemd treats a manager that is not ready within 60 s as a failed start.
  */
-const firstLookMs = 20_000;
+const firstCheckMs = 20_000;
 
-/** A manager that has lived so long, in unscaled milliseconds, has not come back from a crash only to crash again. */
-const settledMs = 10 * 60_000;
+/** A manager that has run this long, in unscaled milliseconds, does not crash repeatedly. */
+const settledAfterMs = 10 * 60_000;
 
 /** Reports the running manager to systemd after each pass. */
 export class LifeSigns {
@@ -21,7 +21,7 @@ export class LifeSigns {
   readonly #since: number;
   #readySince: number | undefined;
   #isSettled = false;
-  #told = Number.NEGATIVE_INFINITY;
+  #notifiedAt = Number.NEGATIVE_INFINITY;
 
   constructor(notifier: Notifier, clock: Clock) {
     this.#notifier = notifier;
@@ -29,22 +29,22 @@ export class LifeSigns {
     this.#since = clock.monotonic();
   }
 
-  /** `gpusLooked`: what the GPUs are is known, or that it cannot be. */
-  async after(end: PassEnd, gpusLooked: boolean, summary: () => string): Promise<void> {
+  /** Reports the end of a pass. `gpusChecked`: the GPUs are known, or cannot be read. */
+  async after(end: PassEnd, gpusChecked: boolean, summary: () => string): Promise<void> {
     const now = this.#clock.monotonic();
     if (this.#readySince === undefined) {
-      if (end === 'broken' || !(gpusLooked || now - this.#since >= firstLookMs)) return;
+      if (end === 'failed' || !(gpusChecked || now - this.#since >= firstCheckMs)) return;
       this.#readySince = now;
       await this.#notifier.ready(summary());
     }
     // The watchdog restarts a loop that makes no progress.
-    if (end !== 'whole') return;
+    if (end !== 'done') return;
     const { intervalMs } = this.#notifier;
-    if (intervalMs !== undefined && now - this.#told >= intervalMs) {
-      this.#told = now;
+    if (intervalMs !== undefined && now - this.#notifiedAt >= intervalMs) {
+      this.#notifiedAt = now;
       await this.#notifier.alive(summary());
     }
-    if (this.#isSettled || now - this.#readySince < this.#clock.scaled(settledMs)) return;
+    if (this.#isSettled || now - this.#readySince < this.#clock.scaled(settledAfterMs)) return;
     this.#isSettled = true;
     await this.#notifier.settled();
   }
@@ -52,16 +52,16 @@ export class LifeSigns {
 
 type Send = typeof runCommand;
 
-/** Tells systemd how we are. Node has no datagram sockets of the needed kind, so systemd-notify speaks for us. */
+/** Notifies systemd through systemd-notify, because Node has no Unix datagram sockets. */
 export interface Notifier {
-  /** The unit has started: a version that never says so gives way to the one before. */
+  /** Reports that the unit has started; without it the previous version is restored. */
   ready(status: string): Promise<void>;
-  /** Sent only when the reconcile loop has made progress. */
+  /** Reports progress of the reconcile loop. */
   alive(status: string): Promise<void>;
-  /** The next crash is the first again: systemd never forgets by itself how often it has restarted a unit. */
+  /** Resets systemd's count of restarts, which does not expire. */
   settled(): Promise<void>;
   stopping(): Promise<void>;
-  /** Real milliseconds between two signs of life; undefined: nobody watches. */
+  /** Real milliseconds between two notifications; undefined: no watchdog. */
   readonly intervalMs: number | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { Cause, Hold, Slot } from '../model.ts';
 import { type DrainEntries, drainOn } from './drains.ts';
 
 /** Everything that can keep a slot from taking jobs. */
-export interface Circumstances {
+export interface SlotConditions {
   readonly drain: DrainEntries;
   /** Set while the machine is about to end because it is not used. */
   readonly idle: Hold | undefined;
@@ -14,7 +14,7 @@ export interface Circumstances {
   readonly leaving: boolean;
   /** Undefined: not checked yet. */
   readonly look: HostCheck | undefined;
-  readonly lookIsOld: boolean;
+  readonly isCheckOld: boolean;
   /** Where network isolation is required: why it is not confirmed for the slot. */
   readonly fence: Cause | undefined;
   /** Other processes are on the slot's GPUs. */
@@ -28,7 +28,7 @@ export interface Circumstances {
 }
 
 /** Returns why this slot takes no jobs now: the first reason by priority. Pure. */
-export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
+export function holdOf(slot: Slot, now: SlotConditions): Hold | undefined {
   if (now.leaving) return { kind: 'close', state: 'drained', cause: leaving };
   const drain = drainOn(now.drain, slot.name);
   if (drain !== undefined) {
@@ -48,7 +48,7 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   if (now.otherProcesses !== undefined) return now.otherProcesses;
   const cause = now.pool ?? now.disk;
   if (cause !== undefined) return { kind: 'pause', state: 'waiting', cause };
-  if (!now.lookIsOld || slot.gpus.length === 0) return undefined;
+  if (!now.isCheckOld || slot.gpus.length === 0) return undefined;
   return pause(
     'health.old',
     'the latest check of the GPUs is more than 30 s old',

@@ -6,14 +6,14 @@ export const usage = `azp-fleet-manager keeps one-shot Azure Pipelines agents ru
 Usage
   azp-fleet-manager run --config FILE [--token-file FILE] [options]
   azp-fleet-manager run --url URL --pool POOL --token-file FILE [options]
-  azp-fleet-manager status | runs [SLOT]     (these and the next lines ask the running manager)
+  azp-fleet-manager status | runs [SLOT]     (these and the next lines call the running manager)
   azp-fleet-manager logs SLOT [--tail LINES] | logs SLOT --diag [--run ID]
   azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT… | --run ID] | adopt [SLOT…]
   azp-fleet-manager repaired [--gpu ADDRESS]
   azp-fleet-manager webhook                  (sends a test message)
   azp-fleet-manager version
 
-Options of a machine of its own; with --config the file says these things
+Options of a standalone machine; with --config they are in the file
   --url URL                 organization, https://dev.azure.com/NAME
   --pool POOL               agent pool; it must exist
   -n, --agents N            how many agents; default: one per GPU, or one
@@ -67,8 +67,8 @@ export const options = {
 
 type Name = keyof typeof options;
 
-/** What the configuration file says, too. */
-const alone: readonly Name[] = [
+/** Options that are in the configuration file instead. */
+const standalone: readonly Name[] = [
   'url',
   'pool',
   'agents',
@@ -81,16 +81,16 @@ const alone: readonly Name[] = [
 ];
 
 interface Shape {
-  /** Besides --socket and --help. */
+  /** Except --socket and --help. */
   readonly options: readonly Name[];
-  /** How many slots it takes. */
+  /** Most slots that the command takes. */
   readonly slots: number;
 }
 
 const commands: Readonly<Record<string, Shape>> = {
   run: {
     options: [
-      ...alone,
+      ...standalone,
       ...(['config', 'token-file', 'adopt', 'state', 'context', 'status-file', 'docker', 'debug'] as const),
     ],
     slots: 0,
@@ -115,21 +115,22 @@ export interface Invocation {
   readonly values: Values;
 }
 
-/** Throws a usage error that names the mistake; nothing that is said is ignored. */
+/** Parses the arguments. Throws a usage error for anything unknown. */
 export function parseArguments(args: readonly string[]): Invocation {
   const { values, positionals } = parsed(args);
   if (values.help === true) return { command: 'help', positionals: [], values };
   const [command, ...rest] = positionals;
   const shape = command === undefined ? undefined : commands[command];
-  if (command === undefined) throw wrong('a command is missing');
-  if (shape === undefined) throw wrong(`there is no command ${command}`);
+  if (command === undefined) throw usageMistake('a command is missing');
+  if (shape === undefined) throw usageMistake(`there is no command ${command}`);
   const given = Object.keys(values) as Name[];
-  const useless = given.find((name) => name !== 'socket' && !shape.options.includes(name));
-  if (useless !== undefined) throw wrong(`${command} has no option --${useless}`);
-  const surplus = rest[shape.slots];
-  if (surplus !== undefined) throw wrong(`${command} does not take ${surplus}`);
-  const doubled = values.config === undefined ? undefined : given.find((name) => alone.includes(name));
-  if (doubled !== undefined) throw wrong(`--${doubled} does nothing beside --config: say it in the file`);
+  const unknown = given.find((name) => name !== 'socket' && !shape.options.includes(name));
+  if (unknown !== undefined) throw usageMistake(`${command} has no option --${unknown}`);
+  const unexpected = rest[shape.slots];
+  if (unexpected !== undefined) throw usageMistake(`${command} does not take ${unexpected}`);
+  const inFile = values.config === undefined ? undefined : given.find((name) => standalone.includes(name));
+  if (inFile !== undefined)
+    throw usageMistake(`--${inFile} cannot be combined with --config: set it in the file`);
   return { command, positionals: rest, values };
 }
 
@@ -137,10 +138,10 @@ function parsed(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    throw wrong(error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error));
+    throw usageMistake(error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error));
   }
 }
 
-function wrong(what: string): Error {
+function usageMistake(what: string): Error {
   return usageError({ code: 'manager.usage', what, next: 'azp-fleet-manager --help' });
 }

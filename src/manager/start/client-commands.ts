@@ -7,8 +7,8 @@ import { ask } from '../serve/control.ts';
 import type { Invocation } from './arguments.ts';
 
 /**
- * Commands that ask the running manager of this host; the text to print. What a job wrote is cleaned where a `terminal`
- * reads it.
+ * Runs a command that calls the running manager of this host; returns the text to print. The output of jobs is cleaned for a
+ * `terminal`.
  */
 export async function runClient(
   { command, positionals, values }: Invocation,
@@ -36,7 +36,7 @@ export async function runClient(
         await ask(socket, {
           method: 'POST',
           path: '/v1/drain',
-          body: { slots, reason: values.reason ?? '', owner: whoAsks() },
+          body: { slots, reason: values.reason ?? '', owner: caller() },
         }),
       );
     case 'repaired':
@@ -45,7 +45,7 @@ export async function runClient(
       );
     case 'webhook':
       await ask(socket, { method: 'POST', path: '/v1/webhook' });
-      return 'the webhook has taken a test message\n';
+      return 'the webhook accepted a test message\n';
     case 'undrain':
     case 'adopt': {
       const body = defined({ slots, run: values.run });
@@ -56,8 +56,8 @@ export async function runClient(
   }
 }
 
-/** `ann@h200-1`: who became root by sudo is not root. */
-function whoAsks(): string {
+/** Returns the caller, `ann@h200-1`; with sudo, the user who ran it. */
+function caller(): string {
   return `${env['SUDO_USER'] ?? userInfo().username}@${hostname()}`;
 }
 

@@ -15,29 +15,28 @@ import { noControl } from '../../shared/base/foreign-text.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { Secret } from '../../shared/base/secret.ts';
 
-/** Where a manager finds and leaves things. */
-export interface RunPlaces {
-  /** The first that is there holds the credential. */
+/** Paths of a manager. */
+export interface RunPaths {
+  /** Files of the credential; see tokenReader. */
   readonly tokens: readonly string[];
   readonly state: string;
-  /** Folders of agents straight on the host; beside the state, which only root may enter. */
+  /** Folders of agents with `mode: host`; outside the state folder, which only root may enter. */
   readonly agents: string;
   readonly docker: string;
   readonly socket: string;
   readonly status: string;
   /** The build context of the image. */
   readonly context: string;
-  /** Archives of teams' folders. */
+  /** Archives of top folders. */
   readonly folders: string;
-  /** A folder for each durable change. */
+  /** One folder for each durable change. */
   readonly changes: string;
-  /** The lock of whoever changes the host. */
+  /** The lock for changes of the host. */
   readonly hostLock: string;
 }
 
-/** `program`: the folder that the manager was started from. */
-export function runPlaces(values: Values, program: string, env: NodeJS.ProcessEnv): RunPlaces {
-  // Beside the manager on a host; beside its folder in the package.
+/** Returns the paths of a manager. `program`: the folder that it was started from. */
+export function runPaths(values: Values, program: string, env: NodeJS.ProcessEnv): RunPaths {
   const state = values.state ?? HostPaths.state;
   const socket = values.socket ?? HostPaths.socket;
   const contexts = [join(program, 'dockeragent'), join(program, '..', 'dockeragent')];
@@ -55,7 +54,7 @@ export function runPlaces(values: Values, program: string, env: NodeJS.ProcessEn
   };
 }
 
-/** What an earlier manager of this machine kept; with `--adopt`, every name may be taken over from another owner. */
+/** Opens the state of this machine's managers; with `--adopt`, every name may be taken over from another owner. */
 export async function openState(values: Values, directory: string, machineId: string): Promise<StateStore> {
   const store = await StateStore.open(directory, machineId);
   if (values.adopt === true) {
@@ -64,7 +63,7 @@ export async function openState(values: Values, directory: string, machineId: st
   return store;
 }
 
-/** From the file, or, on a machine of its own, from the command line. */
+/** Returns the configuration from the file or, on a standalone machine, from the command line. */
 export async function configuration(values: Values): Promise<LoadedConfig> {
   if (values.config !== undefined) return loadConfig(values.config);
   if (values['token-file'] === undefined) {
@@ -84,7 +83,7 @@ export interface LoadedConfig {
   readonly hash: string;
 }
 
-/** The CLI has validated it; here only what would make the daemon fail later and unclearly is checked. */
+/** Loads the file, which the CLI has validated. Checks only what would make the daemon fail later. */
 async function loadConfig(path: string): Promise<LoadedConfig> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw broken(path, 'it cannot be read', cause);
@@ -120,13 +119,13 @@ function broken(path: string, why: string, cause?: unknown): FleetError {
     {
       code: 'manager.config',
       what: `the configuration ${path} cannot be used: ${why}`,
-      next: 'write it anew with azp-fleet provision',
+      next: 'write it again: azp-fleet provision',
     },
     { cause },
   );
 }
 
-/** The configuration of a machine that is run without an inventory. Pure. */
+/** Returns the configuration of a machine without an inventory. Pure. */
 export function standaloneConfig(values: Values, hostname: string): ManagerConfig {
   const url = required(values.url, '--url');
   return {
@@ -155,7 +154,7 @@ export function standaloneConfig(values: Values, hostname: string): ManagerConfi
   };
 }
 
-/** `HOST:CONTAINER:ENV`, as in `/data/imagenet:/datasets/imagenet:IMAGENET`. */
+/** Parses `HOST:CONTAINER:ENV`, as in `/data/imagenet:/datasets/imagenet:IMAGENET`. */
 function volume(text: string): Dataset {
   const [host = '', container = '', name = '', ...rest] = text.split(':');
   const right = host.startsWith('/') && container.startsWith('/') && /^[A-Z_][A-Z0-9_]*$/i.test(name);
@@ -174,7 +173,7 @@ function required(value: string | undefined, name: string): string {
   throw usageError({ code: 'manager.usage', what: `${name} is missing`, next: 'azp-fleet-manager --help' });
 }
 
-/** It becomes part of what the server is asked, and of the names that it shows. */
+/** Throws for control characters in a name that is sent to the server and shown. */
 function plain(text: string, name: string): string {
   if (noControl.test(text)) return text;
   throw usageError({
@@ -196,8 +195,8 @@ function count(text: string, name: string, least = 1): number {
 }
 
 /**
- * Reads the credential from the newest of these files, every time it is asked: what systemd loaded at the start, until
- * the file that it came from is replaced. So a new token is taken up without a restart.
+ * Returns a function that reads the credential from the newest of these files: the one that systemd loaded at the start,
+ * until its source is replaced. A new token works without a restart.
  */
 export function tokenReader(paths: readonly string[], log: Logger): () => Promise<Secret> {
   return async () => {
@@ -211,12 +210,12 @@ export function tokenReader(paths: readonly string[], log: Logger): () => Promis
     throw new FleetError({
       code: 'azure.auth',
       what: `there is no credential: ${paths.join(', ')} cannot be read or is empty`,
-      next: 'write it with azp-fleet provision, or name it with --token-file',
+      next: 'write it with azp-fleet provision, or set --token-file',
     });
   };
 }
 
-/** The file's content and when it was written (ms); nothing where it cannot be read or is empty. */
+/** Returns the file's content and the time of its last change (ms); empty if it has none or cannot be read. */
 async function read(path: string): Promise<readonly { readonly text: string; readonly changedMs: number }[]> {
   try {
     const text = (await readFile(path, 'utf8')).trim();
@@ -226,7 +225,7 @@ async function read(path: string): Promise<readonly { readonly text: string; rea
   }
 }
 
-/** Where the credential may be: what systemd loaded, and the file that it came from. */
+/** Returns the files that may have the credential: the one that systemd loaded, and its source. */
 export function tokenPaths(
   given: string | undefined,
   credentialsDirectory: string | undefined,

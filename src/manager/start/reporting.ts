@@ -7,7 +7,7 @@ import type { Metrics } from '../serve/metrics.ts';
 
 const priorities = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 
-/** One line per message with systemd's priority prefix, so that journalctl -p sorts it. Debug only when asked for. */
+/** Logs one line per message with systemd's priority prefix, for journalctl -p. `debug`: also debug messages. */
 export function journalLogger(
   write: (line: string) => void,
   debug: boolean,
@@ -38,7 +38,7 @@ type Program = Pick<NodeJS.Process, 'on' | 'exit' | 'stdout' | 'stderr'>;
  * of the process is unknown: it exits, and systemd restarts it; agents' containers keep running. `crashes`: the file that
  * counts such exits over restarts.
  */
-export function castNets(
+export function handleStrayErrors(
   program: Program,
   crashes: string,
   { log, metrics }: { readonly log: Logger; readonly metrics: Pick<Metrics, 'strayError'> },
@@ -49,11 +49,11 @@ export function castNets(
     stream.on('error', () => metrics.strayError('output', 1));
   program.on('unhandledRejection', (error) => {
     metrics.strayError('rejection', 1);
-    log.log('error', 'a promise was rejected that nobody waited for; the manager goes on', { error });
+    log.log('error', 'a promise was rejected without a handler; the manager continues', { error });
   });
   program.on('uncaughtException', (error) => {
     try {
-      log.log('error', 'an error that nobody caught ends the manager; running jobs go on', { error });
+      log.log('error', 'an uncaught error stops the manager; running jobs continue', { error });
       writeFileSync(crashes, `${before + 1}\n`, { mode: 0o600 });
     } finally {
       program.exit(ExitCode.bug);
@@ -71,8 +71,8 @@ function crashesIn(path: string): number {
   }
 }
 
-/** What whoever started the program is told, and its exit code. What is no refusal of ours is our bug: with its stack. Pure. */
-export function complaint(error: unknown): { readonly text: string; readonly exitCode: ExitCode } {
+/** Returns the text and exit code for an error. An error that is not a FleetError is a bug, shown with its stack. Pure. */
+export function failureOutput(error: unknown): { readonly text: string; readonly exitCode: ExitCode } {
   if (!(error instanceof FleetError)) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     return { text: `${text}\n`, exitCode: ExitCode.bug };

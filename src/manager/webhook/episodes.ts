@@ -3,7 +3,7 @@ import type { Cause, Hold, Slot } from '../model.ts';
 
 /** A condition that the webhook reports when it begins and when it ends. The state file keeps it over restarts. */
 export interface Episode {
-  /** Of an episode: `slot-closed 3`. */
+  /** `slot-closed 3` */
   readonly key: string;
   readonly kind: 'slot-closed' | 'agent-offline' | 'queue-wait';
   /** ISO 8601. */
@@ -17,33 +17,33 @@ export interface Episode {
   readonly next: string;
 }
 
-/** What is known of a slot after a look at it. */
-export interface SlotOutlook {
+/** The state of a slot at one check. */
+export interface SlotObservation {
   readonly slot: Pick<Slot, 'name' | 'agent' | 'pool' | 'gpus'>;
   readonly hold: Hold | undefined;
-  /** Monotonic, since when nobody has been there to take its jobs; undefined: somebody is, or is not to be. */
-  readonly awayAt: number | undefined;
-  /** Why, where that is known. */
+  /** Since when no agent can take its jobs, monotonic; undefined: one can, or none is expected. */
+  readonly unavailableSince: number | undefined;
+  /** The cause, if known. */
   readonly cause: Partial<Cause>;
-  /** Of the job that it took last, seconds; undefined: not known since the start. */
+  /** Queue wait of its latest job; undefined: none since the start of the manager. */
   readonly wait: { readonly requestId: number; readonly waitedS: number } | undefined;
 }
 
 export interface Limits {
-  /** How long an agent may be away, real milliseconds. */
-  readonly awayMs: number;
+  /** How long an agent may be offline, real milliseconds. */
+  readonly offlineMs: number;
   /** How long a job may wait, seconds. */
   readonly queueWaitS: number;
 }
 
 /**
- * The episodes that are open after a look. What cannot be judged now (before the first look at the GPUs, while a slot is
- * drained) stays as it was. `now`: monotonic; `at`: ISO 8601. Pure.
+ * Returns the open episodes after a check. Episodes of slots with an unknown state (before the first check of the GPUs, while
+ * drained) are unchanged. `now`: monotonic; `at`: ISO 8601. Pure.
  */
 export function openEpisodes(
   before: readonly Episode[],
-  slots: readonly SlotOutlook[],
-  { awayMs, queueWaitS }: Limits,
+  slots: readonly SlotObservation[],
+  { offlineMs, queueWaitS }: Limits,
   { now, at }: { readonly now: number; readonly at: string },
 ): readonly Episode[] {
   const known = new Map(before.map((episode) => [episode.key, episode]));
@@ -54,56 +54,56 @@ export function openEpisodes(
   const closed = slots.flatMap(({ slot, hold }) => {
     const key = `slot-closed ${slot.name}`;
     if (hold?.state === 'quarantined')
-      return open({ key, kind: 'slot-closed', ...placeOf(slot), ...hold.cause });
-    return isJudged(hold) ? [] : still(key);
+      return open({ key, kind: 'slot-closed', ...slotFields(slot), ...hold.cause });
+    return isKnown(hold) ? [] : still(key);
   });
-  const away = slots.flatMap(({ slot, awayAt, cause }) => {
-    if (awayAt === undefined || now - awayAt < awayMs) {
+  const offline = slots.flatMap(({ slot, unavailableSince, cause }) => {
+    if (unavailableSince === undefined || now - unavailableSince < offlineMs) {
       const key = `agent-offline ${slot.name}`;
-      // Where it began anew with this process, it was away before.
-      return awayAt === undefined ? [] : still(key);
+      // The time restarts with this process; a reported episode stays open.
+      return unavailableSince === undefined ? [] : still(key);
     }
     return open({
       key: `agent-offline ${slot.name}`,
       kind: 'agent-offline',
-      ...placeOf(slot),
-      ...whyAway(cause),
+      ...slotFields(slot),
+      ...whyOffline(cause),
     });
   });
-  const waits = [...Map.groupBy(slots, ({ slot }) => slot.pool)].flatMap(([pool, members]) => {
+  const queueWaits = [...Map.groupBy(slots, ({ slot }) => slot.pool)].flatMap(([pool, members]) => {
     const key = `queue-wait ${pool}`;
     const last = members
       .flatMap(({ wait }) => wait ?? [])
-      .reduce((one, other) => (one.requestId > other.requestId ? one : other), unseen);
-    if (last === unseen) return still(key);
+      .reduce((one, other) => (one.requestId > other.requestId ? one : other), none);
+    if (last === none) return still(key);
     return last.waitedS > queueWaitS
       ? open({ key, kind: 'queue-wait', pool, ...longWait(last.waitedS) })
       : [];
   });
-  return [...closed, ...away, ...waits];
+  return [...closed, ...offline, ...queueWaits];
 }
 
-const unseen = { requestId: Number.NEGATIVE_INFINITY, waitedS: 0 };
+const none = { requestId: Number.NEGATIVE_INFINITY, waitedS: 0 };
 
-/** What keeps a slot from jobs before its GPUs do says nothing of them; what is not known yet is not well. */
-function isJudged(hold: Hold | undefined): boolean {
+/** Returns whether a hold shows the state of the slot's GPUs: a drain hides it, and it may not be checked yet. */
+function isKnown(hold: Hold | undefined): boolean {
   return hold === undefined || (hold.state !== 'drained' && !/^(?:health|fence)\./.test(hold.cause.code));
 }
 
-function placeOf({
+function slotFields({
   name,
   agent,
   pool,
   gpus,
-}: SlotOutlook['slot']): Pick<Episode, 'slot' | 'agent' | 'pool' | 'gpus'> {
+}: SlotObservation['slot']): Pick<Episode, 'slot' | 'agent' | 'pool' | 'gpus'> {
   return { slot: name, agent, pool, gpus };
 }
 
-function whyAway({ code, what, next }: SlotOutlook['cause']): Pick<Episode, 'code' | 'what' | 'next'> {
+function whyOffline({ code, what, next }: SlotObservation['cause']): Pick<Episode, 'code' | 'what' | 'next'> {
   return {
     code: code ?? 'agent.away',
-    what: what ?? 'no agent has come to wait for jobs',
-    next: next ?? 'look at the status of the host: azp-fleet status',
+    what: what ?? 'no agent is online',
+    next: next ?? 'check the status of the host: azp-fleet status',
   };
 }
 
@@ -111,7 +111,7 @@ function longWait(waitedS: number): Pick<Episode, 'code' | 'what' | 'next'> {
   return {
     code: 'queue.long-wait',
     what: `a job had waited ${minutes(waitedS)} for an agent`,
-    next: 'see whether agents are away or closed: azp-fleet status; if none is, the pool is too small',
+    next: 'check for offline agents and closed slots: azp-fleet status; if there are none, add agents to the pool',
   };
 }
 
@@ -119,7 +119,7 @@ function minutes(seconds: number): string {
   return `${Math.round(seconds / 60)} min`;
 }
 
-/** What an earlier process has told; nothing where it is no such list. */
+/** Parses the reported episodes of an earlier process; empty if it is not a list of episodes. */
 export function readEpisodes(value: unknown): readonly Episode[] {
   if (!Array.isArray(value)) return [];
   return (value as readonly Partial<Episode>[]).filter(
@@ -132,12 +132,12 @@ export function readEpisodes(value: unknown): readonly Episode[] {
 
 /** Returns what has begun and ended since the last message. Pure. */
 export function changesSince(
-  told: readonly Episode[],
+  reported: readonly Episode[],
   open: readonly Episode[],
 ): { readonly begun: readonly Episode[]; readonly ended: readonly Episode[] } {
   const without = (all: readonly Episode[], others: readonly Episode[]): readonly Episode[] => {
     const keys = new Set(others.map(({ key, since }) => `${key} ${since}`));
     return all.filter(({ key, since }) => !keys.has(`${key} ${since}`));
   };
-  return { begun: without(open, told), ended: without(told, open) };
+  return { begun: without(open, reported), ended: without(reported, open) };
 }

@@ -2,27 +2,27 @@ import { defined } from '../../shared/base/objects.ts';
 import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
 import type { Episode } from './episodes.ts';
 
-/** Characters: Teams takes 28 KB as a whole, and nobody reads more. */
+/** Characters; Teams accepts 28 KB. */
 const longestText = 4000;
 const longestCause = 400;
-/** More are counted in the text and left out of `events`. */
+/** Most entries of `events`; the text counts all. */
 const mostEvents = 16;
 
-/** Who speaks, and when (ISO 8601). */
+/** The host that sends a message, and the time (ISO 8601). */
 interface Sender {
   readonly host: string;
   readonly at: string;
 }
 
 /**
- * The body of a message: `text` for people, as Slack, Mattermost and Teams show it, and the same as `events` for programs.
- * Pure.
+ * Returns the body of a message: `text` for people, as Slack, Mattermost and Teams show it, and the same as `events` for
+ * programs. Pure.
  */
 export function changeMessage(
   { begun, ended }: { readonly begun: readonly Episode[]; readonly ended: readonly Episode[] },
   sender: Sender,
 ): string {
-  const lines = [...alike(begun).map(begunLine), ...alike(ended).map(endedLine)];
+  const lines = [...groupAlike(begun).map(begunLine), ...groupAlike(ended).map(endedLine)];
   const events = [
     ...begun.map((episode) => ({ state: 'begun', ...shown(episode) })),
     ...ended.map((episode) => ({ state: 'ended', ...shown(episode) })),
@@ -30,24 +30,24 @@ export function changeMessage(
   return body(lines, events.slice(0, mostEvents), sender);
 }
 
-/** What somebody who tries the webhook gets. */
+/** Returns the body of a test message. */
 export function testMessage(sender: Sender): string {
   return body(['this is a test of the webhook; nothing has happened'], [{ event: 'test' }], sender);
 }
 
 function body(lines: readonly string[], events: readonly object[], { host, at }: Sender): string {
-  const text = lines.map((line) => plain(`${host}: ${foreignLine(line)}`)).join('\n');
+  const text = lines.map((line) => withoutMarkup(`${host}: ${foreignLine(line)}`)).join('\n');
   const message = { text: foreignLines(text, longestText), schema: 1, host, at, events };
   return JSON.stringify(foreignValue(message, (said) => foreignLines(said)));
 }
 
 function shown({ kind, since, slot, agent, pool, gpus, code, what, next }: Episode): object {
-  const words = { code, what: foreignLine(what, longestCause), next };
-  return { event: kind, since, ...defined({ slot, agent, pool, gpus }), ...words };
+  const details = { code, what: foreignLine(what, longestCause), next };
+  return { event: kind, since, ...defined({ slot, agent, pool, gpus }), ...details };
 }
 
-/** Eight slots that are closed for one reason are one line. */
-function alike(episodes: readonly Episode[]): readonly (readonly [Episode, ...Episode[]])[] {
+/** Groups episodes with the same cause: eight slots that are closed for one reason are one line. */
+function groupAlike(episodes: readonly Episode[]): readonly (readonly [Episode, ...Episode[]])[] {
   const groups = Map.groupBy(episodes, ({ kind, pool, code, what }) =>
     JSON.stringify(kind === 'queue-wait' ? [kind, pool] : [kind, code, what]),
   );
@@ -57,8 +57,8 @@ function alike(episodes: readonly Episode[]): readonly (readonly [Episode, ...Ep
 function begunLine(group: readonly [Episode, ...Episode[]]): string {
   const [{ kind, pool, what, next }] = group;
   const heads = {
-    'slot-closed': `${slots(group)} closed, no jobs are taken there`,
-    'agent-offline': `${agents(group)} away`,
+    'slot-closed': `${slots(group)} closed`,
+    'agent-offline': `${agents(group)} offline`,
     'queue-wait': `jobs wait long for pool ${pool}`,
   };
   return `${heads[kind]}: ${foreignLine(what, longestCause)}. Next: ${next}`;
@@ -67,9 +67,9 @@ function begunLine(group: readonly [Episode, ...Episode[]]): string {
 function endedLine(group: readonly [Episode, ...Episode[]]): string {
   const [{ kind, pool, since }] = group;
   const heads = {
-    'slot-closed': `${slots(group)} not closed any more`,
-    'agent-offline': `${agents(group)} not missing any more`,
-    'queue-wait': `jobs do not wait long for pool ${pool} any more`,
+    'slot-closed': `${slots(group)} open again`,
+    'agent-offline': `${agents(group)} online again`,
+    'queue-wait': `jobs no longer wait long for pool ${pool}`,
   };
   return `${heads[kind]} (since ${since})`;
 }
@@ -97,9 +97,9 @@ function counted(noun: string, names: readonly string[]): string {
 }
 
 /**
- * Causes quote what others say, a process' name for one. In a chat room `<!channel>` and `@all` would call everybody, and
- * `<https://…|text>` would be a link under another name.
+ * Escapes chat markup. Causes quote foreign text, such as names of processes: `<!channel>` and `@all` would notify everyone,
+ * and `<https://…|text>` would be a link with a false name.
  */
-function plain(text: string): string {
+function withoutMarkup(text: string): string {
   return text.replaceAll('<', '‹').replaceAll('>', '›').replaceAll('@', '(at)');
 }

@@ -4,19 +4,19 @@ import { timestamp } from '../../shared/base/clock.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { causeOf } from '../causes.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
-import { changesSince, openEpisodes, type Episode, type SlotOutlook } from './episodes.ts';
+import { changesSince, openEpisodes, type Episode, type SlotObservation } from './episodes.ts';
 import { changeMessage, testMessage } from './message.ts';
 import { post, type Answer } from './post.ts';
 
-/** Unscaled milliseconds between two messages that were taken: a slot that flaps fills no room. */
-const leastPauseMs = 60_000;
-/** How often what has changed is given to a receiver that does not take it, over some two hours, until it is let be. */
-const mostTries = 15;
+/** Least time between two accepted messages in unscaled milliseconds, so that a flapping slot does not flood a channel. */
+const minPauseMs = 60_000;
+/** Most attempts to send changes, over about two hours; then they are dropped. */
+const maxTries = 15;
 const longestPauseMs = 600_000;
 
-/** `isAway`: nobody is there to take the slot's jobs, and somebody should be. */
-export interface SlotLook extends Omit<SlotOutlook, 'awayAt'> {
-  readonly isAway: boolean;
+/** The state of a slot. `isUnavailable`: no agent can take its jobs, and one is expected. */
+export interface SlotReport extends Omit<SlotObservation, 'unavailableSince'> {
+  readonly isUnavailable: boolean;
 }
 
 export interface MessengerTools extends Pick<ManagerDeps, 'clock' | 'log' | 'config' | 'signal'> {
@@ -31,43 +31,42 @@ export interface MessengerTools extends Pick<ManagerDeps, 'clock' | 'log' | 'con
 }
 
 /**
- * Reports to a webhook what has begun and what has ended. It compares with the state's list of reported episodes: nothing
- * is reported twice, not even after a restart; changes that a receiver missed are one message later, and an episode that
- * began and ended in that time is none.
+ * Reports episodes to a webhook when they begin and end. The state keeps the reported episodes, so that none is reported twice,
+ * also after a restart. Changes that a receiver missed are in one later message, without episodes that ended by then.
  */
 export class Messenger {
   readonly #tools: MessengerTools;
   #open: readonly Episode[];
-  /** By slot, monotonic: since when nobody has been there. */
-  #away = new Map<string, number>();
+  /** Slot → since when no agent can take its jobs; monotonic. */
+  #unavailable = new Map<string, number>();
   #notBefore = Number.NEGATIVE_INFINITY;
   #failures = 0;
-  #complaint = '';
+  #lastProblem = '';
 
   constructor(tools: MessengerTools) {
     this.#tools = tools;
     this.#open = tools.state.value.told;
   }
 
-  /** What a look has shown; sends nothing itself. */
-  look(slots: readonly SlotLook[]): void {
+  /** Updates the open episodes from a check of the slots. Sends no message. */
+  observe(slots: readonly SlotReport[]): void {
     const { clock, config } = this.#tools;
     if (config.webhook === undefined) return;
     const now = clock.monotonic();
-    const away = slots.flatMap(({ slot, isAway }) =>
-      isAway ? [[slot.name, this.#away.get(slot.name) ?? now] as const] : [],
+    const unavailable = slots.flatMap(({ slot, isUnavailable }) =>
+      isUnavailable ? [[slot.name, this.#unavailable.get(slot.name) ?? now] as const] : [],
     );
-    this.#away = new Map(away);
+    this.#unavailable = new Map(unavailable);
     const { offlineS, queueWaitS } = config.webhook;
     this.#open = openEpisodes(
       this.#open,
-      slots.map((each) => ({ ...each, awayAt: this.#away.get(each.slot.name) })),
-      { awayMs: clock.scaled(offlineS * 1000), queueWaitS },
+      slots.map((each) => ({ ...each, unavailableSince: this.#unavailable.get(each.slot.name) })),
+      { offlineMs: clock.scaled(offlineS * 1000), queueWaitS },
       { now, at: timestamp(clock) },
     );
   }
 
-  /** Sends changes when they are due. Never rejects; takes at most one exchange. */
+  /** Sends changes when they are due, in at most one call. Never rejects. */
   async deliver(): Promise<void> {
     const { clock, config, state } = this.#tools;
     if (config.webhook === undefined || clock.monotonic() < this.#notBefore) return;
@@ -77,30 +76,30 @@ export class Messenger {
     const answer = await this.#send(changeMessage(changes, { host: config.host, at: timestamp(clock) }));
     if (answer.kind === 'taken') {
       this.#failures = 0;
-      this.#complaint = '';
-      this.#notBefore = clock.monotonic() + clock.scaled(leastPauseMs);
+      this.#lastProblem = '';
+      this.#notBefore = clock.monotonic() + clock.scaled(minPauseMs);
       await state.note(() => ({ told: open }));
       return;
     }
     this.#failures += 1;
-    this.#complain(answer.problem);
+    this.#report(answer.problem);
     this.#notBefore = clock.monotonic() + clock.scaled(pauseMs(this.#failures, answer));
-    if (this.#failures < mostTries && answer.kind !== 'refused') return;
+    if (this.#failures < maxTries && answer.kind !== 'refused') return;
     this.#failures = 0;
-    this.#tools.log.log('warn', 'what has changed is not told: the webhook does not take it', {
+    this.#tools.log.log('warn', 'changes are not reported: the webhook does not accept them', {
       events: changes.begun.length + changes.ended.length,
     });
     await state.note(() => ({ told: open }));
   }
 
-  /** Sends a message that says it is a test, now. Rejects with why it was not taken. */
+  /** Sends a test message now. Rejects if it is not accepted. */
   async test(): Promise<void> {
     const { clock, config } = this.#tools;
     if (config.webhook === undefined)
       throw new FleetError({
         code: 'webhook.none',
         what: `no webhook is set for ${config.host}`,
-        next: 'set webhook: { url: … } for it in the inventory, then azp-fleet provision',
+        next: 'set webhook: { url: … } for it in the inventory, then run `azp-fleet provision`',
       });
     const answer = await this.#send(testMessage({ host: config.host, at: timestamp(clock) }));
     if (answer.kind !== 'taken') throw answer.problem;
@@ -120,15 +119,16 @@ export class Messenger {
     return answer;
   }
 
-  /** Logs a problem once, not at each try. */
-  #complain(problem: FleetError): void {
+  /** Logs a problem once, not at each attempt. */
+  #report(problem: FleetError): void {
     const cause = causeOf(problem);
-    if (cause.what !== this.#complaint) this.#tools.log.log('warn', 'a message was not taken', { ...cause });
-    this.#complaint = cause.what;
+    if (cause.what !== this.#lastProblem)
+      this.#tools.log.log('warn', 'the webhook did not accept a message', { ...cause });
+    this.#lastProblem = cause.what;
   }
 }
 
-/** Unscaled milliseconds: 10, 20, 40 … 600 s, or as long as the receiver asks, an hour at most. Pure. */
+/** Returns the pause after failures in unscaled milliseconds: 10, 20, 40 … 600 s, or the receiver's, at most an hour. Pure. */
 export function pauseMs(failures: number, answer: Exclude<Answer, { kind: 'taken' }>): number {
   const own = Math.min(5000 * 2 ** failures, longestPauseMs);
   const asked = answer.kind === 'later' ? (answer.afterMs ?? 0) : 0;

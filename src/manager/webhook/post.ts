@@ -9,17 +9,17 @@ import type { Logger } from '../../shared/base/log.ts';
 
 /** Milliseconds for the whole exchange, connection and answer included. */
 const timeoutMs = 10_000;
-/** Bytes of an answer that are read, for its words; what is longer is not waited for. */
+/** Most bytes of a refusal that are read. */
 const readBytes = 2048;
 
 export type Answer =
   | { readonly kind: 'taken' }
   /** `afterMs`: the receiver asks for a pause. */
   | { readonly kind: 'later'; readonly problem: FleetError; readonly afterMs: number | undefined }
-  /** It will not take it the next time either. */
+  /** A retry would fail, too. */
   | { readonly kind: 'refused'; readonly problem: FleetError };
 
-/** Sends one message. Never rejects, and is over in ten seconds, whatever the receiver does. `wall`: now, for Retry-After. */
+/** Sends one message, in at most ten seconds. Never rejects. `wall`: now, for Retry-After. */
 export async function post(
   fetch: Fetch,
   address: Secret,
@@ -32,12 +32,12 @@ export async function post(
       method: 'POST',
       headers: { 'content-type': 'application/json', 'user-agent': `azp-fleet-manager/${version}` },
       body,
-      // Followed, it would carry the message and the secret in its address to somebody else.
+      // A redirect would send the message and the secret in its address to another server.
       redirect: 'manual',
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
-    const words = await beginning(response);
-    return judge(response.status, words, retryAfter(response.headers, wall));
+    const text = await refusalText(response);
+    return judge(response.status, text, retryAfter(response.headers, wall));
   } catch (error) {
     const seen =
       error instanceof Error && error.name === 'TimeoutError' ? 'no answer within 10 s' : errorText(error);
@@ -45,18 +45,18 @@ export async function post(
   }
 }
 
-/** Pure. */
-export function judge(status: number, words: string, afterMs: number | undefined): Answer {
+/** Returns what an HTTP answer means for a message. `text`: of a refusal. Pure. */
+export function judge(status: number, text: string, afterMs: number | undefined): Answer {
   if (status >= 200 && status < 300) return { kind: 'taken' };
-  const seen = `HTTP ${status}${words === '' ? '' : `: ${words}`}`;
+  const seen = `HTTP ${status}${text === '' ? '' : `: ${text}`}`;
   const isLater = status === 408 || status === 425 || status === 429 || status >= 500;
   return isLater
     ? { kind: 'later', problem: busy(seen), afterMs }
     : { kind: 'refused', problem: refused(seen) };
 }
 
-/** What a refusal says, cut off; of an answer that takes the message nothing is read. A receiver that never ends its answer has answered all the same. */
-async function beginning(response: Response): Promise<string> {
+/** Reads the start of a refusal; empty if the message was accepted. The status counts even if the body never ends. */
+async function refusalText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return '';
   if (response.ok) {
@@ -71,7 +71,7 @@ async function beginning(response: Response): Promise<string> {
       text += Buffer.from(value as Uint8Array).toString('latin1');
     }
   } catch {
-    // The status has been told.
+    // The status is known.
   }
   void reader.cancel().catch(() => undefined);
   return foreignLine(text.slice(0, readBytes).trim(), 200);
@@ -81,7 +81,7 @@ function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** All of the address that may be shown. */
+/** Returns the host of an address; the rest is secret. */
 function hostOf(url: string): string {
   return URL.parse(url)?.host ?? 'its host';
 }
@@ -91,16 +91,16 @@ function unreachable(host: string, seen: string): FleetError {
     code: 'webhook.unreachable',
     what: `the webhook at ${host} does not answer`,
     seen,
-    next: 'check network, name resolution, proxy and certificates on the host; then try it: azp-fleet webhook',
+    next: 'check network, name resolution, proxy and certificates on the host, then run `azp-fleet webhook`',
   });
 }
 
 function busy(seen: string): FleetError {
   return new FleetError({
     code: 'webhook.unreachable',
-    what: 'the webhook takes no messages for now',
+    what: 'the webhook temporarily accepts no messages',
     seen,
-    next: 'wait: it is tried again; if this stays, look at the service that it belongs to',
+    next: 'retried automatically; if this stays, check the service behind the webhook',
   });
 }
 
@@ -109,13 +109,13 @@ function refused(seen: string): FleetError {
     code: 'webhook.refused',
     what: 'the webhook refuses the message',
     seen,
-    next: 'correct what webhook.url in the inventory points at, then azp-fleet provision, and try it: azp-fleet webhook',
+    next: 'correct webhook.url in the inventory, run `azp-fleet provision`, then `azp-fleet webhook`',
   });
 }
 
 /**
- * Reads the webhook's address anew each time, so that a replaced one is taken up without a restart. It is a secret: whoever
- * has it may write to the room. The log hides it whole and what of it follows the host's name.
+ * Returns a function that reads the webhook's address each time, so that a new one needs no restart. The address is a secret,
+ * because it permits posting: the log hides it, and the part after the host name.
  */
 export function addressReader(path: string, log: Logger): () => Promise<Secret> {
   return async () => {
@@ -138,6 +138,6 @@ function unusable(path: string, seen: string): FleetError {
     what: `the address of the webhook cannot be read from ${path}`,
     expected: 'one http(s) address',
     seen,
-    next: 'write it anew with azp-fleet provision',
+    next: 'write it again: azp-fleet provision',
   });
 }

@@ -85,7 +85,7 @@ test('a slot that the health gate closes is reported once, and once when it is o
   await managed.allIdle();
   await managed.host.setGpuFaults(['exit15 0']);
   await expect.poll(events, patience).toContain('slot-closed begun');
-  expect(got.at(-1)?.text).toMatch(/^hook: slots? .* closed, no jobs are taken there: GPU: /);
+  expect(got.at(-1)?.text).toMatch(/^hook: slots? .* closed: GPU: /);
   await managed.host.setGpuFaults([]);
   await expect.poll(events, patience).toContain('slot-closed ended');
   await managed.allIdle();

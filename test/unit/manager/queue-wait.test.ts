@@ -48,8 +48,8 @@ test('each job that an agent took is observed once, also over restarts of the ma
   // Of a job that is there at the first look at the pool nobody knows whether it was counted before.
   const looks = async () => (await rig.control.requests(before)).map(({ query }) => query).join();
   await expect.poll(looks).toContain('demands=');
-  const passes = rig.told.length;
-  await expect.poll(() => rig.told.length).toBeGreaterThan(passes + 1);
+  const passes = rig.notified.length;
+  await expect.poll(() => rig.notified.length).toBeGreaterThan(passes + 1);
   await job('three');
   await expect.poll(waits).toMatchObject({ count: 1 });
   expect((await waits()).sum).toBeGreaterThanOrEqual(0);
@@ -66,8 +66,8 @@ test('a job that goes on over a restart is counted once, by the process that see
   await rig.until('busy', ['0']);
   agents.finish('box-0');
   await rig.until('idle', ['0']);
-  const passes = rig.told.length;
-  await expect.poll(() => rig.told.length).toBeGreaterThan(passes + 1);
+  const passes = rig.notified.length;
+  await expect.poll(() => rig.notified.length).toBeGreaterThan(passes + 1);
   expect(await waits()).toMatchObject({ count: 0 });
 });
 

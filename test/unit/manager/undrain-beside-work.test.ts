@@ -50,7 +50,7 @@ test.each(['running', 'stop-sigterm', 'final-sigkill', 'start'])(
     systemdSays(state);
     expect(await undrain()).toEqual({
       code: 'drain.at-work',
-      what: `"install the driver" is in progress on the host as ${unit}, since 2026-11-22 09:30 UTC; jobs would start beside it, and the agents stay drained`,
+      what: `"install the driver" is in progress on the host as ${unit}, since 2026-11-22 09:30 UTC; the agents stay drained until it ends`,
       next: `wait for its end (\`tail -f ${rig.directory}/changes/driver-0a1b/output\` on the host), or run \`azp-fleet provision\`, which follows it, checks the host and enables its agents again`,
     });
     expect((await rig.status()).drains).toHaveLength(2);
@@ -102,12 +102,12 @@ test('a run that holds the lock, between its changes: refused until it has ended
   await once(run.stdout, 'data');
   expect(await undrain()).toEqual({
     code: 'drain.at-work',
-    what: 'ann@laptop runs azp-fleet provision on the host, since 2026-11-22 09:20 UTC; jobs would start beside it, and the agents stay drained',
+    what: 'ann@laptop runs azp-fleet provision on the host, since 2026-11-22 09:20 UTC; the agents stay drained until it ends',
     next: 'wait until it ends, or stop it there with Ctrl-C: it enables the agents again',
   });
   writeFileSync(`${lock}.owner`, 'no note');
   expect(await undrain()).toMatchObject({
-    what: 'another user runs a command on the host; jobs would start beside it, and the agents stay drained',
+    what: 'another user runs a command on the host; the agents stay drained until it ends',
   });
   run.stdin.end('\n');
   await once(run, 'close');

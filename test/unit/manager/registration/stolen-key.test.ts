@@ -157,8 +157,8 @@ test('a held slot whose agent somebody has deleted asks for it once, not until t
   const after = await last();
   rig.endJob('box-0');
   await rig.until('waiting', ['0']);
-  const passes = rig.told.length;
-  await expect.poll(() => rig.told.length, { timeout: 20_000 }).toBeGreaterThan(passes + 10);
+  const passes = rig.notified.length;
+  await expect.poll(() => rig.notified.length, { timeout: 20_000 }).toBeGreaterThan(passes + 10);
   const asked = (await rig.control.requests(after)).filter(({ query }) => query.includes('agentName='));
   // The looks ask for it, too, a hundred times as often as real ones.
   expect(asked.length).toBeLessThanOrEqual(6);

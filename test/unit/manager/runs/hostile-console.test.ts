@@ -98,7 +98,7 @@ describe('pace', () => {
     await rig.until('idle', ['0']);
     rig.beginJob('box-0', 'first');
     await rig.until('busy', ['0']);
-    const passes = (): number => rig.told.filter((word) => word === 'alive').length;
+    const passes = (): number => rig.notified.filter((word) => word === 'alive').length;
     const before = passes();
     const markers = 3000;
     for (let n = 0; n < markers; n += 1) rig.beginJob('box-0', `marker-${n}`);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ask } from '../../../../src/manager/serve/control.ts';
-import { complaint } from '../../../../src/manager/start/reporting.ts';
+import { failureOutput } from '../../../../src/manager/start/reporting.ts';
 
 let directory: string;
 let server: Server | undefined;
@@ -26,7 +26,7 @@ async function printed(answer?: { readonly status: number; readonly body: string
     await new Promise<void>((resolve) => server?.listen(path, resolve));
   }
   const error = await ask(path, { method: 'GET', path: '/v1/x' }).catch((thrown: unknown) => thrown);
-  return complaint(error).text.replaceAll(directory, 'DIR');
+  return failureOutput(error).text.replaceAll(directory, 'DIR');
 }
 
 test('a refusal in words is told in words: what, expected, seen, next', async () => {
@@ -51,8 +51,8 @@ test.each(['<html>oops</html>', '{"what":7,"code":"x"}', '[]', 'null', ''])(
   'an answer that is no refusal of ours is shown as it is: %s',
   async (body) => {
     const text = await printed({ status: 500, body });
-    expect(text).toContain('the manager answered 500 without a reason of its own\n');
-    expect(text).toContain('next      look at its journal: journalctl -u azp-fleet-manager\n');
+    expect(text).toContain('the manager answered 500 without a reason\n');
+    expect(text).toContain('next      check its journal: journalctl -u azp-fleet-manager\n');
     expect(text).toContain(body);
   },
 );
@@ -66,6 +66,6 @@ test('what a refusal says moves no cursor', async () => {
 
 test('a manager that is not there has its place, and what to look at', async () => {
   expect(await printed()).toBe(
-    'the manager does not answer on DIR/sock\n  seen      connect ENOENT DIR/sock\n  next      see whether it runs: systemctl status azp-fleet-manager\n',
+    'the manager does not answer on DIR/sock\n  seen      connect ENOENT DIR/sock\n  next      check whether it runs: systemctl status azp-fleet-manager\n',
   );
 });

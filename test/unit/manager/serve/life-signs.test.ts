@@ -3,7 +3,7 @@ import { LifeSigns, type PassEnd } from '../../../../src/manager/serve/systemd.t
 import { StillClock } from '../../../support/clock.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
-type Step = readonly [seconds: number, end: PassEnd, gpusLooked: boolean];
+type Step = readonly [seconds: number, end: PassEnd, gpusChecked: boolean];
 
 /** What systemd is told of these passes, by the second. */
 async function told(steps: readonly Step[]): Promise<readonly string[]> {
@@ -20,59 +20,59 @@ async function told(steps: readonly Step[]): Promise<readonly string[]> {
     stopping: say('stopping'),
   };
   const signs = new LifeSigns({ ...notifier, intervalMs: 40_000 }, clock);
-  for (const [seconds, end, gpusLooked] of steps) {
+  for (const [seconds, end, gpusChecked] of steps) {
     clock.pass(seconds * 1000 - clock.monotonic());
-    await signs.after(end, gpusLooked, () => '2 slots');
+    await signs.after(end, gpusChecked, () => '2 slots');
   }
   return said;
 }
 
 test.each<[string, readonly Step[], readonly string[]]>([
-  ['the first whole pass', [[1, 'whole', true]], ['1 ready', '1 alive']],
-  ['a first pass that fails for what is outside', [[1, 'outside', true]], ['1 ready']],
+  ['the first whole pass', [[1, 'done', true]], ['1 ready', '1 alive']],
+  ['a first pass that fails for what is outside', [[1, 'external', true]], ['1 ready']],
   [
     'passes that break',
     [
-      [1, 'broken', true],
-      [30, 'broken', true],
-      [59, 'broken', true],
+      [1, 'failed', true],
+      [30, 'failed', true],
+      [59, 'failed', true],
     ],
     [],
   ],
   [
     'a pass that broke once',
     [
-      [1, 'broken', true],
-      [11, 'whole', true],
+      [1, 'failed', true],
+      [11, 'done', true],
     ],
     ['11 ready', '11 alive'],
   ],
   [
     'GPUs that have not been looked at yet',
     [
-      [0, 'whole', false],
-      [2, 'whole', true],
+      [0, 'done', false],
+      [2, 'done', true],
     ],
     ['2 ready', '2 alive'],
   ],
   [
     'an nvidia-smi that hangs',
     [
-      [0, 'whole', false],
-      [10, 'whole', false],
-      [20, 'whole', false],
+      [0, 'done', false],
+      [10, 'done', false],
+      [20, 'done', false],
     ],
     ['20 ready', '20 alive'],
   ],
   [
     'ten minutes of life',
     [
-      [0, 'whole', true],
-      [30, 'whole', true],
-      [50, 'outside', true],
-      [599, 'outside', true],
-      [601, 'whole', true],
-      [1300, 'whole', true],
+      [0, 'done', true],
+      [30, 'done', true],
+      [50, 'external', true],
+      [599, 'external', true],
+      [601, 'done', true],
+      [1300, 'done', true],
     ],
     ['0 ready', '0 alive', '601 alive', '601 settled', '1300 alive'],
   ],
@@ -86,14 +86,14 @@ describe('a manager that starts', () => {
     rig = await ManagerRig.create();
   });
   afterEach(() => rig.close());
-  const first = () => rig.told[0];
+  const first = () => rig.notified[0];
 
   test('is ready when it has looked at the containers, not before', async () => {
     rig.docker.stall = /GET \/containers\/json/;
     await rig.start();
     await expect.poll(() => rig.docker.calls.some(({ path }) => path === '/containers/json')).toBe(true);
     await rig.status();
-    expect(rig.told).toEqual([]);
+    expect(rig.notified).toEqual([]);
     rig.docker.stall = undefined;
     await rig.docker.stop();
     await expect.poll(first).toBe('ready');
@@ -118,7 +118,7 @@ describe('a manager that starts', () => {
     await rig.start();
     const broke = (): boolean => rig.logged.some(({ message }) => message === 'a check of the slots failed');
     await expect.poll(broke).toBe(true);
-    expect(rig.told).toEqual([]);
+    expect(rig.notified).toEqual([]);
     expect((await rig.status()).problems[0]?.what).toBe('unexpected: our mistake');
   });
 

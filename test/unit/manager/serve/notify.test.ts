@@ -47,7 +47,7 @@ describe('the watchdog', () => {
     rig = await ManagerRig.create();
   });
   afterEach(() => rig.close());
-  const alive = (): number => rig.told.filter((what) => what === 'alive').length;
+  const alive = (): number => rig.notified.filter((what) => what === 'alive').length;
 
   test('is fed by passes that end; a loop that is stuck starves it, also when it is woken', async () => {
     await rig.start();
@@ -66,6 +66,6 @@ describe('the watchdog', () => {
     await rig.docker.start();
     await expect.poll(alive).toBeGreaterThan(fed);
     await rig.stop();
-    expect([rig.told[0], rig.told.at(-1)]).toEqual(['ready', 'stopping']);
+    expect([rig.notified[0], rig.notified.at(-1)]).toEqual(['ready', 'stopping']);
   });
 });

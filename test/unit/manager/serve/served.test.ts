@@ -1,4 +1,4 @@
-// What the running daemon serves to others on the machine: the control socket's rights, and the metrics over HTTP.
+// Permissions of the control socket, and metrics over HTTP, of the running daemon.
 import { readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
@@ -15,20 +15,20 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-const rights = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
-test('the control socket is open to its owner alone, and so is its folder', async () => {
+test('the control socket and its folder are accessible to their owner only', async () => {
   await rig.start();
   await rig.until('idle');
-  expect(rights(rig.socket)).toBe('600');
-  expect(rights(dirname(rig.socket))).toBe('700');
+  expect(modeOf(rig.socket)).toBe('600');
+  expect(modeOf(dirname(rig.socket))).toBe('700');
 });
 
-test('everything that is documented is served at /metrics, and nothing else is', async () => {
+test('/metrics serves the documented metrics', async () => {
   const metricsPort = await freePort();
   await rig.start({ idle: { afterS: 1800, run: 'poweroff' }, metricsPort });
   await rig.until('idle');
-  // A job done, a run that failed, and starts that fail: their counters are served once they have counted, and the slot is away.
+  // Counters have a series after their first event: a job, a failed run, failed launches.
   const first = rig.docker.get('box-1')?.id;
   rig.beginJob('box-1');
   await rig.until('busy', ['1']);
@@ -38,7 +38,7 @@ test('everything that is documented is served at /metrics, and nothing else is',
   rig.docker.fail(/POST .*\/create/, 500, 'out of order', Number.POSITIVE_INFINITY);
   rig.docker.end('box-1', 1);
   await expect.poll(() => rig.logged.some(({ message }) => message === 'launch failed')).toBe(true);
-  // A card whose driver is missing is a finding.
+  // A GPU without a driver is a finding.
   rig.plugIn('0000:83:00.0');
   await expect.poll(async () => (await rig.status()).health.findings).not.toHaveLength(0);
 
@@ -54,7 +54,7 @@ test('everything that is documented is served at /metrics, and nothing else is',
   expect((await fetch(`${url}/`)).status).toBe(404);
 });
 
-test('metrics that cannot be put together are an answer and a line in the log, not the end of the manager', async () => {
+test('metrics that cannot be rendered return HTTP 500 and are logged', async () => {
   const logged: unknown[] = [];
   const port = await freePort();
   const broken = (): Promise<string> => {
@@ -65,7 +65,7 @@ test('metrics that cannot be put together are an answer and a line in the log, n
   try {
     expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(500);
     expect(logged).toEqual([
-      ['error', 'the metrics cannot be put together', { error: expect.any(Error) as Error }],
+      ['error', 'the metrics cannot be rendered', { error: expect.any(Error) as Error }],
     ]);
   } finally {
     server.close();

@@ -30,7 +30,7 @@ const view = (changes: Partial<View> = {}): View => ({
   waitingFor: undefined,
   needsUpdate: false,
   image: { state: 'ready', id: 'i' },
-  looked: true,
+  areContainersKnown: true,
   ...changes,
 });
 
@@ -47,7 +47,7 @@ test.each([
   ],
   ['a launch is under way while it is drained', { busyWith: 'launch', hold: close }, 'stopping'],
   ['nothing is left of it', { hold: close }, 'drained'],
-  ['nobody has looked at the containers yet', { hold: close, looked: false }, 'starting'],
+  ['nobody has looked at the containers yet', { hold: close, areContainersKnown: false }, 'starting'],
   ['the pool is away', { hold: pause }, 'waiting'],
   ['the pool is away, but it listens', { hold: pause, container: container() }, 'idle'],
   ['the image is being built', { image: { state: 'building' } }, 'waiting'],
@@ -66,7 +66,7 @@ test('an agent that listens and has lost the server takes no jobs, and says why'
     ...view({ container: container(), transcript: readAll(console) }),
     jobsRun: 0,
     agentId: 1,
-    made: {},
+    current: {},
   };
   expect(slotStatus(cut, 1000, '')).toMatchObject({ state: 'waiting', code: 'agent.cannot-connect' });
   const back = { ...cut, transcript: readAll(`${console}2026-11-21 02:06:00Z: Agent reconnected.\n`) };
@@ -77,7 +77,7 @@ test('an agent that listens and has lost the server takes no jobs, and says why'
 test('a job is told with its beginning', () => {
   const transcript = readAll('2026-11-21 02:00:01Z: Running job: train\n');
   const busy = view({ container: container({ phase: 'running' }), transcript });
-  expect(slotStatus({ ...busy, jobsRun: 0, agentId: 1, made: {} }, 1000, '')).toMatchObject({
+  expect(slotStatus({ ...busy, jobsRun: 0, agentId: 1, current: {} }, 1000, '')).toMatchObject({
     state: 'busy',
     job: 'train',
     jobSince: '2026-11-21T02:00:01Z',
@@ -89,7 +89,7 @@ test.each([
   ['listens', 'listening', undefined],
   ['has a job', 'running', undefined],
 ] as const)('what was wrong is shown until the agent listens: it %s', (_, phase, shown) => {
-  const slot = { ...view({ cause, container: container({ phase }) }), jobsRun: 0, agentId: 1, made: {} };
+  const slot = { ...view({ cause, container: container({ phase }) }), jobsRun: 0, agentId: 1, current: {} };
   expect(slotStatus(slot, 1000, '').cause).toBe(shown);
 });
 
@@ -99,7 +99,7 @@ test('a slot that is held says of which job the server still waits for the end',
     what: 'the server still counts job train',
     next: 'wait',
   } as const;
-  const held = { ...view({ hold: close, leftJob }), jobsRun: 0, agentId: 1, made: {} };
+  const held = { ...view({ hold: close, leftJob }), jobsRun: 0, agentId: 1, current: {} };
   expect(slotStatus(held, 1000, '')).toMatchObject({
     state: 'drained',
     code: 'bug',

@@ -3,7 +3,7 @@ import { drainedBy, drainEnd } from '../../../../src/shared/contract/drain.ts';
 import { conclude } from '../../../../src/shared/health/checkup.ts';
 import type { Finding } from '../../../../src/shared/health/verdict.ts';
 import { parseSmi } from '../../../../src/shared/health/smi-report.ts';
-import { type Circumstances, holdOf } from '../../../../src/manager/slots/holds.ts';
+import { type SlotConditions, holdOf } from '../../../../src/manager/slots/holds.ts';
 import type { Hold, Slot } from '../../../../src/manager/model.ts';
 
 const slot: Slot = {
@@ -40,12 +40,12 @@ const look = (...findings: readonly Finding[]) => ({
   seenAt: 0,
   checkup: conclude(findings, smi.ok ? smi.report : undefined),
 });
-const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
+const now = (changes: Partial<SlotConditions> = {}): SlotConditions => ({
   drain: { slots: {} },
   leaving: false,
   idle: undefined,
   look: look(),
-  lookIsOld: false,
+  isCheckOld: false,
   fence: undefined,
   otherProcesses: undefined,
   unsteady: undefined,
@@ -69,18 +69,18 @@ test.each([
   ['another slot is drained', slot, now({ drain: { slots: { 1: entry } } }), undefined, undefined],
   ['the manager is being stopped', slot, now({ leaving: true }), 'close', 'drained'],
   ['nobody has looked yet', slot, now({ look: undefined }), 'pause', 'waiting'],
-  ['the last look is old', slot, now({ lookIsOld: true }), 'pause', 'waiting'],
+  ['the last look is old', slot, now({ isCheckOld: true }), 'pause', 'waiting'],
   [
     'the last look is old, but it has no GPUs',
     { ...slot, gpus: [] },
-    now({ lookIsOld: true }),
+    now({ isCheckOld: true }),
     undefined,
     undefined,
   ],
   [
     'its GPU was lost at a look that is old now',
     slot,
-    now({ lookIsOld: true, look: look(finding({ gpu: 'GPU-1' })) }),
+    now({ isCheckOld: true, look: look(finding({ gpu: 'GPU-1' })) }),
     'close',
     'quarantined',
   ],
@@ -174,7 +174,7 @@ test.each([
     },
   ],
   ['the pool, before the disk', slot, now({ pool: cause, disk: { ...cause, what: 'full' } }), cause],
-  ['an old look, after the disk', slot, now({ lookIsOld: true, disk: cause }), cause],
+  ['an old look, after the disk', slot, now({ isCheckOld: true, disk: cause }), cause],
   [
     'no look yet',
     slot,

@@ -14,29 +14,29 @@ function built(arch: 'x64' | 'arm64', version: string, x64?: string): ImageConfi
   return managerConfig(desiredOf({ agent: { version, sha256: { x64, arm64: undefined } } }), arch).image;
 }
 
-test('the digest of the default version holds on every way to an agent', () => {
+test('the default version has a digest in every kind of configuration', () => {
   const values = parseArguments(['run', '--url', 'https://dev.azure.com/lab', '--pool', 'p']).values;
   const file = { schema: 1, host: 'b', organization: 'o', credential: { kind: 'pat' }, pool: 'p' };
-  const ways: readonly ManagerConfig[] = [
+  const configs: readonly ManagerConfig[] = [
     standaloneConfig(values, 'box'),
     parseConfig(JSON.stringify(file), 'f'),
     config({ image: built('x64', defaultAgentVersion) }),
     config({ image: built('arm64', defaultAgentVersion) }),
     config({ image: { kind: 'registry', reference: 'me/agent:1' } }),
   ];
-  for (const way of ways) {
-    if (way.image.kind === 'build') expect(way.image.agentSha256).toMatch(digest);
-    expect(hostAgent(way, 'x64')).toMatchObject({ version: defaultAgentVersion, sha256: isDigest });
+  for (const each of configs) {
+    if (each.image.kind === 'build') expect(each.image.agentSha256).toMatch(digest);
+    expect(hostAgent(each, 'x64')).toMatchObject({ version: defaultAgentVersion, sha256: isDigest });
   }
   expect(built('x64', defaultAgentVersion)).not.toEqual(built('arm64', defaultAgentVersion));
 });
 
-test.each(['5.279.0', '4.275.0'])('both lines of the agent have digests that are known: %s', (version) => {
+test.each(['5.279.0', '4.275.0'])('the digest of agent %s is known', (version) => {
   for (const arch of ['x64', 'arm64'] as const)
     expect(built(arch, version)).toMatchObject({ agentVersion: version, agentSha256: isDigest });
 });
 
-test('what the inventory says comes first; of another version nothing is known', () => {
+test('the digest of the inventory has priority; that of another version is unknown', () => {
   const own = 'ab'.repeat(32);
   expect(built('x64', defaultAgentVersion, own)).toMatchObject({ agentSha256: own });
   expect(built('x64', '5.300.0')).toMatchObject({ agentSha256: '' });

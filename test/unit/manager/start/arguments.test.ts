@@ -4,13 +4,13 @@ import { parseArguments } from '../../../../src/manager/start/arguments.ts';
 import { parseConfig, standaloneConfig, tokenPaths } from '../../../../src/manager/start/configuration.ts';
 import { config } from '../../../support/manager-config.ts';
 
-const alone = (...args: readonly string[]) => {
+const standalone = (...args: readonly string[]) => {
   const base = ['run', '--url', 'https://dev.azure.com/lab', '--pool', 'gpu', '--token-file', '/t'];
   return standaloneConfig(parseArguments([...base, ...args]).values, 'box');
 };
 
-test('a machine of its own needs URL, pool and token file', () => {
-  expect(alone()).toMatchObject({
+test('a standalone machine needs URL, pool and token file', () => {
+  expect(standalone()).toMatchObject({
     host: 'box',
     pool: 'gpu',
     agents: { kind: 'one-per-gpu' },
@@ -18,8 +18,8 @@ test('a machine of its own needs URL, pool and token file', () => {
   });
 });
 
-test('the options of its ancestor mean what they meant', () => {
-  expect(alone('-n', '3', '--name', 'big', '-d', 'me/agent:1')).toMatchObject({
+test('the short options work', () => {
+  expect(standalone('-n', '3', '--name', 'big', '-d', 'me/agent:1')).toMatchObject({
     host: 'big',
     agents: { kind: 'count', count: 3 },
     image: { kind: 'registry', reference: 'me/agent:1' },
@@ -33,14 +33,14 @@ test.each([
   [['--name', 'a\nb'], '--name has a control character'],
   [['-n', '0'], '--agents must be a whole number from 1 on'],
 ])('%j is refused', (args, what) => {
-  expect(() => alone(...args)).toThrow(what);
+  expect(() => standalone(...args)).toThrow(what);
 });
 
-test('an option that nobody knows is refused', () => {
+test('an unknown option is refused', () => {
   expect(() => parseArguments(['run', '--poll-time', '5'])).toThrow("Unknown option '--poll-time'");
 });
 
-test('a URL with a project in it is refused with the right form', () => {
+test('a URL with a project is refused', () => {
   expect(() =>
     standaloneConfig(
       parseArguments(['run', '--url', 'https://dev.azure.com/lab/vision', '--pool', 'p']).values,
@@ -49,7 +49,7 @@ test('a URL with a project in it is refused with the right form', () => {
   ).toThrow('contains more than the organization');
 });
 
-test('a configuration of another version keeps what it does not know and gets defaults for what it lacks', () => {
+test('a configuration of another version keeps unknown keys and gets defaults for missing ones', () => {
   const { metricsPort: _, ...older } = config();
   expect(parseConfig(JSON.stringify({ ...older, future: 1 }), 'f')).toMatchObject({
     metricsPort: 0,
@@ -57,7 +57,7 @@ test('a configuration of another version keeps what it does not know and gets de
   });
 });
 
-test('a configuration of a release that practised by it means nothing else than one that does not', () => {
+test('keys of an earlier release for tests have no effect', () => {
   const before = { ...config(), sysroot: '/opt/azp-lab-sysroot', clockScale: 20 };
   const { sysroot: _, clockScale: __, ...rest } = parseConfig(JSON.stringify(before), 'f') as typeof before;
   expect(rest).toEqual(config());
@@ -77,7 +77,7 @@ test.each([
   expect(() => parseConfig(text, '/etc/x')).toThrow(`the configuration /etc/x cannot be used: ${why}`);
 });
 
-test('the token is what systemd loaded, or the file that it came from, unless one is named', () => {
+test('the token is the one that systemd loaded, its source, or the named file', () => {
   expect(tokenPaths(undefined, '/run/credentials/x', '/etc/azp-fleet/token')).toEqual([
     '/run/credentials/x/token',
     '/etc/azp-fleet/token',
@@ -86,7 +86,7 @@ test('the token is what systemd loaded, or the file that it came from, unless on
   expect(tokenPaths('/mine', '/run/credentials/x', '/etc/azp-fleet/token')).toEqual(['/mine']);
 });
 
-test('the configuration that the documentation shows for a machine of its own is one', () => {
+test('the documented configuration of a standalone machine is valid', () => {
   const page = readFileSync('docs/manager.md', 'utf8');
   const [, text = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? [];
   const shown = parseConfig(text, 'docs');

@@ -7,26 +7,26 @@ import { generateAgentKey } from '../../../../src/shared/azure/keys.ts';
 import { options, parseArguments } from '../../../../src/manager/start/arguments.ts';
 import { runClient } from '../../../../src/manager/start/client-commands.ts';
 import { journalLogger } from '../../../../src/manager/start/reporting.ts';
-import { configuration, openState, runPlaces } from '../../../../src/manager/start/configuration.ts';
+import { configuration, openState, runPaths } from '../../../../src/manager/start/configuration.ts';
 import type { ManagerRig } from '../../../support/manager-rig.ts';
 import { newAgent } from '../../practice/azure/server.ts';
 import { config } from '../../../support/manager-config.ts';
 
-/** The configuration that a machine of its own makes of these options. */
+/** Returns the configuration of a standalone machine with these options. */
 async function alone(...given: readonly string[]) {
   const least = ['--url', 'https://dev.azure.com/lab', '--pool', 'p', '--token-file', '/t'];
   return (await configuration(parseArguments(['run', ...least, ...given]).values)).config;
 }
 
 function places(...given: readonly string[]) {
-  return runPlaces(parseArguments(['run', ...given]).values, '/program', {});
+  return runPaths(parseArguments(['run', ...given]).values, '/program', {});
 }
 
 function asked(rig: ManagerRig, ...given: readonly string[]): Promise<string> {
   return runClient(parseArguments(given), rig.socket, false);
 }
 
-/** The container of slot 1 ends in trouble, with a log of the agent's own in it. */
+/** Ends the container of slot 1 with a failure and a log of the agent. */
 async function failWithLog(rig: ManagerRig, log: string): Promise<void> {
   if (rig.docker.get('box-1') === undefined) await rig.start();
   await rig.until('idle', ['1']);
@@ -40,7 +40,7 @@ async function failWithLog(rig: ManagerRig, log: string): Promise<void> {
   await expect.poll(() => rig.docker.get('box-1')?.id ?? container.id).not.toBe(container.id);
 }
 
-/** What each option of the manager does, shown. */
+/** A check for each option of the manager. */
 export const optionEffects: Readonly<
   Record<keyof typeof options, (rig: ManagerRig) => Promise<void> | void>
 > = {
@@ -96,8 +96,8 @@ export const optionEffects: Readonly<
   context() {
     expect(places().context).toBe('/program/dockeragent');
     expect(places('--context', '/c').context).toBe('/c');
-    // What `npm ci` has built in a clone finds the clone's own.
-    expect(runPlaces({}, resolve('dist'), {}).context).toBe(resolve('dockeragent'));
+    // A build in a clone finds the build context of the clone.
+    expect(runPaths({}, resolve('dist'), {}).context).toBe(resolve('dockeragent'));
   },
   'status-file'() {
     expect(places('--status-file', '/s').status).toBe('/s');

@@ -1,4 +1,4 @@
-// Errors that nothing catches, in a process of its own: who is taken down by them, and what is told.
+// Uncaught errors in a separate process: their effect on it, and what it logs.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,16 +17,16 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'nets-'));
   bundle = join(folder, 'program.mjs');
   const contents = `
-import { castNets } from ${JSON.stringify(source('start/reporting.ts'))};
+import { handleStrayErrors } from ${JSON.stringify(source('start/reporting.ts'))};
 import { journalLogger } from ${JSON.stringify(source('start/reporting.ts'))};
 const counts = {};
 const log = journalLogger((line) => process.stdout.write(line), false);
 const metrics = { strayError: (kind, times) => void (counts[kind] = (counts[kind] ?? 0) + times) };
-castNets(process, process.argv[2], { log, metrics });
+handleStrayErrors(process, process.argv[2], { log, metrics });
 process.on('message', async (what) => {
   if (what === 'log') { log.log('info', 'a line'); await new Promise(setImmediate); }
-  if (what === 'reject') { void Promise.reject(new Error('nobody waits')); await new Promise(setImmediate); }
-  if (what === 'throw') setImmediate(() => { throw new Error('nobody catches'); });
+  if (what === 'reject') { void Promise.reject(new Error('unhandled')); await new Promise(setImmediate); }
+  if (what === 'throw') setImmediate(() => { throw new Error('uncaught'); });
   else process.send(counts);
 });
 process.send('ready');
@@ -51,60 +51,60 @@ type Counts = Partial<Record<'rejection' | 'output' | 'exception', number>>;
 
 async function started() {
   const child = spawn(execPath, [bundle, crashes], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-  let said = '';
-  child.stdout?.on('data', (chunk) => (said += String(chunk)));
+  let output = '';
+  child.stdout?.on('data', (chunk) => (output += String(chunk)));
   await once(child, 'message');
   return {
-    said: () => said,
-    /** Nobody reads its output any more. */
-    deafen: () => child.stdout?.destroy(),
-    async does(what: 'log' | 'reject'): Promise<Counts> {
+    output: () => output,
+    /** Closes its standard output. */
+    closeOutput: () => child.stdout?.destroy(),
+    async run(what: 'log' | 'reject'): Promise<Counts> {
       child.send(what);
       const [counts] = (await once(child, 'message')) as [Counts];
       return counts;
     },
-    async throws(): Promise<unknown> {
+    async fail(): Promise<unknown> {
       child.send('throw');
       const [code] = (await once(child, 'close')) as [unknown];
       return code;
     },
-    async ends(): Promise<void> {
+    async kill(): Promise<void> {
       child.kill('SIGKILL');
       await once(child, 'close');
     },
   };
 }
 
-test('a log that nobody reads any more does not end the process, and is counted', async () => {
+test('a log that cannot be written is counted, and the process continues', async () => {
   const program = await started();
-  program.deafen();
-  await program.does('log');
-  await expect.poll(async () => (await program.does('log')).output).toBeGreaterThan(0);
-  expect(await program.does('reject')).toMatchObject({ rejection: 1 });
-  await program.ends();
+  program.closeOutput();
+  await program.run('log');
+  await expect.poll(async () => (await program.run('log')).output).toBeGreaterThan(0);
+  expect(await program.run('reject')).toMatchObject({ rejection: 1 });
+  await program.kill();
 });
 
-test('a promise that nobody waited for is logged with its cause and counted; the process goes on', async () => {
+test('an unhandled rejection is logged and counted, and the process continues', async () => {
   const program = await started();
-  await program.does('reject');
-  expect(await program.does('reject')).toEqual({ exception: 0, rejection: 2 });
-  await expect.poll(() => program.said()).toMatch(/^<3>a promise was rejected .*nobody waits/m);
-  await program.ends();
+  await program.run('reject');
+  expect(await program.run('reject')).toEqual({ exception: 0, rejection: 2 });
+  await expect.poll(() => program.output()).toMatch(/^<3>a promise was rejected .*unhandled/m);
+  await program.kill();
 });
 
-test('an exception is logged with its cause and ends the process; the next one knows how many there were', async () => {
+test('an exception is logged, ends the process, and is counted by the next one', async () => {
   const first = await started();
-  expect(await first.throws()).toBe(70);
-  expect(first.said()).toMatch(/^<3>an error that nobody caught ends the manager.*nobody catches/m);
+  expect(await first.fail()).toBe(70);
+  expect(first.output()).toMatch(/^<3>an uncaught error stops the manager.*uncaught/m);
   const second = await started();
-  expect(await second.does('log')).toEqual({ exception: 1 });
-  expect(await second.throws()).toBe(70);
+  expect(await second.run('log')).toEqual({ exception: 1 });
+  expect(await second.fail()).toBe(70);
   expect(readFileSync(crashes, 'utf8')).toBe('2\n');
 });
 
-test('an exception ends the process also where nothing can be written', async () => {
+test('an exception ends the process if nothing can be written', async () => {
   crashes = join(folder, 'nowhere', 'crashes');
   const program = await started();
-  program.deafen();
-  expect(await program.throws()).toBe(70);
+  program.closeOutput();
+  expect(await program.fail()).toBe(70);
 });

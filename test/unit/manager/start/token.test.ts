@@ -24,7 +24,7 @@ function write(path: string, text: string, seconds: number): void {
 
 const read = async (): Promise<string> => (await tokenReader([loaded, installed], silentLogger)()).reveal();
 
-test('what systemd loaded is used until the file that it came from is replaced', async () => {
+test('the credential that systemd loaded is used until its source is replaced', async () => {
   write(installed, 'first\n', 1000);
   write(loaded, 'first\n', 2000);
   expect(await read()).toBe('first');
@@ -38,6 +38,6 @@ test('an emptied file does not hide the credential that systemd loaded', async (
   expect(await read()).toBe('first');
 });
 
-test('no credential anywhere says where it was looked for', async () => {
+test('a missing credential is reported with its paths', async () => {
   await expect(read()).rejects.toThrow(`${loaded}, ${installed} cannot be read or is empty`);
 });

@@ -49,7 +49,7 @@ test('an agent that does not come is told once, over a restart too, and once whe
   rig.docker.onStart = () => undefined;
   await rig.start({ ...one, webhook: { ...webhook, offlineS: 60 } });
   await expect.poll(events).toEqual(['agent-offline 0 begun']);
-  expect(got[0]?.text).toMatch(/^box: agent box-0 is away: .*\. Next: /);
+  expect(got[0]?.text).toMatch(/^box: agent box-0 is offline: .*\. Next: /);
   await rig.stop();
   rig.docker.onStart = (container) => rig.listen(container);
   await rig.start({ ...one, webhook: { ...webhook, offlineS: 60 } });
@@ -66,7 +66,7 @@ test('a slot that the health gate closes is told, over a restart once, and once 
   await rig.start(one);
   await rig.until('quarantined', ['0']);
   await expect.poll(events).toEqual(['slot-closed 0 begun']);
-  expect(got[0]?.text).toContain('box: slot 0 is closed, no jobs are taken there: GPU: ');
+  expect(got[0]?.text).toContain('box: slot 0 is closed: GPU: ');
   await rig.stop();
   await rig.start(one);
   await rig.until('quarantined', ['0']);

@@ -5,10 +5,10 @@ import {
   openEpisodes,
   readEpisodes,
   type Episode,
-  type SlotOutlook,
+  type SlotObservation,
 } from '../../../../src/manager/webhook/episodes.ts';
 
-const limits = { awayMs: 600_000, queueWaitS: 1800 };
+const limits = { offlineMs: 600_000, queueWaitS: 1800 };
 const lost = { code: 'gpu.lost', what: 'GPU: it is gone', next: 'reboot the host' } as const;
 const quarantined: Hold = { kind: 'close', state: 'quarantined', cause: lost };
 const drained: Hold = {
@@ -32,17 +32,17 @@ const poolDown: Hold = {
   cause: { code: 'azure.auth', what: 'refused', next: 'make a new token' },
 };
 
-const look = (changes: Partial<SlotOutlook> = {}, name = '0', pool = 'gpus'): SlotOutlook => ({
+const look = (changes: Partial<SlotObservation> = {}, name = '0', pool = 'gpus'): SlotObservation => ({
   slot: { name, agent: `h1-${name}`, pool, gpus: [`GPU-${name}`] },
   hold: undefined,
-  awayAt: undefined,
+  unavailableSince: undefined,
   cause: {},
   wait: undefined,
   ...changes,
 });
 
 /** Looks one after the other, a minute apart; the keys of what is open after each. */
-function follow(...looks: readonly (readonly SlotOutlook[])[]): readonly (readonly string[])[] {
+function follow(...looks: readonly (readonly SlotObservation[])[]): readonly (readonly string[])[] {
   let open: readonly Episode[] = [];
   return looks.map((slots, minute) => {
     open = openEpisodes(open, slots, limits, { now: minute * 60_000, at: `minute ${minute}` });
@@ -88,26 +88,31 @@ describe('a closed slot', () => {
 });
 
 describe('an agent that is away', () => {
-  const away = (minutes: number, awayAt: number) =>
-    Array.from({ length: minutes }, () => [look({ awayAt: awayAt * 60_000 })]);
+  const away = (minutes: number, unavailableSince: number) =>
+    Array.from({ length: minutes }, () => [look({ unavailableSince: unavailableSince * 60_000 })]);
 
   test('is told from the limit on, once, and once more when it is back', () => {
-    const seen = follow(...away(10, 0), [look({ awayAt: 0 })], [look({ awayAt: 0 })], [look()]);
+    const seen = follow(
+      ...away(10, 0),
+      [look({ unavailableSince: 0 })],
+      [look({ unavailableSince: 0 })],
+      [look()],
+    );
     expect(seen.slice(0, 10).flat()).toEqual([]);
     expect(seen.slice(10)).toEqual([['agent-offline 0, minute 10'], ['agent-offline 0, minute 10'], []]);
   });
 
   test('that was told of before a restart is still away while its time begins anew', () => {
-    const before = openEpisodes([], [look({ awayAt: 0 })], limits, { now: 600_000, at: 'before' });
-    const after = openEpisodes(before, [look({ awayAt: 5 })], limits, { now: 10, at: 'after' });
+    const before = openEpisodes([], [look({ unavailableSince: 0 })], limits, { now: 600_000, at: 'before' });
+    const after = openEpisodes(before, [look({ unavailableSince: 5 })], limits, { now: 10, at: 'after' });
     expect(after).toEqual(before);
   });
 
   test('says why, where that is known', () => {
     const cause = { code: 'dataset.unusable', what: 'not mounted', next: 'mount it' } as const;
     const at = { now: 600_000, at: 't' };
-    expect(openEpisodes([], [look({ awayAt: 0, cause })], limits, at)[0]).toMatchObject(cause);
-    expect(openEpisodes([], [look({ awayAt: 0 })], limits, at)[0]).toMatchObject({
+    expect(openEpisodes([], [look({ unavailableSince: 0, cause })], limits, at)[0]).toMatchObject(cause);
+    expect(openEpisodes([], [look({ unavailableSince: 0 })], limits, at)[0]).toMatchObject({
       code: 'agent.away',
       next: expect.stringMatching(/azp-fleet status/) as string,
     });

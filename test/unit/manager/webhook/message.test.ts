@@ -21,7 +21,7 @@ const away: Episode = {
   key: 'agent-offline 0',
   kind: 'agent-offline',
   code: 'agent.away',
-  what: 'no agent has come to wait for jobs',
+  what: 'no agent is online',
 };
 const wait: Episode = {
   key: 'queue-wait gpus',
@@ -41,36 +41,21 @@ const message = (begun: readonly Episode[], ended: readonly Episode[] = []) =>
   JSON.parse(changeMessage({ begun, ended }, sender)) as Message;
 
 test.each<[string, readonly Episode[], readonly Episode[], string]>([
-  [
-    'one slot',
-    [closed('3')],
-    [],
-    'h1: slot 3 is closed, no jobs are taken there: GPU: it is gone. Next: reboot the host',
-  ],
+  ['one slot', [closed('3')], [], 'h1: slot 3 is closed: GPU: it is gone. Next: reboot the host'],
   [
     'slots for one reason',
     [closed('0'), closed('1')],
     [],
-    'h1: slots 0, 1 are closed, no jobs are taken there: GPU: it is gone. Next: reboot the host',
+    'h1: slots 0, 1 are closed: GPU: it is gone. Next: reboot the host',
   ],
   [
     'slots for two reasons',
     [closed('0'), closed('1', 'GPU: it is hot')],
     [],
-    'h1: slot 0 is closed, no jobs are taken there: GPU: it is gone. Next: reboot the host\nh1: slot 1 is closed, no jobs are taken there: GPU: it is hot. Next: reboot the host',
+    'h1: slot 0 is closed: GPU: it is gone. Next: reboot the host\nh1: slot 1 is closed: GPU: it is hot. Next: reboot the host',
   ],
-  [
-    'a slot that is open again',
-    [],
-    [closed('3')],
-    'h1: slot 3 is not closed any more (since 2026-11-22T07:41:03Z)',
-  ],
-  [
-    'an agent',
-    [away],
-    [],
-    'h1: agent h1-0 is away: no agent has come to wait for jobs. Next: reboot the host',
-  ],
+  ['a slot that is open again', [], [closed('3')], 'h1: slot 3 is open again (since 2026-11-22T07:41:03Z)'],
+  ['an agent', [away], [], 'h1: agent h1-0 is offline: no agent is online. Next: reboot the host'],
   [
     'a queue',
     [wait],
@@ -81,7 +66,7 @@ test.each<[string, readonly Episode[], readonly Episode[], string]>([
     'a queue that moves again',
     [],
     [wait],
-    'h1: jobs do not wait long for pool gpus any more (since 2026-11-22T07:41:03Z)',
+    'h1: jobs no longer wait long for pool gpus (since 2026-11-22T07:41:03Z)',
   ],
 ])('in words: %s', (_, begun, ended, text) => {
   expect(message(begun, ended).text).toBe(text);

@@ -5,7 +5,7 @@ import { Secret } from '../../../../src/shared/base/secret.ts';
 import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
 import type { Hold } from '../../../../src/manager/model.ts';
 import type { Episode } from '../../../../src/manager/webhook/episodes.ts';
-import { Messenger, pauseMs, type SlotLook } from '../../../../src/manager/webhook/messenger.ts';
+import { Messenger, pauseMs, type SlotReport } from '../../../../src/manager/webhook/messenger.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { config } from '../../../support/manager-config.ts';
 
@@ -14,15 +14,15 @@ const hold: Hold = {
   state: 'quarantined',
   cause: { code: 'gpu.lost', what: 'GPU: it is gone', next: 'reboot the host' },
 };
-const look = (name: string, changes: Partial<SlotLook> = {}): SlotLook => ({
+const report = (name: string, changes: Partial<SlotReport> = {}): SlotReport => ({
   slot: { name, agent: `box-${name}`, pool: 'gpus', gpus: [] },
   hold: undefined,
-  isAway: false,
+  isUnavailable: false,
   cause: {},
   wait: undefined,
   ...changes,
 });
-const closed = (name: string) => look(name, { hold });
+const closed = (name: string) => report(name, { hold });
 
 /** A receiver that answers with these statuses, one after the other, the last for ever; and the life of one process. */
 function world(...statuses: readonly number[]) {
@@ -75,68 +75,64 @@ function world(...statuses: readonly number[]) {
 test('what begins is told once and what ends once, at most one message a minute', async () => {
   const { start, turns, texts } = world(200);
   const messenger = start();
-  messenger.look([look('0'), look('1')]);
+  messenger.observe([report('0'), report('1')]);
   await turns(messenger, 3);
   expect(texts).toEqual([]);
-  messenger.look([closed('0'), closed('1')]);
+  messenger.observe([closed('0'), closed('1')]);
   await turns(messenger, 30);
-  expect(texts).toEqual([
-    'box: slots 0, 1 are closed, no jobs are taken there: GPU: it is gone. Next: reboot the host',
-  ]);
+  expect(texts).toEqual(['box: slots 0, 1 are closed: GPU: it is gone. Next: reboot the host']);
   for (let minute = 0; minute < 5; minute += 1) {
-    messenger.look([look('0'), look('1')]);
+    messenger.observe([report('0'), report('1')]);
     await turns(messenger, 4);
-    messenger.look([closed('0'), closed('1')]);
+    messenger.observe([closed('0'), closed('1')]);
     await turns(messenger, 8);
   }
   expect(texts.length).toBeLessThanOrEqual(6);
-  messenger.look([look('0'), look('1')]);
+  messenger.observe([report('0'), report('1')]);
   await turns(messenger, 30);
-  expect(texts.at(-1)).toContain('slots 0, 1 are not closed any more');
+  expect(texts.at(-1)).toContain('slots 0, 1 are open again');
 });
 
 test('a manager that was started anew tells nothing again, and what ended meanwhile', async () => {
   const { start, turns, texts } = world(200);
   const first = start();
-  first.look([closed('0')]);
+  first.observe([closed('0')]);
   await turns(first, 1);
   const second = start();
   await turns(second, 20);
-  second.look([closed('0')]);
+  second.observe([closed('0')]);
   await turns(second, 20);
   expect(texts).toHaveLength(1);
   const third = start();
-  third.look([look('0')]);
+  third.observe([report('0')]);
   await turns(third, 20);
-  expect(texts[1]).toContain('slot 0 is not closed any more');
+  expect(texts[1]).toContain('slot 0 is open again');
 });
 
 test('a receiver that was away gets in one message what is so then, and not what has come and gone', async () => {
   const { start, turns, texts, logged, counted } = world(503, 503, 200);
   const messenger = start();
-  messenger.look([closed('0'), look('1')]);
+  messenger.observe([closed('0'), report('1')]);
   await turns(messenger, 1);
-  messenger.look([look('0'), closed('1')]);
+  messenger.observe([report('0'), closed('1')]);
   await turns(messenger, 40);
   expect(texts).toHaveLength(3);
-  expect(texts[2]).toBe(
-    'box: slot 1 is closed, no jobs are taken there: GPU: it is gone. Next: reboot the host',
-  );
+  expect(texts[2]).toBe('box: slot 1 is closed: GPU: it is gone. Next: reboot the host');
   expect(counted).toEqual(['failed', 'failed', 'taken']);
-  expect(logged).toEqual(['a message was not taken']);
+  expect(logged).toEqual(['the webhook did not accept a message']);
 });
 
 test('who never takes it is let be after a bounded number of tries, until something else happens', async () => {
   const { start, turns, texts, logged } = world(500);
   const messenger = start();
-  messenger.look([closed('0')]);
+  messenger.observe([closed('0')]);
   await turns(messenger, 5000);
   expect(texts).toHaveLength(15);
   expect(logged).toEqual([
-    'a message was not taken',
-    'what has changed is not told: the webhook does not take it',
+    'the webhook did not accept a message',
+    'changes are not reported: the webhook does not accept them',
   ]);
-  messenger.look([look('0')]);
+  messenger.observe([report('0')]);
   await turns(messenger, 1);
   expect(texts).toHaveLength(16);
 });
@@ -144,7 +140,7 @@ test('who never takes it is let be after a bounded number of tries, until someth
 test('a refusal is not repeated', async () => {
   const { start, turns, texts } = world(404);
   const messenger = start();
-  messenger.look([closed('0')]);
+  messenger.observe([closed('0')]);
   await turns(messenger, 1000);
   expect(texts).toHaveLength(1);
 });
@@ -153,7 +149,7 @@ test('an address that cannot be read is a failure like any other', async () => {
   const { start, turns, texts, counted, breakAddress } = world(200);
   breakAddress();
   const messenger = start();
-  messenger.look([closed('0')]);
+  messenger.observe([closed('0')]);
   await turns(messenger, 2);
   expect([texts, counted]).toEqual([[], ['failed']]);
   await expect(messenger.test()).rejects.toMatchObject({ problem: { code: 'webhook.unusable' } });
@@ -162,21 +158,21 @@ test('an address that cannot be read is a failure like any other', async () => {
 test('an agent is away by the clock that nobody sets', async () => {
   const { start, turns, texts, clock } = world(200);
   const messenger = start();
-  messenger.look([look('0', { isAway: true })]);
+  messenger.observe([report('0', { isUnavailable: true })]);
   clock.wallAhead += 86_400_000;
-  messenger.look([look('0', { isAway: true })]);
+  messenger.observe([report('0', { isUnavailable: true })]);
   await turns(messenger, 2);
   expect(texts).toEqual([]);
   clock.pass(600_000);
-  messenger.look([look('0', { isAway: true })]);
+  messenger.observe([report('0', { isUnavailable: true })]);
   await turns(messenger, 2);
-  expect(texts).toEqual([expect.stringContaining('agent box-0 is away')]);
+  expect(texts).toEqual([expect.stringContaining('agent box-0 is offline')]);
 });
 
 test('without a webhook nothing is kept and nothing is sent', async () => {
   const { start, turns, texts } = world(200);
   const messenger = start('none');
-  messenger.look([closed('0')]);
+  messenger.observe([closed('0')]);
   await turns(messenger, 3);
   expect(texts).toEqual([]);
 });
