@@ -60,7 +60,7 @@ export function gpuTaken(host: LabHost): Disturbance {
     hosts: [host],
     boundMs: shortMs,
     run: async () => {
-      const tenant = await occupyGpu(host, 0, 15_974);
+      const gpuProcess = await occupyGpu(host, 0, 15_974);
       const uuid = host.gpus[0]?.uuid ?? '';
       const areWaiting = async (): Promise<boolean> => {
         const slots = (await statusOf(host))?.slots.filter(({ gpus }) => gpus.includes(uuid)) ?? [];
@@ -75,7 +75,7 @@ export function gpuTaken(host: LabHost): Disturbance {
         // Jobs are queued all the time: none may begin there.
         await delay(8_000);
       } finally {
-        await tenant.leave();
+        await gpuProcess.leave();
       }
       return { takenAt };
     },

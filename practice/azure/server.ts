@@ -136,7 +136,7 @@ function parse(text: string): Record<string, unknown> {
   }
 }
 
-/** Sends an answer as the service dresses it; `origin` is the server's own. A list goes out in pieces. */
+/** Sends an answer with the service's headers; `origin` is the server's own. A list is sent in pieces. */
 export async function write(response: ServerResponse, reply: Reply, origin = ''): Promise<void> {
   const { json, items, content = { type: 'text/html; charset=utf-8', bytes: reply.html } } = reply;
   const asJson = json !== undefined || items !== undefined;
@@ -155,7 +155,7 @@ export async function write(response: ServerResponse, reply: Reply, origin = '')
   } else response.end(json === undefined ? content.bytes : JSON.stringify(json));
 }
 
-/** A caller that hangs up in the middle has what it asked for. */
+/** Ignores callers that hang up. */
 function hungUp(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown };
   return hangUps.some((each) => each === code);
@@ -163,7 +163,7 @@ function hungUp(error: unknown): boolean {
 
 const hangUps = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EPIPE'];
 
-/** Characters that are put together before they go out. */
+/** Characters that are buffered before sending. */
 const pieceSize = 256 * 1024;
 
 function* pieces({ count, value }: NonNullable<Reply['items']>): Iterable<string> {
@@ -210,7 +210,7 @@ function log(
   if (fake.requestLog.length > maxLogged) fake.requestLog.splice(0, maxLogged / 2);
 }
 
-/** What a fault is answered with; undefined: it lets the call be carried out. */
+/** Returns the answer of a fault; undefined: the call is carried out. */
 function faultReply({ status, deactivated }: Fault): Reply | undefined {
   if (deactivated === true) return stopped;
   if (status === undefined) return undefined;

@@ -17,12 +17,12 @@ export interface FakeOptions {
   /** Path of the organisation: `lab`, or `azdo/Engineering` below a virtual folder. */
   readonly organization: string;
   /**
-   * The organisation's URL, as an administrator of Azure DevOps Server sets it: what the server says of itself begins
-   * with it, and agents must sign for it. Without it the server goes by the name that each caller used.
+   * The organisation's URL, as an administrator of Azure DevOps Server sets it: addresses that the server reports begin
+   * with it, and agents must sign for it. Without it the server uses the name that each caller used.
    */
   readonly publicUrl?: string;
   readonly projects: readonly string[];
-  /** Its wall is the server's time; how fast it runs, its slow rules. */
+  /** Its wall clock is the server's time; its speed scales the slow rules. */
   readonly clock: Clock;
   /** Keeps everything over a restart. */
   readonly stateFile?: string;
@@ -35,7 +35,7 @@ export interface RunningFake {
   close(): Promise<void>;
 }
 
-/** A change is on disk so much later, unless the state is so large that writing it takes long. */
+/** Delay before a change is written to disk; longer for a large state. */
 const saveEveryMs = 500;
 
 /** Starts the fake server in this process. Its rules advance with each write and every half second (scaled). */
@@ -78,7 +78,7 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
     if (advance(fake)) fake.changed();
   };
   const ticking = setInterval(tick, Math.max(25, clock.scaled(500)));
-  // Saving the state of a large fleet takes long: the server shall have ten times as long for its callers.
+  // Saving the state of a large fleet takes long: the server spends ten times as long on its callers.
   let saving: NodeJS.Timeout;
   const saveIn = (ms: number): void => {
     saving = setTimeout(() => {

@@ -15,7 +15,7 @@ import { folder, inventory, machines, pool, startFleet } from './fleet.ts';
 const jobCount = 8;
 const file = relative(repository, inventory);
 
-/** The whole demo. Returns 0 only when everything it promises has been seen. */
+/** Runs the whole demo. Returns 0 only when every step succeeded. */
 export async function runDemo({ fresh }: { readonly fresh: boolean }): Promise<number> {
   const began = Date.now();
   reportSteps();
@@ -36,12 +36,12 @@ export async function runDemo({ fresh }: { readonly fresh: boolean }): Promise<n
   const status = await azpFleet(['status', file]);
   if (status.code !== 0) return failed('the fleet is not healthy', status.code);
 
-  heading(`4 · ${jobCount} jobs, each in a container of its own`);
+  heading(`4 · ${jobCount} jobs, each in a separate container`);
   const runs = await runJobs(azure.control, pool, jobCount);
   line(jobTable(runs));
   if (!allWell(runs)) return failed('not every job succeeded in a fresh container', 1);
   if (!(await allGone(lab.hosts, runs))) return failed('a container outlived its job', 1);
-  line(`\n${runs.length} jobs in ${runs.length} different containers; not one of them exists any more.`);
+  line(`\n${runs.length} jobs in ${runs.length} different containers; none of them exists any more.`);
 
   heading('5 · the same command again');
   const again = await azpFleet(['provision', file, '--yes'], { capture: true });
@@ -90,7 +90,7 @@ function line(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** What the CLI downloads and logs goes with the demo, not into the user's home. */
+/** The CLI's downloads and logs are in the demo's folder, not in the user's home. */
 const ownFolders = { XDG_CACHE_HOME: join(folder, '.cache'), XDG_STATE_HOME: join(folder, '.state') };
 
 /** Runs the real CLI as a user would, on this terminal; returns its exit code and, where desired, what it printed. */
@@ -119,9 +119,9 @@ async function azpFleet(
   return { code: await promise, output };
 }
 
-/** What a job does: says which container it is in and which GPUs it sees, and leaves a file for the next one to find. */
+/** The job's script: prints its container and GPUs, and leaves a file that the next job must not find. */
 const script = `
-[ ! -e "$HOME/left-behind" ] || echo 'found something of another job'
+[ ! -e "$HOME/left-behind" ] || echo 'found a file of another job'
 touch "$HOME/left-behind"
 container=$(sed -n 's|.*/containers/\\([0-9a-f]\\{12\\}\\).*|\\1|p' /proc/self/mountinfo | head -n 1)
 echo "container $container"
@@ -169,10 +169,10 @@ function allGone(hosts: readonly LabHost[], runs: readonly JobRun[]): Promise<bo
     const existing = new Set(lists.flatMap(({ stdout }) => stdout.split('\n')));
     return runs.every((run) => !existing.has(run.container));
   };
-  return until('the containers to go', look, { timeoutMs: 30_000, everyMs: 500 }).catch(() => false);
+  return until('the removal of the containers', look, { timeoutMs: 30_000, everyMs: 500 }).catch(() => false);
 }
 
-/** Every job succeeded, each once, in a container that no other job has seen. */
+/** Returns whether every job succeeded once, in a separate container. */
 function allWell(runs: readonly JobRun[]): boolean {
   const containers = new Set(runs.map((run) => run.container));
   const succeeded = runs.every((run) => run.result === 'succeeded' && run.isFresh && run.container !== '');
@@ -202,9 +202,9 @@ export async function cleanDemo(): Promise<void> {
   process.stdout.write('\nDone. node_modules/ and dist/ of this checkout are yours to keep or delete.\n');
 }
 
-export const helpText = `npm run demo              start the fleet, or go on with the one that is there
+export const helpText = `npm run demo              start the fleet, or continue with the existing one
 npm run demo -- --fresh   start over with new machines
-npm run demo -- --clean   put this machine back as it was
+npm run demo -- --clean   undo all changes to this machine
 `;
 
 export const aboutText = `
@@ -228,7 +228,7 @@ All of it stays until you say: npm run demo -- --clean
 `;
 
 export const cleanText = `
-azp-fleet demo: putting this machine back as it was.
+azp-fleet demo: undoing all changes to this machine.
 
 `;
 

@@ -35,7 +35,7 @@ export interface LabAzure {
   stop(): Promise<void>;
 }
 
-/** Starts the practice server of a lab, or finds it running; what it knows survives in the lab's folder. */
+/** Starts the practice server of a lab, or finds it running; its state is kept in the lab's folder. */
 export async function startAzure(
   prefix: string,
   folder: string,
@@ -46,7 +46,7 @@ export async function startAzure(
   }: {
     readonly speed?: number;
     readonly projects?: readonly string[];
-    /** The name that it calls itself by. */
+    /** The name in its own answers. */
     readonly publicUrl?: string;
   } = {},
 ): Promise<LabAzure> {

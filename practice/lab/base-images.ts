@@ -8,7 +8,7 @@ import { say } from './say.ts';
 
 const underway = new Map<string, Promise<string>>();
 
-/** Makes one base image unless this exact recipe has been made before; returns its tag. */
+/** Builds one base image unless this recipe is already built; returns its tag. */
 export function ensureBase(recipe: BaseRecipe): Promise<string> {
   const tag = `azp-fleet-lab/${recipe.name}:${digest(recipe)}`;
   const made = underway.get(tag) ?? make(recipe, tag);
@@ -55,7 +55,7 @@ export interface BaseRecipe {
   readonly packages: readonly string[];
 }
 
-/** What a server has after Debian's installer, and no more: no Docker, no Python, no curl, no gnupg. */
+/** Packages of a server after Debian's installer: no Docker, no Python, no curl, no gnupg. */
 const hostPackages = (
   'systemd systemd-sysv dbus libpam-systemd openssh-server sudo ca-certificates ' +
   'iproute2 iptables procps kmod xz-utils gzip less netbase tzdata'
@@ -83,7 +83,7 @@ export const dressedBase = (
   packages: [...hostPackages, ...packages],
 });
 
-/** Dropbear in OpenSSH's place, as on small machines, without an sftp-server; ssh-keygen makes its host keys. */
+/** Dropbear instead of OpenSSH, as on small machines, without an sftp-server; ssh-keygen makes its host keys. */
 export const dropbearBase: BaseRecipe = {
   name: 'dropbear-base',
   suite: 'bookworm',

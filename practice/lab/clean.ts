@@ -9,7 +9,7 @@ import { run } from './run.ts';
 import { say } from './say.ts';
 import { stopServices } from './services.ts';
 
-/** Puts the machine back: hosts, engine, services, bridge, firewall rules, Debian packages, the state folder. */
+/** Undoes all changes to the machine: hosts, engine, services, bridge, firewall rules, Debian packages, the state folder. */
 export async function cleanLab(): Promise<void> {
   if (!existsSync(state)) {
     say(`nothing to clean: ${state} does not exist`);

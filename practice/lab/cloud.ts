@@ -14,12 +14,12 @@ export const reach = `for at in ${[...identities, names].join(' ')}; do
   timeout 3 bash -c "</dev/tcp/$at" 2>/dev/null && echo "reached $at"
 done`;
 
-/** Accepts connections, no more: whether one comes about is all that is asked. */
+/** Accepts connections and does nothing else: tests only check whether they succeed. */
 const server = `for (const port of [80, 8080, 32526, 53]) require("net").createServer((socket) => socket.end()).listen(port)`;
 
 /**
  * Puts a cloud's addresses one hop from the host: a separate network namespace. On the host itself they would be
- * local, and no rule about routes would be asked. Gone with the next boot.
+ * local, and no routing rule would apply. Removed at the next boot.
  */
 export async function raiseCloud(host: LabHost): Promise<void> {
   await host.exec(`set -e

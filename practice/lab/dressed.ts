@@ -24,9 +24,9 @@ import { armoredKey, signingHome } from './signing.ts';
  */
 export interface Dress {
   readonly of: Release;
-  /** Debian's packages that it has beside those of every host. */
+  /** Debian's packages in addition to those of every host. */
   readonly packages: readonly string[];
-  /** Has the lab's mirror serve what such a system installs, built in its bare image; returns arguments of its Dockerfile. */
+  /** Makes the lab's mirror serve the packages of such a system, built in its bare image; returns arguments of its Dockerfile. */
   readonly prepare: (image: string) => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -41,7 +41,7 @@ export const dressed = {
 } as const satisfies Readonly<Record<string, Dress>>;
 
 export type DressedRelease = keyof typeof dressed;
-/** What a lab host may be. */
+/** The kinds of lab hosts. */
 export type HostRelease = Release | DressedRelease;
 export const hostReleases: readonly HostRelease[] = [
   ...releases,

@@ -14,12 +14,12 @@ const pidFile = inState('docker.pid');
 /** Debian's own client: a newer one from elsewhere may refuse to speak to this engine. */
 const client = '/usr/bin/docker';
 
-/** The Docker client, speaking to the lab's engine and no other. */
+/** The Docker client, only for the lab's engine. */
 export function docker(args: readonly string[], options: RunOptions = {}): Promise<Output> {
   return run(...dockerCommand(args), options);
 }
 
-/** The same as a program and its arguments, for those who start it themselves. */
+/** The same as a program and its arguments, for callers that start it themselves. */
 export function dockerCommand(args: readonly string[]): [program: string, args: string[]] {
   return [client, ['-H', `unix://${socket}`, ...args]];
 }
@@ -51,7 +51,7 @@ async function start(): Promise<void> {
   await until(`the lab engine (see ${inState('log/dockerd.log')})`, answers, { timeoutMs: 60_000 });
 }
 
-/** Its own containerd: dockerd would otherwise share the machine's, and its namespace, with the machine's Docker. */
+/** A separate containerd: dockerd would otherwise share the machine's, and its namespace, with the machine's Docker. */
 function containerdConfig(): string {
   return [
     'version = 2',

@@ -23,7 +23,7 @@ export async function addRules(): Promise<void> {
 /** Deletes every rule of the lab's, black holes included. */
 export async function deleteRules(): Promise<void> {
   for (const table of ['nat', 'filter']) {
-    // By a shell: where cleaning ended in the middle, the program may be gone already.
+    // By a shell: after an interrupted clean-up the program may already be removed.
     const { stdout } = await run('/bin/sh', ['-c', `iptables -w -t ${table} -S`], { allowFailure: true });
     const ours = stdout.split('\n').filter((line) => line.startsWith('-A') && line.includes(mark));
     for (const line of ours) await run('iptables', ['-w', '-t', table, '-D', ...line.split(' ').slice(1)]);

@@ -16,7 +16,7 @@ import { caCertificate } from './tls.ts';
 export const logins = ['root', 'sudo', 'sudo-password'] as const;
 export type Login = (typeof logins)[number];
 
-/** The password that sudo wants on hosts with the login `sudo-password`. */
+/** The sudo password on hosts with the login `sudo-password`. */
 export const sudoPassword = 'practice makes perfect';
 
 export interface HostOptions {
@@ -24,9 +24,9 @@ export interface HostOptions {
   readonly release?: HostRelease;
   readonly login?: Login;
   readonly gpus?: readonly GpuModel[];
-  /** Who answers to SSH; default openssh. Dropbear is bookworm's. */
+  /** The SSH server; default openssh. Dropbear is bookworm's. */
   readonly server?: 'openssh' | 'dropbear';
-  /** Begins with what a host of the same release had when the snapshot was taken. */
+  /** Starts from the snapshot of a host with the same release. */
   readonly snapshot?: Snapshot;
   /** A disk of so many MiB for Docker and the manager, instead of this machine's. */
   readonly disk?: SmallDisk;
@@ -38,7 +38,7 @@ export interface Snapshot {
   readonly docker: string;
 }
 
-/** What nvidia-smi does wrong from now on; the number is the GPU's index. `[]`: all is well. */
+/** Faults of nvidia-smi; the number is the GPU's index. `[]`: none. */
 export type GpuFault =
   | 'exit9'
   | 'exit18'
@@ -145,7 +145,7 @@ export class LabHost {
     await this.booted();
   }
 
-  /** Cuts the power: nothing is asked, nothing answers. */
+  /** Cuts the power, without a shutdown. */
   async powerOff(): Promise<void> {
     await docker(['kill', this.container]);
   }
@@ -155,7 +155,7 @@ export class LabHost {
     await this.booted();
   }
 
-  /** Powered off from inside it stays so, until `powerOn`; other hosts of the lab come back at once. */
+  /** Stays off after a power-off from inside, until `powerOn`; other hosts of the lab restart at once. */
   async staysOff(): Promise<void> {
     await docker(['update', '--restart', 'no', this.container]);
   }
@@ -165,12 +165,12 @@ export class LabHost {
     return stdout.trim() === 'exited';
   }
 
-  /** A machine that hangs: packets are accepted, nothing ever answers. */
+  /** Makes the machine hang: it accepts packets and never answers. */
   async freeze(on: boolean): Promise<void> {
     await docker([on ? 'pause' : 'unpause', this.container]);
   }
 
-  /** A cut cable: every packet from and to this host is lost. */
+  /** Cuts the cable: every packet from and to this host is lost. */
   async blackHole(on: boolean): Promise<void> {
     await setBlackHole(this.address, on);
   }
@@ -218,7 +218,7 @@ export interface Place {
   readonly knownHosts: string;
 }
 
-/** Starts a host, or finds the one with this name as it was left. */
+/** Starts a host, or finds the existing one with this name. */
 export async function startHost(place: Place, options: HostOptions): Promise<LabHost> {
   const container = `${place.prefix}-${options.name}`;
   const address = await takeAddress(container);
@@ -337,8 +337,7 @@ function takeAddress(container: string): Promise<string> {
       return holder !== undefined && (existing.has(holder) || wasJustTaken(last));
     };
     const last = own ?? lasts.find((each) => !isTaken(each));
-    if (last === undefined)
-      throw new Error('every address of the lab is taken. Next: remove hosts that are not needed');
+    if (last === undefined) throw new Error('every address of the lab is in use. Next: remove unused hosts');
     writeFileSync(`${addresses}/${last}`, container);
     return network.address(Number(last));
   });
@@ -346,7 +345,7 @@ function takeAddress(container: string): Promise<string> {
 
 const lasts = Array.from({ length: 230 }, (_, index) => String(index + 10));
 
-/** Between taking an address and starting it there is no container of that name yet. */
+/** Between choosing an address and starting, the container of that name does not exist yet. */
 function wasJustTaken(last: string): boolean {
   return Date.now() - statSync(`${addresses}/${last}`).mtimeMs < 120_000;
 }
@@ -355,7 +354,7 @@ function freeAddress(address: string): void {
   rmSync(`${addresses}/${address.split('.').at(-1) ?? ''}`, { force: true });
 }
 
-/** What is on a host's small disk: where Docker, and where the manager keep what they have. */
+/** Folders on a host's small disk: those of Docker and of the manager. */
 const folders = { '/var/lib/docker': 'docker', '/var/lib/azp-fleet': 'azp-fleet' } as const;
 
 const imageOf = (container: string): string => inState('disks', `${container}.img`);
@@ -370,8 +369,8 @@ interface SmallDisk {
 const makers = { ext4: ['mkfs.ext4', '-q', '-m', '0'], btrfs: ['mkfs.btrfs', '-q'] } as const;
 
 /**
- * A disk of a host's own, so that a job can fill it and this machine does not notice. Gives the engine's arguments that
- * put it below the host's folders.
+ * A separate disk of a host, so that a job can fill it without filling this machine. Returns the engine's arguments that
+ * mount it below the host's folders.
  */
 async function smallDisk(container: string, { mib, type }: SmallDisk): Promise<string[]> {
   const point = mountOf(container);
@@ -410,7 +409,7 @@ async function removeSmallDisk(container: string): Promise<void> {
   rmSync(imageOf(container), { force: true });
 }
 
-/** Those of hosts that are gone, too. */
+/** Including those of removed hosts. */
 export async function removeSmallDisks(prefix: string): Promise<void> {
   const names = existsSync(inState('disks')) ? readdirSync(inState('disks')) : [];
   for (const name of names.filter((each) => each.startsWith(`${prefix}-`) && each.endsWith('.img')))
@@ -418,11 +417,11 @@ export async function removeSmallDisks(prefix: string): Promise<void> {
 }
 
 const processes = `${gpuFolders.control}/processes`;
-const tenantFolder = '/run/lab-tenants';
+const gpuProcessFolder = '/run/lab-tenants';
 
-export interface Tenant {
+export interface GpuProcess {
   readonly pid: number;
-  /** It ends, and its memory is free. */
+  /** Ends it and frees its memory. */
   leave(): Promise<void>;
 }
 
@@ -435,14 +434,14 @@ export async function occupyGpu(
   gpu: number,
   mib: number,
   { login = 'alice', name = 'python3' }: { readonly login?: string; readonly name?: string } = {},
-): Promise<Tenant> {
+): Promise<GpuProcess> {
   const { stdout } = await host.exec(
     `set -e
 id -u ${login} >/dev/null 2>&1 || useradd --create-home ${login}
-install -d -m 0777 ${tenantFolder}
-printf 'echo $$ >$1\\nwhile :; do sleep 1; done\\n' >${tenantFolder}/train.py
-file=$(mktemp -u ${tenantFolder}/XXXXXX)
-setsid -f runuser -u ${login} -- sh ${tenantFolder}/train.py "$file" </dev/null >/dev/null 2>&1
+install -d -m 0777 ${gpuProcessFolder}
+printf 'echo $$ >$1\\nwhile :; do sleep 1; done\\n' >${gpuProcessFolder}/train.py
+file=$(mktemp -u ${gpuProcessFolder}/XXXXXX)
+setsid -f runuser -u ${login} -- sh ${gpuProcessFolder}/train.py "$file" </dev/null >/dev/null 2>&1
 until [ -s "$file" ]; do sleep 0.1; done
 pid=$(cat "$file")
 { printf '%s' "${gpu} $pid ${mib} "; cat; } >>${processes}

@@ -33,7 +33,7 @@ const testRunFile = 'of-a-test-run';
 
 export const isOfTestRun = (folder: string): boolean => existsSync(join(folder, testRunFile));
 
-/** Starts machines under a name of their own, so that several labs do not meet; existing ones are found again. */
+/** Starts machines with a prefix, so that labs do not share hosts; finds existing ones again. */
 export async function startLab({
   prefix,
   hosts,
@@ -100,7 +100,7 @@ function ensureKey(): Promise<string> {
   });
 }
 
-/** Everything a host needs around it: engine, images, repositories, mirror and registry. Quick when it is all there. */
+/** Prepares what hosts need: engine, images, repositories, mirror and registry. Fast when all exist. */
 export async function prepareLab(): Promise<void> {
   await ensureEngine();
   await withLock('prepare', async () => {

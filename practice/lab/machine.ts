@@ -37,7 +37,7 @@ const settings = {
   '/proc/sys/fs/inotify/max_user_instances': 2048,
 } as const;
 
-/** What decides whether a machine can have a lab. */
+/** Conditions for a lab on this machine. */
 export interface Machine {
   readonly isRoot: boolean;
   readonly hasApt: boolean;

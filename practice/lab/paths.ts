@@ -29,7 +29,7 @@ export const network = {
   bridge: isUsual ? 'azpfleet0' : `azpf${prefix.replaceAll('.', '')}`.slice(0, 15),
   subnet: `${prefix}.0/24`,
   gateway: `${prefix}.1`,
-  /** For containers that ask for no address of their own. */
+  /** For containers without a fixed address. */
   spare: `${prefix}.240/28`,
   address: (last: number): string => `${prefix}.${last}`,
 } as const;

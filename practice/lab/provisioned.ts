@@ -14,7 +14,7 @@ import { say } from './say.ts';
 import { hasImage } from './base-images.ts';
 import { digest } from './digest.ts';
 
-/** Test files that run side by side have hosts of their own: Vitest numbers its workers from 1. */
+/** Test files that run side by side have separate hosts: Vitest numbers its workers from 1. */
 const prefix = `shared${process.env['VITEST_POOL_ID'] ?? '1'}`;
 
 /** Hook path as root, hook path with sudo, CDI with a sudo password. */
@@ -30,7 +30,7 @@ export interface ProvisionedFleet {
   readonly inventory: string;
 }
 
-/** The same three machines, bare: what an earlier file left of them is removed. */
+/** The same three machines, bare: removes what an earlier file left. */
 export async function bareFleet(): Promise<ProvisionedFleet> {
   await removeLab(prefix);
   return start(true);

@@ -49,7 +49,7 @@ export async function run(
   return { code, stdout, stderr };
 }
 
-/** Asks until the answer is truthy; rejects with `what` when it never is. */
+/** Polls until the answer is truthy; rejects with `what` after the time limit. */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
@@ -59,7 +59,7 @@ export async function until<T>(
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
-    if (Date.now() > end) throw new Error(`waited ${Math.round(timeoutMs / 1000)} s in vain: ${what}`);
+    if (Date.now() > end) throw new Error(`no success within ${Math.round(timeoutMs / 1000)} s: ${what}`);
     await new Promise((resume) => setTimeout(resume, everyMs));
   }
 }
@@ -94,8 +94,8 @@ export function alive(pid: number): boolean {
 }
 
 /**
- * The process that a file names by its number, while it runs and is the one that was meant: numbers are given out
- * again. `note` is what stands behind the number.
+ * Returns the process with the id in a file, if it still is the same process: ids are reused. `note` is the text after the
+ * id.
  */
 export function pidIn(file: string, isOurs: (pid: number, note: string) => boolean): number | undefined {
   if (!existsSync(file)) return undefined;
@@ -127,7 +127,7 @@ export function startTime(pid: number): string {
   return afterName.split(' ')[19] ?? '';
 }
 
-/** A process may end between two looks. */
+/** A process may exit between two checks. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8');

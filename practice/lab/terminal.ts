@@ -8,11 +8,11 @@ export interface TerminalOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A program on a real pseudo-terminal: tmux holds it, we type and read the screen. */
+/** A program on a real pseudo-terminal of tmux: we type and read the screen. */
 export class Terminal {
   readonly #server: string;
 
-  /** `command` is shell text. When it ends, `[exit N]` stands on the screen. */
+  /** `command` is shell text. At its end the screen shows `[exit N]`. */
   constructor(command: string, { columns = 80, rows = 24, cwd, env = {} }: TerminalOptions) {
     this.#server = `azp-fleet-test-${process.pid}-${Date.now()}`;
     // The shell outlives a Ctrl-C to say how the program took it.
@@ -36,12 +36,12 @@ export class Terminal {
     this.#tmux('resize-window', '-t', '0', '-x', String(columns), '-y', String(rows));
   }
 
-  /** What can be seen now. */
+  /** Returns the visible screen. */
   screen(): string {
     return this.#tmux('capture-pane', '-p', '-t', '0').trimEnd();
   }
 
-  /** Everything that was printed, what has scrolled away included. */
+  /** Returns everything printed, including scrolled lines. */
   history(): string {
     return this.#tmux('capture-pane', '-p', '-S', '-', '-t', '0').trimEnd();
   }
@@ -51,11 +51,11 @@ export class Terminal {
     return this.#until(what, () => this.screen(), timeoutMs);
   }
 
-  /** Answers a question: waits for it, types, and waits until it has been taken. */
+  /** Answers a question: waits for it, types, and waits until it is accepted. */
   async answer(question: string, ...keys: readonly string[]): Promise<void> {
     await this.see(`? ${question}`);
     this.press(...keys);
-    // What comes next may push it off the screen at once.
+    // The next output may push it off the screen at once.
     await this.#until(`✔ ${question}`, () => this.history(), 180_000);
   }
 

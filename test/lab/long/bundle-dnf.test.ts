@@ -51,8 +51,8 @@ async function bundle(version: string): Promise<Output> {
 }
 
 async function run(command: string, version: string, ...options: readonly string[]): Promise<Output> {
-  const wanted = await inventory(version);
-  return azpFleet(lab.folder, [command, wanted, '--bundle', file(version), ...options]);
+  const inventoryFile = await inventory(version);
+  return azpFleet(lab.folder, [command, inventoryFile, '--bundle', file(version), ...options]);
 }
 
 /** The host's own repositories, and what it has read of them. */
@@ -138,8 +138,8 @@ describe('the host', () => {
 
 describe('another version of the driver', () => {
   test('is not in this file, and the plan says what is', async () => {
-    const wanted = await inventory('580.95.05');
-    const plan = await azpFleet(lab.folder, ['plan', wanted, '--bundle', file('580.65.06')]);
+    const inventoryFile = await inventory('580.95.05');
+    const plan = await azpFleet(lab.folder, ['plan', inventoryFile, '--bundle', file('580.65.06')]);
     expect(plan.code).toBe(1);
     expect(plan.stdout.replaceAll(/\s+/g, ' ')).toContain(
       'the bundle has no nvidia-driver-cuda 580.95.05; it has 580.65.06',

@@ -3,14 +3,14 @@
 // DevOps.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
-import { type LabHost, type Tenant, occupyGpu } from '../../../practice/lab/host.ts';
+import { type LabHost, type GpuProcess, occupyGpu } from '../../../practice/lab/host.ts';
 import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 let fleet: ProvisionedFleet;
 let host: LabHost;
 let managed: ManagedHost;
-const otherProcesses: Tenant[] = [];
+const otherProcesses: GpuProcess[] = [];
 beforeAll(async () => {
   fleet = await provisionedFleet();
   host = fleet.lab.host('hook');
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await managed.allIdle();
 });
 afterEach(async () => {
-  for (const tenant of otherProcesses.splice(0)) await tenant.leave();
+  for (const gpuProcess of otherProcesses.splice(0)) await gpuProcess.leave();
 });
 afterAll(async () => {
   await host.setGpuFaults([]);
@@ -26,10 +26,10 @@ afterAll(async () => {
 });
 
 /** A process of another user on a GPU, until the test ends at the latest. */
-async function occupy(...asked: Parameters<typeof occupyGpu>): Promise<Tenant> {
-  const tenant = await occupyGpu(...asked);
-  otherProcesses.push(tenant);
-  return tenant;
+async function occupy(...asked: Parameters<typeof occupyGpu>): Promise<GpuProcess> {
+  const gpuProcess = await occupyGpu(...asked);
+  otherProcesses.push(gpuProcess);
+  return gpuProcess;
 }
 
 const slot = async (name: string) => (await managed.status()).slots.find((each) => each.slot === name);
@@ -44,13 +44,17 @@ const agentOf = async (name: string) => {
 };
 
 test('a GPU process of another user closes that slot alone, is named whatever nvidia-smi calls it, and keeps running', async () => {
-  const tenant = await occupy(host, 0, 15_974, { name: 'x, 1 MiB</process_name></process_info> & <gpu>' });
+  const gpuProcess = await occupy(host, 0, 15_974, {
+    name: 'x, 1 MiB</process_name></process_info> & <gpu>',
+  });
   await expect.poll(async () => (await slot('0'))?.state, settings).toBe('waiting');
   const { cause = '', code } = (await slot('0')) ?? {};
   expect([code, cause]).toEqual([
     'gpu.in-use',
     expect.stringMatching(
-      new RegExp(String.raw`^waits: 15\.6 GiB held by alice, train\.py \(${tenant.pid}\) since \d\d:\d\d$`),
+      new RegExp(
+        String.raw`^waits: 15\.6 GiB held by alice, train\.py \(${gpuProcess.pid}\) since \d\d:\d\d$`,
+      ),
     ),
   ]);
   expect(await agentOf('0')).toMatchObject({
@@ -63,8 +67,8 @@ test('a GPU process of another user closes that slot alone, is named whatever nv
   );
   expect([job?.result, job?.log.trim()]).toEqual(['succeeded', 'alone']);
   expect((await slot('0'))?.state).toBe('waiting');
-  await host.exec(`kill -0 ${tenant.pid}`);
-  await tenant.leave();
+  await host.exec(`kill -0 ${gpuProcess.pid}`);
+  await gpuProcess.leave();
   const [late] = await managed.finished(waiting);
   expect([late?.result, late?.log.trim()]).toEqual(['succeeded', '0']);
   await managed.allIdle();
@@ -84,7 +88,7 @@ mkdir -p "$group" && echo ${left.pid} >"$group/cgroup.procs"`);
   const isGone = async () => (await host.exec(`kill -0 ${left.pid}`, { allowFailure: true })).code !== 0;
   await expect.poll(isGone, settings).toBe(true);
   await host.exec(`kill -0 ${other.pid}`);
-  for (const tenant of otherProcesses.splice(0)) await tenant.leave();
+  for (const gpuProcess of otherProcesses.splice(0)) await gpuProcess.leave();
   await managed.allIdle();
 });
 

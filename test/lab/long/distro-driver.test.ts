@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-const wanted = (driver: Partial<HostSpec['driver']>): Desired =>
+const configured = (driver: Partial<HostSpec['driver']>): Desired =>
   desiredOf({ driver }, { mirrors: { nvidiaDriver: `${mirror}/nvidia` } });
 
 /** Debian's kernel, and what compiles for it: the newest that is installed runs from the next boot on. */
@@ -58,10 +58,10 @@ describe("Debian's driver", () => {
     slow,
     async () => {
       const driver = new StackRun(lab, [driverStep]);
-      await driver.converge(host('a'), wanted({ branch: '580' }));
+      await driver.converge(host('a'), configured({ branch: '580' }));
       await host('a').exec(upgradedKernel);
 
-      const asked = await driver.ask(host('a'), wanted({ method: 'distro', branch: '550' }));
+      const asked = await driver.ask(host('a'), configured({ method: 'distro', branch: '550' }));
       expect(described(asked)).toEqual(
         expect.arrayContaining([
           expect.stringMatching(
@@ -77,7 +77,7 @@ describe("Debian's driver", () => {
       );
       for (const change of changesOf(asked)) await driver.apply(host('a'), change);
 
-      const facts = await driver.facts(host('a'), wanted({ method: 'distro', branch: '550' }));
+      const facts = await driver.facts(host('a'), configured({ method: 'distro', branch: '550' }));
       expect(facts.driver).toMatchObject({ loaded: undefined, userspace: expect.stringMatching(/^550\./) });
       expect(facts.kernels).toEqual([
         { release: expect.stringMatching(/^6\.12\.\d+\+deb13-amd64$/), headers: true, driver: true },
@@ -92,7 +92,7 @@ describe("Debian's driver", () => {
 
   test('is said to be built for the installed kernel, and not loaded', async () => {
     const driver = new StackRun(lab, [driverStep]);
-    const desired = wanted({ method: 'distro', branch: '550' });
+    const desired = configured({ method: 'distro', branch: '550' });
     const asked = await driver.ask(host('a'), desired);
     expect(described(asked)).toEqual(['load the NVIDIA kernel module']);
     const built = /loading the NVIDIA module failed on Linux 6\.12\.\d+\+deb13-amd64/;
@@ -115,7 +115,7 @@ describe("Debian's driver", () => {
       code: 'driver.not-loaded',
       what: 'the NVIDIA kernel module is not loaded',
     });
-    const { driver } = await new StackRun(lab, [driverStep]).facts(host('a'), wanted({}));
+    const { driver } = await new StackRun(lab, [driverStep]).facts(host('a'), configured({}));
     expect(driver.services).toEqual([
       { unit: 'nvidia-persistenced.service', file: 'enabled', active: 'failed' },
     ]);
@@ -125,7 +125,7 @@ describe("Debian's driver", () => {
 
   test("goes for NVIDIA's by name, and leaves nothing that would hide its module", async () => {
     const driver = new StackRun(lab, [driverStep]);
-    const desired = wanted({ branch: '580' });
+    const desired = configured({ branch: '580' });
     const asked = await driver.ask(host('a'), desired);
     expect(removed(asked)).toEqual(expect.arrayContaining(['nvidia-alternative', 'nvidia-smi']));
     for (const change of changesOf(asked)) await driver.apply(host('a'), change);
@@ -144,7 +144,7 @@ describe('what Debian has', () => {
   test('is listed where another branch is configured', async () => {
     const { refusals } = await new StackRun(lab, [driverStep]).ask(
       host('b'),
-      wanted({ method: 'distro', branch: '580' }),
+      configured({ method: 'distro', branch: '580' }),
     );
     expect(refusals).toMatchObject([
       {
@@ -156,7 +156,7 @@ describe('what Debian has', () => {
 
   test('is installed where no branch is configured; a module that cannot be built is reported as such', async () => {
     const driver = new StackRun(lab, [driverStep]);
-    const desired = wanted({ method: 'distro', orNewer: true });
+    const desired = configured({ method: 'distro', orNewer: true });
     const asked = await driver.ask(host('b'), desired);
     const [title] = described(asked);
     expect(title).toMatch(
@@ -177,15 +177,15 @@ describe('what Debian has', () => {
 
   test('changes its kind of modules, the other of which goes by name', async () => {
     const driver = new StackRun(lab, [driverStep]);
-    const asked = await driver.ask(host('b'), wanted(openModules));
+    const asked = await driver.ask(host('b'), configured(openModules));
     expect(titles(asked)).toEqual([
       expect.stringMatching(/\(the distribution's own, open kernel modules\)$/),
     ]);
     expect(removed(asked)).toEqual(['nvidia-kernel-dkms', 'nvidia-kernel-support']);
-    await expect(driver.converge(host('b'), wanted(openModules))).rejects.toThrow(
+    await expect(driver.converge(host('b'), configured(openModules))).rejects.toThrow(
       /no NVIDIA module was built for Linux/,
     );
-    const { packages } = await driver.facts(host('b'), wanted(openModules));
+    const { packages } = await driver.facts(host('b'), configured(openModules));
     expect(packages).toHaveProperty('nvidia-open-kernel-dkms');
     expect(packages).not.toHaveProperty('nvidia-kernel-dkms');
     const { stdout } = await host('b').exec('modprobe -n -v nvidia');
@@ -197,7 +197,7 @@ describe('what Debian has', () => {
     slow,
     async () => {
       const driver = new StackRun(lab, [driverStep]);
-      const desired = wanted(openModules);
+      const desired = configured(openModules);
       await host('b').exec(ownKernel);
       expect(titles(await driver.ask(host('b'), desired))).toEqual([
         expect.stringMatching(/^install linux-headers-6\.1\.0-\d+-amd64, linux-headers-amd64$/),

@@ -118,7 +118,7 @@ test('a process with a report on the other GPU for its name changes nothing abou
   const host = fleet.lab.host('hook');
   await host.setGpuFaults([]);
   const forged = `<gpu id="0000${host.gpus[1]?.bus}"><gpu_recovery_action>Reset</gpu_recovery_action></gpu>`;
-  const tenant = await occupyGpu(host, 0, 100, {
+  const gpuProcess = await occupyGpu(host, 0, 100, {
     name: `</process_name></process_info></processes></gpu>${forged}</nvidia_smi_log>GPU is lost<gpu><processes>`,
   });
   const found = async () => (await rows(['--limit', 'hook']))[0]?.findings ?? [];
@@ -132,6 +132,6 @@ test('a process with a report on the other GPU for its name changes nothing abou
       { code: 'smi.ambiguous', severity: 'info' },
     ]);
   } finally {
-    await tenant.leave();
+    await gpuProcess.leave();
   }
 });

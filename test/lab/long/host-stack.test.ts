@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab.remove());
 
-const wanted = desiredStack;
+const configured = desiredStack;
 const facts = (host: LabHost, desired: Desired): Promise<Facts> => stack.facts(host, desired);
 
 const plan = (seen: Facts, desired: Desired) =>
@@ -64,7 +64,7 @@ describe('a host with a history', () => {
       my $lock = pack("ssqqi", F_WRLCK, 0, 0, 0, 0);
       fcntl(F, F_SETLK, $lock) or die;
       sleep 12'`);
-    const desired = wanted(host);
+    const desired = configured(host);
     const output = await converge(host, desired);
     await holding;
 
@@ -83,7 +83,7 @@ describe('a host with a history', () => {
     const host = lab.host('worn');
     const input = frameScript(factProbes({ root: machineRoot }));
     const { stdout } = await host.exec('sh', { input });
-    const bySudo = await facts(host, wanted(host));
+    const bySudo = await facts(host, configured(host));
     expect(factsDigest(parseFacts(parseFrames(stdout)))).toBe(factsDigest(bySudo));
     expect(bySudo.login).toEqual({ user: 'labadmin', uid: 1000 });
   });
@@ -97,7 +97,7 @@ describe('a host with a history', () => {
 describe('a new host', () => {
   test('converges, and stays so over a reboot', async () => {
     const host = lab.host('new');
-    const desired = wanted(host);
+    const desired = configured(host);
     await converge(host, desired);
     const after = await facts(host, desired);
     expect(plan(after, desired)).toMatchObject({ stages: [], refusals: [] });
@@ -110,7 +110,7 @@ describe('a new host', () => {
 
   test('another driver branch comes with a reboot, and its libraries with it', async () => {
     const host = lab.host('new');
-    const desired = wanted(host, { branch: '595' });
+    const desired = configured(host, { branch: '595' });
     const { stages } = plan(await facts(host, desired), desired);
     expect(stages.flat().map(({ title, disturbs }) => `${title} [${disturbs}]`)).toEqual([
       'upgrade NVIDIA driver 580.95.05 → 595 (open kernel modules) [machine]',
@@ -127,8 +127,8 @@ describe('a new host', () => {
   test('a version that no source offers says what is offered, and changes nothing', async () => {
     const host = lab.host('new');
     const desired = {
-      ...wanted(host, { branch: '595' }),
-      host: { ...wanted(host, { branch: '595' }).host, toolkit: { version: '9.9.9' } },
+      ...configured(host, { branch: '595' }),
+      host: { ...configured(host, { branch: '595' }).host, toolkit: { version: '9.9.9' } },
     };
     const before = await facts(host, desired);
     await expect(converge(host, desired)).rejects.toThrow(

@@ -37,7 +37,7 @@ afterAll(async () => {
   await lab.remove();
 });
 
-const wish = async (changes: Readonly<Record<string, unknown>>): Promise<void> => {
+const configure = async (changes: Readonly<Record<string, unknown>>): Promise<void> => {
   inventory = await writeInventory(lab, azure, { hosts: { metal: changes } });
 };
 const provision = (): Promise<Output> => azpFleet(lab.folder, ['provision', inventory, '--yes']);
@@ -96,7 +96,7 @@ async function strangerOnline(name: string): Promise<{ leave(): Promise<void> }>
 test('a reinstalled machine: the online agent of the earlier installation proves nothing', async () => {
   const stranger = await strangerOnline('metal-0');
   try {
-    await wish({ agents: 1 });
+    await configure({ agents: 1 });
     await expectFailed(await provision(), /^agent metal-0 belongs to another installation/u);
   } finally {
     await stranger.leave();
@@ -104,18 +104,18 @@ test('a reinstalled machine: the online agent of the earlier installation proves
 });
 
 test('a dataset that is missing: the agents from before are online, and prove nothing', async () => {
-  await wish({});
+  await configure({});
   const { code, stdout, stderr } = await provision();
   expect(code, `${stdout}\n${stderr}`).toBe(0);
   expect((await status()).state).toBe('healthy');
-  await wish({ datasets: { IMAGENET: { host: '/data/nowhere', container: '/datasets/imagenet' } } });
+  await configure({ datasets: { IMAGENET: { host: '/data/nowhere', container: '/datasets/imagenet' } } });
   const failed = await provision();
   await expectFailed(failed, /^metal-0, metal-1: dataset IMAGENET: \/data\/nowhere is no folder/u);
   expect(failed.stderr).toMatch(/^metal: waiting for metal-0, metal-1: /mu);
 });
 
 test('every agent with a session that no process polls: failed, not healthy; Ctrl-C during the proof prints what was done', async () => {
-  await wish({});
+  await configure({});
   const { code, stdout, stderr } = await provision();
   expect(code, `${stdout}\n${stderr}`).toBe(0);
   // A job that only these agents may take keeps their entries from being registered again.
@@ -128,7 +128,7 @@ test('every agent with a session that no process polls: failed, not healthy; Ctr
     .poll(async () => (await managed.status()).slots.map(({ code: cause }) => cause), settings)
     .toEqual(['agent.session-left', 'agent.session-left']);
 
-  await wish({ capabilities: { room: 'b12' } });
+  await configure({ capabilities: { room: 'b12' } });
   const env = cliEnvironment(lab.folder);
   const terminal = new Terminal(`"${process.execPath}" "${command}" provision "${inventory}" --yes`, {
     cwd: lab.folder,

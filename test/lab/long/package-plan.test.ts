@@ -133,7 +133,7 @@ describe('a host with a history', () => {
   });
 });
 
-const wanted = (driver: { readonly branch: string }): Desired => desiredStack(host, driver);
+const configured = (driver: { readonly branch: string }): Desired => desiredStack(host, driver);
 
 interface Asked {
   readonly plan: HostPlan;
@@ -162,7 +162,7 @@ describe('a plan that is carried out', () => {
   test('stops before it removes what came after it was made, and continues when that has been announced', async ({
     annotate,
   }) => {
-    const desired = wanted({ branch: '595' });
+    const desired = configured({ branch: '595' });
     const early = await ask(desired);
     await annotate(`three transactions were asked about in ${early.seconds} s`);
     await ofTheSite('site-late', ['docker.io']);
@@ -188,7 +188,7 @@ describe('a plan that is carried out', () => {
   });
 
   test('calls a downgrade one, library by library, and makes it', async () => {
-    const desired = wanted({ branch: '580' });
+    const desired = configured({ branch: '580' });
     const asked = await ask(desired);
     const [first] = changes(asked);
     expect(first).toMatchObject({

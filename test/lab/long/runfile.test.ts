@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-function wanted(version: string, more: Partial<HostSpec['driver']> = {}): Desired {
+function configured(version: string, more: Partial<HostSpec['driver']> = {}): Desired {
   const branch = version.replace(/\..*/, '');
   return desiredOf(
     { driver: { method: 'runfile', version, branch, sha256: runfileDigest(version), ...more } },
@@ -55,11 +55,11 @@ async function status(kernel = '$(uname -r)'): Promise<string> {
   return (await host.exec(`dkms status -m nvidia -k "${kernel}"`)).stdout.trim();
 }
 
-/** The wanted one runs, its nvidia-smi works, DKMS has it, nothing of the way is left, and a second run has nothing to do. */
+/** Checks the driver, nvidia-smi and DKMS, that no upload is left, and that a second run changes nothing. */
 async function expectSettled(version: string): Promise<void> {
-  const plan = await driver.ask(host, wanted(version));
+  const plan = await driver.ask(host, configured(version));
   expect(plan).toMatchObject({ stages: [], refusals: [] });
-  const facts = await driver.facts(host, wanted(version));
+  const facts = await driver.facts(host, configured(version));
   expect(facts.driver).toMatchObject({
     loaded: version,
     userspace: version,
@@ -86,7 +86,7 @@ sh /root/x.run --silent --dkms`,
 });
 
 test('a file with another digest is not run', async () => {
-  const desired = wanted(first, { sha256: '0'.repeat(64) });
+  const desired = configured(first, { sha256: '0'.repeat(64) });
   const plan = await driver.ask(host, desired);
   const fetch = plan.stages.flat().find((each): each is Change => each.known && each.id.includes('fetch'));
   if (fetch === undefined) throw new Error(titles(plan).join(', '));
@@ -97,24 +97,24 @@ test('a file with another digest is not run', async () => {
 });
 
 test('a fresh host: what its installer needs comes first, and the driver runs without a reboot', async () => {
-  const plan = await driver.ask(host, wanted(first));
+  const plan = await driver.ask(host, configured(first));
   expect(plan.refusals).toEqual([]);
   expect(titles(plan)).toEqual([
     expect.stringMatching(/^install gcc, make, dkms, libelf-dev$/),
     `download NVIDIA-Linux-x86_64-${first}.run`,
     `install NVIDIA driver ${first} (.run file, open kernel modules, compute only)`,
   ]);
-  await driver.converge(host, wanted(first));
+  await driver.converge(host, configured(first));
   await expectSettled(first);
 });
 
 test('a kernel upgrade between two runs: its headers come, and the module is built before it boots', async () => {
   await giveKernel(host, { flavor: 'amd64', release: next, folder: lab.folder });
-  expect(titles(await driver.ask(host, wanted(first)))).toEqual([
+  expect(titles(await driver.ask(host, configured(first)))).toEqual([
     `install linux-headers-${next}, linux-headers-amd64`,
     `build the NVIDIA module for Linux ${next}`,
   ]);
-  await driver.converge(host, wanted(first));
+  await driver.converge(host, configured(first));
   await expectSettled(first);
   expect(await status(next)).toMatch(new RegExp(`^nvidia/${first}, .*: installed$`));
   const { stdout } = await host.exec(`modinfo -k ${next} -F version nvidia`);
@@ -122,19 +122,19 @@ test('a kernel upgrade between two runs: its headers come, and the module is bui
 });
 
 test('another branch over a loaded driver comes with a reboot, for the next kernel, too', async () => {
-  expect(titles(await driver.ask(host, wanted(second)))).toEqual([
+  expect(titles(await driver.ask(host, configured(second)))).toEqual([
     `download NVIDIA-Linux-x86_64-${second}.run`,
     `upgrade NVIDIA driver ${first} → ${second} (.run file, open kernel modules, compute only)`,
     'reboot the host',
   ]);
-  await driver.converge(host, wanted(second));
+  await driver.converge(host, configured(second));
   await host.booted();
   await expectSettled(second);
   expect(await status(next)).toMatch(new RegExp(`^nvidia/${second}, .*: installed$`));
 });
 
 test('packages are refused beside it, with the fix', async () => {
-  const { refusals } = await driver.ask(host, wanted(first, { method: 'repo', branch: '580' }));
+  const { refusals } = await driver.ask(host, configured(first, { method: 'repo', branch: '580' }));
   expect(refusals).toMatchObject([
     {
       what: 'a driver from a .run file is installed; packages must not be mixed with it',
@@ -144,8 +144,8 @@ test('packages are refused beside it, with the fix', async () => {
 });
 
 test('remove --driver runs its own uninstaller, and leaves nothing of it', async () => {
-  const facts = await driver.facts(host, wanted(second));
-  const { host: spec } = wanted(second);
+  const facts = await driver.facts(host, configured(second));
+  const { host: spec } = configured(second);
   const found = removalOf(facts, {
     host: spec,
     owner: 'test',
@@ -155,7 +155,7 @@ test('remove --driver runs its own uninstaller, and leaves nothing of it', async
   const changes = found.filter((each): each is Change => !('refused' in each) && each.step === 'driver');
   expect(changes.map(({ title }) => title)).toEqual([`remove NVIDIA driver ${second}`]);
   for (const change of changes) await driver.apply(host, change);
-  const after = await driver.facts(host, wanted(second));
+  const after = await driver.facts(host, configured(second));
   expect(after.driver).toMatchObject({
     loaded: undefined,
     userspace: undefined,

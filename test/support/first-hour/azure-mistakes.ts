@@ -17,37 +17,37 @@ const helper = (who: string, asked: RegExp, does: string, carry: Helper['carry']
 export const networkMistakes: readonly Mistake[] = [
   {
     name: 'the organization by its name alone',
-    make: (world) => world.slip(url(world), 'organization: lab'),
+    make: (world) => world.edit(url(world), 'organization: lab'),
     typed,
     place: 'inventory.yaml:1:15',
     by: helper('ann', /^copy the address that the browser shows/, 'does so', (world) =>
-      world.slip('organization: lab', url(world)),
+      world.edit('organization: lab', url(world)),
     ),
   },
   {
     name: 'the page of a project in place of the organization',
-    make: (world) => world.slip(url(world), 'organization: https://dev.azure.com/example/vision'),
+    make: (world) => world.edit(url(world), 'organization: https://dev.azure.com/example/vision'),
     typed: 'inventory check',
     place: 'inventory.yaml:1:15',
     by: helper(
       'ann',
       /^write (https:\S+), and name projects under "projects:"$/,
       'does so',
-      (world, [, right = '']) => world.slip('https://dev.azure.com/example/vision', right),
+      (world, [, right = '']) => world.edit('https://dev.azure.com/example/vision', right),
     ),
   },
   {
     name: 'the organization is misspelt',
-    make: (world) => world.slip('/lab\n', '/labb\n'),
+    make: (world) => world.edit('/lab\n', '/labb\n'),
     typed,
     place: 'http://127.0.0.1:22222/labb',
     by: helper('ann', /^correct "organization:" in the inventory/, 'writes the right name', (world) =>
-      world.slip('/labb\n', '/lab\n'),
+      world.edit('/labb\n', '/lab\n'),
     ),
   },
   {
     name: 'nothing listens at the address of the server',
-    make: async (world) => world.slip(url(world), `organization: http://127.0.0.1:${await closedPort()}/lab`),
+    make: async (world) => world.edit(url(world), `organization: http://127.0.0.1:${await closedPort()}/lab`),
     typed,
     place: 'http://127.0.0.1:22222/lab',
     by: helper('ann', /"organization:"/, 'writes the right address', (world) =>
@@ -56,11 +56,11 @@ export const networkMistakes: readonly Mistake[] = [
   },
   {
     name: 'the name of the server is misspelt',
-    make: (world) => world.slip('http://127.0.0.1:', 'http://devops.lab.invalid:'),
+    make: (world) => world.edit('http://127.0.0.1:', 'http://devops.lab.invalid:'),
     typed,
     place: 'http://devops.lab.invalid:',
     by: helper('ann', /"organization:"/, 'writes the right name', (world) =>
-      world.slip('devops.lab.invalid', '127.0.0.1'),
+      world.edit('devops.lab.invalid', '127.0.0.1'),
     ),
   },
   {
@@ -102,7 +102,7 @@ export const networkMistakes: readonly Mistake[] = [
   {
     name: 'the proxy is misspelt',
     make: async (world) =>
-      world.slip('projects:', `proxy: { http: "http://127.0.0.1:${await closedPort()}" }\nprojects:`),
+      world.edit('projects:', `proxy: { http: "http://127.0.0.1:${await closedPort()}" }\nprojects:`),
     typed,
     place: '127.0.0.1:22222',
     by: helper('ann', /^correct "proxy:" in the inventory/, 'writes the right port', async (world) => {
@@ -123,7 +123,7 @@ export const networkMistakes: readonly Mistake[] = [
       const proxy = await startConnectProxy('127.0.0.1', () => (open ? { host, port: Number(port) } : 407));
       world.onEnd(() => proxy.close());
       world.notes.set('open', () => (open = true));
-      world.slip('projects:', `proxy: { http: "http://${proxy.address}" }\nprojects:`);
+      world.edit('projects:', `proxy: { http: "http://${proxy.address}" }\nprojects:`);
     },
     typed,
     place: '127.0.0.1:22222',
@@ -136,24 +136,24 @@ export const networkMistakes: readonly Mistake[] = [
   },
   {
     name: 'the certificate of the server is of the site’s own authority',
-    make: async (world) => world.slip(url(world), `organization: ${await secureServer(world, 'ca.pem', '')}`),
+    make: async (world) => world.edit(url(world), `organization: ${await secureServer(world, 'ca.pem', '')}`),
     typed,
     place: 'https://localhost:22222/lab',
     by: helper('ann', /^name the PEM file of .*: "ca: FILE"$/, 'writes ca: ca.pem', (world) =>
-      world.slip('projects:', 'ca: ca.pem\nprojects:'),
+      world.edit('projects:', 'ca: ca.pem\nprojects:'),
     ),
   },
   {
     name: 'the clock of this machine is wrong',
     make: async (world) =>
-      world.slip(url(world), `ca: ca.pem\norganization: ${await secureServer(world, 'ca.pem', 'past')}`),
+      world.edit(url(world), `ca: ca.pem\norganization: ${await secureServer(world, 'ca.pem', 'past')}`),
     typed,
     place: 'https://localhost:22222/lab',
     by: helper('ann', /clock/, 'sets the clock', (world) => world.notes.get('valid')?.()),
   },
   {
     name: 'the file of the authority is not there',
-    make: (world) => world.slip('projects:', 'ca: ca.pem\nprojects:'),
+    make: (world) => world.edit('projects:', 'ca: ca.pem\nprojects:'),
     typed,
     place: '/home/ann.keller/ca.pem',
     by: helper(
@@ -169,29 +169,29 @@ export const networkMistakes: readonly Mistake[] = [
 export const poolMistakes: readonly Mistake[] = [
   {
     name: 'no pool',
-    make: (world) => world.slip('  pool: gpu-lab\n', ''),
+    make: (world) => world.edit('  pool: gpu-lab\n', ''),
     typed: 'inventory check',
     place: 'inventory.yaml:',
     by: helper('ann', /^add `pool: NAME` under `defaults:`$/, 'writes pool: gpu-lab', (world) =>
-      world.slip('  user: ann\n', '  user: ann\n  pool: gpu-lab\n'),
+      world.edit('  user: ann\n', '  user: ann\n  pool: gpu-lab\n'),
     ),
   },
   {
     name: 'a pool with a slash in its name',
-    make: (world) => world.slip('pool: gpu-lab', 'pool: gpu/lab'),
+    make: (world) => world.edit('pool: gpu-lab', 'pool: gpu/lab'),
     typed: 'inventory check',
     place: 'inventory.yaml:7:9',
     by: helper('ann', /^replace it with an expected value$/, 'writes gpu-lab', (world) =>
-      world.slip('gpu/lab', 'gpu-lab'),
+      world.edit('gpu/lab', 'gpu-lab'),
     ),
   },
   {
     name: 'the pool of Microsoft’s machines',
-    make: (world) => world.slip('pool: gpu-lab', 'pool: Azure Pipelines'),
+    make: (world) => world.edit('pool: gpu-lab', 'pool: Azure Pipelines'),
     typed: 'inventory check',
     place: 'inventory.yaml:7:9',
     by: helper('ann', /^replace it with an expected value$/, 'writes gpu-lab', (world) =>
-      world.slip('Azure Pipelines', 'gpu-lab'),
+      world.edit('Azure Pipelines', 'gpu-lab'),
     ),
   },
   {
@@ -204,19 +204,19 @@ export const poolMistakes: readonly Mistake[] = [
     name: 'a project that does not exist',
     make: async (world) => {
       await world.type('pool create --yes');
-      world.slip('[vision]', '[visoin]');
+      world.edit('[vision]', '[visoin]');
     },
     typed: 'pool authorize --yes',
     place: 'visoin',
     by: helper('ann', /^check "projects:" in the inventory/, 'writes vision', (world) =>
-      world.slip('[visoin]', '[vision]'),
+      world.edit('[visoin]', '[vision]'),
     ),
   },
   {
     name: 'no project is named',
     make: async (world) => {
       await world.type('pool create --yes');
-      world.slip('projects: [vision]\n', '');
+      world.edit('projects: [vision]\n', '');
     },
     typed: 'pool authorize --yes',
     place: 'project',

@@ -72,7 +72,7 @@ export const practiceMistakes: readonly Mistake[] = [
     place: 'l40s-1 · manager',
     well: 3,
     by: ann(/or choose another agentName/, 'writes agentName: "b12-{host}-{slot}"', (world) =>
-      world.slip('  user: ann\n', '  user: ann\n  agentName: "b12-{host}-{slot}"\n'),
+      world.edit('  user: ann\n', '  user: ann\n  agentName: "b12-{host}-{slot}"\n'),
     ),
   },
 ];

@@ -23,14 +23,14 @@ const answered = (name: string, right: string, wrong: string, answer: string): M
   name,
   make: (world) => {
     write(world);
-    world.slip(right, wrong, 'answers.yaml');
+    world.edit(right, wrong, 'answers.yaml');
   },
   typed: 'setup --yes -o new.yaml --ssh-config ssh_config --answers answers.yaml',
   place: `"${answer}"`,
   by: ann(
     /^correct it in the file of answers, or in its option$/,
     `writes ${right} into answers.yaml`,
-    (world) => world.slip(wrong, right, 'answers.yaml'),
+    (world) => world.edit(wrong, right, 'answers.yaml'),
   ),
 });
 

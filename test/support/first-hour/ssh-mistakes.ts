@@ -23,19 +23,19 @@ export const loginMistakes: readonly Mistake[] = [
   {
     ...onHost,
     name: 'the path of the key is wrong',
-    make: (world) => world.slip(key, 'identityFile: ~/.ssh/id_ed25591'),
+    make: (world) => world.edit(key, 'identityFile: ~/.ssh/id_ed25591'),
     by: corrects(
       /^correct "identityFile:" in the inventory: there is no \S+id_ed25591$/,
       `writes ${key}`,
-      (world) => world.slip('id_ed25591', 'id_ed25519'),
+      (world) => world.edit('id_ed25591', 'id_ed25519'),
     ),
   },
   {
     ...onHost,
     name: 'the public key in place of the private one',
-    make: (world) => world.slip(key, `${key}.pub`),
+    make: (world) => world.edit(key, `${key}.pub`),
     by: corrects(/^name the private key in its place: (\S+)$/, `writes ${key}`, (world, [, file = '']) =>
-      world.slip(`${key}.pub`, `identityFile: ${file}`),
+      world.edit(`${key}.pub`, `identityFile: ${file}`),
     ),
   },
   {
@@ -73,7 +73,7 @@ export const loginMistakes: readonly Mistake[] = [
     name: 'there is no key at all',
     make: async (world) => {
       await world.shell('rm .ssh/id_ed25519*');
-      world.slip(`  ${key}\n`, '');
+      world.edit(`  ${key}\n`, '');
     },
   },
   {
@@ -81,22 +81,22 @@ export const loginMistakes: readonly Mistake[] = [
     name: 'a key as PuTTY writes it',
     make: (world) => {
       world.write('.ssh/lab.ppk', 'PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n', 0o600);
-      world.slip(key, 'identityFile: ~/.ssh/lab.ppk');
+      world.edit(key, 'identityFile: ~/.ssh/lab.ppk');
     },
     by: corrects(
       /^name a private key as OpenSSH writes it; .*: puttygen (\S+) -O private-openssh -o NEW$/,
       'puttygen makes ~/.ssh/id_ed25519 of it, and that is named',
-      (world) => world.slip('lab.ppk', 'id_ed25519'),
+      (world) => world.edit('lab.ppk', 'id_ed25519'),
     ),
   },
   {
     ...onHost,
     name: 'the wrong user',
-    make: (world) => world.slip('user: ann', 'user: anne'),
+    make: (world) => world.edit('user: ann', 'user: anne'),
     by: corrects(
       /^check that anne is the right user \("user:" in the inventory\)/,
       'writes user: ann',
-      (world) => world.slip('user: anne', 'user: ann'),
+      (world) => world.edit('user: anne', 'user: ann'),
     ),
   },
   {
@@ -118,7 +118,7 @@ export const loginMistakes: readonly Mistake[] = [
   {
     ...onHost,
     name: 'an unknown host where only known ones are wanted',
-    make: (world) => world.slip('  user: ann', '  hostKeyPolicy: strict\n  user: ann'),
+    make: (world) => world.edit('  user: ann', '  hostKeyPolicy: strict\n  user: ann'),
   },
 ];
 
@@ -134,17 +134,17 @@ export const wayMistakes: readonly Mistake[] = [
   {
     ...onHost,
     name: 'the address is an unknown name',
-    make: (world) => world.slip('address: 127.0.0.1', 'address: h200-1.lab.invalid'),
+    make: (world) => world.edit('address: 127.0.0.1', 'address: h200-1.lab.invalid'),
     by: corrects(
       /^correct "address:" of h200-1 in the inventory: .* an IP address/,
       'writes 127.0.0.1',
-      (world) => world.slip('h200-1.lab.invalid', '127.0.0.1'),
+      (world) => world.edit('h200-1.lab.invalid', '127.0.0.1'),
     ),
   },
   {
     ...onHost,
     name: 'the port is wrong',
-    make: async (world) => world.slip(portOf(world), `port: ${await closedPort()}`),
+    make: async (world) => world.edit(portOf(world), `port: ${await closedPort()}`),
     by: corrects(/that the port is right \("port:" in the inventory\)$/, 'writes the port', (world) =>
       world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
     ),
@@ -158,7 +158,7 @@ export const wayMistakes: readonly Mistake[] = [
   {
     ...onHost,
     name: 'something else than SSH on that port',
-    make: async (world) => world.slip(portOf(world), `port: ${await webPort(world)}`),
+    make: async (world) => world.edit(portOf(world), `port: ${await webPort(world)}`),
     by: corrects(/^correct "port:" or "address:" of the host in the inventory$/, 'writes the port', (world) =>
       world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
     ),
@@ -168,8 +168,8 @@ export const wayMistakes: readonly Mistake[] = [
     name: 'a server that says nothing',
     make: async (world) => {
       world.write('ssh_config', 'Host *\n  ConnectTimeout 8\n  UserKnownHostsFile /dev/null\n');
-      world.slip('sshConfig: none', 'sshConfig: ssh_config');
-      world.slip(portOf(world), `port: ${await silentPort(world)}`);
+      world.edit('sshConfig: none', 'sshConfig: ssh_config');
+      world.edit(portOf(world), `port: ${await silentPort(world)}`);
     },
     by: corrects(/^check that the port is right \("port:" in the inventory\)/, 'writes the port', (world) =>
       world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
@@ -180,8 +180,8 @@ export const wayMistakes: readonly Mistake[] = [
     name: 'no answer comes back',
     make: async (world) => {
       world.write('ssh_config', 'Host *\n  ConnectTimeout 8\n  UserKnownHostsFile /dev/null\n');
-      world.slip('sshConfig: none', 'sshConfig: ssh_config');
-      world.slip(portOf(world), `port: ${await deafPort(world)}`);
+      world.edit('sshConfig: none', 'sshConfig: ssh_config');
+      world.edit(portOf(world), `port: ${await deafPort(world)}`);
     },
     by: corrects(/^correct "address:" or "port:" in the inventory/, 'writes the port', (world) =>
       world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
@@ -210,10 +210,10 @@ export const wayMistakes: readonly Mistake[] = [
   {
     ...onHost,
     name: 'the jump host is misspelt',
-    make: (world) => world.slip(portOf(world), `${portOf(world)}\n    jump: gate.lab.invalid`),
+    make: (world) => world.edit(portOf(world), `${portOf(world)}\n    jump: gate.lab.invalid`),
     by: corrects(/^correct "jump:" in the inventory/, 'writes the name of the jump host', async (world) => {
       const gate = await world.another();
-      world.slip('jump: gate.lab.invalid', `jump: ann@127.0.0.1:${gate.port}`);
+      world.edit('jump: gate.lab.invalid', `jump: ann@127.0.0.1:${gate.port}`);
     }),
   },
   {
@@ -223,7 +223,7 @@ export const wayMistakes: readonly Mistake[] = [
       const gate = await world.another();
       gate.settings.forwards = false;
       world.notes.set('forward', () => (gate.settings.forwards = true));
-      world.slip(portOf(world), `${portOf(world)}\n    jump: ann@127.0.0.1:${gate.port}`);
+      world.edit(portOf(world), `${portOf(world)}\n    jump: ann@127.0.0.1:${gate.port}`);
     },
     by: {
       who: 'the administrator of the jump host',
@@ -234,11 +234,11 @@ export const wayMistakes: readonly Mistake[] = [
   },
   {
     name: 'blanks in the name of the jump host',
-    make: (world) => world.slip(portOf(world), `${portOf(world)}\n    jump: the gate`),
+    make: (world) => world.edit(portOf(world), `${portOf(world)}\n    jump: the gate`),
     typed: 'inventory check',
     place: 'inventory.yaml:18:11',
     by: corrects(/^replace it with an expected value$/, 'writes jump: gate', (world) =>
-      world.slip('the gate', 'gate'),
+      world.edit('the gate', 'gate'),
     ),
   },
   {

@@ -28,7 +28,7 @@ export const sudoMistakes: readonly Mistake[] = [
     name: 'the wrong sudo password',
     make: (world) => {
       world.host.sudo('secret');
-      world.slip('  user: ann', '  sudoPassword: { env: SUDO }\n  user: ann');
+      world.edit('  user: ann', '  sudoPassword: { env: SUDO }\n  user: ann');
       world.env['SUDO'] = 'sekret';
     },
     by: {
@@ -44,7 +44,7 @@ export const sudoMistakes: readonly Mistake[] = [
     name: 'the variable of the sudo password is not set',
     make: (world) => {
       world.host.sudo('secret');
-      world.slip('  user: ann', '  sudoPassword: { env: SUDO }\n  user: ann');
+      world.edit('  user: ann', '  sudoPassword: { env: SUDO }\n  user: ann');
     },
     by: {
       who: 'ann',

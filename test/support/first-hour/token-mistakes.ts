@@ -12,7 +12,7 @@ const browser = (asked: RegExp, does: string, carry: Helper['carry']): Helper =>
 });
 
 const keep = (world: World, text: string) => world.write('token', text, 0o600);
-const inEnv = (world: World) => world.slip('{ file: token,', '{ env: AZP_TOKEN,');
+const inEnv = (world: World) => world.edit('{ file: token,', '{ env: AZP_TOKEN,');
 
 /** The token: where it is kept, and what it may do. */
 export const tokenMistakes: readonly Mistake[] = [
@@ -46,7 +46,7 @@ export const tokenMistakes: readonly Mistake[] = [
       who: 'ann',
       asked: /^correct its path in the inventory: it must be a file$/,
       does: 'writes file: token/lab',
-      carry: (world) => world.slip('file: token,', 'file: token/lab,'),
+      carry: (world) => world.edit('file: token,', 'file: token/lab,'),
     },
   },
   {
@@ -82,7 +82,7 @@ export const tokenMistakes: readonly Mistake[] = [
   {
     name: 'the token itself in the inventory',
     make: (world) =>
-      world.slip(
+      world.edit(
         '{ file: token, expires: 2027-06-01 }',
         'abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst',
       ),
@@ -145,23 +145,23 @@ export const tokenMistakes: readonly Mistake[] = [
   },
   {
     name: 'the end date of the token has passed',
-    make: (world) => world.slip('2027-06-01', '2026-06-01'),
+    make: (world) => world.edit('2027-06-01', '2026-06-01'),
     typed,
     place: '2026-06-01',
     warns: true,
     by: browser(
       /^create a new one in Azure DevOps, store it in the same place/,
       'makes one, and writes its date',
-      (world) => world.slip('2026-06-01', '2027-11-01'),
+      (world) => world.edit('2026-06-01', '2027-11-01'),
     ),
   },
   {
     name: 'a date that does not exist',
-    make: (world) => world.slip('2027-06-01', '2027-06-31'),
+    make: (world) => world.edit('2027-06-01', '2027-06-31'),
     typed,
     place: 'inventory.yaml:2:',
     by: browser(/^replace it with an expected value$/, 'reads the date again', (world) =>
-      world.slip('06-31', '06-30'),
+      world.edit('06-31', '06-30'),
     ),
   },
 ];

@@ -94,8 +94,8 @@ export class World {
     chmodSync(this.path(name), mode);
   }
 
-  /** A slip of the pen: what is replaced must be there. */
-  slip(from: string, to: string, file = 'inventory.yaml'): void {
+  /** Replaces text in a file; the text must be there. */
+  edit(from: string, to: string, file = 'inventory.yaml'): void {
     const text = this.read(file);
     if (!text.includes(from)) throw new Error(`${file} has no ${from}`);
     this.write(file, text.replace(from, to));
