@@ -1,7 +1,6 @@
 import type { YAMLError } from 'yaml';
 
 import { escapeHidden } from '../../../shared/base/foreign-text.ts';
-import { looksLikeSecret } from '../secret.ts';
 
 /** The first error of the YAML parser, as shown to users. */
 export interface YamlError {
@@ -24,7 +23,7 @@ export function firstYamlError(source: string, errors: readonly YAMLError[]): Ya
   const start = source.lastIndexOf('\n', offset - 1) + 1;
   const [line = ''] = source.slice(start).split('\n');
   // The rest of the message is for programmers.
-  const message = first.message.replace(/; please use YAML\..*$/s, '');
+  const message = first.message.replace(/; please use YAML\..*$/, '');
   return mayHoldSecret(line)
     ? { offset, message }
     : { offset, message, snippet: snippetOf(line, offset - start) };
@@ -38,9 +37,7 @@ function offsetIn(source: string, offset: number): number {
 }
 
 function mayHoldSecret(line: string): boolean {
-  return (
-    /token|secret|password|[\w+/=-]{32}/i.test(line) || line.split(/[\s"',:{}[\]]+/).some(looksLikeSecret)
-  );
+  return /token|secret|password|[\w+/=-]{32}/i.test(line);
 }
 
 function snippetOf(line: string, column: number): string {

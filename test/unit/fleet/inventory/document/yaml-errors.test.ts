@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { parseDocument } from 'yaml';
+import { parseDocument, YAMLParseError } from 'yaml';
 import { describe, expect, test } from 'vitest';
 
 import { firstYamlError } from '../../../../../src/fleet/inventory/document/yaml-errors.ts';
@@ -78,15 +78,10 @@ describe('malformed YAML', () => {
     ]);
   });
 
-  test('a long line is shown around the caret', () => {
-    const [told = ''] = mistakesIn(`hosts: { ${'a: {}, '.repeat(30)} b: {} c: {} }\n`);
-    const [, line = '', caret = ''] = told.split('\n');
-    expect(line.length).toBeLessThan(75);
-    expect(line.slice(caret.length - 1)).toMatch(/^b: \{\} c/);
-  });
-
   test.each([
     'hosts: { a: { sudoPassword: "opensesame" x } }\n',
+    'hosts: { a: { note: "a Token" x } }\n',
+    'hosts: { a: { clientSecret: "opensesame" x } }\n',
     `hosts: { a: { note: "${'ab2'.repeat(17)}c" x } }\n`,
     `hosts: { a: { note: "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" x } }\n`,
   ])('a line that may hold a secret is not shown: %s', (text) => {
@@ -94,6 +89,48 @@ describe('malformed YAML', () => {
     expect(told).toContain('inventory.yaml:1:');
     expect(told).not.toContain('seen:');
   });
+});
+
+/** `0.23456789` again and again, so that a shown line says its columns. */
+const digits = (length: number): string => '0.23456789'.repeat(20).slice(0, length);
+
+const places: readonly (readonly [
+  name: string,
+  source: string,
+  at: number,
+  offset: number,
+  line: string,
+  column: number,
+])[] = [
+  ['the first character', 'a: b\nc: d\n', 0, 0, 'a: b', 0],
+  ['in the second line', 'a: b\nc: d\n', 8, 8, 'c: d', 3],
+  ['behind the end of a line', 'a: b\nc: d\n', 4, 4, 'a: b', 4],
+  ['at an empty line: the end of the text above', 'a: {\n\nb', 5, 3, 'a: {', 3],
+  ['at a blank line: the end of the text above', 'a: {\n  \n   ', 10, 3, 'a: {', 3],
+  ['without any text', '\n\n', 1, 0, '', 0],
+  ['a line of 60 characters is whole', digits(60), 45, 45, digits(60), 45],
+  ['so is a shorter one', digits(45), 40, 40, digits(45), 40],
+  ['a long line, near its start', digits(150), 20, 20, digits(60), 20],
+  ['a long line, in its middle', digits(150), 75, 75, digits(150).slice(45, 105), 30],
+  ['a long line, near its end', digits(150), 140, 140, digits(150).slice(90), 50],
+  ['a tab is as wide as a blank', '\ta:\tb', 4, 4, ' a: b', 4],
+  ['hidden characters are escaped', 'a:\u200b b', 4, 4, String.raw`a:\u200b b`, 9],
+  ['behind the caret as well', 'a: b\u200b', 3, 3, String.raw`a: b\u200b`, 3],
+  ['blanks at the end are not shown', 'a: b   \n', 3, 3, 'a: b', 3],
+  ['31 characters of a word are no secret', `a: ${'z'.repeat(31)}`, 3, 3, `a: ${'z'.repeat(31)}`, 3],
+];
+
+test.each(places)('the line and its caret: %s', (_, source, at, offset, line, column) => {
+  const errors = [new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'what it is')];
+  expect(firstYamlError(source, errors)).toEqual({
+    offset,
+    message: 'what it is',
+    snippet: `│ ${line}\n│ ${' '.repeat(column)}^`,
+  });
+});
+
+test('a file without errors has none', () => {
+  expect(firstYamlError('a: b\n', [])).toBeUndefined();
 });
 
 const example = readFileSync(new URL('../../../../../inventory.example.yaml', import.meta.url), 'utf8')
