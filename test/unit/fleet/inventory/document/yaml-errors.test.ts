@@ -71,7 +71,67 @@ const cases: readonly (readonly [text: string, place: string, message: string, .
   ['hosts: {}\n---\nhosts: {}\n', '2:1', 'Source contains multiple documents', '│ ---', '│ ^'],
 ];
 
+/** Other kinds of malformed YAML: place and the parser's message. */
+const kinds: readonly (readonly [text: string, place: string, message: string])[] = [
+  ['defaults:\n  user: lab\n  pool:gpu-lab\n', '3:3', 'Implicit map keys need to be followed by map values'],
+  ['hosts:\n  "a\n   b": {}\n', '2:3', 'Implicit keys need to be on a single line'],
+  [
+    'defaults: { pool: p\nhosts:\n  a: {}\n',
+    '2:1',
+    'Flow map in block collection must be sufficiently indented and end with a }',
+  ],
+  [
+    'hosts:\n  a: { labels: { room: b12 }\n  b: {}\n',
+    '3:3',
+    'Flow map in block collection must be sufficiently indented and end with a }',
+  ],
+  [
+    'projects: [vision\nhosts: {}\n',
+    '2:1',
+    'Flow sequence in block collection must be sufficiently indented and end with a ]',
+  ],
+  ['projects: [a]]\nhosts: {}\n', '1:14', 'Unexpected flow-seq-end token in YAML stream: "]"'],
+  ['defaults:\n  pool: "gpu-lab\nhosts:\n  a: {}\n', '4:7', 'Missing closing "quote'],
+  ["defaults:\n  pool: 'gpu-lab\nhosts:\n  a: {}\n", '4:7', "Missing closing 'quote"],
+  ['defaults:\n  pool: "p\n  user: "lab"\n', '2:11', 'Missing closing "quote'],
+  ['defaults:\n  pool: "gpu" lab\n', '2:15', 'Unexpected scalar at node end'],
+  [
+    'defaults:\n  pool: p\n   user: x\nhosts: {}\n',
+    '2:9',
+    'Nested mappings are not allowed in compact mappings',
+  ],
+  ['defaults:\n  pool: gpu: lab\n', '2:9', 'Nested mappings are not allowed in compact mappings'],
+  ['defaults:\n  pool: %gpu\n', '2:9', 'Plain value cannot start with directive indicator character %'],
+  ['%x: 1\nhosts: {}\n', '2:1', 'Missing directives-end/doc-start indicator line'],
+  ['defaults:\n  pool: "a\\q"\n', '2:11', 'Invalid escape sequence \\q'],
+  ['hosts:\n  a: {}\n  - b\n', '3:1', 'A block sequence may not be used as an implicit map key'],
+  ['hosts: { a: {} b: {} }\n', '1:16', 'Unexpected scalar at node end'],
+  [
+    'hosts: { a: { address: x:y: z } }\n',
+    '1:24',
+    'Block collections are not allowed within flow collections',
+  ],
+  ['hosts:\n  a: *\n', '2:6', 'Alias cannot be an empty string'],
+  ['hosts:\n  a: &x &y z\n', '2:9', 'A node can have at most one anchor'],
+  ['a: &x 1\nb: &y *x\n', '2:7', 'An alias node must not specify any properties'],
+  [
+    `hosts:\n  ${'k'.repeat(1100)}: {}\n`,
+    '2:3',
+    'The : indicator must be at most 1024 chars after the start of an implicit block mapping key',
+  ],
+  ['hosts: |x\n  a\n', '1:9', 'Block scalar header includes extra characters: |x'],
+  ['projects: - a\n', '1:11', 'Unexpected block-seq-ind on same line with key'],
+  ['hosts: {}#x\n', '1:10', 'Comments must be separated from other tokens by white space characters'],
+];
+
 describe('malformed YAML', () => {
+  test.each(kinds)('%j', (text, place, message) => {
+    const found = mistakesIn(text);
+    expect(found).toHaveLength(1);
+    expect(found[0]?.split('\n')[0]).toBe(`inventory.yaml:${place}: ${message}`);
+    expect(found[0]).toContain(`\n${next}`);
+  });
+
   test.each(cases)('%j', (text, place, message, ...snippet) => {
     expect(mistakesIn(text)).toEqual([
       `inventory.yaml:${place}: ${message}\nseen: ${snippet.join('\n')}\n${next}`,
