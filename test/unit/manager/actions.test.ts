@@ -61,52 +61,55 @@ test.each([
   [enable, { slot, pool }],
   [endKey, { slot, pool }],
   [publish, { slot, pool }],
-])('with everything there: $kind', (action, targets) => {
+])('with all objects: $kind', (action, targets) => {
   expect(found(action)).toMatchObject({ targets });
 });
 
 test.each<[string, Action, Partial<World>, string]>([
-  ['launch, the slot is gone', launch, { slots: [] }, 'the slot is no longer configured'],
+  ['launch, no slot', launch, { slots: [] }, 'the slot is no longer configured'],
   ['launch without an image', launch, { image: undefined }, 'the agent image is not ready yet'],
   ['launch, the pool is unknown', launch, { pool: undefined }, 'the pool has not been found yet'],
-  ['collect, the container is gone', collect, { containers: [] }, 'the container no longer exists'],
-  ['discard, the container is gone', discard, { containers: [] }, 'the container no longer exists'],
-  ['retire, the container is gone', retire, { containers: [] }, 'the container no longer exists'],
+  ['collect, no container', collect, { containers: [] }, 'the container no longer exists'],
+  ['discard, no container', discard, { containers: [] }, 'the container no longer exists'],
+  ['retire, no container', retire, { containers: [] }, 'the container no longer exists'],
   ['retire, the pool is unknown', retire, { pool: undefined }, 'the pool has not been found yet'],
-  ['disable, the slot is gone', disable, { slots: [] }, 'the slot is no longer configured'],
+  ['disable, no slot', disable, { slots: [] }, 'the slot is no longer configured'],
   ['disable, the pool is unknown', disable, { pool: undefined }, 'the pool has not been found yet'],
-  ['enable, the slot is gone', enable, { slots: [] }, 'the slot is no longer configured'],
+  ['enable, no slot', enable, { slots: [] }, 'the slot is no longer configured'],
   ['enable, the pool is unknown', enable, { pool: undefined }, 'the pool has not been found yet'],
-  ['end-key, the slot is gone', endKey, { slots: [] }, 'the slot is no longer configured'],
+  ['end-key, no slot', endKey, { slots: [] }, 'the slot is no longer configured'],
   ['end-key, the pool is unknown', endKey, { pool: undefined }, 'the pool has not been found yet'],
-  ['publish, the slot is gone', publish, { slots: [] }, 'the slot is no longer configured'],
+  ['publish, no slot', publish, { slots: [] }, 'the slot is no longer configured'],
   ['publish, the pool is unknown', publish, { pool: undefined }, 'the pool has not been found yet'],
-])('the status says what an action lacks: %s', (_, action, changes, what) => {
+])('the status shows what an action lacks: %s', (_, action, changes, what) => {
   expect(found(action, changes)).toEqual({ lacks: expect.objectContaining({ what }) as object });
 });
 
 test.each<[string, Action, Partial<World>]>([
   [
-    'a stray is collected, though its slot is gone',
+    'collecting a container whose slot was removed',
     collect,
     { slots: [], image: undefined, pool: undefined },
   ],
   [
-    'a stray is stopped, though its slot is gone',
+    'stopping a container whose slot was removed',
     retire,
     { slots: [], image: undefined, pool: undefined, containers: [inPool2] },
   ],
-  ['a slot on the host needs no image', launch, { slots: [bare], image: undefined }],
-])('an action begins without what it does not need: %s', (_, action, changes) => {
+  ['launching a slot with mode: host, without an image', launch, { slots: [bare], image: undefined }],
+])('an action begins without objects that it does not need: %s', (_, action, changes) => {
   expect(found(action, changes)).toHaveProperty('targets');
 });
 
-test.each([retire, collect])('$kind acts in the pool of the agent, though its slot has left it', (action) => {
-  expect(found(action, { containers: [inPool2] })).toMatchObject({ targets: { poolId: 2 } });
-});
+test.each([retire, collect])(
+  '$kind acts in the pool of the agent, even after its slot has moved',
+  (action) => {
+    expect(found(action, { containers: [inPool2] })).toMatchObject({ targets: { poolId: 2 } });
+  },
+);
 
 const clock = new StillClock();
-/** Actions on a host with a configured slot and nothing else; any effect beyond that would fail. */
+/** Actions on a host with a configured slot and nothing else: any effect would fail. */
 function actions(book: SlotBook): Actions {
   const parts = {
     tools: { clock, log: silentLogger },
@@ -122,7 +125,7 @@ test.each<[Action, string]>([
   [discard, 'the container no longer exists'],
   [retire, 'the container no longer exists'],
   [disable, 'the pool has not been found yet'],
-])('$kind that cannot begin is reported and tried again later, with growing pauses', async (action, what) => {
+])('$kind that cannot begin is reported and retried with growing pauses', async (action, what) => {
   const book = new SlotBook(clock);
   const memory = book.of('0');
   const pauses: number[] = [];
@@ -140,7 +143,7 @@ test.each<[Action, string]>([
 test.each<[string, Partial<World>, string]>([
   ['without an image', { image: undefined }, 'the agent image is not ready yet'],
   ['while the pool is unknown', {}, 'the pool has not been found yet'],
-])('a launch %s waits, and is no failure of the slot', async (_, changes, what) => {
+])('a launch %s waits, without a failure of the slot', async (_, changes, what) => {
   const book = new SlotBook(clock);
   const subject = actions(book);
   subject.begin(launch, observed({ ...everything, ...changes }));
@@ -151,8 +154,8 @@ test.each<[string, Partial<World>, string]>([
   expect(memory.failures).toBe(0);
 });
 
-/** Collects three runs in a row whose agents ended like this before they listened; the image that is then given up. */
-async function givenUpAfter(exit: { readonly code: number; readonly oomKilled: boolean }) {
+/** Collects three runs in a row whose agents exited before they listened. Returns the rejected image. */
+async function rejectedAfter(exit: { readonly code: number; readonly oomKilled: boolean }) {
   const { image } = slot;
   let state = { image: { proven: 'old' }, slotImages: {}, jobsRun: {} } as Pick<State, 'image'>;
   const known = [slot];
@@ -206,8 +209,8 @@ async function givenUpAfter(exit: { readonly code: number; readonly oomKilled: b
 
 test.each([
   ['its agents exit at once', { code: 1, oomKilled: false }, 'new'],
-  ['memory runs out: another image would not help', { code: 137, oomKilled: true }, undefined],
+  ['the memory limit is exceeded', { code: 137, oomKilled: true }, undefined],
   ['another program kills the agents', { code: 137, oomKilled: false }, undefined],
 ])('a new image after three failed runs, when %s', async (_, exit, rejected) => {
-  expect(await givenUpAfter(exit)).toBe(rejected);
+  expect(await rejectedAfter(exit)).toBe(rejected);
 });

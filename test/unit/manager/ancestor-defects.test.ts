@@ -1,5 +1,5 @@
-// The ancestor of this manager, a Python script of 2019, had seventeen defects. Each is named here as what its users
-// suffered, and shown not to happen. The daemon runs whole, against a fake Azure DevOps server and a stand-in dockerd.
+// The predecessor of this manager, a Python script of 2019, had 17 defects. Each test names one as users saw it, and shows
+// that it does not happen. The daemon runs against a fake Azure DevOps server and a stand-in dockerd.
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { bases, chooseBase } from '../../../src/shared/image/choose.ts';
@@ -24,7 +24,7 @@ afterEach(() => rig.close());
 const gpus = ['1', '2'].map((n) => ({ busId: `0000:0${n}:00.0`, uuid: `GPU-${n}` }));
 const one = { agents: { kind: 'count', count: 1 } } as const;
 
-function made(slotIndex: number) {
+function optionsOf(slotIndex: number) {
   const whole = config();
   const slot = resolveSlots(whole, gpus)[slotIndex];
   if (slot === undefined) throw new Error('no slot');
@@ -55,7 +55,7 @@ test('1: the token was an argument, a variable of every container, and a file in
 });
 
 describe('2: options were accepted and ignored', () => {
-  test('what nobody knows is refused', () => {
+  test('an unknown option is rejected', () => {
     expect(() => parseArguments(['run', '--poll-time', '5'])).toThrow('--poll-time');
   });
   test.each([
@@ -66,7 +66,7 @@ describe('2: options were accepted and ignored', () => {
     [['run', '--config', 'f', '--share'], '--share does nothing beside --config'],
     [['stauts'], 'there is no command stauts'],
     [[], 'a command is missing'],
-  ])('what does nothing here is refused: %j', (args, what) => {
+  ])('an argument without effect is rejected: %j', (args, what) => {
     expect(() => parseArguments(args)).toThrow(what);
   });
   test.each(Object.entries(optionEffects))(
@@ -87,7 +87,7 @@ test('3: only the last --volume counted, and one before the command swallowed it
   expect(datasets.map(({ name }) => name)).toEqual(['C', 'F']);
 });
 
-test('4: a stop by systemd left containers that nobody looked after', async () => {
+test('4: a stop by systemd left containers that no manager collected', async () => {
   await rig.start();
   await rig.until('idle');
   rig.beginJob('box-0');
@@ -100,7 +100,7 @@ test('4: a stop by systemd left containers that nobody looked after', async () =
   await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(id);
 });
 
-test('5: after a restart the names were taken, for ever', async () => {
+test('5: after a restart the names stayed in use', async () => {
   await rig.start();
   await rig.until('idle');
   const before = [...rig.docker.containers.keys()];
@@ -131,7 +131,7 @@ test('6: cleaning up killed running jobs and left offline agents in the pool', a
   expect(sweep([agent], ours, first.orphans, 180_000).remove).toEqual([agent]);
 });
 
-test('7: a container that was created, dead or exited counted as alive', async () => {
+test('7: a created, dead or exited container counted as running', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   for (const state of ['created', 'exited', 'dead'] as const) {
@@ -159,13 +159,13 @@ test('9: a free slot waited up to a minute', async () => {
   const first = rig.docker.get('box-0');
   rig.beginJob('box-0');
   rig.endJob('box-0');
-  // The periodic look comes every 10 s; only the event can be this quick.
+  // The periodic check runs every 10 s; only the event can be this fast.
   await expect.poll(() => rig.docker.get('box-0')?.state).toBe('running');
   const gap = Date.parse(rig.docker.get('box-0')?.startedAt ?? '') - Date.parse(first?.finishedAt ?? '');
   expect(gap).toBeLessThan(9000);
 });
 
-test('10: a broken image was started each minute for ever, and why it failed was lost', async () => {
+test('10: a broken image was started each minute, and its error was lost', async () => {
   rig.docker.onStart = ({ id }) => {
     rig.docker.say(id, 'libicu is missing');
     rig.docker.end(id, 127);
@@ -176,7 +176,7 @@ test('10: a broken image was started each minute for ever, and why it failed was
   expect(runs[0]).toMatchObject({ exitCode: 127, log: ['libicu is missing'], cause: { code: 'run.failed' } });
 });
 
-test('11: the image was fetched once, by a tag that moves, and never again', async () => {
+test('11: the image was pulled once, by a moving tag, and never again', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.stop();
@@ -188,7 +188,7 @@ test('11: the image was fetched once, by a tag that moves, and never again', asy
   expect(rig.docker.get('box-0')?.body.Labels?.['azp-fleet.image-digest']).toBe(next.id);
 });
 
-test('12: without nvidia-smi it died of a traceback', async () => {
+test('12: without nvidia-smi it exited with a traceback', async () => {
   rig.plugIn('0000:01:00.0');
   rig.programs.set('sh', {
     code: 127,
@@ -201,7 +201,7 @@ test('12: without nvidia-smi it died of a traceback', async () => {
   expect((await rig.status()).health).toMatchObject({ state: 'failed' });
 });
 
-test('13: only the very CUDA of the driver would do', () => {
+test("13: only the driver's exact CUDA version was accepted", () => {
   const host = { arch: 'x86_64', capabilities: ['8.0'], cpuOnly: false };
   const choice = chooseBase({ ...host, cudaMax: '12.7' });
   expect(choice).toMatchObject({ ok: true });
@@ -209,13 +209,12 @@ test('13: only the very CUDA of the driver would do', () => {
 });
 
 test('14: every agent saw every GPU', () => {
-  expect([made(0), made(1)].map(({ HostConfig }) => HostConfig?.DeviceRequests?.[0]?.DeviceIDs)).toEqual([
-    ['GPU-1'],
-    ['GPU-2'],
-  ]);
+  expect(
+    [optionsOf(0), optionsOf(1)].map(({ HostConfig }) => HostConfig?.DeviceRequests?.[0]?.DeviceIDs),
+  ).toEqual([['GPU-1'], ['GPU-2']]);
 });
 
-test('15: a typing mistake in the pool showed as dying containers, and nothing could be measured', async () => {
+test('15: a wrong pool name showed as exiting containers, and there were no metrics', async () => {
   await rig.start({ pool: 'gpu-lba' });
   await expect
     .poll(async () => (await rig.status().catch(() => undefined))?.problems[0])
@@ -228,12 +227,12 @@ test('15: a typing mistake in the pool showed as dying containers, and nothing c
   expect(text).toContain('azp_fleet_pool_up{pool="gpu-lba"} 0');
 });
 
-test('16: the agent died of memory before the job that used it', () => {
-  expect(made(0).HostConfig?.OomScoreAdj).toBe(500);
-  expect(made(0).Env).toContain('PIPELINE_JOB_OOMSCOREADJ=1000');
+test('16: out of memory killed the agent before the job', () => {
+  expect(optionsOf(0).HostConfig?.OomScoreAdj).toBe(500);
+  expect(optionsOf(0).Env).toContain('PIPELINE_JOB_OOMSCOREADJ=1000');
 });
 
-test('17: it needed an image that was deleted, and a system too old for the agent', () => {
+test('17: it needed a deleted image, and a system too old for the agent', () => {
   expect(readFileSync('src/shared/health/probe.ts', 'utf8')).not.toContain('nvidia/cuda:');
   const offered = [bases.cpu.os, ...bases.cuda.flatMap(({ os }) => os)];
   for (const os of offered) expect(['ubuntu22.04', 'ubuntu24.04', 'debian12']).toContain(os);

@@ -5,81 +5,81 @@ import type { SlotStatus, RunRecord } from '../../../src/shared/contract/status.
 import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
-// Every cause that a slot can be held up by, from the fault itself to the words in the status, and back. The server and
-// dockerd are stand-ins over real sockets (see manager-rig.ts); the full disk is a measurement that the test makes.
+// Every cause that can close a slot, from the fault to the status, and its end. The server and
+// dockerd are stand-ins over real sockets (see manager-rig.ts); the test sets the measured disk space.
 let rig: ManagerRig;
 beforeEach(async () => {
   rig = await ManagerRig.create();
 });
 afterEach(() => rig.close());
 
-const patience = { timeout: 50_000 };
+const longTimeout = { timeout: 50_000 };
 const one = { agents: { kind: 'count', count: 1 } } as const;
 
 async function problem(): Promise<string | undefined> {
   return (await rig.status()).problems[0]?.code;
 }
 
-/** Until the slot is said to be held up by this; what the reader is told then. */
-async function heldUp(code: string, state?: SlotStatus['state']) {
+/** Waits until the slot's status has this code, and returns the cause. */
+async function closedBy(code: string, state?: SlotStatus['state']) {
   const seen = async () => {
     const slot = await rig.slot('0');
     return { code: slot.code, state: state === undefined ? undefined : slot.state };
   };
-  await expect.poll(seen, patience).toEqual({ code, state });
+  await expect.poll(seen, longTimeout).toEqual({ code, state });
   const { cause, next } = await rig.slot('0');
   expect(next).toMatch(/\w+/);
   return cause;
 }
 
-test('throttled: nothing new is started, running agents go on, and it ends with the throttling', async () => {
+test('throttled: no launches, running agents continue, and launches resume when it ends', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.control.fail({ count: 10_000, status: 429 });
-  await expect.poll(problem, patience).toBe('azure.throttled');
+  await expect.poll(problem, longTimeout).toBe('azure.throttled');
   expect(rig.docker.get('box-0')?.state).toBe('running');
   rig.beginJob('box-0');
   rig.endJob('box-0');
-  await heldUp('azure.throttled', 'waiting');
+  await closedBy('azure.throttled', 'waiting');
   await rig.control.clearFaults();
   await rig.until('idle', ['0']);
   expect((await rig.status()).problems).toEqual([]);
 });
 
-test('no permission: the role that is missing is named', async () => {
+test('no permission: the missing role is named', async () => {
   await rig.control.deny(['pools.manage']);
   await rig.start(one);
-  await heldUp('azure.permission');
+  await closedBy('azure.permission');
   expect((await rig.slot('0')).next).toContain('Administrator role of the pool');
   await rig.control.deny([]);
   await rig.until('idle', ['0']);
 });
 
-test('a full disk: nothing new is started, a running agent goes on', async () => {
+test('a full disk: no launches, and a running agent continues', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   rig.disk = { freeBytes: 1024 ** 3, totalBytes: 1000 * 1024 ** 3, freeInodes: 1 };
-  await expect.poll(problem, patience).toBe('disk.full');
+  await expect.poll(problem, longTimeout).toBe('disk.full');
   expect(rig.docker.get('box-0')?.state).toBe('running');
   rig.beginJob('box-0');
   rig.endJob('box-0');
-  await heldUp('disk.full', 'waiting');
+  await closedBy('disk.full', 'waiting');
   rig.disk = { freeBytes: 500 * 1024 ** 3, totalBytes: 1000 * 1024 ** 3, freeInodes: 1 };
   await rig.until('idle', ['0']);
 });
 
-test('a container that lost its GPU: said, and the slot gets a new one', async () => {
+test('a container that lost its GPU is reported and replaced', async () => {
   rig.docker.onStart = ({ id }) => {
     rig.docker.say(id, 'Failed to initialize NVML: Unknown Error');
     rig.docker.end(id, 1);
   };
   await rig.start(one);
-  expect(await heldUp('gpu.lost-in-container')).toBe('the container lost its GPU');
+  expect(await closedBy('gpu.lost-in-container')).toBe('the container lost its GPU');
   rig.docker.onStart = (container) => rig.listen(container);
   await rig.until('idle', ['0']);
 });
 
-test('an image that the registry does not have: said, and asked for again', async () => {
+test('an image that the registry does not have is reported and pulled again', async () => {
   rig.docker.faults.push({
     path: /^POST \/images\/create$/,
     status: 404,
@@ -87,26 +87,26 @@ test('an image that the registry does not have: said, and asked for again', asyn
     times: 3,
   });
   await rig.start({ ...one, image: { kind: 'registry', reference: 'registry.example/agent:typo' } });
-  await expect.poll(async () => (await rig.status()).image.state, patience).toBe('failed');
+  await expect.poll(async () => (await rig.status()).image.state, longTimeout).toBe('failed');
   expect((await rig.slot('0')).cause).toContain('not found');
   await rig.until('idle', ['0']);
 });
 
-test('a dataset that is missing: the slot waits, is asked for again without a back-off, and goes on', async () => {
+test('a missing dataset: the slot waits, checks again without a back-off, and continues', async () => {
   const host = join(rig.directory, 'data');
   mkdirSync(host);
   await rig.start({
     ...one,
     datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }],
   });
-  expect(await heldUp('dataset.unusable', 'waiting')).toBe(`dataset DATA: ${host} is empty`);
+  expect(await closedBy('dataset.unusable', 'waiting')).toBe(`dataset DATA: ${host} is empty`);
   const tries = () => rig.logged.filter(({ message }) => message === 'launch').length;
-  await expect.poll(tries, patience).toBeGreaterThan(6);
+  await expect.poll(tries, longTimeout).toBeGreaterThan(6);
   writeFileSync(join(host, 'x'), '');
   await rig.until('idle', ['0']);
 });
 
-test('an agent that the server wants to update: image outdated, also while it waits for jobs', async () => {
+test('an agent that the server asks to update: image outdated, also while it is idle', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const { id = 0 } = (await rig.azure.findAgent(rig.poolId, 'box-0')) ?? {};
@@ -114,12 +114,12 @@ test('an agent that the server wants to update: image outdated, also while it wa
   const authorization = `Basic ${Buffer.from(':good-token').toString('base64')}`;
   const answer = await fetch(order, { method: 'POST', headers: { authorization } });
   expect(answer.status).toBe(200);
-  await heldUp('image.outdated', 'idle');
-  await expect.poll(problem, patience).toBe('image.outdated');
+  await closedBy('image.outdated', 'idle');
+  await expect.poll(problem, longTimeout).toBe('image.outdated');
 });
 
-test('runs of a slot that was taken away are forgotten after a week, those of the others stay', async () => {
-  // With their part of the memory the others would start anew when one goes.
+test('run records of a removed slot are deleted after a week, those of others stay', async () => {
+  // A fixed limit: with an equal part of the memory, the other agents would restart when a slot is removed.
   const limits = { memory: '8g' };
   await rig.start({ agents: { kind: 'count', count: 2 }, limits });
   await rig.until('idle');
@@ -127,7 +127,7 @@ test('runs of a slot that was taken away are forgotten after a week, those of th
     const { id } = rig.docker.get(name) ?? {};
     rig.beginJob(name);
     rig.endJob(name);
-    await expect.poll(() => rig.docker.get(name)?.id, patience).not.toBe(id);
+    await expect.poll(() => rig.docker.get(name)?.id, longTimeout).not.toBe(id);
   }
   await rig.stop();
   const kept = async (): Promise<readonly string[]> =>
@@ -137,5 +137,5 @@ test('runs of a slot that was taken away are forgotten after a week, those of th
   rig.clock.wallAhead = 8 * 24 * 3_600_000;
   await rig.start({ ...one, limits });
   await rig.until('idle', ['0']);
-  await expect.poll(kept, patience).toEqual(['0']);
+  await expect.poll(kept, longTimeout).toEqual(['0']);
 });

@@ -1,5 +1,5 @@
-// Agents that do not come to listen for jobs: the slot gives them up, registers anew, and says what it was. The whole
-// daemon over real sockets; containers print what a test tells them to, and five minutes are 0.6 s.
+// Agents that never listen for jobs: the slot replaces them, registers again, and reports the cause. The
+// daemon over real sockets; tests choose the containers' output, and five minutes are 0.6 s.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { untar } from '../../../src/shared/base/tar.ts';
 import { AgentSession } from '../../support/agent-session.ts';
@@ -13,13 +13,13 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 const one = { agents: { kind: 'count', count: 1 } } as const;
-const patience = { timeout: 50_000 };
+const longTimeout = { timeout: 50_000 };
 const saying =
   (...lines: readonly string[]) =>
   ({ id }: StandInContainer): void => {
     for (const line of lines) rig.docker.say(id, line);
   };
-const trouble = (words: string): readonly string[] => [
+const connectError = (words: string): readonly string[] => [
   'Scanning for tool capabilities.',
   'Connecting to the server.',
   `2026-11-21 02:00:01Z: Agent connect error: ${words}. Retrying until reconnected.`,
@@ -30,26 +30,32 @@ const keys = async (): Promise<number> =>
   ).length;
 
 test.each([
-  ['the network', trouble('Connection refused (azure.example:443)'), 'agent.cannot-connect'],
-  ['the login', trouble('The client is not registered.'), 'agent.login-refused'],
-  ['the clock', trouble('The token is not valid. Current server time is 11/21/2026'), 'agent.clock-skew'],
-  ['its language', ['2026-11-21 02:00:00Z: Auf Aufträge lauschen'], 'agent.unreadable'],
-  ['nothing that it says', [], 'agent.silent'],
-])('an agent that never listens is given up: %s', async (_, lines, code) => {
+  ['the network', connectError('Connection refused (azure.example:443)'), 'agent.cannot-connect'],
+  ['the login', connectError('The client is not registered.'), 'agent.login-refused'],
+  [
+    'the clock',
+    connectError('The token is not valid. Current server time is 11/21/2026'),
+    'agent.clock-skew',
+  ],
+  ['another language', ['2026-11-21 02:00:00Z: Auf Aufträge lauschen'], 'agent.unreadable'],
+  ['no output', [], 'agent.silent'],
+])('an agent that never listens is replaced: %s', async (_, lines, code) => {
   rig.docker.onStart = saying(...lines);
   await rig.start(one);
   const first = async () => rig.docker.get('box-0')?.id;
-  await expect.poll(first, patience).toBeDefined();
+  await expect.poll(first, longTimeout).toBeDefined();
   const id = await first();
-  await expect.poll(async () => (await rig.slot('0')).code, patience).toBe(code);
-  await expect.poll(async () => (await first()) !== id && (await first()) !== undefined, patience).toBe(true);
+  await expect.poll(async () => (await rig.slot('0')).code, longTimeout).toBe(code);
+  await expect
+    .poll(async () => (await first()) !== id && (await first()) !== undefined, longTimeout)
+    .toBe(true);
   expect(await keys()).toBeGreaterThan(0);
   rig.docker.onStart = (container) => rig.listen(container);
   await rig.until('idle', ['0']);
   expect((await rig.slot('0')).code).toBeUndefined();
 });
 
-test('one whose words nobody knows, but to which the server gave a job, is left alone', async () => {
+test('an agent with unreadable output that has a job on the server keeps running', async () => {
   const sessions: AgentSession[] = [];
   rig.docker.onStart = (container) => {
     saying('2026-11-21 02:00:00Z: Auf Aufträge lauschen')(container);
@@ -58,11 +64,11 @@ test('one whose words nobody knows, but to which the server gave a job, is left 
       .then((session) => sessions.push(session));
   };
   await rig.start(one);
-  await expect.poll(() => sessions.length, patience).toBe(1);
+  await expect.poll(() => sessions.length, longTimeout).toBe(1);
   const { id } = rig.docker.get('box-0') ?? {};
   await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
-  await expect.poll(async () => sessions[0]?.take(), patience).toBe('train');
+  await expect.poll(async () => sessions[0]?.take(), longTimeout).toBe('train');
   const tries = (): number => rig.logged.filter(({ message }) => message === 'retire').length;
-  await expect.poll(tries, patience).toBeGreaterThan(2);
+  await expect.poll(tries, longTimeout).toBeGreaterThan(2);
   expect(rig.docker.get('box-0')).toMatchObject({ id, state: 'running' });
 });

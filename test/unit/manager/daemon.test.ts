@@ -13,7 +13,7 @@ afterEach(() => rig.close());
 const names = (): string[] => [...rig.docker.containers.values()].map(({ name }) => name).sort();
 
 describe('one job, one container', () => {
-  test('every job gets a fresh container of the same name, and its evidence is kept', async () => {
+  test('every job gets a fresh container of the same name, and the run record is kept', async () => {
     await rig.start();
     await rig.until('idle');
     const first = rig.docker.get('box-0')?.id;
@@ -52,7 +52,7 @@ describe('one job, one container', () => {
     );
   });
 
-  test('the agent carries its capabilities and its owner', async () => {
+  test('the agent has its capabilities and its owner', async () => {
     await rig.start({ capabilities: { room: 'b12' } });
     await rig.until('idle');
     const agent = await rig.azure.findAgent(rig.poolId, 'box-0');
@@ -62,7 +62,7 @@ describe('one job, one container', () => {
 });
 
 describe('restarts', () => {
-  test('SIGTERM leaves containers running; the next manager adopts them and registers nothing anew', async () => {
+  test('SIGTERM leaves containers running; the next manager adopts them without a new registration', async () => {
     await rig.start();
     await rig.until('idle');
     rig.beginJob('box-0');
@@ -78,7 +78,7 @@ describe('restarts', () => {
     expect(rig.docker.calls.filter(({ path }) => path === '/containers/create')).toEqual([]);
   });
 
-  test('a container that was created and never started is removed, and the slot gets a good one', async () => {
+  test('a container that was created and never started is replaced', async () => {
     rig.docker.fail(/POST .*\/start/, 500, 'killed between create and start');
     await rig.start({ agents: { kind: 'count', count: 1 } });
     await rig.until('idle', ['0']);
@@ -117,7 +117,7 @@ describe('restarts', () => {
     expect((await rig.status()).problems).toEqual([]);
   });
 
-  test('a second manager refuses to start beside a living one', async () => {
+  test('a second manager does not start while one is running', async () => {
     await rig.start();
     await rig.until('idle');
     await expect(serveControl(rig.socket, {} as never)).rejects.toMatchObject({
@@ -127,7 +127,7 @@ describe('restarts', () => {
 });
 
 describe('drain', () => {
-  test('idle agents are disabled with the reason and stopped; busy ones finish; undrain brings all back', async () => {
+  test('idle agents are disabled with the reason and stopped; busy ones finish; undrain enables all again', async () => {
     await rig.start();
     await rig.until('idle');
     rig.beginJob('box-0');
@@ -157,7 +157,7 @@ describe('drain', () => {
     await rig.until('idle', ['0']);
   });
 
-  test('a person and a run of provision drain side by side, over restarts; the run takes back only its own', async () => {
+  test('drains of a user and of provision survive restarts, and the run removes only its own', async () => {
     await rig.start({ agents: { kind: 'count', count: 1 } });
     await rig.until('idle', ['0']);
     await rig.post('/v1/drain', { reason: 'driver', owner: 'bob@ci', run: 'r1' });
@@ -174,7 +174,7 @@ describe('drain', () => {
     ]);
     const after = await rig.post('/v1/undrain', { run: 'r1' });
     expect(after).toMatchObject({ drained: true, drains: [person] });
-    // The other reason is written into the pool meanwhile.
+    // The remaining reason is written to the pool.
     await expect
       .poll(() => rig.slot('0'))
       .toMatchObject({ state: 'drained', cause: 'drained by ann@laptop: fan' });
@@ -182,7 +182,7 @@ describe('drain', () => {
     await rig.until('idle', ['0']);
   });
 
-  test('an undrain while the job still runs enables the agent without touching it', async () => {
+  test('an undrain during a job enables the agent and does not restart it', async () => {
     await rig.start();
     await rig.until('idle');
     rig.beginJob('box-0');
@@ -214,7 +214,7 @@ describe('drain', () => {
     expect((await rig.azure.findAgent(rig.poolId, 'box-1'))?.enabled).toBe(true);
   });
 
-  test('a slot that does not exist is named, with those that do', async () => {
+  test('an unknown slot is named, with the known ones', async () => {
     await rig.start();
     await rig.until('idle');
     await expect(rig.post('/v1/drain', { slots: ['7'] })).rejects.toMatchObject({

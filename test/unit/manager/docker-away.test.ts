@@ -1,5 +1,5 @@
-// Slots straight on the host beside one in a container, while Docker is away. The whole daemon over real sockets; systemd
-// is a stand-in, and its agents print what a test tells them to.
+// Slots with mode: host beside one in a container, while Docker is stopped. The daemon over real sockets; systemd
+// is a stand-in, and tests choose the agents' output.
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -45,7 +45,7 @@ function runJob(): void {
 
 const jobsRun = async (): Promise<number> => (await rig.slot('bare')).jobsRun;
 
-test('they take one job after the other', async () => {
+test('a slot with mode: host runs jobs while Docker is stopped', async () => {
   await rig.start({ agents });
   await rig.until('idle', ['box', 'bare']);
   await rig.docker.stop();
@@ -62,7 +62,7 @@ test('they take one job after the other', async () => {
   await rig.until('idle', ['box', 'bare']);
 });
 
-test('with network: required they need its rules, and nothing of Docker', async () => {
+test('with network: required it needs the routing rules, but not Docker', async () => {
   await rig.docker.stop();
   rig.programs.set('ip', { ...printed('Operation not permitted'), code: 2 });
   await rig.start({ agents, fence: 'required' });
@@ -75,7 +75,7 @@ test('with network: required they need its rules, and nothing of Docker', async 
   await rig.until('idle', ['box', 'bare']);
 });
 
-test('they serve when the manager starts without it, too', async () => {
+test('it runs jobs also when the manager starts without Docker', async () => {
   await rig.docker.stop();
   await rig.start({ agents });
   await rig.until('idle', ['bare']);
@@ -85,7 +85,7 @@ test('they serve when the manager starts without it, too', async () => {
   await rig.until('idle', ['box', 'bare']);
 });
 
-test('one that was in a container until then is left to that, which may have a job', async () => {
+test('a slot whose container may have a job starts no run on the host', async () => {
   const [box, bare] = agents.slots;
   await rig.start({ agents: { kind: 'slots', slots: [box, { ...bare, mode: 'container' }] } });
   await rig.until('idle', ['box', 'bare']);

@@ -1,4 +1,4 @@
-// docs/faults.md names the test that causes each fault; the test exists under that title.
+// docs/faults.md names a test for each fault. A test of that title must exist.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// What jobs, containers, dockerd, registries, the kernel, other people and receivers say, against each place where a manager
-// lets it be seen: status, runs, runStore, metrics, webhook, journal, the pool, and the terminal of who asks on the host.
+// Hostile text from jobs, containers, dockerd, registries, the kernel, other users and webhook receivers, in each output of
+// the manager: status, runs, runStore, metrics, webhook, journal, the pool, and the terminal of a client on the host.
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,7 +24,7 @@ let rig: ManagerRig;
 let receiver: Server;
 let got: string[];
 let metricsPort: number;
-/** What the receiver of messages says to them, and what it says as another organization. */
+/** Error texts of the webhook's receiver, and of its path /lab, which stands for another organization. */
 let answer: string;
 let serverAnswer: string;
 beforeEach(async () => {
@@ -38,8 +38,8 @@ beforeEach(async () => {
     request.on('data', (chunk) => (body += String(chunk)));
     request.on('end', () => {
       got.push(body);
-      const said = request.url?.startsWith('/lab') === true ? serverAnswer : answer;
-      response.writeHead(said === '' ? 200 : 400).end(said);
+      const error = request.url?.startsWith('/lab') === true ? serverAnswer : answer;
+      response.writeHead(error === '' ? 200 : 400).end(error);
     });
   });
   await new Promise<void>((resolve) => void receiver.listen(0, '127.0.0.1', resolve));
@@ -57,9 +57,9 @@ interface Source {
   readonly config?: Partial<ManagerConfig> | (() => Partial<ManagerConfig>);
   /** Before the manager starts. */
   readonly set?: () => unknown;
-  /** What happens then. */
-  readonly happens?: () => Promise<unknown>;
-  /** That it has been heard, where its words are shown to nobody, or half of them. */
+  /** Runs after the start. */
+  readonly act?: () => Promise<unknown>;
+  /** Shows that the manager has received the text, where it does not show all of it. */
   readonly sign?: RegExp;
 }
 
@@ -71,8 +71,8 @@ function twoGpus(): void {
 }
 
 const sources: Readonly<Record<string, Source>> = {
-  'the name of a job, and all that it prints': {
-    happens: async () => {
+  'the name of a job, and its output': {
+    act: async () => {
       await rig.until('idle');
       rig.docker.say('box-0', evil);
       rig.beginJob('box-0', evil);
@@ -82,7 +82,7 @@ const sources: Readonly<Record<string, Source>> = {
       rig.docker.end('box-0', 1);
     },
   },
-  'an agent that cannot connect, in its own words': {
+  'the error of an agent that cannot connect': {
     set: () => {
       rig.docker.onStart = ({ id }) => {
         rig.docker.say(id, `2026-11-21 02:00:00Z: Agent connect error: ${evil}. Retrying until reconnected.`);
@@ -91,10 +91,12 @@ const sources: Readonly<Record<string, Source>> = {
       };
     },
   },
-  'Docker that makes no container': { set: () => rig.docker.fail(/containers\/create/, 500, evil, 50) },
-  'Docker that does not start one': { set: () => rig.docker.fail(/start$/, 500, evil, 50) },
-  'Docker that does not give out what a run wrote': {
-    happens: async () => {
+  'Docker that fails to create a container': {
+    set: () => rig.docker.fail(/containers\/create/, 500, evil, 50),
+  },
+  'Docker that fails to start a container': { set: () => rig.docker.fail(/start$/, 500, evil, 50) },
+  'Docker that fails to return the output of a run': {
+    act: async () => {
       await rig.until('idle');
       rig.docker.fail(/logs/, 500, evil, 50);
       rig.endJob('box-0');
@@ -107,7 +109,7 @@ const sources: Readonly<Record<string, Source>> = {
   'the kernel': {
     sign: /XID 79 in the kernel log/,
     set: twoGpus,
-    happens: async () => {
+    act: async () => {
       await rig.until('idle');
       rig.kernelSays(`[ 12.000001] NVRM: Xid (PCI:0000:84:00): 79, pid=1, ${evil}`);
     },
@@ -122,11 +124,11 @@ const sources: Readonly<Record<string, Source>> = {
   'names of GPUs': {
     set: () => {
       twoGpus();
-      const said = evil.replaceAll(/[<>&]/g, '');
-      rig.programs.set('sh', printed(healthy.replaceAll(/(<product_name>)[^<]*/g, `$1${said}`)));
+      const productName = evil.replaceAll(/[<>&]/g, '');
+      rig.programs.set('sh', printed(healthy.replaceAll(/(<product_name>)[^<]*/g, `$1${productName}`)));
     },
   },
-  'somebody else on a GPU': {
+  'another process on a GPU': {
     set: () => {
       twoGpus();
       rig.programs.set('nvidia-smi', (args) =>
@@ -150,8 +152,10 @@ const sources: Readonly<Record<string, Source>> = {
       });
     },
   },
-  'who drains, and why': { happens: () => rig.post('/v1/drain', { reason: evil, owner: evil, run: evil }) },
-  'whoever has the name of an agent': {
+  'the owner and reason of a drain': {
+    act: () => rig.post('/v1/drain', { reason: evil, owner: evil, run: evil }),
+  },
+  "another owner of an agent's name": {
     sign: /agent\.name-held/,
     set: async () =>
       rig.azure.createAgent(rig.poolId, {
@@ -159,17 +163,17 @@ const sources: Readonly<Record<string, Source>> = {
         userCapabilities: { 'azp-fleet.owner': evil, 'azp-fleet.host': evil },
       }),
   },
-  'Azure DevOps that refuses': {
+  'an error of Azure DevOps': {
     sign: /azure\.[a-z]/,
     config: () => ({ organization: `${receiverUrl()}lab` }),
     set: () => (serverAnswer = JSON.stringify({ message: evil, typeKey: evil, [evil]: evil })),
   },
-  'Azure DevOps that is something else': {
+  'a server that is not Azure DevOps': {
     sign: /azure\.[a-z]/,
     config: () => ({ organization: `${receiverUrl()}lab` }),
     set: () => (serverAnswer = `<html>${evil}</html>`),
   },
-  'the build of an image': {
+  'a failed image build': {
     config: {
       image: {
         kind: 'build',
@@ -186,9 +190,9 @@ const sources: Readonly<Record<string, Source>> = {
         { error: evil, errorDetail: { message: evil } },
       ]),
   },
-  'what goes on on the host beside it, in its own words': {
+  'a change in progress on the host': {
     sign: /drain\.at-work/,
-    happens: async () => {
+    act: async () => {
       await rig.post('/v1/drain', { reason: evil, owner: evil, run: evil });
       const folder = join(rig.directory, 'changes/driver-1');
       mkdirSync(folder, { recursive: true });
@@ -197,15 +201,15 @@ const sources: Readonly<Record<string, Source>> = {
       return rig.post('/v1/undrain', {});
     },
   },
-  'the receiver of messages': {
+  "the webhook's receiver": {
     sign: /HTTP 400|said /,
     config: { webhook: { offlineS: 600, queueWaitS: 1800 } },
     set: () => (answer = evil),
-    happens: () => rig.post('/v1/webhook', {}),
+    act: () => rig.post('/v1/webhook', {}),
   },
 };
 
-/** What is written beside a file, to take its place, may have done so since it was listed. */
+/** Reads a file; a temporary file may have been renamed since it was listed. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -215,8 +219,8 @@ function textOf(path: string): string {
   }
 }
 
-/** Everything that can be seen of the manager now, by place. */
-async function places(refused: string): Promise<Readonly<Record<string, string>>> {
+/** Returns all outputs of the manager, by name. */
+async function outputs(refused: string): Promise<Readonly<Record<string, string>>> {
   const read = (path: string): Promise<string> => ask(rig.socket, { method: 'GET', path });
   const journal: string[] = [];
   const log = journalLogger((line) => journal.push(line), true);
@@ -243,7 +247,7 @@ async function places(refused: string): Promise<Readonly<Record<string, string>>
   };
 }
 
-test.each(Object.entries(sources))('%s', async (_, { config = {}, set, happens, sign = words }) => {
+test.each(Object.entries(sources))('%s', async (_, { config = {}, set, act, sign = words }) => {
   await set?.();
   const own = typeof config === 'function' ? config() : config;
   await rig.start({ metricsPort, webhook: { offlineS: 1, queueWaitS: 1800 }, ...own });
@@ -253,18 +257,18 @@ test.each(Object.entries(sources))('%s', async (_, { config = {}, set, happens, 
       () => false,
     );
   await expect.poll(isUp).toBe(true);
-  const refused = await (happens?.() ?? Promise.resolve('')).then(
+  const refused = await (act?.() ?? Promise.resolve('')).then(
     () => '',
     (error: unknown) => (error instanceof FleetError ? JSON.stringify(error.problem) : String(error)),
   );
   await expect
     .poll(async () =>
-      Object.values(await places(refused))
+      Object.values(await outputs(refused))
         .join('\n')
         .replaceAll('\\n', ' '),
     )
     .toMatch(sign);
-  for (const [place, text] of Object.entries(await places(refused))) {
+  for (const [place, text] of Object.entries(await outputs(refused))) {
     expect({ [place]: controls(text) }).toEqual({ [place]: [] });
     expect({ [place]: /HIDDEN|\\u(?:00[01789]|20[26]|feff)/.exec(text)?.[0] }).toEqual({
       [place]: undefined,

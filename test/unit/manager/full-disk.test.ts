@@ -1,5 +1,5 @@
-// Disks on which nothing can be written any more. The daemon with a fake Azure DevOps server and a stand-in dockerd; the
-// disk is a file where a folder was, because root may write everywhere else.
+// Full disks. The daemon with a fake Azure DevOps server and a stand-in dockerd; instead of a full
+// disk, a file replaces a folder, because root may write everywhere else.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -25,7 +25,7 @@ function unblock(name: string): void {
 const runs = async (): Promise<readonly RunRecord[]> =>
   JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs?slot=0' })) as RunRecord[];
 
-test('a job that has filled the disk goes all the same, and the next one gets a fresh container', async () => {
+test('the container of a job that filled the disk is removed, and the next job gets a fresh one', async () => {
   await rig.start();
   await rig.until('idle');
   const first = rig.docker.get('box-0')?.id ?? '';
@@ -39,7 +39,7 @@ test('a job that has filled the disk goes all the same, and the next one gets a 
   expect(rig.logged.map(({ message }) => message)).toContain('the record of a run could not be written');
 });
 
-test('evidence for which there was no room is written once the container is gone', async () => {
+test('a run record that did not fit is written after the removal of the container', async () => {
   await rig.start();
   await rig.until('idle');
   const first = rig.docker.get('box-0')?.id ?? '';
@@ -53,7 +53,7 @@ test('evidence for which there was no room is written once the container is gone
   await expect.poll(runs).toMatchObject([{ job: 'filler' }]);
 });
 
-test('while its state cannot be written the manager works on, and says so until it can', async () => {
+test('while the state cannot be written the manager continues, and reports it', async () => {
   await rig.start();
   await rig.until('idle');
   block('state');
@@ -69,10 +69,10 @@ test('while its state cannot be written the manager works on, and says so until 
   await rig.until('drained');
 });
 
-test('while the status cannot be written agents and socket go on, and the file comes back', async () => {
+test('while the status cannot be written agents and socket continue, and the file is written later', async () => {
   await rig.start();
   await rig.until('idle');
-  // The manager may put a new file there in between.
+  // The manager may write a new file in between.
   await vi.waitFor(() => {
     rmSync(at('status.json'), { force: true });
     mkdirSync(join(at('status.json'), 'in the way'), { recursive: true });

@@ -1,4 +1,4 @@
-// Agents that have told the end of their job and do not end: a process of theirs hangs. The whole daemon over real
+// Agents that have finished their job and do not exit, because a process hangs. The daemon over real
 // sockets; five minutes are 0.6 s.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunRecord } from '../../../src/shared/contract/status.ts';
@@ -12,9 +12,9 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 const one = { agents: { kind: 'count', count: 1 } } as const;
-const patience = { timeout: 50_000 };
+const longTimeout = { timeout: 50_000 };
 
-/** The job of the slot's agent ends, its container does not. */
+/** Ends the job of the slot's agent, but not its container. */
 async function hang(): Promise<string> {
   await rig.start(one);
   await rig.until('idle', ['0']);
@@ -24,9 +24,9 @@ async function hang(): Promise<string> {
   return rig.docker.get('box-0')?.id ?? '';
 }
 
-test('it is stopped, its job keeps its result, and the slot serves again', async () => {
+test('the container is stopped, its job keeps its result, and the slot continues', async () => {
   const id = await hang();
-  await expect.poll(() => rig.docker.get('box-0')?.id === id, patience).toBe(false);
+  await expect.poll(() => rig.docker.get('box-0')?.id === id, longTimeout).toBe(false);
   await rig.until('idle', ['0']);
   const [run] = JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs?slot=0' })) as RunRecord[];
   expect(run).toMatchObject({
@@ -36,7 +36,7 @@ test('it is stopped, its job keeps its result, and the slot serves again', async
   });
 });
 
-test('while nothing can stop it, the slot says so and what ends it; a drain waits for it, too', async () => {
+test('while it cannot be stopped, the status shows the next action, and a drain waits for it', async () => {
   rig.docker.faults.push({
     path: /\/stop/u,
     status: 500,
@@ -44,7 +44,7 @@ test('while nothing can stop it, the slot says so and what ends it; a drain wait
     times: Number.POSITIVE_INFINITY,
   });
   const id = await hang();
-  await expect.poll(async () => (await rig.slot('0')).code, patience).toBe('run.does-not-end');
+  await expect.poll(async () => (await rig.slot('0')).code, longTimeout).toBe('run.does-not-end');
   const slot = await rig.slot('0');
   expect(slot.cause).toContain('did not receive an exit event');
   expect(slot.next).toContain('azp-fleet reboot');

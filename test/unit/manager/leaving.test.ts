@@ -1,4 +1,4 @@
-// A manager that somebody runs by hand and ends with Ctrl-C. The daemon with a fake Azure DevOps server and a stand-in
+// A manager in a terminal that a user stops with Ctrl-C. The daemon with a fake Azure DevOps server and a stand-in
 // dockerd.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManagerRig } from '../../support/manager-rig.ts';
@@ -11,7 +11,7 @@ afterEach(() => rig.close());
 
 const names = (): string[] => [...rig.docker.containers.values()].map(({ name }) => name);
 
-test('it leaves no idle agent behind, and ends by itself', async () => {
+test('it stops idle agents and exits', async () => {
   await rig.start();
   await rig.until('idle');
   await rig.leave();
@@ -21,7 +21,7 @@ test('it leaves no idle agent behind, and ends by itself', async () => {
   await rig.until('idle');
 });
 
-test('a running job goes on; when it has ended, the manager does, with the evidence kept', async () => {
+test('a running job finishes, then the manager exits with the run record kept', async () => {
   await rig.start();
   await rig.until('idle');
   rig.beginJob('box-0', 'train');
@@ -38,7 +38,7 @@ test('a running job goes on; when it has ended, the manager does, with the evide
   });
 });
 
-test('the second Ctrl-C leaves the job running and says which', async () => {
+test('the second Ctrl-C leaves the job running and names it', async () => {
   await rig.start();
   await rig.until('idle');
   rig.beginJob('box-0', 'train');

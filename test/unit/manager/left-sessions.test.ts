@@ -1,4 +1,4 @@
-// What an agent leaves with the server when it ends without a word, and what the slot makes of it: the whole daemon, a
+// Sessions and jobs that a killed agent leaves on the server: the daemon, a
 // fake Azure DevOps server and a stand-in dockerd over real sockets, agents that log in and hold sessions.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunRecord } from '../../../src/shared/contract/status.ts';
@@ -16,12 +16,12 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 const one = { agents: { kind: 'count', count: 1 } } as const;
-const patience = { timeout: 50_000 };
+const longTimeout = { timeout: 50_000 };
 const entry = async (name = 'box-0') => rig.azure.findAgent(rig.poolId, name);
 const newest = async (): Promise<RunRecord | undefined> =>
   (JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs' })) as RunRecord[])[0];
 
-/** Every code and next action that the slot's status has shown. */
+/** Records the codes and next actions in the slot's status. */
 function watch(): { readonly seen: ReadonlyMap<string, string>; readonly end: () => void } {
   const seen = new Map<string, string>();
   const timer = setInterval(() => {
@@ -33,31 +33,31 @@ function watch(): { readonly seen: ReadonlyMap<string, string>; readonly end: ()
   return { seen, end: () => clearInterval(timer) };
 }
 
-test('a killed agent costs its slot no five minutes: the entry is made anew, and what it carried stays', async () => {
+test('after a killed agent its entry is created again, with its values, instead of a wait of 5 min', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const before = await entry();
   const id = before?.id ?? 0;
   await rig.azure.setUserCapabilities(rig.poolId, id, { ...before?.userCapabilities, room: 'B12' });
   live.die('box-0');
-  await expect.poll(async () => (await entry())?.id, patience).not.toBe(id);
+  await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
   await rig.until('idle', ['0']);
   expect(await entry()).toMatchObject({ enabled: true, status: 'online', userCapabilities: { room: 'B12' } });
   expect(await newest()).toMatchObject({ exitCode: 137, cause: { code: 'agent.killed' } });
 });
 
-test('an agent that somebody disabled by hand stays disabled when its entry is made anew', async () => {
+test('an agent that a user disabled stays disabled when its entry is created again', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const id = (await entry())?.id ?? 0;
   await rig.azure.setAgentEnabled(rig.poolId, id, false);
   live.die('box-0');
-  await expect.poll(async () => (await entry())?.id, patience).not.toBe(id);
+  await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
   await rig.until('idle', ['0']);
   expect(await entry()).toMatchObject({ enabled: false });
 });
 
-test('a manager that dies between deleting and registering loses nothing of the entry', async () => {
+test('a crash between deleting and creating the entry loses no values', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const before = await entry();
@@ -68,7 +68,7 @@ test('a manager that dies between deleting and registering loses nothing of the 
   await rig.azure.setAgentEnabled(rig.poolId, before?.id ?? 0, false);
   await rig.control.fail({ count: 10_000, method: 'POST', path: '/agents$', status: 503 });
   live.die('box-0');
-  await expect.poll(() => entry(), { ...patience, interval: 5 }).toBeUndefined();
+  await expect.poll(() => entry(), { ...longTimeout, interval: 5 }).toBeUndefined();
   await rig.kill();
   await rig.control.clearFaults();
   await rig.start(one);
@@ -76,7 +76,7 @@ test('a manager that dies between deleting and registering loses nothing of the 
   expect(await entry()).toMatchObject({ enabled: false, userCapabilities: { room: 'B12' } });
 });
 
-test('while a job waits for this agent alone the entry stays: the slot says how long the session does', async () => {
+test('while a job waits for only this agent the entry stays, and the status shows the end of the session', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const id = (await entry())?.id;
@@ -85,7 +85,7 @@ test('while a job waits for this agent alone the entry stays: the slot says how 
   await rig.control.queue({ pool: 'gpu-lab', name: 'only-here', demands: ['Agent.Name -equals box-0'] });
   live.die('box-0');
   await expect
-    .poll(() => seen.get('agent.session-left'), patience)
+    .poll(() => seen.get('agent.session-left'), longTimeout)
     .toMatch(
       /keeps the session until \d{4}-.*Z; job only-here waits for this agent alone; wait: (?:\d min )?\d+ s are left/,
     );
@@ -95,30 +95,30 @@ test('while a job waits for this agent alone the entry stays: the slot says how 
   expect((await entry())?.id).toBe(id);
 });
 
-test('a conflict that nobody foresaw: the container is given up, the entry made anew', async () => {
+test('an unexpected conflict: the container is replaced, the entry created again', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const id = (await entry())?.id;
   const { seen, end } = watch();
-  // Docker has lost the container with its exit code; its process dies without a word.
+  // Docker has lost the container with its exit code; its process ended without output.
   live.lose('box-0');
   live.killLost();
-  await expect.poll(() => seen.has('agent.session-conflict'), patience).toBe(true);
-  await expect.poll(async () => (await entry())?.id, patience).not.toBe(id);
+  await expect.poll(() => seen.has('agent.session-conflict'), longTimeout).toBe(true);
+  await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
   await rig.until('idle', ['0']);
   end();
 });
 
-test('a killed worker: exit code 0, and the server still counts its job, which status and evidence say', async () => {
+test('a killed worker with exit code 0: status and run record show that the server still has its job', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
   await rig.until('busy', ['0']);
   live.killWorker('box-0');
   const slot = async () => rig.slot('0');
-  await expect.poll(async () => (await slot()).code, patience).toBe('agent.job-assigned');
+  await expect.poll(async () => (await slot()).code, longTimeout).toBe('agent.job-assigned');
   expect((await slot()).cause).toMatch(/job train .*gives it up at \d{4}-\d\d-\d\dT[\d:]+Z$/);
-  await expect.poll(async () => (await newest())?.unfinished, patience).toMatchObject({ job: 'train' });
+  await expect.poll(async () => (await newest())?.unfinished, longTimeout).toMatchObject({ job: 'train' });
   expect(await newest()).toMatchObject({
     exitCode: 0,
     result: 'failed',
@@ -127,7 +127,7 @@ test('a killed worker: exit code 0, and the server still counts its job, which s
   });
 });
 
-test('a drained slot says that the server still counts its job, also after a restart of the manager', async () => {
+test('a drained slot shows that the server still has its job, also after a restart of the manager', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
@@ -137,9 +137,9 @@ test('a drained slot says that the server still counts its job, also after a res
   await rig.until('drained', ['0']);
   const said = async () => (await rig.slot('0')).cause;
   const both = /new disk.*; the server still counts job train as running on agent box-0/;
-  await expect.poll(said, patience).toMatch(both);
+  await expect.poll(said, longTimeout).toMatch(both);
   await rig.kill();
   await rig.start(one);
   await rig.until('drained', ['0']);
-  await expect.poll(said, patience).toMatch(both);
+  await expect.poll(said, longTimeout).toMatch(both);
 });

@@ -1,4 +1,4 @@
-// Docker does not give out what an ended container has written. Evidence is best effort: the container goes all the same.
+// Docker fails to return the output of an ended container. The run record is best effort: the container is removed.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
@@ -13,14 +13,14 @@ afterEach(() => rig.close());
 const runs = async (): Promise<readonly RunRecord[]> =>
   JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs?slot=0' })) as RunRecord[];
 
-/** The first container of slot 0, whose output Docker refuses from now on, the given number of times. */
+/** Makes Docker refuse the output of slot 0's container this many times; returns the container's id. */
 function refuseOutput(times: number): string {
   const { id = '' } = rig.docker.get('box-0') ?? {};
   rig.docker.fail(new RegExp(`^GET /containers/${id}/logs$`), 500, 'log driver: short read', times);
   return id;
 }
 
-test('a container whose output Docker never gives out goes, and what was followed of it tells its end', async () => {
+test('a container without output from Docker is removed, and its followed output shows how it ended', async () => {
   await rig.start();
   await rig.until('idle');
   rig.beginJob('box-0');
@@ -41,7 +41,7 @@ test('a container whose output Docker never gives out goes, and what was followe
   ]);
 });
 
-test('output that Docker gives out at a second try is kept', async () => {
+test('output that Docker returns at the second try is kept', async () => {
   await rig.start();
   await rig.until('idle');
   rig.beginJob('box-0');
@@ -53,7 +53,7 @@ test('output that Docker gives out at a second try is kept', async () => {
     .toContain('2026-11-21 02:00:02Z: Job train completed with result: Succeeded');
 });
 
-test('a run of which nothing at all could be read is no fault of the image', async () => {
+test('a run without any output is not the fault of the image', async () => {
   await rig.start();
   await rig.until('idle');
   await rig.stop();

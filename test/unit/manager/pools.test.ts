@@ -5,7 +5,7 @@ import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
 import type { SlotSpec } from '../../../src/shared/contract/slots.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
-// Slots with pools and images of their own; the daemon as in daemon.test.ts.
+// Slots with own pools and images; the daemon as in daemon.test.ts.
 let rig: ManagerRig;
 let other: number;
 beforeEach(async () => {
@@ -34,7 +34,7 @@ const imageOf = (name: string): string | undefined =>
   rig.docker.images.find(({ id }) => id === rig.docker.get(name)?.body.Image)?.reference;
 
 describe('pools', () => {
-  test('each agent is registered in the pool of its slot, and the status says which that is', async () => {
+  test('each agent is registered in the pool of its slot, which the status shows', async () => {
     await rig.start(slots({}, { pool: 'GPU-Training' }));
     await rig.until('idle');
     expect([await agentsIn(rig.poolId), await agentsIn(other)]).toEqual([['box-0'], ['box-1']]);
@@ -46,7 +46,7 @@ describe('pools', () => {
     expect(status.slots.map(({ pool }) => pool)).toEqual(['gpu-lab', 'GPU-Training']);
   });
 
-  test('one that does not exist keeps only its own slots waiting', async () => {
+  test('a missing pool affects only its slots', async () => {
     await rig.start(slots({}, { pool: 'nowhere' }));
     await rig.until('idle', ['0']);
     await rig.until('waiting', ['1']);
@@ -59,7 +59,7 @@ describe('pools', () => {
     await rig.until('idle');
   });
 
-  test('a slot that moves ends its job first; then its agent in the pool before is removed', async () => {
+  test('a slot that moves finishes its job first; then its agent in the old pool is removed', async () => {
     await rig.start(slots({}, {}));
     await rig.until('idle');
     rig.beginJob('box-1');
@@ -76,7 +76,7 @@ describe('pools', () => {
     expect(await agentsIn(other)).toEqual(['box-1']);
   });
 
-  test('an idle one is disabled where it was before it is stopped; a pool of which no slot is left is forgotten', async () => {
+  test('an idle agent is disabled in its old pool before it is stopped; a pool without slots is forgotten', async () => {
     await rig.start(slots({}));
     await rig.until('idle', ['0']);
     await expect.poll(remembered).toEqual([rig.poolId]);
@@ -90,7 +90,7 @@ describe('pools', () => {
     await rig.until('idle', ['0']);
   });
 
-  test('the agent of a slot that is gone with its pool is removed from there', async () => {
+  test('the agent of a slot that was removed with its pool is removed from it', async () => {
     await rig.start(slots({}, { pool: 'gpu-training' }));
     await rig.until('idle');
     await expect.poll(remembered).toEqual([rig.poolId, other]);
@@ -105,7 +105,7 @@ describe('pools', () => {
 describe('images', () => {
   const own = 'registry.example/training:7';
 
-  test('each slot runs its own, and the status says which', async () => {
+  test('each slot runs its own image, which the status shows', async () => {
     await rig.start(slots({}, { image: own }));
     await rig.until('idle');
     expect([imageOf('box-0'), imageOf('box-1')]).toEqual(['registry.example/agent:1', own]);
@@ -118,7 +118,7 @@ describe('images', () => {
     expect(shown.map((each) => each.image)).toEqual(['registry.example/agent:1', own]);
   });
 
-  test("where every slot has its own, the host's is not made", async () => {
+  test("the host's image is not pulled when all slots have an own one", async () => {
     const image = { kind: 'registry', reference: 'registry.example/unused:1' } as const;
     await rig.start({ ...slots({ image: own }), image });
     await rig.until('idle', ['0']);
@@ -126,7 +126,7 @@ describe('images', () => {
     expect((await rig.status()).image).toMatchObject({ reference: own, state: 'ready' });
   });
 
-  test('a new one is tried by one of its slots, and rolls nobody else', async () => {
+  test('a new image is tried by one of its slots, and other slots do not roll', async () => {
     await rig.start(slots({}, { image: own }, { image: own }));
     await rig.until('idle', ['0', '1', '2']);
     const first = rig.docker.get('box-0')?.id;
@@ -140,7 +140,7 @@ describe('images', () => {
     expect(rig.docker.get('box-0')?.id).toBe(first);
   });
 
-  test('one that crash-loops is given up for the one before on its slots only', async () => {
+  test('an image that crash-loops is rolled back on its slots only', async () => {
     await rig.start(slots({}, { image: own }));
     await rig.until('idle');
     await rig.stop();
@@ -153,7 +153,7 @@ describe('images', () => {
     expect([imageOf('box-0'), imageOf('box-1')]).toEqual(['registry.example/agent:1', own]);
   });
 
-  test('one that was pulled goes when nobody needs it any more; what was there before us stays', async () => {
+  test('a pulled image is removed once it is unused; images from before stay', async () => {
     const theirs = rig.docker.addImage('registry.example/training:theirs');
     await rig.start(slots({}, { image: theirs.reference }));
     await rig.until('idle');

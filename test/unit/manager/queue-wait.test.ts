@@ -1,4 +1,4 @@
-// How long jobs waited in the queue, by what the server shows of the agents that took them.
+// The queue wait of jobs, from the requests of the agents that ran them.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { LiveAgents } from '../../support/live-agents.ts';
 import { readExposition } from '../../support/exposition.ts';
@@ -17,7 +17,7 @@ afterEach(() => rig.close());
 
 const start = () => rig.start({ metricsPort, agents: { kind: 'count', count: 1 } });
 
-/** How many waits were observed, and their sum in seconds. */
+/** Returns the number of counted waits, and their sum in seconds. */
 async function waits(): Promise<{ count: number; sum: number }> {
   const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   const family = readExposition(text).find(({ name }) => name === 'azp_fleet_queue_wait_seconds');
@@ -26,7 +26,7 @@ async function waits(): Promise<{ count: number; sum: number }> {
   return { count: value('_count') ?? 0, sum: value('_sum') ?? 0 };
 }
 
-/** A job is queued, taken, and comes to its end. */
+/** Queues a job, and runs it to its end. */
 async function job(name: string): Promise<void> {
   await rig.control.queue({ pool: 'gpu-lab', name, script: 'true' });
   await rig.until('busy', ['0']);
@@ -34,7 +34,7 @@ async function job(name: string): Promise<void> {
   await rig.until('idle', ['0']);
 }
 
-test('each job that an agent took is observed once, also over restarts of the manager', async () => {
+test('each job is counted once, also over restarts of the manager', async () => {
   await start();
   await rig.until('idle', ['0']);
   await job('one');
@@ -45,9 +45,9 @@ test('each job that an agent took is observed once, also over restarts of the ma
   const before = (await rig.control.requests()).at(-1)?.n ?? 0;
   await start();
   await rig.until('idle', ['0']);
-  // Of a job that is there at the first look at the pool nobody knows whether it was counted before.
-  const looks = async () => (await rig.control.requests(before)).map(({ query }) => query).join();
-  await expect.poll(looks).toContain('demands=');
+  // A job in the first list of the pool may have been counted before.
+  const requests = async () => (await rig.control.requests(before)).map(({ query }) => query).join();
+  await expect.poll(requests).toContain('demands=');
   const passes = rig.notified.length;
   await expect.poll(() => rig.notified.length).toBeGreaterThan(passes + 1);
   await job('three');
@@ -55,7 +55,7 @@ test('each job that an agent took is observed once, also over restarts of the ma
   expect((await waits()).sum).toBeGreaterThanOrEqual(0);
 });
 
-test('a job that goes on over a restart is counted once, by the process that sees it first', async () => {
+test('a job that runs during a restart is counted once, by the first process that observes it', async () => {
   await start();
   await rig.until('idle', ['0']);
   await rig.control.queue({ pool: 'gpu-lab', name: 'long', script: 'true' });
@@ -71,7 +71,7 @@ test('a job that goes on over a restart is counted once, by the process that see
   expect(await waits()).toMatchObject({ count: 0 });
 });
 
-test('a job that waited for a drained host has waited as long as the server says', async () => {
+test('the wait of a job for a drained host is the one that the server shows', async () => {
   await start();
   await rig.until('idle', ['0']);
   await rig.post('/v1/drain', { reason: 'fan' });
@@ -83,7 +83,7 @@ test('a job that waited for a drained host has waited as long as the server says
   await expect.poll(waits).toMatchObject({ count: 1 });
   const [job] = await rig.control.jobs();
   const waitedS = (Date.parse(job?.startedAt ?? '') - Date.parse(job?.queuedAt ?? '')) / 1000;
-  // The manager may look when the agent is assigned and has not begun: the moments between are nobody's wait.
+  // The manager may check between the assignment and the start of the job: that time does not count.
   const { sum } = await waits();
   expect(sum).toBeGreaterThan(0);
   expect(sum).toBeLessThanOrEqual(waitedS + 0.0005);

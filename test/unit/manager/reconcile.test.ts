@@ -28,7 +28,7 @@ describe('one slot', () => {
     ['created, never started', state({ containers: [container({ state: 'created' })] }), ['discard']],
     ['exited', state({ containers: [container({ state: 'exited' })] }), ['collect']],
     ['dead', state({ containers: [container({ state: 'dead' })] }), ['collect']],
-    ['being removed', state({ containers: [container({ state: 'removing' })] }), []],
+    ['container is being removed', state({ containers: [container({ state: 'removing' })] }), []],
     [
       'exited while drained',
       state({ hold: close, containers: [container({ state: 'exited' })] }),
@@ -45,7 +45,7 @@ describe('one slot', () => {
     ['paused, key spent', state({ hold: pause, keySpent: true }), ['end-key']],
     ['backing off, key spent', state({ notBefore: 2000, keySpent: true }), ['end-key']],
     ['no image yet, key spent', state({ keySpent: true }), ['end-key'], desired({ image: undefined })],
-    ['key spent: the launch brings another', state({ keySpent: true }), ['launch']],
+    ['key spent: the launch sets another', state({ keySpent: true }), ['launch']],
     ['drained, idle', state({ hold: close, containers: [container()] }), ['disable']],
     [
       'drained, idle, disabled',
@@ -81,22 +81,22 @@ describe('one slot', () => {
       ['publish'],
     ],
     [
-      'other capabilities, but the pool is away',
+      'other capabilities, but the pool is unavailable',
       state({ unpublished: true, hold: pause, containers: [container()] }),
       [],
     ],
     [
-      'old settings and no image yet: what a new container would have is not promised for the old one',
+      'old settings and no image yet: new capabilities are not published for the old container',
       state({ unpublished: true, containers: [container({ settings: 'old' })] }),
       [],
       desired({ image: undefined }),
     ],
     [
-      'busy with old settings: likewise',
+      'busy with old settings: the same',
       state({ unpublished: true, containers: [container({ settings: 'old', phase: 'running' })] }),
       [],
     ],
-    ['empty with other capabilities: the launch brings them', state({ unpublished: true }), ['launch']],
+    ['empty with other capabilities: the launch sets them', state({ unpublished: true }), ['launch']],
     ['idle on an old image', state({ containers: [container({ image: 'old' })] }), ['retire']],
     ['busy on an old image', state({ containers: [container({ image: 'old', phase: 'running' })] }), []],
     [
@@ -116,15 +116,11 @@ describe('one slot', () => {
     ],
     ['an operation failed long enough ago', state({ retryAt: 1000 }), ['launch']],
     ['idle with old settings', state({ containers: [container({ settings: 'old' })] }), ['retire']],
-    ['it does not come to listen', state({ containers: [stuck] }), ['retire']],
-    ['it does not come to listen, and the pool is away', state({ hold: pause, containers: [stuck] }), []],
+    ['never listens', state({ containers: [stuck] }), ['retire']],
+    ['never listens, and the pool is unavailable', state({ hold: pause, containers: [stuck] }), []],
+    ['never listens, and a stop has just failed', state({ retryAt: 2000, containers: [stuck] }), []],
     [
-      'it does not come to listen, and has been tried to stop just now',
-      state({ retryAt: 2000, containers: [stuck] }),
-      [],
-    ],
-    [
-      'old image, but the pool is away',
+      'old image, but the pool is unavailable',
       state({ hold: pause, containers: [container({ image: 'old' })] }),
       [],
     ],
@@ -133,15 +129,15 @@ describe('one slot', () => {
     expect(one(seen, desiredState).map(({ kind }) => kind)).toEqual(actions);
   });
 
-  test('that nobody has looked at yet is left alone', () => {
+  test('that has not been observed yet gets no action', () => {
     expect(reconcile(desired(), { now: 1000, slots: new Map(), strays: [] })).toEqual([]);
   });
 
   test.each([
-    ['runs the present program', 'agent', container({ image: 'agent' }), []],
+    ['runs the current program', 'agent', container({ image: 'agent' }), []],
     ['runs an older one', 'agent', container({ image: 'old' }), ['retire']],
-    ['has one to run', 'agent', undefined, ['launch']],
-  ])('straight on the host %s: images mean nothing to it', (_, hostProgram, running, actions) => {
+    ['has no run', 'agent', undefined, ['launch']],
+  ])('with mode: host %s, and images do not matter', (_, hostProgram, running, actions) => {
     const desiredState = { ...desired({ slots: [{ ...slot('0'), mode: 'host' }] }), hostProgram };
     const containers = running === undefined ? [] : [running];
     for (const images of [desiredState.images, new Map<string, never>()])
@@ -151,7 +147,7 @@ describe('one slot', () => {
   });
 });
 
-test('what is given up because it does not come to listen takes its cause along', () => {
+test('the retire action of an agent that never listens has its cause', () => {
   expect(one(state({ containers: [stuck] }))).toMatchObject([{ kind: 'retire', cause: { code: 'drained' } }]);
 });
 
@@ -172,13 +168,13 @@ describe('a new image', () => {
   test.each([
     ['is being retired for it', state({ busyWith: 'retire', containers: [container({ image: 'old' })] })],
     ['has ended', state({ containers: [container({ image: 'old', state: 'exited' })] })],
-    ['waits to try again', state({ notBefore: 5000 })],
+    ['waits for a retry', state({ notBefore: 5000 })],
     ['runs it and does not listen yet', state({ containers: [container({ phase: 'connecting' })] })],
   ])('is not tried on a second slot while the first %s', (_, first) => {
     const others = roll(true, { 0: first, 1: old, 2: old }).filter((action) => action.slot !== '0');
     expect(others).toEqual([]);
   });
-  test('is tried beside another one that is not proven either, and holds no slot with a third back', () => {
+  test('is tried at the same time as another unproven one, and slots of a third keep working', () => {
     const image = (source: string, unproven: boolean) => ({ id: `new ${source}`, source, unproven });
     const images = new Map([
       ['0', image('a', true)],
@@ -193,7 +189,7 @@ describe('a new image', () => {
     );
     expect(actions.map(({ slot: name }) => name)).toEqual(['0', '2', '3']);
   });
-  test('that has proved itself takes all idle slots', () => {
+  test('that is proven takes all idle slots', () => {
     expect(roll(false, { 0: state({ containers: [container()] }), 1: old, 2: old })).toHaveLength(2);
   });
 });
@@ -204,7 +200,7 @@ test.each<[string, ObservedContainer, Action['kind'][], Partial<Observed['strays
   ['ended', container({ state: 'exited' }), ['collect']],
   ['never started', container({ state: 'created' }), ['discard']],
   ['being removed', container({ state: 'removing' }), []],
-  ['with an operation at it', container(), [], { busyWith: 'retire' as const }],
+  ['with a running operation', container(), [], { busyWith: 'retire' as const }],
   ['tried just now', container(), [], { retryAt: 1001 }],
   ['tried long enough ago', container(), ['retire'], { retryAt: 1000 }],
 ])('a container of a slot that is no longer configured, %s', (_, stray, actions, more = {}) => {
@@ -235,7 +231,7 @@ const anySlot = fc.record<ObservedSlot>({
   keySpent: fc.boolean(),
 });
 
-test('whatever is seen: one action per slot, no launch beside a container, no end for a container that may run a job', () => {
+test('in any state: one action per slot, no launch beside a container, no stop of a container that may run a job', () => {
   fc.assert(
     fc.property(fc.array(anySlot, { maxLength: 4 }), fc.boolean(), (states, imageUnproven) => {
       const slots = states.map((_, index) => slot(String(index)));
@@ -259,7 +255,7 @@ test('whatever is seen: one action per slot, no launch beside a container, no en
         const target = about?.containers.find(({ id }) => id === action.container);
         const up =
           target?.state === 'running' || target?.state === 'paused' || target?.state === 'restarting';
-        // Its job has ended, and five minutes have passed since.
+        // Its job ended five minutes ago.
         const hangs = target?.phase === 'done' && target.stuck !== undefined;
         if (up && !hangs) expect(['listening', 'connecting']).toContain(target?.phase);
         if (up) expect(action.kind).toBe('retire');

@@ -16,7 +16,7 @@ const open = () => StateStore.open(directory, 'machine-1');
 const drained = { host: { reason: 'bad fan', at: '' }, slots: {} };
 
 test.each(['', '{"schema":1,"installat', 'null', '[]', '{}', '{"installation":7}'])(
-  'a torn file (%j) makes no new identity, and no drain mark is forgotten',
+  'a torn file (%j) causes no new identity, and no drain is lost',
   async (torn) => {
     const store = await open();
     await store.update(() => ({ drain: drained }));
@@ -27,18 +27,18 @@ test.each(['', '{"schema":1,"installat', 'null', '[]', '{}', '{"installation":7}
     expect(again.value.drain.host?.reason).toBe('bad fan');
     expect(again.damage).toBeDefined();
     expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(torn);
-    // Mended: the next start has nothing to tell.
+    // The file is repaired: the next start reports no damage.
     expect((await open()).damage).toBeUndefined();
   },
 );
 
-test('without a file it is a new installation, each time another one', async () => {
+test('without a file each start is a new installation', async () => {
   const first = await open();
   rmSync(directory, { recursive: true });
   expect((await open()).owner).not.toBe(first.owner);
 });
 
-test('with both files torn it does not start, and says what to do', async () => {
+test('with both files torn it does not start, and reports the next action', async () => {
   const store = await open();
   await store.update(() => ({ jobsRun: {} }));
   writeFileSync(path, '');
@@ -46,10 +46,10 @@ test('with both files torn it does not start, and says what to do', async () => 
   await expect(open()).rejects.toMatchObject({ problem: { code: 'file.damaged' } });
 });
 
-test('what cannot be written holds in memory, is told, and is written when it can be', async () => {
+test('a failed write is kept in memory, reported and repeated', async () => {
   const store = await open();
   rmSync(directory, { recursive: true });
-  // Whoever runs this is root, whom no mode keeps from writing.
+  // A mode does not stop root, who may run this test.
   writeFileSync(directory, 'a file where the folder was');
   await expect(store.update(() => ({ drain: drained }))).rejects.toMatchObject({
     problem: { code: 'state.not-written' },

@@ -1,4 +1,4 @@
-// What the manager tells of a slot's run, so that whoever waits for a change knows which agents were made before it.
+// The run in a slot's status, so that a client that waits for a change knows which agents are older than it.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readStatus, type SlotStatus } from '../../../src/shared/contract/status.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
@@ -17,7 +17,7 @@ const missing = {
   ],
 };
 
-test('an agent that waits for jobs: its entry in the pool, its making, and that nobody is away', async () => {
+test('an idle agent: its entry in the pool, its run, and no absence', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const entry = await rig.azure.findAgent(rig.poolId, 'box-0');
@@ -30,7 +30,7 @@ test('an agent that waits for jobs: its entry in the pool, its making, and that 
   expect(readStatus(status)).toEqual(status);
 });
 
-test('a job that began before a change runs on what was wanted then', async () => {
+test('a job that began before a change has the run and settings of that time', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   rig.beginJob('box-0');
@@ -43,7 +43,7 @@ test('a job that began before a change runs on what was wanted then', async () =
   expect(run?.settings).not.toBe(settings);
 });
 
-test('an idle agent from before a change counts as nobody there, from then until a new one listens', async () => {
+test('an idle agent from before a change is absent until a new one listens', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.stop();
@@ -60,7 +60,7 @@ test('an idle agent from before a change counts as nobody there, from then until
   expect(seen[0]?.awaySince).toMatch(/^\d{4}-/u);
 });
 
-test('each try is a change of state, but does not begin the absence anew', async () => {
+test('each try changes the state, but does not restart the absence', async () => {
   const version = { name: 'box-0', version: '4.275.0', osDescription: 'Linux' };
   const publicKey = { exponent: 'AQAB', modulus: 'AQAB' };
   await rig.azure.createAgent(rig.poolId, {
@@ -78,7 +78,7 @@ test('each try is a change of state, but does not begin the absence anew', async
   expect(first.awaySince).toBeDefined();
 });
 
-test('who is drained is not away', async () => {
+test('a drained agent is not absent', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.post('/v1/drain', { reason: 'fan' });

@@ -14,8 +14,8 @@ afterEach(() => rig.close());
 
 const names = (): string[] => [...rig.docker.containers.values()].map(({ name }) => name).sort();
 
-describe('what goes wrong', () => {
-  test('an agent that fails at once is tried with growing pauses, and the status says why', async () => {
+describe('faults', () => {
+  test('an agent that fails at once is retried with growing pauses, and the status shows why', async () => {
     rig.docker.onStart = ({ id }) => {
       rig.docker.say(id, 'A session for this agent already exists.');
       rig.docker.end(id, 1);
@@ -28,7 +28,7 @@ describe('what goes wrong', () => {
     expect((await rig.slot('0')).cause).toBeUndefined();
   });
 
-  test('a name that another owner holds is not taken over until somebody says so', async () => {
+  test('a name of another owner is taken over only after `adopt`', async () => {
     await rig.azure.createAgent(rig.poolId, newAgent('box-0', await generateAgentKey()));
     await rig.start();
     await rig.until('backing-off', ['0']);
@@ -44,7 +44,7 @@ describe('what goes wrong', () => {
     await rig.until('idle');
   });
 
-  test('names that are adopted one after the other are all taken over', async () => {
+  test('names adopted one after the other are all taken over', async () => {
     for (const name of ['box-0', 'box-1'])
       await rig.azure.createAgent(rig.poolId, newAgent(name, await generateAgentKey()));
     await rig.start();
@@ -56,7 +56,7 @@ describe('what goes wrong', () => {
     await rig.until('idle');
   });
 
-  test('a credential that is refused stops launches, not agents, and a replaced one is taken up', async () => {
+  test('a rejected credential stops launches, not agents, and a new one is used', async () => {
     await rig.start();
     await rig.until('idle');
     await rig.control.setToken('expired');
@@ -66,7 +66,7 @@ describe('what goes wrong', () => {
     await expect.poll(async () => (await rig.status()).problems.length).toBe(0);
   });
 
-  test('a pool that does not exist is said, and found when it appears', async () => {
+  test('a missing pool is reported, and found once it exists', async () => {
     await rig.start({ pool: 'typo' });
     await expect
       .poll(async () => (await rig.status().catch(() => undefined))?.problems[0]?.code)
@@ -76,7 +76,7 @@ describe('what goes wrong', () => {
     await rig.until('idle');
   });
 
-  test('an empty dataset folder keeps the slot from running jobs', async () => {
+  test('with an empty dataset folder the slot runs no jobs', async () => {
     const host = join(rig.directory, 'data');
     mkdirSync(host);
     await rig.start({ datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }] });
@@ -91,7 +91,7 @@ describe('what goes wrong', () => {
 });
 
 describe('images', () => {
-  test('a new one is tried on one idle slot, then rolled to the others; busy ones finish first', async () => {
+  test('a new image is tried on one idle slot, then rolled to the others; busy ones finish first', async () => {
     await rig.start({ agents: { kind: 'count', count: 3 } });
     await rig.until('idle', ['0', '1', '2']);
     rig.beginJob('box-0');
@@ -109,7 +109,7 @@ describe('images', () => {
     await expect.poll(() => image('box-0')).toBe(next.id);
   });
 
-  test('one that crash-loops is given up for the one before, while other slots keep working', async () => {
+  test('an image that crash-loops is rolled back, while other slots keep working', async () => {
     const good = rig.docker.images[0]?.id;
     await rig.start({ agents: { kind: 'count', count: 3 } });
     await rig.until('idle', ['0', '1', '2']);
@@ -132,9 +132,9 @@ describe('images', () => {
   });
 
   test.each([
-    ['sessions that the server still holds', 'A session for this agent already exists.', 1],
-    ['memory that ran out, or somebody, ends it', '', 137],
-  ])('one is not given up for %s', async (_, said, code) => {
+    ['sessions that are left on the server', 'A session for this agent already exists.', 1],
+    ['a SIGKILL', '', 137],
+  ])('an image is not rejected for %s', async (_, line, code) => {
     await rig.start({ agents: { kind: 'count', count: 1 } });
     await rig.until('idle', ['0']);
     await rig.stop();
@@ -143,7 +143,7 @@ describe('images', () => {
     rig.docker.onStart = (container) => {
       if (container.body.Image !== next.id || crashes >= 5) return rig.listen(container);
       crashes += 1;
-      if (said !== '') rig.docker.say(container.id, said);
+      if (line !== '') rig.docker.say(container.id, line);
       rig.docker.end(container.id, code);
     };
     await rig.start({
@@ -156,7 +156,7 @@ describe('images', () => {
     expect(rig.docker.get('box-0')?.body.Image).toBe(next.id);
   });
 
-  test('one that was given up is tried again when somebody asks for the image', async () => {
+  test('a rejected image is tried again when a user requests it', async () => {
     await rig.start({ agents: { kind: 'count', count: 1 } });
     await rig.until('idle', ['0']);
     await rig.stop();
@@ -177,7 +177,7 @@ describe('images', () => {
     await expect.poll(() => rig.docker.get('box-0')?.body.Image).toBe(next.id);
   });
 
-  test('one that is not there is pulled before anything is launched', async () => {
+  test('a missing image is pulled before the first launch', async () => {
     await rig.start({ image: { kind: 'registry', reference: 'registry.example/agent:new' } });
     await rig.until('idle');
     expect((await rig.status()).image).toMatchObject({

@@ -1,4 +1,4 @@
-// A person removes a drain while provision runs on the host, or an interrupted change is in progress there.
+// A user removes a drain while provision runs, or an interrupted change is in progress on the host.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ afterEach(() => rig.close());
 
 const ofRun = { reason: 'install the driver', owner: 'ann@laptop', run: 'r1' };
 
-/** What the run has written of it. */
+/** Writes the files of a change. */
 function begin(files: Readonly<Record<string, string>> = {}): void {
   const folder = join(rig.directory, 'changes/driver-0a1b');
   mkdirSync(folder, { recursive: true });
@@ -42,7 +42,7 @@ async function undrain(body: object = {}): Promise<unknown> {
 }
 
 test.each(['running', 'stop-sigterm', 'final-sigkill', 'start'])(
-  'a change that lives (%s): refused by name, the agents stay drained, and what to do is told',
+  'a running change (%s): undrain fails and names it, and the agents stay drained',
   async (state) => {
     await rig.post('/v1/drain', ofRun);
     await rig.post('/v1/drain', { reason: 'new fan', owner: 'bob@desk' });
@@ -59,8 +59,8 @@ test.each(['running', 'stop-sigterm', 'final-sigkill', 'start'])(
 
 test.each([
   ['systemd does not answer', failed(-1, '')],
-  ['systemd says nothing', printed('')],
-])('whether it lives is not known: refused as well (%s)', async (_, answer) => {
+  ['systemd prints nothing', printed('')],
+])('a change in an unknown state: undrain fails (%s)', async (_, answer) => {
   await rig.post('/v1/drain', ofRun);
   begin();
   rig.programs.set('systemctl', answer);
@@ -71,29 +71,29 @@ test.each([
   ['has ended', () => begin({ code: '0' }), 'running'],
   ['was lost with a crash', () => begin(), 'dead'],
   ['was killed', () => begin(), 'failed'],
-  ['has ended, and systemd keeps what is left of it', () => begin(), 'exited'],
-])('a change that %s is in nobody’s way', async (_, set, state) => {
+  ['has ended, and systemd still lists its unit', () => begin(), 'exited'],
+])('a change that %s does not prevent undrain', async (_, set, state) => {
   await rig.post('/v1/drain', ofRun);
   set();
   systemdSays(state);
   expect(await undrain()).toEqual([]);
 });
 
-test('the run itself takes its mark back at any time: it knows what it does', async () => {
+test('the run itself removes its drain at any time', async () => {
   await rig.post('/v1/drain', ofRun);
   begin();
   systemdSays('running');
   expect(await undrain({ run: 'r1' })).toEqual([]);
 });
 
-test('what people have drained is theirs, where the change needs no drain', async () => {
+test('drains of users can be removed during a change that needs no drain', async () => {
   await rig.post('/v1/drain', { reason: 'new fan', owner: 'bob@desk' });
   begin();
   systemdSays('running');
   expect(await undrain()).toEqual([]);
 });
 
-test('a run that holds the lock, between its changes: refused until it has ended, whatever its note says then', async () => {
+test('a run with the lock, between its changes: undrain fails until it has ended, whatever its note contains', async () => {
   await rig.post('/v1/drain', ofRun);
   const lock = join(rig.directory, 'lock');
   const note = { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-22T09:20:00Z' };

@@ -14,16 +14,16 @@ test.each([
   ['plenty', space(500), 'fine', 'fine'],
   ['below 50 GiB', space(45), 'fine', 'tight'],
   ['below 10 GiB', space(9), 'fine', 'full'],
-  ['a little more again', space(11), 'full', 'full'],
+  ['slightly more again', space(11), 'full', 'full'],
   ['a quarter more again', space(13), 'full', 'tight'],
-  ['a small disk counts in per cent', space(2, 40), 'fine', 'tight'],
+  ['a small disk, by percentage', space(2, 40), 'fine', 'tight'],
   ['a small disk that is full', space(1.5, 40), 'fine', 'full'],
   ['no inodes', space(500, 1000, 0.01), 'fine', 'full'],
 ] as const)('disk: %s', (_, now, before, state) => {
   expect(diskState(now, before)).toBe(state);
 });
 
-test('a full disk is told in numbers', () => {
+test('the cause of a full disk has the numbers', () => {
   expect(diskCause(space(1.5), '/var/lib/docker').what).toBe(
     'the disk of Docker (/var/lib/docker) is full: 1.5 GiB free',
   );
@@ -45,7 +45,7 @@ const running = (used: string) => ({
   created: 0,
 });
 
-test('what runs, is wanted, or is known to work is never removed; of the rest the newest two stay while there is space', () => {
+test('used, desired and proven images are never removed; of the others the newest two stay while there is space', () => {
   const images = ['a', 'b', 'c', 'd', 'e', 'f'].map((id, at) => image(id, at));
   const ids = (tight: boolean) =>
     prunable(images, [running('a')], ['f', undefined, 'b'], tight).map(({ id }) => id);
@@ -53,7 +53,7 @@ test('what runs, is wanted, or is known to work is never removed; of the rest th
   expect(ids(true)).toEqual(['c', 'd', 'e']);
 });
 
-test('leftovers of a build go at once', () => {
+test('leftovers of a build are removed at once', () => {
   expect(prunable([image('stage', 1, []), image('x', 2)], [], ['x'], false).map(({ id }) => id)).toEqual([
     'stage',
   ]);
@@ -70,7 +70,7 @@ const agent = (changes: object = {}) => ({
 const ours = { owner: 'us', names: new Set(['box-0']) };
 
 test.each([
-  ['ours, offline, without a slot', agent(), true],
+  ["this host's, offline, without a slot", agent(), true],
   ['of a slot', agent({ name: 'BOX-0' }), false],
   ['online', agent({ status: 'online' }), false],
   ['with a job', agent({ assignedRequest: { requestId: 1 } }), false],
@@ -83,7 +83,7 @@ test.each([
   expect(sweep([found], ours, seen.orphans, 180_000).remove.length).toBe(removed ? 1 : 0);
 });
 
-test('an agent that came online in between starts to count anew', () => {
+test('the time starts again for an agent that was online in between', () => {
   const first = sweep([agent()], ours, new Map(), 0);
   const second = sweep([agent({ status: 'online' })], ours, first.orphans, 100_000);
   const third = sweep([agent()], ours, second.orphans, 200_000);
@@ -92,10 +92,17 @@ test('an agent that came online in between starts to count anew', () => {
 
 const known = { boot: 'x', addresses: ['1', '2', '3'] };
 test.each([
-  ['first look', undefined, ['1', '2'], 'x', undefined, ['1', '2']],
+  ['first check', undefined, ['1', '2'], 'x', undefined, ['1', '2']],
   ['a GPU fell off the bus', known, ['1', '3'], 'x', undefined, ['1', '2', '3']],
-  ['it is gone after a reboot', known, ['1', '3'], 'y', undefined, ['1', '3']],
-  ['gone after a reboot, but the inventory wants three', known, ['1', '3'], 'y', 3, ['1', '2', '3']],
+  ['a GPU is missing after a reboot', known, ['1', '3'], 'y', undefined, ['1', '3']],
+  [
+    'a GPU is missing after a reboot, and the inventory has three',
+    known,
+    ['1', '3'],
+    'y',
+    3,
+    ['1', '2', '3'],
+  ],
   ['another card was plugged in', known, ['1', '3', '4'], 'y', 3, ['1', '3', '4']],
 ])('slots by GPU: %s', (_, before, present, boot, expected, addresses) => {
   expect(gpuOrder(before, present, boot, expected).addresses).toEqual(addresses);

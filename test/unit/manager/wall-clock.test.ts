@@ -1,4 +1,4 @@
-// Somebody sets the clock, or NTP does: nothing that is due may come earlier or later for it.
+// A user or NTP sets the wall clock: nothing becomes due earlier or later because of it.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,13 +28,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 for (const address of ['0000:83:00.0', '0000:84:00.0']) plugInGpu({ prefix: folder }, address);
 const smi = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
 
-/** Something that comes due: begun when it is made; whether it is due now, asked as often as one likes. */
+/** Starts a wait, and returns a function that checks whether it is over. */
 type Due = (clock: StillClock) => (() => boolean | Promise<boolean>) | Promise<() => Promise<boolean>>;
 
-/** What is waited for, for how long (ms), and how. */
+/** Each wait with its length in milliseconds. */
 const table: readonly (readonly [string, number, Due])[] = [
   [
-    'a slot whose run has failed is launched again',
+    'a slot with a failed run is launched again',
     5000,
     (clock) => {
       const memory = new SlotBook(clock).of('0');
@@ -44,7 +44,7 @@ const table: readonly (readonly [string, number, Due])[] = [
     },
   ],
   [
-    'an operation that has failed is tried again',
+    'a failed operation is retried',
     1000,
     (clock) => {
       const memory = new SlotBook(clock).of('0');
@@ -53,7 +53,7 @@ const table: readonly (readonly [string, number, Due])[] = [
     },
   ],
   [
-    'the loop wakes for a slot that waits',
+    'the loop wakes for a waiting slot',
     500,
     (clock) => {
       const book = new SlotBook(clock);
@@ -62,11 +62,11 @@ const table: readonly (readonly [string, number, Due])[] = [
     },
   ],
   [
-    'a look at the GPUs is old',
+    'a GPU check is stale',
     30_001,
     (clock) => {
-      const look = { seenAt: clock.monotonic() };
-      return () => isStale(look, clock);
+      const check = { seenAt: clock.monotonic() };
+      return () => isStale(check, clock);
     },
   ],
   [
@@ -80,13 +80,13 @@ const table: readonly (readonly [string, number, Due])[] = [
         userCapabilities: { [Capabilities.owner]: 'us' },
       } as unknown as AzureAgent;
       let orphans: Orphans = new Map();
-      const look = () => sweep([agent], { owner: 'us', names: new Set() }, orphans, clock.monotonic());
-      orphans = look().orphans;
-      return () => look().remove.length === 1;
+      const check = () => sweep([agent], { owner: 'us', names: new Set() }, orphans, clock.monotonic());
+      orphans = check().orphans;
+      return () => check().remove.length === 1;
     },
   ],
   [
-    'an image that could not be had is tried again',
+    'a failed image pull is retried',
     5000,
     async (clock) => {
       let tries = 0;
@@ -103,22 +103,22 @@ const table: readonly (readonly [string, number, Due])[] = [
     },
   ],
   [
-    'a registry is asked whether its tag has moved',
+    'a registry is checked for a moved tag',
     6 * 3_600_000,
     async (clock) => {
       let pulls = 0;
       const keeper = keeperOf(clock, { pull: () => Promise.resolve(void (pulls += 1)) });
-      const look = () => keeper.ensure(() => ({ kind: 'pull', reference: 'registry.example/agent:1' }));
-      await look();
+      const check = () => keeper.ensure(() => ({ kind: 'pull', reference: 'registry.example/agent:1' }));
+      await check();
       expect(pulls, 'also at the start').toBe(1);
       return async () => {
-        await look();
+        await check();
         return pulls === 2;
       };
     },
   ],
   [
-    'a container looks at the GPUs from inside',
+    'a container probes the GPUs',
     30 * 60_000,
     async (clock) => {
       let probes = 0;
@@ -156,7 +156,7 @@ const table: readonly (readonly [string, number, Due])[] = [
     },
   ],
   [
-    'the status file is written though nothing has changed',
+    'an unchanged status is written again',
     15_000,
     async (clock) => {
       const path = join(folder, 'status.json');
@@ -204,7 +204,7 @@ describe.each([
     rig = undefined;
   });
 
-  test('a slot in back-off and one at work go on, and the status tells the new time', async () => {
+  test('a slot in back-off and a busy one continue, and the status shows the new time', async () => {
     rig = await ManagerRig.create();
     const { docker } = rig;
     docker.onStart = ({ id }) => docker.end(id, 1);
