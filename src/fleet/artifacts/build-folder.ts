@@ -69,7 +69,7 @@ async function ignoreOf(folder: string): Promise<Ignore> {
     return dockerignore(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw unusable(folder, 'its .dockerignore has a pattern that cannot be', error.message);
+    throw unusable(folder, 'its .dockerignore has an invalid pattern', error.message);
   }
 }
 
@@ -112,7 +112,7 @@ interface FolderFile {
   readonly mode: number;
 }
 
-/** Every host that builds gets it, through the memory of the CLI and of the manager. */
+/** Limits: the CLI and the manager of every host that builds hold the folder in memory. */
 const mostBytes = 64 * 1024 ** 2;
 const mostFiles = 10_000;
 
@@ -138,7 +138,8 @@ async function filesOf(folder: string, ignore: Ignore): Promise<readonly FolderF
       else if (!stat.isFile())
         throw refused(folder, path, stat.isSymbolicLink() ? 'a link' : 'not an ordinary file');
       else {
-        if (/[\p{Cc}\\]/u.test(path)) throw refused(folder, path, 'a name that cannot be kept');
+        if (/[\p{Cc}\\]/u.test(path))
+          throw refused(folder, path, 'a file whose name has control characters or a backslash');
         found.push({ path, from, mode: stat.mode & 0o755 });
         bytes += stat.size;
       }

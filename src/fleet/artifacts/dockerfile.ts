@@ -5,8 +5,8 @@ type Mistake = Pick<Problem, 'what' | 'expected' | 'seen' | 'next'>;
 const example = 'ARG BASE\nFROM ${BASE}\nUSER root\nRUN …';
 
 /**
- * Why a team's Dockerfile cannot be built on top of the agent image; undefined: it can. Its last stage must begin with
- * that image, which is handed over as BASE. Pure.
+ * Returns why a team's Dockerfile cannot be built on top of the agent image; undefined: it can. Its last stage must begin with
+ * that image, which it gets as BASE. Pure.
  */
 export function dockerfileMistake(text: string): Mistake | undefined {
   const instructions = instructionsOf(text);
@@ -40,7 +40,7 @@ function stageOf(rest: string): Stage {
   return { image, name: as?.toUpperCase() === 'AS' ? name?.toLowerCase() : undefined };
 }
 
-/** Stages build on earlier ones by their names. */
+/** Tells whether a stage builds on BASE, directly or by an earlier stage's name. */
 function startsWithBase({ image }: Stage, stages: readonly Stage[]): boolean {
   if (/^\$(BASE|\{BASE(:-[^}]*)?\})$/.test(image)) return true;
   const at = stages.findIndex(({ name }) => name === image.toLowerCase());
@@ -53,7 +53,7 @@ interface Instruction {
   readonly rest: string;
 }
 
-/** Comments left out, continued lines joined, as Docker reads them. */
+/** Returns the instructions without comments and with continued lines joined, as Docker reads them. */
 function instructionsOf(text: string): Instruction[] {
   const escape = /^\s*#\s*escape\s*=\s*`/im.test(text) ? '`' : '\\';
   const lines = text

@@ -1,7 +1,7 @@
-/** What a .dockerignore leaves out of a build context. Paths are relative, with `/`. */
+/** The rules of a .dockerignore for a build context. Paths are relative, with `/`. */
 export interface Ignore {
   readonly ignores: (path: string) => boolean;
-  /** It has exceptions (`!`): below a folder that it leaves out, something may be let in again. */
+  /** It has exceptions (`!`): files below an excluded folder may be included. */
   readonly hasExceptions: boolean;
 }
 
@@ -11,9 +11,9 @@ interface Rule {
 }
 
 /**
- * Docker's rules for the file (documented with `docker build`): `*` and `?` within a name, `**` for any folders, `!` for
- * an exception, the last rule that fits decides, and what fits a folder fits all in it. Throws a SyntaxError on a range
- * that cannot be (`[z-a]`).
+ * Parses the file by Docker's rules (documented with `docker build`): `*` and `?` within a name, `**` for any folders, `!` for
+ * an exception, the last rule that matches decides, and a rule that matches a folder matches all in it. Throws a SyntaxError on an
+ * invalid range (`[z-a]`).
  */
 export function dockerignore(text: string): Ignore {
   const rules = text
@@ -38,7 +38,7 @@ function rule(line: string): Rule {
   return { exception, match: new RegExp(`^${expression(cleaned(pattern))}$`, 'su') };
 }
 
-/** As a path is written shortest: no `./`, no doubled or outer slashes, `a/../` resolved. */
+/** Returns the shortest form of a path: no `./`, no doubled or outer slashes, `a/../` resolved. */
 function cleaned(pattern: string): string {
   const parts: string[] = [];
   for (const part of pattern.split('/')) {
@@ -61,7 +61,7 @@ function expression(pattern: string): string {
   });
 }
 
-/** The path, and every folder above it. */
+/** Returns the path and every folder above it. */
 function withParents(path: string): string[] {
   const parts = path.split('/');
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));

@@ -9,10 +9,10 @@ import type { BuildFolder, Desired } from '../steps/step.ts';
 import { loadBuildFolder } from './build-folder.ts';
 import { nodeVersion, runtimeArtifact } from './node-runtime.ts';
 
-/** Loads what the CLI uploads to hosts. `wanted`: folders of Dockerfiles in the inventory; `now`: wall clock. */
+/** Loads the CLI's uploads to hosts. `paths`: folders of Dockerfiles in the inventory; `now`: wall clock. */
 export async function loadArtifacts(
   cacheDirectory: string,
-  wanted: readonly string[],
+  paths: readonly string[],
   now: number,
 ): Promise<Desired['artifacts']> {
   const root = await packageRoot();
@@ -21,7 +21,7 @@ export async function loadArtifacts(
     part(join(root, 'units/azp-fleet-manager.service')),
     contextFiles(join(root, 'dockeragent')),
   ]);
-  const folders = await loadFolders(cacheDirectory, wanted, now);
+  const folders = await loadFolders(cacheDirectory, paths, now);
   return {
     manager,
     unit,
@@ -35,11 +35,11 @@ export async function loadArtifacts(
 /** Loads folders of Dockerfiles, by their paths in the inventory. */
 export async function loadFolders(
   cacheDirectory: string,
-  wanted: readonly string[],
+  paths: readonly string[],
   now: number,
 ): Promise<ReadonlyMap<string, BuildFolder>> {
   const folders = new Map<string, BuildFolder>();
-  for (const folder of new Set(wanted))
+  for (const folder of new Set(paths))
     folders.set(folder, await loadBuildFolder(folder, cacheDirectory, now));
   return folders;
 }

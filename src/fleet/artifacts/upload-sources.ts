@@ -6,7 +6,7 @@ import { type FetchOptions, fetchRuntime } from './node-runtime.ts';
 /** The sources of everything that is uploaded to hosts: the network, or a bundle. */
 export interface UploadSources {
   readonly artifacts: Desired['artifacts'];
-  /** What hosts would otherwise fetch themselves; absent: they fetch it. */
+  /** Packages and images that hosts would otherwise fetch themselves; absent: they fetch them. */
   readonly included?: NonNullable<Desired['included']>;
   /** Creates the files for uploads to hosts of a `uname -m`. */
   readonly prepare: (arch: string) => Promise<void>;

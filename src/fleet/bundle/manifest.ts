@@ -81,9 +81,9 @@ export const longestManifest = 64 * 1024 ** 2;
 
 /** Parses a manifest; undefined: it is invalid or inconsistent. `schema`: the schema that it claims. */
 export function parseManifest(text: string): { readonly manifest?: Manifest; readonly schema?: unknown } {
-  const said = foreignJson(text);
-  const schema = isObject(said) ? said['schema'] : undefined;
-  const { data } = shape.safeParse(said);
+  const value = foreignJson(text);
+  const schema = isObject(value) ? value['schema'] : undefined;
+  const { data } = shape.safeParse(value);
   return data === undefined || !fits(data) ? { schema } : { manifest: data, schema };
 }
 

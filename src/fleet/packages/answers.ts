@@ -209,8 +209,8 @@ function bundleAnswer(answer: Answer, asked: Asked | undefined, next: string): A
   if (answer.kind !== 'not-offered') return answer;
   const [first] = asked?.transaction.packages ?? [];
   const version = first?.version ?? {};
-  const wanted = 'release' in version ? version.release : 'branch' in version ? version.branch : '';
+  const requested = 'release' in version ? version.release : 'branch' in version ? version.branch : '';
   const offered = answer.offered.length === 0 ? 'none' : answer.offered.slice(0, 8).join(', ');
-  const what = `the bundle has no ${[first?.name, wanted].filter(Boolean).join(' ')}; it has ${offered}`;
+  const what = `the bundle has no ${[first?.name, requested].filter(Boolean).join(' ')}; it has ${offered}`;
   return { kind: 'impossible', what, next };
 }

@@ -2,16 +2,16 @@ import { sh } from '../../shared/base/shell.ts';
 import type { DriverSpec } from '../inventory/fleet.ts';
 import type { Machine, Site } from './vendors.ts';
 
-/** Which kernel modules. */
+/** Kind of kernel modules. */
 export type Flavor = Exclude<DriverSpec['flavor'], 'auto'>;
 
-/** What jobs may use the driver for beyond computing. */
+/** Driver features for jobs beyond computing. */
 export type DriverUse = 'graphics' | 'video';
 
 /** The package names of one distribution. */
 export interface SystemNames {
   readonly engine: {
-    /** The distribution's own Docker Engine. */
+    /** The distribution's Docker Engine. */
     readonly own: string;
     /** The distribution's packages that have the same files as Docker's. */
     readonly conflicts: readonly string[];
@@ -34,7 +34,7 @@ export interface SystemNames {
 
 /** NVIDIA's driver as packaged for one distribution, compute only. `method` decides between NVIDIA's and the distribution's packages. */
 export interface DriverNames {
-  /** The distribution has own driver packages, by default of this branch. */
+  /** The distribution has separate driver packages, by default of this branch. */
   readonly own?: { readonly branch: string };
   /** Packages that all have one version. */
   packages(spec: DriverSpec, flavor: Flavor, nvswitches: number): readonly string[];
@@ -44,19 +44,19 @@ export interface DriverNames {
   lacks(packages: Readonly<Record<string, string>>, uses: readonly DriverUse[]): readonly string[];
   /** Name patterns of the first package in any branch. */
   variants(spec: DriverSpec): readonly string[];
-  /** The same for NVIDIA's and the distribution's packages: what has its version was held with it. */
+  /** The same patterns for NVIDIA's and the distribution's packages: packages with its version were held with it. */
   readonly formerly: readonly string[];
-  /** Installed where a source offers them at the driver's version. */
+  /** Installed if a source offers them at the driver's version. */
   optional(spec: DriverSpec): readonly string[];
   /** Installed at the newest version of the branch. */
   beside?(spec: DriverSpec): readonly string[];
   /** Installed packages of another branch, kind or pin that conflict. */
-  obsolete(installed: readonly string[], spec: DriverSpec, wanted: readonly string[]): readonly string[];
-  /** Patterns of packages that are held with the driver, where they have its version. */
+  obsolete(installed: readonly string[], spec: DriverSpec, desired: readonly string[]): readonly string[];
+  /** Patterns of packages that are held with the driver if they have its version. */
   readonly family: readonly string[];
   /** Patterns of packages that may be removed when the driver changes. */
   readonly replaced: readonly string[];
-  /** What builds the modules. `next`: for the next kernel only. */
+  /** Packages that build the modules. `next`: for the next kernel only. */
   build(host: BuildHost, scope: 'all' | 'next'): Build;
   /** Shell text for `before` of the driver's transaction: pins, and repositories of dependencies. */
   prepare(spec: DriverSpec, site: Pick<Site, 'mirrors'>): string;
@@ -66,7 +66,7 @@ export interface DriverNames {
   readonly refreshInitramfs: string;
 }
 
-/** What the installer in NVIDIA's `.run` file needs, beyond what builds modules. */
+/** Packages that the installer in NVIDIA's `.run` file needs besides those that build modules. */
 export interface RunfileNeeds {
   packages(uses: readonly DriverUse[]): readonly string[];
   /** Shell text for `before` of the transaction that installs them: adds their repository. */
@@ -85,7 +85,7 @@ interface Signing {
   covers(packages: Readonly<Record<string, string>>, release: string): boolean;
   /** Tells whether the installed modules are built on the host. */
   builtHere(packages: Readonly<Record<string, string>>): boolean;
-  /** How a person gets modules that need no key of the host: `take …`. Undefined: there are none. */
+  /** The user's way to modules that need no key of the host: `take …`. Undefined: there is none. */
   readyMade(
     host: { readonly arch: string; readonly packages: Readonly<Record<string, string>> },
     spec: DriverSpec,
@@ -93,7 +93,7 @@ interface Signing {
   ): string | undefined;
 }
 
-/** A host's kernels, and what it builds modules with. */
+/** A host's kernels and build tools. */
 export interface BuildHost {
   /** The running kernel, then the newest newer one that is installed, if any. */
   readonly kernels: readonly {
@@ -110,7 +110,7 @@ export interface BuildHost {
 
 /** The packages that build modules for a host's kernels, now and after upgrades. */
 export interface Build {
-  /** Names, for people. Empty: nothing is missing. */
+  /** Names for messages. Empty: nothing is missing. */
   readonly packages: readonly string[];
   /** Shell text for `before` of the transaction that installs them. It fails with what no source offers. */
   readonly script: string;
@@ -153,7 +153,7 @@ fi`;
 
 /** System libraries that a program lacks. */
 export interface Libraries {
-  /** For people: `ICU`. */
+  /** Name for messages: `ICU`. */
   readonly missing: readonly string[];
   /** Shell text for `before` of the transaction that installs them. It fails with what no source offers. */
   readonly script: string;

@@ -19,7 +19,7 @@ export interface PackageManager {
   /** Files that lock the package database. */
   readonly locks: readonly string[];
   readonly installed: InstalledProbe;
-  /** Matches every package name of NVIDIA's user-space libraries. */
+  /** Matches the package names of NVIDIA's user-space libraries. */
   readonly driverLibraries: RegExp;
   readonly trust: TrustStore;
   /** Returns a vendor's source for a system. */
@@ -27,7 +27,7 @@ export interface PackageManager {
   readonly simulator: Simulator;
   /**
    * Script: installs exactly the transaction's packages and holds them, also when it fails. It stops before it would remove or
-   * downgrade more than `bound`, or without one more than the transaction names.
+   * downgrade more than `bound`, or without a bound more than the transaction names.
    */
   install(transaction: Transaction, bound?: Bound): string;
   /**
@@ -49,13 +49,13 @@ export interface PackageManager {
    * It makes sure that the system has certificate authorities for https.
    */
   downloader(proxy: Proxy): string;
-  /** The command with which a person removes packages. */
+  /** The command that removes packages by hand. */
   removal(names: readonly string[]): string;
 }
 
-/** How packages are fetched into a bundle, and used from a folder of the host instead of every source. */
+/** Fetches packages into a bundle, and uses them from a folder of the host instead of its sources. */
 interface OfflinePackages {
-  /** On the host; its `pool` has the packages. */
+  /** Folder on the host; its `pool` has the packages. */
   readonly folder: string;
   /** The index that the package manager reads. */
   readonly index: string;
@@ -72,11 +72,11 @@ interface OfflinePackages {
   readonly fetches: RegExp;
   /** Parses an index. Fields that are missing are empty. */
   listed(index: string): readonly ListedPackage[];
-  /** Holds need a package of their own plugin. */
+  /** Package of the plugin that holds need. */
   readonly bringsToHold: boolean;
   /** Script: removes files from the folder that its index does not name. */
   readonly tidy: string;
-  /** Returns the package manager with the folder as its only source. `next`: the next action where a package is missing. */
+  /** Returns the package manager with the folder as its only source. `next`: the next action if a package is missing. */
   manager(index: string, next: string): PackageManager;
 }
 
@@ -91,7 +91,7 @@ export interface PackageSource {
   readonly script: string;
 }
 
-/** How a source is removed. */
+/** The removal of a source. */
 interface Withdrawal {
   /** All files that may have been written for it. */
   readonly files: readonly string[];
@@ -117,7 +117,7 @@ export interface Installed {
   readonly awaitsReboot: boolean;
 }
 
-/** The system's certificate authorities. */
+/** The certificate authorities of the system. */
 export interface TrustStore {
   /** File of the site's authority, as PEM. */
   readonly file: string;
@@ -125,7 +125,7 @@ export interface TrustStore {
   readonly trusted: string;
   /** Script: writes the file and makes the system trust it. */
   script(caPem: string, proxy: Proxy): string;
-  /** Script: removes the file and makes the system forget it. */
+  /** Script: removes the file and the system's trust in it. */
   readonly withdraw: string;
 }
 

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 
 import { sh } from '../../shared/base/shell.ts';
 
-/** On the host. */
+/** Path on the host. */
 export const recordFile = '/var/lib/azp-fleet/package-record';
 const folder = dirname(recordFile);
 
@@ -14,13 +14,13 @@ const kinds = ['part', 'theirs', 'kept', 'brought', 'held'] as const;
 
 /** Which packages azp-fleet installed or held on a host, kept in a file there. Names have no architecture. */
 export interface PackageRecord {
-  /** Parts that the record covers: packages of these that it does not name are not ours. */
+  /** Parts that the record covers: azp-fleet did not install packages of these that the record does not name. */
   readonly part: readonly PartName[];
-  /** Installed before azp-fleet came. */
+  /** Installed before azp-fleet. */
   readonly theirs: readonly string[];
   /** Of those, the ones that were on hold. */
   readonly kept: readonly string[];
-  /** Installed by azp-fleet: names, or shell patterns where the names were not known beforehand. */
+  /** Installed by azp-fleet: names, or shell patterns if the names were unknown before. */
   readonly brought: readonly string[];
   /** Of `theirs`, the ones that azp-fleet holds. */
   readonly held: readonly string[];
@@ -53,7 +53,7 @@ export function readRecord(text: string): PackageRecord | undefined {
 
 /**
  * Returns shell text that adds missing lines to the file and syncs them to the disk, before the script changes what they
- * describe. Where that fails, the script ends.
+ * describe. If that fails, the script ends.
  */
 export function noteScript(lines: readonly string[]): string {
   return sh`lacking=$(printf '%s\n' ${lines} | while read -r line; do grep -qsxF "$line" ${recordFile} || echo "$line"; done)
@@ -66,7 +66,7 @@ if [ -n "$lacking" ]; then
 fi`;
 }
 
-/** Script: reduces the record to these lines, or removes it where there are none. */
+/** Script: reduces the record to these lines, or removes it if there are none. */
 export function reduceScript(lines: readonly string[]): string {
   if (lines.length === 0) return sh`rm -f ${recordFile}`;
   return sh`printf '%s\n' ${lines} >${recordFile}.new

@@ -11,7 +11,7 @@ import type { Vendor } from './vendors.ts';
  * shell text in which package managers differ.
  */
 
-/** How one package manager installs. Lists are empty where it needs nothing. */
+/** The shell text of one package manager's installation. Lists are empty if it needs nothing. */
 export interface TransactionParts {
   /** `apt` */
   readonly name: string;
@@ -23,7 +23,7 @@ export interface TransactionParts {
   readonly ask: readonly string[];
   /** Shell functions that use `guard`: what installs, and what `before` of a transaction calls. */
   readonly bring: readonly string[];
-  /** Brings what holds take. */
+  /** Installs the plugin that holds need. */
   readonly canHold: readonly string[];
   readonly sourceFile: (vendor: Vendor) => string;
   /** Switches off the sources of a vendor whose packages have the same names. */
@@ -31,13 +31,13 @@ export interface TransactionParts {
   readonly unhold: (names: readonly string[], related: Raw) => string;
   /** Packages that are held together with the first one. */
   readonly related: (transaction: Transaction) => Raw;
-  /** Lines that make the request `"$@"`, and `$version` what was chosen last. */
+  /** Lines that set `"$@"` to the request, and `$version` to the version that was chosen last. */
   readonly request: (transaction: Transaction) => readonly string[];
   /** Installs the request. */
   readonly perform: string;
-  /** Ends the script where the package has another version. */
-  readonly confirm: (wanted: Transaction['packages'][number]) => readonly string[];
-  /** Removes what packages leave behind that still has an effect. */
+  /** Ends the script if the package has another version. */
+  readonly confirm: (desired: Transaction['packages'][number]) => readonly string[];
+  /** Removes settings that a removed package leaves behind, and that still have an effect. */
   readonly purge: (transaction: Transaction) => readonly string[];
 }
 
@@ -45,7 +45,7 @@ const splitting = '# Package names hold no blanks, and are meant to be split.';
 
 /**
  * Unhold, check what would be removed, install exactly, confirm, hold. The holds are set again however the script ends.
- * `standIns`: shell functions that replace those that bring packages.
+ * `standIns`: shell functions that replace those that install packages.
  */
 function installScript(
   parts: TransactionParts,
@@ -99,7 +99,7 @@ export function holdScript(
   return [...holdFunctions, ...canHold, ...split, hold].join('\n');
 }
 
-/** Shell function `guard`: ends the script where the package manager would do more than the plan says. */
+/** Shell function `guard`: ends the script if the package manager would do more than planned. */
 function guard(
   { name, ask }: TransactionParts,
   { remove, mayRemove }: Transaction,
@@ -151,24 +151,24 @@ export function versionPrefix(version: WantedVersion): string {
   return 'release' in version ? `${version.release}-` : `${version.branch}.`;
 }
 
-/** How one package manager simulates. */
+/** The shell text of one package manager's simulation. */
 export interface SimulationParts extends Pick<TransactionParts, 'related' | 'request' | 'canHold'> {
   readonly dialect: Dialect;
   /** Shell functions, then the folder that the simulation works in. */
   readonly functions: readonly string[];
-  /** Has the package manager trust the site's authority beside those of the host, which may lack it. */
+  /** Makes the package manager trust the site's authority besides those of the host, which may lack it. */
   readonly trustSite: (caPem: string) => string;
   /** Shell functions that replace those that change the host. */
   readonly standIns: string;
-  /** Links the host's sources into the folder, adds those that are missing, reads the lists, and says who is silent. */
+  /** Links the host's sources into the folder, adds missing ones, reads the lists, and prints sources that do not answer. */
   readonly sources: (question: Question, vendors: readonly Vendor[]) => readonly string[];
   /** Removes the pins of packages that the transaction removes. */
   readonly liftPins: (names: readonly string[]) => readonly string[];
 }
 
 /**
- * Asks the package manager what transactions would do, in a folder that only the simulation uses. It writes its answers to
- * descriptor 3, in the form that answers.ts reads. `only`: shell text that makes the one source there is, instead of the host's.
+ * Simulates transactions in a folder that only the simulation uses. It writes its answers to
+ * descriptor 3, in the form that answers.ts reads. `only`: shell text that writes the only source, instead of the host's.
  */
 function simulateScript(parts: SimulationParts, question: Question, ...only: readonly string[]): string {
   const { asked, missing, site } = question;
@@ -209,19 +209,19 @@ function simulation(parts: SimulationParts, { key, transaction }: Asked): string
   ].join('\n');
 }
 
-/** How one package manager uses a folder of packages instead of every source. */
+/** The shell text of one package manager that uses a folder of packages instead of its sources. */
 export interface FolderParts {
   /** Shell text: as long as the script runs, the package manager knows only the folder. */
   readonly onlyTheFolder: string;
-  /** Shell text of a simulation: the one source has what `index` names. */
+  /** Shell text of a simulation: the only source has the packages of `index`. */
   readonly onlyThese: (index: string, next: string) => readonly string[];
-  /** Shell functions that replace those that would bring a source. `next`: what a person does then. */
+  /** Shell functions that replace those that would add a source. `next`: the next action. */
   readonly standIns: (next: string) => readonly string[];
-  /** Scripts beside `install` that bring packages, each to run with the folder alone. */
+  /** Scripts besides `install` that install packages, each run with the folder alone. */
   readonly others: (alone: (script: string) => string) => Partial<PackageManager>;
 }
 
-/** What makes a package manager: its shell text, and what the frames do not make of it. */
+/** The parts of a package manager: its shell text, and members that the frames above do not build. */
 interface OwnParts extends Omit<PackageManager, 'install' | 'hold' | 'simulator' | 'offline'> {
   readonly transactions: TransactionParts;
   readonly simulation: SimulationParts;
@@ -256,7 +256,7 @@ export function packageManager({
   return manager;
 }
 
-/** Returns `manager` with the packages of the folder alone. `index` names them; `next`: what to do where one is missing. */
+/** Returns `manager` with only the packages of the folder. `index` names them; `next`: the next action if one is missing. */
 function fromFolder(
   manager: PackageManager,
   { transactions, simulation: simulated, folder }: Pick<OwnParts, 'transactions' | 'simulation' | 'folder'>,
@@ -279,7 +279,7 @@ function fromFolder(
   };
 }
 
-/** Runs a script in a shell of its own, so that its functions stay apart. */
+/** Runs a script in a subshell, so that its functions stay separate. */
 export function separately(script: string): string {
   return sh`sh -eu -c ${script}`;
 }

@@ -100,7 +100,7 @@ export const simulatedFail = `fail() {
   exit 0
 }`;
 
-/** Shell function `bring` where nothing is installed: remembers the names in `$brought`. */
+/** Shell function `bring` of a simulation: adds the names to `$brought` instead of installing. */
 export const noteBrought = `bring() {
   brought="$brought $*"
 }`;

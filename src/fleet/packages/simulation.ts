@@ -1,7 +1,7 @@
 import type { Site, System, Vendor } from './vendors.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Asks a package manager what transactions would do. */
+/** A simulation of transactions by a package manager. */
 export interface Simulator {
   /**
    * Script: prints what `parse` reads. It works in a temporary folder in /run, takes no lock, waits for none, and has a time
@@ -35,7 +35,7 @@ export function vendorsOf(asked: readonly Asked[]): readonly Vendor[] {
 /** By the keys of the questions. */
 export type Answers = Readonly<Record<string, Answer>>;
 
-/** What a transaction would do, as the package manager says. */
+/** The effect of a transaction, by the package manager's simulation. */
 export type Answer =
   | ({ readonly kind: 'known' } & Effects)
   /** No source offers the version. Offered upstream versions, the newest first. */
@@ -52,7 +52,7 @@ export interface Effects {
   readonly installs: readonly Moved[];
   readonly upgrades: readonly Moved[];
   readonly downgrades: readonly Moved[];
-  /** Undefined: the package manager did not say. `installedBytes` is negative where packages free space. */
+  /** Undefined: the package manager did not report it. `installedBytes` is negative if packages free space. */
   readonly room?: { readonly downloadBytes: number; readonly installedBytes: number };
   /** Components of the system's archive that are added: `FILE COMPONENT…`. */
   readonly sources?: readonly string[];
@@ -69,7 +69,7 @@ export interface Moved {
   readonly to?: string;
 }
 
-/** The most that a transaction may do to packages that are installed: names, or shell patterns of names. */
+/** The most that a transaction may do to installed packages: names, or shell patterns of names. */
 export interface Bound {
   readonly removes: readonly string[];
   readonly downgrades: readonly string[];

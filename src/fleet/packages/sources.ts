@@ -7,11 +7,11 @@ export interface SourceParts extends Omit<PackageSource, 'script'> {
   readonly uri: string;
   /** Extended regular expression: sources that match it, or name the URI, are for the same repository. */
   readonly supersedes: string;
-  /** Where the key comes from. With apt: shell text that writes it into `$key`. With dnf: its address. */
+  /** Source of the key. With apt: shell text that writes it into `$key`. With dnf: its address. */
   readonly key: string;
 }
 
-/** A source of the host's owner that is switched off, because ours replaces it. */
+/** A source of the host's owner that is switched off, because that of azp-fleet replaces it. */
 export interface SetAside {
   /** Its path before. */
   readonly file: string;
@@ -64,7 +64,7 @@ export function linkSources(globs: string, replaced: readonly SourceParts[]): st
   ].join('\n');
 }
 
-/** Removes files of a source; the package manager forgets it when it reads its lists again. */
+/** Removes files of a source; the package manager drops it when it reads its lists again. */
 export function withdrawFiles(files: readonly string[]): {
   readonly files: readonly string[];
   readonly script: string;

@@ -71,7 +71,7 @@ export const retired: readonly (Pick<Distribution, 'id' | 'versionId'> & { reado
   },
 ];
 
-/** `branch`: of its own driver packages, in its non-free component. */
+/** `branch`: of Debian's driver packages, in its non-free component. */
 function debianSystem(versionId: string, release: string, branch: string, keySha256: string): Distribution {
   return {
     id: 'debian',
@@ -100,7 +100,7 @@ interface RedHatSystem extends Pick<Distribution, 'id' | 'image' | 'subscription
   readonly major: '8' | '9' | '10';
   /** Docker's folder; default: that of CentOS. */
   readonly docker?: string;
-  /** The package of the system's own that brings EPEL; default: `epel-release`. */
+  /** The system's package that adds EPEL; default: `epel-release`. */
   readonly epel?: string;
 }
 

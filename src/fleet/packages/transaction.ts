@@ -3,25 +3,25 @@ import type { Vendor } from './vendors.ts';
 
 /** Packages to install and to remove together. */
 export interface Transaction {
-  /** Whose source offers them. Default: the system's. */
+  /** The vendor whose source offers them. Default: the system. */
   readonly vendor?: Vendor;
-  /** Packages to install and hold. Empty where `before` installs all. */
+  /** Packages to install and hold. Empty if `before` installs all. */
   readonly packages: readonly WantedPackage[];
   /** All packages take the version of the first one, or the newest packaging of its release. */
   readonly sameVersion?: boolean;
-  /** Patterns of packages that are held with the first one where they have its version. */
+  /** Patterns of packages that are held with the first one if they have its version. */
   readonly siblings?: readonly string[];
   /** Conflicting packages, removed in the same transaction, so that a failure loses nothing. */
   readonly remove: readonly string[];
   /** Shell patterns of other packages that may be removed too. */
   readonly mayRemove: readonly string[];
-  /** Packages that are installed where a source offers them at the first one's version. */
+  /** Packages that are installed if a source offers them at the first one's version. */
   readonly optional?: readonly string[];
   /** Packages that are installed at the newest version that begins with `branch`. */
   readonly beside?: readonly { readonly name: string; readonly branch: string }[];
   /** Name patterns of the first package in other branches: they show which branches are offered. */
   readonly variants?: readonly string[];
-  /** Name patterns of the first package by any packager: what was held with it can change too. Default: `variants`. */
+  /** Name patterns of the first package by any packager: packages that were held with it can change too. Default: `variants`. */
   readonly formerly?: readonly string[];
   /** The first driver branch that supports the host's GPUs: the script suggests no older one. */
   readonly leastBranch?: number;
@@ -39,7 +39,7 @@ export interface Transaction {
 
 interface WantedPackage {
   readonly name: string;
-  /** Default: the newest that is offered. */
+  /** Default: the newest that a source offers. */
   readonly version?: WantedVersion;
 }
 

@@ -1,6 +1,6 @@
 import type { Mirrors, Proxy } from '../inventory/fleet.ts';
 
-/** Who offers packages that no distribution has. */
+/** A vendor of packages that no distribution has. */
 export type Vendor = 'nvidia' | 'docker' | 'nvidia-container-toolkit';
 
 interface Repositories {

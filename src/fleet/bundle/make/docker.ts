@@ -49,7 +49,7 @@ export async function docker(
   // It is awaited after its output.
   ended.catch(() => undefined);
   const lines: string[] = [];
-  const said = createInterface({ input: child.stderr }).on('line', (line) => {
+  const stderr = createInterface({ input: child.stderr }).on('line', (line) => {
     onLine?.(line);
     lines.push(line);
     if (lines.length > lastLines) lines.shift();
@@ -71,7 +71,7 @@ export async function docker(
     throw noDocker(error);
   });
   await finished(child.stderr).catch(() => undefined);
-  said.close();
+  stderr.close();
   signal.throwIfAborted();
   if (code !== 0) throw failed?.(words()) ?? dockerFailed(doing, words() || `exit code ${code}`);
   if (taken !== undefined) throw taken;
@@ -106,8 +106,8 @@ async function removeContainer(name: string, { env }: Docker): Promise<void> {
 
 /** Returns the engine's machine type, as `uname -m` names it. */
 export async function engineMachine(tools: Docker): Promise<Machine | undefined> {
-  const said = await docker(tools, ['version', '--format', '{{.Server.Arch}}'], { doing: 'version' });
-  return ({ amd64: 'x86_64', arm64: 'aarch64' } as const)[said.trim() as 'amd64' | 'arm64'];
+  const machine = await docker(tools, ['version', '--format', '{{.Server.Arch}}'], { doing: 'version' });
+  return ({ amd64: 'x86_64', arm64: 'aarch64' } as const)[machine.trim() as 'amd64' | 'arm64'];
 }
 
 function noDocker(cause: unknown): FleetError {

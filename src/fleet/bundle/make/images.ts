@@ -122,18 +122,18 @@ export async function gatherByDigest(
   const registry = new Registry(reference, name, options);
   note(`fetching ${reference}`);
   const documents: Member[] = [];
-  const document = async (digest: string): Promise<{ member: Member; said: ImageManifest }> => {
+  const document = async (digest: string): Promise<{ member: Member; content: ImageManifest }> => {
     const member = await registry.take('manifests', digest, longestManifest, spool);
     documents.push(member);
-    const said = parseManifest(await readFile(spool.fileOf(digest), 'utf8'));
-    if (said === undefined) throw strange(reference);
-    return { member, said };
+    const content = parseManifest(await readFile(spool.fileOf(digest), 'utf8'));
+    if (content === undefined) throw strange(reference);
+    return { member, content };
   };
   let found = await document(name.digest);
-  if (found.said.kind === 'index')
-    found = await document(chosen(found.said.manifests, machine, reference).digest);
-  if (found.said.kind === 'index') throw strange(reference);
-  const image = found.said;
+  if (found.content.kind === 'index')
+    found = await document(chosen(found.content.manifests, machine, reference).digest);
+  if (found.content.kind === 'index') throw strange(reference);
+  const image = found.content;
   const manifest = { ...found.member, digest: found.member.sha256, mediaType: mediaTypeOf(image) };
   const parts = { name: nameOf(name), manifest, ...image };
   const blobs = await spool.nested();

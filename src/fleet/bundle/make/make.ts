@@ -73,7 +73,7 @@ async function checkEngine({ machines }: Needs, tools: Docker): Promise<void> {
   if (other === undefined) return;
   throw new FleetError({
     code: 'bundle.docker',
-    what: `Docker here runs on ${engine ?? 'another kind of machine'}, and a bundle for ${other} takes one that runs on ${other}`,
+    what: `Docker here runs on ${engine ?? 'another kind of machine'}, and a bundle for ${other} needs Docker on ${other}`,
     next: `make a bundle for each kind of machine (--limit, --for), this one with DOCKER_HOST on ${other}`,
   });
 }

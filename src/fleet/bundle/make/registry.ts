@@ -146,13 +146,13 @@ async function authorize(
 ): Promise<Secret | undefined> {
   if (/^basic\b/i.test(challenge)) return basic(login);
   if (!/^bearer\b/i.test(challenge)) return undefined;
-  const said = Object.fromEntries(
+  const parameters = Object.fromEntries(
     [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value]) => [name.toLowerCase(), value]),
   ) as Readonly<Record<string, string | undefined>>;
-  const realm = URL.parse(said['realm'] ?? '');
+  const realm = URL.parse(parameters['realm'] ?? '');
   // No login is sent to a token server without TLS.
   if (realm === null || (realm.protocol !== 'https:' && !loopback.test(realm.host))) return undefined;
-  const { service = '', scope = '' } = said;
+  const { service = '', scope = '' } = parameters;
   const answer = await (login?.kind === 'token'
     ? download(realm.href, {
         method: 'POST',
@@ -251,10 +251,10 @@ function meaning(seen: string, { registry, reference, user }: Asked): Omit<Probl
   };
 }
 
-/** What docker login has kept for one registry. */
+/** The credential that `docker login` stored for one registry. */
 export type Login =
   | { readonly kind: 'password'; readonly user: string; readonly password: Secret }
-  /** For the registry's own token server, in the place of a password. */
+  /** For the registry's token server, instead of a password. */
   | { readonly kind: 'token'; readonly token: Secret };
 
 const short = z.string().max(100_000).optional().catch(undefined);
@@ -289,12 +289,12 @@ export async function loginOf(
   const key = registry === 'docker.io' ? hub : registry;
   const helper = config.credHelpers?.[key] ?? config.credHelpers?.[registry] ?? config.credsStore;
   return (
-    (helper && (await asked(helper, key, env))) ||
-    kept(config.auths?.[key] ?? config.auths?.[`https://${key}`])
+    (helper && (await fromHelper(helper, key, env))) ||
+    fromFile(config.auths?.[key] ?? config.auths?.[`https://${key}`])
   );
 }
 
-function kept(found: z.infer<typeof entry> | undefined): Login | undefined {
+function fromFile(found: z.infer<typeof entry> | undefined): Login | undefined {
   const { auth, identitytoken } = found ?? {};
   if (identitytoken) return { kind: 'token', token: new Secret(identitytoken) };
   const [, user, password] = /^([^:]+):([^]+)$/.exec(Buffer.from(auth ?? '', 'base64').toString()) ?? [];
@@ -304,7 +304,7 @@ function kept(found: z.infer<typeof entry> | undefined): Login | undefined {
 }
 
 /** Asks Docker's credential helper, which fails where it has no login. */
-async function asked(
+async function fromHelper(
   helper: string,
   key: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -317,12 +317,12 @@ async function asked(
     (error, stdout) => resolve(error === null ? stdout : ''),
   );
   child.stdin?.on('error', () => undefined).end(key);
-  const said = helperShape.safeParse(foreignJson(await promise)).data;
-  if (said === undefined) return undefined;
-  const secret = new Secret(said.Secret);
-  return said.Username === '<token>'
+  const answer = helperShape.safeParse(foreignJson(await promise)).data;
+  if (answer === undefined) return undefined;
+  const secret = new Secret(answer.Secret);
+  return answer.Username === '<token>'
     ? { kind: 'token', token: secret }
-    : { kind: 'password', user: said.Username, password: secret };
+    : { kind: 'password', user: answer.Username, password: secret };
 }
 
 /** An image by digest. */

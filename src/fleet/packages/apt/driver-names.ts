@@ -9,17 +9,17 @@ interface DriverRow {
   readonly userspace: readonly string[];
   readonly modules: Readonly<Record<Flavor, string>>;
   /**
-   * Installed where it is offered at the same version: the daemon that keeps the GPUs initialised between containers, and
+   * Installed if a source offers it at the same version: the daemon that keeps the GPUs initialised between containers, and
    * parts that NVIDIA's packages include in one.
    */
   readonly optional: readonly string[];
-  /** Installed at the newest version of the branch, because it has own version numbers. */
+  /** Installed at the newest version of the branch, because it has separate version numbers. */
   readonly beside?: readonly string[];
   /** Libraries that the host must have, so that containers can draw, encode and decode. */
   readonly uses: Readonly<Record<DriverUse, readonly string[]>>;
   /** NVSwitches need it. Undefined: there is none, and plans refuse hosts with NVSwitches. */
   readonly fabricManager?: string;
-  /** Where the names were seen. */
+  /** Source of the names. */
   readonly source: string;
 }
 
@@ -149,7 +149,7 @@ export function namesOf(family: Family, { branch }: Pick<DriverSpec, 'branch'>):
 
 /**
  * Returns the libraries that an installed driver of any packager lacks: `libnvidia-compute-580-server` needs
- * `libnvidia-gl-580-server`. Empty where the driver's names are not in the table.
+ * `libnvidia-gl-580-server`. Empty if the driver's names are not in the table.
  */
 export function lackingOf(
   families: readonly Family[],

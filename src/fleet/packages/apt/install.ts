@@ -6,8 +6,8 @@ import { aptPrelude, consequenceFilters } from './prelude.ts';
 import { sourceFile, switchOffSources } from './source.ts';
 
 /**
- * `bring` and `pin` install what must be there first. `pin` purges the pinning packages that a new one replaces: their pins
- * are settings, which stay after a removal and still hold. `source_added FILE COMPONENTS` names what of the system's archive
+ * `bring` and `pin` install packages that must be there first. `pin` purges the pinning packages that a new one replaces: their pins
+ * are settings, which stay in effect after a removal. `source_added FILE COMPONENTS` names the components of the system's archive that
  * apt reads from now on.
  */
 const bringFunctions = `bring() {
@@ -44,7 +44,7 @@ export const aptTransactions: TransactionParts = {
   purge: ({ without, remove }) => (without === undefined || remove.length === 0 ? [] : [purgePins(remove)]),
 };
 
-/** The pins of a removed package are settings and stay: they would still prefer what apt no longer reads. */
+/** The pins of a removed package are settings and stay: they would prefer packages that apt no longer reads. */
 function purgePins(names: readonly string[]): string {
   return sh`unpin() {
   for name in "$@"; do
@@ -58,8 +58,8 @@ unpin ${names}`;
 }
 
 /**
- * Returns shell lines that make `"$@"` the words for apt-get. They need `choose`, `beside`, `offered` and `at`. Siblings that
- * are offered at the version are named too: apt would not downgrade what is not named, and removes what does not fit.
+ * Returns shell lines that set `"$@"` to the arguments of apt-get. They need `choose`, `beside`, `offered` and `at`. Siblings that
+ * are offered at the version are named too: apt does not downgrade packages that are not named, and removes those that conflict.
  */
 export function requestLines(transaction: Transaction): string[] {
   const { packages, sameVersion = false, optional = [], beside = [], siblings = [], remove } = transaction;
@@ -89,7 +89,7 @@ export function requestLines(transaction: Transaction): string[] {
   ];
 }
 
-/** Also what was held with the first package under an earlier name, so that it can change with it. */
+/** Also unholds packages that were held with the first package under an earlier name, so that they can change with it. */
 function related({ packages, siblings, variants, formerly = variants }: Transaction): Raw {
   return siblingsOf(
     packages.map(({ name }) => name),

@@ -92,16 +92,16 @@ const driverCommons = {
     'glx-diversions',
     'update-glx',
   ],
-  obsolete: (installed, spec, wanted) => {
+  obsolete: (installed, spec, desired) => {
     const own = spec.method === 'distro';
-    const keep = new Set([...wanted, ...(own ? [] : [pinningPackage(spec)])]);
+    const keep = new Set([...desired, ...(own ? [] : [pinningPackage(spec)])]);
     return installed
-      .filter((name) => ours.test(name) || others(spec, wanted).test(name))
-      .filter((name) => !keep.has(name) && !belongs(name, spec, wanted))
+      .filter((name) => ours.test(name) || others(spec, desired).test(name))
+      .filter((name) => !keep.has(name) && !belongs(name, spec, desired))
       .toSorted();
   },
   build: kernelBuild,
-  // DKMS builds for later kernels. Where libglvnd-dev is installed, the installer keeps the system's libglvnd.
+  // DKMS builds for later kernels. With libglvnd-dev installed, the installer keeps the system's libglvnd.
   runfile: {
     packages: (uses) => [
       'dkms',
@@ -120,8 +120,9 @@ const ours =
  * former packages, which were built like Debian's, make modprobe load Debian's module name (`install nvidia modprobe -i
  * nvidia-current`). So do the settings of Debian's proprietary modules beside its open ones, by their higher priority.
  */
-function others({ method, branch }: DriverSpec, wanted: readonly string[]): RegExp {
-  if (method === 'distro') return wanted.includes('nvidia-open-kernel-dkms') ? vendorsOrProprietary : vendors;
+function others({ method, branch }: DriverSpec, desired: readonly string[]): RegExp {
+  if (method === 'distro')
+    return desired.includes('nvidia-open-kernel-dkms') ? vendorsOrProprietary : vendors;
   return Number(branch) < 570 ? /^$/ : debians;
 }
 
@@ -134,11 +135,11 @@ const debians = /^nvidia-(alternative|smi|open-kernel-support)$/;
  * Tells whether the desired modules depend on the package: `nvidia-kernel-source-580-open` for `nvidia-dkms-580-open`. A change
  * within the branch keeps it at another version.
  */
-function belongs(name: string, { branch, method }: DriverSpec, wanted: readonly string[]): boolean {
+function belongs(name: string, { branch, method }: DriverSpec, desired: readonly string[]): boolean {
   const series = method === 'distro' ? `${branch}-server` : branch;
   const [, part, suffix = '', open = ''] = new RegExp(`^nvidia-(.+?)(-${series})?(-open)?$`).exec(name) ?? [];
   if (part === undefined || (suffix === '' && part !== 'kernel-source')) return false;
-  return !twoKinds.test(part) || wanted.includes(`nvidia-dkms${suffix}${open}`);
+  return !twoKinds.test(part) || desired.includes(`nvidia-dkms${suffix}${open}`);
 }
 
 /** Packages with a separate name for open modules. */
@@ -266,7 +267,7 @@ function debianDriver(spec: DriverSpec): ReturnType<typeof namesOf> {
 const plain = ['libnvidia-compute', 'libnvidia-compute-[0-9][0-9][0-9]'];
 const forServers = ['libnvidia-compute-[0-9][0-9][0-9]-server'];
 
-/** Its own driver is Canonical's for servers. */
+/** Ubuntu's driver is Canonical's for servers. */
 export const ubuntu: SystemNames = {
   engine,
   desktop,

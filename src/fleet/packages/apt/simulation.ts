@@ -256,14 +256,14 @@ const lastWithout = 565;
  * Where NVIDIA's repository has dkms, apt takes it from there.
  */
 function oldDkms(words: string, newest = '', leastBranch = 0): Answer | undefined {
-  const [, name, wanted] = /(\S+) : Depends: dkms \(>= ([\w.~+-]+)\)/.exec(words) ?? [];
-  if (name === undefined || wanted === undefined) return undefined;
+  const [, name, needed] = /(\S+) : Depends: dkms \(>= ([\w.~+-]+)\)/.exec(words) ?? [];
+  if (name === undefined || needed === undefined) return undefined;
   const older =
     leastBranch > lastWithout ? '' : `set driver.branch to one that needs less (${lastWithout} or older), `;
   return {
     kind: 'impossible',
-    what: `${name} needs dkms ${wanted} or newer, and the newest that is offered is ${newest === '' ? 'none' : upstream(newest)}`,
-    next: `put dkms ${wanted} into a package source of the host, ${older}or take a newer release of the system`,
+    what: `${name} needs dkms ${needed} or newer, and the newest that is offered is ${newest === '' ? 'none' : upstream(newest)}`,
+    next: `put dkms ${needed} into a package source of the host, ${older}or take a newer release of the system`,
   };
 }
 

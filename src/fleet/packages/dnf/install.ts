@@ -36,7 +36,7 @@ function related({ packages, siblings }: Transaction) {
 }
 
 /**
- * Returns shell lines that make `"$@"` the packages to install, `$away` the installed packages to remove, and `$version` what
+ * Returns shell lines that set `"$@"` to the packages to install, `$away` to the installed packages to remove, and `$version` to the version that
  * was chosen last, without epoch and release.
  */
 export function requestLines({

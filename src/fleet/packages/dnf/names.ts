@@ -65,8 +65,8 @@ const driverCommons = {
   formerly: ['nvidia-driver-cuda'],
   // Keeps the GPUs initialised between containers. Newer branches depend on it.
   optional: () => ['nvidia-persistenced'],
-  obsolete: (installed: readonly string[], _: DriverSpec, wanted: readonly string[]) =>
-    installed.filter((name) => inTheWay.test(name) && !wanted.includes(name)).toSorted(),
+  obsolete: (installed: readonly string[], _: DriverSpec, desired: readonly string[]) =>
+    installed.filter((name) => inTheWay.test(name) && !desired.includes(name)).toSorted(),
   family: ['nvidia-*', 'libnvidia-*', 'kmod-nvidia-*'],
   replaced: ['*nvidia*', 'libcuda*', 'libxnvctrl*', 'cuda-drivers*'],
   build: kernelBuild,
@@ -104,7 +104,7 @@ const dkmsSigning: DriverNames['signing'] = {
   certificate: '/var/lib/dkms/mok.pub',
   create: 'sudo dnf install dkms mokutil && sudo dkms generate_mok',
   // Red Hat's guide for release 8 (managing kernels): modules are checked against the platform keyring too; Amazon Linux 2023 has
-  // the same patch. No page says so of Oracle's own kernel (UEK).
+  // the same patch. No page confirms it for Oracle's kernel (UEK).
   trustsFirmware: (release) => !release.includes('uek'),
   covers: () => false,
   builtHere: (packages) => Object.keys(packages).some((name) => /^kmod-nvidia-.*dkms$/.test(name)),

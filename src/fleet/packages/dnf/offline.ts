@@ -50,7 +50,7 @@ const withoutPlugins = [
   .map((name) => `--disableplugin=${name}`)
   .join(' ');
 
-/** Returns shell functions that fail where a repository would be added. `next`: the next action. */
+/** Returns shell functions that fail instead of adding a repository. `next`: the next action. */
 function noRepositories(next: string): string {
   return `more_packages() {
   fail "packages are missing that \${1##*/} would bring" 'all of them in the bundle' none ${quote(next)}

@@ -27,9 +27,9 @@ const epelKeyFile = `/etc/pki/rpm-gpg/${id}`;
 export const epelFiles: readonly string[] = [epelFile, epelKeyFile];
 
 /**
- * Returns shell text for `before` of the driver's transaction. Where no source offers dkms, it adds EPEL: from the site's mirror, else
+ * Returns shell text for `before` of the driver's transaction. If no source offers dkms, it adds EPEL: from the site's mirror, else
  * by its release package from the system's sources, or (Red Hat has no such package) from the Fedora project. It ends the script
- * where EPEL has no dkms either. It needs `more_packages`, `more_source` and `refuse`.
+ * if EPEL has no dkms either. It needs `more_packages`, `more_source` and `refuse`.
  */
 export function withDkms(epel: Epel | undefined, { mirrors }: Pick<Site, 'mirrors'>): string {
   const otherwise = 'put dkms into a package source of the host, and run again';
@@ -81,8 +81,8 @@ const builders =
   'crb|powertools|ol[0-9]+_codeready_builder|codeready-builder-for-rhel-[0-9]+-[a-z0-9_]+-rpms';
 
 /**
- * Shell text for `before` of the driver's transaction: where no source offers the dependencies, it enables the repository for
- * builders, if the host has one. It needs `switch_on`. dnf itself names what is missing then.
+ * Shell text for `before` of the driver's transaction: if no source offers the dependencies, it enables the repository for
+ * builders, if the host has one. It needs `switch_on`. dnf itself names packages that are still missing.
  */
 export const withBuilder = sh`for name in ${leansOn}; do
   if [ -z "$(installed "$name")" ] && [ -z "$(offered "$name")" ]; then

@@ -40,7 +40,7 @@ export const dnfFiles: readonly string[] = [
   siteCaFile,
 ];
 
-/** How a vendor's repository lies below its base. */
+/** The path and key of a vendor's repository below its base. */
 interface Layout {
   readonly uri: string;
   /** Address of the key that signs its packages. TLS or the site's mirror is trusted for it. */

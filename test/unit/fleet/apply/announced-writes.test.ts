@@ -1,5 +1,5 @@
-// The scripts of all cases run in a folder that they take for the machine, with programs that say yes to everything. What
-// they write themselves lies where their change has announced it.
+// The scripts of all cases run in a folder instead of the machine's root, with stand-ins for all programs. Each path that
+// they write themselves must be announced by their change.
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
@@ -15,18 +15,18 @@ type Case = readonly [string, Facts, Desired, ...unknown[]];
 
 const run = { flags: ['-eu'], args: [], input: '', env: {}, umask: '022', limitMs: 30_000 };
 
-/** What is written there is gone with the next boot, and not announced. */
+/** Files there are gone after the next boot, and are not announced. */
 const passing = ['/run/azp-fleet', '/tmp'];
 
-/** What programs of a host answer: each package is there at the wanted version, each service starts. */
+/** Output of a host's programs: each package is installed at the desired version, each service starts. */
 const answers = (version: string, digest: string): Readonly<Record<string, string>> => ({
   'apt-cache': `echo "x | ${version} | x"`,
   'dpkg-query': `echo "installed ${version}"`,
-  // Where the archive's main component comes from; its contrib is not there yet.
+  // The source of the archive's main component; contrib is missing.
   'apt-get': `case $* in *'Component: main') echo "http://deb.debian.org/debian bookworm /etc/apt/main.sources:1" ;; esac`,
   'apt-mark': '',
   chown: '',
-  // Each is built.
+  // Each module is built.
   dkms: '[ "$1" != status ] || echo installed',
   docker: 'echo 29.7.2',
   dockerd: 'echo --validate',
@@ -38,7 +38,7 @@ const answers = (version: string, digest: string): Readonly<Record<string, strin
   modprobe: '',
   'nvidia-ctk': '',
   'nvidia-smi': `echo "${version}"`,
-  // The installer of a .run file; what it installs is there already.
+  // The installer of a .run file, whose files are there already.
   sh: '',
   sync: '',
   sha256sum: `echo "${digest}  -"`,
@@ -53,7 +53,7 @@ const answers = (version: string, digest: string): Readonly<Record<string, strin
 const hosts: ScratchHost[] = [];
 afterEach(() => hosts.splice(0).forEach((host) => host.remove()));
 
-/** A host with something of all that this script replaces, moves and removes. */
+/** Creates a host with files that scripts replace, move and remove. */
 function hostFor(script: string): ScratchHost {
   const host = new ScratchHost();
   hosts.push(host);
@@ -88,7 +88,7 @@ function hostFor(script: string): ScratchHost {
     .link('/opt/azp-fleet/current', '/opt/azp-fleet/versions/old');
 }
 
-/** The scripts that a table of cases leads to, each once, by the change's id. */
+/** Returns the scripts of a table of cases, each once, by the change's id. */
 function scriptsOf(table: readonly Case[], ...names: readonly string[]): Map<string, RunAction> {
   const steps = allSteps.filter(({ name }) => names.includes(name));
   const changes = table.flatMap(([, facts, desired]) =>
@@ -103,7 +103,7 @@ function scriptsOf(table: readonly Case[], ...names: readonly string[]): Map<str
   );
 }
 
-/** The stand-in host has the programs of apt's systems alone. */
+/** The stand-in host has only the programs of apt's systems. */
 const onApt = hostStackCases.filter(([, { os }]) => ['debian', 'ubuntu'].includes(os.id));
 
 const scripts = new Map([
@@ -113,11 +113,11 @@ const scripts = new Map([
 
 const below = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
-describe('a script writes by itself only where its change has announced it', () => {
+describe('a script writes only announced paths', () => {
   it.each([...scripts])('%s', async (_, { script, writes }) => {
     const { files, code, stderr } = await hostFor(script).run(script, run);
     const paths = Object.entries(files).flatMap(([path, what]) =>
-      // A folder on the way to what is announced may have to be made.
+      // A parent folder of an announced path may be created.
       what.endsWith(' /') && writes.some((each) => below(each, path)) ? [] : [path],
     );
     expect(paths.filter((path) => ![...writes, ...passing].some((each) => below(path, each)))).toEqual([]);

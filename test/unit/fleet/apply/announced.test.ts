@@ -1,5 +1,5 @@
-// Every change of every table of cases is made, and what reaches the host is what the plan had announced: no more, nothing
-// else, in its order.
+// Makes every change of every table of cases. The host must get exactly the announced actions, in the announced
+// order.
 import { describe, expect, it } from 'vitest';
 
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
@@ -21,8 +21,8 @@ const named = (...names: readonly string[]): readonly Step[] =>
   allSteps.filter(({ name }) => names.includes(name));
 
 /**
- * Where the manager's step has done one of its changes, it has done all when the facts are read again. After a reboot the
- * manager builds the image for the driver that came with it.
+ * Returns the facts after a change. After one change of the manager's step, all of them are done. After a reboot the
+ * manager builds the image for the new driver.
  */
 function after(facts: Facts, change: Change, desired: Desired): Facts {
   if (change.step === 'manager' || change.step === 'image') return converged(desired, facts);
@@ -32,7 +32,7 @@ function after(facts: Facts, change: Change, desired: Desired): Facts {
   return merge(changed, { manager: { status: { ...status, image: { state: 'building' } } } });
 }
 
-/** What an action may do on the host, by its own words. Waiting for the manager does nothing. */
+/** Returns the commands of an action. Waiting for the manager has none. */
 function announcedBy({ id }: Change, action: Action, index: number): readonly Effect[] {
   switch (action.kind) {
     case 'run': {
@@ -54,10 +54,10 @@ function announcedBy({ id }: Change, action: Action, index: number): readonly Ef
 }
 
 /**
- * What the changes that were made were announced to do. Draining is announced by what a change disturbs, and begins with
- * the first stage that needs it; or by agents that another run has left drained, which this one takes over at once and
- * gives back. A change that is not needed any more when it is its turn is not made. What another's result is
- * awaited for is announced by its step and by what it disturbs.
+ * Returns the announced commands of the changes that were made. A drain is announced by what a change disturbs, and begins with
+ * the first stage that needs it; or by agents that an earlier run left drained, which this run takes over at once and
+ * enables again. A change that is not needed any more is not made. A shape is
+ * announced by its step and by what it disturbs.
  */
 function announced(plan: HostPlan, { manager }: Facts, made: readonly Change[]): readonly Effect[] {
   const known = new Set(plan.stages.flat().flatMap((each) => (each.known ? [each.id] : [])));
@@ -95,7 +95,7 @@ async function expectAnnounced(steps: readonly Step[], facts: Facts, desired: De
   }
 }
 
-describe('apply does what the plan has announced, and nothing else', () => {
+describe('apply does exactly what the plan announced', () => {
   it.each(hostStackCases)('driver, docker and toolkit: %s', async (_, facts, desired) => {
     await expectAnnounced(named('driver', 'docker', 'toolkit'), facts, desired);
   });
@@ -108,12 +108,12 @@ describe('apply does what the plan has announced, and nothing else', () => {
     await expectAnnounced(allSteps, facts, whole(desired));
   });
 
-  it.each(hostStackCases)('all steps, where agents work: %s', async (_, facts, desired) => {
+  it.each(hostStackCases)('all steps, with agents at work: %s', async (_, facts, desired) => {
     await expectAnnounced(allSteps, converged(whole(desired), facts), whole(desired));
   });
 });
 
-/** With a manager to send. */
+/** Adds a manager to upload. */
 function whole(desired: Desired): Desired {
   return { ...desired, artifacts: artifacts(), credentialDigest: wanted.credentialDigest };
 }

@@ -16,8 +16,8 @@ import { managerStatus } from '../../../support/manager-status.ts';
 const hosts: FakeHost[] = [];
 afterEach(() => hosts.splice(0).forEach((host) => host.close()));
 
-function hostWanting(...wanted: ConstructorParameters<typeof FakeHost>[0]): FakeHost {
-  const host = new FakeHost(wanted);
+function hostNeeding(...changes: ConstructorParameters<typeof FakeHost>[0]): FakeHost {
+  const host = new FakeHost(changes);
   hosts.push(host);
   return host;
 }
@@ -37,8 +37,8 @@ const slot = (state: SlotStatus['state'], job?: string): SlotStatus => ({
 const status = (drained: boolean, ...slots: SlotStatus[]) => managerStatus({ drained, slots });
 
 describe('applying a plan to a host', () => {
-  it('runs the changes in order under the lock and says so', async () => {
-    const host = hostWanting(change('a'), change('b', { durable: false }));
+  it('runs the changes in order under the lock and emits events', async () => {
+    const host = hostNeeding(change('a'), change('b', { durable: false }));
     const outcome = await applyHost(host.survey(), host.tools(), loose);
     expect(outcome).toEqual({ host: 'h200-1', state: 'changed', changes: 2 });
     expect(host.log).toEqual(['lock', 'a', 'b', 'unlock']);
@@ -49,31 +49,31 @@ describe('applying a plan to a host', () => {
     ]);
   });
 
-  it('plans again after each stage and fills in what was unknown', async () => {
-    const host = hostWanting(change('a'), shape('docker'));
+  it('plans again after each stage and replaces shapes by changes', async () => {
+    const host = hostNeeding(change('a'), shape('docker'));
     const survey = host.survey();
-    host.onRun = () => void (host.wanted = [change('a'), change('b')]);
+    host.onRun = () => void (host.pending = [change('a'), change('b')]);
     expect(await applyHost(survey, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 2 });
   });
 
-  it('counts an announced wait as made where there was nothing left to wait for', async () => {
-    const host = hostWanting(change('a'), { ...shape('manager'), waits: true });
+  it('counts an announced wait as made if it was not needed', async () => {
+    const host = hostNeeding(change('a'), { ...shape('manager'), waits: true });
     const survey = host.survey();
-    host.wanted = [change('a')];
+    host.pending = [change('a')];
     expect(await applyHost(survey, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 2 });
   });
 
-  it('makes no wait that nobody has announced', async () => {
+  it('skips a wait that was not announced', async () => {
     const wait = { ...change('wait', { step: 'manager' }), actions: [awaited] };
-    const host = hostWanting(change('a'), wait);
+    const host = hostNeeding(change('a'), wait);
     const survey = host.survey();
     const announced = { ...survey, plan: { ...survey.plan, stages: [[change('a')]] } };
     expect(await applyHost(announced, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 1 });
     expect(host.log).toEqual(['lock', 'a', 'unlock']);
   });
 
-  it('reboots with proof, locks again, and goes on', async () => {
-    const host = hostWanting(change('reboot', { reboot: true }), change('b'));
+  it('reboots with proof, locks again, and continues', async () => {
+    const host = hostNeeding(change('reboot', { reboot: true }), change('b'));
     const outcome = await applyHost(host.survey(), host.tools(), loose);
     expect(outcome).toMatchObject({ state: 'changed', changes: 2 });
     expect(host.log).toEqual([
@@ -87,9 +87,9 @@ describe('applying a plan to a host', () => {
   });
 
   it('stops before a change that was not announced', async () => {
-    const host = hostWanting(change('a'));
+    const host = hostNeeding(change('a'));
     const survey = host.survey();
-    host.wanted = [change('a'), change('surprise', { disturbs: 'machine' })];
+    host.pending = [change('a'), change('surprise', { disturbs: 'machine' })];
     const { state, problem } = await applyHost(survey, host.tools(), loose);
     expect(state).toBe('failed');
     expect(problem).toMatchObject({
@@ -99,8 +99,8 @@ describe('applying a plan to a host', () => {
     expect(host.log).toEqual(['lock', 'unlock']);
   });
 
-  it('says when a change ran and did nothing', async () => {
-    const host = hostWanting(change('a'));
+  it('fails if a change ran without effect', async () => {
+    const host = hostNeeding(change('a'));
     const survey = host.survey();
     const tools = { ...host.tools(), gather: () => Promise.resolve(survey.facts) };
     const { problem } = await applyHost(survey, tools, loose);
@@ -108,18 +108,18 @@ describe('applying a plan to a host', () => {
     expect(host.log).toEqual(['lock', 'a', 'unlock']);
   });
 
-  it('gives up when new work keeps coming', async () => {
-    const host = hostWanting(change('a-0'), shape('docker', 'machine'));
+  it('fails if new changes are needed in every round', async () => {
+    const host = hostNeeding(change('a-0'), shape('docker', 'machine'));
     const survey = host.survey();
     let count = 0;
-    host.onRun = () => void (host.wanted = [change(`a-${(count += 1)}`)]);
+    host.onRun = () => void (host.pending = [change(`a-${(count += 1)}`)]);
     const { problem, changes } = await applyHost(survey, host.tools(), loose);
     expect(problem?.code).toBe('plan.endless');
     expect(changes).toBe(5);
   });
 
-  it('reports a failed script in its own words and makes no more changes', async () => {
-    const host = hostWanting(change('a'), change('b'));
+  it('reports the problem that a failed script printed and makes no more changes', async () => {
+    const host = hostNeeding(change('a'), change('b'));
     host.onRun = () => ({
       code: 1,
       tail: 'Reading package lists…\nfailed: no space left\nexpected: 2 GB\nseen: 12 MB\nnext: df -h\n',
@@ -138,8 +138,8 @@ describe('applying a plan to a host', () => {
     expect(host.log).toEqual(['lock', 'a', 'unlock']);
   });
 
-  it('refuses a saved plan when the host has changed since', async () => {
-    const host = hostWanting(change('a'));
+  it('refuses a saved plan if the host has changed since', async () => {
+    const host = hostNeeding(change('a'));
     const survey = host.survey();
     host.facts = merge(host.facts, { kernel: '6.12.0' });
     const { problem } = await applyHost(survey, host.tools(), { exactFacts: true });
@@ -147,8 +147,8 @@ describe('applying a plan to a host', () => {
     expect(host.log).toEqual(['lock', 'unlock']);
   });
 
-  it('stops at Ctrl-C after the running change, and says how far it came', async () => {
-    const host = hostWanting(change('a'), change('b'));
+  it('stops at Ctrl-C after the running change, and reports the changes made', async () => {
+    const host = hostNeeding(change('a'), change('b'));
     host.onRun = () => {
       host.stop.abort();
       return undefined;
@@ -161,8 +161,8 @@ describe('applying a plan to a host', () => {
     expect(host.log).toEqual(['lock', 'a', 'unlock']);
   });
 
-  it('refuses to execute what is not in the plan', async () => {
-    const host = hostWanting();
+  it('refuses to execute a change that is not in the plan', async () => {
+    const host = hostNeeding();
     const connection = new HostConnection(desiredOf().host, host.tools());
     await expect(
       executeChange(change('a'), [change('a')], connection, 'h200-1', host.tools()),
@@ -179,7 +179,7 @@ describe('a change that disturbs running jobs', () => {
   const undrainRun = 'POST /v1/undrain {"run":"run-1"}';
 
   function hostToRestart(before: ManagerStatus): FakeHost {
-    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+    const host = hostNeeding(change('restart', { disturbs: 'containers' }));
     host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
     host.status = before;
     return host;
@@ -187,7 +187,7 @@ describe('a change that disturbs running jobs', () => {
   const notesOf = (host: FakeHost) =>
     host.events.filter((event) => event.kind === 'note').map(({ text }) => text);
 
-  it('waits until they have ended, and gives the agents back to work afterwards', async () => {
+  it('waits until they have ended, and enables the agents afterwards', async () => {
     const host = hostToRestart({ ...status(false, slot('busy', 'train')), drains: [] });
     let asked = 0;
     await host.serveManager((path) => {
@@ -200,7 +200,7 @@ describe('a change that disturbs running jobs', () => {
 
   it.each<[string, ManagerStatus, string[]]>([
     [
-      'takes back only its own mark',
+      'ends only its own drain',
       { ...status(true, slot('drained')), drains: [person] },
       [drain, 'restart', undrainRun],
     ],
@@ -211,7 +211,7 @@ describe('a change that disturbs running jobs', () => {
     expect(host.log).toEqual(['lock', ...log, 'unlock']);
   });
 
-  it('takes over what an interrupted run has left, and says whose it was', async () => {
+  it('takes over the drain of an interrupted run, and names its owner', async () => {
     const host = hostToRestart({ ...status(true, slot('drained')), drains: [left] });
     await host.serveManager(() => undefined);
     await applyHost(host.survey(), host.tools(), loose);
@@ -221,7 +221,7 @@ describe('a change that disturbs running jobs', () => {
     ]);
   });
 
-  it('plans without its own mark, which it takes back itself', async () => {
+  it('plans without its own drain, which it ends itself', async () => {
     const host = hostToRestart({ ...status(false, slot('drained')), drains: [] });
     const own = { reason: 'do restart', at, owner: 'ann@laptop', run: 'run-1' };
     await host.serveManager((path) => {
@@ -239,7 +239,7 @@ describe('a change that disturbs running jobs', () => {
     expect(seen).toEqual([undefined, [person]]);
   });
 
-  it('changes nothing when they do not end in time', async () => {
+  it('changes nothing if they do not end in time', async () => {
     const host = hostToRestart({ ...status(false, slot('busy', 'train')), drains: [] });
     await host.serveManager(() => undefined);
     const { problem, changes } = await applyHost(host.survey(), host.tools(), loose);
@@ -251,15 +251,15 @@ describe('a change that disturbs running jobs', () => {
     expect(host.log).toEqual(['lock', drain, undrainRun, 'unlock']);
   });
 
-  it('asks no manager where none runs', async () => {
-    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+  it('calls no manager if none runs', async () => {
+    const host = hostNeeding(change('restart', { disturbs: 'containers' }));
     await applyHost(host.survey(), host.tools(), loose);
     expect(host.log).toEqual(['lock', 'restart', 'unlock']);
   });
 });
 
-it('hosts that build an image for others come first, however few at a time; outcomes stay in order', async () => {
-  const fake = hostWanting();
+it('hosts that build an image for others come first at any parallelism; outcomes stay in order', async () => {
+  const fake = hostNeeding();
   const names = ['a', 'b', 'c'];
   const surveys = names.map((name) => {
     const dockerfile = { folder: '/lab/vision', builder: 'c', push: 'registry.lab/vision' };

@@ -10,7 +10,7 @@ import { FakeHost } from './fake-fleet.ts';
 const hosts: FakeHost[] = [];
 afterEach(() => hosts.splice(0).forEach((host) => host.close()));
 
-/** Waits for configuration `new` on a host whose manager says these things one after the other, the last for ever. */
+/** Waits for configuration `new` on a host whose manager reports these statuses in turn, the last one forever. */
 async function awaiting(...said: Partial<ManagerStatus>[]): Promise<string[]> {
   const host = new FakeHost([]);
   hosts.push(host);
@@ -21,10 +21,10 @@ async function awaiting(...said: Partial<ManagerStatus>[]): Promise<string[]> {
   });
   const connection = new HostConnection(desiredOf().host, host.tools());
   const lines: string[] = [];
-  const wanted = { host: 'h200-1', configHash: 'new', timeoutS: 60 };
+  const desired = { host: 'h200-1', configHash: 'new', timeoutS: 60 };
   await awaitManager(
     () => connection.session(),
-    wanted,
+    desired,
     (line) => lines.push(line),
     host.tools(),
   );
@@ -34,7 +34,7 @@ async function awaiting(...said: Partial<ManagerStatus>[]): Promise<string[]> {
 const problem = { code: 'azure.auth', what: 'the token is not accepted', next: 'replace it' };
 
 describe('waiting for the manager', () => {
-  it('follows it from the configuration before to the finished image', async () => {
+  it('ends when the image of the new configuration is ready', async () => {
     const lines = await awaiting(
       { configHash: 'old', image: { state: 'ready' } },
       { configHash: 'new', image: { state: 'building', progress: 'Step 3/9' } },
@@ -45,15 +45,11 @@ describe('waiting for the manager', () => {
 
   it.each<[string, Partial<ManagerStatus>, object]>([
     [
-      'the image cannot be made',
+      'the image fails',
       { configHash: 'new', image: { state: 'failed', cause: 'no route to the registry' } },
       { code: 'image.failed', seen: 'no route to the registry' },
     ],
-    [
-      'a problem does not go away',
-      { configHash: 'new', image: { state: 'missing' }, problems: [problem] },
-      problem,
-    ],
+    ['a problem stays', { configHash: 'new', image: { state: 'missing' }, problems: [problem] }, problem],
     ['it takes too long', { configHash: 'new', image: { state: 'pulling' } }, { code: 'manager.not-ready' }],
     [
       'it never takes the configuration',
@@ -64,15 +60,15 @@ describe('waiting for the manager', () => {
     await expect(awaiting(status)).rejects.toMatchObject({ problem: expected });
   });
 
-  it('shows the last lines of a manager that is not there', async () => {
+  it('shows the last log lines of a manager that does not run', async () => {
     const host = new FakeHost([]);
     host.onRun = () => ({ code: 1, tail: 'failed\nSyntaxError: unexpected end of JSON input' });
     const connection = new HostConnection(desiredOf().host, host.tools());
-    const wanted = { host: 'h200-1', configHash: 'new', timeoutS: 60 };
+    const desired = { host: 'h200-1', configHash: 'new', timeoutS: 60 };
     await expect(
       awaitManager(
         () => connection.session(),
-        wanted,
+        desired,
         () => undefined,
         host.tools(),
       ),

@@ -1,4 +1,4 @@
-// One host's connection over cuts: what is locked again, what is broken, and when it ends instead.
+// One host's connection after connection losses: when it locks again, breaks a lock, or fails.
 import { describe, expect, test } from 'vitest';
 
 import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
@@ -14,7 +14,7 @@ const bob = { who: 'bob@desk', command: 'azp-fleet provision', since: '2026-11-2
 
 const held: HostLock = { lost: () => false, release: () => Promise.resolve() };
 
-/** Notes how its lock is asked for, and what became of the connections. */
+/** A transport that logs lock requests and closed connections. */
 function rig({ breakLock = false, answer }: { breakLock?: boolean; answer?: () => HostLock } = {}) {
   const asked: Pick<LockOptions, 'again' | 'break'>[] = [];
   const events: FleetEvent[] = [];
@@ -54,7 +54,7 @@ const lost = (): HostLock => {
 };
 
 describe('the lock of a connection', () => {
-  test('is asked for again, and as ours, after each cut', async () => {
+  test('is requested again, as this run’s, after each connection loss', async () => {
     const { connection, asked, cut } = rig();
     await connection.session();
     await connection.lock();
@@ -70,7 +70,7 @@ describe('the lock of a connection', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('is broken once: neither after a cut nor when it is taken a second time', async () => {
+  test('is broken once: neither after a connection loss nor on the second request', async () => {
     const { connection, asked, events, cut } = rig({
       breakLock: true,
       answer: () => ({ ...held, broke: bob }),
@@ -88,7 +88,7 @@ describe('the lock of a connection', () => {
     });
   });
 
-  test('may still be broken where it was not had the first time', async () => {
+  test('may still be broken if the first request failed', async () => {
     const answers = [lost];
     const { connection, asked } = rig({
       breakLock: true,
@@ -99,13 +99,13 @@ describe('the lock of a connection', () => {
     expect(asked).toEqual([{ break: true }, { break: true }]);
   });
 
-  test('that is waited for says so where people see it', async () => {
+  test('emits a note while it waits', async () => {
     const { connection, events } = rig();
     await connection.lock();
     expect(events).toEqual([{ kind: 'note', host: 'h200-1', text: 'waiting' }]);
   });
 
-  test('that somebody else had meanwhile: there is no session without it, however often one is asked for', async () => {
+  test('that another user had since: every request for a session fails', async () => {
     let answer: () => HostLock = () => held;
     const { connection, open, cut } = rig({ answer: () => answer() });
     await connection.lock();
@@ -125,7 +125,7 @@ function connectionTo(fake: FakeHost): HostConnection {
   return new HostConnection(desiredOf().host, fake.tools());
 }
 
-test('a session that could not be locked again is used for nothing, however often it is asked for', async () => {
+test('a session that could not be locked again is never returned', async () => {
   const fake = new FakeHost([]);
   const connection = connectionTo(fake);
   await connection.lock();
@@ -138,7 +138,7 @@ test('a session that could not be locked again is used for nothing, however ofte
   expect(fake.log).toEqual(['lock', 'lock']);
 });
 
-test('a session whose lock is lost is used for nothing, the socket of the manager included', async () => {
+test('a session whose lock is lost is not used, not even for the manager’s socket', async () => {
   const fake = new FakeHost([]);
   const connection = connectionTo(fake);
   await connection.lock();

@@ -19,9 +19,12 @@ export const restart = change('restart', { disturbs: 'containers' });
 export const healthy: Verdict = { state: 'healthy', cause: '', next: '' };
 export const broken: Verdict = { state: 'failed', cause: 'no GPU is seen', next: 'look at its kernel log' };
 
-/** A host whose manager runs, with these marks on it; closed after its test. */
-export async function host(wanted: ConstructorParameters<typeof FakeHost>[0], drains: readonly Drain[] = []) {
-  const fake = new FakeHost(wanted);
+/** Creates a host whose manager runs with these drains; it is closed after its test. */
+export async function host(
+  desired: ConstructorParameters<typeof FakeHost>[0],
+  drains: readonly Drain[] = [],
+) {
+  const fake = new FakeHost(desired);
   hosts.push(fake);
   fake.status = managerStatus({ drains });
   fake.facts = merge(fake.facts, { manager: { unitActive: 'active', status: fake.status } });
@@ -29,7 +32,7 @@ export async function host(wanted: ConstructorParameters<typeof FakeHost>[0], dr
   return fake;
 }
 
-/** A proof that notes its two halves among what is done on the host. */
+/** Returns a proof that logs its two halves in the host's log. */
 function proof(fake: FakeHost, verdict: Verdict): Proof {
   return {
     probe: () => {
@@ -47,7 +50,7 @@ function proof(fake: FakeHost, verdict: Verdict): Proof {
 
 export const apply = (fake: FakeHost, verdict: Verdict) =>
   applyHost(fake.survey(), fake.tools(), { exactFacts: false, proof: proof(fake, verdict) });
-/** What was done, without the words of the orders. */
+/** Returns the log without the bodies of the requests. */
 export const done = ({ log }: FakeHost) => log.map((line) => line.replace(/^POST \/v1\/(\w+) .*$/, '$1'));
 export const notes = ({ events }: FakeHost) =>
   events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));

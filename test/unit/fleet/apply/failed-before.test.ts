@@ -13,7 +13,7 @@ import { managerStatus } from '../../../support/manager-status.ts';
 import { change } from '../plan/changes.ts';
 import { FakeHost } from './fake-fleet.ts';
 
-// Hosts that were degraded before anything was changed, from the survey to the end of a run of `provision`.
+// Hosts that were degraded before any change, from the survey to the end of a run of `provision`.
 
 const names = ['h0', 'h1', 'h2'];
 const machines = new Map<string, FakeHost>();
@@ -43,7 +43,7 @@ const shown = (name: string, disabled: readonly string[]): AzureAgent => ({
   userCapabilities: {},
 });
 
-/** A host of two agents, without GPUs, that wants its containers restarted. */
+/** Creates a host with two agents, without GPUs, whose containers must be restarted. */
 async function machine(name: string): Promise<FakeHost> {
   const host = new FakeHost([change('restart', { disturbs: 'containers' })]);
   host.status = managerStatus({ drains: [], slots: [slot(`${name}-0`), slot(`${name}-1`)] });
@@ -62,7 +62,7 @@ async function machine(name: string): Promise<FakeHost> {
   return host;
 }
 
-/** `disabled`: agents that somebody has disabled in the pool, in each listing of it that is asked for. */
+/** `disabled`: agents disabled in the pool, for each listing in turn. */
 async function provision(disabled: (listing: number) => readonly string[]): Promise<readonly HostOutcome[]> {
   for (const name of names) machines.set(name, await machine(name));
   let listing = 0;
@@ -89,7 +89,7 @@ async function provision(disabled: (listing: number) => readonly string[]): Prom
   const fleet = { projects: [] as readonly string[], hosts } as Partial<Fleet> as Fleet;
   const onPools = () => undefined;
   const survey = await surveyFleet(fleet, hosts, client, tools, { follow: true, onPools });
-  // The question is thought about for longer than a listing is good for.
+  // The user confirms after the listing has expired.
   of('h0').clock.pass(60_000);
   return applyFleet(survey, client, tools, {
     exactFacts: false,
@@ -105,7 +105,7 @@ async function provision(disabled: (listing: number) => readonly string[]): Prom
 const ends = (outcomes: readonly HostOutcome[]) =>
   outcomes.map(({ host, verdict, problem }) => [host, verdict?.state ?? problem?.what]);
 
-test('an agent that somebody had disabled stops no wave', async () => {
+test('an agent that was disabled before stops no wave', async () => {
   expect(ends(await provision(() => ['h0-0']))).toEqual([
     ['h0', 'degraded'],
     ['h1', 'healthy'],
@@ -113,7 +113,7 @@ test('an agent that somebody had disabled stops no wave', async () => {
   ]);
 });
 
-test('one of two that is enabled meanwhile stops none either', async () => {
+test('one of two disabled agents that is enabled during the run stops no wave', async () => {
   const outcomes = await provision((listing) => (listing === 1 ? ['h0-0', 'h0-1'] : ['h0-1']));
   expect(ends(outcomes)).toEqual([
     ['h0', 'degraded'],
@@ -122,7 +122,7 @@ test('one of two that is enabled meanwhile stops none either', async () => {
   ]);
 });
 
-test('but another agent than before does, and so does one where the pool did not answer before', async () => {
+test('another agent than before stops the waves, and so does one whose pool did not answer before', async () => {
   const why =
     'not begun because the canary h0 failed: degraded: h0-1: disabled in pool gpu-lab, so it gets no jobs';
   const stopped = [

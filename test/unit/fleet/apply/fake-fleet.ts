@@ -22,8 +22,8 @@ import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 const connectionLost = lostDuring('h200-1', 'a change');
 
 /**
- * A host behind a stand-in for the network: its session notes what it is asked to do. What is wanted of it is a list of
- * changes; one that has run is in `facts.packages` under its id, as a real step would see the result in the facts.
+ * A host behind a stand-in for the network, whose session logs requests. Its desired state is a list of
+ * changes; one that has run is in `facts.packages` under its id, as a real step sees the result in the facts.
  */
 export class FakeHost {
   static #made = 0;
@@ -33,17 +33,17 @@ export class FakeHost {
   readonly events: FleetEvent[] = [];
   readonly stop = new AbortController();
   facts: Facts = factsOf({ machineId: `machine-${(FakeHost.#made += 1)}` });
-  wanted: (Change | Shape)[];
-  /** Called when a script runs; the default makes it show up in the facts. */
+  pending: (Change | Shape)[];
+  /** Called when a script runs; the default adds it to the facts. */
   onRun: (script: string) => Partial<DurableResult> | undefined = () => undefined;
-  /** What a script prints that only asks. */
+  /** Output of a script that only reads. */
   onScript: (() => string) | undefined;
   status: ManagerStatus | undefined;
-  /** Somebody has broken the lock, or it has expired. */
+  /** Another user broke the lock, or it expired. */
   lockLost = false;
-  /** Why its lock is not to be had. */
+  /** Why its lock cannot be taken. */
   lockedBy: FleetError | undefined;
-  /** Nobody gets a connection any more. */
+  /** New connections fail. */
   gone = false;
   /** Its manager answers with an error from now on. */
   refuses = false;
@@ -51,11 +51,11 @@ export class FakeHost {
   #server: Server | undefined;
   #bootId = 1;
   #cut: () => void = () => undefined;
-  /** How much the wall clock is put forward, then back, at each pause. */
+  /** Milliseconds that the wall clock jumps forward, then back, at each pause. */
   #jumpMs = 24 * 3_600_000;
 
-  constructor(wanted: (Change | Shape)[]) {
-    this.wanted = wanted;
+  constructor(changes: (Change | Shape)[]) {
+    this.pending = changes;
   }
 
   survey(tools: ApplyTools = this.tools()): Survey {
@@ -75,7 +75,7 @@ export class FakeHost {
         planOf(
           facts,
           name,
-          this.wanted.filter((item) => !item.known || facts.packages[item.id] === undefined),
+          this.pending.filter((item) => !item.known || facts.packages[item.id] === undefined),
           false,
         ),
       jobPages: () => Promise.resolve(new Map([['h200-1-0', 'https://dev.azure.com/x/_build?id=7']])),
@@ -87,7 +87,7 @@ export class FakeHost {
       clock: this.clock,
       sleep: (ms) => {
         this.clock.pass(ms);
-        // Somebody sets the clock meanwhile: no deadline may notice.
+        // The wall clock jumps: no deadline may depend on it.
         this.clock.wallAhead += this.#jumpMs;
         this.#jumpMs *= -1;
         this.stop.signal.throwIfAborted();
@@ -117,7 +117,7 @@ export class FakeHost {
     this.#server?.close();
   }
 
-  /** A run's mark takes the place of one that another run has left; it is taken back by its own name. */
+  /** A run's drain replaces one that another run left; only the same run ends it. */
   #mark(path: string, body: string): void {
     const { drains } = this.status ?? {};
     if (drains === undefined || this.status === undefined || path === 'GET /v1/status') return;
@@ -140,7 +140,7 @@ export class FakeHost {
     this.facts = merge(this.facts, { packages: { ...this.facts.packages, [id]: '1' } });
   }
 
-  /** The connection is cut; with `gone`, for good. */
+  /** The connection is lost; with `gone`, permanently. */
   cut(): void {
     this.#cut();
   }
@@ -158,12 +158,12 @@ export class FakeHost {
     return `0000000${this.#bootId}-0000-4000-8000-000000000000`;
   }
 
-  /** A change that goes on as a unit, whoever is there. */
+  /** Starts a change that runs as a unit without a run. */
   begin(id: string): void {
     this.#keep(id, 'running', undefined);
   }
 
-  /** A unit has come to its end. */
+  /** Ends a unit. */
   end(id: string, code: number): void {
     this.#keep(id, 'done', code);
   }

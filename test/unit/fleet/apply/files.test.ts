@@ -26,7 +26,7 @@ describe('the journal of the last run', () => {
   };
   const sick = { state: 'failed', cause: 'no GPU', next: 'reboot' } as const;
 
-  it('names the hosts to run again, also those that an earlier run left', async () => {
+  it('names the failed hosts, also those of an earlier run', async () => {
     await writeJournal(file, run, [
       { host: 'down', state: 'unreachable', changes: 0 },
       { host: 'well', state: 'ok', changes: 0 },
@@ -48,7 +48,7 @@ describe('the journal of the last run', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('whatever stands in it, the next run is written', async () => {
+  it('is overwritten by the next run, whatever it contains', async () => {
     const journal = {
       schema: 1,
       ...run,
@@ -66,7 +66,7 @@ describe('the journal of the last run', () => {
     );
   });
 
-  it('is nothing to rely on when it cannot be read', async () => {
+  it('is undefined if it cannot be read', async () => {
     const broken = join(folder, 'broken.json');
     writeFileSync(broken, '{');
     expect(await readJournal(broken)).toBeUndefined();
@@ -84,7 +84,7 @@ describe('a saved plan', () => {
     fleet: [],
     hosts: [],
   };
-  const told = {
+  const description = {
     marker: 'change',
     details: [
       { marker: 'add', text: 'a dataset', effect: 'agents take it up' },
@@ -108,8 +108,11 @@ describe('a saved plan', () => {
         host: 'h200-1',
         factsDigest: 'f',
         stages: [
-          [{ ...change('load'), ...told, bound }, change('reboot', { reboot: true, disturbs: 'machine' })],
-          [{ ...shape('toolkit'), ...told, bound, why: 'nobody knows' }],
+          [
+            { ...change('load'), ...description, bound },
+            change('reboot', { reboot: true, disturbs: 'machine' }),
+          ],
+          [{ ...shape('toolkit'), ...description, bound, why: 'unknown' }],
         ],
         packages: {
           'docker-install-0': {
@@ -140,24 +143,27 @@ describe('a saved plan', () => {
   const file = join(folder, 'friday.json');
   const expected = { version: '0.2.0', inventoryDigest: 'abc' };
 
-  it('comes back as it was saved', async () => {
+  it('is read as it was saved', async () => {
     await writePlanFile(file, plan);
     expect(await readPlanFile(file, expected)).toEqual(plan);
     await writePlanFile(file, full);
     expect(await readPlanFile(file, expected)).toEqual(full);
   });
 
-  it.each([0o600, 0o640, 0o644, 0o666, 0o777])('is ours alone, over one of mode %o', async (mode) => {
-    const there = join(folder, 'there.json');
-    writeFileSync(there, 'x'.repeat(1 << 20));
-    chmodSync(there, mode);
-    await writePlanFile(there, plan);
-    expect((statSync(there).mode & 0o777).toString(8)).toBe('600');
-    expect(await readPlanFile(there, expected)).toEqual(plan);
-    rmSync(there);
-  });
+  it.each([0o600, 0o640, 0o644, 0o666, 0o777])(
+    'is readable by its owner only, over one of mode %o',
+    async (mode) => {
+      const there = join(folder, 'there.json');
+      writeFileSync(there, 'x'.repeat(1 << 20));
+      chmodSync(there, mode);
+      await writePlanFile(there, plan);
+      expect((statSync(there).mode & 0o777).toString(8)).toBe('600');
+      expect(await readPlanFile(there, expected)).toEqual(plan);
+      rmSync(there);
+    },
+  );
 
-  it('is ours alone where there was none, and goes where no file is', async () => {
+  it('is readable by its owner only if it is new, and can be written to a device', async () => {
     const there = join(folder, 'new-one.json');
     await writePlanFile(there, plan);
     expect((statSync(there).mode & 0o777).toString(8)).toBe('600');
@@ -169,17 +175,17 @@ describe('a saved plan', () => {
 
   it.each<[string, (text: string) => string]>([
     ['no text', (text) => text.replace('"a dataset"', '{}')],
-    ['a marker that there is none of', (text) => text.replace('"marker": "remove"', '"marker": "boot"')],
-    ['an action that there is none of', (text) => text.replace('"kind": "reboot"', '"kind": "halt"')],
+    ['an unknown marker', (text) => text.replace('"marker": "remove"', '"marker": "boot"')],
+    ['an unknown action', (text) => text.replace('"kind": "reboot"', '"kind": "halt"')],
     [
-      'more than a plan ever has',
+      'more details than a plan may have',
       (text) =>
         text.replace(
           '"marker": "remove",',
           `"marker": "remove", "text": "" }, ${'{ "marker": "add", "text": "" }, '.repeat(500)} { "marker": "add",`,
         ),
     ],
-  ])('that somebody has worked on is refused: %s', async (_, damage) => {
+  ])('that was edited is refused: %s', async (_, damage) => {
     await writePlanFile(file, full);
     const text = readFileSync(file, 'utf8');
     writeFileSync(file, damage(text));
@@ -188,7 +194,7 @@ describe('a saved plan', () => {
     await expect(readPlanFile(file, expected)).rejects.toMatchObject({ problem: { code: 'plan.file' } });
   });
 
-  it('whatever stands in it is a plan, or an error with a name', async () => {
+  it('with any content is a plan or an error with a code', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anyJson, damagedJson(full)), async (text) => {
         writeFileSync(file, text);
@@ -201,7 +207,7 @@ describe('a saved plan', () => {
     );
   });
 
-  it('gives clean words, whoever wrote it', async () => {
+  it('is read with clean text, whoever wrote it', async () => {
     await writePlanFile(file, full);
     const hostile = readFileSync(file, 'utf8').replace('a dataset', String.raw`a\u001b[2J\ndataset`);
     writeFileSync(file, hostile);
@@ -218,23 +224,23 @@ describe('a saved plan', () => {
     await expect(readPlanFile(path, against)).rejects.toMatchObject({ exitCode: 2, problem: { code } });
   });
 
-  it('that cannot be read says how to get one', async () => {
+  it('that cannot be read has the command that makes one', async () => {
     await expect(readPlanFile(join(folder, 'none'), expected)).rejects.toMatchObject({
       problem: { what: `the plan ${folder}/none cannot be read`, seen: 'ENOENT', next: expect.any(String) },
     });
   });
 
   it.each([
-    ['in a folder that is not there', join(folder, 'nowhere/x.json'), 'ENOENT', `mkdir -p ${folder}/nowhere`],
-    ['where a folder is', folder, 'EISDIR', 'name another file with -o'],
+    ['in a missing folder', join(folder, 'nowhere/x.json'), 'ENOENT', `mkdir -p ${folder}/nowhere`],
+    ['over a folder', folder, 'EISDIR', 'name another file with -o'],
     ['below a file', join(import.meta.filename, 'x.json'), 'ENOTDIR', 'name another file with -o'],
-  ])('cannot be written %s: known before anything is done', async (_, path, seen, next) => {
+  ])('cannot be written %s: reported before any host is read', async (_, path, seen, next) => {
     const problem = { code: 'plan.file', what: `the plan cannot be written to ${path}`, seen, next };
     await expect(checkPlanFile(path)).rejects.toMatchObject({ exitCode: 2, problem });
     await expect(writePlanFile(path, plan)).rejects.toMatchObject({ exitCode: 2, problem });
   });
 
-  it('can be written where there is a folder, and over another plan', async () => {
+  it('can be written into a folder, and over another plan', async () => {
     await checkPlanFile(join(folder, 'new.json'));
     await writePlanFile(file, plan);
     await checkPlanFile(file);

@@ -23,7 +23,7 @@ import { ManagerRig } from '../../../support/manager-rig.ts';
 import { newAgent, useFake } from '../../practice/azure/server.ts';
 import { FakeHost } from './fake-fleet.ts';
 
-// A machine that was set up anew: the real manager and the real client of Azure DevOps against the practice server.
+// A reinstalled machine: the real manager and the real client of Azure DevOps against the practice server.
 
 const host = { ...desiredOf({ pool: 'gpu-lab', agents: { kind: 'count', count: 2 } }).host, name: 'box' };
 
@@ -43,7 +43,7 @@ const now = () => {
   return factsOf({ machineId: 'machine-1', manager: { installation } });
 };
 
-/** An earlier installation of the machine has registered this name; what is given runs under it. */
+/** Registers this name as an earlier installation of the machine; `online` opens a session for it. */
 async function earlier(name: string): Promise<{ readonly id: number; online: () => Promise<void> }> {
   const key = await generateAgentKey();
   const agent = await rig.azure.createAgent(rig.poolId, {
@@ -65,11 +65,11 @@ async function earlier(name: string): Promise<{ readonly id: number; online: () 
 const entry = (name: string): Promise<AzureAgent | undefined> => rig.azure.findAgent(rig.poolId, name);
 const ownerOf = async (name: string) => (await entry(name))?.userCapabilities?.['azp-fleet.owner'];
 
-async function look(): Promise<readonly HeldNames[]> {
+async function findHeld(): Promise<readonly HeldNames[]> {
   return (await findHeldNames(rig.azure, [{ host, facts: before }], rig.clock)).held;
 }
 
-/** As `provision` does once the manager runs; `agreed`: to all that was planned. */
+/** Takes over names as `provision` does once the manager runs; `agreed`: all planned take-overs were confirmed. */
 function takeOver(held: readonly HeldNames[], agreed = true): Promise<TakenOver> {
   const agent = () =>
     Object.assign(new Agent(), { createConnection: () => connect(rig.socket) }) as unknown as Agent;
@@ -86,9 +86,9 @@ function takeOver(held: readonly HeldNames[], agreed = true): Promise<TakenOver>
 }
 
 describe('the names of an earlier installation', () => {
-  test('that is offline are planned, taken over once that was agreed to, and serve', async () => {
+  test('that is offline are planned, taken over after confirmation, and used', async () => {
     await earlier('box-0');
-    const held = await look();
+    const held = await findHeld();
     expect(planTakeOvers(held)).toEqual([
       {
         id: `agent.take-over.gpu-lab.box-0.${'e'.repeat(32)}`,
@@ -105,11 +105,11 @@ describe('the names of an earlier installation', () => {
     expect(machine.events).toMatchObject([{ kind: 'note', text: 'took over agent box-0' }]);
   });
 
-  test('stay where nobody agreed, with the words of status', async () => {
+  test('are not taken over without confirmation, with the cause of status', async () => {
     await earlier('box-0');
     await rig.start();
     await rig.until('backing-off', ['0']);
-    const { problem } = await takeOver(await look(), false);
+    const { problem } = await takeOver(await findHeld(), false);
     const { cause, next } = await rig.slot('0');
     expect(problem).toMatchObject({ code: 'agent.name-held', host: 'box', what: cause, next });
     expect(problem?.next).toContain('"azp-fleet provision box --adopt"');
@@ -120,8 +120,8 @@ describe('the names of an earlier installation', () => {
     const first = await earlier('box-0');
     const second = await earlier('box-7');
     await second.online();
-    expect(planTakeOvers(await look())).toEqual([]);
-    expect(refusedTakeOvers(await look())).toMatchObject([
+    expect(planTakeOvers(await findHeld())).toEqual([]);
+    expect(refusedTakeOvers(await findHeld())).toMatchObject([
       {
         what: expect.stringMatching(
           /^agent box-0 belongs to another installation, whose agent box-7 is online/,
@@ -133,9 +133,9 @@ describe('the names of an earlier installation', () => {
     expect((await entry('box-0'))?.id).toBe(first.id);
   });
 
-  test('are not taken from an owner that has come back since the plan', async () => {
+  test('are not taken over from an owner that is online again', async () => {
     const { online } = await earlier('box-0');
-    const held = await look();
+    const held = await findHeld();
     expect(planTakeOvers(held)).toHaveLength(1);
     await online();
     await rig.start();
@@ -146,9 +146,9 @@ describe('the names of an earlier installation', () => {
     expect((await entry('box-0'))?.status).toBe('online');
   });
 
-  test('that have got another owner since the plan are another question', async () => {
+  test('that have another owner since the plan need another confirmation', async () => {
     const { id } = await earlier('box-0');
-    const held = await look();
+    const held = await findHeld();
     await rig.azure.setUserCapabilities(rig.poolId, id, { 'azp-fleet.owner': 'f'.repeat(32) });
     await rig.start();
     const { changes, problem } = await takeOver(held);
@@ -156,18 +156,18 @@ describe('the names of an earlier installation', () => {
     expect(problem).toMatchObject({ code: 'agent.name-held', seen: expect.stringContaining('ffffffff') });
   });
 
-  test('that were deleted meanwhile need nobody', async () => {
+  test('that were deleted since the plan need no take-over', async () => {
     const { id } = await earlier('box-0');
-    const held = await look();
+    const held = await findHeld();
     await rig.azure.deleteAgent(rig.poolId, id);
     await rig.start();
     await rig.until('idle');
     expect(await takeOver(held)).toEqual({ changes: 0 });
   });
 
-  test('of a drained host are taken when its slots start again', async () => {
+  test('of a drained host are taken over when its slots start again', async () => {
     await earlier('box-0');
-    const held = await look();
+    const held = await findHeld();
     await rig.start();
     await rig.until('backing-off', ['0']);
     await rig.post('/v1/drain', {});
@@ -178,8 +178,8 @@ describe('the names of an earlier installation', () => {
   });
 });
 
-describe('the manager looks at the owner itself, in the moment of the take-over', () => {
-  test('one that lives keeps its name, and what was allowed ends with that', async () => {
+describe('the manager checks the owner itself during the take-over', () => {
+  test('an online owner keeps its name, and the confirmation expires', async () => {
     const { online } = await earlier('box-0');
     await online();
     await rig.start();
@@ -189,14 +189,14 @@ describe('the manager looks at the owner itself, in the moment of the take-over'
       .poll(async () => (await rig.slot('0')).cause)
       .toMatch(/^agent box-0 belongs to another installation, online since /);
     await rig.control.endSession('box-0');
-    // Long enough for its owner to be gone, and for the slot to try again.
+    // Long enough for its owner to count as offline, and for the slot to try again.
     await expect.poll(async () => (await rig.slot('0')).cause).toMatch(/, offline since /);
     expect(await ownerOf('box-0')).toBe('e'.repeat(32));
     expect((await rig.slot('0')).code).toBe('agent.name-held');
   });
 });
 
-test('where all names are at work on their hosts, the pool is not asked', async () => {
+test('if all names are in use on their hosts, the pool is not read', async () => {
   await rig.start();
   await rig.until('idle');
   const facts = factsOf({ manager: { status: await rig.status() } });
@@ -206,12 +206,12 @@ test('where all names are at work on their hosts, the pool is not asked', async 
   expect(await rig.control.requests(last)).toEqual([]);
 });
 
-// Names that somebody else has, in a pool that nobody lists whole. The server is the practice server.
+// Held names in a pool that is too large to be listed whole. The server is the practice server.
 
 const server = useFake();
 const largeHost = { ...desiredOf({ pool: 'gpu', agents: { kind: 'count', count: 2 } }).host, name: 'box' };
 
-test('are found with all that their owner has, by few calls', async () => {
+test('held names in a large pool are found with their owner’s other agents, by few calls', async () => {
   const client = server.client();
   const { pool } = await client.ensurePool('gpu');
   await server.control.makeAgents({ pool: 'gpu', count: 400 });
@@ -247,6 +247,6 @@ test('are found with all that their owner has, by few calls', async () => {
   const [first] = held;
   if (first === undefined) throw new Error('nothing is held');
   expect(await checkAgain(client, first, factsOf(), clock)).toMatchObject([{ others: first.others }]);
-  // One call more tells of the owner and all its agents.
+  // One more call lists the owner's agents.
   expect((await asked()).slice(3)).toEqual(['demands=azp-fleet.owner+-equals+them']);
 });

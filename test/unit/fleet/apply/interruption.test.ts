@@ -19,8 +19,8 @@ import { FakeHost } from './fake-fleet.ts';
 const hosts: FakeHost[] = [];
 afterEach(() => hosts.splice(0).forEach((host) => host.close()));
 
-function hostWanting(...wanted: ConstructorParameters<typeof FakeHost>[0]): FakeHost {
-  const host = new FakeHost(wanted);
+function hostNeeding(...changes: ConstructorParameters<typeof FakeHost>[0]): FakeHost {
+  const host = new FakeHost(changes);
   hosts.push(host);
   return host;
 }
@@ -41,7 +41,7 @@ const provisioned = {
   manager: { current: 'versions/1', unitActive: 'active' },
 } as const;
 
-/** A server that knows no agent. */
+/** A server without agents. */
 const emptyPools = {
   findPool: () => Promise.resolve({ id: 1, name: 'gpu-lab' }),
   listAgents: () => Promise.resolve([]),
@@ -69,8 +69,8 @@ async function provision(host: FakeHost): Promise<HostOutcome | undefined> {
 }
 
 describe('Ctrl-C', () => {
-  it('while a change goes on on the host: names it, and counts those before', async () => {
-    const host = hostWanting(change('a'), change('b'));
+  it('during a change that continues on the host: names it, and counts those before', async () => {
+    const host = hostNeeding(change('a'), change('b'));
     host.onRun = (script) => {
       if (script !== 'b') return undefined;
       host.begin('b');
@@ -90,8 +90,8 @@ describe('Ctrl-C', () => {
     });
   });
 
-  it('when the change has just come to its end on the host: says so', async () => {
-    const host = hostWanting(change('a'));
+  it('when the change has just ended on the host: reports its end', async () => {
+    const host = hostNeeding(change('a'));
     host.onRun = () => {
       host.end('a', 0);
       host.stop.abort();
@@ -102,8 +102,8 @@ describe('Ctrl-C', () => {
     });
   });
 
-  it('in a change that ends with the connection: says that it may be half done', async () => {
-    const host = hostWanting(change('a', { durable: false }));
+  it('during a change that ends with the connection: reports that it may be half done', async () => {
+    const host = hostNeeding(change('a', { durable: false }));
     host.onRun = () => {
       host.stop.abort();
       throw new Error('aborted');
@@ -114,8 +114,8 @@ describe('Ctrl-C', () => {
     });
   });
 
-  it('while jobs are waited for: the agents are given back to work, and it is said', async () => {
-    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+  it('while it waits for jobs: enables the agents, and reports that', async () => {
+    const host = hostNeeding(change('restart', { disturbs: 'containers' }));
     host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
     host.status = managerStatus({ drains: [], slots: [busy] });
     let asked = 0;
@@ -127,8 +127,8 @@ describe('Ctrl-C', () => {
     expect(host.log).toContain('POST /v1/undrain {"run":"run-1"}');
   });
 
-  it('while jobs are waited for, and the manager cannot be told: what keeps the agents from work is said', async () => {
-    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+  it('while it waits for jobs, with a manager that does not answer: reports that the agents stay drained', async () => {
+    const host = hostNeeding(change('restart', { disturbs: 'containers' }));
     host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
     host.status = managerStatus({ drains: [], slots: [busy] });
     let asked = 0;
@@ -142,8 +142,8 @@ describe('Ctrl-C', () => {
     expect(notes.at(-1)).toMatch(/^the agents could not be enabled again: .*azp-fleet undrain h200-1"$/u);
   });
 
-  it('while it is proved: what was changed is counted', async () => {
-    const host = hostWanting(change('a'), change('b'));
+  it('during the proof: counts the changes', async () => {
+    const host = hostNeeding(change('a'), change('b'));
     host.facts = merge(host.facts, { ...provisioned, gpus: [] });
     host.status = managerStatus({ slots: [{ ...busy, state: 'starting' }] });
     let asked = 0;
@@ -166,8 +166,8 @@ describe('Ctrl-C', () => {
     });
   });
 
-  it('while it is proved with its agents still aside: the same', async () => {
-    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+  it('during the proof, with drained agents: the same', async () => {
+    const host = hostNeeding(change('restart', { disturbs: 'containers' }));
     host.facts = merge(host.facts, { ...provisioned, gpus: [] });
     host.status = managerStatus({ drains: [], slots: [{ ...busy, state: 'drained' }] });
     let asked = 0;
@@ -184,8 +184,8 @@ describe('Ctrl-C', () => {
     expect(host.log).toContain('POST /v1/undrain {"run":"run-1"}');
   });
 
-  it('before anything: nothing was begun', async () => {
-    const host = hostWanting(change('a'));
+  it('before the first change: nothing was begun', async () => {
+    const host = hostNeeding(change('a'));
     host.stop.abort();
     const outcome = await provision(host);
     expect(outcome).toEqual({ host: 'h200-1', state: 'skipped', changes: 0 });

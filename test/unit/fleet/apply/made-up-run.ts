@@ -13,7 +13,7 @@ export const broken: Verdict = { state: 'failed', cause: 'nvidia-smi shows no GP
 export type End = (host: string) => Partial<HostOutcome>;
 export const well: End = () => ({ verdict: healthy });
 
-/** Runs a made-up fleet; hosts that are worked on at the same time end together. */
+/** Runs a made-up fleet; hosts that are changed at the same time end together. */
 export async function run(
   machines: readonly Machine[],
   end: End = well,
@@ -36,7 +36,7 @@ export async function run(
       begun.push(host);
       if (open === undefined) together.push((open = []));
       open.push(host);
-      // Others that may begin have begun by then.
+      // By then all other hosts that may begin have begun.
       await new Promise((resolve) => setImmediate(resolve));
       open = undefined;
       return { host, state: 'changed', changes: 1, ...end(host) };

@@ -57,7 +57,7 @@ const anyAgent = (name: string): fc.Arbitrary<AzureAgent[]> =>
     );
 const problem = { code: 'azure.unreachable', what: 'no answer', next: 'look' };
 
-it('of whatever is seen, the proof and status never say different things', async () => {
+it('the proof and status never have different verdicts', async () => {
   const sights = fc.record({
     slots: fc.tuple(anySlot('0'), anySlot('1')),
     agents: fc.tuple(anyAgent('0'), anyAgent('1')),

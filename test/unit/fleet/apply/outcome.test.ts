@@ -18,20 +18,20 @@ const caused = (error: unknown) => failure('a', error, silentLogger);
 
 describe('the exit code', () => {
   it.each<[string, HostOutcome, number]>([
-    ['well', outcome('ok', 'healthy'), 0],
+    ['healthy', outcome('ok', 'healthy'), 0],
     ['a degraded host works', outcome('changed', 'degraded'), 0],
     ['a GPU that failed', outcome('ok', 'failed'), 1],
-    ['a hanging driver', outcome('ok', 'hung'), 1],
-    ['a manager that says nothing', outcome('ok', 'unknown'), 1],
+    ['a hung driver', outcome('ok', 'hung'), 1],
+    ['a manager that does not report', outcome('ok', 'unknown'), 1],
     ['a failed change', outcome('failed'), 1],
-    ['nobody there', outcome('unreachable'), 1],
-    ['a mistake of ours', caused(new TypeError('x is not a function')), 70],
+    ['unreachable', outcome('unreachable'), 1],
+    ['a bug of azp-fleet', caused(new TypeError('x is not a function')), 70],
   ])('%s', (_name, ended, expected) => {
     expect(exitCodeOf([outcome('ok'), ended])).toBe(expected);
   });
 });
 
-describe('a host that could not be worked on', () => {
+describe('a host that could not be changed', () => {
   it.each([
     ['ssh.timeout', 'unreachable'],
     ['ssh.host-key-mismatch', 'unreachable'],
@@ -45,7 +45,7 @@ describe('a host that could not be worked on', () => {
 });
 
 describe('a failed script', () => {
-  it('is quoted by its last lines when it does not explain itself', () => {
+  it('is reported with its last lines if it printed no problem', () => {
     const { problem } = scriptFailure('install', 100, 'one\n\ntwo\nE: broken packages\n');
     expect(problem).toMatchObject({
       what: '"install" failed with exit code 100',
@@ -53,7 +53,7 @@ describe('a failed script', () => {
     });
   });
 
-  it('explains itself with its last words, also over several lines', () => {
+  it('is reported with the last problem that it printed, also over several lines', () => {
     const output =
       'failed: first try\nexpected: a\nseen: b\nnext: c\nagain\nfailed: no headers\nexpected: linux-headers-6.1\nseen: line 1\nline 2\nnext: apt-get install\n';
     expect(scriptFailure('x', 1, output).problem).toEqual({

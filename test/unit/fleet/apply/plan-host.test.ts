@@ -24,8 +24,8 @@ const older = (name: string): Answer => ({
 const silent: Answer = { kind: 'unknown', why: 'no answer' };
 
 /**
- * A host that lacks one package, `docker`; what its package manager answers to each exec in turn. Announced by facts
- * alone is that `docker.io` goes.
+ * Creates a host that lacks one package, `docker`, with its package manager's answers to each exec in turn. By facts alone
+ * the plan announces that `docker.io` is removed.
  */
 function host(...answers: (Answer | FleetError)[]): {
   fake: FakeHost;
@@ -44,7 +44,7 @@ function host(...answers: (Answer | FleetError)[]): {
     ...fake.tools(),
     plan: (facts, spec, said) => {
       const answer = said?.answers['docker'] ?? silent;
-      fake.wanted = [planned(answer, said?.final ?? false)];
+      fake.pending = [planned(answer, said?.final ?? false)];
       const plan = fake.tools().plan(facts, spec);
       return { ...plan, packages: said?.answers ?? {} };
     },
@@ -78,8 +78,8 @@ async function provision(at: ReturnType<typeof host>) {
   return applyHost(found, at.tools, { exactFacts: false });
 }
 
-describe('asking the package manager', () => {
-  it('is one exec where a package change is pending, and said', async () => {
+describe('the question for the package manager', () => {
+  it('is one exec for a pending package change, with an event', async () => {
     const at = host(known('gdm3'));
     const { found } = await survey(at);
     expect(at.asked()).toBe(1);
@@ -92,7 +92,7 @@ describe('asking the package manager', () => {
     });
   });
 
-  it('is no exec at all where none is', async () => {
+  it('is no exec without a package change', async () => {
     const at = host();
     at.fake.facts = factsOf({ packages: { docker: '1' } });
     await survey(at);
@@ -100,7 +100,7 @@ describe('asking the package manager', () => {
     expect(at.fake.events.filter(({ kind }) => kind === 'host-state')).toEqual([]);
   });
 
-  it('is not repeated under the lock: what was announced stands', async () => {
+  it('is not repeated under the lock: the announced answers count', async () => {
     const at = host(known('gdm3'), known('gdm3', 'kubelet'));
     expect(await provision(at)).toMatchObject({ state: 'changed', changes: 1 });
     expect(at.asked()).toBe(1);
@@ -108,11 +108,11 @@ describe('asking the package manager', () => {
   });
 
   it.each<[string, Answer, string | undefined]>([
-    ['does less', known(), undefined],
-    ['does what facts told', known('docker.io'), undefined],
+    ['removes nothing', known(), undefined],
+    ['removes what facts announced', known('docker.io'), undefined],
     ['removes a package that was not named', known('docker.io', 'gdm3'), 'it would remove gdm3 as well'],
     ['downgrades one', older('libc6'), 'it would downgrade libc6 as well'],
-  ])('after a silence: the answer under the lock %s', async (_, answer, stopped) => {
+  ])('without an answer before: the answer under the lock %s', async (_, answer, stopped) => {
     const at = host(silent, answer);
     const { state, problem } = await provision(at);
     expect(at.asked()).toBe(2);
@@ -120,13 +120,13 @@ describe('asking the package manager', () => {
     if (stopped !== undefined) expect(problem?.what).toContain(stopped);
   });
 
-  it('goes on under what was announced where the silence lasts', async () => {
+  it('without an answer under the lock: the change runs within the announced bound', async () => {
     const at = host(silent, silent);
     expect(await provision(at)).toMatchObject({ state: 'changed' });
     expect(at.fake.log).toContain('docker docker.io');
   });
 
-  it('that takes too long is a silence; a lost host is lost', async () => {
+  it('that takes too long has no answer; a lost connection is an error', async () => {
     const problem = { what: 'x', next: 'y' };
     const slow = host(new FleetError({ code: 'ssh.script-timeout', ...problem }));
     expect((await survey(slow)).found?.plan.stages.flat()).toMatchObject([{ known: false }]);

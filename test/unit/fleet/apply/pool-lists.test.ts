@@ -6,7 +6,7 @@ import { SimulatedClock, StillClock } from '../../../support/clock.ts';
 
 const host = (name: string) => ({ names: [`${name}-0`], owner: name });
 
-/** A pool of so many agents; what is asked of it, each with its second. */
+/** Creates a pool of this size; logs each request with its second. */
 function pool(size: number) {
   const clock = new SimulatedClock();
   const asked: { readonly what: string; readonly s: number }[] = [];
@@ -36,7 +36,7 @@ function pool(size: number) {
 }
 
 describe('a small pool', () => {
-  test('who comes online between two looks is seen; hosts that look together cost one call', async () => {
+  test('an agent that comes online between two requests is seen; simultaneous requests cost one call', async () => {
     const { clock, server, lists, asked } = pool(16);
     const seen = async () => (await lists.of('gpu', host('h1'))).get('h1-0')?.status;
     expect(await Promise.all([seen(), seen(), lists.of('gpu', host('h2')).then(() => 'offline')])).toEqual([
@@ -50,7 +50,7 @@ describe('a small pool', () => {
     expect(await seen()).toBe('online');
   });
 
-  test('a pool that is not there yet is looked for again', async () => {
+  test('a missing pool is searched for again', async () => {
     const clock = new StillClock();
     let calls = 0;
     const client = { findPool: async () => void (calls += 1) } as Partial<AzureClient> as AzureClient;
@@ -62,11 +62,11 @@ describe('a small pool', () => {
 });
 
 describe('a pool of 8,000', () => {
-  test('is asked about the hosts that wait, each as often as their number lets, twice a second in all', async () => {
+  test('gets two calls a second, shared by the hosts that wait', async () => {
     const { clock, lists, asked, pools } = pool(8000);
     const hosts = Array.from({ length: 20 }, (_, index) => host(`h${index}`));
     const polls = hosts.map(async (each) => {
-      // As a proof looks: a second after it has its answer.
+      // A proof requests the list again a second after its answer.
       while (clock.monotonic() < 60_000) {
         await lists.of('gpu', each);
         await clock.wait(1000);
@@ -85,7 +85,7 @@ describe('a pool of 8,000', () => {
     await Promise.all(polls);
   });
 
-  test('a lone host looks every two seconds, at its own agents', async () => {
+  test('gets a call every two seconds for the agents of a single host', async () => {
     const { clock, lists, asked } = pool(8000);
     for (let s = 0; s < 10; s += 1) {
       await Promise.all([lists.of('gpu', host('h1')), clock.pass(1000)]);
@@ -93,7 +93,7 @@ describe('a pool of 8,000', () => {
     expect(asked().map(({ what }) => what)).toEqual(['h1', 'h1', 'h1', 'h1', 'h1']);
   });
 
-  test('is listed whole where a quarter of it waits, not more often than every 20 s', async () => {
+  test('is listed whole if a quarter of it waits, at most every 20 s', async () => {
     const { clock, lists, asked } = pool(8000);
     const hosts = Array.from({ length: 250 }, (_, index) => ({
       names: Array.from({ length: 8 }, (__, slot) => `h${index}-${slot}`),

@@ -14,7 +14,7 @@ const ready = { project: 'vision', queueId: 3, authorized: true };
 const pool = { id: 2, name: 'gpu-lab', autoUpdate: false };
 
 test.each<[string, PoolState, string[]]>([
-  ['all is as wanted', { name: 'gpu-lab', pool, projects: [ready] }, []],
+  ['up to date', { name: 'gpu-lab', pool, projects: [ready] }, []],
   ['no projects', { name: 'gpu-lab', pool, projects: [] }, []],
   [
     'no pool',
@@ -44,7 +44,7 @@ test.each<[string, PoolState, string[]]>([
   expect(planPools([state]).map(({ action }) => action.kind)).toEqual(kinds);
 });
 
-test('the plan carried out leaves nothing to plan, and reading changes nothing', async () => {
+test('the plan is empty after it was applied, and reading changes nothing', async () => {
   const client = fake.client();
   const read = () => readPoolState(client, ['gpu-a', 'gpu-b', 'gpu-a'], ['vision', 'two words']);
   const plan = planPools(await read());
@@ -55,14 +55,14 @@ test('the plan carried out leaves nothing to plan, and reading changes nothing',
   expect(planPools(await read())).toEqual([]);
 });
 
-test('a wrong organization is not called a missing project', async () => {
+test('a wrong organization is not reported as a missing project', async () => {
   const client = fake.client({ organization: `${fake.server.origin}/elsewhere` });
   await expect(readPoolState(client, ['gpu-a'], ['vision'])).rejects.toMatchObject({
     problem: { code: 'azure.not-found', next: expect.stringContaining('correct "organization:"') },
   });
 });
 
-test("a project that does not exist is the user's to correct", async () => {
+test('a project that does not exist is a usage error', async () => {
   await expect(readPoolState(fake.client(), ['gpu-a'], ['nowhere'])).rejects.toMatchObject({
     problem: { code: 'azure.project-missing', what: expect.stringContaining('nowhere') },
   });
@@ -84,7 +84,7 @@ function late(pools: Partial<FleetSurvey['pools']> = {}) {
   return { events, ready };
 }
 
-test('what is announced without a name says who decides it', () => {
+test('a pool without a name is announced with the hosts that its name depends on', () => {
   expect(changes).toEqual([
     {
       id: 'pool.later.x64-cuda{cuda}',
@@ -95,7 +95,7 @@ test('what is announced without a name says who decides it', () => {
   ]);
 });
 
-test('a pool that was not announced is not made', async () => {
+test('a pool that was not announced is not created', async () => {
   const { ready } = late({ changes: [] });
   await expect(ready(host, after)).rejects.toMatchObject({
     problem: { code: 'plan.not-announced', what: expect.stringContaining('x64-cuda13.0') },
@@ -103,7 +103,7 @@ test('a pool that was not announced is not made', async () => {
   expect(await laterFake.client().findPool('x64-cuda13.0')).toBeUndefined();
 });
 
-test('one that cannot be made is told once, and stops each of its hosts', async () => {
+test('a pool that cannot be created is reported once, and stops each of its hosts', async () => {
   await laterFake.control.deny(['pools.create']);
   const { ready, events } = late();
   const refused = { problem: { step: 'pool', what: expect.stringContaining('x64-cuda13.0') } };
@@ -112,7 +112,7 @@ test('one that cannot be made is told once, and stops each of its hosts', async 
   expect(events.map(({ kind }) => kind)).toEqual(['problem']);
 });
 
-test('it is made once, with its queue, when the first host knows its name', async () => {
+test('a pool is created once, with its queue, when the first host knows its name', async () => {
   const { ready, events } = late();
   await ready(host, before);
   expect(events).toEqual([]);

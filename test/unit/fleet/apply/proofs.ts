@@ -12,9 +12,9 @@ import { merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 import { FakeHost } from './fake-fleet.ts';
 
-// A proof over a host and a pool that are not there, and what `status` shows of what the proof saw last.
+// A proof of a stand-in host and pool, and what `status` shows after it.
 
-/** What managers up to 0.1 tell of runs, and others where there is none. */
+/** Fields of a slot without a run, as managers up to 0.1 always report it. */
 export const none = { run: undefined, settings: undefined } as unknown as Partial<SlotStatus>;
 
 const start = Date.parse('2026-11-20T10:00:00Z');
@@ -44,7 +44,7 @@ export const online = (name: string, difference: Partial<AzureAgent> = {}): Azur
 });
 
 interface Scene {
-  /** What the manager says so many milliseconds after the proof began. */
+  /** The manager's report this many milliseconds after the proof's start. */
   readonly manager: (ms: number) => Partial<ManagerStatus>;
   readonly agents: readonly AzureAgent[];
   readonly written?: string;
@@ -52,7 +52,7 @@ interface Scene {
 
 interface Proof {
   readonly verdict: Verdict;
-  /** How `status --probe` shows what the proof saw last. */
+  /** The row of `status --probe` for what the proof saw last. */
   readonly row: StatusRow;
   readonly progress: readonly string[];
   readonly notes: readonly string[];
@@ -103,7 +103,7 @@ export async function prove({ manager, agents, written = 'hash' }: Scene): Promi
   };
 }
 
-/** Where the proof ends, `status` says the same with the same words. */
+/** Checks that `status` has the verdict of the proof. */
 export function expectOneVerdict({ verdict, row }: Proof): void {
   expect(verdict).toEqual(row.verdict);
 }

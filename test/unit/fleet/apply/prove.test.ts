@@ -9,7 +9,7 @@ import { managerStatus } from '../../../support/manager-status.ts';
 import { FakeHost } from './fake-fleet.ts';
 import { before, expectOneVerdict, iso, none, online, prove, slot } from './proofs.ts';
 
-// What `provision` says of a host in the end, held against what `status` says of the same sight.
+// The final verdict of `provision` on a host, compared with that of `status`.
 
 const exitCode = (verdict: Verdict): number =>
   exitCodeOf([{ host: 'h200-1', state: 'changed', changes: 2, verdict }]);
@@ -21,7 +21,7 @@ describe('the old agents are online', () => {
     next: 'choose another agentName, delete the agent in the pool, or take the name over: azp-fleet adopt',
   };
 
-  it('and the machine that was set up anew may not have their name: failed at once, in the manager’s words', async () => {
+  it('and the reinstalled machine may not use their name: failed at once, with the manager’s cause', async () => {
     const proof = await prove({
       manager: (ms) => ({
         slots: [
@@ -41,7 +41,7 @@ describe('the old agents are online', () => {
     expectOneVerdict(proof);
   });
 
-  it('and made before a dataset was configured that is missing: failed when the new ones cannot be made', async () => {
+  it('and a new dataset is missing: failed when the new agents cannot start', async () => {
     const missing = {
       code: 'dataset.unusable',
       cause: 'dataset IMAGENET: /data/imagenet is no folder that can be read',
@@ -73,7 +73,7 @@ describe('the old agents are online', () => {
     expectOneVerdict(proof);
   });
 
-  it('or their sessions are, and nobody takes a job: failed, though each try is a new state', async () => {
+  it('or only their sessions are: failed, although each attempt changes the state', async () => {
     const conflict = {
       code: 'agent.session-conflict',
       cause: 'the server still holds a session of this agent',
@@ -102,19 +102,19 @@ describe('the old agents are online', () => {
     expect(proof.tookMs).toBeLessThanOrEqual(120_000);
     expect(proof.progress).toEqual([`waiting for h200-1-0, h200-1-1: ${conflict.cause}`]);
     expectOneVerdict(proof);
-    // Not only in the end: whenever somebody looks.
+    // status shows it at any time, not only in the end.
     expect(proof.row.local).toMatchObject({ ready: 0, wanted: 2 });
   });
 });
 
 describe('a proof', () => {
-  it('is made at once where the new agents are online', async () => {
+  it('ends at once if the new agents are online', async () => {
     const proof = await prove({ manager: () => ({ slots: [slot('0')] }), agents: [online('0')] });
     expect(proof).toMatchObject({ verdict: { state: 'healthy', cause: '', next: '' }, tookMs: 0 });
     expectOneVerdict(proof);
   });
 
-  it('waits for the new agents and says for whom', async () => {
+  it('waits for the new agents and names them', async () => {
     const proof = await prove({
       manager: (ms) => ({
         slots: [
@@ -144,11 +144,11 @@ describe('a proof', () => {
     );
   });
 
-  it('is not undone by an agent that is between two jobs when another comes', async () => {
+  it('is not undone by an agent that is between two jobs when another is ready', async () => {
     const proof = await prove({
       manager: (ms) => ({
         slots: ['0', '1'].map((name, index) =>
-          // Never both at once.
+          // Never both are ready at once.
           (ms / 1000) % 2 === index
             ? slot(name, { state: 'starting', awaySince: iso(ms - 500) })
             : slot(name),
@@ -159,7 +159,7 @@ describe('a proof', () => {
     expect(proof).toMatchObject({ verdict: { state: 'healthy' }, tookMs: 1000 });
   });
 
-  it('is none while the manager runs with what was written before', async () => {
+  it('fails while the manager runs with the configuration before', async () => {
     const proof = await prove({
       manager: () => ({ slots: [slot('0')] }),
       agents: [online('0')],
@@ -173,7 +173,7 @@ describe('a proof', () => {
     expectOneVerdict(proof);
   });
 
-  it('cannot be made by a manager that does not tell what its agents were made from, and ends', async () => {
+  it('ends with degraded if the manager does not report its agents’ configuration', async () => {
     const proof = await prove({
       manager: () => ({ version: '0.2.0', slots: [slot('0', none)] }),
       agents: [online('0')],
@@ -188,7 +188,7 @@ describe('a proof', () => {
     expectOneVerdict(proof);
   });
 
-  it('ends with what the pool does not say', async () => {
+  it('without Azure DevOps says that it was not asked', async () => {
     const host = new FakeHost([]);
     host.facts = merge(host.facts, {
       gpus: [],
@@ -211,7 +211,7 @@ describe('the probe', () => {
   let host: FakeHost;
   afterEach(() => host.close());
 
-  it('a host without GPUs passes the probe, whatever its agents do', async () => {
+  it('succeeds on a host without GPUs, whatever its agents do', async () => {
     host = new FakeHost([]);
     host.facts = merge(host.facts, { gpus: [] });
     host.status = managerStatus({ problems: [{ code: 'azure.auth', what: 'refused', next: 'renew' }] });
@@ -219,7 +219,7 @@ describe('the probe', () => {
     expect(await probeVerdict(host.survey(), host.tools())).toMatchObject({ state: 'healthy' });
   });
 
-  it('what keeps the host from being probed is the verdict', async () => {
+  it('has the error that prevents it as the verdict', async () => {
     host = new FakeHost([]);
     await host.serveManager(() => undefined);
     host.refuses = true;

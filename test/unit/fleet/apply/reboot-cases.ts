@@ -12,29 +12,29 @@ export const rebootSuite: ScriptSuite = {
       .program('timeout', 'echo "$1" >/run/limit; shift; exec "$@"', { silent: true }),
   cases: [
     {
-      name: 'is told from one before by its id',
+      name: 'is distinguished from an earlier boot by its id',
       script: readBootId,
       given: (host) => host.file('/proc/sys/kernel/random/boot_id', '5b1c\n'),
       after: { stdout: '5b1c\n' },
     },
     {
-      name: 'comes a moment after the session has ended in order, and holds none of its channels',
+      name: 'comes after the session has closed, and keeps none of its channels open',
       script: `${rebootScript}echo "before: $(cat /.calls 2>/dev/null)"; wait`,
       after: { stdout: 'before: \n', calls: ['sleep 1', 'systemctl reboot'] },
     },
     {
-      name: 'is over when the system has come up, well or not, or never does',
+      name: 'ends when the system is running or degraded, or at the limit',
       script: settle,
       given: (host) => host.program('systemctl', 'echo degraded; echo noise >&2; exit 1'),
       after: { calls: ['systemctl is-system-running --wait'], files: { '/run/limit': '644 180\n' } },
     },
     {
-      name: 'is over where nobody can say so',
+      name: 'ends if systemctl does not answer',
       script: settle,
       after: { calls: ['systemctl is-system-running --wait'], files: { '/run/limit': '644 180\n' } },
     },
     {
-      name: 'is waited for also where systemd 239 does not wait',
+      name: 'is waited for also with systemd 239, which does not wait',
       script: settle,
       given: (host) =>
         host

@@ -18,7 +18,7 @@ import type { Desired, Step } from '../../../../src/fleet/steps/step.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { merge } from '../../../support/host.ts';
 
-/** What went over a connection and may change the host. */
+/** A request over a connection that may change the host. */
 export type Effect =
   | { readonly kind: 'durable'; readonly id: string; readonly script: string; readonly limitMs: number }
   | { readonly kind: 'script'; readonly text: string }
@@ -26,7 +26,7 @@ export type Effect =
   | { readonly kind: 'reboot' }
   | { readonly kind: 'request'; readonly line: string };
 
-/** Each is what it stands for. */
+/** The text of each secret. */
 export const secrets = {
   credential: 'the credential',
   registries: 'the registries',
@@ -34,12 +34,12 @@ export const secrets = {
 } as const;
 
 /**
- * A host that notes everything that apply sends to it. Its facts follow the changes that have ended well, as `after` says;
+ * A host that logs everything that apply sends to it. Its facts follow the successful changes, by `after`;
  * its manager answers with the status of its facts.
  */
 export class RecordingHost {
   readonly effects: Effect[] = [];
-  /** The changes that were begun. */
+  /** Changes that were begun. */
   readonly made: Change[] = [];
   readonly #steps: readonly Step[];
   readonly #desired: Desired;
@@ -47,7 +47,7 @@ export class RecordingHost {
   readonly #changes = new Map<string, Change>();
   readonly #clock = new StillClock();
   #facts: Facts;
-  /** The change that is being made. */
+  /** The running change. */
   #open: Change | undefined;
   #boot = 1;
   #server: Server | undefined;
@@ -64,13 +64,13 @@ export class RecordingHost {
     this.#after = after;
   }
 
-  /** The manager's socket is served from then on. */
+  /** Serves the manager's socket from now on. */
   async survey(): Promise<Survey> {
     this.#server = createServer((request, response) => {
       const line = `${request.method} ${request.url}`;
       if (line !== 'GET /v1/status') this.effects.push({ kind: 'request', line });
       this.#mark(line);
-      // Whoever waits for the manager finds it ready.
+      // The manager is ready for a wait.
       if (this.#open?.actions.some(({ kind }) => kind === 'await-manager') === true) this.#end(this.#open);
       response.end(JSON.stringify(this.#status()));
     });
@@ -125,7 +125,7 @@ export class RecordingHost {
     return status && { ...status, drains: status.drains ?? [] };
   }
 
-  /** A run's mark takes the place of one that another run has left. */
+  /** A run's drain replaces one that another run left. */
   #mark(line: string): void {
     const { status } = this.#facts.manager;
     if (status === undefined || line === 'GET /v1/status') return;
@@ -166,7 +166,7 @@ export class RecordingHost {
         return Promise.resolve(true);
       },
       socketAgent: (path) => {
-        if (path !== HostPaths.socket) throw new Error(`nobody spoke of ${path}`);
+        if (path !== HostPaths.socket) throw new Error(`no server for ${path}`);
         const agent = new Agent();
         const address = this.#server?.address();
         const port = typeof address === 'object' && address !== null ? address.port : 1;

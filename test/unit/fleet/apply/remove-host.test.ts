@@ -1,4 +1,4 @@
-// A host whose manager goes: its jobs are waited for as for any change, and nobody is asked for agents afterwards.
+// Removing a host's manager waits for its jobs like any change; its agents are not checked afterwards.
 import { describe, expect, it } from 'vitest';
 
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
@@ -18,14 +18,14 @@ const remove = (fake: Awaited<ReturnType<typeof host>>, more = {}) =>
   applyHost(fake.survey(), { ...fake.tools(), ...more }, { exactFacts: false, removes: true });
 
 describe('removing', () => {
-  it('drains before the first change, and gives nothing back after the last', async () => {
+  it('drains before the first change, and enables no agents after the last', async () => {
     const fake = await host([stop]);
     expect(await remove(fake)).toMatchObject({ state: 'changed', changes: 1 });
     expect(done(fake)).toEqual(['lock', 'drain', 'stop', 'unlock']);
     expect(notes(fake)).toEqual([]);
   });
 
-  it('changes nothing, and gives the agents back, where a job does not end in time', async () => {
+  it('changes nothing, and enables the agents, if a job does not end in time', async () => {
     const fake = await host([stop]);
     fake.status = managerStatus({
       drains: [],
@@ -45,14 +45,14 @@ describe('removing', () => {
     expect(done(fake)).toEqual(['lock', 'drain', 'undrain', 'unlock']);
   });
 
-  it('follows a change that goes on there to its end, before the first of its own', async () => {
+  it('waits for the end of a change of an earlier run before its first change', async () => {
     const fake = await host([stop]);
     fake.begin('driver');
     expect(await remove(fake)).toMatchObject({ state: 'changed', changes: 1 });
     expect(done(fake)).toEqual(['lock', 'follow driver', 'drain', 'stop', 'unlock']);
   });
 
-  it('asks Azure DevOps between the changes of the host; what it refuses ends the work there', async () => {
+  it('calls Azure DevOps between the changes of the host, and stops at its error', async () => {
     const asked: unknown[] = [];
     const fake = await host([stop, deregister, change('files')]);
     const outcome = await remove(fake, {

@@ -12,14 +12,14 @@ import { desiredOf } from '../../../support/host.ts';
 import { change } from '../plan/changes.ts';
 import { FakeHost } from './fake-fleet.ts';
 
-// What a run finds at work on a host when it looks there first.
+// Changes of an earlier run that still run when a run reads the host.
 
 const { host } = desiredOf();
 const survey = (fake: FakeHost, follow: boolean) => surveyHosts([host], fake.tools(), { follow });
 const notes = ({ events }: FakeHost) =>
   events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
 
-it('a change that goes on is followed under the lock, and the plan is made of what it has come to', async () => {
+it('waits for a running change under the lock, and plans with its result', async () => {
   const fake = new FakeHost([change('driver'), change('docker')]);
   fake.begin('driver');
   const { hosts } = await survey(fake, true);
@@ -30,14 +30,14 @@ it('a change that goes on is followed under the lock, and the plan is made of wh
   );
 });
 
-it('so is one whose run has had its lock broken', async () => {
+it('waits for a change whose run had its lock broken', async () => {
   const fake = new FakeHost([change('driver'), change('docker')]);
   fake.begin('driver');
   await surveyHosts([host], fake.tools({ breakLock: true }), { follow: true });
   expect(fake.log).toEqual(['lock', 'follow driver', 'unlock']);
 });
 
-it('one whose run still holds the lock is left to it', async () => {
+it('leaves a change alone whose run still holds the lock', async () => {
   const fake = new FakeHost([change('driver')]);
   fake.begin('driver');
   fake.lockedBy = new FleetError({ code: 'ssh.locked', what: 'bob@desk is working on this host' });
@@ -47,7 +47,7 @@ it('one whose run still holds the lock is left to it', async () => {
   expect(fake.log).toEqual([]);
 });
 
-it('who only looks follows nothing, and says that it runs', async () => {
+it('only notes a running change without `follow`', async () => {
   const fake = new FakeHost([change('driver')]);
   fake.begin('driver');
   await survey(fake, false);
@@ -57,7 +57,7 @@ it('who only looks follows nothing, and says that it runs', async () => {
   ]);
 });
 
-it('Ctrl-C while it is followed leaves it to itself and names it', async () => {
+it('Ctrl-C while it waits leaves the change running and names it', async () => {
   const fake = new FakeHost([change('driver')]);
   fake.begin('driver');
   fake.onRun = () => {
@@ -83,14 +83,14 @@ it.each<[string, WorkLeft, boolean, boolean, AgentsAfter['agents']]>([
   ['nothing was begun, and Ctrl-C', noWorkLeft, false, true, 'enable'],
   ['a change has failed', noWorkLeft, true, false, 'enable-if-healthy'],
   ['Ctrl-C after a change', noWorkLeft, true, true, 'keep-drained'],
-  ['a change goes on', running, true, false, 'keep-drained'],
-  ['a change goes on after Ctrl-C', running, true, true, 'keep-drained'],
-  ['a change goes on that we have not begun', running, false, false, 'keep-drained'],
-  ['it cannot be told what goes on', unknown, true, false, 'keep-drained'],
-  ['it cannot be told, and Ctrl-C', unknown, true, true, 'keep-drained'],
-  ['nothing was begun, and the host cannot be asked', unknown, false, false, 'enable'],
-  ['somebody else has the lock', others, true, false, 'leave'],
-  ['somebody else has the lock, and Ctrl-C', others, false, true, 'leave'],
+  ['a change still runs', running, true, false, 'keep-drained'],
+  ['a change still runs after Ctrl-C', running, true, true, 'keep-drained'],
+  ['a change of another run still runs', running, false, false, 'keep-drained'],
+  ['what still runs is unknown', unknown, true, false, 'keep-drained'],
+  ['what still runs is unknown, and Ctrl-C', unknown, true, true, 'keep-drained'],
+  ['nothing was begun, and the host cannot be read', unknown, false, false, 'enable'],
+  ['another run has the lock', others, true, false, 'leave'],
+  ['another run has the lock, and Ctrl-C', others, false, true, 'leave'],
 ])('%s', (_, workLeft, begun, interrupted, agents) => {
   expect(agentsAfter({ workLeft, begun, interrupted }).agents).toBe(agents);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { scriptFailure } from '../../../../src/fleet/apply/execute.ts';
 
-test('a script that explains itself has the last word', () => {
+test('a script that prints a problem is reported with it', () => {
   const output =
     'noise\nfailed: it cannot be done\nexpected: this\nseen: SyntaxError\n  at line 1\nnext: see the log\n';
   expect(
@@ -16,7 +16,7 @@ test('a script that explains itself has the last word', () => {
   });
 });
 
-test('one that does not is shown with its last lines', () => {
+test('any other script is reported with its last lines', () => {
   const output = Array.from({ length: 9 }, (_, at) => `line ${at}\n\n`).join('');
   expect(scriptFailure('install it', 100, output).problem).toMatchObject({
     what: '"install it" failed with exit code 100',

@@ -19,7 +19,7 @@ const notBegun = (outcomes: readonly HostOutcome[]) =>
 describe('100 hosts', () => {
   const fleet = [...many(60, 'hopper'), ...many(40, 'ada', { kind: 'l40s' })];
 
-  it('are changed in the waves that the plan has shown', async () => {
+  it('are changed in the waves of the plan', async () => {
     const { outcomes, together } = await run(fleet);
     expect(together).toEqual(waves(fleet));
     expect(together.map((hosts) => hosts.length)).toEqual([2, 25, 25, 25, 23]);
@@ -27,7 +27,7 @@ describe('100 hosts', () => {
     expect(outcomes.map(({ host }) => host)).toEqual(fleet.map(({ host }) => host));
   });
 
-  it('are left alone when a canary fails', async () => {
+  it('are not begun after a canary fails', async () => {
     const { outcomes, begun } = await run(fleet, (host) => ({
       verdict: host === 'ada-00' ? broken : healthy,
     }));
@@ -46,7 +46,7 @@ describe('100 hosts', () => {
     });
   });
 
-  it('are left alone after the first failure in a later wave; the others of its wave come to their end', async () => {
+  it('are not begun after the first failure in a later wave; the others of its wave finish', async () => {
     const { outcomes, begun } = await run(fleet, (host) => ({
       verdict: host === 'hopper-07' ? broken : healthy,
     }));
@@ -57,7 +57,7 @@ describe('100 hosts', () => {
     );
   });
 
-  it('go on while no more fail than may, and hosts that failed take room in their pool', async () => {
+  it('continue until more than maxFailures fail, and failed hosts count against their pool', async () => {
     const fails = new Set(['hopper-03', 'hopper-09']);
     const { outcomes, together } = await run(
       fleet,
@@ -70,7 +70,7 @@ describe('100 hosts', () => {
     ]);
   });
 
-  it('a degraded one is not healthy', async () => {
+  it('count a degraded host as failed', async () => {
     const verdict: Verdict = { state: 'degraded', cause: 'one agent is missing', next: 'look' };
     const { outcomes } = await run(many(3, 'a'), () => ({ verdict }));
     expect(outcomes[2]?.problem?.what).toBe(
@@ -78,7 +78,7 @@ describe('100 hosts', () => {
     );
   });
 
-  it('but as good as it was before, whatever the words, where nothing else is wrong', async () => {
+  it('count a degraded host as healthy if it had the same troubles before', async () => {
     const ecc = { code: 'gpu.ecc-uncorrected', on: 'GPU-1' } as const;
     const verdict: Verdict = { state: 'degraded', cause: '9 ECC errors', next: 'look', troubles: [ecc] };
     const continues = async (before: Verdict) =>
@@ -91,10 +91,10 @@ describe('100 hosts', () => {
     expect(await continues({ ...verdict, troubles: [other] })).toBe(false);
   });
 
-  it('that cannot be reached, or that nothing was done on, are counted apart: another is the canary', async () => {
+  it('do not count unreachable or untouched hosts as failed: another is the canary', async () => {
     const gone = failure(
       'a-0',
-      new FleetError({ code: 'ssh.refused', what: 'nobody listens' }),
+      new FleetError({ code: 'ssh.refused', what: 'connection refused' }),
       silentLogger,
     );
     const jobs = failure(
@@ -106,12 +106,12 @@ describe('100 hosts', () => {
       if (host === 'a-00') return { ...gone, host };
       return host === 'a-01' ? { ...jobs, host } : { verdict: healthy };
     });
-    // The one that is gone takes one of the pool's three places.
+    // The unreachable host is one of the three that the pool may be without.
     expect(together.map((hosts) => hosts.length)).toEqual([1, 1, 1, 2, 2, 2, 2, 1]);
     expect(notBegun(outcomes)).toEqual([]);
   });
 
-  it('a failure after a change was begun is no such case', async () => {
+  it('count a failure after a change was begun', async () => {
     const error = new FleetError({ code: 'change.failed', what: 'no space left' });
     const { begun, outcomes } = await run(many(3, 'a'), (host) =>
       failure(host, error, silentLogger, { changes: 0, begun: 1 }),
@@ -121,10 +121,10 @@ describe('100 hosts', () => {
   });
 });
 
-describe('beside the waves', () => {
+describe('outside the waves', () => {
   const fresh = many(50, 'new', { part: 'idle' });
 
-  it('all that lose no agents are worked on at once, and whatever becomes of the canary', async () => {
+  it('all hosts that are not drained begin at once, also if the canary fails', async () => {
     const { together, outcomes } = await run([...many(3, 'a'), ...fresh], (host) => ({
       verdict: host === 'a-0' ? broken : healthy,
     }));
@@ -132,7 +132,7 @@ describe('beside the waves', () => {
     expect(outcomes.filter(({ verdict }) => verdict?.state === 'healthy')).toHaveLength(50);
   });
 
-  it('at most as many at the same time as was asked for; the canary and builders do not wait behind others', async () => {
+  it('at most --parallel hosts are changed at a time; canaries and builders come before others', async () => {
     const { together } = await run(
       [...fresh, { host: 'b', pools: [], part: 'idle', builder: 'b' }, ...many(3, 'a')],
       well,
@@ -144,13 +144,13 @@ describe('beside the waves', () => {
     expect(Math.max(...together.map((hosts) => hosts.length))).toBe(2);
   });
 
-  it('what an earlier run has left drained is proven before the first wave', async () => {
+  it('hosts that an earlier run left drained are proven before the first wave', async () => {
     const left: Machine = { host: 'left', pools: ['a'], part: 'unproven', down: true };
     const { together } = await run([...many(3, 'a'), left]);
     expect(together).toEqual([['left'], ['a-0'], ['a-1'], ['a-2']]);
   });
 
-  it('and keeps all waves from beginning where it is not healthy', async () => {
+  it('no wave begins if one of them is not healthy', async () => {
     const left: Machine = { host: 'left', pools: ['a'], part: 'unproven', down: true };
     const { begun, outcomes } = await run([...many(3, 'a'), left], () => ({ verdict: broken }));
     expect(begun).toEqual(['left']);
@@ -159,7 +159,7 @@ describe('beside the waves', () => {
     );
   });
 
-  it('a host that is mended there makes room for the last of its pool', async () => {
+  it('a fixed host lets the last one of its pool begin', async () => {
     const off: Machine = { host: 'off', pools: ['a'], part: 'recovering', down: true };
     expect((await run([...many(1, 'a'), off])).together).toEqual([['off'], ['a-0']]);
     const { outcomes } = await run([...many(1, 'a'), off], () => ({ verdict: broken }));
@@ -169,7 +169,7 @@ describe('beside the waves', () => {
     });
   });
 
-  it('who needs the image of a host in a later wave begins with it, or not at all', async () => {
+  it('a host that needs the image of a host in a later wave begins with it, or not at all', async () => {
     const fleet: Machine[] = [
       { host: 'first', pools: ['a'], kind: 'l40s', builder: 'first' },
       { host: 'builder', pools: ['a'], builder: 'builder' },
@@ -182,7 +182,7 @@ describe('beside the waves', () => {
   });
 });
 
-it('after Ctrl-C no wave begins, and nobody is to blame', async () => {
+it('after Ctrl-C no wave begins, and no host has a problem', async () => {
   const stop = new AbortController();
   const { begun, outcomes } = await run(
     many(3, 'a'),
@@ -196,12 +196,12 @@ it('after Ctrl-C no wave begins, and nobody is to blame', async () => {
   expect(outcomes[2]).toEqual({ host: 'a-2', state: 'skipped', changes: 0 });
 });
 
-it('without a proof a wave is well when its changes were made', async () => {
+it('without a proof a wave is healthy if its changes were made', async () => {
   const { together } = await run(many(3, 'a'), () => ({}));
   expect(together).toEqual([['a-0'], ['a-1'], ['a-2']]);
 });
 
-it('a host whose agents could not be proven afterwards keeps them, whatever becomes of the others', async () => {
+it('a host that cannot be proven afterwards is not drained', async () => {
   const barred = { host: 'a-1', what: 'the pool may not be seen', next: 'ask its owner' };
   const fleet = { ...fleetOf([...many(1, 'a')]), barred: [barred] };
   const work = (host: string) => () =>
@@ -222,13 +222,13 @@ it('a host whose agents could not be proven afterwards keeps them, whatever beco
   ]);
 });
 
-it('whatever becomes of the hosts of any fleet: each ends once, and no pool is without more hosts than may be', async () => {
+it('in any fleet each host ends once, and no pool exceeds its limit', async () => {
   const ends = fc.array(fc.constantFrom('well', 'well', 'well', 'broken', 'gone'), { minLength: 40 });
   await fc.assert(
     fc.asyncProperty(machines, ends, async (all, fates) => {
       const fleet = all.map(({ builder: _builder, ...machine }) => machine);
       const fateOf = (host: string) => fates[fleet.findIndex((each) => each.host === host)] ?? 'well';
-      const gone = new FleetError({ code: 'ssh.refused', what: 'nobody listens' });
+      const gone = new FleetError({ code: 'ssh.refused', what: 'connection refused' });
       const end: End = (host) => {
         if (fateOf(host) === 'gone') return { ...failure(host, gone, silentLogger) };
         return { verdict: fateOf(host) === 'well' ? healthy : broken };

@@ -7,11 +7,11 @@ import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { apply, done, healthy, host, left, notes, restart } from './drained-host.ts';
 import type { FakeHost } from './fake-fleet.ts';
 
-// A change that goes on as a unit, however its run loses sight of it: no job may start beside it.
+// A change that continues as a unit after its run ended: no job may start beside it.
 
 const continues = '"do restart" continues on the host as azp-fleet-change-restart.service';
 
-/** A host on which it goes on when `end` has come over the run. */
+/** Returns a host whose change still runs after `end` ended the run. */
 async function leaving(end: (fake: FakeHost) => Error) {
   const fake = await host([restart]);
   fake.onRun = () => {
@@ -27,13 +27,10 @@ const interrupt = (fake: FakeHost) => {
 
 it.each<[string, (fake: FakeHost) => Error]>([
   ['Ctrl-C or SIGTERM', interrupt],
-  ['the connection, for good in its present form', () => connectionLost('h200-1', 'a change')],
-  ['an exception of ours', () => new TypeError('undefined is not a function')],
-  [
-    'a clock that ran out',
-    () => new FleetError({ code: 'ssh.change-timeout', what: 'the change ran out of time' }),
-  ],
-])('keeps the agents from work: %s', async (_, end) => {
+  ['a lost connection', () => connectionLost('h200-1', 'a change')],
+  ['a bug of azp-fleet', () => new TypeError('undefined is not a function')],
+  ['a timeout', () => new FleetError({ code: 'ssh.change-timeout', what: 'the change ran out of time' })],
+])('keeps the agents drained: %s', async (_, end) => {
   const fake = await leaving(end);
   await apply(fake, healthy);
   expect(done(fake)).toEqual(['lock', 'drain', 'restart', 'drain', 'unlock']);
@@ -43,13 +40,13 @@ it.each<[string, (fake: FakeHost) => Error]>([
   expect(notes(fake)).toEqual([`its agents stay drained: ${continues}; run again to follow it`]);
 });
 
-it('keeps them without a proof, too', async () => {
+it('keeps them drained without a proof, too', async () => {
   const fake = await leaving(() => connectionLost('h200-1', 'a change'));
   await applyHost(fake.survey(), fake.tools(), { exactFacts: false });
   expect(done(fake)).not.toContain('undrain');
 });
 
-it('says where it goes on and what to do, also where the run has failed', async () => {
+it('reports its unit and the next action, also if the run has failed', async () => {
   const cut = await leaving(() => connectionLost('h200-1', 'a change'));
   expect((await apply(cut, healthy)).problem?.next).toBe(
     `run the same command again: ${continues}, and the next run waits for its end`,
@@ -63,7 +60,7 @@ it('says where it goes on and what to do, also where the run has failed', async 
   });
 });
 
-it('keeps them where nobody can be asked any more', async () => {
+it('keeps them drained if the host cannot be read any more', async () => {
   const fake = await leaving(() => {
     fake.gone = true;
     fake.cut();
@@ -76,7 +73,7 @@ it('keeps them where nobody can be asked any more', async () => {
   ]);
 });
 
-it('leaves all marks alone where the lock is lost: they are for whoever has it now', async () => {
+it('leaves all drains unchanged if the lock is lost', async () => {
   const fake = await leaving((each) => {
     each.lockLost = true;
     return lockLost('h200-1');
@@ -87,7 +84,7 @@ it('leaves all marks alone where the lock is lost: they are for whoever has it n
   expect(done(fake)).not.toContain('undrain');
 });
 
-it('is followed by the next run, before anything else and under the lock; then the agents are given back', async () => {
+it('is waited for by the next run under the lock; then the agents are enabled', async () => {
   const fake = await host([restart], [left]);
   fake.begin('restart');
   expect(await apply(fake, healthy)).toMatchObject({ state: 'ok', verdict: healthy });
@@ -97,7 +94,7 @@ it('is followed by the next run, before anything else and under the lock; then t
   );
 });
 
-it('that fails under the eyes of the next run is made again', async () => {
+it('is made again if it fails while the next run waits for it', async () => {
   const fake = await host([restart], [left]);
   fake.begin('restart');
   fake.onRun = (script) => (script === 'follow restart' ? { code: 100 } : undefined);
@@ -118,7 +115,7 @@ it('that fails under the eyes of the next run is made again', async () => {
 });
 
 it.each(['ssh.change-died', 'ssh.change-timeout'] as const)(
-  'that ends without a result is not the next run’s failure: %s',
+  'is no failure of the next run if it ends without a result: %s',
   async (code) => {
     const fake = await host([restart], [left]);
     fake.begin('restart');
@@ -135,7 +132,7 @@ it.each(['ssh.change-died', 'ssh.change-timeout'] as const)(
   },
 );
 
-it('is left to itself where the next run is interrupted while it follows, and is named', async () => {
+it('continues and is named if the next run is interrupted while it waits', async () => {
   const fake = await host([restart], [left]);
   fake.begin('restart');
   fake.onRun = () => {

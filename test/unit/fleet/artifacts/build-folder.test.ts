@@ -92,7 +92,7 @@ describe("a team's folder", () => {
     ['too much', () => (write('big', ''), truncateSync(join(folder, 'big'), 65 * 1024 ** 2)), 'is too large'],
     ['no Dockerfile', () => rmSync(join(folder, 'Dockerfile')), 'it has no Dockerfile'],
     ['a Dockerfile of its own', () => write('Dockerfile', 'FROM ubuntu\n'), 'it does not take the image'],
-    ['a pattern that cannot be', () => write('.dockerignore', '[z-a]\n'), 'has a pattern that cannot be'],
+    ['an invalid pattern', () => write('.dockerignore', '[z-a]\n'), 'has an invalid pattern'],
     ['nothing there', () => rmSync(folder, { recursive: true }), 'cannot be read'],
   ])('with %s is refused with the reason', async (_, make, what) => {
     make();

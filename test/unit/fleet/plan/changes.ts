@@ -7,7 +7,7 @@ interface Details {
   readonly durable?: boolean;
 }
 
-/** A change that runs its own name as a script; its id is its name. */
+/** Returns a change whose script is its id. */
 export function change(
   id: string,
   { step = 'docker', disturbs = 'nothing', reboot = false, durable = true }: Details = {},

@@ -31,11 +31,21 @@ const slot = (name: string, state: SlotStatus['state']): SlotStatus => ({
 test.each<[string, Parameters<typeof desiredOf>[0], ReturnType<typeof factsOf> | undefined, string[]]>([
   ['an agent for each GPU', {}, undefined, ['gpu-lab/h200-1-0', 'gpu-lab/h200-1-1']],
   ['no GPU yet, none expected', {}, factsOf({ gpus: [] }), []],
-  ['GPUs that are expected', { gpus: 3 }, undefined, ['0', '1', '2'].map((n) => `gpu-lab/h200-1-${n}`)],
-  ['a number', { agents: { kind: 'count', count: 1 } }, undefined, ['gpu-lab/h200-1-0']],
-  ['a pool that is named after a driver to come', { pool: 'cuda{cuda}' }, undefined, []],
   [
-    'names that are at work on the host are its own',
+    'the configured number of GPUs',
+    { gpus: 3 },
+    undefined,
+    ['0', '1', '2'].map((n) => `gpu-lab/h200-1-${n}`),
+  ],
+  [
+    'the configured number of agents',
+    { agents: { kind: 'count', count: 1 } },
+    undefined,
+    ['gpu-lab/h200-1-0'],
+  ],
+  ['a pool whose name depends on a missing driver', { pool: 'cuda{cuda}' }, undefined, []],
+  [
+    'not names in use on the host',
     {},
     factsOf({
       gpus: [gpu, gpu],
@@ -43,8 +53,8 @@ test.each<[string, Parameters<typeof desiredOf>[0], ReturnType<typeof factsOf> |
     }),
     ['gpu-lab/h200-1-1'],
   ],
-])('the names that a host wants: %s', (_, host, facts, wanted) => {
-  expect(names({ pool: 'gpu-lab', ...host }, facts)).toEqual(wanted);
+])('the desired names of a host: %s', (_, host, facts, desired) => {
+  expect(names({ pool: 'gpu-lab', ...host }, facts)).toEqual(desired);
 });
 
 const agent = (name: string, owner: string | undefined, changes: Partial<PooledAgent> = {}): PooledAgent => ({
@@ -54,27 +64,27 @@ const agent = (name: string, owner: string | undefined, changes: Partial<PooledA
   userCapabilities: owner === undefined ? {} : { 'azp-fleet.owner': owner },
   ...changes,
 });
-const wanted = {
+const desired = {
   host: 'azl2',
   owner: 'us',
   names: ['0', '1', '2'].map((each) => ({ slot: each, agent: `azl2-${each}`, pool: 'gpu-lab' })),
 };
 const held = (agents: readonly PooledAgent[], owner: string | undefined = 'us') =>
-  heldNames({ ...wanted, owner }, () => agents, now);
+  heldNames({ ...desired, owner }, () => agents, now);
 
-test('names that are free or ours are nobody else’s, in whatever case the server has them', () => {
+test('free and own names are not held, compared without case', () => {
   expect(held([agent('AZL2-0', 'us'), agent('other-1', 'them')])).toEqual([]);
-  expect(held([agent('AZL2-0', 'them')]).map(({ names: found }) => found)).toEqual([[wanted.names[0]]]);
+  expect(held([agent('AZL2-0', 'them')]).map(({ names: found }) => found)).toEqual([[desired.names[0]]]);
 });
 
-test('a host that has no installation yet owns nothing', () => {
-  const all = heldNames({ ...wanted, owner: undefined }, () => [agent('azl2-0', 'us')], now);
+test('a host without an installation owns no agents', () => {
+  const all = heldNames({ ...desired, owner: undefined }, () => [agent('azl2-0', 'us')], now);
   expect(planTakeOvers(all).map(({ action }) => action)).toEqual([
     { kind: 'take-over', pool: 'gpu-lab', host: 'azl2', slots: ['0'] },
   ]);
 });
 
-test('each owner is judged by itself; what azp-fleet did not register, agent by agent', () => {
+test('each owner is judged separately, and agents without an owner one by one', () => {
   const agents = [
     agent('azl2-0', 'them'),
     agent('azl2-1', undefined),
@@ -90,9 +100,9 @@ test('each owner is judged by itself; what azp-fleet did not register, agent by 
 });
 
 test.each([
-  ['take-overs alone are asked by themselves', [{ kind: 'take-over' }], [], true],
-  ['with a pool beside them all is asked first', [{ kind: 'take-over' }, { kind: 'create-pool' }], [], false],
-  ['with a change on a host, too', [{ kind: 'take-over' }], [[{}]], false],
+  ['only take-overs', [{ kind: 'take-over' }], [], true],
+  ['take-overs and a pool', [{ kind: 'take-over' }, { kind: 'create-pool' }], [], false],
+  ['take-overs and a change on a host', [{ kind: 'take-over' }], [[{}]], false],
 ])('%s', (_, actions, stages, only) => {
   const fleet = actions.map((action) => ({ action }));
   expect(hasOnlyTakeOvers({ fleet, hosts: [{ stages }] } as unknown as FleetPlan)).toBe(only);

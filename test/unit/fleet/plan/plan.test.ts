@@ -27,9 +27,9 @@ describe('stages', () => {
     ['nothing to do', [], []],
     ['known changes run together', [change('a'), change('b')], [['a', 'b']]],
     ['a reboot ends a stage', [change('a'), change('r', { reboot: true }), change('b')], [['a', 'r'], ['b']]],
-    ['what is unknown waits for new facts', [change('a'), shape('toolkit')], [['a'], ['? toolkit']]],
+    ['an unknown change waits for new facts', [change('a'), shape('toolkit')], [['a'], ['? toolkit']]],
     [
-      'what follows the unknown stays behind it',
+      'what follows a shape stays behind it',
       [change('a'), shape('toolkit'), change('b')],
       [['a'], ['? toolkit'], ['b']],
     ],
@@ -37,17 +37,17 @@ describe('stages', () => {
     expect(known(items)).toEqual(expected);
   });
 
-  it('has nothing to run where it begins with the unknown', () => {
+  it('has nothing to run if it begins with a shape', () => {
     expect(firstStage(planOf([shape('docker')]))).toEqual([]);
     expect(isEmpty(planOf([shape('docker')]))).toBe(false);
   });
 
-  it('has nothing to run where there is nothing', () => {
+  it('has nothing to run if it is empty', () => {
     expect(firstStage(planOf([]))).toEqual([]);
     expect(isEmpty(planOf([]))).toBe(true);
   });
 
-  it('is not empty where something stands in the way of all', () => {
+  it('is not empty with a refusal', () => {
     const refused = planOf([{ refused: true, step: 'docker', what: 'snap', next: 'remove it' }]);
     expect(isEmpty(refused)).toBe(false);
     expect(refused).toMatchObject({
@@ -56,7 +56,7 @@ describe('stages', () => {
     });
   });
 
-  it('leaves what follows a shape out of the stage before, however much is known', () => {
+  it('puts each shape in a separate stage after known changes', () => {
     expect(known([change('a'), change('b'), shape('toolkit'), shape('manager')])).toEqual([
       ['a', 'b'],
       ['? toolkit'],
@@ -81,16 +81,16 @@ describe('a plan of a fleet', () => {
   });
 });
 
-describe('what a package manager is asked', () => {
+describe('the question for a package manager', () => {
   const options = { steps: [dockerStep], disturbOthers: false };
   const bare = factsOf({ gpus: [] });
   const known = (answers: Answers) => planHost(bare, desiredOf(), options, { answers, final: false });
 
-  it('is nothing where no package changes', () => {
+  it('is undefined if no package changes', () => {
     expect(questionFor(bare, desiredOf(), { ...options, steps: [stepOf(change('a'))] }, {})).toBeUndefined();
   });
 
-  it('is what would change, until that is answered; the answers stand in the plan', () => {
+  it('asks about package changes until answered; the plan contains the answers', () => {
     const question = questionFor(bare, desiredOf(), options, {});
     const answers = question?.read('') ?? {};
     expect(Object.keys(answers)).toHaveLength(1);
@@ -107,7 +107,7 @@ describe('what a package manager is asked', () => {
   });
 });
 
-describe("other people's work", () => {
+describe("other users' work", () => {
   const others = {
     containers: ['postgres'],
     gpuProcesses: ['python (4711, ann)'],
@@ -130,18 +130,18 @@ describe("other people's work", () => {
     expect(refusalsFor(disturbs)).toEqual(expected);
   });
 
-  it('is counted in words', () => {
+  it('is named in singular and plural', () => {
     const many = { containers: ['a', 'b'], gpuProcesses: ['c', 'd'], logins: ['e', 'f'] };
     const plan = planOf([change('x', { disturbs: 'machine' })], factsOf({ others: many }));
     expect(plan.refusals[0]?.what).toContain(': containers a, b; GPU processes c, d; logins e, f');
   });
 
-  it('is hurt only where that was asked for', () => {
+  it('is disturbed only with --disturb-others', () => {
     expect(refusalsFor('machine', true)).toEqual([]);
   });
 });
 
-describe('a plan made later', () => {
+describe('a later plan', () => {
   const announced = planOf([change('a'), shape('toolkit', 'new-containers'), change('r', { reboot: true })]);
   const refined = { step: 'toolkit', disturbs: 'new-containers' } as const;
   const waiting: Change = {
@@ -152,21 +152,21 @@ describe('a plan made later', () => {
 
   it.each<[string, (Change | Shape)[], string[]]>([
     ['may do less', [change('r', { reboot: true })], []],
-    ['may fill in what was unknown', [change('t', refined)], []],
-    ['may leave it unknown', [shape('toolkit')], []],
-    ['may not wait, either', [waiting], ['was not announced']],
-    ['may not do anything else', [change('other')], ['was not announced']],
+    ['may replace a shape by a known change', [change('t', refined)], []],
+    ['may keep the shape', [shape('toolkit')], []],
+    ['may not wait', [waiting], ['was not announced']],
+    ['may not add another change', [change('other')], ['was not announced']],
     [
-      'may not disturb more than was said',
+      'may not disturb more than announced',
       [change('t', { step: 'toolkit', disturbs: 'containers' })],
       ['disturbs containers, more than was announced'],
     ],
     [
-      'may not disturb more by a known change, either',
+      'may not disturb more by a known change',
       [change('a', { disturbs: 'machine' })],
       ['disturbs machine, more than was announced'],
     ],
-    ['may not bring new unknowns', [shape('driver')], ['was not announced']],
+    ['may not add a shape', [shape('driver')], ['was not announced']],
   ])('%s', (_name, items, expected) => {
     expect(deviations(planOf(items), announced).map(({ what }) => what)).toEqual(expected);
   });
@@ -178,35 +178,40 @@ describe('a plan made later', () => {
       [{ removes: ['old'], downgrades: ['lib'] }],
       undefined,
     ],
-    ['less', {}, [{ removes: ['old'], downgrades: ['lib'] }], undefined],
-    ['another architecture of it', { removes: ['libcuda1:i386'] }, [{ removes: ['libcuda1'] }], undefined],
+    ['fewer', {}, [{ removes: ['old'], downgrades: ['lib'] }], undefined],
     [
-      'what a pattern covers',
+      'another architecture of an announced package',
+      { removes: ['libcuda1:i386'] },
+      [{ removes: ['libcuda1'] }],
+      undefined,
+    ],
+    [
+      'packages that match a pattern',
       { removes: ['nvidia-570', 'nvidia-smi'] },
       [{ removes: ['x', 'nvidia-*'] }],
       undefined,
     ],
     [
-      'more to remove',
+      'more removals',
       { removes: ['old', 'kubelet', 'kubeadm'] },
       [{ removes: ['old'] }],
       'would remove kubelet, kubeadm as well',
     ],
     [
-      'more to downgrade',
+      'more downgrades',
       { downgrades: ['libc6'] },
       [{ downgrades: ['lib'] }],
       'would downgrade libc6 as well',
     ],
-    ['both', { removes: ['a'], downgrades: ['b'] }, [{}], 'would remove a as well'],
+    ['more of both', { removes: ['a'], downgrades: ['b'] }, [{}], 'would remove a as well'],
     [
       'a removal that was announced as a downgrade',
       { removes: ['a'] },
       [{ downgrades: ['a'] }],
       'would remove a as well',
     ],
-    ['what one of two announced', { removes: ['a'] }, [{}, { removes: ['a'] }], undefined],
-    ['what neither announced', { removes: ['a'] }, [{}, { removes: ['b'] }], 'would remove a as well'],
+    ['what one of two shapes announced', { removes: ['a'] }, [{}, { removes: ['a'] }], undefined],
+    ['what neither shape announced', { removes: ['a'] }, [{}, { removes: ['b'] }], 'would remove a as well'],
   ])('may do to packages: %s', (_, now, before, expected) => {
     const whole = (bound: Partial<Bound>): Bound => ({ removes: [], downgrades: [], ...bound });
     const changing = { ...change('p', { step: 'driver' }), bound: whole(now) };
@@ -217,7 +222,7 @@ describe('a plan made later', () => {
     expect(deviations(planOf([changing]), planOf([shape('driver')]))).toEqual([]);
   });
 
-  it('of which only waiting was announced may do nothing else there', () => {
+  it('may only wait if only a wait was announced', () => {
     const wait = planOf([change('a'), toWait]);
     expect(deviations(planOf([waiting]), wait)).toEqual([]);
     expect(deviations(planOf([change('m', { step: 'manager' })]), wait)).toMatchObject([
@@ -225,7 +230,7 @@ describe('a plan made later', () => {
     ]);
   });
 
-  it('waits only where that was announced, by itself or with a start', () => {
+  it('waits only if a wait was announced, alone or with a start', () => {
     const left = (...before: (Change | Shape)[]) =>
       withoutNewWaits(planOf([change('a'), waiting]), planOf(before)).stages.flat().length;
     const [run] = change('s').actions;
@@ -239,7 +244,7 @@ describe('a plan made later', () => {
     expect(withoutNewWaits(planOf([waiting]), planOf([change('a')])).stages).toEqual([]);
   });
 
-  it('may wait once more for what an announced start waits for, which is no change of its own', () => {
+  it('may wait again for an announced start, which is not counted as a change', () => {
     const [run] = change('s').actions;
     const actions = [...(run === undefined ? [] : [run]), ...waiting.actions];
     const start = planOf([{ ...change('s', { step: 'manager' }), actions }]);
@@ -248,7 +253,7 @@ describe('a plan made later', () => {
     expect([made.length + waitsMet(start, made), 2 + waitsMet(start, [...made, waiting])]).toEqual([1, 1]);
   });
 
-  it('counts as made what was announced to be waited for, and was there already', () => {
+  it('counts an announced wait as made if it was not needed', () => {
     const wait = planOf([change('a'), toWait]);
     expect([waitsMet(wait, [change('a')]), waitsMet(wait, [change('a'), waiting])]).toEqual([1, 0]);
   });
@@ -266,17 +271,17 @@ describe('the digest of the facts', () => {
     ['a login', factsOf({ others: { logins: ['ann'] } })],
     ['an upgrade that holds the package lock', factsOf({ packageLock: 'apt-get (12)' })],
     [
-      'what is left of a change that ended',
+      'a change that ended',
       factsOf({ changes: [{ id: 'a', title: '', owner: '', state: 'done', code: 0 }] }),
     ],
-  ])('does not care about %s', (_name, facts) => {
+  ])('does not change with %s', (_name, facts) => {
     expect(factsDigest(facts)).toBe(digest);
   });
 
   it.each([
     ['an installed package', factsOf({ packages: { 'docker-ce': '5:29.7.2' } })],
     ['another kernel', factsOf({ kernel: '6.1.0-40-amd64' })],
-    ['a file of ours that was edited', factsOf({ files: { '/etc/azp-fleet/manager.json': 'x' } })],
+    ['an edited file of azp-fleet', factsOf({ files: { '/etc/azp-fleet/manager.json': 'x' } })],
     [
       'a change that still runs',
       factsOf({ changes: [{ id: 'a', title: '', owner: '', state: 'running', code: undefined }] }),

@@ -11,17 +11,18 @@ import { afterwards } from '../steps/host-stack-plan.ts';
 import { artifacts, converged, status } from '../steps/manager/converged.ts';
 import { simulate } from '../steps/simulate.ts';
 
-const wish = (branch: string): Desired => desiredOf({ driver: { branch } }, { artifacts: artifacts() });
+const desiredBranch = (branch: string): Desired =>
+  desiredOf({ driver: { branch } }, { artifacts: artifacts() });
 const options = { steps: allSteps, disturbOthers: false };
 
-/** A host that is as wanted. */
+/** Returns a host in the desired state. */
 function complete(desired: Desired): Facts {
   const stack = afterwards(factsOf(), desired);
   const { files, manager } = converged(desired);
   return { ...stack, files: { ...stack.files, ...files }, manager };
 }
 
-/** What the manager says of itself once the host has come up again. */
+/** The manager's report after a reboot. */
 type Afterwards = 'nothing yet' | 'building' | 'ready';
 
 function made(facts: Facts, change: Change, desired: Desired, then: Afterwards): Facts {
@@ -33,7 +34,7 @@ function made(facts: Facts, change: Change, desired: Desired, then: Afterwards):
   });
 }
 
-/** Everything that an apply does, with what it would have stopped at. */
+/** Applies a plan to facts, and checks that no later plan deviates from it. */
 function applied(before: Facts, desired: Desired, then: Afterwards) {
   const announced = planHost(before, desired, options);
   const changes: Change[] = [];
@@ -49,16 +50,16 @@ function applied(before: Facts, desired: Desired, then: Afterwards) {
 }
 
 describe('from driver 580 to 595', () => {
-  const before = complete(wish('580'));
+  const before = complete(desiredBranch('580'));
 
-  test('there is nothing to do before', () => {
-    expect(planHost(before, wish('580'), options).stages).toEqual([]);
+  test('the plan is empty before', () => {
+    expect(planHost(before, desiredBranch('580'), options).stages).toEqual([]);
   });
 
   test.each<Afterwards>(['nothing yet', 'building', 'ready'])(
-    'as many changes are made as were announced; the manager says after the boot: %s',
+    'the number of changes is the announced one; report after the boot: %s',
     (then) => {
-      const { announced, changes } = applied(before, wish('595'), then);
+      const { announced, changes } = applied(before, desiredBranch('595'), then);
       const all = announced.stages.flat();
       expect(all.some((change) => !change.known && change.waits === true)).toBe(true);
       expect(changes.length + waitsMet(announced, changes)).toBe(all.length);

@@ -38,7 +38,7 @@ function pendingOf({ host, kind = 'h200', builder }: Machine): Pending {
   };
 }
 
-/** `n` hosts of one pool. */
+/** Returns `count` hosts of one pool. */
 export function many(count: number, pool: string, rest: Partial<Machine> = {}): Machine[] {
   const width = String(count - 1).length;
   return Array.from({ length: count }, (_, index) => ({

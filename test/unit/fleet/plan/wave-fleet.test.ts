@@ -51,7 +51,7 @@ describe('a host', () => {
       { hasAgents: true, takesJobs: true },
     ],
     [
-      'that somebody has drained',
+      'that a user drained',
       served({ slots: slots('drained', 'drained') }),
       { hasAgents: false, takesJobs: false },
     ],
@@ -60,25 +60,21 @@ describe('a host', () => {
       served({ slots: slots('quarantined') }),
       { hasAgents: false, takesJobs: false },
     ],
-    [
-      'that tries again and again',
-      served({ slots: slots('backing-off') }),
-      { hasAgents: true, takesJobs: false },
-    ],
+    ['that backs off', served({ slots: slots('backing-off') }), { hasAgents: true, takesJobs: false }],
     [
       'whose manager was stopped',
       served({ slots: slots('idle') }, 'inactive'),
       { hasAgents: false, takesJobs: false },
     ],
     ['whose manager cannot be read', served(undefined), { hasAgents: true, takesJobs: true }],
-    ['with slots that are not known yet', served({ slots: [] }), { hasAgents: true, takesJobs: false }],
+    ['with unknown slots', served({ slots: [] }), { hasAgents: true, takesJobs: false }],
     [
       'that cannot reach Azure DevOps',
       served({ slots: slots('backing-off'), pools: [{ name: 'gpu-lab', up: false }] }),
       { hasAgents: true, takesJobs: true },
     ],
     [
-      'that a run has left drained',
+      'that an interrupted run left drained',
       served({ slots: slots('drained'), drains: [left] }),
       { hasAgents: true, takesJobs: false },
     ],
@@ -86,7 +82,7 @@ describe('a host', () => {
     expect({ hasAgents: hasAgents(facts), takesJobs: takesJobs(facts) }).toEqual(expected);
   });
 
-  it('that a person has drained is not left by a run', () => {
+  it('that a user drained is not left drained by a run', () => {
     const { run: _, ...personal } = left;
     expect(leftDrained(served({ drains: [personal] }))).toBe(false);
     expect(leftDrained(served({ drains: [personal, left] }))).toBe(true);
@@ -95,7 +91,7 @@ describe('a host', () => {
   it.each([
     ['booted after the drain', 60, true],
     ['booted before it', 600, false],
-    ['does not say when it booted', undefined, false],
+    ['has no boot time', undefined, false],
   ] as const)('that %s', (_, uptimeS, expected) => {
     const facts = served({ at: '2026-11-21T12:05:00Z', drains: [left] });
     expect(rebootedSinceDrain({ ...facts, uptimeS })).toBe(expected);
@@ -108,7 +104,7 @@ const atWork = { slots: slots('idle') };
 interface Given {
   readonly spec?: Partial<HostSpec>;
   readonly facts?: Facts;
-  readonly wanted?: readonly (Change | Shape)[];
+  readonly changes?: readonly (Change | Shape)[];
   readonly unread?: boolean;
   readonly unselected?: boolean;
   readonly refused?: boolean;
@@ -119,7 +115,7 @@ function found(given: Readonly<Record<string, Given>>, unprovable: Found['unprov
     const host = desiredOf({ name, ...each.spec }).host;
     const facts = each.facts ?? served(atWork);
     const said = each.refused === true ? [refusal('docker', 'no', 'try')] : [];
-    const plan = planOf(facts, name, [...(each.wanted ?? [driver]), ...said], false);
+    const plan = planOf(facts, name, [...(each.changes ?? [driver]), ...said], false);
     return { host, facts, plan, ...each };
   });
   return waveFleet({
@@ -132,31 +128,31 @@ function found(given: Readonly<Record<string, Given>>, unprovable: Found['unprov
 const pendingIn = (given: Readonly<Record<string, Given>>) => found(given).pending.map(({ host }) => host);
 
 describe('the fleet of a run', () => {
-  it('waits for those that lose agents, and for nobody else', () => {
+  it('has exactly the hosts whose agents are drained as pending', () => {
     expect(
       pendingIn({
         driver: {},
-        docker: { wanted: [change('docker', { disturbs: 'containers' })] },
-        perhaps: { wanted: [shape('toolkit', 'containers')] },
-        config: { wanted: [change('config', { step: 'manager' })] },
-        engine: { wanted: [change('live', { disturbs: 'new-containers' })] },
+        docker: { changes: [change('docker', { disturbs: 'containers' })] },
+        perhaps: { changes: [shape('toolkit', 'containers')] },
+        config: { changes: [change('config', { step: 'manager' })] },
+        engine: { changes: [change('live', { disturbs: 'new-containers' })] },
         bare: { facts: factsOf() },
         drained: { facts: served({ slots: slots('drained') }) },
-        wanted: { wanted: [] },
+        unchanged: { changes: [] },
         refused: { refused: true },
       }),
     ).toEqual(['driver', 'docker', 'perhaps']);
   });
 
-  it('goes on where a run was cut off: what it left drained comes first, and is proven where nothing is left to do', () => {
+  it('puts hosts that an interrupted run left drained first, and proves those without changes', () => {
     const cutOff = served({ slots: slots('drained'), drains: [left] });
-    const fleet = found({ fresh: {}, half: { facts: cutOff }, done: { facts: cutOff, wanted: [] } });
+    const fleet = found({ fresh: {}, half: { facts: cutOff }, done: { facts: cutOff, changes: [] } });
     expect(fleet.pending.map(({ host }) => host)).toEqual(['half', 'fresh']);
     expect(fleet.unproven).toEqual(['done']);
     expect([...fleet.down]).toEqual(['half', 'done']);
   });
 
-  it('counts as down what could not be read or takes no jobs; what nobody looked at works, what is new does not count', () => {
+  it('counts unreadable hosts and hosts that take no jobs as down, unselected hosts as available, new hosts not at all', () => {
     const fleet = found({
       up: {},
       unread: { unread: true },
@@ -169,7 +165,7 @@ describe('the fleet of a run', () => {
     expect(Object.fromEntries(fleet.pools)).toEqual({ 'gpu-lab': ['up', 'unread', 'stopped', 'elsewhere'] });
   });
 
-  it('keeps hosts to the limit whose managers are active and cannot be read', () => {
+  it('counts hosts with an active, unreadable manager against the limit', () => {
     const names = Array.from({ length: 8 }, (_, index) => `h${index}`);
     const fleet = found(Object.fromEntries(names.map((name) => [name, { facts: served(undefined) }])));
     const sizes = planWaves(fleet, defaultWaves)?.waves.map(({ hosts }) => hosts.length);
@@ -203,7 +199,7 @@ describe('the fleet of a run', () => {
     });
   });
 
-  it('has a canary for each system and each kind of GPU, and for what is done', () => {
+  it('has one kind for each system, GPU type and set of steps', () => {
     const gpus = [{ address: '0000:01:00.0', deviceId: '26b9', boundTo: undefined }];
     const facts = served(atWork);
     const kinds = found({
@@ -211,13 +207,13 @@ describe('the fleet of a run', () => {
       same: {},
       gpu: { facts: { ...facts, gpus } },
       system: { facts: { ...facts, os: { ...facts.os, versionId: '13' } } },
-      docker: { wanted: [change('docker', { disturbs: 'containers' })] },
+      docker: { changes: [change('docker', { disturbs: 'containers' })] },
     }).pending.map(({ kind }) => kind);
     expect(kinds[1]).toBe(kinds[0]);
     expect(new Set(kinds).size).toBe(4);
   });
 
-  it('takes nobody’s agents away that cannot be proven afterwards', () => {
+  it('drains no host that cannot be proven afterwards', () => {
     const problem: Problem = {
       code: 'azure.permission',
       what: 'the pool gpu-lab may not be seen',

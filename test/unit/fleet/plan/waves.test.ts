@@ -12,8 +12,8 @@ function limits(maxUnavailable: string): WaveLimits {
   return share === undefined ? defaultWaves : { ...defaultWaves, maxUnavailable: share };
 }
 
-/** `1! a; 2 b c`: an exclamation mark for canaries; `-d` is held back. */
-function told(machines: readonly Machine[], maxUnavailable = '25%'): string {
+/** Formats waves as `1! a; 2 b c`: an exclamation mark for canaries; `-d` is held back. */
+function waveLine(machines: readonly Machine[], maxUnavailable = '25%'): string {
   const plan = planWaves(fleetOf(machines), limits(maxUnavailable));
   if (plan === undefined) return 'none';
   return [
@@ -33,7 +33,7 @@ it.each<[number, string, number]>([
   [2, '1', 1],
   [2, '100%', 2],
   [1, '100%', 1],
-])('of a pool of %i hosts and %s, %i may be without work', (size, share, most) => {
+])('of a pool of %i hosts with %s, %i may be unavailable', (size, share, most) => {
   expect(mayBeDown(size, limits(share))).toBe(most);
 });
 
@@ -48,10 +48,10 @@ describe('waves', () => {
       '25%',
       '1! a-0; 2 a-1 a-2; 3 a-3 a-4; 4 a-5 a-6; 5 a-7',
     ],
-    ['all but one of them, however much is allowed', many(4, 'a'), '9', '1! a-0; 2 a-1 a-2 a-3'],
-    ['all at once after the canary, where that was asked for', many(3, 'a'), '100%', '1! a-0; 2 a-1 a-2'],
+    ['all but one host, with any limit below 100 %', many(4, 'a'), '9', '1! a-0; 2 a-1 a-2 a-3'],
+    ['all at once after the canary, with 100 %', many(3, 'a'), '100%', '1! a-0; 2 a-1 a-2'],
     [
-      'pools beside each other; one canary for hosts that are alike',
+      'several pools at once; one canary for hosts of one kind',
       [...many(2, 'a'), ...many(2, 'b')],
       '25%',
       '1! a-0; 2 a-1 b-0; 3 b-1',
@@ -75,7 +75,7 @@ describe('waves', () => {
       '1! a-0; 2 a-1 b-0; 3 x',
     ],
     [
-      'a builder comes first, and nobody who needs its image before it',
+      'a builder comes before hosts that need its image',
       [
         { host: 'a-0', pools: ['a'], builder: 'a-2' },
         { host: 'a-1', pools: ['a'], builder: 'a-2' },
@@ -85,13 +85,13 @@ describe('waves', () => {
       '1! a-2; 2 a-0; 3 a-1',
     ],
     [
-      'a host that is down already takes the room of another',
+      'a host that is down counts against the limit',
       [...many(8, 'a'), { host: 'dead', pools: ['a'], part: 'idle', down: true }],
       '25%',
       '1! a-0; 2 a-1; 3 a-2; 4 a-3; 5 a-4; 6 a-5; 7 a-6; 8 a-7',
     ],
     [
-      'and is not missed when it is changed itself',
+      'and does not count when it is changed itself',
       [
         { host: 'a-0', pools: ['a'], down: true },
         { host: 'a-1', pools: ['a'] },
@@ -100,7 +100,7 @@ describe('waves', () => {
       '1! a-0; 2 a-1',
     ],
     [
-      'the last one that works is held back while the other is down',
+      'the last available host is held back while the other is down',
       [
         { host: 'a-0', pools: ['a'] },
         { host: 'dead', pools: ['a'], part: 'idle', down: true },
@@ -109,7 +109,7 @@ describe('waves', () => {
       '-a-0',
     ],
     [
-      'unless the other is mended by the same run',
+      'unless the same run fixes the other',
       [
         { host: 'a-0', pools: ['a'] },
         { host: 'off', pools: ['a'], part: 'recovering', down: true },
@@ -118,7 +118,7 @@ describe('waves', () => {
       '1! a-0',
     ],
     [
-      'or was only left drained, which is proven first',
+      'or the other was only left drained, and is proven first',
       [
         { host: 'a-0', pools: ['a'] },
         { host: 'left', pools: ['a'], part: 'unproven', down: true },
@@ -127,10 +127,10 @@ describe('waves', () => {
       '1! a-0',
     ],
   ])('%s', (_, machines, share, expected) => {
-    expect(told(machines, share)).toBe(expected);
+    expect(waveLine(machines, share)).toBe(expected);
   });
 
-  it('say why a host is held back, and what to do', () => {
+  it('have the reason and the next action of a host that is held back', () => {
     const fleet = fleetOf([
       ...many(1, 'gpu-lab'),
       { host: 'dead', pools: ['gpu-lab'], part: 'idle', down: true },
@@ -144,7 +144,7 @@ describe('waves', () => {
     ]);
   });
 
-  it('name the pools that have no agents meanwhile', () => {
+  it('name the pools without agents during the run', () => {
     expect(planWaves(fleetOf([...many(1, 'solo'), ...many(3, 'a')]), defaultWaves)?.emptied).toEqual([
       'solo',
     ]);
@@ -152,7 +152,7 @@ describe('waves', () => {
     expect(planWaves(fleetOf(many(3, 'a')), limits('2'))?.emptied).toEqual([]);
   });
 
-  it('name the pools that have no agents afterwards, where the hosts leave the fleet', () => {
+  it('name the pools without agents after hosts leave the fleet', () => {
     const lasting: Machine = { host: 'stays', pools: ['a'], part: 'idle', down: false };
     const dead: Machine = { host: 'dead', pools: ['b'], part: 'idle', down: true };
     const emptied = (machines: readonly Machine[]) =>
@@ -165,10 +165,10 @@ describe('waves', () => {
 
 const shares = fc.constantFrom('1', '2', '5', '10%', '25%', '50%', '99%');
 
-describe('of any fleet', () => {
+describe('in any fleet', () => {
   const wavesOf = (fleet: readonly Machine[], share: string) => planWaves(fleetOf(fleet), limits(share));
 
-  it('every host that is disturbed is in one wave, or is held back', () => {
+  it('every disturbed host is in one wave or held back', () => {
     fc.assert(
       fc.property(machines, shares, (all, share) => {
         const plan = wavesOf(all, share);
@@ -182,7 +182,7 @@ describe('of any fleet', () => {
     );
   });
 
-  it('no wave takes more of a pool than the limit, nor all of a pool that has several', () => {
+  it('no wave exceeds the limit of a pool, or takes all hosts of a larger pool', () => {
     fc.assert(
       fc.property(machines, shares, (all, share) => {
         const { pools, down: downAtFirst } = fleetOf(all);
@@ -201,7 +201,7 @@ describe('of any fleet', () => {
     );
   });
 
-  it('a canary goes alone among its kind, and before it', () => {
+  it('a canary is the only host of its kind in its wave, and the first', () => {
     fc.assert(
       fc.property(machines, shares, (all, share) => {
         const kinds = new Map(fleetOf(all).pending.map(({ host, kind }) => [host, kind]));
@@ -216,7 +216,7 @@ describe('of any fleet', () => {
     );
   });
 
-  it('nobody comes before the builder of its image', () => {
+  it('no host comes before the builder of its image', () => {
     fc.assert(
       fc.property(machines, shares, (all, share) => {
         const at = new Map(
@@ -235,7 +235,7 @@ describe('of any fleet', () => {
     );
   });
 
-  it('where nobody is down and no image is waited for, nobody is held back', () => {
+  it('no host is held back if none is down and none needs an image', () => {
     fc.assert(
       fc.property(machines, shares, (all, share) => {
         const up = all.map(({ host, pools, part, kind }) => ({ host, pools, part, kind }) as Machine);

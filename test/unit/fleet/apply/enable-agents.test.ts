@@ -1,4 +1,4 @@
-// When agents that were drained for a change take jobs again.
+// When drained agents take jobs again.
 import { describe, expect, it } from 'vitest';
 
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
@@ -8,7 +8,7 @@ import { change } from '../plan/changes.ts';
 import { apply, at, broken, done, healthy, host, left, notes, reboot, restart } from './drained-host.ts';
 
 describe('agents that were drained for a change', () => {
-  it('take jobs again after the probe and before they are looked for, all under the lock', async () => {
+  it('take jobs again after the probe and before they are checked, all under the lock', async () => {
     const fake = await host([restart]);
     expect(await apply(fake, healthy)).toEqual({
       host: 'h200-1',
@@ -19,7 +19,7 @@ describe('agents that were drained for a change', () => {
     expect(done(fake)).toEqual(['lock', 'drain', 'restart', 'probe', 'undrain', 'agents', 'unlock']);
   });
 
-  it('stay drained after a reboot where the probe fails, and the mark and the verdict say so', async () => {
+  it('stay drained after a reboot if the probe fails, with that reason in drain and verdict', async () => {
     const fake = await host([reboot]);
     const { verdict } = await apply(fake, broken);
     expect(verdict).toEqual({
@@ -35,9 +35,9 @@ describe('agents that were drained for a change', () => {
   });
 
   it.each([
-    ['works', healthy, ['lock', 'drain', 'restart', 'probe', 'undrain', 'unlock']],
-    ['does not', broken, ['lock', 'drain', 'restart', 'probe', 'drain', 'unlock']],
-  ])('after a change that failed: the probe decides, here it %s', async (_, verdict, expected) => {
+    ['succeeds', healthy, ['lock', 'drain', 'restart', 'probe', 'undrain', 'unlock']],
+    ['fails', broken, ['lock', 'drain', 'restart', 'probe', 'drain', 'unlock']],
+  ])('after a failed change depend on the probe, which %s', async (_, verdict, expected) => {
     const fake = await host([restart]);
     fake.onRun = () => ({ code: 1, tail: 'no space left' });
     const outcome = await apply(fake, verdict);
@@ -48,7 +48,7 @@ describe('agents that were drained for a change', () => {
     expect(done(fake)).toEqual(expected);
   });
 
-  it('take jobs again where no change was begun', async () => {
+  it('take jobs again if no change was begun', async () => {
     const fake = await host([restart]);
     fake.status = managerStatus({
       drains: [],
@@ -68,7 +68,7 @@ describe('agents that were drained for a change', () => {
     expect(done(fake)).toEqual(['lock', 'drain', 'undrain', 'unlock']);
   });
 
-  it('stay drained where Ctrl-C came in the middle of a change', async () => {
+  it('stay drained after Ctrl-C during a change', async () => {
     const fake = await host([restart]);
     fake.onRun = () => {
       fake.stop.abort();
@@ -81,7 +81,7 @@ describe('agents that were drained for a change', () => {
     ]);
   });
 
-  it('stay drained where Ctrl-C came while the host was proven', async () => {
+  it('stay drained after Ctrl-C during the proof', async () => {
     const fake = await host([restart]);
     const prove = () => {
       fake.stop.abort();
@@ -93,8 +93,8 @@ describe('agents that were drained for a change', () => {
   });
 });
 
-describe('agents that an earlier run has left drained', () => {
-  it('are given back when the host is proven, and not before', async () => {
+describe('agents that an earlier run left drained', () => {
+  it('are enabled when the host is proven, and not before', async () => {
     const fake = await host([], [left]);
     expect(await apply(fake, healthy)).toMatchObject({ state: 'ok', verdict: healthy });
     expect(done(fake)).toEqual(['lock', 'drain', 'probe', 'undrain', 'agents', 'unlock']);
@@ -103,19 +103,19 @@ describe('agents that an earlier run has left drained', () => {
     );
   });
 
-  it('stay so where it cannot be', async () => {
+  it('stay drained if the proof fails', async () => {
     const fake = await host([], [left]);
     expect(await apply(fake, broken)).toMatchObject({ verdict: { state: 'failed' } });
     expect(done(fake)).toEqual(['lock', 'drain', 'probe', 'agents', 'drain', 'unlock']);
   });
 
-  it('are kept from work while what is left to do is done', async () => {
+  it('stay drained during the remaining changes', async () => {
     const fake = await host([change('config')], [left]);
     await apply(fake, healthy);
     expect(done(fake)).toEqual(['lock', 'drain', 'config', 'probe', 'undrain', 'agents', 'unlock']);
   });
 
-  it('are taken over when the manager tells of them only once it runs', async () => {
+  it('are taken over when the manager reports them only after its start', async () => {
     const fake = await host([restart]);
     fake.facts = merge(fake.facts, { manager: { unitActive: 'inactive' } });
     fake.onRun = () => {
