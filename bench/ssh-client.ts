@@ -33,7 +33,7 @@ const limit = pLimit(setting.concurrency);
 const home = mkdtempSync(join(tmpdir(), 'azp-bench-home-'));
 const sshConfig = join(home, 'config');
 // A block for each host, as in a real configuration for so many hosts. One sshd serves all of them and is the slowest
-// part: nobody gives up on it (ssh and pssh wait for ever as well).
+// part: no client times out on it (ssh and pssh wait for ever as well).
 const blocks = hosts.map(
   (address) =>
     `Host ${address}\n  Port ${setting.port}\n  User ${setting.user}\n  IdentityFile ${setting.key}\n\n`,
@@ -72,7 +72,7 @@ async function fleet(address: string): Promise<boolean> {
   }
 }
 
-/** What one would write in an afternoon: no host keys, no configuration, no sudo, no time-outs. */
+/** A minimal client: no host keys, no configuration, no sudo, no time-outs. */
 function bare(address: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const client = new ssh2.Client();
@@ -99,7 +99,7 @@ function bare(address: string): Promise<boolean> {
 }
 
 const one = name === 'azp-fleet' ? fleet : bare;
-/** What Node and the imports take before anything is connected. */
+/** Memory of Node and the imports before the first connection. */
 const startMiB = process.memoryUsage().rss / 1024 / 1024;
 const failures = new Map<string, number>();
 const attempt = (address: string): Promise<boolean> =>
@@ -111,7 +111,7 @@ const attempt = (address: string): Promise<boolean> =>
 
 const all = (some: readonly string[]): Promise<boolean[]> =>
   Promise.all(some.map((address) => limit(() => attempt(address))));
-// What comes once and stays (compiled code, caches, the random source) is there after the first tenth.
+// One-time allocations (compiled code, caches, the random source) happen in the first tenth.
 const tenth = Math.ceil(hosts.length / 10);
 const results = await all(hosts.slice(0, tenth));
 const before = await held();
@@ -133,7 +133,7 @@ process.stdout.write(
   })}\n`,
 );
 
-/** What the process holds while no connection is open. */
+/** Memory of the process without open connections. */
 async function held(): Promise<Record<'descriptors' | 'handles' | 'heap', number>> {
   // A closed connection is destroyed half a second later, whatever the other side does.
   await sleep(1000);

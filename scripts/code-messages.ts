@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 
 import { type Expression, parseSync, Visitor } from 'oxc-parser';
 
-/** Stands for what differs from case to case. */
+/** Replaces the variable parts of a message. */
 const blank = '…';
 
 /**

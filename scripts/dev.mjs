@@ -1,4 +1,4 @@
-// The door to every npm script of a checkout. Plain JavaScript that an old Node can read: it brings what is
+// The entry point of every npm script of a checkout. Plain JavaScript that an old Node can read: it installs what is
 // missing (npm packages, a Node new enough), builds, and runs the task on that Node.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
@@ -14,9 +14,9 @@ const [task = '', ...args] = process.argv.slice(2);
 /** 22.18 runs .ts files; the built CLI and the unit tests need less (package.json, engines). */
 const neededNode = { major: 22, minor: task === 'cli' ? 13 : 18 };
 const broughtNode = '24.21.0';
-/** What the unit tests are held to: the lowest minor version of package.json's engines, and each later line. */
+/** Node versions of the unit tests: the lowest minor version of package.json's engines, and each later line. */
 const testedNodes = ['22.13.1', broughtNode, '26.10.0'];
-/** What a clone must be able to begin with. */
+/** Node versions that can start a clone. */
 const tooOldNode = '20.20.2';
 const bin = join(root, 'node_modules', '.bin');
 const cache = join(root, 'node_modules', '.cache');
@@ -163,7 +163,7 @@ function bringOracles() {
   if (!canInstall) return say(`${missing.join(', ')} not installed: what needs it is not checked`);
   bringPackages(packages);
   if (missing.includes('promtool') && !takePromtool())
-    say('promtool cannot be had: what needs it is not checked');
+    say('promtool is not available: checks that need it are skipped');
 }
 
 /** Installs missing programs from packages of this Debian, where available. */
@@ -178,7 +178,7 @@ function bringPackages(packages) {
   ]);
 }
 
-/** Out of its package, which would start a server if it were installed. */
+/** Unpacks it: an installed package would start a server. */
 function takePromtool() {
   const steps = [
     'mkdir -p node_modules/.cache/promtool && cd node_modules/.cache/promtool',

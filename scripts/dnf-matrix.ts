@@ -16,13 +16,13 @@ interface Written {
   readonly scripts: readonly string[];
   readonly note?: string;
 }
-/** There is no such host. */
+/** No such host exists. */
 interface Impossible {
   readonly why: string;
 }
 type Proof = InLab | Planned | Case | Written | Impossible | typeof text;
 
-/** The columns, and the systems that each represents. */
+/** The columns, and the systems of each. */
 export const columns = {
   'Rocky 9': ['rocky 9'],
   'Rocky 8, 10; AlmaLinux, Oracle Linux, Red Hat Enterprise Linux 8, 9, 10; CentOS Stream 9, 10': [

@@ -5,7 +5,7 @@ import { until } from '../../practice/lab/run.ts';
 import { forms, placesOnHost } from '../../test/lab/support/secret-search.ts';
 import { statusOf } from './hosts.ts';
 
-/** Containers of ours that are not the one running agent of their slot. What just changes, or checks the GPUs, gets some time. */
+/** Returns our containers that are not the running agent of a slot. Waits a while for changes and GPU checks. */
 export async function leftOver(hosts: readonly LabHost[]): Promise<readonly string[]> {
   const found = await Promise.all(
     hosts.map(async (host) => {
@@ -28,7 +28,7 @@ async function surplusOf(host: LabHost): Promise<readonly string[]> {
   return lines.filter((line) => !slots.delete(line.split(' ').slice(0, 3).join(' ')));
 }
 
-/** How often an agent's session was refused because its name had one already. */
+/** Counts refused sessions of agents whose name already had one. */
 export async function sessionConflicts(control: FakeControl, since: number): Promise<number> {
   const requests = await control.requests();
   return requests.filter(
@@ -37,7 +37,7 @@ export async function sessionConflicts(control: FakeControl, since: number): Pro
   ).length;
 }
 
-/** Where the token is but its own root-only files: on the hosts, and in what jobs could see and print. */
+/** Searches for the token outside its root-only files: on the hosts, and in everything that jobs could read and print. */
 export async function tokenPlaces(
   hosts: readonly LabHost[],
   token: string,

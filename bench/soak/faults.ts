@@ -7,22 +7,22 @@ import { until } from '../../practice/lab/run.ts';
 import { statusOf } from './hosts.ts';
 import type { SoakFleet } from './model.ts';
 
-/** Something that goes wrong, or is done on purpose, while jobs run. */
+/** A failure, or an action of a user, while jobs run. */
 export interface Disturbance {
   readonly name: string;
-  /** Whose slots have to come back. */
+  /** Hosts whose slots must recover. */
   readonly hosts: readonly LabHost[];
-  /** It may cut jobs on its hosts; the server then has to know. */
+  /** It may end jobs on its hosts; the server must then report them. */
   readonly cutsJobs?: boolean;
   /** Another process can give the server new keys. */
   readonly keysEnd?: boolean;
-  /** Within which every slot is there again once it is over. */
+  /** Time limit for the recovery of every slot after the fault. */
   readonly boundMs: number;
-  /** Resolves when it is over. A GPU that it takes: when the last job could begin there (milliseconds since the epoch). */
+  /** Resolves after the fault. For a GPU in use: when the last job could begin there (milliseconds since the epoch). */
   run(): Promise<void | { readonly takenAt: number }>;
 }
 
-/** With twelve agents on two cores, which provision and jobs share; none of these takes the slots away. */
+/** Twelve agents, provision and jobs share two cores; none of these faults removes slots. */
 const shortMs = 90_000;
 
 export function managerKill(host: LabHost): Disturbance {
@@ -34,7 +34,7 @@ export function managerKill(host: LabHost): Disturbance {
   };
 }
 
-/** Provisioned hosts have live-restore: their containers outlive it. */
+/** Provisioned hosts have live-restore: their containers keep running. */
 export function dockerRestart(host: LabHost): Disturbance {
   return {
     name: `restart of dockerd on ${host.name}`,
@@ -72,7 +72,7 @@ export function gpuTaken(host: LabHost): Disturbance {
       try {
         await until(`the slots of ${uuid} to wait`, areWaiting, { timeoutMs: shortMs, everyMs: 500 });
         takenAt = Date.now();
-        // Jobs are queued all the time: none may begin there.
+        // Jobs are always queued: none may begin there.
         await delay(8_000);
       } finally {
         await gpuProcess.leave();
@@ -115,7 +115,7 @@ export function drainAndUndrain(fleet: SoakFleet, host: LabHost): Disturbance {
   };
 }
 
-/** Another version of azp-fleet is provisioned over the one that runs, as its user would do it. */
+/** Upgrades to another version of azp-fleet, as a user does. */
 export function managerUpgrade(fleet: SoakFleet, next: SoakFleet['cli']): Disturbance {
   return {
     name: 'upgrade of all managers',

@@ -11,8 +11,8 @@ export interface Gaps {
 }
 
 /**
- * Times from a job's end to the next job's start on the same agent name, while jobs waited: what a slot needs to be
- * there again with a fresh container. Gaps that a fault of the host touched are left out: those are its recovery. Pure.
+ * Returns the times from a job's end to the next job's start on the same agent name, while jobs waited: what a slot needs
+ * for a new container. Leaves out gaps with a fault of the host: those are its recovery. Pure.
  */
 export function refillGaps({ jobs, faults, hostOf }: Pick<Evidence, 'jobs' | 'faults' | 'hostOf'>): Gaps {
   const spans = jobs

@@ -4,7 +4,7 @@ import { startLab } from '../../practice/lab/lab.ts';
 import { release } from '../../test/lab/support/release.ts';
 import type { SoakFleet } from './model.ts';
 
-/** Twenty times as fast: what the server gives up after 15 minutes it gives up after 45 seconds. */
+/** Twenty times as fast: 15 minutes of the server are 45 seconds. */
 export const speed = 20;
 const pool = 'gpu-soak';
 /** Two images, their layers and four containers need less than half of it. Docker holds each container to its share. */

@@ -1,9 +1,9 @@
 import type { FakeJob } from '../../practice/azure/control/control.ts';
 import type { AgentFiles } from '../../test/support/agent-session.ts';
 
-/** What a job does to those beside it. Each is bash in a separate container; the first job of its slot it is not. */
+/** Attacks of a job on its neighbours. Each is bash in a separate container, and not the first job of its slot. */
 const deeds = {
-  // Only where the disk is a small one: what is filled is a lab host's, never this machine's.
+  // Only on a small disk: it fills a lab host's disk, never this machine's.
   'fills the disk': `
 [ "$(df --output=size -k "$HOME" | tail -n 1)" -lt 20000000 ] || { echo "the disk is too large to fill"; exit 9; }
 for size in 1G 256M 64M 16M 4M 1M; do
@@ -52,12 +52,12 @@ export function hostileJob(
     : undefined;
 }
 
-/** What it does to itself is its own affair. Pure. */
+/** Damage to itself does not count. Pure. */
 export function isHostile({ name }: Pick<FakeJob, 'name'>): boolean {
   return name.startsWith(marker);
 }
 
-/** How often each deed was done; those that never were stand there with 0. Pure. */
+/** Counts each attack, including those that did not happen. Pure. */
 export function deedsDone(jobs: readonly FakeJob[]): ReadonlyMap<Deed, number> {
   return new Map(
     kinds.map((deed) => [

@@ -3,7 +3,7 @@ import { HostPaths } from '../../src/shared/contract/paths.ts';
 import type { LabHost } from '../../practice/lab/host.ts';
 import { until } from '../../practice/lab/run.ts';
 
-/** The manager's own word, from its file; undefined while the machine or the file is away. */
+/** Reads the manager's status file; undefined while the machine is down or the file is missing. */
 export async function statusOf(host: LabHost): Promise<ManagerStatus | undefined> {
   const { code, stdout } = await host.exec(`cat ${HostPaths.status}`, { allowFailure: true });
   if (code !== 0 || stdout === '') return undefined;

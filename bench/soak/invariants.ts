@@ -2,7 +2,7 @@ import type { FakeJob } from '../../practice/azure/control/control.ts';
 import { isHostile } from './hostile.ts';
 import type { ContainerEvent, Evidence, FaultRecord } from './model.ts';
 
-/** Every promise that the evidence shows broken, in words; empty: all were kept. Pure. */
+/** Returns every violation in the run record, in words. Pure. */
 export function violations(evidence: Evidence): readonly string[] {
   const { jobs, faults, events, hostOf } = evidence;
   return [
@@ -19,7 +19,7 @@ export function violations(evidence: Evidence): readonly string[] {
   ];
 }
 
-/** A job ran once and succeeded, or it was cut by a fault that cuts jobs on that host and the server knows it. */
+/** A job ran once and succeeded, or a fault on its host ended it and the server reports that. */
 function onceOrLost(
   job: FakeJob,
   faults: readonly FaultRecord[],
@@ -45,8 +45,8 @@ function onceOrLost(
 const beginMs = 15_000;
 
 /**
- * A line `gpu MIB` in a job's log says how much memory of its GPUs was in use when it began. Whoever comes while an agent
- * waits is seen by the manager's next check; from then on nothing begins there.
+ * A line `gpu MIB` in a job's log says how much memory of its GPUs was in use when it began. The manager's next check sees a
+ * process that starts while an agent waits; then no job begins there.
  */
 function dirtyGpu(
   job: FakeJob,
@@ -84,7 +84,7 @@ function sharedContainers(jobs: readonly FakeJob[]): readonly string[] {
   });
 }
 
-/** Two jobs at a time on one agent name mean two live agents. */
+/** Two concurrent jobs on one agent name mean two running agents. */
 function overlappingRuns(jobs: readonly FakeJob[]): readonly string[] {
   const spans = jobs
     .flatMap(({ name, runs, finishedAt }) =>

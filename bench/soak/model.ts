@@ -3,30 +3,30 @@ import type { LabAzure } from '../../practice/lab/azure.ts';
 import type { Lab } from '../../practice/lab/lab.ts';
 import type { Output } from '../../practice/lab/run.ts';
 
-/** The fleet that is worked on. */
+/** The tested fleet. */
 export interface SoakFleet {
   readonly lab: Lab;
   readonly azure: LabAzure;
   /** Path. */
   readonly inventory: string;
   readonly pool: string;
-  /** azp-fleet as its user runs it; rejects unless it exits 0. */
+  /** Runs azp-fleet as a user; rejects unless it exits 0. */
   readonly cli: (args: readonly string[]) => Promise<Output>;
 }
 
-/** What is done to the fleet while it works. Times in milliseconds since the epoch. */
+/** A disturbance of the running fleet. Times in milliseconds since the epoch. */
 export interface FaultRecord {
   readonly name: string;
-  /** Whose slots it concerned. */
+  /** The affected hosts. */
   readonly hosts: readonly string[];
-  /** Jobs on these hosts may have been cut by it. */
+  /** Hosts whose jobs it may have ended. */
   readonly cutsJobs: boolean;
   readonly from: number;
-  /** When it was over: the server well again, the machine booted, the command done. */
+  /** Its end: the server answers, the machine has booted, the command has exited. */
   readonly over: number;
-  /** When every slot that it concerned had been seen idle or busy again. */
+  /** When every affected slot was idle or busy again. */
   readonly recovered: number;
-  /** Until then a job could begin on a GPU that it took; absent: it took none. */
+  /** Until then a job could begin on the GPU that it used; absent: it used none. */
   readonly takenAt?: number;
   /** It must not take longer from `over` to `recovered`. */
   readonly boundMs: number;
@@ -41,21 +41,21 @@ export interface ContainerEvent {
   readonly slot: string;
 }
 
-/** Everything that is judged. */
+/** The data for the verdict. */
 export interface Evidence {
   readonly jobs: readonly FakeJob[];
   readonly faults: readonly FaultRecord[];
   readonly events: readonly ContainerEvent[];
   /** Agent name → host. */
   readonly hostOf: ReadonlyMap<string, string>;
-  /** `HOST SLOT: cause` of every quarantine that was seen. */
+  /** `HOST SLOT: cause` of every observed quarantine. */
   readonly quarantines: readonly string[];
-  /** `HOST: container` of every container that should be gone. */
+  /** `HOST: container` of every leftover container. */
   readonly leftOver: readonly string[];
-  /** How often the server refused an agent because another one was there under its name. */
+  /** Number of agents that the server refused because another one had the name. */
   readonly sessionConflicts: number;
-  /** Places where the token was found and may not be. */
+  /** Forbidden places that contained the token. */
   readonly tokens: readonly string[];
-  /** What a thief got with the copied key of an ended job. */
+  /** Successful uses of the copied key of an ended job. */
   readonly loot: readonly string[];
 }

@@ -8,7 +8,7 @@ import type { LabHost } from '../../practice/lab/host.ts';
 import { statusOf } from './hosts.ts';
 import type { ContainerEvent } from './model.ts';
 
-/** What a host's engine says about agent containers: those present, then each start and end. */
+/** Prints the agent containers of a host's engine: those present, then each start and end. */
 const script = `while :; do
   echo again
   since=$(date +%s.%N)
@@ -25,7 +25,7 @@ export function containerEvent(host: string, line: string): ContainerEvent | und
   return kind === 'present' || kind === 'start' || kind === 'die' ? { host, kind, id, slot } : undefined;
 }
 
-/** Watches hosts from outside while a soak runs: their containers by events, their slots by looks. */
+/** Watches hosts from outside during a soak: containers by events, slots by polling. */
 export class Observer {
   readonly events: ContainerEvent[] = [];
   readonly quarantines = new Set<string>();

@@ -13,9 +13,9 @@ import { Thief } from './thief.ts';
 
 export interface Soak {
   readonly evidence: Evidence;
-  /** How often copied keys of ended jobs were tried. */
+  /** Number of attempts with copied keys of ended jobs. */
   readonly attempts: number;
-  /** Promises broken, in words. */
+  /** Violations, in words. */
   readonly violations: readonly string[];
   readonly slots: number;
   /** Milliseconds since the epoch. */

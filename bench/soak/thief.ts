@@ -4,7 +4,7 @@ import type { FakeJob } from '../../practice/azure/control/control.ts';
 import { AgentSession, SessionConflict } from '../../test/support/agent-session.ts';
 import { copiedKey } from './hostile.ts';
 
-/** The first seconds after a job are known to be open: the server must get another key first. */
+/** A key still works for the first seconds after a job, until the server has the next key. */
 const openMs = 10_000;
 
 /**
@@ -12,7 +12,7 @@ const openMs = 10_000;
  * while the next run is made, while the slot is drained, while other jobs run.
  */
 export class Thief {
-  /** `JOB: what it got`. */
+  /** `JOB: result`. */
   readonly loot = new Set<string>();
   /** How often a key was tried. */
   attempts = 0;

@@ -31,7 +31,7 @@ interface ReportedMutant {
 }
 
 /**
- * Damages the pure core with StrykerJS, which lies in a separate folder. Texts are left alone: most are messages, and
+ * Damages the pure core with StrykerJS, which is in a separate folder. Texts are left alone: most are messages, and
  * those that decide something are literals of a type.
  */
 export async function runCore(stryker: string, words: readonly string[]): Promise<Result[]> {

@@ -1,7 +1,7 @@
 /** One thing that went wrong in one line of a script. */
 export interface Damage {
   readonly kind: 'line' | 'quotes' | 'test' | 'operator' | 'rest' | 'redirection' | 'number' | 'path';
-  /** The line as it is then. */
+  /** The damaged line. */
   readonly line: string;
 }
 

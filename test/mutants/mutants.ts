@@ -35,7 +35,7 @@ export function mutantsOf(
       places.set(place, nth);
       let dropped = false;
       for (const [which, { kind, line: after }] of damages(before).entries()) {
-        // Where nothing cannot stand, a command that does nothing takes the line's place.
+        // Where a command is required, one without effect replaces the line.
         if (kind === 'line' && dropped) continue;
         const script = lines.with(at, after).join('\n');
         if (!isValid(script)) continue;

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../../src/shared/base/clock.ts';
 
-/** A clock that stands still until the test says otherwise: a wait passes at once and is noted, the wall may jump. */
+/** A stopped clock: a wait passes at once and is recorded, and the test moves the wall clock. */
 export class StillClock implements Clock {
   /** What was waited for, milliseconds. */
   readonly waits: number[] = [];

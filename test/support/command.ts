@@ -32,7 +32,7 @@ interface Place {
   readonly log?: Logger;
   /** Who runs it. */
   readonly user?: string;
-  /** One that stands still unless given. */
+  /** Default: a stopped clock. */
   readonly clock?: Clock;
   /** Ctrl-C. */
   readonly signal?: AbortSignal;
@@ -89,7 +89,7 @@ export async function runCommand(argv: readonly string[], place: Place): Promise
   let parsed: Parsed | undefined;
   try {
     parsed = parseArguments(argv, commands, io);
-    if (parsed === undefined) throw new TypeError('help was asked for');
+    if (parsed === undefined) throw new TypeError('the arguments ask for help');
     const exitCode = await runParsed(context, parsed);
     return { exitCode, ...written };
   } catch (error) {

@@ -10,7 +10,7 @@ const library = require('@cdktn/hcl2json') as {
   parse(name: string, text: string): Promise<unknown>;
 };
 
-/** The blocks of a file, by kind; throws where it is no HCL. `name` stands in messages. */
+/** Returns the blocks of a file by kind; throws for invalid HCL. `name` is for messages. */
 export function parseHcl(name: string, text: string): Promise<unknown> {
   return library.parse(name, text);
 }

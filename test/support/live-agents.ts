@@ -24,7 +24,7 @@ interface Process {
   readonly stopped: AbortController;
   /** Set while it runs a job: ends it. */
   finish: (() => void) | undefined;
-  /** Its worker still lives, and tells the server how the job ended. */
+  /** Its worker still runs, and reports the result of the job to the server. */
   hasWorker: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { ManagerStatus } from '../../src/shared/contract/status.ts';
 
-/** What a manager without slots says when all is well, with other parts where a test wants them. */
+/** Returns the status of a healthy manager without slots, with the given parts replaced. */
 export function managerStatus(parts: Partial<ManagerStatus> = {}): ManagerStatus {
   const { pool = { name: 'gpu-lab' }, image = { state: 'ready' }, slots = [] } = parts;
   return {

@@ -61,7 +61,7 @@ function expanded(jobs: unknown, parameters: unknown): unknown {
   });
 }
 
-/** Expressions become what they stand for; what is left of their like is none that we know. */
+/** Replaces known expressions by their values; unknown expressions stay. */
 function filled(value: unknown, variable: string, values: Readonly<Record<string, string>>): unknown {
   if (typeof value === 'string') {
     const text = value.replaceAll(/\$\{\{ (\w+)\.(\w+) \}\}/g, (whole, of: string, name: string) =>

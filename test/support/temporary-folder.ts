@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Gives the test processes of one run a temporary folder of their own, and removes it with all that tests left in it. */
+/** Gives the test processes of one run a separate temporary folder, and removes it at the end. */
 export default function ownTemporaryFolder(): () => void {
   const before = process.env['TMPDIR'];
   const folder = mkdtempSync(join(tmpdir(), 'azp-tests-'));

@@ -1,5 +1,5 @@
 // npm run soak -- --model [--steps N] [--seed N] [--path P]: the shipped manager in worlds without a machine, where time is
-// no time and everything may go wrong between any two of its calls.
+// simulated and any call may fail.
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { histories, newTally, tryOut } from '../../../test/support/model/trial.ts';
@@ -13,7 +13,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Worlds that are tried before the count of steps is checked again. */
+/** Worlds between two checks of the step count. */
 const batch = 20;
 const longest = 40;
 
@@ -42,6 +42,6 @@ for (let seed = first; tally.steps < wanted; seed += 1) {
 const hours = (tally.ms / 3_600_000).toFixed(1);
 const seconds = ((performance.now() - began) / 1000).toFixed(0);
 process.stdout.write(
-  `${tally.steps} steps in ${tally.worlds} worlds, ${tally.kills} kills, ${tally.passes} looks, ${hours} hours of theirs in ${seconds} s; seed ${first}\n` +
-    `every slot served again within ${tally.mostPasses} looks and ${(tally.mostMs / 60_000).toFixed(0)} of their minutes\n`,
+  `${tally.steps} steps in ${tally.worlds} worlds, ${tally.kills} kills, ${tally.passes} checks, ${hours} simulated hours in ${seconds} s; seed ${first}\n` +
+    `every slot served again within ${tally.mostPasses} checks and ${(tally.mostMs / 60_000).toFixed(0)} of their minutes\n`,
 );

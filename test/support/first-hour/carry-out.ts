@@ -5,7 +5,7 @@ import type { Helper } from './mistake.ts';
 import type { Reported } from './reported.ts';
 import type { World } from './world.ts';
 
-/** Does literally what the text says, and tells what that was, but for another command. Throws where it says nothing to do. */
+/** Carries out the text literally and returns what it did. Throws for a text without an action. */
 export async function carryOut(world: World, reported: Reported, by: Helper | undefined): Promise<string> {
   const asked = by?.asked.exec(reported.next);
   if (by !== undefined && asked) {
@@ -40,7 +40,7 @@ const program =
   /(?:^|: |:\n|then |\n)(?=(?:azp-fleet|chmod|ssh-keygen|ssh-add|ssh-copy-id|echo|usermod|read|\(umask) )/;
 
 interface Command {
-  /** As it is copied from the screen. */
+  /** As copied from the screen. */
   readonly copied: string;
   /** On one line. */
   readonly text: string;

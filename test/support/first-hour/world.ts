@@ -28,11 +28,11 @@ export class World {
   readonly folder = mkdtempSync('/tmp/hour-');
   readonly host = new LabHost();
   readonly env: Record<string, string> = {};
-  /** The command as it is typed next, without `azp-fleet`. */
+  /** The next command, without `azp-fleet`. */
   typed = '';
   /** Without answers there is no terminal. */
   answers: readonly Answer[] = [];
-  /** What they type where a key's passphrase is requested. */
+  /** What the user types for a key's passphrase. */
   passphrase = '';
   /** What the server takes. */
   readonly tokenFile = `${this.folder}-tokens`;

@@ -47,7 +47,7 @@ export class AgentProcess implements Session {
   /** Undefined: it found no registration. */
   readonly identity: Identity | undefined;
   over = false;
-  /** The job that it runs; undefined once it has told its end. */
+  /** The job that it runs; undefined after it has reported the end. */
   job: Job | undefined;
   /** It does not end by itself any more. */
   hangs = false;
@@ -181,7 +181,7 @@ export class AgentProcess implements Session {
     else this.#soon(chance.between(30, 1_500), () => this.#end(0));
   }
 
-  /** Some last words; a session is not closed where the server cannot be told. */
+  /** Prints its last lines; the session stays open if the server is unreachable. */
   #leave(line: string, code: number): void {
     this.#vessel.say(line);
     this.#soon(50, () => this.#end(code));

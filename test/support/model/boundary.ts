@@ -47,7 +47,7 @@ interface Call {
 export class Boundary {
   readonly faults: Fault[] = [];
   readonly ambushes: Ambush[] = [];
-  /** Told of each call that changes something, or fails. */
+  /** Called for each call that changes something, or fails. */
   onCall: (told: string) => void = () => undefined;
   /** How many calls have been carried out or failed. */
   calls = 0;

@@ -5,10 +5,10 @@ import type { Place, World } from './world.ts';
 
 /** More than anything that the manager must wait for takes: the lock of a lost job (14 min), the longest back-off (10 min). */
 const recoverMs = 25 * 60_000;
-/** Looks at everything within that time, at most. */
+/** Maximum time between two checks. */
 const mostPasses = 1_500;
 const lookMs = 5_000;
-/** Looks between two words to the manager. */
+/** Checks between two requests to the manager. */
 const wordEvery = 12;
 
 /** How long it took every slot to serve again. */
@@ -30,7 +30,7 @@ export async function calm(world: World): Promise<Recovery> {
     ...problems(world),
   ]);
   const passes = world.passes - before;
-  if (passes > mostPasses) judge.breach(`it took ${passes} looks to serve again`);
+  if (passes > mostPasses) judge.breach(`it took ${passes} checks to serve again`);
   return { passes, ms: world.timeline.now - began };
 }
 
@@ -84,7 +84,7 @@ async function until(world: World, wrong: () => readonly string[]): Promise<void
       for (const what of wrong()) judge.breach(`it does not serve again: ${what}`);
       return;
     }
-    // Nobody drains any more; a word may get lost with the manager.
+    // No user drains any more; a request may get lost with the manager.
     if (looks % wordEvery === 0) world.order('/v1/undrain', {}, () => undefined);
     looks += 1;
     await timeline.pass(lookMs, () => judge.violations.length > 0);

@@ -18,7 +18,7 @@ export class Feed<Value> {
     this.#listeners.clear();
   }
 
-  /** `before`: told first. Ends with the feed or the signal; rejects when it is broken off. */
+  /** `before`: sent first. Ends with the feed or the signal; rejects when the feed breaks. */
   async *follow(before: readonly Value[], signal: AbortSignal): AsyncGenerator<Value> {
     const waiting = [...before];
     let over = false;

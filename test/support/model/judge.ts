@@ -41,7 +41,7 @@ export class Judge {
   /** Entries of another owner. */
   readonly foreign = new Set<number>();
   readonly #world: Watched;
-  /** By id of an entry: when the manager has read it last as it is. */
+  /** By id of an entry: when the manager last read its current state. */
   readonly #readAt = new Map<number, number>();
   /** By pool and name: entries that a person kept disabled when they were deleted before a new registration. */
   readonly #held = new Map<string, number>();
@@ -77,7 +77,7 @@ export class Judge {
     const held = this.#held.get(keyOf(entry));
     if (held === undefined) return;
     this.#held.delete(keyOf(entry));
-    if (entry.enabled) this.breach(`${entry.name}: disabled by a person, and made anew enabled`);
+    if (entry.enabled) this.breach(`${entry.name}: disabled by a person, and registered again as enabled`);
     else entry.heldByPersonAt = held;
   }
 
@@ -135,7 +135,7 @@ export class Judge {
     }
   }
 
-  /** The machine powers itself off: nobody is to lose a job by it, nor to be given to it. */
+  /** The machine powers off: no job may be lost or assigned. */
   ends(): void {
     const { dockerd, server, timeline, login, config } = this.#world;
     const { now } = timeline;
@@ -177,11 +177,12 @@ export class Judge {
   #requireOurs(entry: Entry, what: string): void {
     if (!this.foreign.has(entry.id)) return;
     if (this.adopted.size > 0 && entry.session === undefined) this.foreign.delete(entry.id);
-    else this.breach(`${entry.name} is somebody else's, and ${what}`);
+    else this.breach(`${entry.name} belongs to another owner, and ${what}`);
   }
 
   #requireOwn({ name, labels }: ModelContainer, what: string): void {
-    if (labels[Labels.owner] !== this.owner) this.breach(`container ${name} is somebody else's, and ${what}`);
+    if (labels[Labels.owner] !== this.owner)
+      this.breach(`container ${name} belongs to another owner, and ${what}`);
   }
 }
 

@@ -42,7 +42,7 @@ export interface Outsides {
 /** One process of the manager, from its start to its end or its death. */
 export class Life implements Mortal {
   over = false;
-  /** The daemon's own end; rejects with what it died of. */
+  /** The daemon's exit; rejects with its error. */
   readonly ended: Promise<void>;
   /** The mark of its agents, once it is known. */
   owner: string | undefined;

@@ -60,7 +60,7 @@ export class ModelServer {
   ] as const;
   readonly entries: Entry[] = [];
   readonly jobs: Job[] = [];
-  /** Lists can be asked for agents that carry a mark; older servers show all. */
+  /** Lists can filter by owner; older servers list all. */
   readonly looksAtMarks: boolean;
   /** Reads see a write this much later; less than the manager waits between disabling an agent and stopping it. */
   settleMs = 0;
@@ -204,7 +204,7 @@ export class ModelServer {
     }
   }
 
-  /** What nobody polls or renews comes to its end. */
+  /** Ends sessions without polls and jobs without renewals. */
   #expire(): void {
     const { now } = this.#timeline;
     for (const entry of this.entries) {

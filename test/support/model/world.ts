@@ -43,7 +43,7 @@ export class World {
   wallAhead = 0;
   /** A user is logged in during this time. */
   login = { from: 0, until: 0 };
-  /** How often the machine has ended because nobody used it. */
+  /** Number of power-offs without use. */
   ends = 0;
   /** Of Docker's disk. */
   isTight = false;
@@ -201,7 +201,7 @@ export class World {
       presence: () =>
         boundary.call(life, 'presence', () =>
           this.timeline.now < this.login.until
-            ? [{ key: 'session', kind: 'visit', what: 'somebody is logged in', next: 'log out' }]
+            ? [{ key: 'session', kind: 'visit', what: 'a user is logged in', next: 'log out' }]
             : [],
         ),
       diskSpace: () =>
@@ -249,7 +249,7 @@ export class World {
     if (this.logged.length > 400) this.logged.splice(0, 200);
   }
 
-  /** Whoever restarts is still who it was. */
+  /** A restarted manager keeps its identity. */
   #noteOwner({ owner }: Life): void {
     if (owner === undefined) return;
     if (this.judge.owner === '') this.judge.owner = owner;

@@ -27,7 +27,7 @@ export const agents: fc.Arbitrary<Act> = fc.oneof(
     }),
   ),
   fc.constant(
-    act('what dockerd has lost dies', ({ dockerd }) => {
+    act('processes that dockerd has lost exit', ({ dockerd }) => {
       for (const process of dockerd.lost) process.kill();
       dockerd.lost.clear();
     }),

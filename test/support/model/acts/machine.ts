@@ -64,7 +64,7 @@ export const machine: fc.Arbitrary<Act> = fc.oneof(
     }),
   ),
   fc.integer({ min: 1, max: 30 }).map((minutes) =>
-    act(`somebody is logged in for ${minutes} min`, (world) => {
+    act(`a user is logged in for ${minutes} min`, (world) => {
       const { now } = world.timeline;
       const from = world.login.until > now ? world.login.from : now;
       world.login = { from, until: now + minutes * minute };

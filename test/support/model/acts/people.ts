@@ -72,7 +72,7 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
     }),
   ),
   anyAgent.map((at) =>
-    act(`somebody else registers agent ${at}`, (world) => {
+    act(`another owner registers agent ${at}`, (world) => {
       const wanted = placeAt(world, at);
       if (wanted === undefined) return;
       const before = world.server.named(wanted.poolId, wanted.agent);
@@ -90,7 +90,7 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
     }),
   ),
   anyAgent.map((at) =>
-    act(`somebody else has a container beside slot ${at}`, (world) => {
+    act(`another owner has a container beside slot ${at}`, (world) => {
       const { dockerd } = world;
       const wanted = placeAt(world, at);
       const [image] = dockerd.images.keys();
