@@ -6,7 +6,7 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import type { LockOwner, Session, Transport } from '../ssh/transport.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import type { Action } from '../steps/change.ts';
-import type { Said, Simulation } from '../steps/packages/refine.ts';
+import type { Simulated, Simulation } from '../steps/packages/refine.ts';
 import type { EventSink } from './events.ts';
 
 /** The dependencies of reaching and reading hosts: no token, and nothing of Azure DevOps. */
@@ -32,9 +32,9 @@ export interface ApplyTools extends HostTools {
    * Plans a host. It is called again after each stage, and the facts must show what was done. `said`: the answers of its package
    * manager; a plan without them is not applied.
    */
-  readonly plan: (facts: Facts, host: HostSpec, said?: Said) => HostPlan;
+  readonly plan: (facts: Facts, host: HostSpec, said?: Simulated) => HostPlan;
   /** Returns the question for the package manager beyond the known answers. Absent: the plan needs no answers. */
-  readonly question?: (facts: Facts, host: HostSpec, known: Said['answers']) => Simulation | undefined;
+  readonly question?: (facts: Facts, host: HostSpec, known: Simulated['answers']) => Simulation | undefined;
   /** Creates the host's pools that were announced without a name, before its manager starts. Absent: no Azure DevOps. */
   readonly poolsReady?: (host: HostSpec, facts: Facts) => Promise<void>;
   /** Removes the agents of an owner from pools; rejects if one has a job. Absent: the plan has no such action. */

@@ -1,6 +1,6 @@
 import type { FleetChange } from './pools.ts';
 import type { Change, Shape, StepName } from '../steps/change.ts';
-import type { Said } from '../steps/packages/refine.ts';
+import type { Simulated } from '../steps/packages/refine.ts';
 
 /** The plan of one host, in order. Stage n+1 is planned again after stage n has run. */
 export interface HostPlan {
@@ -9,7 +9,7 @@ export interface HostPlan {
   readonly factsDigest: string;
   readonly stages: readonly (readonly (Change | Shape)[])[];
   /** Its package manager's answers about the pending package changes; absent: not simulated. */
-  readonly packages?: Said['answers'];
+  readonly packages?: Simulated['answers'];
   /** Why this host cannot reach the desired state (wrong OS, other users' work in the way, …). */
   readonly refusals: readonly { readonly step: StepName; readonly what: string; readonly next: string }[];
 }

@@ -4,7 +4,7 @@ import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { useIncluded } from '../steps/bundle/plan.ts';
 import { type Change, reboots, type Refusal, type Shape } from '../steps/change.ts';
 import { withNewerVersions } from '../steps/newer.ts';
-import { refinePackages, type Said, type Simulation, simulationOf } from '../steps/packages/refine.ts';
+import { refinePackages, type Simulated, type Simulation, simulationOf } from '../steps/packages/refine.ts';
 import type { Desired, Planned, Step } from '../steps/step.ts';
 
 export interface PlanOptions {
@@ -17,7 +17,7 @@ export interface PlanOptions {
  * Plans the missing changes on one host, in order. Pure: the same facts, answers and desired state give the same plan. `said`: the
  * answers of its package manager; undefined: the plan is only shown, not applied.
  */
-export function planHost(facts: Facts, desired: Desired, options: PlanOptions, said?: Said): HostPlan {
+export function planHost(facts: Facts, desired: Desired, options: PlanOptions, said?: Simulated): HostPlan {
   const found = refinePackages(missing(facts, desired, options), said, facts);
   const plan = planOf(facts, desired.host.name, found, options.disturbOthers);
   return said === undefined || Object.keys(said.answers).length === 0
@@ -30,7 +30,7 @@ export function questionFor(
   facts: Facts,
   desired: Desired,
   options: PlanOptions,
-  known: Said['answers'],
+  known: Simulated['answers'],
 ): Simulation | undefined {
   return simulationOf(missing(facts, desired, options), facts, desired, known);
 }

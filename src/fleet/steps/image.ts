@@ -11,8 +11,8 @@ import { sh } from '../../shared/base/shell.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 
 /**
- * The agent image. The manager alone chooses, builds, pulls and pins it; what it needs from here is the build
- * context, and that what it will be told can work on this host.
+ * Prepares the agent image. The manager chooses, builds, pulls and pins it; this step uploads the build context and refuses
+ * hosts without an agent.
  */
 export const imageStep: Step = {
   name: 'image',
@@ -22,7 +22,7 @@ export const imageStep: Step = {
     if (refused !== undefined) yield refused;
     else if (buildsImage(desired)) {
       const changes = [...uploadContext(facts, desired), ...uploadFolder(facts, desired)];
-      // It is in place only when the manager is started with it, and that has to wait for the name of its pool.
+      // The build context is used from the manager's next start, which waits for the name of its pool.
       const waits = laterPools(desired.host, facts).length > 0;
       yield* waits ? changes.map((each) => later(each, 'driver')) : changes;
     }
@@ -31,8 +31,8 @@ export const imageStep: Step = {
 
 function refuse(facts: Facts): Refusal | undefined {
   if (agentArch(facts.arch) !== undefined) return undefined;
-  const next = 'take the host out of the inventory; x86_64 and aarch64 are supported';
-  return refusal('image', `there is no Azure Pipelines agent for ${facts.arch}`, next);
+  const next = 'remove this host from the inventory; x86_64 and aarch64 are supported';
+  return refusal('image', `no Azure Pipelines agent exists for ${facts.arch}`, next);
 }
 
 function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
@@ -63,7 +63,7 @@ function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
   yield change('image', 'context', { title, why, disturbs: 'nothing', ...defined({ details }) }, actions);
 }
 
-/** What the manager then builds when it is restarted: the plan says so here, where it can be seen. */
+/** Uploads a Dockerfile's folder; the manager builds from it at its next start. */
 function* uploadFolder(facts: Facts, { host, artifacts }: Desired): Iterable<Change> {
   const folder = host.dockerfile && artifacts.folders.get(host.dockerfile.folder);
   if (folder === undefined || facts.manager.folders.includes(folder.artifact.sha256)) return;
@@ -84,8 +84,8 @@ function folderOf(path: string): string {
 }
 
 /**
- * Another build context is another image, whatever the configuration says: what becomes of the slots then. Undefined where
- * the host has built from no other one before, or runs none of it. Pure.
+ * Describes what a new build context does to the slots. Undefined where the host has not built from another context, or no
+ * slot uses its image. Pure.
  */
 function rebuiltImageDetails(
   { manager }: Facts,
@@ -95,12 +95,12 @@ function rebuiltImageDetails(
   const slots = host.agents.kind === 'slots' ? host.agents.slots : [];
   const others = slots.filter(({ mode, image }) => mode === 'host' || image !== undefined).length;
   if (others > 0 && others === slots.length && host.dockerfile?.push === undefined) return undefined;
-  const who = others === 0 ? 'all slots' : 'slots that run it';
-  const effect = `${who} move to it: one first, the others once it works; running jobs finish first`;
+  const movers = others === 0 ? 'all slots' : 'slots that run it';
+  const effect = `${movers} move to it: one first, the others once it works; running jobs finish first`;
   return [{ marker: 'change', text: 'the agent image is rebuilt', effect }];
 }
 
-/** Over `SHA256  ./PATH` of each file, sorted by path: what `sha256sum` says in the folder. */
+/** Returns the sha256 over `SHA256  ./PATH` lines sorted by path, as `sha256sum` prints them in the folder. */
 export function contextDigest(context: Desired['artifacts']['context']): string {
   const lines = context.map(({ path, artifact }) => ({ path: `./${path}`, sha: artifact.sha256 }));
   lines.sort((left, right) => Buffer.compare(Buffer.from(left.path), Buffer.from(right.path)));

@@ -1,4 +1,4 @@
-/** Cells of the table that is filled; beyond it what differs is told as a whole. */
+/** Most cells of the comparison table; a larger difference is shown as one block. */
 const mostCells = 1_000_000;
 
 interface Line {
@@ -6,7 +6,7 @@ interface Line {
   readonly text: string;
 }
 
-/** Two texts as `diff -u` shows them, hunks only: `@@ -1,3 +1,4 @@`, ` same`, `-old`, `+new`. Nothing for equal ones. */
+/** Compares two texts like `diff -u`, hunks only: `@@ -1,3 +1,4 @@`, ` same`, `-old`, `+new`. Equal texts: nothing. */
 export function lineDiff(before: string, after: string, context = 3): readonly string[] {
   const lines = compared(linesOf(before), linesOf(after));
   return hunks(lines, context).flatMap(([from, to]) => [
@@ -35,7 +35,7 @@ function compared(from: readonly string[], to: readonly string[]): readonly Line
   ];
 }
 
-/** By the longest common subsequence: as few lines as possible come and go. */
+/** Compares by the longest common subsequence, for the fewest changed lines. */
 function middle(from: readonly string[], to: readonly string[]): readonly Line[] {
   const width = to.length + 1;
   if ((from.length + 1) * width > mostCells) return [...marked('-', from), ...marked('+', to)];
@@ -52,10 +52,12 @@ function middle(from: readonly string[], to: readonly string[]): readonly Line[]
   while (row < from.length && column < to.length) {
     const [old = '', now = ''] = [from[row], to[column]];
     const same = old === now;
-    const goes = at(row + 1, column) >= at(row, column + 1);
-    lines.push(same ? { sign: ' ', text: old } : goes ? { sign: '-', text: old } : { sign: '+', text: now });
-    if (same || goes) row += 1;
-    if (same || !goes) column += 1;
+    const removed = at(row + 1, column) >= at(row, column + 1);
+    lines.push(
+      same ? { sign: ' ', text: old } : removed ? { sign: '-', text: old } : { sign: '+', text: now },
+    );
+    if (same || removed) row += 1;
+    if (same || !removed) column += 1;
   }
   return [...lines, ...marked('-', from.slice(row)), ...marked('+', to.slice(column))];
 }
@@ -64,7 +66,7 @@ function marked(sign: Line['sign'], texts: readonly string[]): readonly Line[] {
   return texts.map((text) => ({ sign, text }));
 }
 
-/** Where hunks begin and end: what differs, with as many lines around it; those that touch are one. */
+/** Returns where hunks begin and end, with their context lines; adjacent hunks are joined. */
 function hunks(lines: readonly Line[], context: number): readonly (readonly [from: number, to: number])[] {
   const found: [from: number, to: number][] = [];
   for (const [index, { sign }] of lines.entries()) {

@@ -6,8 +6,8 @@ import { generationObstacle } from './driver/compatibility.ts';
 import type { Desired } from './step.ts';
 
 /**
- * The same wishes, where nobody asked for a version and the host has a newer one: that is what is wanted then. What was
- * asked for stays as it is, also where it is older. Pure.
+ * Returns the desired state with the host's newer versions where the inventory sets none. Versions that the inventory sets
+ * stay, even older ones. Pure.
  */
 export function withNewerVersions(facts: Facts, desired: Desired): Desired {
   const { host } = desired;
@@ -17,34 +17,34 @@ export function withNewerVersions(facts: Facts, desired: Desired): Desired {
     ...desired,
     host: {
       ...host,
-      docker: kept(host.docker, packages['docker-ce'] ?? packages[own]),
-      toolkit: kept(host.toolkit, facts.toolkit.version),
+      docker: newerOf(host.docker, packages['docker-ce'] ?? packages[own]),
+      toolkit: newerOf(host.toolkit, facts.toolkit.version),
       driver: newerBranch(facts, host.driver),
     },
   };
 }
 
-function kept(wish: VersionSpec, seen: string | undefined): VersionSpec {
+function newerOf(spec: VersionSpec, seen: string | undefined): VersionSpec {
   const [version] = /^\d+(\.\d+)+/.exec(upstream(seen ?? '')) ?? [];
-  if (wish.orNewer !== true || version === undefined) return wish;
-  return compareVersions(version, wish.version) > 0 ? { ...wish, version } : wish;
+  if (spec.orNewer !== true || version === undefined) return spec;
+  return compareVersions(version, spec.version) > 0 ? { ...spec, version } : spec;
 }
 
-/** What runs, or what will after a reboot. A branch that cannot drive the GPUs is none to keep. */
-export function newerBranch(facts: Facts, asked: DriverSpec): DriverSpec {
-  if (asked.orNewer !== true) return asked;
-  const wish = withOwnBranch(facts, asked);
+/** Returns the spec with the newer branch that runs, or will after a reboot, if it supports the GPUs. */
+export function newerBranch(facts: Facts, configured: DriverSpec): DriverSpec {
+  if (configured.orNewer !== true) return configured;
+  const spec = withDistributionBranch(facts, configured);
   const { loaded, userspace } = facts.driver;
   const [newest = 0] = [loaded, userspace]
     .map((version) => Number.parseInt(version ?? '', 10))
-    .filter((branch) => branch > Number(wish.branch))
+    .filter((branch) => branch > Number(spec.branch))
     .toSorted((a, b) => b - a);
-  const newer = { ...wish, branch: String(newest) };
-  return newest === 0 || generationObstacle(facts, newer) !== undefined ? wish : newer;
+  const newer = { ...spec, branch: String(newest) };
+  return newest === 0 || generationObstacle(facts, newer) !== undefined ? spec : newer;
 }
 
-/** A distribution's own packages are of its branch, not of the one that NVIDIA's would be. */
-function withOwnBranch(facts: Facts, wish: DriverSpec): DriverSpec {
+/** Returns the spec with the distribution's branch where its own packages are installed. */
+function withDistributionBranch(facts: Facts, spec: DriverSpec): DriverSpec {
   const own = platformOf(facts)?.names.driver.own;
-  return wish.method === 'distro' && own !== undefined ? { ...wish, branch: own.branch } : wish;
+  return spec.method === 'distro' && own !== undefined ? { ...spec, branch: own.branch } : spec;
 }

@@ -8,32 +8,32 @@ import { generationOf } from './driver/generations.ts';
 import { isDesiredDriver } from './driver/compatibility.ts';
 import { newerBranch } from './newer.ts';
 
-/** What a pool of a host is called, as far as its facts tell. */
+/** The name of a host's pool, as far as facts determine it. */
 export type PoolName =
   | { readonly kind: 'known'; readonly name: string }
-  /** The driver decides, which is not there yet or is about to become another. */
+  /** The name depends on a driver that will be installed or changed. */
   | { readonly kind: 'later'; readonly pattern: string }
-  /** What the pool is named after, this host does not have. */
+  /** The host lacks what the pool is named after. */
   | { readonly kind: 'never'; readonly pattern: string; readonly what: string; readonly next: string };
 
-/** The pools of a host's agents, each once. Pure. */
+/** Returns the distinct pools of a host's agents. Pure. */
 export function poolNames(host: HostSpec, facts: Facts): readonly PoolName[] {
   const values = valuesOf(host, facts);
   const names = poolsOf(host).map((pool) => nameOf(fillPool(pool, values), host, facts));
   return [...new Map(names.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** Names of pools that are known; the same in another case is the same pool. */
+/** Returns known names of pools; Azure DevOps ignores their case. */
 export function knownPools(host: HostSpec, facts: Facts): string[] {
   return poolNames(host, facts).flatMap((pool) => (pool.kind === 'known' ? [pool.name] : []));
 }
 
-/** Patterns of pools whose names a driver decides that is to come. */
+/** Returns patterns of pools whose names depend on a driver that will be installed. */
 export function laterPools(host: HostSpec, facts: Facts): string[] {
   return poolNames(host, facts).flatMap((pool) => (pool.kind === 'later' ? [pool.pattern] : []));
 }
 
-/** The host with its pools' names as far as they are known. Pure. */
+/** Returns the host with known names instead of pool patterns. Pure. */
 export function withPoolNames(host: HostSpec, facts: Facts): HostSpec {
   const values = valuesOf(host, facts);
   const { agents } = host;
@@ -56,21 +56,21 @@ function nameOf(pool: string, host: HostSpec, facts: Facts): PoolName {
   const never = (what: string): PoolName => ({
     kind: 'never',
     pattern: pool,
-    what: `its pool is named ${pool}, but ${what}`,
+    what: `pool ${pool} has no name on this host: ${what}`,
     next: `give ${host.name} a pool without {${open}} in the inventory`,
   });
-  if (open === 'arch') return never(`there is no agent for ${facts.arch}`);
-  if (facts.gpus.length === 0) return never('it has no GPU');
+  if (open === 'arch') return never(`no agent exists for ${facts.arch}`);
+  if (facts.gpus.length === 0) return never('the host has no GPU');
   const lasting = lastingDriver(host, facts);
   return lasting === undefined
     ? { kind: 'later', pattern: pool }
-    : never(`no CUDA is known for its driver ${lasting}`);
+    : never(`unknown CUDA version of driver ${lasting}`);
 }
 
 function valuesOf(host: HostSpec, facts: Facts): PlaceholderValues {
   const arch = agentArch(facts.arch);
   const driver = facts.gpus.length === 0 ? undefined : lastingDriver(host, facts);
-  // By the table, not by what the manager reports: the name is the same before the manager has looked, and after.
+  // By the table, not by the manager's report, so that the name does not change once the manager has observed the GPUs.
   const cuda = driver === undefined ? undefined : cudaOfDriver(driver);
   const generations = [...new Set(facts.gpus.map(({ deviceId }) => generationOf(deviceId).name))];
   return {
@@ -80,7 +80,7 @@ function valuesOf(host: HostSpec, facts: Facts): PlaceholderValues {
   };
 }
 
-/** The running driver; undefined while there is none, or another branch is to come: CUDA is the same within one. */
+/** Returns the running driver; undefined: none, or another branch will be installed. CUDA is the same within a branch. */
 function lastingDriver(host: HostSpec, facts: Facts): string | undefined {
   const { loaded } = facts.driver;
   if (loaded === undefined) return undefined;

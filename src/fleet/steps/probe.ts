@@ -4,10 +4,10 @@ import type { Facts } from '../facts/facts.ts';
 import { probeName, type ProbeOptions } from '../../shared/health/probe.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 
-/** How the probe container of this host is run, and what it is expected to show. */
+/** Returns the options of this host's probe container and its expected result. */
 export function probeOptions(host: HostSpec, facts: Facts, agentImage: string | undefined): ProbeOptions {
   return {
-    // The manager may probe at the same time, and somebody else.
+    // The manager or another user may probe at the same time.
     name: probeName(host.name, randomBytes(4).toString('hex')),
     host: host.name,
     images: [agentImage, host.image].filter((image) => image !== undefined),

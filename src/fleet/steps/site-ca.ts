@@ -7,8 +7,8 @@ import { offlinePlatform } from './bundle/content.ts';
 import { certificateDetails, textDiff, written } from './description.ts';
 
 /**
- * The site's own certificate authority, before anything is downloaded: a proxy that looks into TLS, or mirrors and a
- * registry with private certificates. dockerd reads the system's authorities when it starts.
+ * Installs the site's certificate authority before any download, for a TLS-inspecting proxy or for mirrors and a registry with
+ * private certificates. dockerd reads the system's authorities when it starts.
  */
 export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
   const { proxy } = desired;
@@ -33,7 +33,7 @@ export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
   );
 }
 
-/** The change above is due; a running dockerd must be restarted after it. */
+/** Returns whether the host lacks the authority; a running dockerd must be restarted after its installation. */
 export function lacksSiteCa(facts: Facts, { proxy: { caPem } }: Desired): boolean {
   const trust = platformOf(facts)?.packages.trust;
   if (trust === undefined || caPem === undefined) return false;

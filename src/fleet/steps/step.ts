@@ -4,17 +4,17 @@ import type { Facts } from '../facts/facts.ts';
 import type { Artifact, Change, Refusal, Shape, StepName } from './change.ts';
 import type { Included } from './bundle/content.ts';
 
-/** A team's folder, ready to be sent. */
+/** The folder of a Dockerfile, ready for upload. */
 export interface BuildFolder {
-  /** Of the folder; part of the image's tag. */
+  /** Name of the folder; part of the image's tag. */
   readonly name: string;
-  /** How many. */
+  /** Number of files. */
   readonly files: number;
   /** The archive of its files. */
   readonly artifact: Extract<Artifact, { kind: 'file' }>;
 }
 
-/** What is wanted on one host: its inventory entry and what the CLI brings along. */
+/** The desired state of one host: its inventory entry and the CLI's artifacts. */
 export interface Desired {
   readonly host: HostSpec;
   readonly organization: string;
@@ -22,12 +22,12 @@ export interface Desired {
   /** sha256 of the credential with the host's machine-id as salt is compared; undefined: leave the file alone. */
   readonly credentialDigest: ((machineId: string) => string) | undefined;
   readonly registries: {
-    /** In the inventory. */
+    /** Registries in the inventory. */
     readonly names: readonly string[];
-    /** sha256 of what is to be on the host, salted as the credential's; undefined: it was not read. */
+    /** sha256 of their desired passwords, salted like the credential's; undefined: not read. */
     readonly digest: ((machineId: string) => string) | undefined;
   };
-  /** Of the address in the same way; undefined: it was not read, or there is none. */
+  /** Salted sha256 of the webhook's address; undefined: not read, or no webhook. */
   readonly webhookDigest: ((machineId: string) => string) | undefined;
   /** The host that builds this one's image, where the inventory names one. */
   readonly builder: HostSpec | undefined;
@@ -45,7 +45,7 @@ export interface Desired {
     readonly unit: string;
     readonly nodeVersion: string;
   };
-  /** In the place of the network; absent: what is missing comes from there. */
+  /** A bundle to use instead of the network; absent: use the network. */
   readonly included?: Included;
   readonly version: string;
   readonly root: HostRoot;
@@ -53,7 +53,7 @@ export interface Desired {
 
 export type Planned = Change | Shape;
 
-/** One step: looks at facts, yields what is missing. Pure. Nothing missing: yields nothing. */
+/** One step: compares facts with the desired state and yields the changes; none if the host is up to date. Pure. */
 export interface Step {
   readonly name: StepName;
   plan(facts: Facts, desired: Desired): Iterable<Planned | Refusal>;

@@ -5,14 +5,14 @@ import type { Desired } from './step.ts';
 import { defined } from '../../shared/base/objects.ts';
 
 /**
- * DGX OS calls itself another system; its driver, Docker Engine and toolkit NVIDIA keeps together, in sources of its own:
- * they are not ours to install, to hold or to replace. They are configured, and what runs is checked.
+ * Returns whether the host runs DGX OS. NVIDIA maintains its driver, Docker Engine and toolkit in its own repositories, so azp-fleet
+ * configures and checks them, and does not install, hold or replace them.
  */
 export function isVendorStack({ platform }: Pick<Facts, 'platform'>): boolean {
   return platform === 'dgx';
 }
 
-/** The wishes with the versions that are there, where those are not ours to choose. */
+/** Returns the desired state with installed versions where azp-fleet does not choose them. */
 export function withInstalledVersions(facts: Facts, desired: Desired): Desired {
   const { docker, toolkit } = desired.host;
   return {
@@ -25,26 +25,26 @@ export function withInstalledVersions(facts: Facts, desired: Desired): Desired {
   };
 }
 
-function found(wish: VersionSpec, version: string | undefined, kept: boolean): VersionSpec {
-  return kept || wish.left === true ? { ...wish, ...defined({ version }) } : wish;
+function found(spec: VersionSpec, version: string | undefined, kept: boolean): VersionSpec {
+  return kept || spec.left === true ? { ...spec, ...defined({ version }) } : spec;
 }
 
-/** The system's own Docker Engine stays, because it comes with everything else, or because Docker has none for it. */
+/** Returns whether the distribution's own Docker Engine stays: on DGX OS, or where Docker has no packages. */
 export function keepsVendorEngine(facts: Facts): boolean {
   return isVendorStack(facts) || platformOf(facts)?.names.engine.kept === true;
 }
 
-/** Why there is no engine to configure, where it comes with everything else. */
+/** Returns the obstacle of DGX OS without its Docker Engine. */
 export function engineObstacle(facts: Facts): { readonly what: string; readonly next: string } | undefined {
   return isVendorStack(facts) && facts.packages['docker-ce'] === undefined
     ? missingVendorPart('Docker Engine')
     : undefined;
 }
 
-/** What is missing comes with the system, by hand. `what` is one of its parts. */
+/** Describes a missing part of DGX OS, which its owner installs. */
 export function missingVendorPart(what: string): { readonly what: string; readonly next: string } {
   return {
-    what: `${what} is not installed, and DGX OS has its own`,
-    next: 'install it as the DGX OS user guide says, from its own package sources, and run again',
+    what: `${what} is not installed; DGX OS has its own`,
+    next: 'install it by the DGX OS user guide, from its own package repositories, and run again',
   };
 }

@@ -148,8 +148,8 @@ describe('what Debian has', () => {
     );
     expect(refusals).toMatchObject([
       {
-        what: 'driver 580 is not offered; offered: 535',
-        next: "set driver.branch to one that is offered, or set driver.method to repo, for NVIDIA's own",
+        what: 'driver 580 is not in the repositories; they have 535',
+        next: "set driver.branch to one of these, or set driver.method to repo, for NVIDIA's own",
       },
     ]);
   });

@@ -46,9 +46,7 @@ test('a full disk: refused with the numbers', async () => {
   try {
     const { code, said } = await planned(newest);
     expect(code).toBe(1);
-    expect(said).toMatch(
-      /takes \d+ MB on \/var\/cache together with the changes before it, and 1 MB are free/,
-    );
+    expect(said).toMatch(/takes \d+ MB on \/var\/cache including the changes before it; 1 MB are free/);
   } finally {
     await host.exec('umount /var/cache');
   }

@@ -61,7 +61,7 @@ test.each([
   // Long lines are wrapped.
   const said = stderr.replaceAll(/\s+/g, ' ');
   expect(said).toContain(
-    `this version of the manager did not become ready; the one before runs again: ${before}`,
+    `this version of the manager did not become ready; the previous one is restored: ${before}`,
   );
   expect(said).toContain(seen);
   expect(await version()).toBe(before);

@@ -128,8 +128,8 @@ describe('a host with a history', () => {
   test('refuses a branch that no source offers, with those that are', async () => {
     const { stdout, code } = await plan({ defaults: { driver: { branch: '581' } } });
     expect(code).toBe(1);
-    expect(stdout).toContain('driver 581 is not offered; offered: 595, 580');
-    expect(stdout).toContain('next: set driver.branch to one that is offered, or complete the mirror');
+    expect(stdout).toContain('driver 581 is not in the repositories; they have 595, 580');
+    expect(stdout).toContain('next: set driver.branch to one of these, or complete the mirror');
   });
 });
 

@@ -119,7 +119,7 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
         ? 'Docker Engine is not installed'
         : `${ours === undefined ? own : 'docker-ce'} ${seen} is installed${removalNote(remove)}`,
     disturbs: facts.docker.active ? 'containers' : 'nothing',
-    wish: { what: `Docker Engine ${version}`, key: 'docker.version' },
+    request: { what: `Docker Engine ${version}`, key: 'docker.version' },
     timeoutS: 3600,
     transaction: {
       vendor: 'docker',

@@ -37,7 +37,7 @@ export function installation(
     subject: subjectOf(facts, host),
     why: reasonOf(facts, desired, platform, remove),
     disturbs: loaded === undefined || !reboots ? reloadDisturbs(facts) : 'machine',
-    wish: {
+    request: {
       what: `driver ${version}`,
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
       ...(isDistribution ? { otherwise: "set driver.method to repo, for NVIDIA's own" } : {}),

@@ -17,7 +17,7 @@ import { secureBootObstacle } from './secure-boot.ts';
 import { enableServices, fabricSwitches, desiredServices } from './services.ts';
 import { usesOf } from './uses.ts';
 import { titleOf } from '../packages/change.ts';
-import { Room } from '../packages/disk-space.ts';
+import { DiskSpace } from '../packages/disk-space.ts';
 import type { Desired } from '../step.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
@@ -226,7 +226,7 @@ function releaseObstacle(facts: Facts, { host }: Desired, platform: Platform): O
 
 /** Refuses hosts without enough disk space, by estimated sizes. */
 function diskObstacle(facts: Facts): Obstacle | undefined {
-  const found = new Room(facts).take(needs);
+  const found = new DiskSpace(facts).reserve(needs);
   return found && { what: `NVIDIA's .run file ${found.what}`, next: found.next };
 }
 

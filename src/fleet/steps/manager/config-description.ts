@@ -20,7 +20,7 @@ import {
   type SharedHost,
 } from './consequences.ts';
 
-const unknownValue = 'not known to this release';
+const unknownValue = 'unknown to this release';
 const cpuEffect = 'applies while CPUs are short; unused CPUs are free for all';
 const diskEffect = "where Docker's storage supports it; `status` says where it does not";
 const onTheHost = 'its jobs run directly on this host, without a container';
@@ -40,7 +40,7 @@ const keyTexts: KeyTexts = {
   'slots.*.limits.cpus': { effect: cpuEffect },
   'slots.*.limits.disk': { effect: diskEffect },
   'slots.*.mode': { effect: { host: onTheHost, container: 'its jobs run in containers' } },
-  'slots.*.image': { effect: { '': "it runs the host's image" } },
+  'slots.*.image': { effect: { '': "the slot runs the host's image" } },
   share: { effect: { true: 'agents take turns on GPUs' } },
   ignoredGpus: { label: 'gpus.ignore', text: listed, effect: 'slots are numbered without them' },
   'limits.cpus': { effect: cpuEffect },
@@ -64,7 +64,10 @@ const keyTexts: KeyTexts = {
   'datasets.*': {
     label: 'dataset *',
     text: datasetText,
-    effect: { '': 'jobs no longer find it', '*': 'slots wait while its folder is missing or empty' },
+    effect: {
+      '': 'jobs no longer have this dataset',
+      '*': 'slots wait while its folder is missing or empty',
+    },
   },
   'jobs.sudo': {
     effect: { true: 'jobs may become root inside their container', false: 'jobs can no longer become root' },
@@ -93,7 +96,10 @@ const keyTexts: KeyTexts = {
   webhook: {
     text: ({ offlineS, queueWaitS }: NonNullable<ManagerConfig['webhook']>) =>
       `agents offline for ${offlineS} s, jobs queued for ${queueWaitS} s`,
-    effect: { '*': 'it also reports closed slots', '': 'problems of this host are no longer reported' },
+    effect: {
+      '*': 'the webhook also reports closed slots',
+      '': 'problems of this host are no longer reported',
+    },
   },
   'webhook.offlineS': { label: 'webhook.offline', text: (seconds: number) => `${seconds} s` },
   'webhook.queueWaitS': { label: 'webhook.queueWait', text: (seconds: number) => `${seconds} s` },
@@ -108,17 +114,17 @@ const keyTexts: KeyTexts = {
   metricsPort: { label: 'metrics port', text: (port: number) => (port === 0 ? 'none' : String(port)) },
 };
 
-/** What is known of a host's manager.json. */
+/** A host's manager.json, with what its slots share. */
 export interface OnHost extends SharedHost {
-  /** sha256; undefined: there is none. */
+  /** sha256; undefined: no manager.json. */
   readonly digest: string | undefined;
-  /** Undefined: there is none, or it is too long or not text. */
+  /** Undefined: absent, too long, or not text. */
   readonly text: string | undefined;
 }
 
 export interface ConfigDescription {
   readonly details: readonly Detail[];
-  /** Why it is incomplete. */
+  /** Why the details are incomplete. */
   readonly remark?: string;
 }
 
@@ -131,12 +137,12 @@ export function describeConfig(seen: OnHost, desired: ManagerConfig): ConfigDesc
     details: bounded(agentsOnly(seen, desired)),
     remark:
       seen.text === undefined
-        ? 'the present file is too long to compare'
-        : 'the present file is not a configuration',
+        ? 'the present manager.json is too long to compare'
+        : 'the present manager.json is not a configuration',
   };
 }
 
-/** Shows what an inventory without that key would not say, and the agents. */
+/** Shows keys that differ from the defaults, and the agents. */
 function newConfig(desired: ManagerConfig, seen: OnHost): readonly Detail[] {
   const { fence: _, idle: __, ...rest } = desired;
   const plain: ManagerConfig = {
@@ -161,10 +167,10 @@ function changedConfig(stored: StoredConfig, desired: ManagerConfig, seen: OnHos
   const items = compareConfigs(before, desired, seen.gpus).map((each) =>
     unknown.includes(each.key.split('.', 1)[0] ?? '') ? { ...each, from: each.from ?? unknownValue } : each,
   );
-  const strange = unknown
+  const unknownKeys = unknown
     .filter((key) => !isConfigKey(key))
     .map((key) => ({ key, label: key, from: unknownValue }));
-  const lines = [...details([...items, ...strange]), ...consequences(stored, desired, seen)];
+  const lines = [...details([...items, ...unknownKeys]), ...consequences(stored, desired, seen)];
   return lines.length > 0
     ? lines
     : [{ marker: 'change', text: 'the same values in another order or spacing' }];
@@ -263,7 +269,7 @@ function agentsText(agents: Agents): string {
   return listed(agents.slots.map((slot, index) => `slot ${slot.name ?? index}`));
 }
 
-/** Capabilities only where they are not the default. */
+/** Shows a slot; capabilities only where they differ from the default. */
 function slotText(slot: SlotSpec): string {
   const capabilities = listed(slot.capabilities);
   return [
@@ -298,12 +304,12 @@ function imageText(image: ImageConfig): string {
   return `built here with agent ${image.agentVersion}${top}`;
 }
 
-/** Of a digest. */
+/** Shortens a digest. */
 function short(digest: string): string {
-  return digest === '' ? 'not known' : digest.slice(0, 12);
+  return digest === '' ? 'unknown' : digest.slice(0, 12);
 }
 
-/** Of seconds; no two have the same text. */
+/** Shows seconds exactly, as minutes where possible. */
 function timeText(seconds: number): string {
   return seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`;
 }

@@ -13,12 +13,12 @@ import { withRegistry } from '../../../shared/image/plan.ts';
 /** Loopback port of the manager's Prometheus metrics. */
 const metricsPort = 9417;
 
-/** `x64` or `arm64` as the Azure Pipelines agent calls it; undefined where Microsoft ships no agent. */
+/** Returns the Azure Pipelines agent's name of an architecture, `x64` or `arm64`; undefined where Microsoft ships no agent. */
 export function agentArch(arch: string): AgentArch | undefined {
   return ({ x86_64: 'x64', aarch64: 'arm64' } as const)[arch];
 }
 
-/** What the manager of this host is asked to do. Pure; holds no secret. */
+/** Returns the configuration of this host's manager. Pure; holds no secret. */
 export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig {
   const { host, credential, proxy } = desired;
   return {
@@ -50,7 +50,7 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
   };
 }
 
-/** Images of slots that name no registry come from the mirror of images, as those of hosts do. */
+/** Adds the image mirror to slots' images without a registry, as for hosts' images. */
 function mirrored(agents: ManagerConfig['agents'], registry: string | undefined): ManagerConfig['agents'] {
   if (agents.kind !== 'slots') return agents;
   const slots = agents.slots.map((slot) =>
@@ -59,7 +59,7 @@ function mirrored(agents: ManagerConfig['agents'], registry: string | undefined)
   return { ...agents, slots };
 }
 
-/** When it is told; its address is a secret, and no part of this. */
+/** Returns when the webhook is called; its address is a secret and not included. */
 function webhookConfig({ webhook }: Desired['host']): ManagerConfig['webhook'] {
   return webhook && { offlineS: webhook.offlineS, queueWaitS: webhook.queueWaitS };
 }
@@ -70,7 +70,7 @@ function credentialConfig(credential: Desired['credential']): ManagerConfig['cre
   return { kind, clientId, tenantId, ...defined({ authority }) };
 }
 
-/** The file's text. The manager reports the sha256 of exactly these bytes as its `configHash`. */
+/** Returns the file's text. The manager reports the sha256 of exactly these bytes as its `configHash`. */
 export function configText(config: ManagerConfig): string {
   return `${JSON.stringify(config, null, 2)}\n`;
 }
@@ -102,26 +102,26 @@ function topImage(
   return { top: { name: folder.name, folder: folder.artifact.sha256, ...defined({ push }) } };
 }
 
-/** This host builds its image; otherwise it pulls one. */
+/** Returns whether this host builds its image; otherwise it pulls one. */
 export function buildsImage({ host }: Desired): boolean {
   if (host.image !== undefined) return false;
   return host.dockerfile?.builder === undefined || host.dockerfile.builder === host.name;
 }
 
 /**
- * `registry.example/vision/agent:5.279.0-x64-1a2b3c4d5e6f`: what the builder pushes and the others pull. The end changes
- * with all that the inventory lets the builder build from, so that both sides know the name beforehand. Which base it
- * chooses, its own GPUs and driver decide.
+ * Returns the image that the builder pushes and other hosts pull: `registry.example/vision/agent:5.279.0-x64-1a2b3c4d5e6f`.
+ * The end of the tag is a digest of the builder's inputs in the inventory, so that all hosts know the name in advance. The
+ * base is not part of it: the builder's GPUs and driver decide that.
  */
 function pushedReference({ host, builder, artifacts }: Desired, arch: AgentArch): string | undefined {
   const { folder, push } = host.dockerfile ?? {};
-  const sent = folder === undefined ? undefined : artifacts.folders.get(folder);
-  if (push === undefined || builder === undefined || sent === undefined) return undefined;
+  const uploaded = folder === undefined ? undefined : artifacts.folders.get(folder);
+  if (push === undefined || builder === undefined || uploaded === undefined) return undefined;
   const { agent, baseImage, jobs, driverCapabilities, agents } = builder;
   const capabilities =
     agents.kind === 'slots' ? agents.slots.flatMap((slot) => slot.capabilities) : driverCapabilities;
   const inputs = {
-    folder: sent.artifact.sha256,
+    folder: uploaded.artifact.sha256,
     context: artifacts.context.map(({ path, artifact }) => [path, artifact.sha256]),
     made: { agent, baseImage, jobs },
     capabilities: [...new Set(capabilities)].sort(),

@@ -24,7 +24,7 @@ interface PoolAgent {
   readonly pool: string;
 }
 
-/** The keys that say which agents there are. */
+/** The configuration keys that decide the agents. */
 type Division = Pick<
   ManagerConfig,
   'host' | 'agentName' | 'pool' | 'agents' | 'share' | 'driverCapabilities'
@@ -34,7 +34,7 @@ type Division = Pick<
 
 type SlotConfig = Omit<ManagerConfig, 'schema' | 'credential'>;
 
-/** Returns the agents of a host with so many GPUs. */
+/** Returns the agents of a host with `present` GPUs. */
 export function agentsOf(config: Division, present: number): readonly PoolAgent[] {
   return slotSpecs(config, present).map(({ name, pool = config.pool }, index) => {
     const host = { name: config.host, agentName: config.agentName };
@@ -78,14 +78,14 @@ export function agentDetails(from: readonly PoolAgent[], to: readonly PoolAgent[
   ];
 }
 
-/** Describes which GPUs each agent gets on a host that is divided by number. */
+/** Describes which GPUs each agent gets where agents are set by number. */
 export function gpuDetails(from: Division, to: Division, present: number): readonly Detail[] {
   if (from.agents.kind === 'slots' || to.agents.kind === 'slots') return [];
   const [old = '', now = ''] = [from, to].map((config) => listed(slotSpecs(config, present).map(gpuRange)));
   return details(item('GPUs of each agent', old, now));
 }
 
-/** `0-3`: the GPUs of a slot that is divided by number are consecutive. */
+/** Returns a slot's GPUs as `0-3`; they are consecutive where agents are set by number. */
 function gpuRange({ gpus }: SlotSpec): string {
   const [first, last] = [gpus[0], gpus.at(-1)];
   if (first === undefined) return 'none';
@@ -106,7 +106,7 @@ export function memoryDetails(
   return details(item(label, before === undefined ? undefined : gibText(before), text));
 }
 
-/** `some`: other slots have their own limit. Undefined: all have, or the host's memory is not known. */
+/** Returns the memory share. `some`: other slots have their own limit. Undefined: all have, or the memory is unknown. */
 function sharedMemory(
   config: SlotConfig,
   gpus: number,
@@ -154,26 +154,29 @@ export function slotDetails(from: SlotConfig, to: SlotConfig, host: SharedHost):
   ];
 }
 
-/** `all slots restart`, `slot 0 restarts`, `slots 0, 1 restart` */
+/** Returns `all slots restart`, `slot 0 restarts` or `slots 0, 1 restart`. */
 function subject(slots: readonly { readonly name: string }[], all: number, verb: string): string {
   if (slots.length === all && all > 1) return `all slots ${verb}`;
   const names = listed(slots.map(({ name }) => name));
   return slots.length === 1 ? `slot ${names} ${verb.replace(/^\w+/, '$&s')}` : `slots ${names} ${verb}`;
 }
 
-interface Made {
-  /** Undefined: it runs directly on the host. */
+interface SlotParts {
+  /** Undefined: the slot runs directly on the host. */
   readonly image: string | undefined;
   readonly settings: string;
 }
 
-/** Returns what each slot's runs are made from: the parts of the manager's own fingerprint, without names and pools. */
-function slotsOf(config: SlotConfig, { gpus: present, memoryMiB }: SharedHost): ReadonlyMap<string, Made> {
+/** Returns the image and settings of each slot: the parts of the manager's own fingerprint, without names and pools. */
+function slotsOf(
+  config: SlotConfig,
+  { gpus: present, memoryMiB }: SharedHost,
+): ReadonlyMap<string, SlotParts> {
   const { organization, datasets, jobs, proxy } = config;
   const specs = slotSpecs(config, present);
   const memory = memoryShare(memoryMiB, specs.length);
   return new Map(
-    specs.map((spec, index): [string, Made] => {
+    specs.map((spec, index): [string, SlotParts] => {
       const { name = String(index), gpus, capabilities, mode } = spec;
       const limits = { memory, ...config.limits, ...spec.limits };
       const common = [gpus, capabilities, mode, limits, organization, datasets, jobs, proxy];
@@ -185,14 +188,14 @@ function slotsOf(config: SlotConfig, { gpus: present, memoryMiB }: SharedHost): 
   );
 }
 
-/** The parts of an image's tag. */
+/** Returns the parts of an image's tag. */
 function imageParts(config: SlotConfig, image: ImageConfig): unknown {
   if (image.kind === 'registry') return image.reference;
   const { top, ...rest } = image;
   return { ...rest, top: top?.folder, name: top?.name, jobs: config.jobs, graphics: needsGraphics(config) };
 }
 
-/** Of the agent of a slot directly on the host. */
+/** Returns the agent version of a slot with `mode: host`. */
 function agentVersion({ image }: SlotConfig): string {
   return image.kind === 'build' ? image.agentVersion : '';
 }

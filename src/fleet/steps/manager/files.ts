@@ -18,28 +18,28 @@ import { sh } from '../../../shared/base/shell.ts';
 import type { ImageConfig, ManagerConfig } from '../../../shared/contract/config.ts';
 import { HostPaths, unitMarkVariable } from '../../../shared/contract/paths.ts';
 
-/** The credential waits here until the moment of the restart, so that the file in use is never ahead of the manager. */
+/** The new credential until the restart, so that the file in use always matches the running manager. */
 export const nextToken = `${HostPaths.token}.next`;
 
-interface Words extends Description {
+interface Described extends Description {
   readonly title: string;
   readonly why: string;
 }
 
 /** A change of the manager that disturbs nothing. */
-export function quiet(name: string, words: Words, actions: readonly Action[]): Change {
-  return change('manager', name, { ...words, disturbs: 'nothing' }, actions);
+export function quiet(name: string, described: Described, actions: readonly Action[]): Change {
+  return change('manager', name, { ...described, disturbs: 'nothing' }, actions);
 }
 
-/** The manager's bundle and its runtime; an older one than the host has is called that. */
+/** Installs the manager's program and its runtime; the title names a downgrade. */
 export function* program(facts: Facts, desired: Desired, version: ManagerVersion): Iterable<Change> {
   if (isCurrent(version, facts.manager.current)) return;
   const { current, release } = facts.manager;
   const { artifacts } = desired;
   const older = isDowngrade(release?.version, desired.version);
-  const words = `the manager ${desired.version} (${version.id}) with Node ${artifacts.nodeVersion}`;
+  const subject = `the manager ${desired.version} (${version.id}) with Node ${artifacts.nodeVersion}`;
   const description = {
-    title: older ? `downgrade to ${words}` : `install ${words}`,
+    title: older ? `downgrade to ${subject}` : `install ${subject}`,
     why: current === undefined ? 'not installed' : `installed: ${current}`,
   };
   const actions = [
@@ -58,7 +58,7 @@ export function* program(facts: Facts, desired: Desired, version: ManagerVersion
     : quiet('install', { ...description, marker: 'change', details: versions(facts, desired) }, actions);
 }
 
-/** As far as the manager that runs tells them. */
+/** Describes version changes, as far as the running manager reports its versions. */
 function versions(
   { manager: { release, status } }: Facts,
   { version, artifacts }: Desired,
@@ -74,14 +74,14 @@ function versions(
   );
 }
 
-/** manager.json and the site's certificates beside it: key by key what becomes of them, and what follows. */
+/** Writes manager.json and the site's certificates, described key by key with the consequences. */
 export function* settings(
   facts: Facts,
   caPem: string | undefined,
   config: { readonly text: string; readonly value: ManagerConfig },
 ): Iterable<Change> {
   const files = [
-    // Whoever starts with the new configuration finds what it speaks of: it comes last.
+    // The configuration comes last: the files that it refers to exist when the manager starts with it.
     ...(caPem === undefined ? [] : [{ path: HostPaths.caBundle, text: caPem, mode: 0o644 }]),
     { path: HostPaths.config, text: config.text, mode: 0o600 },
   ].filter(({ path, text }) => facts.files[path] !== sha256(text));
@@ -95,7 +95,7 @@ export function* settings(
     caPem !== undefined && differs(HostPaths.caBundle)
       ? certificateDetails(facts, HostPaths.caBundle, caPem)
       : [];
-  const reason = isNew ? 'there is none' : 'it differs from the inventory';
+  const reason = isNew ? 'manager.json is missing' : 'differs from the inventory';
   yield quiet(
     'configuration',
     {
@@ -124,15 +124,13 @@ function seenOn({
   return { digest: files[path], text: texts[path], gpus: gpus.length, memoryMiB, status };
 }
 
-/** There is nothing to hold the agent's archive to before the host has seen one. */
+/** Returns a remark where the digest of the agent's archive is unknown. */
 function unknownAgent(image: ImageConfig): readonly string[] {
   if (image.kind === 'registry' || image.agentSha256 !== '') return [];
-  return [
-    `the digest of agent ${image.agentVersion} is not known: the host holds it to the archive that comes first, over https`,
-  ];
+  return [`unknown digest of agent ${image.agentVersion}: the host trusts its first download, over https`];
 }
 
-/** The files that only root may read. What they hold is in no plan: a host tells digests, salted with its machine-id. */
+/** Writes the files that only root may read. Plans never contain secrets: hosts report digests salted with the machine-id. */
 export function* secrets(facts: Facts, desired: Desired): Iterable<Change> {
   yield* credential(facts, desired);
   yield* registries(facts, desired);
@@ -140,15 +138,15 @@ export function* secrets(facts: Facts, desired: Desired): Iterable<Change> {
 }
 
 function* credential(facts: Facts, { credentialDigest }: Desired): Iterable<Change> {
-  const wanted = credentialDigest?.(facts.machineId);
+  const desired = credentialDigest?.(facts.machineId);
   const seen = facts.manager.credentialDigest;
-  if (wanted === undefined || wanted === seen) return;
+  if (desired === undefined || desired === seen) return;
   const why = seen === undefined ? 'the host has none' : 'the host has another one';
-  const words = { title: 'store the credential (root only)', why, marker: addOrChange(seen) };
-  yield quiet('credential', words, [{ kind: 'credential', path: nextToken }]);
+  const described = { title: 'store the credential (root only)', why, marker: addOrChange(seen) };
+  yield quiet('credential', described, [{ kind: 'credential', path: nextToken }]);
 }
 
-/** In place at once: the manager reads the file at each pull and build. */
+/** Stores registries' passwords, used at once: the manager reads the file at each pull and build. */
 function* registries(facts: Facts, { registries: { names, digest } }: Desired): Iterable<Change> {
   const seen = facts.manager.registriesDigest;
   if (names.length === 0) {
@@ -164,7 +162,7 @@ function* registries(facts: Facts, { registries: { names, digest } }: Desired): 
   ]);
 }
 
-/** In place at once, likewise. */
+/** Stores the webhook's address, used at once. */
 function* webhook(facts: Facts, { host, webhookDigest }: Desired): Iterable<Change> {
   const seen = facts.manager.webhookDigest;
   if (host.webhook === undefined) {
@@ -192,7 +190,7 @@ function addOrChange(seen: string | undefined): Marker {
 /** The manager's unit for a host. */
 interface ManagerUnit {
   readonly text: string;
-  /** What a process that this text started has in its environment, and tells in its status. */
+  /** Digest of the text, in the environment of processes that it starts and in their status. */
   readonly mark: string;
 }
 
@@ -200,9 +198,8 @@ interface ManagerUnit {
 const oldest = 239;
 
 /**
- * Settings that came later, with the version of systemd that brought them, by its NEWS. An older one would pass over them, and
- * complain at each start. Without LoadCredential= the manager reads the root-only file itself; without RestartSteps= the pause
- * between restarts does not grow.
+ * Settings of newer systemd versions, by its NEWS; older versions would log a warning at each start. Without LoadCredential= the
+ * manager reads the root-only file itself; without RestartSteps= the pause between restarts does not grow.
  */
 export const laterSettings: ReadonlyMap<string, number> = new Map([
   ['ProtectHostname', 242],
@@ -214,7 +211,7 @@ export const laterSettings: ReadonlyMap<string, number> = new Map([
   ['RestartSteps', 254],
 ]);
 
-/** `systemd`: its version on the host; undefined: not known. */
+/** Returns the unit for the host's version of systemd; undefined: unknown version. */
 export function managerUnitFor(unit: string, systemd = oldest): ManagerUnit {
   const plain = unit
     .split('\n')
@@ -224,7 +221,7 @@ export function managerUnitFor(unit: string, systemd = oldest): ManagerUnit {
   return { text: plain.replace(/^\[Service\]\n/m, `$&Environment=${unitMarkVariable}=${mark}\n`), mark };
 }
 
-/** The unit's text as people compare it. */
+/** Returns the unit's text without its digest, for a diff. */
 export function withoutUnitMark(text: string): string {
   return text.replace(new RegExp(`^Environment=${unitMarkVariable}=.*\n`, 'm'), '');
 }

@@ -32,7 +32,7 @@ import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
 import { releaseGap } from '../../../shared/contract/release.ts';
 import { chooseBase, cudaOfDriver, type HostGpus } from '../../../shared/image/choose.ts';
 
-/** The manager: its files, its configuration, its credential, its unit, and that it runs with all of them. */
+/** Installs the manager: its program, configuration, credential and unit, and starts it with all of them. */
 export const managerStep: Step = {
   name: 'manager',
   *plan(facts, desired) {
@@ -41,7 +41,7 @@ export const managerStep: Step = {
     if (arch === undefined || runtime === undefined) return; // the image step has refused
     const gap = facts.manager.release && releaseGap(desired.host.name, facts.manager.release);
     if (gap?.manager === 'newer') {
-      // What a much newer manager has written on the host, this one may not read.
+      // This release may not be able to read the state of a much newer manager.
       yield refusal('manager', gap.what, gap.next);
       return;
     }
@@ -60,20 +60,20 @@ export const managerStep: Step = {
     yield* libraries(facts, desired);
     yield* uploadAgent(facts, desired);
     const host = withPoolNames(desired.host, facts);
-    const wanted = managerConfig({ ...desired, host }, arch);
-    const config = configText(wanted);
+    const value = managerConfig({ ...desired, host }, arch);
+    const config = configText(value);
     const unit = managerUnitFor(desired.artifacts.unit, facts.systemd);
     const found = [
       ...program(facts, desired, version),
-      ...settings(facts, desired.proxy.caPem, { text: config, value: wanted }),
+      ...settings(facts, desired.proxy.caPem, { text: config, value }),
       ...secrets(facts, desired),
       ...systemdUnit(facts, unit.text),
     ];
-    const { caSha256: ca } = wanted.proxy;
-    const wantedStart = { configHash: sha256(config), program: version.directory, unit: unit.mark };
-    const started = [...start(facts, version, { ...wantedStart, ...defined({ ca }) }, found)];
+    const { caSha256: ca } = value.proxy;
+    const desiredStart = { configHash: sha256(config), program: version.directory, unit: unit.mark };
+    const started = [...start(facts, version, { ...desiredStart, ...defined({ ca }) }, found)];
     if (laterPools(desired.host, facts).length > 0) {
-      // What the driver decides is in the configuration, and all that comes with it and after it rests on it.
+      // The configuration contains what the driver decides, and the other changes depend on the configuration.
       yield* [...found, ...started].map((each) => later(each, 'driver'));
       return;
     }
@@ -81,14 +81,14 @@ export const managerStep: Step = {
     yield* started;
     yield* leftovers(facts, [...found.flatMap(uploadPaths), ...folderPaths(desired)]);
     yield* enableAgents(facts);
-    if (started.length === 0) yield* waitForImage(facts, desired.host, wanted);
+    if (started.length === 0) yield* waitForImage(facts, desired.host, value);
   },
 };
 
 function* systemdUnit(facts: Facts, unit: string): Iterable<Change> {
   const seen = facts.files[HostPaths.unit];
   if (seen === sha256(unit)) return;
-  const why = seen === undefined ? 'not installed' : 'its text differs';
+  const why = seen === undefined ? 'not installed' : `${HostPaths.unit} differs`;
   const file = written(facts, HostPaths.unit, unit);
   const [before, after] = [file.before && withoutUnitMark(file.before), withoutUnitMark(unit)];
   const description = { ...describeFile(file), details: fieldDetails({ before, after }) };
@@ -101,29 +101,29 @@ function uploadPaths({ actions }: Change): readonly string[] {
   return actions.flatMap((action) => ('path' in action ? [action.path] : []));
 }
 
-/** The image step sends a team's folder; its archive is named by its content. */
+/** Returns the paths of Dockerfile folders that the image step uploads; the archive is named by its content. */
 function folderPaths({ host, artifacts }: Desired): readonly string[] {
   const folder = host.dockerfile && artifacts.folders.get(host.dockerfile.folder);
   return folder === undefined ? [] : [`${HostPaths.folders}/${folder.artifact.sha256}.tar`];
 }
 
-/** Type=exec came with it (its NEWS); release 8 of Red Hat's systems has 239, without it (perfsonar/pscheduler#1393). */
+/** The first systemd with Type=exec (its NEWS); Enterprise Linux 8 has 239, without it (perfsonar/pscheduler#1393). */
 const oldest = 240;
 
-/** Agents straight on the host are units whose start systemd has to tell of; undefined: nothing is in their way. */
+/** Refuses slots with `mode: host` on a systemd that does not report the start of their units. */
 function tooOldForHostMode({ systemd }: Facts, { agents }: HostSpec): Refusal | undefined {
   const onHost = agents.kind === 'slots' && agents.slots.some(({ mode }) => mode === 'host');
   if (!onHost || systemd === undefined || systemd >= oldest) return undefined;
   return refusal(
     'manager',
-    `agents straight on the host need systemd ${oldest}, and this host has ${systemd}`,
-    'take mode: host out of its slots, or install a newer release of the system',
+    `slots with mode: host need systemd ${oldest}, and this host has ${systemd}`,
+    'remove mode: host from its slots, or install a newer release of the distribution',
   );
 }
 
 /**
- * What agents load that run on the host itself: in a container the image has it. Security upgrades of it go on as before,
- * nothing is held. On other systems the manager says what is missing.
+ * Installs libraries for agents with `mode: host`; images contain their own. They are not held, so security upgrades
+ * continue. On unsupported distributions the manager reports missing libraries.
  */
 export function* libraries(facts: Facts, { host, proxy }: Desired): Iterable<PackageChange> {
   const { agents } = host;
@@ -145,18 +145,18 @@ export function* libraries(facts: Facts, { host, proxy }: Desired): Iterable<Pac
 }
 
 /**
- * Takes away what earlier runs have sent and never put in place: halves of uploads, and a credential that nobody wants any
- * more. `taken`: paths that the plan's own uploads go on with.
+ * Removes files of interrupted runs: partial uploads and an unused credential. `taken`: paths whose uploads this plan
+ * continues.
  */
 function* leftovers(facts: Facts, taken: readonly string[]): Iterable<Change> {
-  const left = facts.manager.leftovers.filter((path) => !taken.some((each) => goesOn(path, each)));
+  const left = facts.manager.leftovers.filter((path) => !taken.some((each) => continues(path, each)));
   if (left.length === 0) return;
   yield runChange(
     'manager',
     'leftovers',
     {
       title: `remove partial uploads of an interrupted run: ${left.map((path) => path.split('/').at(-1)).join(', ')}`,
-      why: 'they were never completed',
+      why: 'never completed',
       disturbs: 'nothing',
       marker: 'remove',
     },
@@ -164,33 +164,33 @@ function* leftovers(facts: Facts, taken: readonly string[]): Iterable<Change> {
   );
 }
 
-/** The upload to `path` finds this file and goes on with it, or throws it away. */
-function goesOn(left: string, path: string): boolean {
+/** Returns whether the upload to `path` continues or replaces this file. */
+function continues(left: string, path: string): boolean {
   return left === path || left.startsWith(`${path}.`);
 }
 
 /**
- * Takes back the marks of runs that did not live to do it themselves. Changes are made under the host's lock: whoever set
- * them is gone then. What people have drained stays drained.
+ * Removes drain entries of interrupted runs. Changes are made under the host's lock, so those runs have ended. Drains by users
+ * stay.
  */
 function* enableAgents({ manager: { status } }: Facts): Iterable<Change> {
-  for (const mark of status?.drains ?? []) {
-    if (mark.run === undefined) continue;
+  for (const drain of status?.drains ?? []) {
+    if (drain.run === undefined) continue;
     yield runChange(
       'manager',
       'undrain',
       {
         title: 'enable the agents again',
-        why: `left by an interrupted run: ${drainLine(mark)}`,
+        why: `drained by an interrupted run: ${drainLine(drain)}`,
         disturbs: 'nothing',
         marker: 'change',
       },
-      { script: undrainScript(mark.run), timeoutS: 60, durable: false },
+      { script: undrainScript(drain.run), timeoutS: 60, durable: false },
     );
   }
 }
 
-/** The status file follows what the manager is told within a moment. */
+/** Returns a script that removes a run's drain and waits until the status file shows it. */
 function undrainScript(run: string): string {
   const [node, program] = [`${HostPaths.current}/node`, `${HostPaths.current}/manager.mjs`];
   return sh`${new Raw(failFunction)}
@@ -199,13 +199,13 @@ for pause in 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1; do
   grep -qF ${`"run":"${run}"`} ${HostPaths.status} || exit 0
   sleep "$pause"
 done
-fail 'the manager does not take back the mark of a run' 'a status without it within 20 s' ${run} \
-  'azp-fleet undrain   # takes back all marks'`;
+fail 'the manager did not remove the drain of an interrupted run' 'a status without it within 20 s' ${run} \
+  'azp-fleet undrain   # removes all drains'`;
 }
 
 /**
- * A manager that is as wanted has to start again after a driver, and may have to build its image for it: how long that
- * takes nobody knows before. Nothing where no driver is to come.
+ * Waits for the image after a driver change: an up-to-date manager restarts and may build its image for the new driver, which
+ * takes an unknown time. Nothing without a driver change.
  */
 function* waitForImage(facts: Facts, host: HostSpec, config: ManagerConfig): Iterable<Shape> {
   if (facts.gpus.length === 0 || !host.driver.install || isDesiredDriver(facts, host)) return;
@@ -221,7 +221,7 @@ function* waitForImage(facts: Facts, host: HostSpec, config: ManagerConfig): Ite
   };
 }
 
-/** The base that the manager will choose, as far as its last look at the GPUs tells. */
+/** Describes the base that the manager will choose, by its last GPU observation. */
 function newBase(facts: Facts, { driver }: HostSpec, { image }: ManagerConfig): readonly Detail[] {
   const health = facts.manager.status?.health;
   if (image.kind !== 'build' || image.base !== undefined || health === undefined) return [];

@@ -14,7 +14,7 @@ export interface ManagerVersion {
   readonly runtimeDirectory: string;
 }
 
-/** Named by content, so that an upload that was cut short is never taken for a whole one and nothing is sent twice. */
+/** Returns a version with an id by content, so that a partial upload never counts as complete and nothing is sent twice. */
 export function managerVersion({ artifacts }: Desired, runtime: Artifact): ManagerVersion {
   const context = artifacts.context.map(({ path, artifact }) => [path, artifact.sha256]);
   const id = sha256(stableJson([artifacts.manager.sha256, runtime.sha256, context])).slice(0, 12);
@@ -26,12 +26,12 @@ export function managerVersion({ artifacts }: Desired, runtime: Artifact): Manag
   };
 }
 
-/** `/opt/azp-fleet/current` already points at this version. */
+/** Returns whether `/opt/azp-fleet/current` already points at this version. */
 export function isCurrent(version: ManagerVersion, link: string | undefined): boolean {
   return link?.split('/').at(-1) === version.id;
 }
 
-/** Folders, and the version's link to its runtime. What is uploaded next lands in them. */
+/** Returns a script that creates the folders for the uploads, and the version's link to its runtime. */
 export function installScript(version: ManagerVersion): string {
   return sh`umask 022
 mkdir -p ${version.directory} ${version.runtimeDirectory}
@@ -42,16 +42,16 @@ ln -sfn ${version.runtimeDirectory}/node ${version.directory}/node
 
 interface Activation {
   readonly version: ManagerVersion;
-  /** systemd has an older text of the unit in memory, or is too old to look for a new one by itself. */
+  /** systemd has an older text of the unit in memory, or is too old to read a new one by itself. */
   readonly reload: boolean;
-  /** The new credential's file, to be put in place. */
+  /** Path of the new credential's file. */
   readonly token: string | undefined;
 }
 
 /**
- * Switches to the version and restarts the manager; a version that does not become ready gives way to the one
- * before, which is said. That one stays on the disk, older ones go. Runs as a durable unit: half of it would leave the host
- * between two versions.
+ * Returns a script that switches to the version and restarts the manager. If it does not become ready, the script restores the
+ * previous version and says so. The previous version stays on the disk, older ones are removed. Runs as a durable unit, so
+ * that it is never interrupted between two versions.
  */
 export function activateScript({ version, reload, token }: Activation): string {
   const unit = managerUnit;
@@ -73,13 +73,13 @@ if systemctl restart ${unit}; then
   exit 0
 fi
 last=$(journalctl -u ${unit} -n 8 --no-pager -o cat || true)
-outcome='there is none before it to go back to'
+outcome='the host has no previous version'
 if [ -n "$previous" ] && [ "$previous" != ${version.directory} ]; then
   switch_to "$previous"
-  outcome="the one before does not either: $previous"
-  if systemctl restart ${unit}; then outcome="the one before runs again: $previous"; fi
+  outcome="restoring the previous one failed too: $previous"
+    if systemctl restart ${unit}; then outcome="the previous one is restored: $previous"; fi
 fi
 fail "this version of the manager did not become ready; $outcome" "${unit} started within its time" "$last" \
-  'see journalctl -u ${unit} on the host; running jobs go on'
+  'check journalctl -u ${unit} on the host; running jobs continue'
 `;
 }

@@ -4,10 +4,10 @@ import type { Bound } from '../../packages/simulation.ts';
 import type { Transaction } from '../../packages/transaction.ts';
 import { compareVersions } from '../../packages/version.ts';
 import { type Change, type Disturbs, runChange, type StepName } from '../change.ts';
-import { noting, type PartRecord } from './recorded.ts';
+import { recordingScript, type PartRecord } from './recorded.ts';
 import { defined } from '../../../shared/base/objects.ts';
 
-/** A change that is one transaction of the host's package manager, before that was asked what it would do. */
+/** A change that is one transaction of the host's package manager, before its simulation. */
 export interface PackageChange extends Change {
   readonly pending: Pending;
 }
@@ -22,25 +22,25 @@ export interface Pending {
   readonly platform: Platform;
   readonly transaction: Transaction;
   readonly timeoutS: number;
-  /** It lets kernels' initramfs be written anew. */
+  /** Its packages rebuild the initramfs. */
   readonly rebuildsInitramfs?: true;
-  /** What is known of the part of the host that it changes; absent: nobody will be asked whose that is. */
+  /** The package record of the part that it changes; absent: ownership is not recorded. */
   readonly recorded?: PartRecord;
-  /** What its script writes beside what packages bring. */
+  /** Files that its script writes besides those of packages. */
   readonly writes?: readonly string[];
-  /** Patterns of packages that must not go for it; default: what shows something on a screen. */
+  /** Patterns of packages that it must not remove; default: those of the desktop. */
   readonly keeps?: readonly string[];
-  /** Where the inventory asks for a version: it may be one that no source offers. */
-  readonly wish?: Wish;
+  /** The version that the inventory sets; repositories may not offer it. */
+  readonly request?: VersionRequest;
 }
 
-/** What the inventory asks for. */
-interface Wish {
+/** A version that the inventory sets. */
+interface VersionRequest {
   /** `driver 581` */
   readonly what: string;
   /** The inventory's key. */
   readonly key: 'driver.branch' | 'driver.version' | 'docker.version' | 'toolkit.version';
-  /** What else to do than to wish for what is offered: `set …`. Default: complete the mirror. */
+  /** Alternative to setting an offered version: `set …`. Default: complete the mirror. */
   readonly otherwise?: string;
 }
 
@@ -48,25 +48,27 @@ export function packageChange(pending: Pending): PackageChange {
   return { ...boundChange(pending), pending };
 }
 
-/** `bound`: what was announced. `version`: what was chosen. `comes`: what will be new; undefined: nobody can say. */
+/** Returns the change within a bound. `version`: the chosen one. `installs`: the new packages; undefined: unknown. */
 export function boundChange(
   pending: Pending,
   bound?: Bound,
   {
     version,
-    comes: names,
-  }: { readonly version?: string | undefined; readonly comes?: readonly string[] } = {},
+    installs,
+  }: { readonly version?: string | undefined; readonly installs?: readonly string[] } = {},
 ): Change {
   const { step, name, why, disturbs, platform, transaction, timeoutS, recorded, writes = [] } = pending;
   const subject = { ...pending.subject, ...defined({ to: version }) };
-  const comes = subject.from === undefined && subject.replaces !== true;
+  const isNew = subject.from === undefined && subject.replaces !== true;
   return runChange(
     step,
     name,
-    { title: titleOf(subject), why, disturbs, marker: comes ? 'add' : 'change', ...defined({ bound }) },
+    { title: titleOf(subject), why, disturbs, marker: isNew ? 'add' : 'change', ...defined({ bound }) },
     {
       script: [
-        ...(recorded === undefined ? [] : [noting(recorded, platform, coming(transaction, names))]),
+        ...(recorded === undefined
+          ? []
+          : [recordingScript(recorded, platform, recordedNames(transaction, installs))]),
         platform.packages.install(transaction, bound),
       ].join('\n'),
       timeoutS,
@@ -75,31 +77,31 @@ export function boundChange(
   );
 }
 
-/** What comes, and what it holds: names, and patterns of what leans on them. */
-function coming(
+/** Returns the names that the transaction brings and holds, and patterns of their dependents. */
+function recordedNames(
   { packages, optional = [], beside = [], siblings = [] }: Transaction,
   names: readonly string[] | undefined,
-): Parameters<typeof noting>[2] {
+): Parameters<typeof recordingScript>[2] {
   const own = packages.map(({ name }) => name);
   const alike = [...own, ...siblings];
   return { brings: names ?? [...alike, ...optional, ...beside.map(({ name }) => name)], holds: alike };
 }
 
-/** What a transaction brings, in a plan's words. */
+/** What a transaction installs, as a plan shows it. */
 interface Subject {
   /** `NVIDIA driver` */
   readonly what: string;
-  /** The same thing's version on the host; undefined: it is not there, or something else does its work. */
+  /** Its version on the host; undefined: not installed, or another package replaces it. */
   readonly from: string | undefined;
-  /** A version, or a branch while it is not known which version of it is the newest; undefined: any. */
+  /** A version, or a branch while its newest version is unknown; undefined: any. */
   readonly to: string | undefined;
-  /** Something else does its work. */
+  /** It replaces another package with the same purpose. */
   readonly replaces?: boolean;
-  /** Stands behind the version: ` (open kernel modules)`. */
+  /** Text after the version: ` (open kernel modules)`. */
   readonly note?: string;
 }
 
-/** `upgrade NVIDIA driver 580.95.05 → 595.71.05 (open kernel modules)` */
+/** Returns a title: `upgrade NVIDIA driver 580.95.05 → 595.71.05 (open kernel modules)`. */
 export function titleOf({ what, from, to, replaces = false, note = '' }: Subject): string {
   const difference = order(from, to);
   if (difference > 0) return `downgrade ${what} ${from} → ${to}${note}`;

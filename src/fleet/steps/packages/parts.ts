@@ -5,7 +5,7 @@ import type { PartName } from '../../packages/package-record.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import { upstream } from '../../packages/version.ts';
 
-/** Docker's own packages, whose names are the same everywhere. These carry the engine's version. */
+/** Docker's packages that have the engine's version; their names are the same on all distributions. */
 export const enginePackages: readonly string[] = ['docker-ce', 'docker-ce-cli'];
 
 export const dockerPackages: readonly string[] = [
@@ -15,10 +15,10 @@ export const dockerPackages: readonly string[] = [
   'docker-compose-plugin',
 ];
 
-/** Patterns of what may go for them, plugins that a distribution packages by themselves among it. */
+/** Patterns of packages that Docker's may replace, including plugins that distributions package separately. */
 export const replacedByDocker: readonly string[] = ['docker*', 'containerd*'];
 
-/** All four at one version: from 1.18 on they insist on it. */
+/** The toolkit's packages, all at one version: required from 1.18 on. */
 export const toolkitPackages: readonly string[] = [
   'nvidia-container-toolkit',
   'nvidia-container-toolkit-base',
@@ -26,21 +26,21 @@ export const toolkitPackages: readonly string[] = [
   'libnvidia-container1',
 ];
 
-/** Patterns of what may go for them: the packages of the time before the toolkit. */
+/** Patterns of packages that the toolkit may replace: its predecessors. */
 export const replacedByToolkit: readonly string[] = [
   'nvidia-docker*',
   'nvidia-container-*',
   'libnvidia-container*',
 ];
 
-/** Who offers a part where the system itself does not. */
+/** The vendor whose repository has a part's packages. */
 export const vendorOf: Readonly<Record<PartName, Vendor>> = {
   toolkit: 'nvidia-container-toolkit',
   docker: 'docker',
   driver: 'nvidia',
 };
 
-/** Whether a package, by its name or a pattern of names, is of a part. The toolkit's are called like the driver's. */
+/** Returns whether a package belongs to a part, by its name or pattern. The toolkit's names resemble the driver's. */
 export function isOfPart(part: PartName, { names }: Platform): (name: string) => boolean {
   if (part === 'toolkit') return (name) => toolkitPackages.includes(name);
   if (part === 'docker') return (name) => dockerPackages.includes(name);
@@ -52,12 +52,12 @@ export function isOfPart(part: PartName, { names }: Platform): (name: string) =>
 }
 
 /**
- * The driver's own packages have its version, which begins with the branch. Others have names like them and are somebody's:
- * the CUDA toolkit (`nvidia-cuda-toolkit` 11.8.0, `libcudart11.0`), cuDNN (`nvidia-cudnn` 8.7.0).
+ * Versions of the driver's own packages, which begin with the branch. Others have similar names: the CUDA toolkit
+ * (`nvidia-cuda-toolkit` 11.8.0, `libcudart11.0`), cuDNN (`nvidia-cudnn` 8.7.0).
  */
 const ofDriver = /^\d{3,4}\./;
 
-/** Packages of an NVIDIA driver that are there, be it in part, whoever made them. */
+/** Returns the installed packages of an NVIDIA driver, from any repository, including partly installed ones. */
 export function driverPackages(
   { packages, unfinished }: Pick<Facts, 'packages' | 'unfinished'>,
   platform: Platform,
@@ -69,7 +69,7 @@ export function driverPackages(
     .toSorted();
 }
 
-/** The host shows something on a screen. */
+/** Returns whether the host has a desktop. */
 export function hasDesktop({ packages }: Pick<Facts, 'packages'>, { names }: Platform): boolean {
   const screens = names.desktop.own.map(glob);
   return Object.keys(packages).some((name) => screens.some((fits) => fits(name)));

@@ -12,7 +12,7 @@ import {
 import { upstream } from '../../packages/version.ts';
 import { type Detail, later, type Refusal, refusal, type Shape } from '../change.ts';
 import { boundChange, isDowngrade, type PackageChange, type Pending } from './change.ts';
-import { type Disks, needsOf, Room, uploadNeeds } from './disk-space.ts';
+import { type Disks, needsOf, DiskSpace, uploadNeeds } from './disk-space.ts';
 import { sourceIsThere } from './repositories.ts';
 import { lacksSiteCa } from '../site-ca.ts';
 import type { Desired, Planned } from '../step.ts';
@@ -20,31 +20,31 @@ import { defined } from '../../../shared/base/objects.ts';
 
 type Found = Planned | Refusal;
 
-/** What package managers have said, by the id of the change that they were asked about. */
-export interface Said {
+/** Answers of package managers, by the id of the simulated change. */
+export interface Simulated {
   readonly answers: Answers;
-  /** Nothing can be done before it: what is still unknown runs under what was announced of it. */
+  /** No further simulation is possible: unknown changes run within their announced bound. */
   readonly final: boolean;
 }
 
 /**
- * The package changes among these as they are known now, and what of all changes does not fit the disks. `said` undefined: nobody asked. `disks`: what room there is,
- * measured; undefined: enough. Pure.
+ * Refines package changes by their simulation, and refuses changes that need more than the free disk space. `simulated`
+ * undefined: no simulation. `disks` undefined: enough space. Pure.
  */
 export function refinePackages(
   found: readonly Found[],
-  said?: Said,
+  simulated?: Simulated,
   disks: Disks = { disk: {}, initramfsBytes: 0, arrived: {} },
 ): Found[] {
-  const room = new Room(disks);
+  const space = new DiskSpace(disks);
   const refined = found.map((item) => {
-    if (isPackageChange(item)) return roomObstacle(item, said, room, disks) ?? refine(item, said);
-    return uploadObstacle(item, room, disks) ?? item;
+    if (isPackageChange(item)) return spaceObstacle(item, simulated, space, disks) ?? refine(item, simulated);
+    return uploadObstacle(item, space, disks) ?? item;
   });
   const refused = new Set(
     refined.flatMap((item, at) => ('refused' in item && item !== found[at] ? [item.step] : [])),
   );
-  // What else its step would do makes no sense without it.
+  // The other changes of a refused step depend on the refused one.
   return refined.filter((item) => 'refused' in item || !refused.has(item.step));
 }
 
@@ -52,57 +52,57 @@ export function isPackageChange(item: Found): item is PackageChange {
   return 'pending' in item;
 }
 
-function roomObstacle(
+function spaceObstacle(
   { id, pending }: PackageChange,
-  said: Said | undefined,
-  room: Room,
+  simulated: Simulated | undefined,
+  space: DiskSpace,
   disks: Disks,
 ): Refusal | undefined {
-  const answer = said?.answers[id];
+  const answer = simulated?.answers[id];
   if (answer?.kind !== 'known') return undefined;
-  const found = room.take(needsOf(answer, pending.rebuildsInitramfs === true, disks));
+  const found = space.reserve(needsOf(answer, pending.rebuildsInitramfs === true, disks));
   return found && refusal(pending.step, `${pending.subject.what} ${found.what}`, found.next);
 }
 
-/** What is brought, and what becomes of it, has to fit as well. */
-function uploadObstacle(item: Found, room: Room, disks: Disks): Refusal | undefined {
+/** Refuses uploads that do not fit the disks, with what they are unpacked to. */
+function uploadObstacle(item: Found, space: DiskSpace, disks: Disks): Refusal | undefined {
   if (!('actions' in item)) return undefined;
   const { lasting, passing } = uploadNeeds(item, disks);
-  const found = room.take(lasting, passing);
+  const found = space.reserve(lasting, passing);
   return found && refusal(item.step, `"${item.title}" ${found.what}`, found.next);
 }
 
-function refine({ pending, ...change }: PackageChange, said: Said | undefined): Found {
-  if (said === undefined) return change;
-  const answer: Answer = said.answers[change.id] ?? { kind: 'unknown', why: 'not simulated' };
+function refine({ pending, ...change }: PackageChange, simulated: Simulated | undefined): Found {
+  if (simulated === undefined) return change;
+  const answer: Answer = simulated.answers[change.id] ?? { kind: 'unknown', why: 'not simulated' };
   if (answer.kind === 'known') return describeEffects(pending, answer);
   if (answer.kind === 'not-offered') return notOffered(pending, answer.offered);
   if (answer.kind === 'impossible') return refusal(pending.step, answer.what, answer.next);
-  return said.final ? boundChange(pending, foreseen(pending)) : shape(pending, answer.why);
+  return simulated.final ? boundChange(pending, boundFromFacts(pending)) : shape(pending, answer.why);
 }
 
 function describeEffects(pending: Pending, effects: Effects): Found {
-  const kept = lost(pending, effects);
-  if (kept.length > 0) return desktopObstacle(pending, kept);
+  const removed = removedDesktop(pending, effects);
+  if (removed.length > 0) return desktopObstacle(pending, removed);
   if (effects.removes.length + effects.downgrades.length > mostHarm) return tooMuch(pending, effects);
   return {
     ...boundChange(pending, boundOf(effects), {
       version: effects.version,
-      comes: effects.installs.map(({ name }) => name),
+      installs: effects.installs.map(({ name }) => name),
     }),
     details: effectDetails(effects),
   };
 }
 
-/** The most that it may do where nobody can say what it will: what facts alone tell. */
-function foreseen({ transaction, subject }: Pending): Bound {
+/** Returns the bound of a change without a simulation, from facts alone. */
+function boundFromFacts({ transaction, subject }: Pending): Bound {
   const { packages, siblings = [], optional = [], remove } = transaction;
   const own = [...packages.map(({ name }) => name), ...optional, ...siblings];
   return { removes: [...remove].toSorted(), downgrades: isDowngrade(subject) ? own : [] };
 }
 
 function shape(pending: Pending, why: string): Shape {
-  const bound = foreseen(pending);
+  const bound = boundFromFacts(pending);
   return {
     ...later({ ...boundChange(pending, bound), details: boundDetails(bound) }, pending.step),
     why: `package simulation failed on the host: ${why}; provision stops if it would remove anything else`,
@@ -110,19 +110,19 @@ function shape(pending: Pending, why: string): Shape {
   };
 }
 
-function notOffered({ step, wish, subject }: Pending, offered: readonly string[]): Refusal {
-  const branches = wish?.key === 'driver.branch';
+function notOffered({ step, request, subject }: Pending, offered: readonly string[]): Refusal {
+  const branches = request?.key === 'driver.branch';
   const values = [...new Set(offered.map((version) => (branches ? version.replace(/\..*/, '') : version)))];
   const shown = values.slice(0, mostOffered).join(', ') + (values.length > mostOffered ? ', …' : '');
   return refusal(
     step,
-    `${wish?.what ?? subject.what} is not offered; offered: ${shown === '' ? 'nothing' : shown}`,
-    `set ${wish?.key ?? 'the version'} to one that is offered, or ${wish?.otherwise ?? 'complete the mirror'}`,
+    `${request?.what ?? subject.what} is not in the repositories; they have ${shown === '' ? 'none' : shown}`,
+    `set ${request?.key ?? 'the version'} to one of these, or ${request?.otherwise ?? 'complete the mirror'}`,
   );
 }
 
-/** Of what would go, what has to stay; the architecture behind a name decides nothing. */
-function lost({ keeps, platform }: Pending, { removes }: Effects): string[] {
+/** Returns packages that the transaction would remove and must not; ignores the architecture in names. */
+function removedDesktop({ keeps, platform }: Pending, { removes }: Effects): string[] {
   const patterns = (keeps ?? platform.names.desktop.own).map(glob);
   return removes
     .map(({ name }) => name)
@@ -142,7 +142,7 @@ function desktopObstacle({ step, subject, platform }: Pending, names: readonly s
   );
 }
 
-/** So many packages may go or get older by one change; where more would, something is wrong with host or sources. */
+/** Most packages that one change may remove or downgrade; more point to a problem of the host or its repositories. */
 const mostHarm = 200;
 
 function tooMuch({ step, subject }: Pending, { removes, downgrades }: Effects): Refusal {
@@ -153,14 +153,14 @@ function tooMuch({ step, subject }: Pending, { removes, downgrades }: Effects): 
   );
 }
 
-/** So many versions are named. */
+/** Most offered versions that a message names. */
 const mostOffered = 8;
 
-/** So many lines of upgrades are shown, and so many new packages named; removals and downgrades always are. */
+/** Most lines of upgrades, and most new packages by name; removals and downgrades are always shown. */
 const mostUpgrades = 12;
 const namedInstalls = 4;
 
-/** What a transaction does, line by line: what goes and what gets older first. */
+/** Returns what a transaction does, line by line, removals and downgrades first. */
 function effectDetails({
   removes,
   downgrades,
@@ -186,7 +186,7 @@ function effectDetails({
   ];
 }
 
-/** What may go where nobody could be asked. */
+/** Returns what a change without a simulation may remove and downgrade. */
 function boundDetails({ removes, downgrades }: Bound): Detail[] {
   return [
     ...removes.map((name): Detail => ({ marker: 'remove', text: name })),
@@ -199,11 +199,11 @@ function boundOf({ removes, downgrades }: Effects): Bound {
   return { removes: names(removes), downgrades: names(downgrades) };
 }
 
-/** Those that go the same way share a line: `downgrade libcuda1, libnvidia-ml1 595.71.05 → 580.95.05`. */
+/** Groups packages with the same versions: `downgrade libcuda1, libnvidia-ml1 595.71.05 → 580.95.05`. */
 function moved(verb: 'upgrade' | 'downgrade', moves: readonly Moved[]): Detail[] {
   const alike = Map.groupBy(moves, versions);
-  return [...alike].map(([way, same]) =>
-    changes(`${verb} ${same.map(({ name }) => name).join(', ')} ${way}`),
+  return [...alike].map(([change, same]) =>
+    changes(`${verb} ${same.map(({ name }) => name).join(', ')} ${change}`),
   );
 }
 
@@ -227,15 +227,15 @@ function withVersion({ name }: Moved, version: string | undefined): string {
   return version === undefined || version === '' ? name : `${name} ${upstream(version)}`;
 }
 
-/** One question to the package manager of one host. */
+/** One simulation by a host's package manager. */
 export interface Simulation {
-  /** POSIX sh, as root. It changes nothing of the host's own. */
+  /** POSIX sh, as root. Changes no packages and no configuration. */
   readonly script: string;
-  /** Total. */
+  /** Never throws. */
   readonly read: (output: string) => Answers;
 }
 
-/** What has to be asked about these changes, beyond what is known already; undefined: nothing. Pure. */
+/** Returns the simulation of changes without a known answer; undefined: none. Pure. */
 export function simulationOf(
   found: readonly (Planned | Refusal)[],
   facts: Facts,

@@ -4,7 +4,7 @@ import { type PartName, recordFile } from '../../packages/package-record.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import { type Change, runChange } from '../change.ts';
 import { describeFile, written } from '../description.ts';
-import { noting, partRecord, type PartRecord } from './recorded.ts';
+import { recordingScript, partRecord, type PartRecord } from './recorded.ts';
 import type { Desired } from '../step.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
 
@@ -14,7 +14,7 @@ interface Host {
   readonly desired: Desired;
 }
 
-/** Adds the repository of a vendor's packages with its key, or changes it where one of both differs. `whose`: the vendor in the title. */
+/** Adds a vendor's package repository and key, or updates them. `whose`: the vendor in the title. */
 export function* addSource(step: PartName, whose: string, vendor: Vendor, host: Host): Generator<Change> {
   if (sourceIsThere(vendor, host)) return;
   const { platform, facts, desired } = host;
@@ -29,7 +29,7 @@ export function* addSource(step: PartName, whose: string, vendor: Vendor, host: 
       ...describeFile(written(facts, file, text)),
     },
     {
-      script: `${noting(partRecord(step, facts, platform), platform)}\n${script}`,
+      script: `${recordingScript(partRecord(step, facts, platform), platform)}\n${script}`,
       timeoutS: 600,
       writes: [...platform.packages.folders, recordFile],
     },
@@ -51,7 +51,7 @@ export function sourceIsThere(vendor: Vendor, { platform, facts, desired }: Host
   return facts.files[file] === sha256(text) && facts.files[keyFile] !== undefined;
 }
 
-/** A change that keeps packages that are there at their version. */
+/** A change that holds installed packages at their version. */
 export interface HoldChange extends Change {
   readonly holding: Holding;
 }
@@ -70,7 +70,7 @@ interface Holding {
 export function holdChange(holding: Holding): HoldChange {
   const { step, what, why, platform, names, siblings, recorded } = holding;
   const described = { title: `hold the ${what}`, why, disturbs: 'nothing' } as const;
-  const note = noting(recorded, platform, { holds: [...names, ...siblings] });
+  const note = recordingScript(recorded, platform, { holds: [...names, ...siblings] });
   const run = {
     script: `${note}\n${platform.packages.hold(names, siblings)}`,
     timeoutS: 120,
@@ -79,7 +79,7 @@ export function holdChange(holding: Holding): HoldChange {
   return { ...runChange(step, 'hold', described, run), holding };
 }
 
-/** Keeps packages that are there at their version, where they are not held already. `what` finishes "hold the …". */
+/** Holds installed packages at their version, unless they are held already. `what` finishes "hold the …". */
 export function* holdPackages(
   step: PartName,
   what: string,

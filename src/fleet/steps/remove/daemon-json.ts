@@ -11,28 +11,28 @@ import { isObject } from '../../../shared/base/objects.ts';
 import { failFunction, sh } from '../../../shared/base/shell.ts';
 
 interface DaemonJsonNow {
-  /** Text of the file; undefined: there is none. */
+  /** Text of the file; undefined: absent. */
   readonly current: string | undefined;
-  /** Text that was there before we first wrote; undefined: nothing is kept. */
+  /** Text before azp-fleet's first change; undefined: no backup. */
   readonly before: string | undefined;
 }
 
-/** What the file is to be. Undefined: nothing of it is ours, or nobody can tell. */
+/** The file's new text (undefined: delete it). Undefined: the file has no settings of azp-fleet, or that is unknown. */
 type DaemonJsonThen = { readonly text: string | undefined } | undefined;
 
-/** The oldest engine with CDI: what is written for it is all that we ever write. */
+/** The oldest engine with CDI: its settings include all that azp-fleet ever writes. */
 const everySwitch = '25.0.0';
 const proxyKeys = ['http-proxy', 'https-proxy', 'no-proxy'];
 
 /**
- * Takes our settings out again, each only where it still has our value: what the owner has set since stays. What was there
- * before us comes back to the letter where nothing else is left. `gpus: false`: what GPUs need stays. Pure.
+ * Removes azp-fleet's settings that still have its values; later changes by the owner stay. Restores the original text exactly
+ * where nothing else differs. `gpus: false`: settings for GPUs stay. Pure.
  */
 export function withoutOurSettings({ current, before }: DaemonJsonNow, gpus: boolean): DaemonJsonThen {
   const config = parseDaemonJson(current);
   if (current === undefined || config === undefined) return undefined;
   const had = before === undefined || isWhollyOurs(before) ? undefined : before;
-  // A file that was never kept was not there, or we have never written it: then it is somebody else's.
+  // Without a backup the file was new, or azp-fleet never wrote it: then it is the owner's.
   if (had === undefined && !isWhollyOurs(current)) return undefined;
   const origin = parseDaemonJson(had);
   if (origin === undefined) return undefined;
@@ -42,7 +42,7 @@ export function withoutOurSettings({ current, before }: DaemonJsonNow, gpus: boo
   return { text: renderDaemonJson(left) };
 }
 
-/** We have made the file: our way to write, and none but our settings. */
+/** Returns whether azp-fleet created the file: its formatting, and only its settings. */
 function isWhollyOurs(text: string): boolean {
   const config = parseDaemonJson(text);
   return (
@@ -53,7 +53,7 @@ function isWhollyOurs(text: string): boolean {
   );
 }
 
-/** Our settings out of `config`; those of them that `origin` had, as it had them. */
+/** Removes azp-fleet's settings from `config`, or resets them to the values in `origin`. */
 function stripped(config: DaemonConfig, origin: DaemonConfig, gpus: boolean): DaemonConfig {
   const { 'live-restore': liveRestore, 'log-opts': logOpts } = withEngineSettings(
     {},
@@ -75,7 +75,7 @@ function stripped(config: DaemonConfig, origin: DaemonConfig, gpus: boolean): Da
   );
 }
 
-/** A value as it was before; of an object member by member. An address of a proxy is whatever was written last. */
+/** Reverts a value, objects member by member. Proxy addresses have no fixed value and are always reverted. */
 function reverted(value: unknown, ours: unknown, origin: unknown): unknown {
   if (!isObject(value) || !isObject(ours)) return sameValue(value, ours) ? origin : value;
   const before = isObject(origin) ? origin : {};
@@ -93,12 +93,12 @@ function sameValue(one: unknown, other: unknown): boolean {
 }
 
 /**
- * Puts dockerd's configuration back, only over the text that the plan was made from. A running engine reads it anew without
- * a restart. `keeps`: something of ours stays in it, and what was there before is kept on.
+ * Restores dockerd's configuration, only if the file still has the text that the plan was made from. A running engine reloads
+ * it without a restart. `keeps`: settings of azp-fleet stay, and so does the backup.
  */
 export function restoreScript(config: {
   readonly from: string;
-  /** Undefined: there was none. */
+  /** Undefined: delete the file. */
   readonly to: string | undefined;
   readonly keeps: boolean;
 }): string {

@@ -16,7 +16,7 @@ import type { HostRoot } from '../../../shared/base/host-root.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
 
-/** Toolkit, engine and driver: what is asked for goes, and of the others only that their versions are kept. */
+/** Removes the requested parts (toolkit, engine, driver), and the holds on the others. */
 export function* packages(
   facts: Facts,
   platform: Platform,
@@ -25,7 +25,7 @@ export function* packages(
 ): Generator<Change | Refusal> {
   const staying = new Set<Vendor>();
   if (asked.has('driver')) yield* runfileRemoval(facts, root);
-  // What keeps nouveau away from it stays with it.
+  // A .run driver that stays needs the nouveau blacklist.
   const stays = facts.driver.runfile && !(asked.has('driver') && isOurRunfile(facts));
   for (const part of partsOf(facts, platform)) {
     if (part.name === 'driver' && stays) continue;
@@ -90,7 +90,7 @@ function removal(
     'remove',
     {
       title: isWhole ? `remove ${title}` : `remove azp-fleet's part of ${title}`,
-      why: `--${name} asks for it; ${kept}`,
+      why: `requested with --${name}; ${kept}`,
       disturbs: 'containers',
       marker: 'remove',
       details: [
@@ -101,7 +101,7 @@ function removal(
               {
                 marker: 'change' as const,
                 text: `stays: ${listed(left)}`,
-                effect: 'not brought by azp-fleet',
+                effect: 'not installed by azp-fleet',
               },
             ]),
       ],
@@ -116,7 +116,7 @@ function removal(
   );
 }
 
-/** Whoever has installed them knows why. */
+/** Refuses to remove packages that azp-fleet did not install. */
 function notOurs({ name, title, installed }: Part, facts: Facts, platform: Platform): Refusal {
   const why =
     recordOf(name, facts, platform) === undefined
@@ -125,7 +125,7 @@ function notOurs({ name, title, installed }: Part, facts: Facts, platform: Platf
   return refusal(
     name,
     `${title} was not installed by azp-fleet: ${why}`,
-    `take it away by hand (${platform.packages.removal(installed)}), or leave --${name} out`,
+    `remove it by hand (${platform.packages.removal(installed)}), or run without --${name}`,
   );
 }
 
@@ -153,7 +153,7 @@ function* releaseHolds(
   );
 }
 
-/** What keeps nouveau away, and GPUs initialised. */
+/** Removes the nouveau blacklist and the drop-in of nvidia-persistenced. */
 function settings({ name, files }: Part, { names }: Platform): Change {
   const refresh = files.includes(managedFiles.nouveauBlacklist) ? `\n${names.driver.refreshInitramfs}` : '';
   return runChange(
@@ -176,12 +176,12 @@ systemctl daemon-reload`}${refresh}`,
   );
 }
 
-/** Its owner may have run another one since. */
+/** Returns whether azp-fleet installed the present `.run` driver; the owner may have installed another one since. */
 export function isOurRunfile({ driver, ours }: Facts): boolean {
   return ours.runfile !== undefined && ours.runfile.version === (driver.userspace ?? driver.loaded);
 }
 
-/** A driver that came from NVIDIA's `.run` file goes by its own uninstaller, where it is the one that we have installed. */
+/** Removes a `.run` driver that azp-fleet installed, with NVIDIA's uninstaller. */
 function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refusal> {
   const { runfile, loaded } = facts.driver;
   if (!runfile) return;
@@ -189,7 +189,7 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
     yield refusal(
       'driver',
       'NVIDIA driver was not installed by azp-fleet: its owner ran a .run file',
-      'take it away by hand (sudo nvidia-uninstall --silent), or leave --driver out',
+      'remove it by hand (sudo nvidia-uninstall --silent), or run without --driver',
     );
     return;
   }
@@ -199,7 +199,7 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
     'remove-runfile',
     {
       title: `remove NVIDIA driver ${facts.ours.runfile?.version ?? ''}`,
-      why: `--driver asks for it; ${loaded === undefined ? 'its uninstaller restores the files that it replaced' : 'its module is unloaded, unless something uses it until the next boot'}`,
+      why: `requested with --driver; ${loaded === undefined ? 'its uninstaller restores the files that it replaced' : 'its module is unloaded, unless something uses it until the next boot'}`,
       disturbs: 'containers',
       marker: 'remove',
       details: [
@@ -215,17 +215,17 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
   );
 }
 
-/** Sources of others come back as they were, once none of ours is read beside them that is for the same repository. */
+/** Enables the owner's repositories again once azp-fleet's repositories for the same packages are removed. */
 function* enableOtherSources(
   { ours: { sources } }: Facts,
   { packages }: Platform,
   staying: ReadonlySet<Vendor>,
 ): Generator<Change> {
-  const back = sources.filter(
+  const disabled = sources.filter(
     ({ by, names, taken }) =>
       by !== undefined && !taken && [by, ...names].every((vendor) => !staying.has(vendor)),
   );
-  if (back.length === 0) return;
+  if (disabled.length === 0) return;
   yield runChange(
     'driver',
     'give-back',
@@ -233,13 +233,13 @@ function* enableOtherSources(
       title: 'enable other package repositories again',
       why: "they were disabled while azp-fleet's were used",
       disturbs: 'nothing',
-      details: back.map(({ file }) => ({ marker: 'add', text: file })),
+      details: disabled.map(({ file }) => ({ marker: 'add', text: file })),
     },
-    { script: restoreSources(back), timeoutS: 60, writes: [packages.sourceFolder] },
+    { script: restoreSources(disabled), timeoutS: 60, writes: [packages.sourceFolder] },
   );
 }
 
-/** What stays disabled although our source for that vendor goes, and what its owner can do about it. */
+/** Describes repositories that stay disabled although azp-fleet's is removed, and what the owner can do. */
 function stayingDisabled({ ours: { sources } }: Facts, vendor: Vendor): readonly Detail[] {
   return sources
     .filter(({ by, names }) => by === vendor || (by === undefined && names.includes(vendor)))
@@ -252,7 +252,7 @@ function stayingDisabled({ ours: { sources } }: Facts, vendor: Vendor): readonly
 }
 
 function whyDisabled({ file, aside, by, taken }: SwitchedOff): string | undefined {
-  if (taken) return `there is another ${file} by now: compare them, and delete one`;
+  if (taken) return `another ${file} exists: compare them, and delete one`;
   if (by !== undefined) return undefined;
-  return `it is not recorded who disabled it; to enable it: sudo mv '${aside}' '${file}'`;
+  return `unknown who disabled it; to enable it: sudo mv '${aside}' '${file}'`;
 }

@@ -9,9 +9,9 @@ import { hasOurSource, recordOf } from '../packages/recorded.ts';
 export interface Part {
   readonly name: PartName;
   readonly title: string;
-  /** Of its packages those that are there, be it in part. */
+  /** Its installed packages, including partly installed ones. */
   readonly installed: readonly string[];
-  /** Files of ours that it needs as long as it is there. */
+  /** azp-fleet's files that the part needs while it is installed. */
   readonly files: readonly string[];
 }
 
@@ -21,7 +21,7 @@ const titles: Readonly<Record<PartName, string>> = {
   driver: 'NVIDIA driver',
 };
 
-/** In the order in which they go. */
+/** Returns the parts in the order of removal. */
 export function partsOf(facts: Facts, platform: Platform): readonly Part[] {
   const present = Object.keys({ ...facts.packages, ...facts.unfinished });
   const kept = [managedFiles.nouveauBlacklist, managedFiles.persistence];
@@ -36,17 +36,17 @@ export function partsOf(facts: Facts, platform: Platform): readonly Part[] {
   }));
 }
 
-/** Of the packages of a part that are there. */
+/** Ownership of a part's installed packages. */
 interface Ownership {
-  /** We have brought them. */
+  /** Installed by azp-fleet. */
   readonly ours: readonly string[];
-  /** They are held, and we have held them. */
+  /** Held by azp-fleet, and still held. */
   readonly held: readonly string[];
 }
 
 /**
- * By what is noted on the host. What was there when we came is its owner's, also where we have upgraded it. Where nothing is
- * noted, an earlier release may have been there: then a source of ours stands for its packages. Pure.
+ * Returns which packages azp-fleet installed, by the host's record. Packages that existed before are the owner's, even if
+ * azp-fleet upgraded them. Without a record (of an earlier release) azp-fleet's repository decides. Pure.
  */
 export function ownershipOf({ name, installed }: Part, facts: Facts, platform: Platform): Ownership {
   const record = recordOf(name, facts, platform);
@@ -61,17 +61,17 @@ export function ownershipOf({ name, installed }: Part, facts: Facts, platform: P
   return { ours, held: installed.filter((each) => mayHold.has(each) && facts.held.includes(each)) };
 }
 
-/** What the record is once these parts have gone. */
+/** The package record after the removal of parts. */
 export interface RecordThen {
-  /** Its lines; none: it goes. */
+  /** Its lines; none: the record is deleted. */
   readonly lines: readonly string[];
-  /** It is another one than now. */
+  /** Whether it differs from the present record. */
   readonly differs: boolean;
 }
 
 /**
- * Of a part the record stays as long as something of it does that its notes decide on: packages of ours, or a source of ours,
- * which would stand for all packages without them. Pure.
+ * Returns the record of parts that stay: it is kept while azp-fleet's packages or repository of a part are left. Without the
+ * record that repository would make all packages count as azp-fleet's. Pure.
  */
 export function recordThen(
   facts: Facts,

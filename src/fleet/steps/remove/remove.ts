@@ -16,23 +16,23 @@ import { containersScript, filesScript, ownFolders, stopScript, traceScript } fr
 import { recordThen, type RecordThen } from './ownership.ts';
 import { isOurRunfile, packages } from './host-stack.ts';
 
-export interface RemovalWish {
+export interface RemovalRequest {
   readonly host: HostSpec;
-  /** Mark of the host's agents; undefined: it has never had any. */
+  /** Owner id of the host's agents; undefined: it never had any. */
   readonly owner: string | undefined;
-  /** What goes with the rest. */
+  /** Parts to remove in addition. */
   readonly parts: ReadonlySet<PartName>;
   readonly root: HostRoot;
 }
 
 /**
- * What has to be done so that nothing of ours is left on a host, in order: its agents first, its notes of this very work
- * last. Nothing where nothing is left. Pure.
+ * Returns the changes that remove everything of azp-fleet from a host, in order: agents first, the records of this removal last.
+ * Nothing where nothing is left. Pure.
  */
-export function removalOf(facts: Facts, wish: RemovalWish): readonly (Change | Refusal)[] {
-  const found = [...agents(facts, wish), ...stack(facts, wish), ...own(facts)];
-  const record = recordThen(facts, platformOf(facts), wish.parts);
-  const runfile = isOurRunfile(facts) && !wish.parts.has('driver');
+export function removalOf(facts: Facts, request: RemovalRequest): readonly (Change | Refusal)[] {
+  const found = [...agents(facts, request), ...stack(facts, request), ...own(facts)];
+  const record = recordThen(facts, platformOf(facts), request.parts);
+  const runfile = isOurRunfile(facts) && !request.parts.has('driver');
   return found.length === 0 && !record.differs ? [] : [...found, last(record, runfile)];
 }
 
@@ -45,15 +45,15 @@ function hasManager({ ours, files, manager }: Facts): boolean {
   );
 }
 
-function* agents(facts: Facts, { host, owner }: RemovalWish): Generator<Change> {
+function* agents(facts: Facts, { host, owner }: RemovalRequest): Generator<Change> {
   if (!hasManager(facts)) return;
   yield runChange(
     'manager',
     'stop',
     {
       title: 'stop the manager and remove its unit',
-      why: facts.manager.unitActive === 'active' ? 'it runs' : 'it is installed',
-      // systemd is reloaded, which may take GPUs from containers of others.
+      why: facts.manager.unitActive === 'active' ? 'running' : 'installed',
+      // A reload of systemd may remove GPUs from other containers.
       disturbs: reloadDisturbs(facts) === 'containers' ? 'containers' : 'agents',
       marker: 'remove',
       details: [{ marker: 'remove', text: managerUnit }],
@@ -87,13 +87,13 @@ function* agents(facts: Facts, { host, owner }: RemovalWish): Generator<Change> 
   );
 }
 
-/** By the inventory, by what its patterns have become on this host, and by what the manager says. */
+/** Returns the host's pools by the inventory, with patterns filled in, and by the manager's status. */
 function poolsNow(facts: Facts, host: HostSpec): readonly string[] {
   const { status } = facts.manager;
   return [...new Set([...knownPools(host, facts), ...(status === undefined ? [] : poolsInUse(status))])];
 }
 
-function* stack(facts: Facts, { parts, root }: RemovalWish): Generator<Change | Refusal> {
+function* stack(facts: Facts, { parts, root }: RemovalRequest): Generator<Change | Refusal> {
   const platform = platformOf(facts);
   if (platform === undefined) {
     const { what, next } = unsupported(facts);
@@ -119,7 +119,7 @@ function* stack(facts: Facts, { parts, root }: RemovalWish): Generator<Change | 
   );
 }
 
-/** A toolkit that stays keeps what Docker must know of it. */
+/** Restores daemon.json; a toolkit that stays keeps its settings. */
 function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<Change> {
   const current = facts.docker.daemonJson;
   const gpus = facts.toolkit.version === undefined || parts.has('toolkit');
@@ -133,7 +133,9 @@ function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<C
         then.text === undefined
           ? 'remove daemon.json, which did not exist before'
           : "restore daemon.json without azp-fleet's settings",
-      why: gpus ? 'its settings are ours' : "azp-fleet's settings except those of the toolkit, which stays",
+      why: gpus
+        ? "azp-fleet's settings are removed"
+        : "azp-fleet's settings are removed, except those of the toolkit, which stays",
       disturbs: 'nothing',
       ...describeDaemonJson(current, then.text ?? '{}'),
       marker: then.text === undefined ? 'remove' : 'change',
@@ -146,7 +148,7 @@ function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<C
   );
 }
 
-/** A toolkit that stays keeps what describes the GPUs. */
+/** Removes azp-fleet's CDI specification; a toolkit that stays keeps it. */
 function* specifications({ ours: { cdi }, toolkit }: Facts, parts: ReadonlySet<PartName>): Generator<Change> {
   if (toolkit.version !== undefined && !parts.has('toolkit')) return;
   if (cdi.made.length + cdi.aside.length === 0) return;

@@ -13,14 +13,14 @@ import {
   managerUnit,
 } from '../../../shared/contract/paths.ts';
 
-/** Folders that hold nothing but ours. */
+/** Folders that only azp-fleet uses. */
 export const ownFolders: readonly string[] = [HostPaths.agents, HostPaths.etc, HostPaths.opt];
 
 const units = new Raw(`'${agentUnits}*.service'`);
 const kind = Labels.kind;
 
 /**
- * Ends the manager and what it runs. A job that runs without its manager has not been waited for: then nothing is ended.
+ * Stops the manager and its agents. Fails before it stops anything if a job still runs, which happens without a manager.
  */
 export const stopScript = sh`${new Raw(failFunction)}
 unit=${managerUnit}
@@ -41,7 +41,7 @@ for each in $(own_units); do
   done <"$procs"
 done
 [ -z "$busy" ] || fail 'a job still runs on this host' 'agents without jobs' "$busy" \
-  "wait for it to end, or have its manager wait: systemctl start $unit on the host, and run again"
+  "wait until the job ends, or run systemctl start $unit on the host so that its manager waits; then run again"
 if systemctl cat "$unit" >/dev/null 2>&1; then
   systemctl disable -q "$unit"
   systemctl stop "$unit"
@@ -55,22 +55,22 @@ systemctl daemon-reload
 systemctl reset-failed "$unit" 2>/dev/null || :`;
 
 /**
- * What is in Docker and in the routing rules. What others have built on our image has a name of its own, and stays; so does
- * what they run from it: such a container has the image's label, and none of these kinds.
+ * Removes azp-fleet's containers, images, networks and routing rules. Images that others built on azp-fleet's have another name and
+ * stay, as do their containers: those have the image's label and none of these kinds.
  */
 export const containersScript = sh`${new Raw(failFunction)}
 if command -v docker >/dev/null; then
-  docker version >/dev/null 2>&1 || fail 'Docker Engine does not answer' 'its containers and images can be asked for' \
+  docker version >/dev/null 2>&1 || fail 'Docker Engine does not answer' 'a list of its containers and images' \
     "$(systemctl is-active docker.service || :)" 'start it (systemctl start docker), and run again'
   for kind in agent probe config; do
     for id in $(docker ps -aq --filter "label=${new Raw(kind)}=$kind"); do docker rm -fv "$id" >/dev/null; done
   done
   docker image ls --filter label=${kind}=image --format '{{.Repository}}:{{.Tag}}' azp-fleet/agent |
     while read -r image; do
-      docker image rm "$image" >/dev/null || echo "left: $image is in use by containers that are not ours"
+      docker image rm "$image" >/dev/null || echo "left: $image is in use by other containers"
     done
   for id in $(docker network ls -q --filter name=^${agentNetwork}$ --filter label=${kind}=network); do
-    docker network rm "$id" >/dev/null || echo 'left: containers that are not ours are on our network'
+    docker network rm "$id" >/dev/null || echo "left: other containers use azp-fleet's network"
   done
 fi
 # Names of users hold no blanks, and rules are words: both are meant to be split.
@@ -90,7 +90,7 @@ for family in -4 -6; do
   ip "$family" rule del pref ${fencePreferences.past} nop 2>/dev/null || :
 done`;
 
-/** Users first, that nothing of theirs writes any more; what keeps notes of this very work goes by itself, last. */
+/** Returns a script that removes users first, so that their processes stop writing, then files except the records of this removal. */
 export function filesScript(users: readonly string[]): string {
   const each = users.map(
     (user) => sh`pkill -KILL -U ${user} || :
@@ -104,8 +104,8 @@ rm -rf ${fetchedRunfile}`;
 }
 
 /**
- * The notes of changes, and the lock's: no unit may write them while they go. In /run the lock itself goes with the boot.
- * `record`: the lines of the packages' record that stay; none: all of it goes. `runfile`: what is noted of a .run file stays.
+ * Returns a script that removes the records of changes and of the lock; not durable, because a unit would write them. The lock in
+ * /run disappears at the next boot. `record`: lines of the package record that stay. `runfile`: the record of a .run file stays.
  */
 export function traceScript(record: readonly string[], runfile: boolean): string {
   const staying = [...(record.length === 0 ? [] : [recordFile]), ...(runfile ? [HostPaths.runfile] : [])];

@@ -4,14 +4,14 @@ import type { Facts } from '../../facts/facts.ts';
 import type { DriverUse } from '../../packages/names.ts';
 import { asideOf, cdiMark } from '../../facts/probes/ours.ts';
 
-/** Where the specification is written when no service of the package does it. */
+/** The folder of the specification where the package has no service for it. */
 export const cdiFolder = '/etc/cdi';
 
 /**
- * Writes the CDI specification anew. From toolkit 1.18 on a service of the package owns it, and makes it at boot, in /run,
- * which wins over /etc; of an older one it is written where it is. `inEtc`: files that describe GPUs there. Once /run has a
- * specification, they are set aside: they lose against it today, and would win after a boot without the service. `uses`: what
- * agents may do beyond computing. The toolkit describes what libraries the host has, and says nothing of those that it has not.
+ * Returns a script that writes the CDI specification. From toolkit 1.18 on a service of the package writes it at boot in /run, which
+ * has precedence over /etc; for an older toolkit nvidia-ctk writes it. `inEtc`: files in /etc/cdi that describe GPUs. They are set
+ * aside once /run has a specification: they would be used after a boot without the service. `uses`: what agents may do beyond
+ * computing; the script fails where the specification lacks the libraries, because the host has none.
  */
 export function cdiScript(inEtc: readonly string[], uses: readonly DriverUse[] = []): string {
   return [
@@ -23,7 +23,7 @@ export function cdiScript(inEtc: readonly string[], uses: readonly DriverUse[] =
   ].join('\n');
 }
 
-/** What was made for us goes; what was set aside comes back, unless there is another one of its name. */
+/** Returns a script that removes azp-fleet's specification and restores the files set aside, unless a new one has their name. */
 export function cdiUndoScript({ made, aside }: Facts['ours']['cdi']): string {
   return [
     ...made.map((path) => sh`rm -f ${path}`),
@@ -33,15 +33,15 @@ export function cdiUndoScript({ made, aside }: Facts['ours']['cdi']): string {
 }
 
 const write = `if systemctl cat nvidia-cdi-refresh.service >/dev/null 2>&1; then
-  systemctl restart nvidia-cdi-refresh.service || fail 'the CDI specification cannot be written' \\
-    'nvidia-cdi-refresh.service ends well' "$(journalctl -u nvidia-cdi-refresh.service -n 5 --no-pager -o cat)" \\
-    'see whether nvidia-smi works on the host'
-else
+  systemctl restart nvidia-cdi-refresh.service || fail 'writing the CDI specification failed' \\
+      'nvidia-cdi-refresh.service succeeds' "$(journalctl -u nvidia-cdi-refresh.service -n 5 --no-pager -o cat)" \\
+    'run nvidia-smi on the host'
+    else
   install -d -m 755 /etc/cdi
   output=/etc/cdi/nvidia.yaml
   if [ -e /var/run/cdi/nvidia.yaml ]; then output=/var/run/cdi/nvidia.yaml; fi
-  nvidia-ctk cdi generate --output="$output" || fail 'the CDI specification cannot be written' \\
-    'nvidia-ctk cdi generate ends well' 'the messages above' 'see whether nvidia-smi works on the host'
+  nvidia-ctk cdi generate --output="$output" || fail 'writing the CDI specification failed' \\
+      'nvidia-ctk cdi generate succeeds' 'the messages above' 'run nvidia-smi on the host'
   if [ "$output" = /etc/cdi/nvidia.yaml ]; then echo '${cdiMark}' >>"$output"; fi
 fi`;
 
@@ -56,9 +56,9 @@ function setAside(paths: readonly string[]): string {
 
 const check = `${sh`grep -Eqs ${describesGpus}`} /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json ||
   fail 'no CDI specification describes the GPUs' 'nvidia.com/gpu in /var/run/cdi or /etc/cdi' 'nothing' \\
-  'run nvidia-ctk cdi generate on the host and look at its output'`;
+  'run nvidia-ctk cdi generate on the host and check its output'`;
 
-/** Shell function `gives LIBRARY`: one of the specifications that win has it. */
+/** Shell function `gives LIBRARY`: succeeds if a specification that has precedence contains the library. */
 const gives = `gives() {
   winner=
   for spec in /var/run/cdi/*.yaml /var/run/cdi/*.json /etc/cdi/*.yaml /etc/cdi/*.json; do
@@ -72,7 +72,7 @@ const gives = `gives() {
 
 function checkUse(use: DriverUse): string {
   return sh`gives ${cdiLibraries[use]} ||
-  fail ${`agents may use ${use}, and the CDI specification has no library for it, because the host has none`} \
+  fail ${`agents may use ${use}, and the host has no ${use} library that the CDI specification could contain`} \
     ${`${cdiLibraries[use].replaceAll('\\', '')} in it`} 'none' \
-    ${`bring the driver's libraries for ${use} to the host, at its version and from where the driver is from (a .run file has them unless --no-opengl-files was given), or take ${use} out of driverCapabilities, and run again`}`;
+    ${`install the driver's libraries for ${use} at its version, from the driver's repository (a .run file has them unless run with --no-opengl-files), or remove ${use} from driverCapabilities, and run again`}`;
 }

@@ -22,7 +22,7 @@ import type { Desired, Planned, Step } from '../step.ts';
 import { cdiFolder, cdiScript } from './cdi.ts';
 import { replacedByToolkit, toolkitPackages } from '../packages/parts.ts';
 
-/** The NVIDIA Container Toolkit at exactly the wanted version, known to Docker, with a current CDI specification. */
+/** Installs the desired version of the NVIDIA Container Toolkit, configures Docker for it, and writes its CDI specification. */
 export const toolkitStep: Step = {
   name: 'toolkit',
   *plan(facts, configured) {
@@ -69,9 +69,12 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
     platform,
     recorded: partRecord('toolkit', facts, platform),
     subject: { what: 'NVIDIA Container Toolkit', from: seen, to: version },
-    why: seen === undefined ? 'it is not installed' : `${seen} is installed, or only a part of it`,
+    why:
+      seen === undefined
+        ? 'NVIDIA Container Toolkit is not installed'
+        : `${seen} is installed, or only a part of it`,
     disturbs: seen === undefined ? reloadDisturbs(facts) : 'containers',
-    wish: {
+    request: {
       what: `NVIDIA Container Toolkit ${version}`,
       key: 'toolkit.version',
     },
@@ -86,10 +89,10 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
   });
 }
 
-/** dockerd looks for the toolkit's programs and reads its configuration only when it starts. */
+/** Configures and restarts dockerd, which finds the toolkit's programs and reads daemon.json only when it starts. */
 function* configuration(facts: Facts, desired: Desired, installing: boolean): Generator<Planned> {
   if (desired.host.docker.left === true) {
-    // Its owner configures it. That it finds the toolkit takes a restart all the same.
+    // The owner configures dockerd. It still needs a restart to find the toolkit.
     if (installing || facts.docker.restartNeeded) yield restart(facts);
     return;
   }
@@ -108,7 +111,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
         : 'restart Docker Engine for the NVIDIA Container Toolkit',
       why: differs
         ? 'daemon.json lacks them'
-        : 'it was started before the toolkit or its configuration was there',
+        : 'dockerd was started before the toolkit was installed or configured',
       disturbs: restartDisturbs(facts),
       marker: 'change',
       ...(differs ? describeDaemonJson(before, renderDaemonJson(to)) : {}),
@@ -119,7 +122,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
       writes: [configFolder],
     },
   );
-  // What it has to be told of CDI depends on its version, which is the system's.
+  // The settings for CDI depend on the engine's version, which is unknown until the distribution's engine is installed.
   yield keepsVendorEngine(facts) && facts.docker.serverVersion === undefined
     ? later({ ...configure, title: 'restart Docker Engine with its settings for GPUs' }, 'docker')
     : configure;
@@ -131,7 +134,7 @@ function restart(facts: Facts): Change {
     'restart-docker',
     {
       title: 'restart Docker Engine for the NVIDIA Container Toolkit',
-      why: 'it was started before the toolkit was there',
+      why: 'dockerd was started before the toolkit was installed',
       disturbs: restartDisturbs(facts),
       marker: 'change',
     },
@@ -139,13 +142,13 @@ function restart(facts: Facts): Change {
   );
 }
 
-/** The text of daemon.json once the docker step has done its part. */
+/** Returns the text of daemon.json after the docker step. */
 function textBefore(facts: Facts, desired: Desired): string | undefined {
   const { from, to } = engineConfig(facts, desired);
   return sameConfig(from, to) ? facts.docker.daemonJson : renderDaemonJson(to);
 }
 
-/** An old specification names libraries of the driver before, and resolves happily. */
+/** Writes the CDI specification where it is missing or outdated: an old one names libraries of the previous driver. */
 function* specification(facts: Facts, desired: Desired, installing: boolean): Generator<Change> {
   if (!usesCdi(desired.host.docker.version)) return;
   const { cdiSpec, cdiDriver, cdiUses, cdiOlder, cdiMigDiffers, cdiInEtc, cdiInRun } = facts.toolkit;
@@ -153,8 +156,8 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
   const stale = cdiDriver !== undefined && cdiDriver !== loaded;
   const lacks = usesOf(desired.host).filter((use) => !cdiUses.includes(use));
   const hidden = cdiInRun && cdiInEtc.length > 0;
-  const news = installing || cdiOlder || cdiMigDiffers || hidden || lacks.length > 0;
-  if (cdiSpec && !stale && !news && isDesiredDriver(facts, desired.host)) return;
+  const outdated = installing || cdiOlder || cdiMigDiffers || hidden || lacks.length > 0;
+  if (cdiSpec && !stale && !outdated && isDesiredDriver(facts, desired.host)) return;
   yield runChange(
     'toolkit',
     'cdi',
@@ -165,7 +168,7 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
       details: cdiInEtc.map((path) => ({
         marker: 'change',
         text: `${path}: set aside as ${asideOf(path)}`,
-        effect: 'where /run has a specification, which wins over it',
+        effect: 'if /run has a specification, which has precedence',
       })),
     },
     { script: cdiScript(cdiInEtc, usesOf(desired.host)), timeoutS: 120, writes: [cdiFolder] },
@@ -175,18 +178,19 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
 function whySpecification({ driver, toolkit }: Facts, lacks: readonly string[]): string {
   if (!toolkit.cdiSpec) return 'no file describes nvidia.com/gpu';
   if (toolkit.cdiDriver === undefined || toolkit.cdiDriver === driver.loaded) {
-    if (toolkit.cdiMigDiffers) return 'it does not describe the present MIG instances';
+    if (toolkit.cdiMigDiffers) return 'the specification does not match the present MIG instances';
     const hidden = toolkit.cdiInRun && toolkit.cdiInEtc.length > 0;
     if (hidden) return 'a second file describes the GPUs';
-    if (lacks.length > 0) return `agents may use ${lacks.join(' and ')}, and it has no library for that`;
-    return 'driver or toolkit are new';
+    if (lacks.length > 0)
+      return `agents may use ${lacks.join(' and ')}, and the specification lacks the libraries`;
+    return 'driver or toolkit is new';
   }
-  return `it was made for driver ${toolkit.cdiDriver}, and ${driver.loaded ?? 'none'} is loaded`;
+  return `the specification is for driver ${toolkit.cdiDriver}, and ${driver.loaded ?? 'none'} is loaded`;
 }
 
 /**
- * Why GPUs do not get into containers with the toolkit that the inventory leaves to its owner (`toolkit: none`).
- * `driverStays`: no other one is about to come; what describes it would change with it.
+ * Returns why containers get no GPUs with the owner's toolkit (`toolkit: none`). `driverStays`: the driver will not change; the
+ * specification would change with it.
  */
 function unmanagedToolkitObstacle(
   facts: Facts,
@@ -202,7 +206,7 @@ function unmanagedToolkitObstacle(
   }
   if (cdiDriver === undefined || cdiDriver === loaded || !driverStays) return undefined;
   return {
-    what: `the CDI specification was made for driver ${cdiDriver}, and ${loaded ?? 'none'} is loaded`,
+    what: `the CDI specification is for driver ${cdiDriver}, and ${loaded ?? 'none'} is loaded`,
     next: 'sudo nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml, or remove "toolkit: none" from the inventory',
   };
 }

@@ -65,8 +65,8 @@ export const dgxCases: readonly [string, Facts, Desired, readonly string[]][] = 
     }),
     none,
     [
-      'refused: Docker Engine is not installed, and DGX OS has its own',
-      'refused: NVIDIA Container Toolkit is not installed, and DGX OS has its own',
+      'refused: Docker Engine is not installed; DGX OS has its own',
+      'refused: NVIDIA Container Toolkit is not installed; DGX OS has its own',
     ],
   ],
 ];

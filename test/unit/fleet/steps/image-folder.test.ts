@@ -99,7 +99,7 @@ describe("a team's folder", () => {
     );
     const { image: now } = before;
     expect(change).toMatchObject({
-      why: 'it differs from the inventory',
+      why: 'differs from the inventory',
       marker: 'change',
       details: [
         {

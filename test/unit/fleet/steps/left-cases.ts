@@ -75,7 +75,7 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     'toolkit: none, and a specification of the driver before',
     factsOf({ ...owned, toolkit: { ...owned.toolkit, cdiDriver: '560.35.03' } }),
     none,
-    ['refused: the CDI specification was made for driver 560.35.03, and 570.86.10 is loaded'],
+    ['refused: the CDI specification is for driver 560.35.03, and 570.86.10 is loaded'],
   ],
   [
     'docker: none, and the toolkit is to come',

@@ -78,7 +78,7 @@ describe('a pool named after what a host has', () => {
       {
         kind: 'never',
         pattern: 'x64-cuda{cuda}',
-        what: 'its pool is named x64-cuda{cuda}, but it has no GPU',
+        what: 'pool x64-cuda{cuda} has no name on this host: the host has no GPU',
         next: 'give h200-1 a pool without {cuda} in the inventory',
       },
     ],
@@ -89,7 +89,7 @@ describe('a pool named after what a host has', () => {
       {
         kind: 'never',
         pattern: 'x64-cuda{cuda}',
-        what: 'its pool is named x64-cuda{cuda}, but no CUDA is known for its driver 390.157',
+        what: 'pool x64-cuda{cuda} has no name on this host: unknown CUDA version of driver 390.157',
         next: 'give h200-1 a pool without {cuda} in the inventory',
       },
     ],
@@ -160,7 +160,10 @@ describe('the manager and its image', () => {
 
   test('is refused where the host has not what its pool is named after', () => {
     expect(plan(factsOf({ gpus: [] }))).toEqual([
-      expect.objectContaining({ refused: true, what: 'its pool is named x64-cuda{cuda}, but it has no GPU' }),
+      expect.objectContaining({
+        refused: true,
+        what: 'pool x64-cuda{cuda} has no name on this host: the host has no GPU',
+      }),
     ]);
   });
 });

@@ -67,7 +67,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     factsOf({ disk: { '/': { freeBytes: 2e9, mount: '/' } } }),
     runfile,
     [
-      "refused: NVIDIA's .run file takes 3.5 GB on / together with the changes before it, and 2.0 GB are free",
+      "refused: NVIDIA's .run file needs 3.5 GB on / including the changes before it; 2.0 GB are free",
       ...afterDriver,
     ],
   ],

@@ -66,7 +66,7 @@ export function textOn80(hosts: readonly HostPlan[], diff = false): string {
 export function configured(lines: string): string {
   return `h200-1: 2 changes
   ~ manager  write the manager's configuration
-             it differs from the inventory
+             differs from the inventory
 ${lines}
   ~ manager  restart the manager (jobs keep running) and wait for it
              its files have changed

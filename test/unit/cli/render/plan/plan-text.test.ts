@@ -146,7 +146,7 @@ describe('what a change consists of', () => {
   const agents = (name: string) => ({
     ...change('agents', { step: 'manager' }),
     title: "write the manager's configuration",
-    why: 'it differs from the inventory',
+    why: 'differs from the inventory',
     marker: 'change' as const,
     details: [
       { marker: 'change' as const, text: 'agents: 1 → 2', effect: `registers ${name}-1` },
@@ -161,7 +161,7 @@ describe('what a change consists of', () => {
     const reboot = { ...change('reboot', { reboot: true, disturbs: 'machine' }), marker: 'change' as const };
     expect(text(plan(host('h200', agents('h200'), reboot)))).toBe(`h200: 2 changes
   ~ manager  write the manager's configuration
-             it differs from the inventory
+             differs from the inventory
              ~ agents: 1 → 2
                  registers h200-1
              - capabilities: a.long.name = a value that is long enough to reach

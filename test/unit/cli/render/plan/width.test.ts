@@ -32,7 +32,7 @@ test('a long title and a long refusal go on below their first words', () => {
   - manager  remove partial uploads of an interrupted run:
              manager.json.part-123456789abcdef0123,
              manager.json.part-223456789abcdef0123
-             they were never completed
+             never completed
 
 Changes: 1 on 1 host.
 `);

@@ -71,7 +71,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
              ~ slot 1 gpus: 1 → 2, 3
              - slot 1 limits.memory: 8g
              - slot 1 image: registry.lab/own:1
-                 it runs the host's image
+                 the slot runs the host's image
              - slot g: GPUs 2, capabilities compute, utility, graphics
              ~ memory of each agent: 19.5 GiB → 29.25 GiB of 62.5 GiB
              - removes h200-1-g from pool gpu-lab
@@ -193,7 +193,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({ name: 'h200-one' }),
     `h200-one: 2 changes
   ~ manager  write the manager's configuration
-             it differs from the inventory
+             differs from the inventory
              ~ name of the host: h200-1 → h200-one
              + registers h200-one-0, h200-one-1, h200-one-2, h200-one-3 in pool
                gpu-lab

@@ -50,7 +50,7 @@ test('a new host is told what jobs may do there and which agents come', () => {
   );
   expect(planOn80(factsOf(), wish({ jobs: { sudo: false, docker: true } }))).toContain(`
   + manager  write the manager's configuration
-             there is none
+             manager.json is missing
              + jobs.docker: true
                  jobs may use Docker's socket: root on this host
              + memory of each agent: 58.5 GiB of 62.5 GiB
@@ -97,7 +97,7 @@ Changes: 1 on 1 host.
   expect(planOn80(facts, site(two)).replaceAll(/sha256 [0-9a-f]{12}/g, 'sha256 123456789abc'))
     .toBe(`h200-1: 2 changes
   ~ manager  write the manager's configuration
-             it differs from the inventory
+             differs from the inventory
              ~ certificate authority: Lab CA 1 until 2036-11-19 → Lab CA 2 until
                2036-11-19
              ~ proxy.ca: certificates with sha256 123456789abc → certificates
@@ -119,7 +119,7 @@ test('another unit is told setting by setting', () => {
   const facts = withTexts(runningWith(wish()), { [HostPaths.unit]: text });
   expect(planOn80(facts, wish())).toBe(`h200-1: 2 changes
   ~ manager  install the unit azp-fleet-manager.service
-             its text differs
+             /etc/systemd/system/azp-fleet-manager.service differs
              ~ Service.Restart: no → always
              - Service.CPUWeight: 10
   ~ manager  restart the manager (jobs keep running) and wait for it
@@ -202,7 +202,7 @@ test('hosts whose agents differ by their own names read the same, unless their t
   });
   expect(textOn80(plans)).toBe(`2 hosts: the same 2 changes (gpu-1, gpu-2)
   ~ manager  write the manager's configuration
-             it differs from the inventory
+             differs from the inventory
              ~ agents: 1 → 2
              ~ GPUs of each agent: 0-3 → 0-1, 2-3
              ~ memory of each agent: 58.5 GiB → 29.25 GiB of 62.5 GiB
@@ -230,8 +230,8 @@ test('a configuration with keys of another release, and one that is none', () =>
   const text = facts.texts[HostPaths.config] ?? '';
   const strange = text.replace('"share": false', '"share": "turns", "tenants": { "token": "s3cret" }');
   expect(planOn80(withTexts(facts, { [HostPaths.config]: strange }), wish(count(1)))).toBe(
-    configured(`             ~ share: not known to this release → false
-             - tenants: not known to this release`),
+    configured(`             ~ share: unknown to this release → false
+             - tenants: unknown to this release`),
   );
   const speaking = runningWith(wish(count(1)), 4, { slots: [{ ...slot, agent: 'l40s-1-2' }] });
   expect(planOn80(withTexts(speaking, { [HostPaths.config]: 'nonsense' }), wish(count(1)))).toBe(
@@ -239,7 +239,7 @@ test('a configuration with keys of another release, and one that is none', () =>
              - removes l40s-1-2 from pool gpu-lab
                  running jobs finish first`).replace(
       'inventory',
-      'inventory; the present file is not a\n             configuration',
+      'inventory; the present manager.json is not a\n             configuration',
     ),
   );
 });

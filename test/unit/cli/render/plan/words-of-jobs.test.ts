@@ -43,7 +43,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
              + dataset COCO: /data/coco at /datasets/coco
                  slots wait while its folder is missing or empty
              - dataset OLD: /data/old at /datasets/imagenet, a mount point
-                 jobs no longer find it
+                 jobs no longer have this dataset
              ~ all slots restart
                  running jobs finish first`),
   ],

@@ -68,8 +68,8 @@ const loaded = `"load image ${images[0]} from the bundle (4000 MB)"`;
 describe('a bundle on a host', () => {
   it('with 100 MB is refused before anything is sent', () => {
     expect(refusals(disks({ '/var/lib': 0.1 * gb }))).toEqual([
-      `${brought} takes 3.1 GB on /var/lib together with the changes before it, and 100 MB are free`,
-      expect.stringContaining(`${loaded} takes 11.1 GB on /var/lib`),
+      `${brought} needs 3.1 GB on /var/lib including the changes before it; 100 MB are free`,
+      expect.stringContaining(`${loaded} needs 11.1 GB on /var/lib`),
     ]);
   });
 
@@ -77,7 +77,7 @@ describe('a bundle on a host', () => {
     const seen = (free: number, included?: Included) => refusals(disks({ '/var/lib': free }), included);
     expect(seen(11.1 * gb)).toEqual([]);
     expect(seen(10.9 * gb)).toHaveLength(1);
-    expect(seen(14 * gb, bundle(9 * gb))).toEqual([expect.stringContaining('takes 16.1 GB on /var/lib')]);
+    expect(seen(14 * gb, bundle(9 * gb))).toEqual([expect.stringContaining('needs 16.1 GB on /var/lib')]);
     expect(seen(16.1 * gb, bundle(9 * gb))).toEqual([]);
   });
 
@@ -86,7 +86,7 @@ describe('a bundle on a host', () => {
     const elsewhere = merge(facts, { docker: { rootDir: '/data/docker' } });
     expect(refusals(elsewhere)).toEqual([]);
     expect(refusals(elsewhere, bundle(9 * gb))).toEqual([
-      `${loaded} takes 9.0 GB on /data together with the changes before it, and 5.0 GB are free`,
+      `${loaded} needs 9.0 GB on /data including the changes before it; 5.0 GB are free`,
     ]);
   });
 

@@ -218,6 +218,6 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     'an architecture without agents',
     factsOf({ arch: 'ppc64le' }),
     wanted,
-    ['refused: there is no Azure Pipelines agent for ppc64le'],
+    ['refused: no Azure Pipelines agent exists for ppc64le'],
   ],
 ];

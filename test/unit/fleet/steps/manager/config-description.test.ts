@@ -136,8 +136,8 @@ describe('a configuration of another release, or of nobody', () => {
     const strange = { ...full, tenants: { token: 's3cret' }, limits: { ...full.limits, gpu: 's3cret' } };
     const { details } = words(JSON.stringify(strange), full);
     expect(details).toEqual([
-      { marker: 'remove', text: 'limits.gpu: not known to this release' },
-      { marker: 'remove', text: 'tenants: not known to this release' },
+      { marker: 'remove', text: 'limits.gpu: unknown to this release' },
+      { marker: 'remove', text: 'tenants: unknown to this release' },
     ]);
   });
 
@@ -146,7 +146,7 @@ describe('a configuration of another release, or of nobody', () => {
       JSON.stringify({ ...registry, agents: { kind: 'by-memory', gib: 40 } }),
       registry,
     );
-    expect(details).toEqual([{ marker: 'change', text: 'agents: not known to this release → 2' }]);
+    expect(details).toEqual([{ marker: 'change', text: 'agents: unknown to this release → 2' }]);
   });
 
   test('that cannot be read names the agents that the manager tells of', () => {
@@ -169,11 +169,11 @@ describe('a configuration of another release, or of nobody', () => {
     ];
     expect(describeConfig({ ...seen(undefined), status }, registry)).toEqual({
       details,
-      remark: 'the present file is too long to compare',
+      remark: 'the present manager.json is too long to compare',
     });
     expect(describeConfig({ ...seen('[1]'), status }, registry)).toEqual({
       details,
-      remark: 'the present file is not a configuration',
+      remark: 'the present manager.json is not a configuration',
     });
   });
 

@@ -119,6 +119,8 @@ describe('a run that is killed after one effect of the manager’s step', () => 
   it('is found by an older manager that does not tell what it was started with', () => {
     const { process, ...host } = after(bareModel, {});
     const silent = { ...host, process: { configHash: process?.configHash ?? '', program: '' } };
-    expect(plan(silent, {}).map(({ why }) => why)).toEqual(['it was started with an earlier version']);
+    expect(plan(silent, {}).map(({ why }) => why)).toEqual([
+      'the manager was started with an earlier version',
+    ]);
   });
 });

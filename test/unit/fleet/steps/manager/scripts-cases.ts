@@ -30,7 +30,7 @@ const failed = (outcome: string) => ({
   stderr: `failed: this version of the manager did not become ready; ${outcome}
 expected: ${unit} started within its time
 seen: SyntaxError:  an odd word
-next: see journalctl -u ${unit} on the host; running jobs go on
+next: check journalctl -u ${unit} on the host; running jobs continue
 `,
 });
 
@@ -158,7 +158,7 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'goes back to the one before when the new one does not become ready, and shows its last lines',
+      name: 'restores the previous version when the new one does not become ready, and shows its last lines',
       script: quiet,
       given: (host) => {
         runs(host, 'before');
@@ -166,7 +166,7 @@ export const managerSuite: ScriptSuite = {
         refuses(host, 'new');
       },
       after: {
-        ...failed(`the one before runs again: ${folder('before')}`),
+        ...failed(`the previous one is restored: ${folder('before')}`),
         calls: [...asked, `systemctl restart ${unit}`],
       },
     },
@@ -175,7 +175,7 @@ export const managerSuite: ScriptSuite = {
       script: quiet,
       given: (host) => refuses(host, 'new'),
       after: {
-        ...failed('there is none before it to go back to'),
+        ...failed('the host has no previous version'),
         calls: asked,
         files: { [HostPaths.current]: `-> ${folder('new')}` },
       },
@@ -187,17 +187,17 @@ export const managerSuite: ScriptSuite = {
         runs(host, 'new');
         refuses(host, 'new');
       },
-      after: { ...failed('there is none before it to go back to'), calls: asked },
+      after: { ...failed('the host has no previous version'), calls: asked },
     },
     {
-      name: 'says so when the one before does not start either',
+      name: 'reports a previous version that does not start either',
       script: quiet,
       given: (host) => {
         runs(host, 'before');
         refuses(host, 'new', 'before');
       },
       after: {
-        ...failed(`the one before does not either: ${folder('before')}`),
+        ...failed(`restoring the previous one failed too: ${folder('before')}`),
         calls: [...asked, `systemctl restart ${unit}`],
       },
     },

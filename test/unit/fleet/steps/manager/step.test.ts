@@ -26,7 +26,7 @@ describe('the image and manager steps', () => {
   });
 
   it.each([
-    [239, 'host', ['refused: agents straight on the host need systemd 240, and this host has 239']],
+    [239, 'host', ['refused: slots with mode: host need systemd 240, and this host has 239']],
     [239, 'container', []],
     [240, 'host', []],
     [undefined, 'host', []],
@@ -136,7 +136,7 @@ it('an agent whose digest is not known is announced with what the host makes of 
       .filter((each): each is Change => 'actions' in each)
       .find(({ id }) => id.startsWith('manager-configuration'))?.why;
   expect(why('5.300.0')).toBe(
-    'there is none; the digest of agent 5.300.0 is not known: the host holds it to the archive that comes first, over https',
+    'manager.json is missing; unknown digest of agent 5.300.0: the host trusts its first download, over https',
   );
-  expect(why('4.275.0')).toBe('there is none');
+  expect(why('4.275.0')).toBe('manager.json is missing');
 });

@@ -153,8 +153,8 @@ describe('what the package manager says', () => {
       desiredOf({ driver: { branch: '581' } }),
       { kind: 'not-offered', offered: ['595.71.05', '580.95.05', '580.82.07', '570.86.10'] },
       {
-        what: 'driver 581 is not offered; offered: 595, 580, 570',
-        next: 'set driver.branch to one that is offered, or complete the mirror',
+        what: 'driver 581 is not in the repositories; they have 595, 580, 570',
+        next: 'set driver.branch to one of these, or complete the mirror',
       },
     ],
     [
@@ -162,15 +162,15 @@ describe('what the package manager says', () => {
       desiredOf({ driver: { version: '580.1.2' } }),
       { kind: 'not-offered', offered: Array.from({ length: 9 }, (_, at) => `580.9${at}`) },
       {
-        what: 'driver 580.1.2 is not offered; offered: 580.90, 580.91, 580.92, 580.93, 580.94, 580.95, 580.96, 580.97, …',
-        next: 'set driver.version to one that is offered, or complete the mirror',
+        what: 'driver 580.1.2 is not in the repositories; they have 580.90, 580.91, 580.92, 580.93, 580.94, 580.95, 580.96, 580.97, …',
+        next: 'set driver.version to one of these, or complete the mirror',
       },
     ],
     [
       'anything at all',
       wanted,
       { kind: 'not-offered', offered: [] },
-      { what: 'driver 580 is not offered; offered: nothing' },
+      { what: 'driver 580 is not in the repositories; they have none' },
     ],
     [
       'a way',

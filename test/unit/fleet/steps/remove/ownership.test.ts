@@ -131,7 +131,7 @@ describe('what was there before us', () => {
         {
           marker: 'change',
           text: 'stays: containerd.io, docker-ce, docker-ce-cli',
-          effect: 'not brought by azp-fleet',
+          effect: 'not installed by azp-fleet',
         },
       ],
     });

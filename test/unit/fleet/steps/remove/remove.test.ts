@@ -187,11 +187,11 @@ describe('a host', () => {
       ['azp-fleet-nvidia.sources', undefined],
       [
         'new.list.off stays disabled',
-        'there is another /etc/apt/sources.list.d/new.list by now: compare them, and delete one',
+        'another /etc/apt/sources.list.d/new.list exists: compare them, and delete one',
       ],
       [
         'early.list.off stays disabled',
-        "it is not recorded who disabled it; to enable it: sudo mv '/etc/apt/sources.list.d/early.list.off' '/etc/apt/sources.list.d/early.list'",
+        "unknown who disabled it; to enable it: sudo mv '/etc/apt/sources.list.d/early.list.off' '/etc/apt/sources.list.d/early.list'",
       ],
       ['docker.list', undefined],
       ['both.list', undefined],

@@ -70,7 +70,7 @@ export const removeSuite: ScriptSuite = {
         stderr: `failed: a job still runs on this host
 expected: agents without jobs
 seen:  c1
-next: wait for it to end, or have its manager wait: systemctl start ${unit} on the host, and run again
+next: wait until the job ends, or run systemctl start ${unit} on the host so that its manager waits; then run again
 `,
         calls: [
           ...asked,
@@ -120,7 +120,7 @@ fi`,
       after: {
         code: 1,
         stderr: `failed: Docker Engine does not answer
-expected: its containers and images can be asked for
+expected: a list of its containers and images
 seen: failed
 next: start it (systemctl start docker), and run again
 `,

@@ -105,7 +105,7 @@ export const cdiSuite: ScriptSuite = {
         stderr: `failed: no CDI specification describes the GPUs
 expected: nvidia.com/gpu in /var/run/cdi or /etc/cdi
 seen: nothing
-next: run nvidia-ctk cdi generate on the host and look at its output
+next: run nvidia-ctk cdi generate on the host and check its output
 `,
         calls: withService,
         files: { '/run/nothing': `644 ${spec}` },
@@ -154,10 +154,10 @@ next: run nvidia-ctk cdi generate on the host and look at its output
       },
       after: {
         code: 1,
-        stderr: `failed: agents may use graphics, and the CDI specification has no library for it, because the host has none
+        stderr: `failed: agents may use graphics, and the host has no graphics library that the CDI specification could contain
 expected: libEGL_nvidia.so in it
 seen: none
-next: bring the driver's libraries for graphics to the host, at its version and from where the driver is from (a .run file has them unless --no-opengl-files was given), or take graphics out of driverCapabilities, and run again
+next: install the driver's libraries for graphics at its version, from the driver's repository (a .run file has them unless run with --no-opengl-files), or remove graphics from driverCapabilities, and run again
 `,
         calls: withService,
         files: { '/var/run/cdi/nvidia.yaml': `644 ${encoding}` },
@@ -168,10 +168,10 @@ next: bring the driver's libraries for graphics to the host, at its version and 
       script: cdiScript([], ['video']),
       after: {
         code: 1,
-        stderr: `failed: agents may use video, and the CDI specification has no library for it, because the host has none
+        stderr: `failed: agents may use video, and the host has no video library that the CDI specification could contain
 expected: libnvidia-encode.so in it
 seen: none
-next: bring the driver's libraries for video to the host, at its version and from where the driver is from (a .run file has them unless --no-opengl-files was given), or take video out of driverCapabilities, and run again
+next: install the driver's libraries for video at its version, from the driver's repository (a .run file has them unless run with --no-opengl-files), or remove video from driverCapabilities, and run again
 `,
         calls: withoutService,
         files: { '/etc/cdi': '755 /', '/etc/cdi/nvidia.yaml': `644 ${spec}${cdiMark}\n` },
@@ -183,10 +183,10 @@ next: bring the driver's libraries for video to the host, at its version and fro
       given: (host) => host.program('systemctl', '[ "$1" = cat ]'),
       after: {
         code: 1,
-        stderr: `failed: the CDI specification cannot be written
-expected: nvidia-cdi-refresh.service ends well
+        stderr: `failed: writing the CDI specification failed
+expected: nvidia-cdi-refresh.service succeeds
 seen: the journal of nvidia-cdi-refresh.service
-next: see whether nvidia-smi works on the host
+next: run nvidia-smi on the host
 `,
         calls: [...withService, `journalctl -u ${service} -n 5 --no-pager -o cat`],
       },
@@ -198,10 +198,10 @@ next: see whether nvidia-smi works on the host
       after: {
         code: 1,
         stderr: `failed to get driver version
-failed: the CDI specification cannot be written
-expected: nvidia-ctk cdi generate ends well
+failed: writing the CDI specification failed
+expected: nvidia-ctk cdi generate succeeds
 seen: the messages above
-next: see whether nvidia-smi works on the host
+next: run nvidia-smi on the host
 `,
         calls: withoutService,
         files: { '/etc/cdi': '755 /' },
@@ -216,7 +216,7 @@ next: see whether nvidia-smi works on the host
         stderr: `failed: no CDI specification describes the GPUs
 expected: nvidia.com/gpu in /var/run/cdi or /etc/cdi
 seen: nothing
-next: run nvidia-ctk cdi generate on the host and look at its output
+next: run nvidia-ctk cdi generate on the host and check its output
 `,
         calls: withService,
         files: { '/var/run/cdi/other.yaml': '644 kind: nvidiaXcom/gpu' },
