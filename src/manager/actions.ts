@@ -262,12 +262,12 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
   const agent = await endRunsKey(work, parts);
   const outcome = await collect(tools, container, {
     followed: logs.of(container.id),
-    asked: memory.asked.get(container.id),
+    stopped: memory.stopped.get(container.id),
     lastTry: memory.collecting(container.id) >= collectTries,
   });
   // Processes of a run on the host end only with the collection.
   if (isOnHost) void otherProcesses.ended(container);
-  memory.asked.delete(container.id);
+  memory.stopped.delete(container.id);
   const slot = container.labels[Labels.slot] ?? '';
   log.log('info', 'run ended', { slot, ...outcome });
   if (outcome.sessionLeftSince !== undefined) memory.connection.leave(outcome.sessionLeftSince);
@@ -315,7 +315,7 @@ async function retireRun(
   { tools, logs }: ActionParts,
 ): Promise<void> {
   memory.disabledFor = reason;
-  memory.asked.set(container.id, defined({ cause }));
+  memory.stopped.set(container.id, defined({ cause }));
   const isOver = logs.of(container.id)?.phase === 'done';
   const end = await retire(tools, {
     poolId,
@@ -330,7 +330,7 @@ async function retireRun(
     throw error;
   });
   if (end === 'stopped') return;
-  memory.asked.delete(container.id);
+  memory.stopped.delete(container.id);
   if (end === 'enabled') {
     memory.disabledFor = undefined;
     throw new NotYet(stillEnabled(container.name));

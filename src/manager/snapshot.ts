@@ -141,16 +141,16 @@ export class SnapshotBuilder {
 
   #holdWith(slot: Slot, idle: Hold | undefined): Hold | undefined {
     const { state, clock, leaving, config, isolation } = this.#tools;
-    const { latest: look, gates } = this.#watches.gpus;
+    const { latest: check, gates } = this.#watches.gpus;
     return holdOf(slot, {
       drain: state.value.drain,
       leaving: leaving.aborted,
       idle,
-      look,
-      isCheckOld: look !== undefined && isStale(look, clock),
+      check,
+      isCheckOld: check !== undefined && isStale(check, clock),
       fence: config.fence === 'required' ? isolation.problemFor(slot.mode) : undefined,
       otherProcesses: this.#otherProcesses.hold(slot.name),
-      unsteady: look && gates.check(slot, { seenAt: look.seenAt, found: faultOf(slot, look) }),
+      unsteady: check && gates.check(slot, { seenAt: check.seenAt, found: faultOf(slot, check) }),
       pool: this.#poolCause(slot),
       disk: this.#watches.janitor.cause,
     });

@@ -243,7 +243,7 @@ const noSlot = (name: string, known: readonly string[]) => ({
   code: 'slot.unknown',
   what: `there is no slot ${name}`,
   expected: `slots: ${known.join(', ')}`,
-  next: 'name one of them',
+  next: 'correct the name of the slot',
 });
 
 function imageBuilt(status: ManagerStatus): ManagerStatus {

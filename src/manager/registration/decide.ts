@@ -7,11 +7,11 @@ import { stillAssigned, isWaiting } from '../pool/job-requests.ts';
 export type RegistrationDecision =
   | { readonly kind: 'create' }
   | { readonly kind: 'replace'; readonly agent: AzureAgent }
-  /** Delete the entry and create it again: the new one has no session. */
+  /** Delete the entry and create it again; the new entry has no session. */
   | { readonly kind: 'renew'; readonly agent: AzureAgent }
-  /** Not now; tried again soon. */
+  /** Wait; the decision is repeated soon. */
   | { readonly kind: 'wait'; readonly cause: Cause }
-  /** Not without a person's permission. */
+  /** A person must permit it. */
   | { readonly kind: 'refuse'; readonly cause: Cause };
 
 export interface RegistrationQuestion {
@@ -26,11 +26,11 @@ export interface RegistrationQuestion {
   readonly host: string;
   /** See `holderOf`. */
   readonly now: Parameters<typeof holderOf>[3];
-  /** We had started config.sh to create or replace this entry, which gives it no owner. */
-  readonly begun: boolean;
+  /** This manager had started config.sh to create or replace this entry; config.sh writes no owner. */
+  readonly started: boolean;
   /** Number of the slot's containers, in any state. */
   readonly containers: number;
-  /** When the server gives up the job that it shows on the agent; see `givenUpAt`. */
+  /** When the server gives up the agent's job; see `givenUpAt`. */
   readonly jobUntil: string | undefined;
   /** The session that an agent of this slot left open. */
   readonly left: LeftSession | undefined;
@@ -46,26 +46,26 @@ export function containerExists(agent: string): Cause {
   };
 }
 
-/** Whether the server still has the session that was left open: no container of ours runs. */
+/** Returns whether the server still has the session that was left open, if no container of ours runs. */
 export function isLeftOnline(agent: AzureAgent): boolean {
   return agent.status === 'online' && agent.assignedRequest === undefined;
 }
 
 /**
  * Decides whether the name may get a new key now. A new key invalidates the old one, so never while a container of the
- * slot exists or the server shows a job on the agent; and never for another owner's agent, unless a person has allowed it
- * and that owner is gone: checked here, because the person's observation may be old. Pure.
+ * slot exists or the server shows a job on the agent. An agent of another owner gets none, unless a person has allowed it
+ * and that owner is offline, which is checked again here. Pure.
  */
 export function decideRegistration(question: RegistrationQuestion): RegistrationDecision {
-  const { name, agent, owner, adopt, begun, host, now, containers, jobUntil, left, requests } = question;
+  const { name, agent, owner, adopt, started, host, now, containers, jobUntil, left, requests } = question;
   if (containers > 0) {
     return { kind: 'wait', cause: containerExists(name) };
   }
   if (agent === undefined) return { kind: 'create' };
-  const mark = agent.userCapabilities?.[Capabilities.owner];
-  // An agent that is online has an owner: config.sh starts none.
-  const isBegun = begun && mark === undefined && agent.status === 'offline';
-  if (mark !== owner && !isBegun) {
+  const known = agent.userCapabilities?.[Capabilities.owner];
+  // config.sh starts no agent, so an agent that is online belongs to another owner.
+  const isStarted = started && known === undefined && agent.status === 'offline';
+  if (known !== owner && !isStarted) {
     const holder = holderOf([agent], [], host, now);
     if (!adopt || !mayBeTakenOver(holder)) {
       const cause: Cause = { code: 'agent.name-held', what: heldLine(holder), next: heldNext(holder, host) };
@@ -106,18 +106,18 @@ function leftSessionCause(
 ): Cause {
   return {
     code: 'agent.session-left',
-    what: `the last agent of ${agent} ended without closing its session; the server keeps the session until ${session.until}${waitingFor(job)}`,
-    next: `wait: ${spoken(session.leftS)} are left at most; if it returns, find the other machine that runs an agent of this name`,
+    what: `the last agent of ${agent} ended without closing its session; the server keeps the session until ${session.until}${reasonText(job)}`,
+    next: `wait at most ${durationText(session.leftS)}; if it returns, find the other machine that runs an agent of this name`,
   };
 }
 
-function waitingFor(job: JobRequest | 'unknown' | undefined): string {
+function reasonText(job: JobRequest | 'unknown' | undefined): string {
   if (job === undefined) return '';
   if (job === 'unknown') return '; the queue is too long to check whether a job waits for this agent alone';
   return `; job ${job.jobName ?? job.requestId} waits for this agent alone`;
 }
 
-function spoken(seconds: number): string {
+function durationText(seconds: number): string {
   const whole = Math.max(1, Math.ceil(seconds));
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }

@@ -15,9 +15,9 @@ export interface KeyTools extends Pick<ManagerDeps, 'azure' | 'clock'> {
 }
 
 /**
- * Replaces the key of an ended run's agent: a copy that the job made opens no session any more. Its container has ended,
- * whatever the server still shows. Returns undefined where no agent is ours. `id`: the run's registration, where it is
- * known. `found`: gets the agent as it was before.
+ * Replaces the key of an ended run's agent, so that a copy made by the job opens no session. The container has ended,
+ * although the server may still show a job. Returns undefined if no agent is ours. `id`: of the run's registration, if known.
+ * `found`: called with the agent before the change.
  */
 export async function endKey(
   tools: KeyTools,
@@ -30,7 +30,7 @@ export async function endKey(
   return replaceKey(tools, poolId, agent);
 }
 
-/** The same for an agent without a container. One that the engine has lost may still have a job: then `NotYet`. */
+/** Replaces the key of an agent without a container. Rejects with `NotYet` if the server shows a job: Docker may have lost the container. */
 export async function endLostKey(
   tools: KeyTools & Pick<ManagerDeps, 'engine'>,
   { poolId, agent: name }: { readonly poolId: number; readonly agent: string },
@@ -47,13 +47,13 @@ export async function endLostKey(
   return replaceKey(tools, poolId, agent);
 }
 
-/** Whether the server's entry equals the configured one, except for the key. Pure. */
-export function isUpToDate(agent: AzureAgent, wanted: NewAgent): boolean {
+/** Returns whether the server's entry equals the desired one, except for the key. Pure. */
+export function isUpToDate(agent: AzureAgent, desired: NewAgent): boolean {
   return (
-    agent.version === wanted.version &&
-    agent.enabled === (wanted.enabled ?? true) &&
-    isDeepStrictEqual({ ...agent.systemCapabilities }, { ...wanted.systemCapabilities }) &&
-    isDeepStrictEqual({ ...agent.userCapabilities }, { ...wanted.userCapabilities })
+    agent.version === desired.version &&
+    agent.enabled === (desired.enabled ?? true) &&
+    isDeepStrictEqual({ ...agent.systemCapabilities }, { ...desired.systemCapabilities }) &&
+    isDeepStrictEqual({ ...agent.userCapabilities }, { ...desired.userCapabilities })
   );
 }
 
@@ -74,7 +74,7 @@ async function replaceKey(tools: KeyTools, poolId: number, known: AzureAgent): P
   return { poolId, agent, key };
 }
 
-/** Makes key pairs ahead, so that no launch waits for one. */
+/** Generates key pairs ahead of launches. */
 export class KeyStock {
   readonly #size: number;
   readonly #ready: Promise<AgentKey>[] = [];
@@ -90,7 +90,7 @@ export class KeyStock {
     return key;
   }
 
-  /** Makes one key at a time, to leave the processors to jobs. */
+  /** Generates one key at a time, to leave the CPUs to jobs. */
   #fill(): void {
     if (this.#ready.length >= this.#size) return;
     const key = generateAgentKey();

@@ -11,7 +11,7 @@ import type { Helpers } from '../docker/janitor.ts';
 
 const deadlineMs = 120_000;
 
-/** Reads the secret from stdin: no argument, file, image or environment that Docker shows has it. */
+/** Reads the secret from stdin, so that it is in no argument, file, image or environment that Docker shows. */
 export const configScript = `IFS= read -r secret
 export "$SECRET_INPUT=$secret"
 unset secret
@@ -20,9 +20,9 @@ cd ${AgentLayout.root} && exec ./config.sh "$@"`;
 
 export interface ConfigTools extends Pick<ManagerDeps, 'engine' | 'config'> {
   readonly helpers: Helpers;
-  /** The credential itself. */
+  /** Reads the credential. */
   readonly secret: () => Promise<Secret>;
-  /** All certificates to trust at this site as PEM; undefined where it has none of its own. */
+  /** Reads all certificates to trust at this site as PEM; undefined: the defaults. */
   readonly certificates: () => Promise<string | undefined>;
 }
 

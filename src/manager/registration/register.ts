@@ -27,7 +27,7 @@ export interface RegisterTools extends ConfigTools, Pick<ManagerDeps, 'azure' | 
   readonly host: { readonly engine: Pick<Engine, 'listOwn'> };
 }
 
-/** The entry of the name, if there is one, and what the new one takes over from it or from one that was just deleted. */
+/** The pool's entry of the name, if any, and the entry from which the new one takes its settings: the same or a deleted one. */
 interface Earlier {
   readonly existing: AzureAgent | undefined;
   readonly entry: KeptEntry | undefined;
@@ -52,7 +52,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     agent: existing,
     owner: tools.state.owner,
     adopt,
-    begun: hasBegun(tools.state.value.configuring[slot.name], order, existing),
+    started: hasStarted(tools.state.value.configuring[slot.name], order, existing),
     host: tools.config.host,
     now: { wall: tools.clock.wall(), leftForMs: tools.clock.scaled(leftForMs) },
     containers: containers.length,
@@ -62,7 +62,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
   });
   if (decision.kind === 'wait') throw new NotYet(decision.cause);
   if (decision.kind === 'refuse') {
-    // The permission was for now: kept, the name would be taken whenever its owner is offline for a moment.
+    // The permission ends: otherwise the name would be taken when its owner is offline for a moment.
     if (adopt) await endAdoption(tools.state, slot.name);
     throw new FleetError(decision.cause);
   }
@@ -97,7 +97,7 @@ async function queueOf({ azure }: RegisterTools, poolId: number): Promise<readon
   });
 }
 
-/** Lists the runs. While Docker does not answer, its last list had no container of the slot: else nothing would be launched. */
+/** Lists the runs. While Docker does not answer, only host runs are listed: a launch requires that the last list had no container of the slot. */
 function runsOf({ engine, host }: RegisterTools, { mode }: Slot): Promise<readonly OwnContainer[]> {
   const agents = { [Labels.kind]: 'agent' };
   const all = engine.listOwn(agents);
@@ -108,13 +108,13 @@ async function endAdoption(state: StateStore, slot: string): Promise<void> {
   await state.note(({ adopt }) => ({ adopt: adopt.filter((name) => name !== slot) }));
 }
 
-/** Deletes the entry, whose session has no polls. The state keeps what the new entry takes over. */
+/** Deletes the entry, whose session has no polls. Its settings are saved for the new entry. */
 async function giveUpEntry(tools: RegisterTools, order: LaunchOrder, agent: AzureAgent): Promise<void> {
   const { enabled, userCapabilities, systemCapabilities } = agent;
   const entry = { enabled, ...defined({ userCapabilities, systemCapabilities }) };
   await tools.state.update(({ renewing }) => ({ renewing: { ...renewing, [order.slot.name]: entry } }));
   if (!(await tools.azure.deleteAgent(order.pool.id, agent.id))) {
-    // It has got a job.
+    // The agent has a job now.
     const { assignedRequest } = (await tools.azure.findAgent(order.pool.id, agent.name)) ?? {};
     throw new NotYet(
       stillAssigned(agent.name, assignedRequest, givenUpAt(assignedRequest ?? {}, tools.clock)),
@@ -138,9 +138,9 @@ async function byRest(
       ? order.key.next
       : undefined;
   const key = next?.key ?? (await tools.keys.take());
-  // Of a deleted entry only the agent's own capability is left.
+  // A deleted entry is saved without its version, which the agent's own capability has.
   const version = order.agentVersion(existing?.version ?? entry?.systemCapabilities?.['Agent.Version']);
-  const wanted: NewAgent = {
+  const desired: NewAgent = {
     name: order.slot.agent,
     version,
     osDescription: 'Linux',
@@ -149,7 +149,7 @@ async function byRest(
     enabled: mayWork(entry),
     publicKey: key.publicKey,
   };
-  const agent = await entryFor(tools, pool.id, wanted, existing, next);
+  const agent = await entryFor(tools, pool.id, desired, existing, next);
   if (agent.userCapabilities?.[Capabilities.owner] !== tools.state.owner) {
     await tools.azure.setUserCapabilities(pool.id, agent.id, capabilities(order, entry));
   }
@@ -160,30 +160,30 @@ async function byRest(
   return { agentId: agent.id, files };
 }
 
-/** Creates or updates the entry. `next`: the key that the server has since the last run; an entry that is up to date is not written again. */
+/** Creates or updates the entry. `next`: the agent's key since the last run; with it, an entry that is up to date is not written. */
 async function entryFor(
   { azure }: RegisterTools,
   poolId: number,
-  wanted: NewAgent,
+  desired: NewAgent,
   existing: AzureAgent | undefined,
   next: NextKey | undefined,
 ): Promise<AzureAgent> {
-  if (existing === undefined) return azure.createAgent(poolId, wanted);
-  if (next === undefined || !isUpToDate(existing, wanted))
-    return azure.replaceAgent(poolId, existing.id, wanted);
+  if (existing === undefined) return azure.createAgent(poolId, desired);
+  if (next === undefined || !isUpToDate(existing, desired))
+    return azure.replaceAgent(poolId, existing.id, desired);
   const { enabled, userCapabilities } = existing;
   return { ...next.agent, enabled, ...defined({ userCapabilities }) };
 }
 
-/** Registers with config.sh, and corrects the entry afterwards. */
+/** Registers with config.sh, and then corrects the entry. */
 async function byConfig(
   tools: RegisterTools,
   order: LaunchOrder,
   { existing, entry }: Earlier,
 ): Promise<Registration> {
   const { pool, slot } = order;
-  const begun: Configuring = { poolId: pool.id, agent: slot.agent, ...defined({ id: existing?.id }) };
-  await tools.state.update(({ configuring }) => ({ configuring: { ...configuring, [slot.name]: begun } }));
+  const started: Configuring = { poolId: pool.id, agent: slot.agent, ...defined({ id: existing?.id }) };
+  await tools.state.update(({ configuring }) => ({ configuring: { ...configuring, [slot.name]: started } }));
   const files = await configureInContainer(tools, order);
   const agent = await tools.azure.findAgent(pool.id, slot.agent);
   if (agent === undefined) {
@@ -200,17 +200,18 @@ async function byConfig(
   return { agentId: agent.id, files };
 }
 
-/** Whether config.sh made the entry before this manager was killed, so that it has no owner yet. */
-function hasBegun(
-  begun: Configuring | undefined,
+/** Returns whether config.sh created the entry before this manager was killed, so that it has no owner yet. */
+function hasStarted(
+  started: Configuring | undefined,
   order: LaunchOrder,
   agent: AzureAgent | undefined,
 ): boolean {
-  if (begun === undefined || begun.poolId !== order.pool.id || begun.agent !== order.slot.agent) return false;
-  return begun.id === undefined || begun.id === agent?.id;
+  if (started === undefined || started.poolId !== order.pool.id || started.agent !== order.slot.agent)
+    return false;
+  return started.id === undefined || started.id === agent?.id;
 }
 
-/** An agent that a person disabled stays disabled; one that we disabled is enabled again. */
+/** Returns whether the new entry is enabled: an agent that a person disabled stays disabled. */
 function mayWork(existing: KeptEntry | undefined): boolean {
   return existing === undefined || existing.enabled || disabledByUs(existing);
 }
@@ -219,7 +220,7 @@ export function disabledByUs(agent: KeptEntry): boolean {
   return !agent.enabled && agent.userCapabilities?.[Capabilities.drainReason] !== undefined;
 }
 
-/** Keeps what the agent reported at its last start: until it reports again, jobs with demands need it. */
+/** Returns the capabilities that the agent reported at its last start: jobs with demands need them until it reports again. */
 function systemCapabilities(
   order: LaunchOrder,
   version: string,
@@ -243,9 +244,9 @@ function capabilities(order: LaunchOrder, existing: KeptEntry | undefined): Read
 }
 
 /**
- * Returns the version that an agent is registered with until it reports its own: for an image that is built here the
- * version in it, for another the one that the server has, else our default. Never 0.0.0: the server would update such an
- * agent and give it no job that demands a version.
+ * Returns the version that an agent is registered with until it reports its own: that of an image built here; for another
+ * image the version that the server has, else the default. Never 0.0.0: the server would update such an agent, and give it
+ * no job that demands a version.
  */
 export function registeredVersion(image: ImageConfig, known: string | undefined): string {
   if (image.kind === 'build') return image.agentVersion;

@@ -18,7 +18,7 @@ import { defined } from '../../shared/base/objects.ts';
 import type { RunRecord } from '../../shared/contract/status.ts';
 import {
   outputLost,
-  type Asked,
+  type StopRequest,
   judge,
   type Outcome,
   sessionLeftSince,
@@ -40,26 +40,26 @@ export interface Ended extends Outcome, Spans {
 type CollectTools = Pick<ManagerDeps, 'engine' | 'log'> & { readonly runStore: RunStore };
 
 interface Known {
-  /** What its output showed while it ran. */
+  /** The output that was read while the run was running. */
   readonly followed: Transcript | undefined;
-  readonly asked: Asked | undefined;
-  /** No further try for its output: the run record goes without it. */
+  readonly stopped: StopRequest | undefined;
+  /** The last attempt to read the output: without it the record is written without output. */
   readonly lastTry: boolean;
 }
 
 /**
- * Reads how a run ended, writes the run record, removes the container. A container whose job has filled the disk is removed
+ * Reads how a run ended, writes the run record, and removes the container. If the disk is full, the container is removed
  * first, and its record is written afterwards.
  */
 export async function collect(
   tools: CollectTools,
   container: OwnContainer,
-  { followed, asked, lastTry }: Known,
+  { followed, stopped, lastTry }: Known,
 ): Promise<Ended> {
   const [exit, output] = await Promise.all([
     tools.engine.exit(container.id),
     tools.engine.logs(container.id, keptLines).catch((error: unknown) => {
-      // A container that Docker failed to remove has no output any more.
+      // A container that Docker failed to remove has no output.
       if (isEngineFault(error, 'engine.conflict') || isEngineFault(error, 'engine.not-found')) return '';
       if (lastTry) return withoutIt(tools.log, container, error);
       throw error;
@@ -67,11 +67,11 @@ export async function collect(
   ]);
   const log = typeof output === 'string' ? output : output.line;
   const transcript = readAll(typeof output === 'string' ? output : '');
-  // The log is rotated: the transcript from the start may have the job's name when the tail has not.
+  // The log is rotated: the job's name may be only in the transcript from the start.
   const whole = transcript.job === undefined ? (followed ?? transcript) : transcript;
-  // Whether it had a job is unknown: its end is neither a fault of its image nor one without a job.
-  const isUnread = typeof output !== 'string' && followed === undefined && asked === undefined;
-  const outcome = isUnread ? { ranJob: false, cause: outputLost } : judge(exit, whole, asked);
+  // Unknown whether it had a job: the end counts neither against the image nor as a run without a job.
+  const isUnread = typeof output !== 'string' && followed === undefined && stopped === undefined;
+  const outcome = isUnread ? { ranJob: false, cause: outputLost } : judge(exit, whole, stopped);
   const { labels } = container;
   const spans = spansOf(exit, whole);
   const record: RunRecord = {
@@ -103,7 +103,7 @@ export async function collect(
   return { ...outcome, ...spans, ...defined({ sessionLeftSince: sessionLeftSince(exit, whole) }) };
 }
 
-/** Reads the agent's own logs, which are removed with its container; none where that fails. */
+/** Reads the agent's own logs, which are removed with its container; none if that fails. */
 async function agentLogs(
   { engine }: Pick<ManagerDeps, 'engine'>,
   container: string,
@@ -114,7 +114,7 @@ async function agentLogs(
   return tails.map(diagnosticOf);
 }
 
-/** Writes the run record. Returns the error that prevented it. */
+/** Writes the run record; returns an error instead of throwing it. */
 async function keepRecord(
   runStore: RunStore,
   record: RunRecord,
@@ -132,7 +132,7 @@ async function keepRecord(
 /** Returns the line that replaces the output. */
 function withoutIt(log: Logger, { name }: OwnContainer, error: unknown): { readonly line: string } {
   const cause = causeOf(error);
-  log.log('warn', 'Docker does not return the output of an ended container: removing it without', {
+  log.log('warn', 'removing an ended container without its output: Docker does not return it', {
     agent: name,
     ...cause,
   });
@@ -143,8 +143,8 @@ function withoutIt(log: Logger, { name }: OwnContainer, error: unknown): { reado
 const settleMs = 5_000;
 
 /**
- * Adds to a run's record that the server still shows its job, if the first observation of the pool after the run's end
- * does. Exit code 0 and a result on the console prove no end: the worker may have been killed, or the result been lost.
+ * Adds to a run's record that the server still shows its job, if the first read of the pool after the run does. Exit code 0
+ * and a result on the console do not prove the end: the worker may have been killed, or the result lost.
  */
 export async function noteUnfinished(
   { clock, runStore, log }: Pick<ManagerDeps, 'clock' | 'log'> & { readonly runStore: RunStore },
@@ -162,7 +162,7 @@ export async function noteUnfinished(
     if (!isFollowed && pool.at <= lastRun.endedAt + clock.scaled(settleMs)) continue;
     memory.lastRun = undefined;
     const request = isFollowed ? undefined : pool.agent(slot.agent)?.assignedRequest;
-    // The next agent would not have been registered while the server shows a job.
+    // With a next agent there is no job: none is registered while the server shows one.
     if (request === undefined) continue;
     const unfinished = {
       job: request.jobName ?? String(request.requestId),
@@ -186,7 +186,7 @@ export async function noteUnfinished(
   }
 }
 
-/** `isLogged`: the agent's own logs of the run were kept; those of a run without a fault are not. */
+/** Describes a job without a result. `isLogged`: the agent's own logs were kept, as after a fault. */
 function missing(
   { job, until }: { readonly job: string; readonly until?: string },
   isLogged: boolean,

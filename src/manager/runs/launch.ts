@@ -13,11 +13,11 @@ import type { Engine } from '../../shared/engine/engine.ts';
 type LaunchTools = RegisterTools & HostTools;
 
 /**
- * Starts a new container of a slot: registers its agent with a new key, copies the three files of the registration in,
- * starts it. On any failure the container is removed again.
+ * Starts a new container of a slot: registers its agent with a new key, copies the three files of the registration into the
+ * container, and starts it. On any failure the container is removed.
  */
 export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ readonly agentId: number }> {
-  // nvidia-smi is slow: it runs while the server and Docker answer, and its result counts at the start.
+  // nvidia-smi is slow: it runs while the server and Docker answer; its result is checked before the start.
   void order.requireClean().catch(() => undefined);
   if (order.slot.mode === 'host') await requireFree(tools, order.slot);
   const { agentId, files } = await register(tools, order);
@@ -41,7 +41,7 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
     await tools.engine.start(id);
   } catch (error) {
     await removeUnstarted(tools.engine, id, order.run);
-    // A restart of dockerd during a start leaves the endpoint; no later start of this name would work.
+    // A restart of dockerd during a start leaves the endpoint, and later starts with this name fail.
     if (isEngineFault(error, 'engine.endpoint-left'))
       await tools.engine.freeEndpoint(agentNetwork, order.slot.agent);
     throw error;
@@ -77,13 +77,13 @@ async function create(tools: LaunchTools, order: LaunchOrder, agentId: number): 
 }
 
 function seenIn(error: unknown): string {
-  const said = error instanceof FleetError ? (error.problem.seen ?? error.problem.what) : String(error);
-  return said.replace(/^\(HTTP code \d+\) [\w ]+ - /, '').trim();
+  const message = error instanceof FleetError ? (error.problem.seen ?? error.problem.what) : String(error);
+  return message.replace(/^\(HTTP code \d+\) [\w ]+ - /, '').trim();
 }
 
 /**
- * Removes a container that could not be started. A late answer is no failure of the start: a running container may have a
- * job already, and one that has run is collected like any other, with its key and its record.
+ * Removes a container that could not be started. If Docker only answered too late, the container stays: a running one may
+ * have a job, and an ended one is collected with its key and its record.
  */
 export async function removeUnstarted(
   engine: Pick<Engine, 'listOwn' | 'removeUnlessRunning'>,

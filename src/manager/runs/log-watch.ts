@@ -2,8 +2,8 @@ import type { Engine } from '../../shared/engine/engine.ts';
 import { emptyTranscript, read, type Transcript } from './transcript.ts';
 
 /**
- * The shortest time between two passes that agents' output asks for: a job decides how much it prints. The engine's
- * events report the end of a run at once.
+ * Shortest time between two passes because of agents' output, since jobs may print any amount. The engine's events report
+ * the end of a run at once.
  */
 const paceMs = 250;
 
@@ -14,8 +14,8 @@ export class LogWatch {
   readonly #onListening: () => void;
   readonly #pace: Pace;
   readonly #following = new Map<string, AbortController>();
-  /** Containers whose output is being checked for a first line. */
-  readonly #asking = new Set<string>();
+  /** Containers whose first line of output is being read. */
+  readonly #readingFirst = new Set<string>();
   readonly #transcripts = new Map<string, Transcript>();
 
   constructor(engine: Pick<Engine, 'followLogs' | 'logs'>, onChange: () => void) {
@@ -44,18 +44,18 @@ export class LogWatch {
     this.#pace.close();
   }
 
-  /** Notes that an agent without output connects; otherwise it could be running a job. */
+  /** Notes that an agent without output is connecting. Without a transcript it might run a job. */
   async #noteSilence(id: string): Promise<void> {
-    if (this.#asking.has(id)) return;
-    this.#asking.add(id);
+    if (this.#readingFirst.has(id)) return;
+    this.#readingFirst.add(id);
     try {
-      const said = await this.#engine.logs(id, 1);
-      if (said === '' && this.#following.has(id) && !this.#transcripts.has(id))
+      const lastLine = await this.#engine.logs(id, 1);
+      if (lastLine === '' && this.#following.has(id) && !this.#transcripts.has(id))
         this.#transcripts.set(id, emptyTranscript);
     } catch {
-      // The engine does not answer, or the container is gone: the next pass tries again.
+      // The engine does not answer, or the container was removed: the next pass tries again.
     } finally {
-      this.#asking.delete(id);
+      this.#readingFirst.delete(id);
     }
   }
 

@@ -12,15 +12,15 @@ export interface Outcome {
   readonly cause?: Cause;
 }
 
-/** Set when this manager stopped the run; with the cause where that was a fault. */
-export interface Asked {
+/** A stop by this manager, with the cause if that was a fault. */
+export interface StopRequest {
   readonly cause?: Cause;
 }
 
 /** Returns how a run ended, from its exit and its output. Pure. */
-export function judge(exit: ContainerExit, transcript: Transcript, asked: Asked | undefined): Outcome {
+export function judge(exit: ContainerExit, transcript: Transcript, stop: StopRequest | undefined): Outcome {
   const { job, result, phase } = transcript;
-  const cause = asked === undefined ? causeOf(exit, transcript) : asked.cause;
+  const cause = stop === undefined ? causeOf(exit, transcript) : stop.cause;
   return {
     ranJob: phase === 'done' || (phase === 'running' && !wasWithdrawn(exit, transcript)),
     ...(job === undefined ? {} : { job }),
@@ -44,33 +44,37 @@ function ofDone(exit: ContainerExit, transcript: Transcript): Cause | undefined 
   if (result === 'abandoned') return abandoned;
   // The kernel kills the job before its agent, which then reports an ordinary failure.
   if (exit.oomKilled && result === 'failed') return outOfMemory;
-  const said = mainRemark(transcript);
-  if (exit.code === 0 || said === undefined) return undefined;
-  if (said.kind === 'session-lost') return remarkCause(said);
+  const remark = mainRemark(transcript);
+  if (exit.code === 0 || remark === undefined) return undefined;
+  if (remark.kind === 'session-lost') return remarkCause(remark);
   return {
     code: 'run.result-undelivered',
-    what: `the agent could not report the job's result to the server: ${said.words}`,
+    what: `the agent could not report the job's result to the server: ${remark.words}`,
     next: 'fix the network path to the server and run the job again; the server gives it up at most 15 minutes after the end of the agent',
   };
 }
 
-/** Whether the server took the job back: the agent prints the job before it first renews its lock, and exits silently when that is refused. */
+/** Returns whether the server withdrew the job: the agent prints the job, then exits without output when the first renewal of its lock is refused. */
 function wasWithdrawn({ code, oomKilled }: ContainerExit, transcript: Transcript): boolean {
   return code === 0 && !oomKilled && !transcript.leaving && transcript.remarks.length === 0;
 }
 
 function withoutJob(exit: ContainerExit, transcript: Transcript): Cause {
-  const { strange, known, leaving, phase } = transcript;
-  const said = mainRemark(transcript);
-  if (said !== undefined && !(said.kind === 'updating' && exit.code === 0)) return remarkCause(said);
-  if (exit.code === 134 && strange !== undefined)
-    return remarkCause({ kind: 'aborted', words: strange.words });
-  if (phase === 'connecting' && strange !== undefined && (strange.stamped || (!known && exit.code === 0)))
-    return unreadable(strange.words);
+  const { unknownLine, known, leaving, phase } = transcript;
+  const remark = mainRemark(transcript);
+  if (remark !== undefined && !(remark.kind === 'updating' && exit.code === 0)) return remarkCause(remark);
+  if (exit.code === 134 && unknownLine !== undefined)
+    return remarkCause({ kind: 'aborted', words: unknownLine.words });
+  if (
+    phase === 'connecting' &&
+    unknownLine !== undefined &&
+    (unknownLine.stamped || (!known && exit.code === 0))
+  )
+    return unreadable(unknownLine.words);
   // An agent that was deleted loses its login and exits without output (403, TaskAgentAccessTokenExpired).
   if (exit.code === 0) return leaving ? stopped : deleted;
   if (exit.code > 128) return killed(exit.code);
-  const words = strange === undefined ? '' : `: ${strange.words}`;
+  const words = unknownLine === undefined ? '' : `: ${unknownLine.words}`;
   const when = phase === 'connecting' ? 'before it listened for jobs' : 'while it waited for a job';
   return {
     code: 'run.failed',
@@ -80,10 +84,10 @@ function withoutJob(exit: ContainerExit, transcript: Transcript): Cause {
 }
 
 function cutOff({ code }: ContainerExit, transcript: Transcript): Cause {
-  const said = mainRemark(transcript);
+  const remark = mainRemark(transcript);
   return {
     code: 'run.cut',
-    what: `the agent ended in the middle of a job (exit code ${code})${said === undefined ? '' : `: ${said.words}`}`,
+    what: `the agent ended in the middle of a job (exit code ${code})${remark === undefined ? '' : `: ${remark.words}`}`,
     next: 'check the log of the run; the server reports a killed agent lost after about 15 minutes',
   };
 }
@@ -117,18 +121,18 @@ const abandoned: Cause = {
 };
 
 /**
- * How long an agent may take until it listens for jobs. On an idle machine it takes 0.8 s, and 8 s when every write of its
- * address cache fails. It gives up a session conflict after 212 s; its longest pause between two tries is 300 s, which is
- * also the lifetime of a session. An agent that does not listen by then tries forever.
+ * Longest time until an agent listens for jobs. On an idle machine it takes 0.8 s, and 8 s when every write of its address
+ * cache fails. It gives up a session conflict after 212 s; its longest pause between two attempts is 300 s, which is also
+ * the lifetime of a session. An agent that does not listen by then tries forever.
  */
 const connectMs = 5 * 60_000;
 
-/** After its job an agent closes its session and exits within seconds; a process in the driver may never exit. */
+/** Longest time from the end of a job to the exit of its agent: usually seconds, but a process may hang in the driver. */
 const leaveMs = 5 * 60_000;
 
 /**
- * Returns why a running agent must be replaced; undefined: it works, or may still start to.
- * `connectingMs`, `doneMs`: since it was first seen to connect, and to have ended its job, unscaled. Pure.
+ * Returns why a running agent must be replaced; undefined: it works, or is still starting.
+ * `connectingMs`, `doneMs`: unscaled, since it was first observed connecting, and with an ended job. Pure.
  */
 export function stuckBecause(
   transcript: Transcript | undefined,
@@ -136,13 +140,13 @@ export function stuckBecause(
 ): Cause | undefined {
   if (transcript?.phase === 'done') return doneMs < leaveMs ? undefined : doesNotEnd(transcript);
   if (transcript?.phase !== 'connecting') return undefined;
-  const said = mainRemark(transcript);
+  const remark = mainRemark(transcript);
   // It would wait for four minutes and give up; a new registration can be faster.
-  if (said?.kind === 'session-conflict') return remarkCause(said);
+  if (remark?.kind === 'session-conflict') return remarkCause(remark);
   if (connectingMs < connectMs) return undefined;
-  if (said !== undefined) return remarkCause(said);
-  const { strange, known } = transcript;
-  if (strange !== undefined && (strange.stamped || !known)) return unreadable(strange.words);
+  if (remark !== undefined) return remarkCause(remark);
+  const { unknownLine, known } = transcript;
+  if (unknownLine !== undefined && (unknownLine.stamped || !known)) return unreadable(unknownLine.words);
   return {
     code: 'agent.silent',
     what: `the agent does not listen for jobs after ${connectMs / 60_000} minutes, and prints no reason`,
@@ -160,10 +164,10 @@ function doesNotEnd({ job = '', endedAt }: Transcript): Cause {
 }
 
 /**
- * Returns since when the session that a run left open has had no polls: ISO 8601, undefined when it left none. The
- * listener closes its session when it exits, unless the process is ended (a signal with v5, an abort, the machine) or the
- * server is unreachable. Only the server shows whether it still has the session: v4 closes it on SIGTERM as well. A
- * conflict shows a session of an agent that ended before this run began. Pure.
+ * Returns since when the session that a run left open has had no polls, ISO 8601; undefined if it left none. The listener
+ * closes its session when it exits, unless the process is killed (a signal with v5, an abort, the machine) or the server is
+ * unreachable. v4 also closes it on SIGTERM, so only the server shows whether the session exists. A conflict means that an
+ * agent from before this run left a session. Pure.
  */
 export function sessionLeftSince(
   exit: Pick<ContainerExit, 'code' | 'startedAt' | 'finishedAt'>,
@@ -216,7 +220,7 @@ export const outputLost: Cause = {
   next: 'check the job in Azure DevOps, and Docker on the host: journalctl -u docker',
 };
 
-/** The cause for each kind of remark of an agent. The agent's own words follow where they help. */
+/** The cause for each kind of remark of an agent. */
 const remarkCauses: Readonly<Record<RemarkKind, Cause>> = {
   'session-conflict': {
     code: 'agent.session-conflict',
@@ -275,7 +279,7 @@ const remarkCauses: Readonly<Record<RemarkKind, Cause>> = {
   },
 };
 
-/** Remarks whose words name the address, key or library. */
+/** Remarks whose text names the address, key or library; the cause quotes it. */
 const quoted: ReadonlySet<RemarkKind> = new Set([
   'login',
   'clock',

@@ -3,7 +3,7 @@ import { defined } from '../../shared/base/objects.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import { disable } from '../pool/agents.ts';
 
-/** A job that the server sent before the agent was disabled arrives within this time. */
+/** A job that the server sent before it disabled the agent arrives within this time. */
 const settleMs = 5_000;
 
 interface RetireTools extends Pick<ManagerDeps, 'azure' | 'engine' | 'clock' | 'signal'> {
@@ -14,19 +14,19 @@ interface RetireTools extends Pick<ManagerDeps, 'azure' | 'engine' | 'clock' | '
 export type RetireEnd = 'stopped' | 'busy' | 'enabled' | 'interrupted';
 
 /**
- * Stops an idle agent: disables it, so that the server gives it no further job, waits, and checks it again. Only an agent
- * that is disabled or gone after the wait is stopped: the call before the wait proves nothing.
+ * Stops an idle agent: disables it, so that the server assigns it no further job, waits, and reads it again. An agent is
+ * stopped only if it is disabled or deleted after the wait.
  */
 export async function retire(
   tools: RetireTools,
   order: {
     readonly poolId: number;
     readonly agent: string;
-    /** The id that it was registered with. */
+    /** The agent id of its registration. */
     readonly id?: number;
     readonly container: string;
     readonly reason: string;
-    /** The container's own output still shows that it waits for a job. */
+    /** Returns whether the output of the container still shows an idle agent. */
     isIdle(): boolean;
   },
 ): Promise<RetireEnd> {

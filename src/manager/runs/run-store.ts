@@ -7,14 +7,14 @@ import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 import type { Outcome } from './outcome.ts';
 
 const keptRuns = 20;
-/** Failed runs of a slot with the agent's own logs, at most half a MiB each. */
+/** Number of failed runs of a slot whose agent logs are kept, at most half a MiB each. */
 const keptDiagnostics = 5;
 export const keptLines = 200;
-/** The most bytes of a run's lines; a slot has twenty runs. */
+/** Most bytes of a run's lines; a slot has twenty runs. */
 const keptLogBytes = 64 * 1024;
 const keptLineBytes = 4 * 1024;
 
-/** Keeps the last runs of every slot, one file each: SLOT/rNUMBER-RUN.json, by number, because clocks are set back. */
+/** Keeps the last runs of every slot in one file each, SLOT/rNUMBER-RUN.json. Numbers keep the order when clocks are set back. */
 export class RunStore {
   readonly #directory: string;
   /** Number of the last run; undefined: not read yet. */
@@ -24,7 +24,7 @@ export class RunStore {
     this.#directory = directory;
   }
 
-  /** Writes a run; one that is kept already is replaced. */
+  /** Writes a run, or replaces its record. */
   async add(record: RunRecord): Promise<void> {
     const directory = join(this.#directory, record.slot);
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -38,14 +38,14 @@ export class RunStore {
     );
   }
 
-  /** Writes the agent's own logs of a run that is kept already. */
+  /** Writes the agent's own logs of a recorded run. */
   async keepDiagnostics(slot: string, run: string, files: readonly Diagnostic[]): Promise<void> {
     const name = (await this.#fileOf(slot, run)) ?? `${run}.json`;
     await writeAtomic(join(this.#directory, slot, name.replace(/json$/, 'diag')), JSON.stringify(files));
     await this.#remove(slot, (await this.#names(slot, '.diag')).slice(0, -keptDiagnostics));
   }
 
-  /** Returns the agent's own logs of this run, or of the last run that has some; undefined: there are none. */
+  /** Returns the agent's own logs of this run, or of the last run that has some; undefined if there are none. */
   async diagnostics(
     slot: string,
     run?: string,
@@ -109,7 +109,7 @@ export class RunStore {
 
   async #write(name: string, record: RunRecord): Promise<void> {
     const bounded = {
-      ...foreignValue(record, (said) => foreignLine(said)),
+      ...foreignValue(record, (value) => foreignLine(value)),
       log: boundedLog(record.log.map(plainLine)),
     };
     await writeAtomic(join(this.#directory, record.slot, name), JSON.stringify(bounded));
@@ -131,7 +131,7 @@ function fileName(sequence: number, run: string): string {
   return `r${String(sequence).padStart(10, '0')}-${run}.json`;
 }
 
-/** 0: an earlier version wrote it, which named files by the clock alone. */
+/** Returns the number of a file; 0 for files of an earlier version, which have none. */
 function numberOf(name: string): number {
   return Number(numbered.exec(name)?.[1] ?? 0);
 }
@@ -149,7 +149,7 @@ export function newestFirst(left: RunRecord, right: RunRecord): number {
   return (right.sequence ?? 0) - (left.sequence ?? 0) || (left.run < right.run ? 1 : -1);
 }
 
-/** Removes colours and other control sequences; parts that overwrote each other are side by side. */
+/** Removes colours and other control sequences; parts that overwrote each other are joined by a blank. */
 function plainLine(line: string): string {
   return foreignLines(line, Number.POSITIVE_INFINITY).replaceAll('\n', ' ').trimEnd();
 }
@@ -170,21 +170,21 @@ export function boundedLog(lines: readonly string[]): readonly string[] {
 function cut(line: string): string {
   const bytes = Buffer.from(line);
   if (bytes.length <= keptLineBytes) return line;
-  // A character that was cut in two is U+FFFD.
+  // A split character decodes as U+FFFD.
   return `${bytes
     .subarray(0, keptLineBytes)
     .toString('utf8')
     .replace(/\uFFFD$/u, '')} … (${bytes.length} bytes)`;
 }
 
-/** Limits for a failed run: the listener's log and its worker's, both in at most two pages. */
+/** Limits for the logs of a failed run: those of the listener and the worker, at most two pages each. */
 export const diagnosticLimits: TailLimits = {
   files: 4,
   fileBytes: 128 * 1024,
   streamBytes: 64 * 1024 * 1024,
 };
 
-/** One file of the agent's `_diag` as it is kept, without control sequences. */
+/** One kept file of the agent's `_diag`, without control sequences. */
 export interface Diagnostic {
   readonly name: string;
   /** Size of the whole file. */
@@ -193,14 +193,14 @@ export interface Diagnostic {
   readonly text: string;
 }
 
-/** Whether a file is a log of listener or worker, by its name (HostTraceListener). */
+/** Returns whether a file is a log of the listener or worker, by its name (HostTraceListener). */
 export function isAgentLog(name: string): boolean {
   return /^(?:Agent|Worker)_[\w.-]{1,100}\.log$/.test(name);
 }
 
 const succeeded: ReadonlySet<string> = new Set(['succeeded', 'succeededwithissues', 'canceled']);
 
-/** Whether a run's logs are kept. A failed job counts: the console does not show whether its worker was killed. Pure. */
+/** Returns whether a run's logs are kept: also of a failed job, since the console does not show a killed worker. Pure. */
 export function isFailed({ cause, result }: Pick<Outcome, 'cause' | 'result'>): boolean {
   return cause !== undefined || (result !== undefined && !succeeded.has(result));
 }

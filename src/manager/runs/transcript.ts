@@ -2,30 +2,30 @@ import type { ObservedContainer } from '../model.ts';
 import { longestLine } from '../../shared/engine/frames.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 
-/** What the output of one agent shows so far. */
+/** The state of one agent, from its output so far. */
 export interface Transcript {
   readonly phase: Exclude<ObservedContainer['phase'], 'unknown'>;
   readonly job?: string;
   readonly result?: string;
-  /** When the job began and ended, by the console's own stamps; ISO 8601. */
+  /** Start and end of the job, by the console's timestamps; ISO 8601. */
   readonly beganAt?: string;
   readonly endedAt?: string;
-  /** Faults that are not over, the latest last, one of a kind. */
+  /** Open faults, at most one of a kind, the latest last. */
   readonly remarks: readonly Remark[];
   /** The agent was asked to exit. */
   readonly leaving: boolean;
   /** One of the agent's lines has been recognized. */
   readonly known: boolean;
-  /** The first unknown line, and whether it begins as the agent's own lines do. */
-  readonly strange?: { readonly words: string; readonly stamped: boolean };
+  /** The first unknown line. `stamped`: it has the timestamp of the agent's own lines. */
+  readonly unknownLine?: { readonly words: string; readonly stamped: boolean };
 }
 
 export const emptyTranscript: Transcript = { phase: 'connecting', remarks: [], leaving: false, known: false };
 
-/** Adds a line of the agent's output. Returns the same object where nothing changes. */
+/** Adds a line of the agent's output. Returns the same object if nothing changes. */
 export function read(transcript: Transcript, line: string): Transcript {
   const event = readLine(line);
-  if (event.kind === 'unknown') return withStrange(transcript, event);
+  if (event.kind === 'unknown') return withUnknownLine(transcript, event);
   const next = take(transcript, event);
   return next.known ? next : { ...next, known: true };
 }
@@ -33,7 +33,7 @@ export function read(transcript: Transcript, line: string): Transcript {
 function take(transcript: Transcript, event: Exclude<ConsoleEvent, { kind: 'unknown' }>): Transcript {
   switch (event.kind) {
     case 'connecting':
-      // Again while it runs: its session was lost, and it creates a new one without further output.
+      // Printed again when the session was lost; a new session is created without further output.
       return transcript;
     case 'listening':
       return transcript.phase === 'connecting'
@@ -50,7 +50,7 @@ function take(transcript: Transcript, event: Exclude<ConsoleEvent, { kind: 'unkn
     case 'remark':
       return withRemark(transcript, event.remark);
     default:
-      throw new Error(`no reading of ${JSON.stringify(event satisfies never)}`);
+      throw new Error(`unhandled event ${JSON.stringify(event satisfies never)}`);
   }
 }
 
@@ -61,29 +61,29 @@ function withRemark(transcript: Transcript, remark: Remark): Transcript {
   return { ...transcript, remarks: [...others, remark] };
 }
 
-/** Keeps the first unknown line, or the first with the agent's stamp. */
-function withStrange(
+/** Keeps the first unknown line with the agent's timestamp, else the first unknown line. */
+function withUnknownLine(
   transcript: Transcript,
   { words, stamped }: { readonly words: string; readonly stamped: boolean },
 ): Transcript {
   if (words === '') return transcript;
-  const { strange } = transcript;
-  if (strange !== undefined && (strange.stamped || !stamped)) return transcript;
-  return { ...transcript, strange: { words, stamped } };
+  const { unknownLine } = transcript;
+  if (unknownLine !== undefined && (unknownLine.stamped || !stamped)) return transcript;
+  return { ...transcript, unknownLine: { words, stamped } };
 }
 
 export function readAll(text: string): Transcript {
   return text.split('\n').reduce(read, emptyTranscript);
 }
 
-/** Returns the remark that explains most: the latest one with a reason, else the latest. */
+/** Returns the latest remark with a reason, else the latest. */
 export function mainRemark({ remarks }: Pick<Transcript, 'remarks'>): Remark | undefined {
   return remarks.findLast(({ kind }) => kind !== 'failed' && kind !== 'updating') ?? remarks.at(-1);
 }
 
 /**
- * Why an agent does not work, as its console shows. `failed`: the words are unknown to us. `aborted`: the runtime gave up
- * before the agent's own code ran.
+ * Why an agent does not work, from its console. `failed`: an unknown message. `aborted`: the .NET runtime aborted before the
+ * agent's code ran.
  */
 export type RemarkKind =
   | 'session-conflict'
@@ -100,11 +100,11 @@ export type RemarkKind =
 
 export interface Remark {
   readonly kind: RemarkKind;
-  /** The words of the server or of .NET, cleaned and cut; empty: none. */
+  /** The message of the server or of .NET, cleaned and cut; empty: none. */
   readonly words: string;
 }
 
-/** What one line of the console means. Times are the console's own stamps: ISO 8601, whole seconds. */
+/** An event on one line of the console. Times are the console's timestamps: ISO 8601, whole seconds. */
 export type ConsoleEvent =
   /** The agent begins to connect; again when it needs a new session. */
   | { readonly kind: 'connecting' }
@@ -115,7 +115,7 @@ export type ConsoleEvent =
   /** The agent was asked to exit (SIGINT). */
   | { readonly kind: 'leaving' }
   | { readonly kind: 'remark'; readonly remark: Remark }
-  /** No known line of the agent. `stamped`: it begins as only the agent's own lines do. */
+  /** An unknown line. `stamped`: it has the timestamp of the agent's own lines. */
   | { readonly kind: 'unknown'; readonly words: string; readonly stamped: boolean };
 
 const longestWords = 300;
@@ -125,32 +125,33 @@ const longestWords = 300;
  * (5.278) have the same texts: their strings.json differ in none of these.
  */
 export function readLine(whole: string): ConsoleEvent {
-  // Before any pattern: jobs decide how long a line is.
+  // Cut before any pattern is matched: a job may print lines of any length.
   const line = whole.slice(0, longestLine);
   if (/^(?:Scanning for tool capabilities|Connecting to the server)\.$/.test(line))
     return { kind: 'connecting' };
   if (line === 'Exiting...') return { kind: 'leaving' };
-  const [, day, time, said] = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\dZ): (.*)$/s.exec(line) ?? [];
-  if (day !== undefined && time !== undefined && said !== undefined)
-    return stamped(`${day}T${time}`, said) ?? unknown(line, true);
+  const [, day, time, message] = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\dZ): (.*)$/s.exec(line) ?? [];
+  if (day !== undefined && time !== undefined && message !== undefined)
+    return stamped(`${day}T${time}`, message) ?? unknown(line, true);
   return plain(line) ?? unknown(line, false);
 }
 
-function stamped(at: string, said: string): ConsoleEvent | undefined {
-  if (said === 'Listening for Jobs') return { kind: 'listening' };
-  if (said === 'Agent reconnected.') return { kind: 'reconnected' };
-  const [, begun] = /^Running job: (.+)$/s.exec(said) ?? [];
+function stamped(at: string, message: string): ConsoleEvent | undefined {
+  if (message === 'Listening for Jobs') return { kind: 'listening' };
+  if (message === 'Agent reconnected.') return { kind: 'reconnected' };
+  const [, begun] = /^Running job: (.+)$/s.exec(message) ?? [];
   if (begun !== undefined) return { kind: 'running', job: name(begun), at };
-  const [, job, result] = /^Job (.+) completed with result: (\w+)$/s.exec(said) ?? [];
+  const [, job, result] = /^Job (.+) completed with result: (\w+)$/s.exec(message) ?? [];
   if (job !== undefined && result !== undefined)
     return { kind: 'completed', job: name(job), result: result.toLowerCase(), at };
-  const [, trouble] = /^Agent connect error: (.*?)\.?(?: Retrying until reconnected\.)?$/s.exec(said) ?? [];
-  return trouble === undefined ? undefined : inTrouble(trouble);
+  const [, problem] =
+    /^Agent connect error: (.*?)\.?(?: Retrying until reconnected\.)?$/s.exec(message) ?? [];
+  return problem === undefined ? undefined : connectRemark(problem);
 }
 
 function plain(line: string): ConsoleEvent | undefined {
-  const [, trouble] = /^(?:An error occurred:|Failed to create session\.) (.*)$/s.exec(line) ?? [];
-  if (trouble !== undefined) return inTrouble(trouble);
+  const [, problem] = /^(?:An error occurred:|Failed to create session\.) (.*)$/s.exec(line) ?? [];
+  if (problem !== undefined) return connectRemark(problem);
   if (pointer.test(line)) return unknown('', false);
   const found = ownLines.find(([pattern]) => pattern.test(line));
   if (found === undefined) return undefined;
@@ -158,10 +159,10 @@ function plain(line: string): ConsoleEvent | undefined {
   return { kind: 'remark', remark: { kind, words: kind === 'aborted' ? cut(line) : '' } };
 }
 
-/** Two lines that only point to the agent's own log. */
+/** Matches two lines that refer to the agent's own log. */
 const pointer = /^\w+ reported in diagnostic logs\. |^ {4}- /;
 
-/** Whole lines, each with its meaning. */
+/** Patterns of lines, with their kinds of remark. */
 const ownLines: readonly (readonly [RegExp, RemarkKind])[] = [
   [/^A session for this agent already exists\.|^Stop retry on SessionConflictException /, 'session-conflict'],
   [/^The agent no longer exists on the server\./, 'agent-deleted'],
@@ -172,8 +173,8 @@ const ownLines: readonly (readonly [RegExp, RemarkKind])[] = [
   [/Failed to initialize NVML|No devices were found/, 'sees-no-gpu'],
 ];
 
-/** Words of the server and of .NET inside the agent's lines; the first that fits. */
-const troubles: readonly (readonly [RegExp, RemarkKind])[] = [
+/** Patterns of messages of the server and of .NET inside the agent's lines; the first match counts. */
+const serverMessages: readonly (readonly [RegExp, RemarkKind])[] = [
   [/already has an active session/, 'session-conflict'],
   [/session has expired/i, 'session-lost'],
   [/Current server time is/, 'clock'],
@@ -192,9 +193,9 @@ const troubles: readonly (readonly [RegExp, RemarkKind])[] = [
   ],
 ];
 
-function inTrouble(trouble: string): ConsoleEvent {
-  const words = cut(trouble);
-  const kind = troubles.find(([pattern]) => pattern.test(words))?.[1] ?? 'failed';
+function connectRemark(problem: string): ConsoleEvent {
+  const words = cut(problem);
+  const kind = serverMessages.find(([pattern]) => pattern.test(words))?.[1] ?? 'failed';
   return { kind: 'remark', remark: { kind, words } };
 }
 

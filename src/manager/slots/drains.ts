@@ -106,7 +106,7 @@ function badRequest(what: string, next: string): FleetError {
   return new FleetError({ code: 'control.bad-request', what, next });
 }
 
-/** Stands for all slots of the host until their names are known, which takes the first check of the GPUs. */
+/** Means all slots of the host until the first check of the GPUs, when their names are known. */
 export const everySlot = '*';
 
 /** Adds slots whose agent names this host may take over from another owner. Pure. */

@@ -5,25 +5,25 @@ import type { HostCheck } from '../gpus/observe.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 import { type DrainEntries, drainOn } from './drains.ts';
 
-/** Everything that can keep a slot from taking jobs. */
+/** The conditions that can stop a slot from taking jobs. */
 export interface SlotConditions {
   readonly drain: DrainEntries;
-  /** Set while the machine is about to end because it is not used. */
+  /** Set while the unused machine is about to power off. */
   readonly idle: Hold | undefined;
-  /** The manager is being stopped, and its idle agents with it. */
+  /** The manager is being stopped with its idle agents. */
   readonly leaving: boolean;
   /** Undefined: not checked yet. */
-  readonly look: HostCheck | undefined;
+  readonly check: HostCheck | undefined;
   readonly isCheckOld: boolean;
-  /** Where network isolation is required: why it is not confirmed for the slot. */
+  /** Set if network isolation is required and not confirmed for the slot. */
   readonly fence: Cause | undefined;
-  /** Other processes are on the slot's GPUs. */
+  /** Set while other processes use the slot's GPUs. */
   readonly otherProcesses: Hold | undefined;
-  /** The latest check found nothing, but its finding has changed too often. */
+  /** Set if the finding of the slot's GPUs has changed too often, although the latest check found none. */
   readonly unsteady: Cause | undefined;
   /** Why the pool cannot be used. */
   readonly pool: Cause | undefined;
-  /** Docker's disk has too little space. */
+  /** Set if Docker's disk has too little space. */
   readonly disk: Cause | undefined;
 }
 
@@ -37,13 +37,13 @@ export function holdOf(slot: Slot, now: SlotConditions): Hold | undefined {
   }
   if (now.idle !== undefined) return now.idle;
   if (now.fence !== undefined) {
-    // An agent from before a restart was started in isolation: an unknown state is no reason to stop it.
+    // An agent from before a restart was started in isolation, so it is not stopped while the state is unknown.
     const kind = now.fence.code === 'fence.unknown' ? 'pause' : 'close';
     return { kind, state: 'waiting', cause: now.fence };
   }
-  if (now.look === undefined)
+  if (now.check === undefined)
     return pause('health.unknown', 'the GPUs have not been checked yet', 'wait a moment');
-  const found = faultOf(slot, now.look) ?? now.unsteady;
+  const found = faultOf(slot, now.check) ?? now.unsteady;
   if (found !== undefined) return quarantine(found);
   if (now.otherProcesses !== undefined) return now.otherProcesses;
   const cause = now.pool ?? now.disk;

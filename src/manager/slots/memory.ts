@@ -1,26 +1,26 @@
 import { backoffMs, unscaled, type Clock } from '../../shared/base/clock.ts';
 import type { Cause, NextKey, LeftSession } from '../model.ts';
-import type { Asked, Outcome } from '../runs/outcome.ts';
+import type { StopRequest, Outcome } from '../runs/outcome.ts';
 import type { JobRequest } from '../../shared/azure/client.ts';
 
-/** Remembers a slot between two passes. A restart may lose all of it; times are monotonic. */
+/** The state of a slot between passes. A restart loses it; times are monotonic. */
 export class SlotMemory {
-  /** The action that is running. */
+  /** The running action. */
   busyWith: string | undefined;
-  /** How many actions have ended. */
+  /** Number of ended actions. */
   operations = 0;
   agentId: number | undefined;
-  /** The latest fault that is not over. */
+  /** The latest open fault. */
   cause: Cause | undefined;
-  /** What a launch waits for; not a failure. */
+  /** Why a launch waits; not a failure. */
   waitingFor: Cause | undefined;
-  /** Containers that this manager has stopped. */
-  readonly asked = new Map<string, Asked>();
-  /** The key that the server got after the last run; the next run uses it. */
+  /** Containers that this manager has stopped, by id. */
+  readonly stopped = new Map<string, StopRequest>();
+  /** The agent's key since the last run, for the next run. */
   nextKey: NextKey | undefined;
   readonly connection: ConnectionMemory;
   readonly queue = new QueueMemory();
-  /** The latest run and when it ended (monotonic), until the pool shows what the server knows of its job. */
+  /** The latest run and its end (monotonic), until the pool shows the state of its job. */
   lastRun: { readonly run: string; readonly endedAt: number } | undefined;
   /** Failures in a row that the image with this id may have caused. */
   #blamed: { readonly image: string; readonly times: number } = { image: '', times: 0 };
@@ -44,12 +44,12 @@ export class SlotMemory {
     this.connection = new ConnectionMemory(clock);
   }
 
-  /** Nothing is launched before this time. */
+  /** No launch before this time. */
   get notBefore(): number {
     return this.#notBefore;
   }
 
-  /** No action is tried before this time: one has failed. */
+  /** No other action before this time: one has failed. */
   get retryAt(): number {
     return this.#retryAt;
   }
@@ -72,21 +72,21 @@ export class SlotMemory {
     return times;
   }
 
-  /** A launch has to wait: again after 0.5, 1, 2 … 30 s. */
+  /** Notes that a launch must wait; the next attempt is after 0.5, 1, 2 … 30 s. */
   notYet(cause: Cause): void {
     this.#waits += 1;
     this.waitingFor = cause;
     this.#notBefore = this.#after(Math.min(250 * 2 ** this.#waits, 30_000));
   }
 
-  /** An action other than a launch failed: again after 1, 2, 4 … 60 s. */
+  /** Notes that an action other than a launch failed; the next attempt is after 1, 2, 4 … 60 s. */
   operationFailed(cause: Cause): void {
     this.cause = cause;
     this.#retryAt = this.#after(Math.min(1000 * 2 ** this.#operationFailures, 60_000));
     this.#operationFailures += 1;
   }
 
-  /** An action other than a launch worked. */
+  /** Notes that an action other than a launch succeeded. */
   operationWorked(): void {
     this.#operationFailures = 0;
   }
@@ -100,7 +100,7 @@ export class SlotMemory {
     this.published();
   }
 
-  /** The agent listens for jobs: the fault is over; the count of failures stays until a job has run. */
+  /** Notes that the agent listens for jobs: the fault is over. The count of failures stays until a job has run. */
   listens(): void {
     this.#blamed = { image: '', times: 0 };
     this.cause = undefined;
@@ -113,7 +113,7 @@ export class SlotMemory {
     else this.failed(outcome.cause);
   }
 
-  /** Forgets a fault with this code: it is about to be checked again. */
+  /** Clears a fault with this code before it is checked again. */
   forget(code: string): void {
     if (this.cause?.code === code) this.cause = undefined;
   }
@@ -139,22 +139,22 @@ export class SlotMemory {
     return times;
   }
 
-  /** The agent's capabilities have been written. */
+  /** Notes that the agent's capabilities have been written. */
   published(): void {
     this.#publishedAt = this.#clock.monotonic();
   }
 
-  /** Whether the pool, observed at this time, may still show the capabilities from before. */
+  /** Returns whether the pool, read at this time, may still show the earlier capabilities. */
   mayPredatePublishing(at: number): boolean {
     return at <= this.#publishedAt;
   }
 
-  /** The agent's key has been replaced, or the pool has no agent of ours. */
+  /** Notes that the agent's key was replaced, or that the pool has no agent of ours. */
   keyEnded(): void {
     this.#keyEndedAt = this.#clock.monotonic();
   }
 
-  /** Whether the pool, observed at this time, may still show the state from before that. */
+  /** Returns whether the pool, read at this time, may still show the earlier state. */
   mayPredateKeyEnd(at: number): boolean {
     return at <= this.#keyEndedAt;
   }
@@ -163,7 +163,7 @@ export class SlotMemory {
     this.#disabled = { reason, at: this.#clock.monotonic() };
   }
 
-  /** Returns the newer of our own change and what the pool showed at the given time. */
+  /** Returns the reason for which the agent is disabled: our change or what the pool showed, whichever is newer. */
   disabled(shown: { readonly reason: string | undefined; readonly at: number }): string | undefined {
     return shown.at > this.#disabled.at ? shown.reason : this.#disabled.reason;
   }
@@ -185,25 +185,25 @@ export class SlotBook {
   of(slot: string): SlotMemory {
     const known = this.#memories.get(slot);
     if (known !== undefined) return known;
-    const fresh = new SlotMemory(this.#clock);
-    this.#memories.set(slot, fresh);
-    return fresh;
+    const memory = new SlotMemory(this.#clock);
+    this.#memories.set(slot, memory);
+    return memory;
   }
 
-  /** Returns a function that tells whether an action of a slot has ended since now: an observation may be older. */
+  /** Returns a function that returns whether an action of a slot has ended since this call: observations may be older. */
   changedSince(): (slot: string) => boolean {
     const before = new Map([...this.#memories].map(([slot, { operations }]) => [slot, operations]));
     return (slot) => this.of(slot).operations !== (before.get(slot) ?? 0);
   }
 
-  /** Returns when the next wait of a slot ends, `latest` at most; monotonic. */
+  /** Returns the end of the next wait of a slot, at most `latest`; monotonic. */
   nextDue(latest: number): number {
     const now = this.#clock.monotonic();
     const due = [...this.#memories.values()].flatMap((memory) => [memory.notBefore, memory.retryAt]);
     return Math.min(latest, ...due.filter((at) => at > now));
   }
 
-  /** Tries again now what has failed: its circumstances have changed. */
+  /** Allows failed actions to be tried again now, after a change. */
   retryNow(): void {
     for (const memory of this.#memories.values()) memory.retryNow();
   }
@@ -212,7 +212,7 @@ export class SlotBook {
 /** A session without polls ends after about this time (vso-agent#202). */
 const sessionMs = 5 * 60_000;
 
-/** Remembers a slot's connection to the server: since when its agent connects, and which session is left open. */
+/** The state of a slot's connection: since when its agent connects, and the session that was left open. */
 export class ConnectionMemory {
   readonly #clock: Clock;
   #connecting: { readonly container: string; readonly since: number } | undefined;
@@ -230,12 +230,12 @@ export class ConnectionMemory {
     return unscaled(this.#clock, now - this.#connecting.since);
   }
 
-  /** An agent ended and left its session open, without polls since then (ISO 8601). */
+  /** Notes that an agent left its session open, without polls since then (ISO 8601). */
   leave(since: string): void {
     const life = this.#clock.scaled(sessionMs);
     const wall = this.#clock.wall();
     const age = Math.max(0, wall - Date.parse(since)) || 0;
-    // Another clock's time is used only within the lifetime of a session.
+    // The time is another clock's, so it is limited to the lifetime of a session.
     const rest = Math.max(0, life - age);
     const at = `${new Date(wall + rest).toISOString().slice(0, 19)}Z`;
     this.#left = { until: this.#clock.monotonic() + rest, at };
@@ -251,22 +251,22 @@ export class ConnectionMemory {
     };
   }
 
-  /** The entry has been created again. */
+  /** Notes that the pool entry has been created again. */
   renewed(): void {
     this.#renewedAt = this.#clock.monotonic();
     this.#left = undefined;
   }
 
-  /** An agent has been started: its own output shows conflicts from now on. */
+  /** Notes that an agent was started: its output shows conflicts from now on. */
   launched(): void {
     this.#left = undefined;
   }
 }
 
-/** Longer than any job waits: the server gives it up long before. */
+/** Longer than any queue wait: the server gives a job up long before. */
 const longestS = 366 * 86_400;
 
-/** How long the job of a request waited for an agent. */
+/** The time that the job of a request waited for an agent. */
 export interface QueueWait {
   readonly requestId: number;
   /** Seconds. */
@@ -274,8 +274,8 @@ export interface QueueWait {
 }
 
 /**
- * Returns the time from the job's arrival in the pool's queue until an agent had it. Both times are the server's, so no
- * clock of ours matters. Undefined where the server gives none, or impossible ones. Pure.
+ * Returns the time from the job's arrival in the pool's queue until an agent took it, by the server's clock. Undefined if the
+ * server gives no times or impossible ones. Pure.
  */
 export function queueWaitOf(request: JobRequest | undefined): QueueWait | undefined {
   if (request === undefined || !Number.isSafeInteger(request.requestId)) return undefined;
@@ -284,18 +284,18 @@ export function queueWaitOf(request: JobRequest | undefined): QueueWait | undefi
   return waitedS >= 0 && waitedS <= longestS ? { requestId, waitedS } : undefined;
 }
 
-/** Remembers which requests of a slot's agent have been counted, each once. */
+/** Tracks requests of a slot's agent, so that each is counted once. */
 export class QueueMemory {
   #last: QueueWait | undefined;
   #newest = Number.NEGATIVE_INFINITY;
 
-  /** The wait of the slot's latest job; undefined: not seen by this process. */
+  /** The wait of the slot's latest job; undefined: none in this process. */
   get last(): QueueWait | undefined {
     return this.#last;
   }
 
-  /** Returns the wait of a request that is newer than those seen and than `counted`; request numbers only grow. */
-  see(request: JobRequest | undefined, counted = Number.NEGATIVE_INFINITY): QueueWait | undefined {
+  /** Returns the wait of a request that is newer than all earlier ones and than `counted`; request numbers only grow. */
+  newWait(request: JobRequest | undefined, counted = Number.NEGATIVE_INFINITY): QueueWait | undefined {
     const wait = queueWaitOf(request);
     if (wait === undefined || wait.requestId <= Math.max(this.#newest, counted)) return undefined;
     this.#newest = wait.requestId;
@@ -304,9 +304,9 @@ export class QueueMemory {
   }
 }
 
-interface Books {
+interface CountTools {
   readonly metrics: { queued(pool: string, waitedS: number): void };
-  /** `counted`: by slot, the newest request. */
+  /** `counted`: newest counted request, by slot. */
   readonly state: {
     readonly value: { readonly counted: Readonly<Record<string, number>> };
     note(
@@ -317,14 +317,14 @@ interface Books {
   };
 }
 
-/** Counts how long a job of the slot waited, unless this or an earlier process has counted it. */
+/** Counts the queue wait of a slot's job once, also over restarts. */
 export async function countWait(
-  { metrics, state }: Books,
+  { metrics, state }: CountTools,
   slot: { readonly name: string; readonly pool: string },
   queue: QueueMemory,
   request: JobRequest | undefined,
 ): Promise<void> {
-  const wait = queue.see(request, state.value.counted[slot.name]);
+  const wait = queue.newWait(request, state.value.counted[slot.name]);
   if (wait === undefined) return;
   metrics.queued(slot.pool, wait.waitedS);
   await state.note(({ counted }) => ({ counted: { ...counted, [slot.name]: wait.requestId } }));

@@ -8,18 +8,18 @@ import { agentStart } from '../docker/agent-setup.ts';
 import type { Slot } from '../model.ts';
 import type { MachineSize } from '../machine/machine-facts.ts';
 
-/** One GPU of this host; without a UUID the driver does not show it. */
+/** One GPU of this host; without a UUID if the driver does not list it. */
 export interface HostGpu {
   /** `0000:83:00.0` */
   readonly busId: string;
   readonly uuid?: string;
 }
 
-/** Returns the configured slots, with GPUs named by UUID. `gpus` in PCI bus order. Pure. */
+/** Returns the configured slots, with their GPUs by UUID. `gpus`: in PCI bus order. Pure. */
 export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): readonly Slot[] {
   return slotSpecs(config, gpus.length).map((spec, index) => {
     const name = spec.name ?? String(index);
-    const found = spec.gpus.map((wanted) => find(wanted, gpus));
+    const found = spec.gpus.map((gpu) => find(gpu, gpus));
     return {
       name,
       agent: agentName({ name: config.host, agentName: config.agentName }, name),
@@ -35,28 +35,28 @@ export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): r
   });
 }
 
-function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: string; label: string } {
-  if (typeof wanted === 'number') {
-    const gpu = gpus[wanted];
-    if (gpu === undefined) return { label: `GPU ${wanted}` };
+function find(named: string | number, gpus: readonly HostGpu[]): { uuid?: string; label: string } {
+  if (typeof named === 'number') {
+    const gpu = gpus[named];
+    if (gpu === undefined) return { label: `GPU ${named}` };
     return gpu.uuid === undefined ? { label: gpu.busId } : { uuid: gpu.uuid, label: gpu.busId };
   }
-  // MIG devices have own UUIDs; the start of the container shows whether one exists.
-  if (wanted.startsWith('MIG-')) return { uuid: wanted, label: wanted };
-  const uuid = gpus.find((gpu) => gpu.uuid?.toLowerCase() === wanted.toLowerCase())?.uuid;
-  return uuid === undefined ? { label: wanted } : { uuid, label: wanted };
+  // A MIG device has its own UUID; the start of the container shows whether it exists.
+  if (named.startsWith('MIG-')) return { uuid: named, label: named };
+  const uuid = gpus.find((gpu) => gpu.uuid?.toLowerCase() === named.toLowerCase())?.uuid;
+  return uuid === undefined ? { label: named } : { uuid, label: named };
 }
 
-/** Returns a short fingerprint of everything that a run of the slot is created with, except the image. */
+/** Returns a short fingerprint of the settings of a slot's runs, except the image. */
 export function settingsOf(slot: Slot, config: ManagerConfig): string {
   const { pool, image, uid, ...rest } = slot;
-  // How and where it is started: a change here replaces runs that were started another way.
+  // A change of how or where runs are started replaces the current runs.
   const start = slot.mode === 'host' ? HostPaths.agents : agentStart(image, uid);
   const parts = [rest, config.organization, pool, config.datasets, config.jobs, config.proxy, start];
   return sha256(JSON.stringify(parts)).slice(0, 12);
 }
 
-/** Throws for an unknown slot, with the known ones. */
+/** Throws for an unknown slot; the error lists the known ones. */
 export function checkNames(slots: readonly string[], known: readonly string[]): void {
   const unknown = slots.find((slot) => !known.includes(slot));
   if (unknown === undefined) return;
@@ -64,11 +64,11 @@ export function checkNames(slots: readonly string[], known: readonly string[]): 
     code: 'slot.unknown',
     what: `there is no slot ${unknown}`,
     expected: known.length === 0 ? 'no slot: the host has none' : `slots: ${known.join(', ')}`,
-    next: 'name one of them',
+    next: 'correct the name of the slot',
   });
 }
 
-/** Adds each slot's part of the machine, where its configuration names none. Pure. */
+/** Adds each slot's share of the machine, unless its configuration sets limits. Pure. */
 export function withShares(
   slots: readonly Slot[],
   { memoryMiB, cpus: machineCpus }: MachineSize,

@@ -67,7 +67,7 @@ test('a slot that is not there is told with those that are', async () => {
   expect(exitCode).toBe(1);
   expect(stderr.slice(stderr.indexOf('✗'))).toBe(`✗ h200-1 · manager: there is no slot 7 [slot.unknown]
   expected  slots: 0, 1
-  next      name one of them
+  next      correct the name of the slot
 `);
 });
 

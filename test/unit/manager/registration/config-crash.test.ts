@@ -14,26 +14,26 @@ import { config } from '../../../support/manager-config.ts';
 import { sharedKeys } from '../../../support/shared-keys.ts';
 
 let directory: string;
-/** What the pool has under the name. */
+/** The entry of the agent in the pool. */
 let entry: AzureAgent | undefined;
-let alive: boolean;
+let isRunning: boolean;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'config-crash-'));
   entry = undefined;
-  alive = true;
+  isRunning = true;
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
 const killed = (): Promise<never> => Promise.reject(new Error('killed'));
 const done = (): Promise<void> => Promise.resolve();
 
-/** A manager that was just started. config.sh makes an entry without a mark, or replaces what is there. */
+/** Returns the tools of a manager that was just started. config.sh creates or replaces an entry without an owner. */
 async function manager(): Promise<RegisterTools> {
   const state = await StateStore.open(directory, 'machine-1');
   const azure = {
     findAgent: () => Promise.resolve(entry),
     setUserCapabilities: (_: number, __: number, userCapabilities: Record<string, string>) => {
-      if (!alive) return killed();
+      if (!isRunning) return killed();
       entry = { ...(entry as AzureAgent), userCapabilities };
       return done();
     },
@@ -82,16 +82,16 @@ async function registered(): Promise<number> {
   return agentId;
 }
 
-test('a manager that is killed before the entry of config.sh has its mark knows it again', async () => {
-  alive = false;
+test('a manager that was killed before it wrote the owner of a config.sh entry continues with the entry', async () => {
+  isRunning = false;
   await expect(registered()).rejects.toThrow('killed');
-  alive = true;
+  isRunning = true;
   expect(entry?.userCapabilities).toBeUndefined();
   expect(await registered()).toBe(7);
   expect(entry?.userCapabilities).toHaveProperty('azp-fleet.owner');
 });
 
-test('what is registered under the name after that is somebody else, as before', async () => {
+test('an agent that is registered later under the name belongs to another owner', async () => {
   await registered();
   entry = { id: 8, name: 'box-0', enabled: true, status: 'offline' };
   await expect(registered()).rejects.toMatchObject({ problem: { code: 'agent.name-held' } });

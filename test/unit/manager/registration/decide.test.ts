@@ -19,7 +19,7 @@ const question = (changes: Partial<RegistrationQuestion> = {}): RegistrationQues
   agent: agent(),
   owner: 'us',
   adopt: false,
-  begun: false,
+  started: false,
   host: 'box',
   now: { wall: Date.parse('2026-11-21T02:00:00Z'), leftForMs: 180_000 },
   containers: 0,
@@ -33,7 +33,7 @@ const online = agent({ status: 'online' });
 const job = { requestId: 7, jobName: 'train' };
 
 test.each([
-  ['nobody has the name', question({ agent: undefined }), 'create'],
+  ['no agent has the name', question({ agent: undefined }), 'create'],
   ['it is ours and idle', question(), 'replace'],
   ['a container of the slot exists', question({ containers: 1 }), 'wait'],
   ['a job is assigned', question({ agent: agent({ assignedRequest: job }) }), 'wait'],
@@ -44,37 +44,37 @@ test.each([
   ],
   ['a person registered it', question({ agent: agent({ userCapabilities: {} }) }), 'refuse'],
   [
-    'config.sh made it for us, and we were killed before it had our mark',
-    question({ agent: agent({ userCapabilities: {} }), begun: true }),
+    'config.sh created it for this manager, which was killed before it wrote the owner',
+    question({ agent: agent({ userCapabilities: {} }), started: true }),
     'replace',
   ],
   [
-    'config.sh was to make it, but somebody works under the name',
-    question({ agent: agent({ userCapabilities: {}, status: 'online' }), begun: true }),
+    'config.sh was started, but an agent of this name is online',
+    question({ agent: agent({ userCapabilities: {}, status: 'online' }), started: true }),
     'refuse',
   ],
   [
-    'config.sh was to make it, but it is marked as of another host',
-    question({ agent: agent({ userCapabilities: { 'azp-fleet.owner': 'them' } }), begun: true }),
+    'config.sh was started, but another host owns the agent',
+    question({ agent: agent({ userCapabilities: { 'azp-fleet.owner': 'them' } }), started: true }),
     'refuse',
   ],
   [
-    'another host has it, and we may take it',
+    'another host has it, and a takeover is permitted',
     question({ agent: agent({ userCapabilities: {} }), adopt: true }),
     'replace',
   ],
   [
-    'we may take it, but it runs a job',
+    'a takeover is permitted, but it runs a job',
     question({ agent: agent({ userCapabilities: {}, assignedRequest: job }), adopt: true }),
     'refuse',
   ],
   [
-    'we may take it, but its owner has come back',
+    'a takeover is permitted, but it is online again',
     question({ agent: agent({ userCapabilities: {}, status: 'online' }), adopt: true }),
     'refuse',
   ],
   [
-    'we may take it, but it went offline a moment ago, as between two jobs',
+    'a takeover is permitted, but it went offline a moment ago, as between two jobs',
     question({
       agent: agent({ userCapabilities: {}, statusChangedOn: '2026-11-21T01:59:50Z' }),
       adopt: true,
@@ -82,7 +82,7 @@ test.each([
     'refuse',
   ],
   [
-    'we may take it, and it has been offline for long',
+    'a takeover is permitted, and it has been offline for long',
     question({
       agent: agent({ userCapabilities: {}, statusChangedOn: '2026-11-20T01:59:50Z' }),
       adopt: true,
@@ -90,10 +90,10 @@ test.each([
     'replace',
   ],
   ['its last agent left a session', question({ agent: online, left }), 'renew'],
-  ['the session that was left is gone', question({ left }), 'replace'],
-  ['it is online for reasons of its own', question({ agent: online }), 'replace'],
+  ['the left session is closed', question({ left }), 'replace'],
+  ['it is online without a left session', question({ agent: online }), 'replace'],
   [
-    'a session was left just now, after the entry had been made anew for one',
+    'a session was left just after the entry was created again',
     question({ agent: online, left: { ...left, mayRenew: false } }),
     'wait',
   ],
@@ -103,7 +103,7 @@ test.each([
     'wait',
   ],
   [
-    'a session was left, and the queue is too long to be looked at',
+    'a session was left, and the queue is too long to read',
     question({ agent: online, left, requests: undefined }),
     'wait',
   ],
@@ -113,7 +113,7 @@ test.each([
     'wait',
   ],
   [
-    'a session was left by an agent of somebody else',
+    'a session was left by an agent of another owner',
     question({ agent: agent({ status: 'online', userCapabilities: {} }), left }),
     'refuse',
   ],
@@ -132,21 +132,21 @@ function cause(asked: RegistrationQuestion): { readonly what: string; readonly n
   return decision.cause;
 }
 
-test('a wait for a job names it, and when the server gives it up', () => {
+test('a wait for a job names the job, and when the server gives it up', () => {
   const jobUntil = '2026-11-21T02:15:00Z';
   const { what } = cause(question({ agent: agent({ assignedRequest: job }), jobUntil }));
   expect(what).toContain('job train');
   expect(what).toContain('gives it up at 2026-11-21T02:15:00Z');
 });
 
-test('a wait for the end of a session says when it comes and how long that is', () => {
+test('a wait for the end of a session names its end and duration', () => {
   expect(cause(question({ agent: online, left, requests: undefined })).what).toContain(
     'the queue is too long to check whether a job waits for this agent alone',
   );
   const requests = [{ requestId: 9, jobName: 'eval', matchedAgents: [{ id: 1 }] }];
   const { what, next } = cause(question({ agent: online, left, requests }));
   expect(what).toContain('until 2026-11-21T02:05:00Z; job eval waits for this agent alone');
-  expect(next).toContain('wait: 3 min 20 s are left at most');
+  expect(next).toContain('wait at most 3 min 20 s');
 });
 
 const us: AzureAgent = { id: 5, name: 'box-0', enabled: true, status: 'online' };
@@ -160,9 +160,9 @@ const request = (changes: Partial<JobRequest> = {}): JobRequest => ({ requestId:
 
 test.each<readonly [string, readonly JobRequest[], boolean]>([
   ['nothing waits', [], false],
-  ['a job waits for us alone', [request({ matchedAgents: [us] })], true],
+  ['a job waits for this agent alone', [request({ matchedAgents: [us] })], true],
   ['a job waits for others', [request({ matchedAgents: [other(3), other(7)] })], false],
-  ['a job waits for us and one that is free', [request({ matchedAgents: [other(3), us] })], false],
+  ['a job waits for this and an available agent', [request({ matchedAgents: [other(3), us] })], false],
   ['the other one is offline', [request({ matchedAgents: [other(3, { status: 'offline' }), us] })], true],
   ['the other one is disabled', [request({ matchedAgents: [other(3, { enabled: false }), us] })], true],
   [
@@ -170,12 +170,12 @@ test.each<readonly [string, readonly JobRequest[], boolean]>([
     [request({ matchedAgents: [us, other(7)] })],
     true,
   ],
-  ['the server does not say for whom it waits', [request()], true],
+  ['the server does not list matching agents', [request()], true],
   ['the server says null', [request({ matchedAgents: null as never, result: null as never })], true],
   ['it is assigned already', [request({ matchedAgents: [us], assignTime: '2026-11-21T02:00:00Z' })], false],
   ['it has a result', [request({ matchedAgents: [us], result: 'canceled' })], false],
   [
-    'one of several waits for us alone',
+    'one of several jobs waits for this agent alone',
     [request({ matchedAgents: [other(3), us] }), request({ matchedAgents: [us] })],
     true,
   ],

@@ -1,7 +1,7 @@
-// The one rule whose breach would take a job from under a running agent: a name gets a new key, or a new entry, only
-// while no container of its slot lives; and where its last one was not seen to end, while the server shows no job on it. The whole daemon, a fake Azure DevOps server and a
-// stand-in dockerd over real sockets; agents that log in, take jobs and hold them; and a storm of whatever may happen.
-// The judge is the server's own record of the calls that replaced a key.
+// A name gets a new key or a new entry only while no container of its slot runs and, if the end of the last one was not
+// observed, while the server shows no job on the agent. Otherwise a running agent would lose its job. The daemon runs with a
+// fake Azure DevOps server and a stand-in dockerd over real sockets, with agents that log in and take jobs, and with random
+// faults. The server's record of calls shows violations.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -18,7 +18,7 @@ interface World {
   readonly live: LiveAgents;
 }
 
-/** What the commands may rely on. */
+/** The state that commands depend on. */
 interface Model {
   managerRuns: boolean;
 }
@@ -57,7 +57,7 @@ const steps: fc.Arbitrary<Step>[] = [
     fc.constant(step(`dockerd loses the container of ${agent}`, ({ live }) => live.lose(agent))),
     fc.constant(step(`the server ends the session of ${agent}`, ({ rig }) => rig.control.endSession(agent))),
   ]),
-  fc.constant(step('what dockerd has lost dies', ({ live }) => live.killLost())),
+  fc.constant(step('lost containers exit', ({ live }) => live.killLost())),
   fc.constant(
     step(
       'the manager is killed',
@@ -110,13 +110,13 @@ const steps: fc.Arbitrary<Step>[] = [
         rig.control.fail({ count: 1, ...fault }),
       ),
     ),
-  // Lets things happen; how much of them, chance decides.
+  // Waits for a random time.
   fc
     .integer({ min: 1, max: 120 })
     .map((ms) => step(`${ms} ms pass`, () => new Promise((resolve) => setTimeout(resolve, ms)))),
 ];
 
-test('a key is replaced only with no live container, and no job where its end was not seen, whatever happens', async () => {
+test('a key is replaced only without a running container, and without a job whose end was not observed', async () => {
   let replaced = 0;
   await fc.assert(
     fc.asyncProperty(fc.commands(steps, { maxCommands: 40, size: '+1' }), async (commands) => {
@@ -136,18 +136,18 @@ test('a key is replaced only with no live container, and no job where its end wa
     }),
     { numRuns: runs, endOnFailure: true },
   );
-  // Else nothing was shown: each run ends with two.
+  // Each run ends with two replaced keys.
   expect(replaced).toBeGreaterThanOrEqual(2 * runs);
 }, 120_000);
 
-/** The storm is over: everything comes back by itself, and however little happened, both agents get a new key at the end. */
+/** Ends the faults: all agents recover, and both get a new key. */
 async function calm({ rig, live }: World, model: Model): Promise<void> {
   await rig.control.clearFaults();
   rig.docker.faults.length = 0;
   if (!model.managerRuns) await start({ rig, live });
   await rig.post('/v1/undrain', {});
   live.killLost();
-  // Jobs that still wait are run, too.
+  // Finishes waiting jobs.
   const done = setInterval(() => agents.forEach((agent) => live.finish(agent)), 20);
   try {
     await rig.until('idle');
@@ -161,7 +161,7 @@ async function calm({ rig, live }: World, model: Model): Promise<void> {
   }
 }
 
-/** The agent whose key this call replaced, or ended with its entry. */
+/** Returns the agent whose key this call replaced, or deleted with its entry. */
 function replacedKey({ method, path, status, agent }: LoggedRequest): string | undefined {
   const replaces = method === 'PUT' && status === 200;
   const deletes = method === 'DELETE' && status < 300;
@@ -169,28 +169,28 @@ function replacedKey({ method, path, status, agent }: LoggedRequest): string | u
 }
 
 /**
- * A job that the server gives away between the manager's last look and its call cannot be known: a breach is a key that
- * was replaced although the look before it showed a job, or without a look of its own.
+ * Returns violations: a key that was replaced although the read before it showed a job, or without a read. A job that the
+ * server assigns between the read and the call is none.
  */
 function breaches(requests: readonly LoggedRequest[], lives: readonly Life[]): readonly string[] {
-  const looks = new Map<string, LoggedRequest>();
+  const reads = new Map<string, LoggedRequest>();
   return requests.flatMap((request) => {
-    const looked = new URLSearchParams(request.query).get('agentName');
-    if (request.method === 'GET' && looked !== null) looks.set(looked, request);
+    const name = new URLSearchParams(request.query).get('agentName');
+    if (request.method === 'GET' && name !== null) reads.set(name, request);
     const agent = replacedKey(request);
     if (agent === undefined) return [];
-    const look = looks.get(agent);
-    looks.delete(agent);
+    const read = reads.get(agent);
+    reads.delete(agent);
     const at = Date.parse(request.at);
-    const alive = lives.filter(
+    const running = lives.filter(
       ({ agent: each, from, to }) => each === agent && from <= at && at < (to ?? Infinity),
     );
     const last = lives.findLast(({ agent: each, from }) => each === agent && from <= at);
     const hasEnded = last?.to !== undefined && last.isLost !== true;
     return [
-      ...alive.map(({ container }) => `${agent}: new key while container ${container.slice(0, 12)} lived`),
-      ...(look === undefined ? [`${agent}: new key without a look`] : []),
-      ...(look?.agentHasJob === true && !hasEnded ? [`${agent}: new key although a job was assigned`] : []),
+      ...running.map(({ container }) => `${agent}: new key while container ${container.slice(0, 12)} ran`),
+      ...(read === undefined ? [`${agent}: new key without a read`] : []),
+      ...(read?.agentHasJob === true && !hasEnded ? [`${agent}: new key although a job was assigned`] : []),
     ];
   });
 }

@@ -1,5 +1,5 @@
-// A job can read its agent's key and copy it. Once its container is over, the copy opens no session, whatever the slot
-// waits for. The daemon with a fake Azure DevOps server and a stand-in dockerd; the thief logs in as the agent does.
+// A job can copy its agent's key. After the end of the container the copy opens no session, in any state of the slot. The
+// daemon with a fake Azure DevOps server and a stand-in dockerd; the copied key logs in as the agent does.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { KeyStock } from '../../../../src/manager/registration/keys.ts';
@@ -23,7 +23,7 @@ const plainSpec = {
 } as const;
 const one = { agents: { kind: 'count', count: 1 } } as const;
 
-/** What the job found in its container. */
+/** Returns the files of the registration in the container. */
 async function copied(): Promise<ReadonlyMap<string, Buffer>> {
   const [archive] = rig.docker.get('box-0')?.archives ?? [];
   return untar(archive?.tar ?? Buffer.alloc(0));
@@ -42,7 +42,7 @@ async function runJob(): Promise<void> {
   await expect.poll(() => rig.docker.containers.has(id)).toBe(false);
 }
 
-test('it opens no session while the slot is drained', async () => {
+test('a copied key opens no session while the slot is drained', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const key = await copied();
@@ -55,7 +55,7 @@ test('it opens no session while the slot is drained', async () => {
   await expect(AgentSession.open(key)).rejects.toThrow();
 });
 
-test('it opens none even if a manager finds the ended container when it is started', async () => {
+test('a copied key opens no session if the container ended while no manager ran', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const key = await copied();
@@ -75,15 +75,15 @@ test('it opens none even if a manager finds the ended container when it is start
     .toBe('refused');
 });
 
-test('it opens none when the container has vanished while nobody looked', async () => {
+test('a copied key opens no session if the container was removed while no manager ran', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const key = await copied();
   await rig.stop();
   rig.docker.containers.clear();
   rig.docker.onStart = () => undefined;
-  // What holds the slot: its dataset is away.
-  const datasets = [{ name: 'D', host: `${rig.directory}/away`, container: '/d', requireMount: false }];
+  // A missing dataset holds the slot.
+  const datasets = [{ name: 'D', host: `${rig.directory}/missing`, container: '/d', requireMount: false }];
   await rig.start({ ...one, datasets });
   await rig.until('waiting', ['0']);
   await expect
@@ -96,7 +96,7 @@ test('it opens none when the container has vanished while nobody looked', async 
     .toBe('refused');
 });
 
-test('the key of the next run is the one that the server got at the end of the last: one call a run', async () => {
+test('the next run uses the key that replaced the last one: one call per run', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const before = (await keyCalls()).length;
@@ -108,7 +108,7 @@ test('the key of the next run is the one that the server got at the end of the l
   expect((await keyCalls()).length - before).toBe(3);
 });
 
-test('capabilities that changed meanwhile reach the agent with the key that it has', async () => {
+test('changed capabilities are written without another key', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.post('/v1/drain', {});
@@ -116,17 +116,17 @@ test('capabilities that changed meanwhile reach the agent with the key that it h
   const agent = await rig.azure.findAgent(rig.poolId, 'box-0');
   await rig.azure.setUserCapabilities(rig.poolId, agent?.id ?? 0, {
     ...agent?.userCapabilities,
-    room: 'b12',
+    desk: 'b12',
   });
   await rig.post('/v1/undrain', {});
   await rig.until('idle', ['0']);
   await (await AgentSession.open(await copied())).close();
   const now = await rig.azure.findAgent(rig.poolId, 'box-0');
-  expect(now).toMatchObject({ enabled: true, userCapabilities: { room: 'b12' } });
+  expect(now).toMatchObject({ enabled: true, userCapabilities: { desk: 'b12' } });
   expect(now?.userCapabilities).not.toHaveProperty('azp-fleet.disabled');
 });
 
-test('whoever is slow to wait pays no call: a slot that backs off ends the key once', async () => {
+test('a slot that backs off replaces the key once', async () => {
   rig.docker.onStart = ({ id }) => {
     rig.docker.say(id, 'A session for this agent already exists.');
     rig.docker.end(id, 1);
@@ -138,7 +138,7 @@ test('whoever is slow to wait pays no call: a slot that backs off ends the key o
   expect((await keyCalls()).length).toBeLessThanOrEqual(runs() + 1);
 });
 
-test('a held slot whose agent somebody has deleted asks for it once, not until the pool is looked at again', async () => {
+test('a held slot reads its deleted agent once, not until the next read of the pool', async () => {
   const last = async () => (await rig.control.requests()).at(-1)?.n ?? 0;
   await rig.start(one);
   await rig.until('idle', ['0']);
@@ -147,12 +147,12 @@ test('a held slot whose agent somebody has deleted asks for it once, not until t
   const agent = await rig.azure.findAgent(rig.poolId, 'box-0');
   rig.disk = { freeBytes: 0, totalBytes: 1e12, freeInodes: 1 };
   await expect.poll(async () => (await rig.slot('0')).code).toBe('disk.full');
-  // The pool has just been looked at: the end of the run does not have it looked at again before a minute is over.
+  // The pool was just read: the end of the run does not cause another read within a minute.
   const before = await last();
   await rig.post('/v1/undrain', { slots: [] });
-  const looks = async () =>
+  const reads = async () =>
     (await rig.control.requests(before)).filter(({ query }) => query.includes('demands='));
-  await expect.poll(async () => (await looks()).length).toBeGreaterThan(0);
+  await expect.poll(async () => (await reads()).length).toBeGreaterThan(0);
   await rig.azure.deleteAgent(rig.poolId, agent?.id ?? 0);
   const after = await last();
   rig.endJob('box-0');
@@ -160,11 +160,11 @@ test('a held slot whose agent somebody has deleted asks for it once, not until t
   const passes = rig.notified.length;
   await expect.poll(() => rig.notified.length, { timeout: 20_000 }).toBeGreaterThan(passes + 10);
   const asked = (await rig.control.requests(after)).filter(({ query }) => query.includes('agentName='));
-  // The looks ask for it, too, a hundred times as often as real ones.
+  // Periodic reads of the pool, a hundred times as often as real ones, read it, too.
   expect(asked.length).toBeLessThanOrEqual(6);
 });
 
-test('a slot that was renamed does not take the key from under the container of its agent', async () => {
+test('a renamed slot does not replace the key while the container of its agent exists', async () => {
   const named = (name: string) => ({
     agentName: 'box',
     agents: { kind: 'slots', slots: [{ ...plainSpec, name }] } as const,

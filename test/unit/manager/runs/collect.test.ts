@@ -1,4 +1,4 @@
-// What the evidence says of a run whose job the server still shows.
+// The record of a run whose job the server still shows.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ afterEach(() => rm(folder, { recursive: true }));
 test.each([
   ['kept', true, 'azp-fleet logs HOST/SLOT --diag'],
   ['not kept', false, 'azp-fleet logs HOST/SLOT)'],
-])("the agent's own logs are named only where they are there: %s", async (_, kept, named) => {
+])("the agent's own logs are named only if they were kept: %s", async (_, kept, named) => {
   const clock = new StillClock();
   const runStore = new RunStore(folder);
   await runStore.add({

@@ -1,6 +1,5 @@
-// What the agent's console and exit code mean. The rows are what v5 (5.278) was seen to do, run against the practice
-// server; texts that were not seen are those of the agent's strings.json, which v4 (4.275) and v5 share word for word.
-// Where the two lines differ is in signals, and the row says so.
+// The agent's console and exit code, with their meaning. The rows were recorded with v5 (5.278) against the practice server;
+// other texts are from the agent's strings.json, which v4 (4.275) and v5 share. The two differ only in signals, as noted.
 import type { ContainerExit } from '../../../../src/shared/engine/engine.ts';
 
 export const start = 'Scanning for tool capabilities.\nConnecting to the server.\n';
@@ -14,7 +13,7 @@ const inConflict =
   'A session for this agent already exists.\n';
 type Exit = number | `${number}, out of memory`;
 
-/** No job ran here: situation, console, exit code, cause, part of what is said. */
+/** Runs without a job: situation, console, exit code, cause, part of its text. */
 const withoutJob: readonly (readonly [string, string, Exit, string, string?])[] = [
   [
     'session lost while idle, not recovered',
@@ -28,9 +27,9 @@ const withoutJob: readonly (readonly [string, string, Exit, string, string?])[] 
     1,
     'agent.session-conflict',
   ],
-  ['session conflict, killed meanwhile', inConflict, 137, 'agent.session-conflict', 'owner c0ffee'],
+  ['session conflict, then killed', inConflict, 137, 'agent.session-conflict', 'owner c0ffee'],
   [
-    'server away at the start',
+    'server unreachable at the start',
     'An error occurred: Connection refused (azure.example:443)\n',
     2,
     'agent.cannot-connect',
@@ -81,9 +80,9 @@ const withoutJob: readonly (readonly [string, string, Exit, string, string?])[] 
     'agent.clock-skew',
   ],
   ['not configured', 'An error occurred: Not configured\n', 2, 'agent.not-configured'],
-  ['not configured, said by the agent', 'Agent is not configured.\n', 1, 'agent.not-configured'],
+  ['not configured, reported by the agent', 'Agent is not configured.\n', 1, 'agent.not-configured'],
   [
-    'not configured, said by our entry point',
+    'not configured, reported by the entry point',
     'azp-fleet: .agent is missing: this container is started by azp-fleet-manager, which registers the agent\n',
     78,
     'agent.not-configured',
@@ -96,15 +95,15 @@ const withoutJob: readonly (readonly [string, string, Exit, string, string?])[] 
     "Couldn't find a valid ICU package",
   ],
   [
-    '.NET aborts in other words',
+    '.NET aborts with another message',
     'terminate called after throwing an instance of std::bad_alloc\n',
     134,
     'agent.aborted',
     'std::bad_alloc',
   ],
   ['an image without a shell', 'sh: not found\n', 127, 'run.failed', 'sh: not found'],
-  ['an unknown trouble', 'An error occurred: Frobnicated\n', 2, 'agent.failed', 'Frobnicated'],
-  ['deleted or revoked while idle: it leaves without a word', listening, 0, 'agent.deleted'],
+  ['an unknown error', 'An error occurred: Frobnicated\n', 2, 'agent.failed', 'Frobnicated'],
+  ['deleted or revoked while idle: it exits without output', listening, 0, 'agent.deleted'],
   ['revoked while it connects', start, 0, 'agent.deleted'],
   [
     'deleted before it connects',
@@ -116,10 +115,10 @@ const withoutJob: readonly (readonly [string, string, Exit, string, string?])[] 
   ['SIGKILL while idle', listening, 137, 'agent.killed', 'SIGKILL'],
   ['SIGTERM while idle, v4 and v5', listening, 143, 'agent.killed', 'SIGTERM'],
   ['the machine went down', listening, 255, 'agent.killed'],
-  ['SIGINT of somebody else while idle', `${listening}Exiting...\n`, 0, 'agent.stopped'],
+  ['SIGINT by another process while idle', `${listening}Exiting...\n`, 0, 'agent.stopped'],
   ['exit 3: the server wants a newer agent', listening, 3, 'image.outdated'],
   [
-    'exit 4: a newer package is there',
+    'exit 4: a newer package exists',
     `${listening}Agent update in progress, do not shutdown agent.\nDownloading 5.280.0 agent\n`,
     4,
     'image.outdated',
@@ -135,39 +134,39 @@ const withoutJob: readonly (readonly [string, string, Exit, string, string?])[] 
   ['another program', 'Hello!\n', 0, 'agent.unreadable', 'Hello!'],
 ];
 
-/** A job ran: situation, console, exit code, result as the console says it, cause where something is wrong, part of it. */
+/** Runs with a job: situation, console, exit code, result on the console, cause of a fault, part of its text. */
 const withJob: readonly (readonly [string, string, Exit, string | undefined, string | undefined, string?])[] =
   [
     [
-      'session lost while idle, made anew: it takes a job',
+      'session lost while idle, created again: it takes a job',
       `${listening}${start}2026-11-21 02:09:00Z: Running job: x\n2026-11-21 02:09:09Z: Job x completed with result: Succeeded\n`,
       0,
       'succeeded',
       undefined,
     ],
     [
-      'session lost with a job, not recovered: the job is cancelled by it',
+      'session lost with a job, not recovered: the job is canceled',
       `${completed('Canceled')}An error occurred: The session has expired.\n`,
       2,
       'canceled',
       'agent.session-lost',
     ],
     [
-      'session lost with a job, made anew',
+      'session lost with a job, created again',
       `${running}${start}2026-11-21 02:00:09Z: Job build (a) b completed with result: Succeeded\n`,
       0,
       'succeeded',
       undefined,
     ],
     [
-      'server away for a minute while idle, then a job',
+      'server unreachable for a minute while idle, then a job',
       `${listening}2026-11-21 02:00:03Z: Agent connect error: Connection refused (azure.example:443). Retrying until reconnected.\n2026-11-21 02:01:03Z: Agent reconnected.\n2026-11-21 02:09:00Z: Running job: x\n2026-11-21 02:09:09Z: Job x completed with result: Succeeded\n`,
       0,
       'succeeded',
       undefined,
     ],
     [
-      'server away when the job ends',
+      'server unreachable when the job ends',
       `${completed('Failed')}An error occurred: Connection refused (azure.example:443)\n`,
       2,
       'failed',
@@ -184,7 +183,7 @@ const withJob: readonly (readonly [string, string, Exit, string | undefined, str
     ],
     ['abandoned on the server', completed('Abandoned'), 0, 'abandoned', 'run.abandoned'],
     ['killed in the middle of a job', running, 137, undefined, 'run.cut'],
-    ['SIGTERM in the middle of a job, v5: the listener dies at once', running, 143, undefined, 'run.cut'],
+    ['SIGTERM in the middle of a job, v5: the listener exits at once', running, 143, undefined, 'run.cut'],
     [
       'SIGTERM in the middle of a job, v4: it cancels the job first',
       completed('Canceled'),
@@ -201,15 +200,21 @@ const withJob: readonly (readonly [string, string, Exit, string | undefined, str
     ],
     ['out of memory', running, '137, out of memory', undefined, 'run.out-of-memory'],
     [
-      'out of memory, and the agent lived to report it',
+      'out of memory, reported by the agent',
       completed('Failed'),
       '0, out of memory',
       'failed',
       'run.out-of-memory',
     ],
-    ['a job that got over it', completed('Succeeded'), '0, out of memory', 'succeeded', undefined],
     [
-      'an update that comes to nothing: it goes on and takes a job',
+      'out of memory, but the job succeeded',
+      completed('Succeeded'),
+      '0, out of memory',
+      'succeeded',
+      undefined,
+    ],
+    [
+      'an update that fails: it continues and takes a job',
       `${listening}Agent update in progress, do not shutdown agent.\nDownloading 5.280.0 agent\n2026-11-21 02:09:00Z: Running job: x\n2026-11-21 02:09:09Z: Job x completed with result: Succeeded\n`,
       0,
       'succeeded',

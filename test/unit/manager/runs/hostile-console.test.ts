@@ -1,4 +1,4 @@
-// A job shares its agent's standard output: it can print anything there, as much as it likes.
+// A job shares its agent's standard output, and can print any amount of anything.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { longestLine } from '../../../../src/shared/engine/frames.ts';
@@ -33,7 +33,7 @@ const fillers = [
   '\u001b[2K',
 ];
 
-/** Nanoseconds that reading such a line takes, the best of three. */
+/** Returns the nanoseconds to read such a line, the best of three. */
 function cost(line: string): number {
   const times = [0, 1, 2].map(() => {
     const began = process.hrtime.bigint();
@@ -45,17 +45,17 @@ function cost(line: string): number {
 
 describe('time', () => {
   test.each(starts.flatMap((start) => fillers.map((filler) => [start, filler] as const)))(
-    'a hundred times as much of %j and %j takes no hundred times as long a line to read',
+    'a line of %j and %j a hundred times as long does not take a hundred times as long',
     (start, filler) => {
       const short = start + filler.repeat(Math.ceil(longestLine / filler.length));
       const long = start + filler.repeat(Math.ceil((100 * longestLine) / filler.length));
-      // Both are cut to the same length: were they not, the long one would take a hundred times as long, or ten thousand.
+      // Both are cut to the same length; uncut, the long one would take at least a hundred times as long.
       expect(cost(long)).toBeLessThan(30 * cost(short) + 3_000_000);
     },
   );
 });
 
-test('whatever is printed, a line is bounded in what is kept of it', () => {
+test('the size of an event is limited for any line', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...starts),
@@ -68,7 +68,7 @@ test('whatever is printed, a line is bounded in what is kept of it', () => {
   );
 });
 
-test('nothing that a running job prints makes its agent look idle', () => {
+test('no output of a running job makes its agent idle', () => {
   const forged = [
     'Scanning for tool capabilities.',
     'Connecting to the server.',
@@ -92,13 +92,13 @@ describe('pace', () => {
   let rig: ManagerRig;
   afterEach(() => rig.close());
 
-  test('a job that prints markers without end is looked at a few times, not at each of them', async () => {
+  test('a job that prints markers without end causes few passes', async () => {
     rig = await ManagerRig.create();
     await rig.start({ agents: { kind: 'count', count: 1 } });
     await rig.until('idle', ['0']);
     rig.beginJob('box-0', 'first');
     await rig.until('busy', ['0']);
-    const passes = (): number => rig.notified.filter((word) => word === 'alive').length;
+    const passes = (): number => rig.notified.filter((each) => each === 'alive').length;
     const before = passes();
     const markers = 3000;
     for (let n = 0; n < markers; n += 1) rig.beginJob('box-0', `marker-${n}`);

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 
 import { LogWatch } from '../../../../src/manager/runs/log-watch.ts';
 
-/** Says nothing, and does not end. */
+/** Yields no line, and does not end. */
 async function* silence(): AsyncGenerator<string> {
   yield* [];
   await new Promise(() => undefined);
 }
 
-test('an agent that says nothing is known to connect, though Docker could not tell at first', async () => {
+test('an agent without output is connecting, also if Docker failed at first', async () => {
   const answers: (() => Promise<string>)[] = [
     () => Promise.reject(new Error('no answer in time')),
     () => Promise.resolve(''),
@@ -17,12 +17,12 @@ test('an agent that says nothing is known to connect, though Docker could not te
     { followLogs: silence, logs: () => answers.shift()?.() ?? Promise.resolve('') },
     () => undefined,
   );
-  const look = async (): Promise<string | undefined> => {
+  const phase = async (): Promise<string | undefined> => {
     watch.follow(['c1'], ['c1']);
     await new Promise((resolve) => setImmediate(resolve));
     return watch.of('c1')?.phase;
   };
-  expect(await look()).toBeUndefined();
-  expect(await look()).toBe('connecting');
+  expect(await phase()).toBeUndefined();
+  expect(await phase()).toBe('connecting');
   watch.close();
 });

@@ -14,47 +14,47 @@ test.each(consoleTable)('$situation', ({ console, exit, ranJob, result, code, wo
 
 const end = (code: number) => ({ code, oomKilled: false, startedAt: '', finishedAt: '' });
 
-test('an agent that we stopped ourselves has not failed', () => {
+test('an agent that the manager stopped has not failed', () => {
   expect(judge(end(0), readAll(listening), {})).toEqual({ ranJob: false });
 });
 
-test('an agent that we stopped because of a fault reports the fault', () => {
+test('an agent that the manager stopped for a fault reports the fault', () => {
   const cause = { code: 'bug', what: 'x', next: 'x' } as const;
   expect(judge(end(0), readAll(start), { cause })).toEqual({ ranJob: false, cause });
 });
 
-test('an unknown line after the agent listened is no sign of another language', () => {
-  const strange = '2026-11-21 02:01:00Z: The moon is full\n';
-  expect(judge(end(1), readAll(`${listening}${strange}`), undefined).cause).toMatchObject({
+test('an unknown line after the agent listened does not mean another language', () => {
+  const unknown = '2026-11-21 02:01:00Z: The moon is full\n';
+  expect(judge(end(1), readAll(`${listening}${unknown}`), undefined).cause).toMatchObject({
     code: 'run.failed',
     what: expect.stringContaining('The moon is full') as string,
   });
-  expect(judge(end(1), readAll(`${start}${strange}`), undefined).cause?.code).toBe('agent.unreadable');
+  expect(judge(end(1), readAll(`${start}${unknown}`), undefined).cause?.code).toBe('agent.unreadable');
 });
 
-test('a remark before a new connection explains no later failure', () => {
+test('a remark before a new connection is not the cause of a later failure', () => {
   const text = `${start}A session for this agent already exists.\n${listening}`;
   expect(judge(end(1), readAll(text), undefined).cause?.code).toBe('run.failed');
 });
 
 const minute = 60_000;
 const conflict = `${start}A session for this agent already exists.\n`;
-const trouble = (words: string): string =>
+const connectError = (words: string): string =>
   `${start}2026-11-21 02:00:01Z: Agent connect error: ${words}. Retrying until reconnected.\n`;
 const german = 'Nach Toolfunktionen wird gesucht.\n2026-11-21 02:00:00Z: Auf Aufträge lauschen\n';
 
 test.each([
-  ['its output has not been read', undefined, 60 * minute, undefined],
+  ['unread output', undefined, 60 * minute, undefined],
   ['it begins', start, 4 * minute, undefined],
   ['it listens', listening, 60 * minute, undefined],
   ['it runs a job', `${listening}2026-11-21 02:00:01Z: Running job: x\n`, 600 * minute, undefined],
   ['a conflict, at once', conflict, 0, 'agent.session-conflict'],
-  ['it may still reach the server', trouble('Connection refused (a:443)'), 4 * minute, undefined],
-  ['the network', trouble('Connection refused (a:443)'), 5 * minute, 'agent.cannot-connect'],
-  ['the login', trouble('The client is not registered'), 5 * minute, 'agent.login-refused'],
-  ['the clock', trouble('Current server time is 11/21/2026'), 5 * minute, 'agent.clock-skew'],
-  ['something else', trouble('Frobnicated'), 5 * minute, 'agent.failed'],
-  ['another language gets the same time', german, 4 * minute, undefined],
+  ['the network, before the limit', connectError('Connection refused (a:443)'), 4 * minute, undefined],
+  ['the network', connectError('Connection refused (a:443)'), 5 * minute, 'agent.cannot-connect'],
+  ['the login', connectError('The client is not registered'), 5 * minute, 'agent.login-refused'],
+  ['the clock', connectError('Current server time is 11/21/2026'), 5 * minute, 'agent.clock-skew'],
+  ['an unknown error', connectError('Frobnicated'), 5 * minute, 'agent.failed'],
+  ['another language, before the limit', german, 4 * minute, undefined],
   ['another language', german, 5 * minute, 'agent.unreadable'],
   ['another program', 'Hello!\n', 5 * minute, 'agent.unreadable'],
   ['no further output', start, 5 * minute, 'agent.silent'],
@@ -83,15 +83,15 @@ const cut = `${listening}An error occurred: Connection refused (a:443)\n`;
 test.each([
   ['SIGINT, or one job done', 0, listening, undefined],
   ['SIGKILL', 137, listening, finishedAt],
-  ['SIGTERM: v5 leaves it, v4 does not, and the server knows', 143, listening, finishedAt],
+  ['SIGTERM: v5 leaves it; v4 does not, as the server shows', 143, listening, finishedAt],
   ['the machine went down', 255, listening, finishedAt],
-  ['an error while the server is there', 2, `${listening}An error occurred: x\n`, undefined],
-  ['an error because the server is away', 2, cut, finishedAt],
+  ['an error while the server is reachable', 2, `${listening}An error occurred: x\n`, undefined],
+  ['an error because the server is unreachable', 2, cut, finishedAt],
   ['an update', 4, listening, undefined],
-  ['killed before it had one', 137, start, undefined],
+  ['killed before it had a session', 137, start, undefined],
   ['ICU is missing', 134, 'Process terminated. x\n', undefined],
-  ["another agent's session was in the way", 0, conflict, startedAt],
-  ['the same, given up by the agent', 1, conflict, startedAt],
+  ["a conflict with another agent's session", 0, conflict, startedAt],
+  ['the same conflict, given up by the agent', 1, conflict, startedAt],
 ])('the session that a run leaves open: %s', (_, code, console, since) => {
   expect(sessionLeftSince({ code, startedAt, finishedAt }, readAll(console))).toBe(since);
 });
@@ -100,15 +100,15 @@ const life = { startedAt: '2026-11-21T02:00:00.5Z', finishedAt: '2026-11-21T02:0
 
 test.each([
   [
-    'a job of ten seconds after 49 s of waiting is no run of 60 s',
+    'a job of 10 s after 49 s of waiting',
     life,
     { beganAt: '2026-11-21T02:00:49Z', endedAt: '2026-11-21T02:00:59Z' },
     { waitedS: 48.5, durationS: 10 },
   ],
   ['without a job', life, {}, { waitedS: 60 }],
-  ['a job that was cut off', life, { beganAt: '2026-11-21T02:00:40Z' }, { waitedS: 39.5, durationS: 20.5 }],
+  ['an interrupted job', life, { beganAt: '2026-11-21T02:00:40Z' }, { waitedS: 39.5, durationS: 20.5 }],
   [
-    'stamps are whole seconds: no span is negative',
+    'timestamps in whole seconds: no span is negative',
     life,
     { beganAt: '2026-11-21T02:00:00Z', endedAt: '2026-11-21T02:00:00Z' },
     { waitedS: 0, durationS: 0 },

@@ -1,5 +1,5 @@
-// The last moments of an idle agent: real HTTP to the fake server, a real session of the agent with it; time stands
-// still, and what happens in the five seconds between "disabled" and "looked at again" the test decides.
+// The stop of an idle agent, with real HTTP to the fake server and a real session. The clock stands still: the test decides
+// what happens in the five seconds between the two reads.
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { defined } from '../../../../src/shared/base/objects.ts';
@@ -41,15 +41,15 @@ beforeEach(async () => {
 interface Events {
   /** Right before the agent is disabled in the pool. */
   readonly beforeDisabled?: () => Promise<unknown>;
-  /** While the server's last word is waited for. */
-  readonly meanwhile?: () => Promise<unknown>;
-  /** What the container's output says at the end. */
-  readonly saysIdle?: boolean;
-  /** Under which the container was registered. */
+  /** During the wait of five seconds. */
+  readonly duringWait?: () => Promise<unknown>;
+  /** Whether the container's output shows an idle agent at the end. */
+  readonly isIdle?: boolean;
+  /** The agent id of the registration. */
   readonly id?: number;
 }
 
-function closing({ beforeDisabled, meanwhile, saysIdle = true, id }: Events, stop = new AbortController()) {
+function retired({ beforeDisabled, duringWait, isIdle = true, id }: Events, stop = new AbortController()) {
   const waits: number[] = [];
   const tools = {
     azure: {
@@ -64,7 +64,7 @@ function closing({ beforeDisabled, meanwhile, saysIdle = true, id }: Events, sto
     clock: {
       wait: async (ms: number) => {
         waits.push(ms);
-        await meanwhile?.();
+        await duringWait?.();
       },
     },
     engine: { stop: (container: string) => Promise.resolve(void stopped.push(container)) },
@@ -74,7 +74,7 @@ function closing({ beforeDisabled, meanwhile, saysIdle = true, id }: Events, sto
     agent: agent.name,
     container: 'the container',
     reason: 'drained',
-    isIdle: () => saysIdle,
+    isIdle: () => isIdle,
     ...defined({ id }),
   }).finally(() => expect(waits).toEqual([5000]));
 }
@@ -85,7 +85,7 @@ const job = async () =>
   (await fake.control.jobs()).find(({ runs }) => runs.some((run) => run.agent === agent.name));
 
 test('an agent that stays idle is stopped, and disabled with the reason', async () => {
-  expect(await closing({})).toBe('stopped');
+  expect(await retired({})).toBe('stopped');
   expect(stopped).toEqual(['the container']);
   expect(await azure.findAgent(poolId, agent.name)).toMatchObject({
     enabled: false,
@@ -93,66 +93,66 @@ test('an agent that stays idle is stopped, and disabled with the reason', async 
   });
 });
 
-test('a job that the server gave away right before is not lost: the container stays and runs it, once', async () => {
-  expect(await closing({ beforeDisabled: queue })).toBe('busy');
+test('a job that was assigned right before is run once by the same container', async () => {
+  expect(await retired({ beforeDisabled: queue })).toBe('busy');
   expect(stopped).toEqual([]);
   await session.take();
   await session.complete();
   expect(await job()).toMatchObject({ result: 'succeeded', runs: [{ agent: agent.name }] });
 });
 
-test('a job whose message arrives in the five seconds is not lost either', async () => {
-  const taken = closing({ beforeDisabled: queue, meanwhile: () => session.take() });
+test('a job whose message arrives in the five seconds is run', async () => {
+  const taken = retired({ beforeDisabled: queue, duringWait: () => session.take() });
   expect(await taken).toBe('busy');
   expect(stopped).toEqual([]);
   await session.complete();
   expect(await job()).toMatchObject({ result: 'succeeded' });
 });
 
-test('an agent that says it works is believed before the server', async () => {
-  expect(await closing({ saysIdle: false })).toBe('busy');
+test('the output of an agent with a job has priority over the server', async () => {
+  expect(await retired({ isIdle: false })).toBe('busy');
   expect(stopped).toEqual([]);
 });
 
 test('a job that is queued after the agent was disabled waits for another agent', async () => {
-  expect(await closing({ meanwhile: queue })).toBe('stopped');
+  expect(await retired({ duringWait: queue })).toBe('stopped');
   const [waiting] = (await fake.control.jobs()).slice(-1);
   expect(waiting).toMatchObject({ state: 'waiting', runs: [] });
 });
 
-test('a manager that is told to stop in the five seconds stops no agent', async () => {
+test('a manager that is stopped in the five seconds stops no agent', async () => {
   const stop = new AbortController();
-  const taken = closing({ meanwhile: () => Promise.resolve(stop.abort()) }, stop);
+  const taken = retired({ duringWait: () => Promise.resolve(stop.abort()) }, stop);
   expect(await taken).toBe('interrupted');
   expect(stopped).toEqual([]);
 });
 
-const marks = (owner: string | undefined) =>
+const setOwner = (owner: string | undefined) =>
   azure.setUserCapabilities(poolId, agent.id, owner === undefined ? {} : { 'azp-fleet.owner': owner });
 
-test('an agent without the mark of its owner is not disabled, and so not stopped', async () => {
-  await marks(undefined);
-  expect(await closing({})).toBe('enabled');
-  await marks('another');
-  expect(await closing({ id: agent.id })).toBe('enabled');
+test('an agent without our owner capability is not disabled and not stopped', async () => {
+  await setOwner(undefined);
+  expect(await retired({})).toBe('enabled');
+  await setOwner('another');
+  expect(await retired({ id: agent.id })).toBe('enabled');
   expect(stopped).toEqual([]);
 });
 
-test('by the id of its registration it is ours all the same: disabled, marked anew, and stopped', async () => {
-  await marks(undefined);
-  expect(await closing({ id: agent.id })).toBe('stopped');
+test('an agent with the id of the registration gets the owner again, is disabled, and stopped', async () => {
+  await setOwner(undefined);
+  expect(await retired({ id: agent.id })).toBe('stopped');
   expect(await azure.findAgent(poolId, agent.name)).toMatchObject({
     enabled: false,
     userCapabilities: { 'azp-fleet.owner': 'us', 'azp-fleet.disabled': 'drained' },
   });
 });
 
-test('an agent that somebody enables in the five seconds is not stopped', async () => {
+test('an agent that is enabled in the five seconds is not stopped', async () => {
   const enable = () => azure.setAgentEnabled(poolId, agent.id, true);
-  expect(await closing({ meanwhile: enable })).toBe('enabled');
+  expect(await retired({ duringWait: enable })).toBe('enabled');
   expect(stopped).toEqual([]);
 });
 
-test('an agent that is gone from the pool gets no job any more: it is stopped', async () => {
-  expect(await closing({ meanwhile: () => azure.deleteAgent(poolId, agent.id) })).toBe('stopped');
+test('an agent that was deleted in the pool is stopped', async () => {
+  expect(await retired({ duringWait: () => azure.deleteAgent(poolId, agent.id) })).toBe('stopped');
 });

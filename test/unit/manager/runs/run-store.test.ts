@@ -15,7 +15,7 @@ import {
 let directory: string;
 let runStore: RunStore;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'evidence-'));
+  directory = mkdtempSync(join(tmpdir(), 'run-store-'));
   runStore = new RunStore(directory);
 });
 afterEach(() => rmSync(directory, { recursive: true }));
@@ -63,7 +63,7 @@ test.each([
   expect(isAgentLog(name)).toBe(is);
 });
 
-test('the logs of the last failed run are found, and those of one that is named', async () => {
+test('returns the logs of the last failed run, or of a named run', async () => {
   await add(1, true);
   await add(2, true);
   await add(3, false);
@@ -80,7 +80,7 @@ test('the logs of the last failed run are found, and those of one that is named'
   ]);
 });
 
-test('logs are kept of five failed runs, none longer than its run', async () => {
+test('logs of five failed runs are kept, each as long as its run', async () => {
   for (let run = 1; run <= 8; run += 1) await add(run, true);
   const kept = (): readonly string[] =>
     readdirSync(join(directory, '0')).filter((name) => name.endsWith('.diag'));
@@ -90,7 +90,7 @@ test('logs are kept of five failed runs, none longer than its run', async () => 
   expect(kept()).toEqual(['r0000000007-run-007.diag', 'r0000000008-run-008.diag']);
 });
 
-test('what is kept of a log is plain and no longer than allowed, whatever is in it', () => {
+test('a kept log has no control sequences and a limited size', () => {
   const wild = `\u001B[2J\u202Eevil\t${'\t'.repeat(diagnosticLimits.fileBytes)}end`;
   const { text } = diagnosticOf({ name: 'Agent_1.log', bytes: 1e9, end: Buffer.from(wild) });
   expect(text.length).toBeLessThanOrEqual(diagnosticLimits.fileBytes);
@@ -98,7 +98,7 @@ test('what is kept of a log is plain and no longer than allowed, whatever is in 
   expect(text.endsWith('end')).toBe(true);
 });
 
-test('it is shown under its name, and said to be cut where it is', () => {
+test('a log is shown with its name, and whether it is cut', () => {
   expect(
     diagnosticsText('run-1', [
       { name: 'Agent_1.log', bytes: 4, text: 'all\n' },

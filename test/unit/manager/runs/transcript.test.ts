@@ -9,50 +9,50 @@ const done = `${running}2026-11-21 02:00:09Z: Job build (a) b completed with res
 const cut =
   '2026-11-21 02:05:00Z: Agent connect error: Connection refused (azure.example:443). Retrying until reconnected.\n';
 
-const told = (phase: Transcript['phase'], more: Partial<Transcript> = {}) => ({
+const state = (phase: Transcript['phase'], more: Partial<Transcript> = {}) => ({
   phase,
   known: true,
   ...more,
 });
 
 test.each<readonly [string, string, Partial<Transcript>]>([
-  ['nothing yet', '', { phase: 'connecting', known: false }],
-  ['it connects', start, told('connecting')],
-  ['it listens', listening, told('listening')],
-  ['it runs a job', running, told('running', { job: 'build (a) b', beganAt: '2026-11-21T02:00:01Z' })],
+  ['no output', '', { phase: 'connecting', known: false }],
+  ['it connects', start, state('connecting')],
+  ['it listens', listening, state('listening')],
+  ['it runs a job', running, state('running', { job: 'build (a) b', beganAt: '2026-11-21T02:00:01Z' })],
   [
     'the job is done',
     done,
-    told('done', { job: 'build (a) b', result: 'succeededwithissues', endedAt: '2026-11-21T02:00:09Z' }),
+    state('done', { job: 'build (a) b', result: 'succeededwithissues', endedAt: '2026-11-21T02:00:09Z' }),
   ],
-  ['its session is made anew while it listens: no second "Listening"', listening + start, told('listening')],
-  ['the same with a job', running + start, told('running')],
+  ['a new session while it listens, without a second "Listening"', listening + start, state('listening')],
+  ['the same with a job', running + start, state('running')],
   [
     'it listens and has lost the server',
     listening + cut,
-    told('listening', { remarks: [{ kind: 'network', words: 'Connection refused (azure.example:443)' }] }),
+    state('listening', { remarks: [{ kind: 'network', words: 'Connection refused (azure.example:443)' }] }),
   ],
   [
-    'it has found the server again',
+    'it is connected again',
     `${listening}${cut}2026-11-21 02:06:00Z: Agent reconnected.\n`,
-    told('listening', { remarks: [] }),
+    state('listening', { remarks: [] }),
   ],
   [
     'a job whose name looks like a result',
     `${listening}2026-11-21 02:00:01Z: Running job: Job a completed with result: Failed\n`,
-    told('running', { job: 'Job a completed with result: Failed' }),
+    state('running', { job: 'Job a completed with result: Failed' }),
   ],
   [
-    'its own line in words that nobody knows counts more than the first line',
+    'an unknown line with the timestamp of the agent has priority',
     'Hallo.\n2026-11-21 02:00:00Z: Auf Aufträge lauschen\n',
     {
       phase: 'connecting',
       known: false,
-      strange: { words: '2026-11-21 02:00:00Z: Auf Aufträge lauschen', stamped: true },
+      unknownLine: { words: '2026-11-21 02:00:00Z: Auf Aufträge lauschen', stamped: true },
     },
   ],
   [
-    'what a job writes beside the agent is no marker',
+    'output of a job inside a line is no marker',
     'x: Running job: y\n',
     { phase: 'connecting', known: false },
   ],
@@ -67,7 +67,7 @@ const line = fc.oneof(
   fc.tuple(piece, fc.string()).map(([a, b]) => a + b),
 );
 
-test('any output can be read: the phase only goes forward, words are bounded and plain', () => {
+test('any output can be read: phases only advance, and messages are limited and clean', () => {
   const order: readonly Transcript['phase'][] = ['connecting', 'listening', 'running', 'done'];
   fc.assert(
     fc.property(fc.array(line), (lines) => {
@@ -80,7 +80,7 @@ test('any output can be read: the phase only goes forward, words are bounded and
       }
       const words = [
         ...transcript.remarks,
-        ...(transcript.strange === undefined ? [] : [transcript.strange]),
+        ...(transcript.unknownLine === undefined ? [] : [transcript.unknownLine]),
       ];
       for (const { words: said } of words) {
         expect(said.length).toBeLessThanOrEqual(300);

@@ -35,10 +35,10 @@ test('a refusal in words is told in words: what, expected, seen, next', async ()
     what: 'there is no slot 9',
     expected: '0 or 1',
     seen: '9',
-    next: 'name one of them',
+    next: 'correct the name of the slot',
   };
   expect(await printed({ status: 400, body: JSON.stringify(problem) })).toBe(
-    'there is no slot 9\n  expected  0 or 1\n  seen      9\n  next      name one of them\n',
+    'there is no slot 9\n  expected  0 or 1\n  seen      9\n  next      correct the name of the slot\n',
   );
 });
 

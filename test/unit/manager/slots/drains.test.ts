@@ -15,7 +15,7 @@ const now = Date.parse(at);
 
 const none: DrainEntries = { slots: {} };
 const person = { reason: 'fan', at, owner: 'ann@laptop' };
-const nobody = { reason: 'fan', at };
+const unnamed = { reason: 'fan', at };
 const run = { reason: 'restart Docker', at, owner: 'bob@ci', run: 'r1' };
 const nextRun = { ...run, run: 'r2' };
 const ofPerson: DrainEntries = { host: person, slots: {} };
@@ -38,12 +38,12 @@ test.each<
   ['the next run beside a person', ofBoth, nextRun, { ...ofBoth, provision: nextRun }],
 ])('drain: %s', (_, before, { reason, owner, ...order }, after) => {
   const { run: id, slots = [] } = order;
-  const given = { slots, reason, owner, ...(id === undefined ? {} : { run: id }) };
-  expect(withDrain(before, given, known, now)).toEqual(after);
+  const full = { slots, reason, owner, ...(id === undefined ? {} : { run: id }) };
+  expect(withDrain(before, full, known, now)).toEqual(after);
 });
 
 test('an entry has no owner where the request names none', () => {
-  expect(withDrain(none, { slots: [], reason: 'fan' }, known, now)).toEqual({ host: nobody, slots: {} });
+  expect(withDrain(none, { slots: [], reason: 'fan' }, known, now)).toEqual({ host: unnamed, slots: {} });
 });
 
 const all: UndrainOrder = { slots: [] };
@@ -57,7 +57,7 @@ test.each<[string, DrainEntries, UndrainOrder, DrainEntries]>([
   ['a run leaves the person’s', ofBoth, ofR1, ofPerson],
   ['a run leaves the slots’', { ...ofRun, slots: { 1: person } }, ofR1, ofSlot],
   ['a run leaves the one of another run', ofRun, { ...ofR1, run: 'r2' }, ofRun],
-  ['a run whose entry is gone already', ofPerson, ofR1, ofPerson],
+  ['a run whose entry was removed', ofPerson, ofR1, ofPerson],
 ])('undrain: %s', (_, before, order, after) => {
   expect(withoutDrain(before, order, known)).toEqual(after);
 });
@@ -72,7 +72,7 @@ test.each([
   },
 );
 
-test('an unknown slot is named', () => {
+test('an unknown slot is reported', () => {
   expect(() => withDrain(none, { slots: ['7'], reason: '' }, known, 0)).toThrow('there is no slot 7');
 });
 
@@ -83,23 +83,23 @@ test('a run drains no single slots', () => {
 });
 
 test.each<[string, DrainEntries, unknown]>([
-  ['no one', none, undefined],
+  ['no entry', none, undefined],
   ['the slot’s own entry', ofSlot, person],
   ['provision before the slot’s own entry', { ...ofRun, ...ofSlot }, run],
   ['a person before provision', ofBoth, person],
-])('who drains slot 1: %s', (_, entries, entry) => {
+])('the drain of slot 1: %s', (_, entries, entry) => {
   expect(drainOn(entries, '1')).toEqual(entry);
 });
 
 test('every entry is listed once, by priority', () => {
-  expect(drainsOf({ ...ofBoth, slots: { 1: nobody } })).toEqual([person, run, { slot: '1', ...nobody }]);
+  expect(drainsOf({ ...ofBoth, slots: { 1: unnamed } })).toEqual([person, run, { slot: '1', ...unnamed }]);
   expect(drainsOf(ofRun)).toEqual([run]);
 });
 
 test.each<[string, unknown, DrainEntries]>([
   ['no drain ever', undefined, none],
-  ['a host without an owner', { host: nobody, slots: {} }, { host: nobody, slots: {} }],
-  ['a slot without an owner', { slots: { 1: nobody } }, { slots: { 1: nobody } }],
+  ['a host without an owner', { host: unnamed, slots: {} }, { host: unnamed, slots: {} }],
+  ['a slot without an owner', { slots: { 1: unnamed } }, { slots: { 1: unnamed } }],
   ['this version', ofBoth, ofBoth],
   ['a later version', { ...ofPerson, team: 1, slots: {} }, { ...ofPerson, team: 1 } as DrainEntries],
   ['an entry that cannot be read', { host: true }, { host: { reason: '', at: '' }, slots: {} }],

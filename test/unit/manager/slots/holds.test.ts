@@ -33,7 +33,7 @@ const smi = parseSmi(
   },
   [],
 );
-const look = (...findings: readonly Finding[]) => ({
+const check = (...findings: readonly Finding[]) => ({
   pci: [],
   ignored: [],
   at: '',
@@ -44,7 +44,7 @@ const now = (changes: Partial<SlotConditions> = {}): SlotConditions => ({
   drain: { slots: {} },
   leaving: false,
   idle: undefined,
-  look: look(),
+  check: check(),
   isCheckOld: false,
   fence: undefined,
   otherProcesses: undefined,
@@ -63,48 +63,54 @@ const cause = { code: 'azure.auth', what: 'token', next: '' } as const;
 const open = { code: 'fence.open', what: 'no rules', next: '' } as const;
 
 test.each([
-  ['nothing is wrong', slot, now(), undefined, undefined],
+  ['no problem', slot, now(), undefined, undefined],
   ['the host is drained', slot, now({ drain: { host: entry, slots: {} } }), 'close', 'drained'],
   ['the slot is drained', slot, now({ drain: { slots: { 0: entry } } }), 'close', 'drained'],
   ['another slot is drained', slot, now({ drain: { slots: { 1: entry } } }), undefined, undefined],
   ['the manager is being stopped', slot, now({ leaving: true }), 'close', 'drained'],
-  ['nobody has looked yet', slot, now({ look: undefined }), 'pause', 'waiting'],
-  ['the last look is old', slot, now({ isCheckOld: true }), 'pause', 'waiting'],
+  ['no check yet', slot, now({ check: undefined }), 'pause', 'waiting'],
+  ['the last check is old', slot, now({ isCheckOld: true }), 'pause', 'waiting'],
   [
-    'the last look is old, but it has no GPUs',
+    'the last check is old, but it has no GPUs',
     { ...slot, gpus: [] },
     now({ isCheckOld: true }),
     undefined,
     undefined,
   ],
   [
-    'its GPU was lost at a look that is old now',
+    'its GPU was lost at an old check',
     slot,
-    now({ isCheckOld: true, look: look(finding({ gpu: 'GPU-1' })) }),
+    now({ isCheckOld: true, check: check(finding({ gpu: 'GPU-1' })) }),
     'close',
     'quarantined',
   ],
-  ['its GPU is lost', slot, now({ look: look(finding({ gpu: 'GPU-1' })) }), 'close', 'quarantined'],
-  ["another slot's GPU is lost", slot, now({ look: look(finding({ gpu: 'GPU-2' })) }), undefined, undefined],
+  ['its GPU is lost', slot, now({ check: check(finding({ gpu: 'GPU-1' })) }), 'close', 'quarantined'],
+  [
+    "another slot's GPU is lost",
+    slot,
+    now({ check: check(finding({ gpu: 'GPU-2' })) }),
+    undefined,
+    undefined,
+  ],
   [
     'its GPU is only warm',
     slot,
-    now({ look: look(finding({ gpu: 'GPU-1', severity: 'warn' })) }),
+    now({ check: check(finding({ gpu: 'GPU-1', severity: 'warn' })) }),
     undefined,
     undefined,
   ],
-  ['its GPUs come and go', slot, now({ unsteady: cause }), 'close', 'quarantined'],
-  ['its GPU is not shown', { ...slot, gpus: [], missing: ['GPU 3'] }, now(), 'close', 'quarantined'],
-  ['somebody is on its GPU', slot, now({ otherProcesses }), 'close', 'waiting'],
+  ['the finding of its GPUs changes often', slot, now({ unsteady: cause }), 'close', 'quarantined'],
+  ['its GPU is missing', { ...slot, gpus: [], missing: ['GPU 3'] }, now(), 'close', 'quarantined'],
+  ['another process is on its GPU', slot, now({ otherProcesses }), 'close', 'waiting'],
   [
-    'its GPU is lost, and somebody is on it',
+    'its GPU is lost, and another process is on it',
     slot,
-    now({ otherProcesses, look: look(finding({ gpu: 'GPU-1' })) }),
+    now({ otherProcesses, check: check(finding({ gpu: 'GPU-1' })) }),
     'close',
     'quarantined',
   ],
   [
-    'somebody is on its GPU, and the pool does not answer',
+    'another process is on its GPU, and the pool does not answer',
     slot,
     now({ otherProcesses, pool: cause }),
     'close',
@@ -112,35 +118,35 @@ test.each([
   ],
   ['the pool does not answer', slot, now({ pool: cause }), 'pause', 'waiting'],
   ['the disk is full', slot, now({ disk: cause }), 'pause', 'waiting'],
-  ['a fence that is required does not stand', slot, now({ fence: open }), 'close', 'waiting'],
+  ['required network isolation is missing', slot, now({ fence: open }), 'close', 'waiting'],
   [
-    'the same before the first look at the GPUs',
+    'the same before the first check at the GPUs',
     slot,
-    now({ fence: open, look: undefined }),
+    now({ fence: open, check: undefined }),
     'close',
     'waiting',
   ],
   [
-    'a fence that is required has not been looked at',
+    'required network isolation has not been checked',
     slot,
     now({ fence: { ...open, code: 'fence.unknown' } }),
     'pause',
     'waiting',
   ],
   [
-    'drained and sick: drained is said',
+    'drained, with a finding: drained is reported',
     slot,
-    now({ drain: { host: entry, slots: {} }, look: look(finding({})) }),
+    now({ drain: { host: entry, slots: {} }, check: check(finding({})) }),
     'close',
     'drained',
   ],
-] as const)('%s', (_, about, circumstances, kind, state) => {
-  const hold = holdOf(about, circumstances);
+] as const)('%s', (_, about, conditions, kind, state) => {
+  const hold = holdOf(about, conditions);
   expect(hold?.kind).toBe(kind);
   expect(hold?.state).toBe(state);
 });
 
-const blind = { ...look(), checkup: conclude([], undefined) };
+const unread = { ...check(), checkup: conclude([], undefined) };
 const host = { ...now(), drain: { host: entry, slots: {} } };
 
 test.each([
@@ -154,19 +160,19 @@ test.each([
   [
     'a finding',
     slot,
-    now({ look: look(finding({ gpu: 'GPU-1' })) }),
+    now({ check: check(finding({ gpu: 'GPU-1' })) }),
     { code: 'gpu.lost', what: 'GPU: it is lost', next: 'reboot' },
   ],
   [
-    'a finding, before that it comes and goes',
+    'a finding, before its frequent changes',
     slot,
-    now({ look: look(finding({ gpu: 'GPU-1' })), unsteady: cause }),
+    now({ check: check(finding({ gpu: 'GPU-1' })), unsteady: cause }),
     { code: 'gpu.lost', what: 'GPU: it is lost', next: 'reboot' },
   ],
   [
-    'a GPU that is not there, though nothing could be read',
+    'a missing GPU, without a report of nvidia-smi',
     { ...slot, gpus: [], missing: ['GPU 3', 'GPU 4'] },
-    now({ look: blind }),
+    now({ check: unread }),
     {
       code: 'gpu.missing',
       what: 'GPU: GPU 3 is missing',
@@ -174,13 +180,13 @@ test.each([
     },
   ],
   ['the pool, before the disk', slot, now({ pool: cause, disk: { ...cause, what: 'full' } }), cause],
-  ['an old look, after the disk', slot, now({ isCheckOld: true, disk: cause }), cause],
+  ['an old check, after the disk', slot, now({ isCheckOld: true, disk: cause }), cause],
   [
-    'no look yet',
+    'no check yet',
     slot,
-    now({ look: undefined, pool: cause }),
+    now({ check: undefined, pool: cause }),
     { code: 'health.unknown', what: 'the GPUs have not been checked yet', next: 'wait a moment' },
   ],
-])('what is told of %s', (_, about, circumstances, told) => {
-  expect(holdOf(about, circumstances)?.cause).toEqual(told);
+])('the cause of %s', (_, about, conditions, expected) => {
+  expect(holdOf(about, conditions)?.cause).toEqual(expected);
 });

@@ -14,13 +14,13 @@ import type { JobRequest } from '../../../../src/shared/azure/client.ts';
 
 const cause = { code: 'bug', what: 'x', next: 'x' } as const;
 
-test('pauses grow from nothing to ten minutes', () => {
+test('pauses grow from zero to ten minutes', () => {
   expect([1, 2, 3, 4, 5, 6, 7, 8, 9, 50].map((n) => backoffMs(n) / 1000)).toEqual([
     0, 5, 10, 20, 40, 80, 160, 320, 600, 600,
   ]);
 });
 
-test('a job that ran ends the row of failures; one that only listened does not', () => {
+test('a job resets the count of failures; an agent that only listens does not', () => {
   const memory = new SlotMemory(new StillClock());
   memory.failed(cause);
   memory.failed(cause);
@@ -32,7 +32,7 @@ test('a job that ran ends the row of failures; one that only listened does not',
   expect(memory.notBefore).toBe(0);
 });
 
-test('waiting for the server is no failure and is asked again soon', () => {
+test('waiting for the server is not a failure and is retried soon', () => {
   const memory = new SlotMemory(new StillClock());
   const pauses = Array.from({ length: 9 }, () => {
     memory.notYet(cause);
@@ -42,7 +42,7 @@ test('waiting for the server is no failure and is asked again soon', () => {
   expect(memory.failures).toBe(0);
 });
 
-test('what the server showed before our own change does not count', () => {
+test('a state of the pool from before our change does not count', () => {
   const clock = new StillClock(10);
   const memory = new SlotMemory(clock);
   memory.disabledFor = 'drained';
@@ -51,7 +51,7 @@ test('what the server showed before our own change does not count', () => {
   expect(memory.disabled({ reason: undefined, at: 15 })).toBeUndefined();
 });
 
-test('an image is given up after three failures in a row, but only for one that worked', () => {
+test('an image is rejected after three failures in a row, if another one worked', () => {
   expect(afterFailures({ proven: 'old' }, 'new', 2)).toBeUndefined();
   expect(afterFailures({ proven: 'old' }, 'new', 3)).toEqual({ proven: 'old', rejected: 'new' });
   expect(afterFailures({}, 'new', 9)).toBeUndefined();
@@ -61,9 +61,9 @@ test('an image is given up after three failures in a row, but only for one that 
   expect(afterSuccess({ proven: 'old', rejected: 'new' }, 'new')).toEqual({ proven: 'new' });
 });
 
-// Seen on a busy machine: the engine's list, asked for before a container was started, was answered after its agent had
-// taken a job; the container looked as if it had never been started and was thrown away with the job.
-test('what was seen of a slot is old as soon as an operation on it has ended', () => {
+// Observed on a busy machine: the engine's list from before a container was started arrived after its agent had taken a
+// job. The container seemed never started, and was removed with the job.
+test('an observation of a slot is outdated when an operation on it has ended', () => {
   const book = new SlotBook(new StillClock());
   book.of('0').operations += 1;
   const hasChanged = book.changedSince();
@@ -75,7 +75,7 @@ test('what was seen of a slot is old as soon as an operation on it has ended', (
 
 const start = Date.parse('2026-11-21T02:00:00Z');
 
-/** Stands still until a test moves it. */
+/** Returns a clock that only `pass` moves. */
 function still(speed = 1) {
   const times = { monotonic: 1000, wall: start };
   const clock: Clock = {
@@ -91,7 +91,7 @@ function still(speed = 1) {
   return { memory: new ConnectionMemory(clock), pass, times };
 }
 
-test('how long a container connects is counted from its first sight, on the clock that nobody sets', () => {
+test('the connecting time of a container is measured from its first observation, on the monotonic clock', () => {
   const { memory, pass, times } = still();
   expect(memory.connectingMs('a')).toBe(0);
   pass(7000);
@@ -100,7 +100,7 @@ test('how long a container connects is counted from its first sight, on the cloc
   expect(memory.connectingMs('b')).toBe(0);
 });
 
-test('a session is left for five minutes at most, counted from the end of its agent', () => {
+test('a session is left for at most five minutes after the end of its agent', () => {
   const { memory, pass } = still();
   expect(memory.left).toBeUndefined();
   memory.leave('2026-11-21T01:59:00Z');
@@ -114,20 +114,20 @@ test('a session is left for five minutes at most, counted from the end of its ag
 test.each([
   ['in the future', '2027-01-01T00:00:00Z', 300],
   ['not a time', 'x', 300],
-])('an end that is %s leaves the whole of it', (_, since, leftS) => {
+])('an end that is %s counts as now', (_, since, leftS) => {
   const { memory } = still();
   memory.leave(since);
   expect(memory.left?.leftS).toBe(leftS);
 });
 
-test('an agent that was started has no session left behind', () => {
+test('a started agent has no left session', () => {
   const { memory } = still();
   memory.leave('2026-11-21T02:00:00Z');
   memory.launched();
   expect(memory.left).toBeUndefined();
 });
 
-test('an entry is made anew once in the life of a session', () => {
+test('an entry is created again once in the lifetime of a session', () => {
   const { memory, pass } = still();
   memory.leave('2026-11-21T02:00:00Z');
   memory.renewed();
@@ -140,7 +140,7 @@ test('an entry is made anew once in the life of a session', () => {
   expect(memory.left?.mayRenew).toBe(true);
 });
 
-test('in practice, all of it is faster', () => {
+test('on an accelerated clock the times are shorter', () => {
   const { memory, pass } = still(100);
   memory.leave('2026-11-21T02:00:00Z');
   expect(memory.left).toMatchObject({ until: '2026-11-21T02:00:03Z', leftS: 300 });
@@ -157,13 +157,13 @@ const request = (requestId: number, queued: number, taken: number): JobRequest =
 });
 
 test.each<[string, JobRequest | undefined, number | undefined]>([
-  ['nothing is shown', undefined, undefined],
+  ['no request', undefined, undefined],
   ['until the agent had it', { ...request(1, 0, 60), receiveTime: at(63.5) }, 63.5],
   ['assigned, and not yet received', request(1, 0, 60), 60],
   ['taken at once', request(1, 0, 0), 0],
   ['no time of its arrival', { requestId: 1, assignTime: at(1) }, undefined],
-  ['nobody has it yet', { requestId: 1, queueTime: at(1) }, undefined],
-  ['taken before it came', request(1, 60, 0), undefined],
+  ['no agent has it yet', { requestId: 1, queueTime: at(1) }, undefined],
+  ['taken before it was queued', request(1, 60, 0), undefined],
   ['longer than a year', request(1, 0, 400 * 86_400), undefined],
   ['no times', { requestId: 1, queueTime: 'yesterday', assignTime: 'today' }, undefined],
   ['no number', { ...request(1, 0, 1), requestId: Number.NaN }, undefined],
@@ -171,16 +171,16 @@ test.each<[string, JobRequest | undefined, number | undefined]>([
   expect(queueWaitOf(given)?.waitedS).toBe(expected);
 });
 
-test('each request counts once, whichever look shows it, and an older one that a lagging read brings not at all', () => {
+test('each request counts once; an older one does not count', () => {
   const queue = new QueueMemory();
-  expect(queue.see(request(7, 0, 30))?.waitedS).toBe(30);
-  expect(queue.see(request(7, 0, 30))).toBeUndefined();
-  expect(queue.see(request(5, 0, 99))).toBeUndefined();
-  expect(queue.see(request(8, 0, 10))?.waitedS).toBe(10);
+  expect(queue.newWait(request(7, 0, 30))?.waitedS).toBe(30);
+  expect(queue.newWait(request(7, 0, 30))).toBeUndefined();
+  expect(queue.newWait(request(5, 0, 99))).toBeUndefined();
+  expect(queue.newWait(request(8, 0, 10))?.waitedS).toBe(10);
   expect(queue.last).toEqual({ requestId: 8, waitedS: 10 });
 });
 
-test('what an earlier process has counted is not counted again, and what came after it is', async () => {
+test('requests that an earlier process counted are not counted again', async () => {
   const counted: Record<string, number> = {};
   const observed: number[] = [];
   const books = {
@@ -201,8 +201,8 @@ test('what an earlier process has counted is not counted again, and what came af
   expect(counted).toEqual({ '0': 8, '1': 5 });
 });
 
-test('a request that tells no times yet counts when it does', () => {
+test('a request counts when it has times', () => {
   const queue = new QueueMemory();
-  expect(queue.see({ requestId: 7 })).toBeUndefined();
-  expect(queue.see(request(7, 0, 30))?.waitedS).toBe(30);
+  expect(queue.newWait({ requestId: 7 })).toBeUndefined();
+  expect(queue.newWait(request(7, 0, 30))?.waitedS).toBe(30);
 });

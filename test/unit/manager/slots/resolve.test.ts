@@ -23,14 +23,14 @@ test('one per GPU, in PCI order', () => {
   ]);
 });
 
-test('a number divides the GPUs, the first slots get what does not divide', () => {
+test('a number divides the GPUs; the first slots get the remainder', () => {
   expect(resolve({ agents: { kind: 'count', count: 2 } }).map(({ own }) => own)).toEqual([
     ['GPU-0', 'GPU-1'],
     ['GPU-2'],
   ]);
 });
 
-test('more agents than GPUs take turns only where sharing is allowed', () => {
+test('more agents than GPUs share them only if sharing is allowed', () => {
   const agents = { kind: 'count', count: 4 } as const;
   expect(resolve({ agents, share: true })[3]).toMatchObject({ own: ['GPU-0'], missing: [] });
   expect(resolve({ agents, share: false })[3]).toMatchObject({ own: [], missing: ['GPU 3'] });
@@ -45,23 +45,23 @@ test('a GPU that the driver does not show keeps its slot, by its address', () =>
   expect(resolve({ agents: { kind: 'one-per-gpu' } }, present)[2]).toMatchObject({ own: ['GPU-2'] });
 });
 
-test('a host that should have more GPUs than there are shows the missing ones', () => {
+test('a host with fewer GPUs than configured shows the missing ones', () => {
   expect(resolve({ agents: { kind: 'one-per-gpu' }, gpus: 4 })[3]).toMatchObject({
     own: [],
     missing: ['GPU 3'],
   });
 });
 
-test('a host without GPUs runs agents without any', () => {
+test('a host without GPUs runs agents without GPUs', () => {
   expect(resolve({ agents: { kind: 'count', count: 1 } }, [])).toEqual([
     { name: '0', agent: 'box-0', own: [], missing: [] },
   ]);
 });
 
 test('a list names GPUs by UUID, by index, and MIG devices', () => {
-  const slot = (name: string, wanted: readonly (string | number)[]) => ({
+  const slot = (name: string, gpus: readonly (string | number)[]) => ({
     name,
-    gpus: wanted,
+    gpus,
     share: false,
     limits: { memory: '8g' },
     capabilities: ['compute' as const],
@@ -100,7 +100,7 @@ describe('dividing', () => {
   });
 });
 
-test('the fingerprint changes with what a container is made from, and with nothing else', () => {
+test('the fingerprint changes only with settings of containers', () => {
   const [slot] = resolveSlots(config(), gpus);
   if (slot === undefined) throw new Error('no slot');
   const before = settingsOf(slot, config());
@@ -112,8 +112,8 @@ test('the fingerprint changes with what a container is made from, and with nothi
 });
 
 test.each([
-  ['on the host, which has another place now', 'host'],
-  ['in a container, which is stopped by another signal now', 'container'],
+  ['on the host, whose folder has moved', 'host'],
+  ['in a container, whose stop signal has changed', 'container'],
 ] as const)('an agent of manager 0.1 that waits %s, is replaced', (_, mode) => {
   const spec = { gpus: [], share: false, limits: {}, capabilities: [], mode };
   const host = config({ agents: { kind: 'slots', slots: [spec] } });
@@ -125,7 +125,7 @@ test.each([
   expect(settingsOf(slot, host)).not.toBe(then);
 });
 
-test('a slot has the pool and the image of the host, or its own', () => {
+test('a slot has its own pool and image, or those of the host', () => {
   const own = { gpus: [], share: false, limits: {}, capabilities: [], mode: 'container' } as const;
   const host = config({ agents: { kind: 'slots', slots: [own, { ...own, pool: 'q', image: 'train:7' }] } });
   const [first, second] = resolveSlots(host, []);
@@ -139,6 +139,6 @@ test('a slot has the pool and the image of the host, or its own', () => {
       [],
     ).map((slot) => settingsOf(slot, host))[0];
   expect(settings('q')).not.toBe(settings());
-  // An image that changes is rolled as such.
+  // A change of the image is handled separately.
   expect(settings(undefined, 'train:7')).toBe(settings());
 });

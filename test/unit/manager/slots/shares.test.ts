@@ -28,7 +28,7 @@ const limitsOf = (name: string) => {
   return { Memory, MemorySwap, CpuShares, NanoCpus, StorageOpt };
 };
 
-test('each slot has its part of the machine, and the status says how much', async () => {
+test('each slot has its share of the machine, and the status shows it', async () => {
   await rig.start();
   await rig.until('idle');
   expect(limitsOf('box-0')).toMatchObject({ Memory: 60 * gib, MemorySwap: 60 * gib, CpuShares: 1024 });
@@ -38,7 +38,7 @@ test('each slot has its part of the machine, and the status says how much', asyn
   ]);
 });
 
-test('what a slot says for itself wins, and takes nothing from the others', async () => {
+test("a slot's own limits have priority, and do not change the others", async () => {
   await rig.start(slots({ limits: { memory: '100g', cpus: 48 } }, {}));
   await rig.until('idle');
   expect(limitsOf('box-0')).toMatchObject({ Memory: 100 * gib, CpuShares: 1536 });
@@ -51,7 +51,7 @@ test('CPUs are never capped', async () => {
   expect(limitsOf('box-0').NanoCpus).toBeUndefined();
 });
 
-test('a machine that does not tell its memory limits none', async () => {
+test('no memory limit if the memory of the machine is unknown', async () => {
   rig.machine = { memoryMiB: 0, cpus: 0 };
   await rig.start();
   await rig.until('idle');
@@ -59,7 +59,7 @@ test('a machine that does not tell its memory limits none', async () => {
   expect((await rig.slot('0')).share).toEqual({ cpuShares: 1024 });
 });
 
-test('a size is held where the storage can', async () => {
+test('limits.disk is enforced if the storage supports it', async () => {
   rig.docker.storesSizes = true;
   await rig.start({ limits: { disk: '200g' } });
   await rig.until('idle');
@@ -67,7 +67,7 @@ test('a size is held where the storage can', async () => {
   expect((await rig.status()).health.findings).toEqual([]);
 });
 
-test('where the storage cannot, agents run without, and the status says so once', async () => {
+test('if the storage does not support limits.disk, agents run without it, and the status reports it once', async () => {
   await rig.start({ limits: { disk: '200g' } });
   await rig.until('idle');
   expect(limitsOf('box-0').StorageOpt).toBeUndefined();
@@ -81,18 +81,18 @@ test('where the storage cannot, agents run without, and the status says so once'
       next: 'remove limits.disk from the inventory, or put the root directory of Docker on xfs with the mount option pquota',
     },
   ]);
-  const asked = (): number => rig.docker.calls.filter(({ path }) => path === '/containers/create').length;
-  const before = asked();
+  const creations = (): number => rig.docker.calls.filter(({ path }) => path === '/containers/create').length;
+  const before = creations();
   rig.beginJob('box-0');
   await rig.until('busy', ['0']);
   rig.endJob('box-0');
-  await expect.poll(asked).toBeGreaterThan(before);
+  await expect.poll(creations).toBeGreaterThan(before);
   await rig.until('idle');
-  // It is not asked again for what it has refused.
-  expect(asked()).toBe(before + 1);
+  // A refused option is not sent again.
+  expect(creations()).toBe(before + 1);
 });
 
-test('the image store of containerd is not asked', async () => {
+test('limits.disk is not sent to the containerd image store', async () => {
   rig.docker.storesSizes = true;
   rig.docker.driverStatus = [['driver-type', 'io.containerd.snapshotter.v1']];
   await rig.start({ limits: { disk: '200g' } });
