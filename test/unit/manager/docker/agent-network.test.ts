@@ -13,7 +13,7 @@ const right = {
 };
 const Labels = { 'azp-fleet.kind': 'network' };
 
-/** As the release before made it, and one that a person or another program made of it. */
+/** The network as the previous release creates it, with changes by a user or another program. */
 const network = (changes: Partial<StandInNetwork> = {}): StandInNetwork =>
   standInNetwork({ Name: 'azp-fleet', Options: right, Labels, ...changes });
 const options = (changes: Record<string, string>): Partial<StandInNetwork> => ({
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => docker.close());
 
-const ours = (): AgentNetwork => new AgentNetwork(engine, silentLogger);
+const newNetwork = (): AgentNetwork => new AgentNetwork(engine, silentLogger);
 
 const wrong: readonly (readonly [string, Partial<StandInNetwork>, string])[] = [
   [
@@ -37,22 +37,22 @@ const wrong: readonly (readonly [string, Partial<StandInNetwork>, string])[] = [
     'its containers reach each other',
   ],
   [
-    'no word about them',
+    'no option about it',
     { Options: { 'com.docker.network.bridge.name': 'azp-fleet0' } },
     'its containers reach each other',
   ],
   ['another bridge', options({ 'com.docker.network.bridge.name': 'br-lab' }), 'its bridge is not azp-fleet0'],
   ['another driver', { Driver: 'macvlan' }, 'its driver is macvlan'],
   ['IPv6', { EnableIPv6: true }, 'it has IPv6'],
-  ['no way out', { Internal: true }, 'it is internal'],
-  ['open to whoever asks', { Attachable: true }, 'it is attachable'],
+  ['an internal network', { Internal: true }, 'it is internal'],
+  ['attachable', { Attachable: true }, 'it is attachable'],
   [
-    'addresses of the metadata',
+    'metadata addresses',
     { IPAM: { Driver: 'default', Config: [{ Subnet: '169.254.169.0/24' }] } },
     'its addresses 169.254.169.0/24 overlap metadata addresses',
   ],
   [
-    'a range around them',
+    'a range that contains them',
     { IPAM: { Driver: 'default', Config: [{ Subnet: '100.64.0.0/10' }] } },
     'its addresses 100.64.0.0/10 overlap metadata addresses',
   ],
@@ -65,51 +65,51 @@ const wrong: readonly (readonly [string, Partial<StandInNetwork>, string])[] = [
 ];
 
 describe('a network of that name', () => {
-  test('that is not there is made', async () => {
-    expect(await ours().ensure()).toBeUndefined();
+  test('that is missing is created', async () => {
+    expect(await newNetwork().ensure()).toBeUndefined();
     expect(docker.networks).toMatchObject([{ Name: 'azp-fleet', Driver: 'bridge', Options: right, Labels }]);
   });
 
   test.each([
-    ['the release before', {}],
-    ['us where the site has another MTU', options({ 'com.docker.network.driver.mtu': '1450' })],
-  ])('made by %s stays', async (_, changes) => {
+    ['the previous release', {}],
+    ['this release with another MTU of the site', options({ 'com.docker.network.driver.mtu': '1450' })],
+  ])('created by %s stays', async (_, changes) => {
     docker.networks.push(network(changes));
     const [{ Id } = { Id: '' }] = docker.networks;
-    expect(await ours().ensure()).toBeUndefined();
+    expect(await newNetwork().ensure()).toBeUndefined();
     expect(docker.networks.map((each) => each.Id)).toEqual([Id]);
   });
 
   test('is distinguished from networks whose names contain it', async () => {
     docker.networks.push(standInNetwork({ Name: 'my-azp-fleet-2' }));
-    expect(await ours().ensure()).toBeUndefined();
+    expect(await newNetwork().ensure()).toBeUndefined();
     expect(docker.networks).toHaveLength(2);
   });
 
-  test.each(wrong)('of ours with %s, and nothing on it, is created again', async (_, changes) => {
+  test.each(wrong)('of a manager with %s and no container is created again', async (_, changes) => {
     docker.networks.push(network(changes));
-    expect(await ours().ensure()).toBeUndefined();
+    expect(await newNetwork().ensure()).toBeUndefined();
     expect(docker.networks).toMatchObject([{ Driver: 'bridge', Options: right, Internal: false }]);
   });
 
-  test.each(wrong)('with %s and a container on it stays, and is reported', async (_, changes, fault) => {
+  test.each(wrong)('with %s and a container stays, and is reported', async (_, changes, fault) => {
     docker.networks.push(network(changes));
     await engine.start(await engine.create('busy', { Image: 'x', HostConfig: { NetworkMode: 'azp-fleet' } }));
     const before = [...docker.networks];
-    expect(await ours().ensure()).toEqual({
+    expect(await newNetwork().ensure()).toEqual({
       code: 'fence.network',
       what: `the Docker network azp-fleet does not isolate jobs: ${fault}`,
       next: 'drain the host (azp-fleet drain): the network is created again when no container uses it',
     });
     expect(docker.networks).toEqual(before);
     docker.end('busy', 0);
-    expect(await ours().ensure()).toBeUndefined();
+    expect(await newNetwork().ensure()).toBeUndefined();
   });
 
   test('of another program is not changed, used or not', async () => {
     docker.networks.push(network({ Labels: {}, Options: {} }));
     const before = [...docker.networks];
-    const cause = await ours().ensure();
+    const cause = await newNetwork().ensure();
     expect(cause?.what).toMatch(
       /: another program created it, its bridge is not azp-fleet0, its containers reach/,
     );
@@ -119,27 +119,27 @@ describe('a network of that name', () => {
     expect(docker.networks).toEqual(before);
   });
 
-  test('twice is one too many: containers cannot say which they mean', async () => {
+  test('that exists twice is reported, because containers cannot choose one', async () => {
     const [first, second] = [network(), network()];
     docker.networks.push(first, second);
-    expect(await ours().ensure()).toBeUndefined();
+    expect(await newNetwork().ensure()).toBeUndefined();
     expect(docker.networks).toEqual([first]);
     docker.networks.push(network({ Labels: {} }));
-    expect((await ours().ensure())?.what).toMatch(
+    expect((await newNetwork().ensure())?.what).toMatch(
       /another program created it, another network has this name$/,
     );
   });
 
-  test('that daemon.json makes Docker create with other options is reported, and not created again and again', async () => {
+  test('that Docker creates with other options because of daemon.json is reported, and not created again', async () => {
     docker.networkDefaults = { 'com.docker.network.bridge.gateway_mode_ipv4': 'routed' };
-    const mine = ours();
+    const mine = newNetwork();
     expect((await mine.ensure())?.next).toMatch(/^check default-network-opts/);
     const [{ Id } = { Id: '' }] = docker.networks;
     await mine.ensure();
     expect(docker.networks.map((each) => each.Id)).toEqual([Id]);
   });
 
-  test('that another program creates at the same time is checked like any other', async () => {
+  test('that another program creates at the same time is checked, too', async () => {
     docker.fail(/^POST \/networks\/create$/, 409, 'network with name azp-fleet already exists');
     const { create } = { create: engine.createNetwork.bind(engine) };
     const racing = new AgentNetwork(
@@ -155,9 +155,9 @@ describe('a network of that name', () => {
     expect(await racing.ensure()).toBeUndefined();
   });
 
-  test('that Docker cannot make is an error of Docker', async () => {
+  test('that Docker fails to create is an error of Docker', async () => {
     docker.fail(/^POST \/networks\/create$/, 500, 'all predefined address pools have been fully subnetted');
-    await expect(ours().ensure()).rejects.toThrow(/network of the agents/);
+    await expect(newNetwork().ensure()).rejects.toThrow(/network of the agents/);
   });
 });
 
@@ -170,7 +170,7 @@ describe('the manager', () => {
 
   const problems = async () => (await rig.status()).problems.map(({ code }) => code);
 
-  test('tells of a network that is not its own, and jobs run all the same', async () => {
+  test('reports a network of another program, and jobs run', async () => {
     rig.docker.networks.push(network({ Labels: {} }));
     await rig.start();
     await rig.until('idle');
@@ -180,7 +180,7 @@ describe('the manager', () => {
     expect(rig.docker.networks).toMatchObject([{ Labels }]);
   });
 
-  test('with network: required waits for it, also when it is changed while agents wait for jobs', async () => {
+  test('with network: required waits for it, also when it changes while agents are idle', async () => {
     rig.docker.networks.push(network({ Labels: {} }));
     await rig.start({ fence: 'required' });
     await rig.until('waiting');
@@ -188,7 +188,7 @@ describe('the manager', () => {
     expect(rig.docker.containers.size).toBe(0);
     rig.docker.networks.length = 0;
     await rig.until('idle');
-    // Ours, wrong, and used: the idle agents go, and then it is made anew.
+    // A network of the manager that is wrong and in use: the idle agents are stopped, then it is created again.
     rig.docker.networks.splice(0, 1, network(options({ 'com.docker.network.bridge.enable_icc': 'true' })));
     const first = rig.docker.get('box-0')?.id;
     await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(first);

@@ -1,5 +1,5 @@
-// How the agent comes to run in a container, for real but for its place: the texts are run by a shell with another
-// folder for /azp, and a listener of the test's own.
+// Runs the scripts that start an agent in a container, with a real shell, but another
+// folder instead of /azp, and a listener written by the test.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,12 +8,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { builtImage } from '../../../../src/shared/contract/agent-release.ts';
 import { agentStart } from '../../../../src/manager/docker/agent-setup.ts';
 
-const ours = readFileSync(new URL('../../../../dockeragent/start.sh', import.meta.url), 'utf8');
-const foreign =
+const ownScript = readFileSync(new URL('../../../../dockeragent/start.sh', import.meta.url), 'utf8');
+const foreignScript =
   (agentStart({ kind: 'registry', reference: 'me/agent:1' }, 59_000).Entrypoint as string[]).at(-1) ?? '';
 const starts: readonly (readonly [string, string])[] = [
-  ['our image', ours],
-  ["a user's image", foreign],
+  ['our image', ownScript],
+  ["a user's image", foreignScript],
 ];
 
 let root: string;
@@ -27,48 +27,48 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** What the listener is told, and its process among others. */
+/** Runs a script; returns the arguments of the listener and its process id. */
 function start(text: string, home: string) {
   const { pid, status, stdout } = spawnSync('/bin/sh', ['-c', text.replaceAll('/azp', root)], {
     env: { PATH: process.env['PATH'], HOME: home },
     encoding: 'utf8',
   });
-  const [told = '', ignored = ''] = stdout.split('\n');
-  return { pid, status, told, ignored };
+  const [listenerArguments = '', ignored = ''] = stdout.split('\n');
+  return { pid, status, listenerArguments, ignored };
 }
 
-test.each(starts)('in %s the listener takes the place of the shell, one job long', (_, text) => {
+test.each(starts)('in %s the listener replaces the shell, for one job', (_, text) => {
   const home = join(root, 'someone');
-  const { pid, status, told } = start(text, home);
-  expect(told).toBe(`${pid} ${root} run --once ${home}`);
+  const { pid, status, listenerArguments } = start(text, home);
+  expect(listenerArguments).toBe(`${pid} ${root} run --once ${home}`);
   expect(status).toBe(3);
 });
 
-test.each(starts)('in %s no signal reaches the listener as ignored', (_, text) => {
+test.each(starts)('in %s the listener ignores no signal', (_, text) => {
   const mask = BigInt(`0x${start(text, root).ignored.split(/\s+/u)[1]}`);
   // SIGINT is bit 1, SIGQUIT bit 2: a shell ignores both for what it starts in the background.
   expect(mask & 0b110n).toBe(0n);
 });
 
-test.each(starts)('in %s the home has what keeps the agent fast', (_, text) => {
+test.each(starts)('in %s the home has the folders of the agent', (_, text) => {
   const home = join(root, 'someone');
   start(text, home);
   expect(['.config', '.local/share'].map((name) => existsSync(join(home, name)))).toEqual([true, true]);
 });
 
-test.each(starts)('in %s a home that cannot be written gives way to one below the agent', (_, text) => {
-  const { told } = start(text, '/proc/nobody');
-  expect(told.endsWith(` ${join(root, 'home')}`)).toBe(true);
+test.each(starts)('in %s a home below the agent replaces one that is not writable', (_, text) => {
+  const { listenerArguments } = start(text, '/proc/nobody');
+  expect(listenerArguments.endsWith(` ${join(root, 'home')}`)).toBe(true);
   expect(existsSync(join(root, 'home/.config'))).toBe(true);
 });
 
-test('without a registration our image says who starts it', () => {
+test('without a registration our image prints who starts it', () => {
   rmSync(join(root, '.agent'));
   chmodSync(root, 0o755);
-  expect(start(ours, root).status).toBe(78);
+  expect(start(ownScript, root).status).toBe(78);
 });
 
-test('our image is stopped as the manager stops it', () => {
+test('our image has the stop signal of the manager', () => {
   const dockerfile = readFileSync(new URL('../../../../dockeragent/Dockerfile', import.meta.url), 'utf8');
   expect(dockerfile).toMatch(/^STOPSIGNAL SIGINT$/mu);
   expect(agentStart(builtImage('x64'), 59_003)).toEqual({ User: '59003:4000', StopSignal: 'SIGINT' });

@@ -19,16 +19,16 @@ const empty = at('empty', '');
 
 test.each([
   ["the host's own come first, then the site's", [debian, fedora], 'ROOT 1\nROOT 2\nSITE\n'],
-  ['wherever this system keeps them', [missing, empty, fedora], 'OTHER\nSITE\n'],
+  ['from the first file of the system that is not empty', [missing, empty, fedora], 'OTHER\nSITE\n'],
   ["the site's alone where the host has none", [missing], 'SITE\n'],
 ])('%s', async (_, system, bundle) => {
   expect(await trustedCertificates({ ca: true }, site, system)).toBe(bundle);
 });
 
-test('nothing where the site has no own authority', async () => {
+test('returns nothing for a site without an own authority', async () => {
   expect(await trustedCertificates({ ca: false }, missing, [debian])).toBeUndefined();
 });
 
-test("a missing file of the site's is an error: the host's alone would fail later and say less", async () => {
+test("a missing file of the site is an error, because the host's certificates alone would fail later", async () => {
   await expect(trustedCertificates({ ca: true }, missing, [debian])).rejects.toThrow('ENOENT');
 });

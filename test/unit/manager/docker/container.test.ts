@@ -25,28 +25,30 @@ function options(changes: Partial<ManagerConfig> = {}, recipe: Partial<Recipe> =
     ...recipe,
   });
 }
-const variable = (made: ReturnType<typeof options>, name: string): string | undefined =>
-  made.Env?.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);
+const variable = (created: ReturnType<typeof options>, name: string): string | undefined =>
+  created.Env?.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);
 
 describe('GPUs', () => {
-  test('are asked for by UUID, and nothing renumbers them', () => {
-    const made = options();
-    expect(made.HostConfig?.DeviceRequests).toEqual([
+  test('are requested by UUID, and keep their numbers', () => {
+    const created = options();
+    expect(created.HostConfig?.DeviceRequests).toEqual([
       { Driver: 'nvidia', DeviceIDs: ['GPU-1'], Capabilities: [['compute', 'utility', 'gpu']] },
     ]);
-    expect(variable(made, 'CUDA_VISIBLE_DEVICES')).toBeUndefined();
-    expect(variable(made, 'NVIDIA_VISIBLE_DEVICES')).toBeUndefined();
+    expect(variable(created, 'CUDA_VISIBLE_DEVICES')).toBeUndefined();
+    expect(variable(created, 'NVIDIA_VISIBLE_DEVICES')).toBeUndefined();
   });
-  test('come by CDI where the engine has it; the environment then asks for none', () => {
-    const made = options({}, { gpuPath: 'cdi' });
-    expect(made.HostConfig?.DeviceRequests).toEqual([{ Driver: 'cdi', DeviceIDs: ['nvidia.com/gpu=GPU-1'] }]);
-    expect(variable(made, 'NVIDIA_VISIBLE_DEVICES')).toBe('void');
+  test('use CDI where the engine has it, without a request in the environment', () => {
+    const created = options({}, { gpuPath: 'cdi' });
+    expect(created.HostConfig?.DeviceRequests).toEqual([
+      { Driver: 'cdi', DeviceIDs: ['nvidia.com/gpu=GPU-1'] },
+    ]);
+    expect(variable(created, 'NVIDIA_VISIBLE_DEVICES')).toBe('void');
   });
-  test('a slot without any gets none, also where nvidia is the default runtime', () => {
+  test('a slot without GPUs gets none, also with nvidia as the default runtime', () => {
     const slots = [{ gpus: [], share: false, limits: {}, capabilities: [], mode: 'container' as const }];
-    const made = options({ agents: { kind: 'slots', slots } });
-    expect(made.HostConfig?.DeviceRequests).toEqual([]);
-    expect(variable(made, 'NVIDIA_VISIBLE_DEVICES')).toBe('void');
+    const created = options({ agents: { kind: 'slots', slots } });
+    expect(created.HostConfig?.DeviceRequests).toEqual([]);
+    expect(variable(created, 'NVIDIA_VISIBLE_DEVICES')).toBe('void');
   });
 });
 
@@ -57,10 +59,10 @@ describe('what a job may do', () => {
     expect(HostConfig?.Privileged).toBeUndefined();
     expect(HostConfig?.NetworkMode).toBe('azp-fleet');
   });
-  test('sudo inside takes the bolts away', () => {
+  test('sudo needs privileges and capabilities', () => {
     expect(options({ jobs: { sudo: true, docker: false } }).HostConfig?.SecurityOpt).toBeUndefined();
   });
-  test('Docker only where it was opted for, by the group of its socket', () => {
+  test('Docker only if configured, by the group of its socket', () => {
     const { HostConfig } = options({ jobs: { sudo: false, docker: true } }, { dockerGid: 998 });
     expect(HostConfig).toMatchObject({
       Mounts: [{ Type: 'bind', Source: '/var/run/docker.sock', Target: '/var/run/docker.sock' }],
@@ -69,44 +71,51 @@ describe('what a job may do', () => {
   });
 });
 
-test('ends are orderly and leave evidence', () => {
-  const made = options();
-  expect(made.StopTimeout).toBeGreaterThan(90);
-  expect(made.HostConfig).toMatchObject({ AutoRemove: false, LogConfig: { Type: 'json-file' } });
-  expect(made.HostConfig?.RestartPolicy).toBeUndefined();
+test('a stop has time to finish, and the run record survives', () => {
+  const created = options();
+  expect(created.StopTimeout).toBeGreaterThan(90);
+  expect(created.HostConfig).toMatchObject({ AutoRemove: false, LogConfig: { Type: 'json-file' } });
+  expect(created.HostConfig?.RestartPolicy).toBeUndefined();
 });
 
 test.each([
-  ['an image that is built here', builtImage('x64')],
-  ['an image of the user', { kind: 'registry' as const, reference: 'me/agent:1' }],
-])('%s is stopped by SIGINT, which ends the session of either version of the agent', (_, image) => {
+  ['an image that azp-fleet builds', builtImage('x64')],
+  ["a user's image", { kind: 'registry' as const, reference: 'me/agent:1' }],
+])('%s is stopped by SIGINT, which ends the session of both agent versions', (_, image) => {
   expect(options({ image }).StopSignal).toBe('SIGINT');
 });
 
-test("a user's image need not know how the agent is started, and by whom", () => {
-  const made = options({ image: { kind: 'registry', reference: 'me/agent:1' } });
-  expect(made).toMatchObject({ User: '59000:4000', WorkingDir: '/azp', Cmd: [], HostConfig: { Init: true } });
+test("a user's image gets the agent's entry point and user", () => {
+  const created = options({ image: { kind: 'registry', reference: 'me/agent:1' } });
+  expect(created).toMatchObject({
+    User: '59000:4000',
+    WorkingDir: '/azp',
+    Cmd: [],
+    HostConfig: { Init: true },
+  });
   expect(options({ image: builtImage('x64') })).not.toHaveProperty('Entrypoint');
   const top = { name: 'vision', folder: 'f'.repeat(64) };
   expect(options({ image: { ...builtImage('x64'), top } })).toMatchObject({ User: '59000:4000', Cmd: [] });
 });
 
 test.each([
-  ['an image that is built here', builtImage('x64')],
-  ['an image of the user', { kind: 'registry' as const, reference: 'me/agent:1' }],
-])('the agent in %s speaks English, and that is no capability', (_, image) => {
-  const made = options({ image });
-  expect([variable(made, 'LANG'), variable(made, 'LC_ALL')]).toEqual(['C.UTF-8', 'C.UTF-8']);
-  expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toEqual(expect.arrayContaining(['LANG', 'LC_ALL']));
+  ['an image that azp-fleet builds', builtImage('x64')],
+  ["a user's image", { kind: 'registry' as const, reference: 'me/agent:1' }],
+])('the agent in %s prints English, and its locale is no capability', (_, image) => {
+  const created = options({ image });
+  expect([variable(created, 'LANG'), variable(created, 'LC_ALL')]).toEqual(['C.UTF-8', 'C.UTF-8']);
+  expect(variable(created, 'VSO_AGENT_IGNORE')?.split(',')).toEqual(
+    expect.arrayContaining(['LANG', 'LC_ALL']),
+  );
 });
 
 test('out of memory kills the job before the agent that reports it', () => {
-  const made = options();
-  expect(made.HostConfig?.OomScoreAdj).toBe(500);
-  expect(variable(made, 'PIPELINE_JOB_OOMSCOREADJ')).toBe('1000');
+  const created = options();
+  expect(created.HostConfig?.OomScoreAdj).toBe(500);
+  expect(variable(created, 'PIPELINE_JOB_OOMSCOREADJ')).toBe('1000');
 });
 
-test('limits are what the slot says; memory includes swap', () => {
+test('limits are those of the slot; memory includes swap', () => {
   const limits = { memory: '64g', shm: '8g', pids: 100, disk: '200g' };
   expect(options({ limits }).HostConfig).toMatchObject({
     Memory: 64 * 1024 ** 3,
@@ -117,31 +126,31 @@ test('limits are what the slot says; memory includes swap', () => {
   });
 });
 
-test('every dataset is mounted read-only and named by its variable, which the agent shows as a capability', () => {
-  const made = options({
+test('each dataset is mounted read-only, and its variable is a capability of the agent', () => {
+  const created = options({
     datasets: [
       { name: 'IMAGENET', host: '/data/i', container: '/datasets/i', requireMount: true },
       { name: 'MODELS', host: '/data/m', container: '/models', requireMount: false },
     ],
   });
   const BindOptions = { Propagation: 'rprivate', ReadOnlyForceRecursive: true };
-  expect(made.HostConfig?.Binds).toBeUndefined();
-  expect(made.HostConfig?.Mounts).toEqual([
+  expect(created.HostConfig?.Binds).toBeUndefined();
+  expect(created.HostConfig?.Mounts).toEqual([
     { Type: 'bind', Source: '/data/i', Target: '/datasets/i', ReadOnly: true, BindOptions },
     { Type: 'bind', Source: '/data/m', Target: '/models', ReadOnly: true, BindOptions },
   ]);
-  expect(variable(made, 'IMAGENET')).toBe('/datasets/i');
-  expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).not.toContain('IMAGENET');
+  expect(variable(created, 'IMAGENET')).toBe('/datasets/i');
+  expect(variable(created, 'VSO_AGENT_IGNORE')?.split(',')).not.toContain('IMAGENET');
 });
 
-test("a proxy and the site's certificates reach jobs and the agent, and are no capabilities", () => {
+test("jobs and the agent get the proxy and the site's certificates, which are no capabilities", () => {
   const proxy = { https: 'http://proxy:3128', noProxy: ['.lab.example', '10.0.0.1'], ca: true };
-  const made = options({ proxy });
-  expect(variable(made, 'https_proxy')).toBe('http://proxy:3128');
+  const created = options({ proxy });
+  expect(variable(created, 'https_proxy')).toBe('http://proxy:3128');
   for (const name of ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS', 'GIT_SSL_CAINFO', 'REQUESTS_CA_BUNDLE']) {
-    expect(variable(made, name), name).toBe('/azp/ca-bundle.pem');
-    expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toContain(name);
+    expect(variable(created, name), name).toBe('/azp/ca-bundle.pem');
+    expect(variable(created, 'VSO_AGENT_IGNORE')?.split(',')).toContain(name);
   }
-  expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toContain('https_proxy');
+  expect(variable(created, 'VSO_AGENT_IGNORE')?.split(',')).toContain('https_proxy');
   expect(variable(options({}), 'GIT_SSL_CAINFO')).toBeUndefined();
 });

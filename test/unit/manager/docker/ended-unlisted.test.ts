@@ -1,5 +1,5 @@
-// On a full disk dockerd cannot write down that a container has ended: the list tells of it as running for ever, a look
-// at the container itself tells the truth (seen with Docker 20.10). The whole daemon with a stand-in dockerd.
+// On a full disk dockerd cannot write that a container has exited: its list shows the container as running, while an
+// inspection is correct (seen with Docker 20.10). The daemon with a stand-in dockerd.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
@@ -13,7 +13,7 @@ afterEach(() => rig.close());
 
 const one = { agents: { kind: 'count', count: 1 } } as const;
 
-test('a container that has ended and is listed as running is collected, and its slot serves again', async () => {
+test('an exited container that is listed as running is collected, and its slot continues', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const { id } = rig.docker.get('box-0') ?? { id: '' };
@@ -25,7 +25,7 @@ test('a container that has ended and is listed as running is collected, and its 
   await rig.until('idle', ['0']);
 });
 
-test('Docker tells of an end before its list does: the event is believed, nothing else is waited for', async () => {
+test('an exit event counts before the list shows it', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const { id } = rig.docker.get('box-0') ?? { id: '' };
@@ -36,7 +36,7 @@ test('Docker tells of an end before its list does: the event is believed, nothin
   await rig.until('idle', ['0']);
 });
 
-test('one that the next manager finds is collected, too', async () => {
+test('an exited container is collected by the next manager, too', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const { id } = rig.docker.get('box-0') ?? { id: '' };
@@ -47,7 +47,7 @@ test('one that the next manager finds is collected, too', async () => {
   await rig.until('idle', ['0']);
 });
 
-test('one that runs and whose output breaks off is left alone', async () => {
+test('a running container whose output stream ends keeps running', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const { id } = rig.docker.get('box-0') ?? { id: '' };

@@ -7,7 +7,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-// Seen when dockerd is restarted while a container starts: the name's place in the network stays for ever.
+// Seen when dockerd restarts while a container starts: the endpoint of the name stays in the network.
 test('an endpoint that Docker kept for a removed container is freed, and its slot continues', async () => {
   rig.docker.fail(/^POST .*\/start$/, 403, 'endpoint with name box-0 already exists in network azp-fleet');
   rig.docker.fail(/^POST \/networks\/azp-fleet\/disconnect$/, 200, '');
@@ -17,7 +17,7 @@ test('an endpoint that Docker kept for a removed container is freed, and its slo
     ({ method, path }) => `${method} ${path.replaceAll(/[0-9a-f]{64}/g, 'ID')}`,
   );
   const failed = steps.indexOf('POST /containers/ID/start');
-  // While a container of that name exists, Docker would only look at that one's own places.
+  // While a container of that name exists, Docker would only check the endpoints of that container.
   expect(
     steps
       .slice(failed)

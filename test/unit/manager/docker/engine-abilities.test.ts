@@ -19,12 +19,12 @@ const datasets = ['/data/i', '/data/m'].map((host) => ({
 }));
 const none = { below: [], sizes: undefined, uncounted: false };
 
-test('what is mounted below a dataset is found, and nothing beside it', () => {
+test('finds mounts below a dataset only', () => {
   const points = ['/', '/data/i', '/data/i2', '/data/i/b', '/data/i/a', '/data'];
   expect(mountsBelow(datasets, points)).toEqual([{ name: 'I', mounts: ['/data/i/a', '/data/i/b'] }]);
 });
 
-test('mounts that an older engine leaves open are named', () => {
+test('mounts that an older engine leaves writable are named', () => {
   const [found] = shortfalls([plainSlot], {
     ...none,
     below: [{ name: 'I', mounts: ['/data/i/a', '/data/i/b'] }],
@@ -39,14 +39,14 @@ test('enforced sizes, and slots without sizes, have no finding', () => {
   expect(shortfalls([sized], none)).toEqual([]);
 });
 
-test('straight on the host nothing can be held to a size', () => {
+test('with mode: host a size limit has no effect', () => {
   const bare = { ...plainSlot, name: 'bare', mode: 'host', limits: { disk: '1g' } } as const;
   expect(shortfalls([bare, plainSlot], none).map(({ what }) => what)).toEqual([
     'limits.disk has no effect with mode: host (bare)',
   ]);
 });
 
-test('sizes that were given and are no longer counted are said to be not held', () => {
+test('sizes that btrfs no longer counts are reported as not enforced', () => {
   const sized = { ...plainSlot, limits: { disk: '1g' } };
   expect(shortfalls([plainSlot], { ...none, uncounted: true })).toEqual([]);
   expect(shortfalls([sized], { ...none, uncounted: true })).toMatchObject([
@@ -72,11 +72,11 @@ test.each([
   ['/var/lib/docker2', '/dev/loop2'],
   ['/var/lib', '/dev/sdb1'],
   ['/srv', '/dev/sda1'],
-])('%s lies on %s', (path, device) => {
+])('%s is on %s', (path, device) => {
   expect(mountOf(path, mountinfo)).toBe(device);
 });
 
-test('of two mounts on one point the later one is on top', () => {
+test('the later one of two mounts on one point counts', () => {
   const over = '40 21 0:50 / /srv rw - btrfs /dev/sdc rw\n41 40 0:51 / /srv rw - btrfs /dev/sdd rw\n';
   expect(mountOf('/srv', mountinfo + over)).toBe('/dev/sdd');
 });
@@ -98,16 +98,16 @@ describe('whether btrfs counts', () => {
   }
 
   test.each([
-    ['it does', '0', false],
-    ['it has stopped', '1', true],
-    ['quota is not on', undefined, false],
+    ['counting', '0', false],
+    ['stopped', '1', true],
+    ['without quota', undefined, false],
   ])('below the root directory: %s', async (_, inconsistent, lost) => {
     filesystem('one', 'loop0', inconsistent);
     filesystem('another', 'loop2', '1');
     expect(await btrfsStoppedCounting('/var/lib/docker', { prefix })).toBe(lost);
   });
 
-  test('where there is no btrfs nothing has stopped', async () => {
+  test('without btrfs the answer is no', async () => {
     expect(await btrfsStoppedCounting('/var/lib/docker', { prefix })).toBe(false);
   });
 });
@@ -115,7 +115,7 @@ describe('whether btrfs counts', () => {
 test.each([
   ['btrfs', true],
   ['overlay2', false],
-])('the storage %s is asked about it: %s', async (driver, uncounted) => {
+])('the storage %s is checked for it: %s', async (driver, uncounted) => {
   const sizes = new SizeLimits({ driver, byContainerd: false });
   expect(sizes.uncounted).toBe(false);
   await sizes.check(() => Promise.resolve(true));
@@ -124,18 +124,18 @@ test.each([
 
 test.each([
   ['Engine 25 on Linux 5.12', '1.44', '5.12.0', ['rro'], true],
-  ['a later one', '1.52', '6.8.0-45-generic', ['ro', 'rro'], true],
-  ['an engine of the next number', '2.0', '7.0', ['rro'], true],
-  ['an engine that knows no such thing', '1.43', '6.8.0', ['rro'], false],
-  ['a kernel that knows no such thing', '1.48', '5.4.0-200-generic', ['rro'], false],
-  ['a runtime that says that it cannot', '1.48', '6.8.0', ['ro'], false],
-  ['a runtime that does not tell, of which the engine says no', '1.48', '6.8.0', undefined, false],
-  ['what nobody can read', '', '', ['rro'], false],
+  ['later versions', '1.52', '6.8.0-45-generic', ['ro', 'rro'], true],
+  ['the next major version of the engine', '2.0', '7.0', ['rro'], true],
+  ['an older engine', '1.43', '6.8.0', ['rro'], false],
+  ['an older kernel', '1.48', '5.4.0-200-generic', ['rro'], false],
+  ['a runtime without the feature', '1.48', '6.8.0', ['ro'], false],
+  ['a runtime that does not report its features', '1.48', '6.8.0', undefined, false],
+  ['empty versions', '', '', ['rro'], false],
 ])('mounts below a folder are read-only with it: %s', (_, apiVersion, kernel, mountOptions, expected) => {
   expect(readsOnlyBelow({ apiVersion, kernel, mountOptions })).toBe(expected);
 });
 
-test('an older engine is asked for what it can', () => {
+test('an older engine gets only options that it supports', () => {
   const datasets = [{ name: 'D', host: '/d', container: '/data', requireMount: false }];
   expect(agentMounts({ datasets, jobs: { sudo: false, docker: false } }, false)).toEqual([
     { Type: 'bind', Source: '/d', Target: '/data', ReadOnly: true },

@@ -1,4 +1,4 @@
-// The janitor's list of pulled images: registry images carry no label of ours, so the state lists them.
+// The janitor's list of pulled images: these have no label of azp-fleet, so the state lists them.
 import { expect, test } from 'vitest';
 
 import { Helpers, Janitor } from '../../../../src/manager/docker/janitor.ts';
@@ -9,7 +9,7 @@ import { config } from '../../../support/manager-config.ts';
 
 const gib = 1024 ** 3;
 
-/** One round over images that were pulled in this order; `stuck`: those that Docker does not remove. */
+/** Runs one round with images pulled in this order. `stuck`: images that Docker does not remove. */
 async function round(ids: readonly string[], needed: readonly string[], stuck: readonly string[] = []) {
   const removed: string[] = [];
   const state = {

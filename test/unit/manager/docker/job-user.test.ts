@@ -4,7 +4,7 @@ import { slotUid } from '../../../../src/shared/image/layout.ts';
 import { jobUser } from '../../../../src/manager/docker/job-user.ts';
 
 const root = 'root:x:0:0:root:/root:/bin/bash';
-const made = (passwd: string | undefined) => {
+const userOf = (passwd: string | undefined) => {
   const { files, folders } = jobUser(passwd, 59_003);
   return {
     passwd: files.map(({ content }) => Buffer.from(content).toString()).join(''),
@@ -13,16 +13,16 @@ const made = (passwd: string | undefined) => {
   };
 };
 
-test('no two slots of a host share a uid, and none has one of images, accounts, systemd or agents on the host', () => {
+test('each slot has a unique uid outside the ranges of images, accounts, systemd and agents on the host', () => {
   const uids = Array.from({ length: 512 }, (_, index) => slotUid(index));
   expect(new Set(uids).size).toBe(512);
   expect(Math.min(...uids)).toBeGreaterThan(58_999);
   expect(Math.max(...uids)).toBeLessThan(60_001);
 });
 
-describe('the user that jobs are in an image', () => {
-  test('keeps name, home and shell of the one that the image has for agents', () => {
-    const { passwd, folders, owners } = made(`${root}\nagent:x:4000:4000::/home/agent:/bin/bash\n`);
+describe("the jobs' user in an image", () => {
+  test("keeps name, home and shell of the image's agent user", () => {
+    const { passwd, folders, owners } = userOf(`${root}\nagent:x:4000:4000::/home/agent:/bin/bash\n`);
     expect(passwd).toBe(`${root}\nagent:x:59003:4000::/home/agent:/bin/bash\n`);
     expect(owners).toEqual(['59003:4000']);
     expect(folders).toEqual([
@@ -41,35 +41,35 @@ describe('the user that jobs are in an image', () => {
   });
 
   test.each([
-    ['none for agents', `${root}\n`, 'agent:x:59003:4000::/azp/home:/bin/sh'],
+    ['no agent user', `${root}\n`, 'agent:x:59003:4000::/azp/home:/bin/sh'],
     [
-      'the name for somebody else',
+      'the name for another user',
       `${root}\nagent:x:1000:1000::/home/agent:/bin/sh\n`,
       'azp-agent:x:59003:4000::/azp/home:/bin/sh',
     ],
-    ['one without a home', 'me:x:4000:4000::/:\n', 'me:x:59003:4000::/azp/home:/bin/sh'],
-    ['one with the home of root', 'me:x:4000:4000::/root:/bin/sh\n', 'me:x:59003:4000::/azp/home:/bin/sh'],
-    ['a home that climbs', 'me:x:4000:4000::/home/../etc:/bin/sh\n', 'me:x:59003:4000::/azp/home:/bin/sh'],
-    ['the uid already', 'x:x:59003:1::/x:/x\n', 'agent:x:59003:4000::/azp/home:/bin/sh'],
-    ['no line at all', '', 'agent:x:59003:4000::/azp/home:/bin/sh'],
+    ['a user without a home', 'me:x:4000:4000::/:\n', 'me:x:59003:4000::/azp/home:/bin/sh'],
+    ["a user with root's home", 'me:x:4000:4000::/root:/bin/sh\n', 'me:x:59003:4000::/azp/home:/bin/sh'],
+    ['a home with ..', 'me:x:4000:4000::/home/../etc:/bin/sh\n', 'me:x:59003:4000::/azp/home:/bin/sh'],
+    ['the uid for another user', 'x:x:59003:1::/x:/x\n', 'agent:x:59003:4000::/azp/home:/bin/sh'],
+    ['an empty file', '', 'agent:x:59003:4000::/azp/home:/bin/sh'],
   ])('where the image has %s', (_, given, line) => {
-    const { passwd, folders } = made(given);
+    const { passwd, folders } = userOf(given);
     expect(passwd.trim().split('\n').at(-1)).toBe(line);
     expect(passwd.match(/:59003:/g)).toHaveLength(1);
     expect(folders.filter((folder) => !folder.startsWith('azp/'))).toEqual([]);
   });
 
-  test('an image whose users cannot be read keeps what it has', () => {
-    expect(made(undefined)).toMatchObject({ passwd: '' });
+  test('an image without a readable /etc/passwd gets none', () => {
+    expect(userOf(undefined)).toMatchObject({ passwd: '' });
   });
 
-  test('for any image, other users are unchanged, and every folder is in a home or the agent', () => {
+  test("for any image, other users are unchanged, and all folders are in a home or the agent's", () => {
     const line = fc.array(fc.constantFrom('x', '0', '4000', 'agent', '/home/a', '/', '..', 'é\u001b['), {
       maxLength: 9,
     });
     fc.assert(
       fc.property(fc.array(line.map((fields) => fields.join(':'))), (lines) => {
-        const { passwd, folders } = made(lines.join('\n'));
+        const { passwd, folders } = userOf(lines.join('\n'));
         const kept = passwd.split('\n').slice(0, -2);
         expect(lines.filter((each) => each !== '')).toEqual(expect.arrayContaining(kept));
         expect(folders.every((folder) => /^(?:azp|home\/a)\//.test(folder) && !folder.includes('..'))).toBe(

@@ -16,25 +16,25 @@ afterEach(() => rig.close());
 const listing = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
 const names = (): string[] => [...rig.docker.containers.values()].map(({ name }) => name).sort();
 
-/** A container that runs as if another process had made it. */
-async function left(name: string, labels: Record<string, string>): Promise<string> {
+/** Adds a running container of another process. */
+async function addLeftover(name: string, labels: Record<string, string>): Promise<string> {
   const engine = createEngine({ socketPath: rig.docker.socketPath });
   const id = await engine.create(name, { Image: 'x', Labels: labels });
   await engine.start(id);
   return id;
 }
 
-describe('what a manager that was killed left behind', () => {
-  test('is removed when the next one starts; the probe of another user stays', async () => {
-    await left(probeName('box'), helperLabels('probe', 'box', 60_000));
-    await left('box-0-config', { ...helperLabels('config', 'box', 120_000), 'azp-fleet.slot': '0' });
-    await left(probeName('box', '1a2b3c4d'), helperLabels('probe', 'box', 60_000));
+describe('a leftover container of a killed manager', () => {
+  test("is removed at the next start; another user's probe stays", async () => {
+    await addLeftover(probeName('box'), helperLabels('probe', 'box', 60_000));
+    await addLeftover('box-0-config', { ...helperLabels('config', 'box', 120_000), 'azp-fleet.slot': '0' });
+    await addLeftover(probeName('box', '1a2b3c4d'), helperLabels('probe', 'box', 60_000));
     await rig.start();
     await rig.until('idle');
     await expect.poll(names).toEqual(['azp-fleet-probe-box-1a2b3c4d', 'box-0', 'box-1']);
   });
 
-  test('in the middle of a probe does not keep the next one from probing', async () => {
+  test('from a probe does not prevent the next probe', async () => {
     rig.plugIn('0000:83:00.0');
     rig.plugIn('0000:84:00.0');
     rig.programs.set('sh', { code: 0, output: listing, timedOut: false, stillRunning: () => false });
@@ -48,9 +48,9 @@ describe('what a manager that was killed left behind', () => {
     await expect.poll(() => probe() !== undefined && probe() !== first).toBe(true);
   });
 
-  test('is removed at the next round when Docker could not do it at once', async () => {
+  test('is removed in the next round when Docker failed to', async () => {
     rig.docker.fail(/^DELETE /, 500, 'device or resource busy');
-    await left(probeName('box'), helperLabels('probe', 'box', 60_000));
+    await addLeftover(probeName('box'), helperLabels('probe', 'box', 60_000));
     await rig.start();
     await expect.poll(() => rig.docker.get('azp-fleet-probe-box')).toBeUndefined();
     await expect
@@ -61,17 +61,17 @@ describe('what a manager that was killed left behind', () => {
   });
 });
 
-test('where no manager tidies up, the next probe does', async () => {
+test('without a manager the next probe removes it', async () => {
   rig.docker.onStart = ({ id }) => {
     for (const line of listing.split('\n')) rig.docker.say(id, line);
     setImmediate(() => rig.docker.end(id, 0));
   };
   const engine = createEngine({ socketPath: rig.docker.socketPath });
-  const id = await left(probeName('box', 'old'), helperLabels('probe', 'box', 60_000));
+  const id = await addLeftover(probeName('box', 'old'), helperLabels('probe', 'box', 60_000));
   const container = rig.docker.containers.get(id);
   if (container !== undefined) rig.docker.containers.set(id, { ...container, created: 1 });
-  await left(probeName('box', 'other'), helperLabels('probe', 'box', 60_000));
-  await left(probeName('box', 'mine'), helperLabels('probe', 'box', 60_000));
+  await addLeftover(probeName('box', 'other'), helperLabels('probe', 'box', 60_000));
+  await addLeftover(probeName('box', 'mine'), helperLabels('probe', 'box', 60_000));
   const { verdict } = await probeHost(engine, {
     name: probeName('box', 'mine'),
     host: 'box',
@@ -83,7 +83,7 @@ test('where no manager tidies up, the next probe does', async () => {
   expect(names()).toEqual(['azp-fleet-probe-box-other']);
 });
 
-describe('a probe whose nvidia-smi hangs in the kernel cannot be ended', () => {
+describe('a probe whose nvidia-smi hangs in the kernel', () => {
   const probe = () =>
     probeHost(createEngine({ socketPath: rig.docker.socketPath }), {
       name: probeName('box', 'mine'),
@@ -108,7 +108,7 @@ describe('a probe whose nvidia-smi hangs in the kernel cannot be ended', () => {
     expect(made()).toBe(1);
   });
 
-  test('what has ended and cannot be removed is the engine’s trouble', async () => {
+  test('that has exited and cannot be removed is an error of the engine', async () => {
     rig.docker.onStart = ({ id }) => setImmediate(() => rig.docker.end(id, 0));
     const { findings } = await probe();
     expect(findings).toMatchObject([{ code: 'engine.failed' }]);
@@ -117,10 +117,10 @@ describe('a probe whose nvidia-smi hangs in the kernel cannot be ended', () => {
 });
 
 test.each([
-  ['within its time and what removing it takes', { 'azp-fleet.lifetime': '60' }, 120, false],
-  ['past that', { 'azp-fleet.lifetime': '60' }, 121, true],
-  ['made by a version that did not say how long', {}, 600, false],
-  ['the same, past what any of them takes', {}, 601, true],
+  ['within its lifetime plus a minute', { 'azp-fleet.lifetime': '60' }, 120, false],
+  ['after that', { 'azp-fleet.lifetime': '60' }, 121, true],
+  ['without a lifetime, within 10 min', {}, 600, false],
+  ['without a lifetime, after 10 min', {}, 601, true],
 ])('a helper container %s', (_, labels, ageS, overdue) => {
   const container = { id: 'c', name: 'n', state: 'running' as const, labels, image: 'i', created: 1000 };
   expect(isOverdue(container, (1000 + ageS) * 1000)).toBe(overdue);

@@ -9,7 +9,7 @@ import {
 } from '../../../../src/manager/docker/network-isolation.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
 
-/** An `ip` that keeps what is added, and prints it as the real one does. */
+/** A stand-in for `ip` that keeps added rules, and prints them like the real one. */
 class Ip {
   readonly rules: string[] = [];
   readonly calls: string[] = [];
@@ -35,18 +35,18 @@ class Ip {
   };
 }
 
-/** Of a machine without Docker. */
+/** The engine of a machine without Docker. */
 const engine = {
   networksNamed: () => Promise.reject(new Error('no engine')),
   createNetwork: () => Promise.reject(new Error('no engine')),
   removeNetwork: () => Promise.reject(new Error('no engine')),
 };
-const fence = (ip: Ip, hasIpv6 = true): NetworkIsolation =>
+const isolationOf = (ip: Ip, hasIpv6 = true): NetworkIsolation =>
   new NetworkIsolation({ command: ip.run, engine, log: silentLogger }, () => Promise.resolve(hasIpv6));
 
-test('rules are put up once, however many ask, and again when they were flushed', async () => {
+test('rules are added once for parallel calls, and again after a flush', async () => {
   const ip = new Ip();
-  const ours = fence(ip);
+  const ours = isolationOf(ip);
   await Promise.all([
     ours.ensureRules(),
     ours.ensureRules(),
@@ -62,9 +62,9 @@ test('rules are put up once, however many ask, and again when they were flushed'
   expect(ours.problems).toEqual([]);
 });
 
-test('a jump is put up after its target, and before what it jumps over', async () => {
+test('a jump is added after its target, and before the rules that it skips', async () => {
   const ip = new Ip();
-  await fence(ip).ensureRules();
+  await isolationOf(ip).ensureRules();
   for (const family of ['-4', '-6']) {
     const kinds = ip.rules
       .filter((rule) => rule.startsWith(family))
@@ -73,16 +73,16 @@ test('a jump is put up after its target, and before what it jumps over', async (
   }
 });
 
-test('a host without IPv6 is not asked for it', async () => {
+test('a host without IPv6 gets no IPv6 rules', async () => {
   const ip = new Ip();
-  await fence(ip, false).ensureRules();
+  await isolationOf(ip, false).ensureRules();
   expect(ip.rules).toHaveLength(7);
   expect(ip.calls.some((call) => call.startsWith('-6'))).toBe(false);
 });
 
-test('a slot is isolated after the first check; Docker only matters to containers', async () => {
+test('a slot is isolated after the first check; only containers need Docker', async () => {
   const ip = new Ip();
-  const ours = fence(ip);
+  const ours = isolationOf(ip);
   expect(ours.problemFor('host')?.code).toBe('fence.unknown');
   ip.failing = 'RTNETLINK answers: Operation not permitted';
   await ours.ensureRules();
@@ -100,10 +100,10 @@ test('a slot is isolated after the first check; Docker only matters to container
 let rig: ManagerRig | undefined;
 afterEach(() => rig?.close());
 
-/** What `ip` says in a container without the right to ask. */
+/** The output of `ip` in a container without permission. */
 const refused = { ...printed('Cannot open netlink socket: Operation not permitted'), code: 1 };
 
-test('rules that cannot be added are a problem in the status until they can; jobs run', async () => {
+test('rules that cannot be added are a problem in the status, and jobs run', async () => {
   rig = await ManagerRig.create();
   const started = rig;
   started.programs.set('ip', refused);
@@ -119,7 +119,7 @@ test('rules that cannot be added are a problem in the status until they can; job
   await expect.poll(problems).toEqual([]);
 });
 
-test('network: required starts no job while it cannot be put up, and tells why on each slot', async () => {
+test('network: required starts no job without isolation, and each slot shows why', async () => {
   rig = await ManagerRig.create();
   rig.programs.set('ip', refused);
   await rig.start({ fence: 'required' });
@@ -153,7 +153,7 @@ test('network: required stops idle agents when rules are missing, lets a job end
   await expect.poll(enabled).toEqual([true, true]);
 });
 
-test('network: required looks right before each launch, not only each minute', async () => {
+test('network: required checks right before each launch, not only each minute', async () => {
   rig = await ManagerRig.create();
   await rig.start({ fence: 'required', agents: { kind: 'count', count: 1 } });
   await rig.until('idle', ['0']);
@@ -169,7 +169,7 @@ test('network: required looks right before each launch, not only each minute', a
 const texts = (rules: ReturnType<typeof routingRules>): readonly string[] =>
   rules.map(({ family, args }) => `ip ${family} rule add ${args.join(' ')}`);
 
-test('every metadata address is closed for the containers, names (port 53) go past', () => {
+test('containers reach no metadata address, except for DNS (port 53)', () => {
   expect(texts(routingRules(['containers']))).toEqual([
     'ip -4 rule add pref 52 nop',
     'ip -4 rule add pref 50 iif azp-fleet0 ipproto udp dport 53 goto 52',
@@ -186,7 +186,7 @@ test('every metadata address is closed for the containers, names (port 53) go pa
   expect(metadataAddresses['-6']).toContain('fd00:ec2::/32');
 });
 
-test('jobs straight on the host are fenced by their users, past the same target', () => {
+test('rules for mode: host match the users, with the same jump target', () => {
   const rules = texts(routingRules(['containers', { uid: 999 }, { uid: 58001 }])).filter((text) =>
     text.includes('-4'),
   );
@@ -195,7 +195,7 @@ test('jobs straight on the host are fenced by their users, past the same target'
   expect(rules).toContain('ip -4 rule add pref 51 uidrange 999-999 to 169.254.0.0/16 prohibit');
 });
 
-const wanted = routingRules(['containers', { uid: 999 }]).filter(
+const desired = routingRules(['containers', { uid: 999 }]).filter(
   ({ family, args }) =>
     family === '-4' &&
     ['goto', 'nop', '169.254.0.0/16', '192.0.0.192/32'].some((word) => args.includes(word)),
@@ -213,7 +213,7 @@ test.each([
     ['pref 52 nop', 'iif azp-fleet0 ipproto udp', 'iif azp-fleet0 to 169.254'],
   ],
   [
-    'them while the bridge and the target are away',
+    'rules while the bridge and the target are missing',
     `${names.replace('azp-fleet0', 'azp-fleet0 [detached]')} [unresolved]\n${closed.replace('azp-fleet0', 'azp-fleet0 [detached]')}`,
     ['iif azp-fleet0 ipproto udp', 'iif azp-fleet0 to 169.254'],
   ],
@@ -223,15 +223,15 @@ test.each([
     ['uidrange 999-999 to 192.0.0.192'],
   ],
   ["another user's", '51:\tfrom all to 192.0.0.192 uidrange 99-99 prohibit', []],
-  ['one port alone', closed.replace(' prohibit', ' ipproto tcp dport 80 prohibit'), []],
+  ['only one port', closed.replace(' prohibit', ' ipproto tcp dport 80 prohibit'), []],
   ['another range', closed.replace('/16', '/24'), []],
-  ['some sources alone', closed.replace('from all', 'from 10.0.0.0/8'), []],
-  ['all but those', closed.replace('from all', 'not from all'), []],
-  ['it behind the rules of others', closed.replace('51:', '32765:'), []],
-  ['one that lets through', closed.replace('prohibit', 'lookup main'), []],
+  ['only some sources', closed.replace('from all', 'from 10.0.0.0/8'), []],
+  ['all other sources', closed.replace('from all', 'not from all'), []],
+  ['a rule after the rules of other programs', closed.replace('51:', '32765:'), []],
+  ['a rule that allows the traffic', closed.replace('prohibit', 'lookup main'), []],
 ])('ip shows %s', (_, shown, there) => {
-  const missing = missingRules(wanted, { '-4': shown, '-6': '' });
-  const found = wanted.filter((rule) => !missing.includes(rule)).map(({ args }) => args.join(' '));
+  const missing = missingRules(desired, { '-4': shown, '-6': '' });
+  const found = desired.filter((rule) => !missing.includes(rule)).map(({ args }) => args.join(' '));
   expect(found).toHaveLength(there.length);
   for (const part of there) expect(found.some((text) => text.includes(part))).toBe(true);
 });

@@ -1,4 +1,4 @@
-// Two managers on one engine, by mistake: another machine's, or one with a state of its own.
+// Two managers on one engine by mistake: one of another machine, or with another state.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { StandInContainer } from '../../../support/docker/state.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** One more container, as running as this one. */
+/** Adds a running copy of a container. */
 function beside(
   like: StandInContainer | undefined,
   name: string,
@@ -22,7 +22,7 @@ function beside(
   return container;
 }
 
-test('agents of another manager are neither stopped nor counted, however idle', async () => {
+test('idle agents of another manager are neither stopped nor counted', async () => {
   await rig.start({ agents: { kind: 'count', count: 1 } });
   await rig.until('idle', ['0']);
   const [mine] = rig.docker.containers.values();
@@ -35,7 +35,7 @@ test('agents of another manager are neither stopped nor counted, however idle', 
   ]);
 });
 
-test('containers of a version that put no owner on them are still its own', async () => {
+test('containers of a version without owner labels belong to the manager', async () => {
   await rig.start({ agents: { kind: 'count', count: 1 } });
   await rig.until('idle', ['0']);
   const [mine] = rig.docker.containers.values();

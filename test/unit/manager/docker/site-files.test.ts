@@ -1,4 +1,4 @@
-// Names and contents as the agent's VstsAgentWebProxy and AgentCertificateManager read them.
+// Names and contents as read by the agent's VstsAgentWebProxy and AgentCertificateManager.
 import { describe, expect, test } from 'vitest';
 import { bundleFile, siteFiles } from '../../../../src/manager/docker/agent-setup.ts';
 import { config } from '../../../support/manager-config.ts';
@@ -10,15 +10,15 @@ const files = (proxy: object, bundle?: string) =>
     ),
   );
 
-describe('what the agent reads of its site', () => {
+describe("the agent's files for its site", () => {
   test.each([
-    ['nothing of a plain site', {}, {}],
+    ['none for a plain site', {}, {}],
     [
-      'one proxy for everything: that for https',
+      'the https proxy for everything',
       { http: 'http://a:1', https: 'http://b:2' },
       { '.proxy': 'http://b:2\n' },
     ],
-    ['that for http where there is no other', { http: 'http://a:1' }, { '.proxy': 'http://a:1\n' }],
+    ['the http proxy if it is the only one', { http: 'http://a:1' }, { '.proxy': 'http://a:1\n' }],
     [
       'exceptions as regular expressions',
       { https: 'http://b:2', noProxy: ['.lab.example', '*.site.example', '10.0.0.1'] },
@@ -27,12 +27,12 @@ describe('what the agent reads of its site', () => {
         '.proxybypass': 'lab\\.example\nsite\\.example\n10\\.0\\.0\\.1\n',
       },
     ],
-    ['no exceptions from nothing', { noProxy: ['10.0.0.1'] }, {}],
+    ['no exceptions without a proxy', { noProxy: ['10.0.0.1'] }, {}],
   ])('%s', (_, proxy, expected) => {
     expect(files(proxy)).toEqual(expected);
   });
 
-  test('the certificates, and the file that makes the agent hand them to git', () => {
+  test('the certificates, and the file that makes the agent pass them to git', () => {
     expect(files({}, 'PEM\n')).toEqual({
       'ca-bundle.pem': 'PEM\n',
       '.certificates': '{"caCert":"/azp/ca-bundle.pem"}',

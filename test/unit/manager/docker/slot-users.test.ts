@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** `OWNER PATH` of what was copied into a container, by a program that is not ours. */
+/** Lists the files copied into a container, by tar. */
 const copied = (name: string): string[] =>
   (rig.docker.get(name)?.archives ?? []).flatMap(({ path, tar }) =>
     execFileSync('tar', ['-tv', '--numeric-owner'], { input: tar, encoding: 'utf8' })
@@ -49,12 +49,12 @@ test('the users of an image are read once', async () => {
   await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(first);
   await rig.until('idle');
   const reads = rig.docker.calls.filter(({ method, url }) => method === 'GET' && url.includes('passwd'));
-  // Two slots that start at once may both be the first.
+  // Two slots that start at the same time may both read them.
   expect(reads.length).toBeLessThanOrEqual(2);
   expect(copied('box-0')).toContain('-rw-r--r-- 0/0 /etc/passwd');
 });
 
-test('a dataset that goes between the look and the start is named, and no folder is made in its place', async () => {
+test('a dataset that is removed between check and start is named, and no folder is created', async () => {
   const host = join(rig.directory, 'data');
   mkdirSync(join(host, 'x'), { recursive: true });
   const gone = `invalid mount config for type "bind": bind source path does not exist: ${host}`;
@@ -64,15 +64,17 @@ test('a dataset that goes between the look and the start is named, and no folder
     datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }],
   });
   await rig.until('idle', ['0']);
-  const told = rig.logged.filter(({ message }) => message === 'launch failed').map(({ fields }) => fields);
-  expect(told).toMatchObject([
+  const failures = rig.logged
+    .filter(({ message }) => message === 'launch failed')
+    .map(({ fields }) => fields);
+  expect(failures).toMatchObject([
     { code: 'engine.no-folder', next: expect.stringContaining('mount or create it') },
   ]);
-  // Another image is not tried for it.
+  // It is not the image's fault.
   expect((await rig.status()).problems).toEqual([]);
 });
 
-test('where engine, kernel and runtime can, what is mounted below a dataset is read-only with it', async () => {
+test('mounts below a dataset are read-only where engine, kernel and runtime support it', async () => {
   const host = join(rig.directory, 'data');
   mkdirSync(join(host, 'x'), { recursive: true });
   await rig.start({ datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }] });
@@ -82,7 +84,7 @@ test('where engine, kernel and runtime can, what is mounted below a dataset is r
   ]);
 });
 
-test('the engine makes no empty folder where a dataset should be', async () => {
+test('the engine creates no empty folder for a missing dataset', async () => {
   const missing = join(rig.directory, 'missing');
   const engine = createEngine({ socketPath: rig.docker.socketPath });
   const Mounts = agentMounts(

@@ -4,8 +4,8 @@ import { configScript } from '../../../../src/manager/registration/register-by-c
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 
-const ours = readFileSync(new URL('../../../../dockeragent/start.sh', import.meta.url), 'utf8');
-const foreign =
+const ownScript = readFileSync(new URL('../../../../dockeragent/start.sh', import.meta.url), 'utf8');
+const foreignScript =
   (agentStart({ kind: 'registry', reference: 'me/agent:1' }, 59_000).Entrypoint as string[]).at(-1) ?? '';
 
 const missing = (file: string) => ({
@@ -32,8 +32,8 @@ function prepared(host: ScratchHost): void {
 }
 
 const starts = [
-  ['our image', ours],
-  ["a user's image", foreign],
+  ['our image', ownScript],
+  ["a user's image", foreignScript],
 ] as const;
 
 export const agentStartSuite: ScriptSuite = {
@@ -64,26 +64,26 @@ export const agentStartSuite: ScriptSuite = {
     ]),
     ...['.agent', '.credentials', '.credentials_rsaparams'].map((file) => ({
       name: `our image: without ${file} it says who starts it`,
-      script: ours,
+      script: ownScript,
       given: (host: ScratchHost) => host.drop(`/azp/${file}`),
       after: missing(file),
     })),
     {
-      name: 'our image: without the folder of the agent there is nothing to start',
-      script: ours,
+      name: 'our image: without the folder of the agent it starts nothing',
+      script: ownScript,
       given: (host) => host.drop('/azp'),
       after: { code: 2, stderr: "script: cd: can't cd to /azp\n" },
     },
     {
       name: "a user's image without an agent starts nothing else of that name",
-      script: foreign,
+      script: foreignScript,
       given: (host) =>
         host.drop('/azp').program('/root/bin/Agent.Listener', 'echo "the wrong one"', { silent: true }),
       run: { env: { HOME: '/home/x' } },
       after: { code: 2, stderr: "script: cd: can't cd to /azp\n", files: home('/home/x') },
     },
     {
-      name: 'config.sh gets the secret under the name that it asks for, and nothing else of it',
+      name: 'config.sh gets the secret only in its own variable',
       script: configScript,
       run: {
         args: ['--url', "it's a"],
@@ -97,7 +97,7 @@ export const agentStartSuite: ScriptSuite = {
       },
     },
     {
-      name: 'no config.sh but that of the agent is run',
+      name: 'only the config.sh of the agent is run',
       script: configScript,
       given: (host) => host.drop('/azp').program('/root/config.sh', 'echo "the wrong one"', { silent: true }),
       run: { input: 's3cret\n', env: { HOME: '/home/x', SECRET_INPUT: 'VSTS_AGENT_INPUT_TOKEN' } },

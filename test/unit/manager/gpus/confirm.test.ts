@@ -21,15 +21,15 @@ const both = report('83', '84');
 const well = conclude([], both);
 const ill = conclude([finding('gpu.ecc-uncorrected', 'GPU-84')], both);
 const blind = (...found: readonly Finding[]) => conclude(found, undefined);
-const told = (checkup: Checkup | undefined) => [
+const summary = (checkup: Checkup | undefined) => [
   ...(checkup?.findings ?? []).map(({ severity, code, gpu: at }) => `${severity} ${code} ${at ?? 'all'}`),
   `sees ${checkup?.report?.gpus.map(({ uuid }) => uuid).join(' ') ?? 'nothing'}`,
 ];
 
 test.each<[string, Checkup, readonly Finding[], Checkup | undefined, readonly string[]]>([
-  ['nothing is wrong', well, [], well, ['sees GPU-83 GPU-84']],
+  ['no finding', well, [], well, ['sees GPU-83 GPU-84']],
   [
-    'the host, for the first time: what was known stays',
+    'the host, for the first time: earlier findings stay',
     blind(finding('smi.failed')),
     [],
     ill,
@@ -43,7 +43,7 @@ test.each<[string, Checkup, readonly Finding[], Checkup | undefined, readonly st
     ['fail smi.failed all', 'sees nothing'],
   ],
   [
-    'in another way for the second time',
+    'for the second time, with another failure',
     blind(finding('smi.hung')),
     [finding('driver.mismatch')],
     well,
@@ -56,57 +56,63 @@ test.each<[string, Checkup, readonly Finding[], Checkup | undefined, readonly st
     well,
     ['warn smi.failed all', 'sees GPU-83 GPU-84'],
   ],
-  ['for the first time, and nothing is known', blind(finding('smi.failed')), [], undefined, ['sees nothing']],
+  [
+    'for the first time, without earlier results',
+    blind(finding('smi.failed')),
+    [],
+    undefined,
+    ['sees nothing'],
+  ],
   ['one GPU: at once', ill, [], well, ['fail gpu.ecc-uncorrected GPU-84', 'sees GPU-83 GPU-84']],
   [
-    'a count: it stops no slot',
+    'the number of GPUs: it closes no slot',
     conclude([finding('gpu.count')], both),
     [],
     well,
     ['fail gpu.count all', 'sees GPU-83 GPU-84'],
   ],
   [
-    'the host, and the kernel tells of a GPU: under the name by which it is known',
+    'the host, with an XID of a GPU: the finding has its UUID',
     blind(finding('smi.failed'), finding('xid.79', '0000:84:00.0')),
     [],
     well,
     ['fail xid.79 GPU-84', 'warn smi.failed all', 'sees GPU-83 GPU-84'],
   ],
   [
-    'the host, and what the kernel told is repaired',
+    'the host, after a repair of the XID',
     blind(finding('smi.failed')),
     [],
     conclude([finding('xid.79', 'GPU-84')], both),
     ['warn smi.failed all', 'sees GPU-83 GPU-84'],
   ],
   [
-    'nvidia-smi, asked for one GPU: what was known of that stays, and it alone',
+    'nvidia-smi for one GPU: earlier findings of that GPU stay',
     conclude([finding('smi.failed', '0000:84:00.0')], report('83')),
     [],
     conclude([finding('gpu.ecc-uncorrected', 'GPU-84'), finding('gpu.lost', 'GPU-83')], both),
     ['fail gpu.ecc-uncorrected GPU-84', 'warn smi.failed GPU-84', 'sees GPU-83 GPU-84'],
   ],
   [
-    'the same for the second time',
+    'nvidia-smi for one GPU, for the second time',
     conclude([finding('smi.failed', '0000:84:00.0')], report('83')),
     [finding('smi.failed', '0000:84:00.0')],
     well,
     ['fail smi.failed 0000:84:00.0', 'sees GPU-83'],
   ],
   [
-    'asked for the other one before',
+    'nvidia-smi for one GPU, before for the other',
     conclude([finding('smi.failed', '0000:84:00.0')], report('83')),
     [finding('smi.failed', '0000:83:00.0')],
     well,
     ['warn smi.failed GPU-84', 'sees GPU-83 GPU-84'],
   ],
   [
-    'asked for all before',
+    'nvidia-smi for one GPU, before for all',
     conclude([finding('smi.failed', '0000:84:00.0')], report('83')),
     [finding('smi.failed')],
     well,
     ['fail smi.failed 0000:84:00.0', 'sees GPU-83'],
   ],
-])('wrong with %s', (_, now, last, before, expected) => {
-  expect(told(confirmed(now, last, before))).toEqual(expected);
+])('a failure of %s', (_, now, last, before, expected) => {
+  expect(summary(confirmed(now, last, before))).toEqual(expected);
 });

@@ -3,7 +3,7 @@ import { DriverPrograms } from '../../../../src/manager/gpus/observe.ts';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import { printed } from '../../../support/rig-programs.ts';
 
-test('while one hangs in the kernel no other is started, and each call returns which', async () => {
+test('while a program hangs in the kernel no other is started, and each call names it', async () => {
   let hangs = true;
   const started: string[] = [];
   const driver = new DriverPrograms(async (program) => {
@@ -24,7 +24,7 @@ test('while one hangs in the kernel no other is started, and each call returns w
   expect(await driver.run('sh', [], 1)).toMatchObject({ output: 'well', timedOut: false });
 });
 
-test('they run one after the other, also after one that could not be started', async () => {
+test('programs run one after the other, also after one that failed to start', async () => {
   const { promise, reject } = Promise.withResolvers<CommandResult>();
   const started: string[] = [];
   const driver = new DriverPrograms((program) => {

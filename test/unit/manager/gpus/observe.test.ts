@@ -18,7 +18,7 @@ afterEach(() => rig.close());
 const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
 const xid = '[ 12.000001] NVRM: Xid (PCI:0000:84:00): 79, pid=1, GPU has fallen off the bus.';
 
-/** The second GPU's part of the output, changed. */
+/** Returns the output with a change for the second GPU. */
 function second(pattern: RegExp, replacement: string): CommandResult {
   const at = healthy.lastIndexOf('<gpu id=');
   const part = healthy.slice(at).replace(pattern, replacement);
@@ -31,25 +31,25 @@ const agent = async (name: string) => {
   return { enabled: found?.enabled, reason: found?.userCapabilities?.['azp-fleet.disabled'] };
 };
 
-describe('a bad GPU closes its slot alone, with the reason in the pool, and opens it again by itself', () => {
-  const heal = (): void => void rig.programs.set('sh', printed(healthy));
+describe('a bad GPU closes only its slot, with the reason in the pool, until the GPU is healthy', () => {
+  const fix = (): void => void rig.programs.set('sh', printed(healthy));
   test.each([
     [
       'an uncorrected memory error',
       () => rig.programs.set('sh', second(/(<dram_uncorrectable>)0/, '$11')),
-      heal,
+      fix,
       'GPU: 1 uncorrected memory error(s) since the last reset',
     ],
     [
       'a recovery action',
       () => rig.programs.set('sh', second(/(<gpu_recovery_action>)None/, '$1Reset')),
-      heal,
+      fix,
       'GPU: the driver asks for: Reset',
     ],
     [
-      'a GPU that is lost',
+      'a lost GPU',
       () => rig.programs.set('sh', second(/(<gpu_temp>)28 C/, '$1GPU is lost')),
-      heal,
+      fix,
       'GPU is lost',
     ],
     [
@@ -58,10 +58,10 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
       () => rig.post('/v1/repaired', { gpu: '84:00.0' }),
       'GPU: XID 79 in the kernel log',
     ],
-  ])('%s', async (_, fall, rise, reason) => {
+  ])('%s', async (_, fail, repair, reason) => {
     await rig.start();
     await rig.until('idle');
-    fall();
+    fail();
     await rig.until('quarantined', ['1']);
     expect(await agent('box-1')).toEqual({
       enabled: false,
@@ -70,12 +70,12 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
     expect((await rig.slot('1')).cause).toContain(reason);
     expect((await rig.slot('0')).state).toBe('idle');
     expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
-    await rise();
+    await repair();
     await rig.until('idle');
     expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
   });
 
-  test('its job continues to the end, and no agent starts after it', async () => {
+  test('its job finishes, and no agent starts after it', async () => {
     await rig.start();
     await rig.until('idle');
     rig.beginJob('box-1');
@@ -89,7 +89,7 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
   });
 });
 
-test('a card for screens gets no slot, is no fault, and what the kernel says of it closes none', async () => {
+test('a card for screens gets no slot, and its XIDs close none', async () => {
   rig.kernelSays(xid);
   await rig.start({ ignoredGpus: ['84:00.0'], agents: { kind: 'one-per-gpu' } });
   await rig.until('idle', ['0']);
@@ -104,7 +104,7 @@ test('a card for screens gets no slot, is no fault, and what the kernel says of 
     .toContain('xid.79');
 });
 
-test('after a boot /dev/nvidia-uvm is made, and no slot waits for it', async () => {
+test('after a boot /dev/nvidia-uvm is created, and no slot waits for it', async () => {
   rig.programs.set('sh', printed(`${healthy}\nazp-fleet: no /dev/nvidia-uvm\n`));
   await rig.start();
   await rig.until('idle');
@@ -113,7 +113,7 @@ test('after a boot /dev/nvidia-uvm is made, and no slot waits for it', async () 
 
 describe('the kernel log', () => {
   test('a fatal XID causes a check at once', async () => {
-    // On this clock the next look is due in 20 s.
+    // On this clock the next check is due in 20 s.
     rig.clock.speed = 1;
     await rig.start();
     await rig.until('idle');
@@ -123,7 +123,7 @@ describe('the kernel log', () => {
     await expect.poll(codes).toContain('xid.79');
   }, 30_000);
 
-  test('what it has forgotten is remembered, also by the next manager', async () => {
+  test('errors that it no longer has are kept, also over restarts', async () => {
     await rig.start();
     await rig.until('idle');
     rig.kernelSays(xid);
@@ -136,18 +136,18 @@ describe('the kernel log', () => {
   });
 });
 
-describe('looks go on', () => {
-  const dead = {
+describe('checks continue', () => {
+  const smiFailed = {
     ...printed("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."),
     code: 9,
   };
 
-  test('while the image is being pulled and does not come', async () => {
+  test('while a pull of the image hangs', async () => {
     rig.docker.stall = /POST \/images\/create/;
     await rig.start({ image: { kind: 'registry', reference: 'registry.example/agent:new' } });
     await rig.until('waiting');
     await expect.poll(async () => (await rig.status()).image.state).toBe('pulling');
-    rig.programs.set('sh', dead);
+    rig.programs.set('sh', smiFailed);
     await rig.until('quarantined');
   });
 
@@ -155,12 +155,12 @@ describe('looks go on', () => {
     await rig.start();
     await rig.until('idle');
     await expect.poll(() => probes().length).toBe(1);
-    rig.programs.set('sh', dead);
+    rig.programs.set('sh', smiFailed);
     await rig.until('quarantined');
     expect(probes().map(({ state }) => state)).toEqual(['running']);
   });
 
-  test('and where one takes too long nothing is launched, in plain words', async () => {
+  test('and while one takes too long, slots wait and the status shows why', async () => {
     await rig.start();
     await rig.until('idle');
     const { promise, resolve } = Promise.withResolvers<CommandResult>();
@@ -178,8 +178,8 @@ describe('looks go on', () => {
 const probes = () =>
   [...rig.docker.containers.values()].filter(({ body }) => body.Labels?.['azp-fleet.kind'] === 'probe');
 
-describe('what a container sees of the GPUs', () => {
-  /** What probe containers print from now on, one after the other, the last one for ever. */
+describe('the probe from a container', () => {
+  /** Sets the outputs of the next probe containers; the last one repeats. */
   function fromInside(...outputs: readonly { readonly text: string; readonly code: number }[]): () => number {
     let at = 0;
     rig.docker.onStart = (container) => {
@@ -194,7 +194,7 @@ describe('what a container sees of the GPUs', () => {
   const good = { text: healthy, code: 0 };
   const blind = { text: 'Failed to initialize NVML: Unknown Error', code: 255 };
 
-  test('bad once is a doubt: nothing is stopped', async () => {
+  test('that fails once closes no slot', async () => {
     const count = fromInside(blind, good);
     await rig.start();
     await rig.until('idle');
@@ -204,7 +204,7 @@ describe('what a container sees of the GPUs', () => {
     expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
   });
 
-  test('bad twice closes the slots until it is good again', async () => {
+  test('that fails twice closes the slots until it succeeds', async () => {
     const count = fromInside(blind, blind, blind, good);
     await rig.start();
     await rig.until('quarantined');

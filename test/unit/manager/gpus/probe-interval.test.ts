@@ -1,4 +1,4 @@
-// How long after a probe of the GPUs from inside a container the next one starts.
+// The interval of the GPU probes from a container.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
 const minute = 60_000;
 
-/** A host with two GPUs; its probe containers print this and exit with this code. */
+/** Creates a host with two GPUs, whose probe containers print this and exit with this code. */
 async function host(output: string, code: number) {
   const root = { prefix: mkdtempSync(join(directory, 'root-')) };
   makeMachine(root, join(root.prefix, 'context'));

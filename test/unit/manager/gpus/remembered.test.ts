@@ -15,26 +15,26 @@ const seen = { boot: 'b', events: [lost] };
 const repaired = (memory: XidMemory, gpu = '0000:84:00.0') => withRepair(memory, gpu, 13);
 
 test.each<readonly [string, XidMemory, string, readonly string[]]>([
-  ['it is in the log', nothing, line, ['79']],
-  ['it is in the log and was seen earlier: counted once', seen, line, ['79']],
-  ['the log has forgotten it', seen, '', ['79']],
+  ['an XID in the log', nothing, line, ['79']],
+  ['in the log and in memory: counted once', seen, line, ['79']],
+  ['only in memory', seen, '', ['79']],
   ['repaired, and still in the log', repaired(seen), line, []],
-  ['repaired, and the log has forgotten it', repaired(seen), '', []],
+  ['repaired, and no longer in the log', repaired(seen), '', []],
   ['repaired with all others', repaired(seen, 'all'), line, []],
-  ['repaired, and lost again', repaired(seen), `${line}\n${later}`, ['79']],
+  ['repaired, and failed again', repaired(seen), `${line}\n${later}`, ['79']],
   ['another GPU was repaired', repaired(seen, '0000:83:00.0'), '', ['79']],
-  ['what is not fatal is not kept', nothing, `${fault}\n${line}`, ['31', '79']],
+  ['only fatal ones are kept', nothing, `${fault}\n${line}`, ['31', '79']],
 ])('%s', (_, memory, log, shown) => {
   const xids = xidsSinceBoot(memory, log);
   expect(xids.map(({ xid }) => String(xid))).toEqual(shown);
   expect(fatalXids(xids).map(({ xid }) => xid)).toEqual(shown.includes('79') ? [79] : []);
 });
 
-test('a storm of one error is kept as one', () => {
+test('many equal errors are kept as one', () => {
   expect(fatalXids(xidsSinceBoot(nothing, `${line}\n`.repeat(1000)))).toEqual([lost]);
 });
 
-test('of repairs of one GPU the last is kept', () => {
+test('only the last repair of a GPU is kept', () => {
   const twice = withRepair(withRepair(seen, '0000:84:00.0', 13), '0000:84:00.0', 20);
   expect(twice.repairs).toEqual([{ gpu: '0000:84:00.0', at: 20 }]);
 });

@@ -4,7 +4,7 @@ import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import { failed, ManagerRig, printed } from '../../../support/manager-rig.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; what nvidia-smi prints is
-// a file's text. On this clock a look is due every 0.2 s.
+// text of this file. On this clock a check is due every 0.2 s.
 let rig: ManagerRig;
 beforeEach(async () => {
   rig = await ManagerRig.create();
@@ -20,12 +20,12 @@ const [first = '', second = ''] = healthy.split(/(?=<gpu id="00000000:84)/);
 const secondIll = printed(first + second.replace(/(<dram_uncorrectable>)0/, '$11'));
 const noFork = failed(-1, 'spawn sh EAGAIN');
 
-/** What nvidia-smi answers from now on, look by look; the last answer for ever. `given`: all of it was, the last twice. */
+/** Sets the results of nvidia-smi for the next checks; the last one repeats. `given`: all were used, the last twice. */
 function smi(...answers: readonly CommandResult[]): { readonly given: Promise<void> } {
   let at = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
   rig.programs.set('sh', ([, script = '']) => {
-    // Of a look, what asks for all GPUs comes first.
+    // The query for all GPUs is the first of a check.
     if (script.startsWith('nvidia-smi')) at += 1;
     if (at > answers.length) resolve();
     return answers[Math.min(at, answers.length) - 1] ?? well;
@@ -37,7 +37,7 @@ const agent = async (name: string) => {
   const found = await rig.azure.findAgent(rig.poolId, name);
   return { enabled: found?.enabled, reason: found?.userCapabilities?.['azp-fleet.disabled'] };
 };
-/** Slots that it did this to. */
+/** Lists the slots with this action. */
 const logged = (action: string) =>
   rig.logged.flatMap(({ message, fields }) =>
     message === action ? [(fields as { slot: string }).slot] : [],
@@ -45,15 +45,12 @@ const logged = (action: string) =>
 const closings = () => logged('disable');
 const codes = async () => (await rig.status()).health.findings.map(({ code }) => code);
 
-describe('two looks for the whole host', () => {
+describe('a failure of the whole host needs two checks', () => {
   test.each([
-    ['no process is to be had', noFork],
-    ['nvidia-smi is killed for its memory', failed(137, 'Killed')],
-    [
-      'nvidia-smi tells of another driver, as in the middle of an update',
-      failed(18, 'Driver/library version mismatch'),
-    ],
-  ])('once %s: nothing is closed', async (_, failure) => {
+    ['no process can be created', noFork],
+    ['nvidia-smi is out of memory', failed(137, 'Killed')],
+    ['nvidia-smi reports another driver, as during an update', failed(18, 'Driver/library version mismatch')],
+  ])('once %s: no slot is closed', async (_, failure) => {
     smi(well);
     await rig.start();
     await rig.until('idle');
@@ -63,7 +60,7 @@ describe('two looks for the whole host', () => {
     expect((await rig.status()).health.state).toBe('healthy');
   });
 
-  test('the second time all are closed, whatever the first was', async () => {
+  test('the second failure closes all slots, even if it is another one', async () => {
     smi(well);
     await rig.start();
     await rig.until('idle');
@@ -74,7 +71,7 @@ describe('two looks for the whole host', () => {
     await rig.until('idle');
   });
 
-  test('a failed check keeps the last findings: its slot does not open', async () => {
+  test('a failed check keeps the last findings, and a closed slot stays closed', async () => {
     smi(secondIll);
     await rig.start();
     await rig.until('quarantined', ['1']);
@@ -88,16 +85,16 @@ describe('two looks for the whole host', () => {
     expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
   });
 
-  test('a first look that fails decides nothing', async () => {
+  test('a failed first check has no result', async () => {
     let release = (): void => undefined;
     const second = new Promise<CommandResult>((resolve) => (release = () => resolve(well)));
-    let looks = 0;
+    let checks = 0;
     rig.programs.set('sh', ([, script = '']) => {
-      if (script.startsWith('nvidia-smi')) looks += 1;
-      return looks < 2 ? noFork : second;
+      if (script.startsWith('nvidia-smi')) checks += 1;
+      return checks < 2 ? noFork : second;
     });
     await rig.start();
-    await expect.poll(() => looks).toBe(2);
+    await expect.poll(() => checks).toBe(2);
     expect((await rig.status()).health.state).toBe('unknown');
     release();
     await rig.until('idle');
@@ -105,8 +102,8 @@ describe('two looks for the whole host', () => {
   });
 });
 
-describe('a slot that is closed again and again', () => {
-  /** Ill and well again, so many times. */
+describe('a slot that closes repeatedly', () => {
+  /** Fails and recovers this many times. */
   async function flap(times: number): Promise<void> {
     for (let time = 0; time < times; time += 1) {
       smi(secondIll);
@@ -116,7 +113,7 @@ describe('a slot that is closed again and again', () => {
     }
   }
 
-  test('rests after the third time, and says until when and why; then it opens by itself', async () => {
+  test('stays closed for a while after the third time, and the status shows until when and why', async () => {
     smi(well);
     await rig.start();
     await rig.until('idle');
@@ -147,15 +144,15 @@ describe('a slot that is closed again and again', () => {
   });
 });
 
-describe('the engine’s troubles are not the GPUs’', () => {
+describe('an engine failure is no GPU failure', () => {
   test.each([
-    ['it cannot give GPUs to containers', 'could not select device driver "nvidia"', 'engine.no-gpu-driver'],
-    ['it fails in a way that nobody knows', 'something else', 'engine.failed'],
-  ])('%s: no slot is closed, and the status tells it as what it is', async (_, words, code) => {
+    ['it cannot pass GPUs to containers', 'could not select device driver "nvidia"', 'engine.no-gpu-driver'],
+    ['it fails with an unknown error', 'something else', 'engine.failed'],
+  ])('%s: no slot is closed, and the status shows the cause', async (_, words, code) => {
     smi(well);
     const isProbe = (name: string | undefined) => name?.startsWith('azp-fleet-probe') === true;
     rig.docker.onStart = (container) => (isProbe(container.name) ? undefined : rig.listen(container));
-    // Only what is run to its end is waited for.
+    // The next check starts after the end of this one.
     rig.docker.fail(/POST .*\/wait$/, 500, words, 100);
     await rig.start();
     await rig.until('idle');
@@ -168,14 +165,14 @@ describe('the engine’s troubles are not the GPUs’', () => {
   });
 });
 
-describe('one that hangs in the kernel has no second one sent after it', () => {
+describe('a program that hangs in the kernel is not started a second time', () => {
   const hanging = (isGone: () => boolean): CommandResult => ({
     ...failed(-1, ''),
     timedOut: true,
     stillRunning: () => !isGone(),
   });
 
-  test('nvidia-modprobe: slots close until it is gone', async () => {
+  test('nvidia-modprobe: slots close until it exits', async () => {
     let gone = false;
     let asked = 0;
     rig.programs.set('sh', () => {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; what nvidia-smi prints is
-// a file's text.
+// text of a file.
 let rig: ManagerRig;
 beforeEach(async () => {
   rig = await ManagerRig.create();
@@ -20,14 +20,14 @@ const answered = {
 };
 const hanging = { code: -1, output: '', timedOut: true, stillRunning: () => true };
 
-test('however fast the clock runs, nvidia-smi gets the time that cold GPUs need', async () => {
+test('nvidia-smi gets the time that cold GPUs need, at any speed of the clock', async () => {
   rig.programs.set('sh', answered);
   await rig.start();
   await rig.until('idle');
   expect(rig.deadlines.get('sh')).toBe(60_000);
 });
 
-test('an nvidia-smi that hangs in the kernel quarantines the slots, though no second one is sent after it', async () => {
+test('an nvidia-smi that hangs in the kernel quarantines the slots, and no second one is started', async () => {
   rig.programs.set('sh', answered);
   await rig.start();
   await rig.until('idle');

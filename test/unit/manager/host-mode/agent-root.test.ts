@@ -45,25 +45,28 @@ test.each([
 
 test.each([
   [0o700, '0700'],
-  // Passing through is not enough: the agent lists each folder.
+  // Access without listing is not enough.
   [0o711, '0711'],
   [0o751, '0751'],
-])('below a folder of mode %o no agent is made, and it is named with what opens it', async (mode, seen) => {
-  const closed = join(directory, 'closed');
-  mkdirSync(closed, { mode });
-  chmodSync(closed, mode);
-  const agents = roots('closed/agents');
-  await expect(agents.fill(agents.of('0'), '/bin', user)).rejects.toMatchObject({
-    problem: {
-      code: 'host-mode.folder-closed',
-      what: `agents below ${closed}/agents cannot list ${closed}`,
-      seen: `mode ${seen}`,
-      next: `run on the host: chmod o+rx ${closed}`,
-    },
-  });
-});
+])(
+  'below a folder of mode %o no agent is created, and the error names the folder and the fix',
+  async (mode, seen) => {
+    const closed = join(directory, 'closed');
+    mkdirSync(closed, { mode });
+    chmodSync(closed, mode);
+    const agents = roots('closed/agents');
+    await expect(agents.fill(agents.of('0'), '/bin', user)).rejects.toMatchObject({
+      problem: {
+        code: 'host-mode.folder-closed',
+        what: `agents below ${closed}/agents cannot list ${closed}`,
+        seen: `mode ${seen}`,
+        next: `run on the host: chmod o+rx ${closed}`,
+      },
+    });
+  },
+);
 
-test('files that cannot be removed stop the slot, and the error says what to check', async () => {
+test('files that cannot be removed stop the slot, and the error has the next action', async () => {
   const output = "rm: cannot remove '/v/0/_work/1/data': Device or resource busy\n";
   const answer = { code: 1, output, timedOut: false, stillRunning: () => false };
   await expect(roots('agents', { rm: answer }).clear('/v/0')).rejects.toMatchObject({
@@ -76,7 +79,7 @@ test('files that cannot be removed stop the slot, and the error says what to che
   });
 });
 
-test('clearing what is not there is no mistake, and a link is not followed', async () => {
+test('clearing a missing folder is no error, and a link is not followed', async () => {
   const agents = roots('agents');
   await agents.clear(agents.of('0'));
   const elsewhere = join(directory, 'elsewhere');
@@ -93,11 +96,11 @@ test('clearing what is not there is no mistake, and a link is not followed', asy
 const root = '/var/lib/azp-fleet-agents/Bare';
 const network = `vsts_network_${'0123456789abcdef'.repeat(2)}`;
 
-// printf %s PATH | sha256sum, with the path in lower case as the agent takes it.
+// printf %s PATH | sha256sum, with the path in lower case like the agent.
 test.each([
   ['/azp', 'f3b821'],
   ['/AZP', 'f3b821'],
-])('an agent in %s labels with %s', (path, label) => {
+])('an agent in %s has the label %s', (path, label) => {
   expect(jobLabel(path)).toBe(label);
 });
 
@@ -106,9 +109,9 @@ const container = (...sources: readonly string[]) => ({ id: 'c', name: 'job_ubun
 test.each([
   ['with the work folder', container('/data', `${root}/_work/1`), true],
   ['with the tools', container(`${root}/externals`), true],
-  ['of an agent whose path begins like ours', container(`${root}-2/_work/1`), false],
-  ['of somebody else', container('/home/other/agent/_work/1'), false],
-  ['without anything mounted', container(), false],
+  ['of an agent whose path has the same beginning', container(`${root}-2/_work/1`), false],
+  ['of another user', container('/home/other/agent/_work/1'), false],
+  ['without mounts', container(), false],
 ])('a container with the label, %s', (_, each, isOurs) => {
   expect(ofAgent(root, { containers: [each], networks: [] }).containers).toHaveLength(isOurs ? 1 : 0);
 });

@@ -12,7 +12,7 @@ import { Archives } from '../../../../src/manager/machine/archives.ts';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import { StillClock } from '../../../support/clock.ts';
 
-// Files and downloads are real; the programs of the host answer from a table.
+// Files and downloads are real; the host's programs are stand-ins.
 let directory: string;
 let answers: Record<string, Partial<CommandResult>>;
 beforeEach(() => {
@@ -24,7 +24,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const command = (program: string): Promise<CommandResult> =>
   Promise.resolve({ code: 0, output: '', timedOut: false, stillRunning: () => false, ...answers[program] });
 
-/** Real downloads; nothing was seen before. */
+/** Real downloads, without earlier ones. */
 const archives = (): Archives =>
   new Archives({
     fetch: createPlainFetch({ noProxy: [] }),
@@ -54,7 +54,7 @@ test('an agent that lacks libraries on the host is not started, and they are nam
   expect(await store.path(release)).toBe(path);
 });
 
-test('the agent is fetched once per version, also for slots that start together, and only with the right sha256', async () => {
+test('the agent is fetched once per version, also for parallel starts, and only with the right sha256', async () => {
   let served = 0;
   answers['tar'] = {};
   const server = createServer((_, response) => {

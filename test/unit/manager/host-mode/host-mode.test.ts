@@ -23,7 +23,7 @@ import { StillClock } from '../../../support/clock.ts';
 import { cleanDocker, hostRuns } from '../../../support/host-runs.ts';
 import { config } from '../../../support/manager-config.ts';
 
-// Files, copies and downloads are real; systemd and Docker are not there: its programs answer from a table.
+// Files, copies and downloads are real; the programs of systemd and Docker are stand-ins.
 let directory: string;
 let calls: string[];
 let answers: Record<string, Partial<CommandResult>>;
@@ -43,7 +43,7 @@ const command = (program: string, args: readonly string[], deadlineMs: number): 
   return Promise.resolve({ code: 0, output: '', timedOut: false, stillRunning: () => false, ...answer });
 };
 
-/** What systemctl show prints of units; of one that it does not know, unless a test says otherwise. */
+/** Output of `systemctl show`; a missing unit, unless a test sets another. */
 const absent = 'LoadState=not-found\nActiveState=inactive\nSubState=dead\n';
 const ended = 'LoadState=loaded\nActiveState=active\nSubState=exited\n';
 const failed = 'LoadState=loaded\nActiveState=failed\nSubState=failed\n';
@@ -71,15 +71,15 @@ async function created(run = 'r1'): Promise<{ engine: HostEngine; id: string }> 
   return { engine, id };
 }
 
-test("the manager's unit makes the folder of the agents, listable by all, and may write there", () => {
+test("the manager's unit creates the agents' folder, listable by all, and may write to it", () => {
   const text = readFileSync('units/azp-fleet-manager.service', 'utf8');
-  // A state directory of its own would have the state's mode, which is closed to the agents.
+  // A separate state directory would have the mode of the state, which agents cannot list.
   expect(text).toContain(`ExecStartPre=+/usr/bin/install -d -m 0755 ${HostPaths.agents}\n`);
   expect(text).toContain(`ReadWritePaths=-${HostPaths.agents}\n`);
   expect(HostPaths.agents.startsWith(`${HostPaths.state}/`)).toBe(false);
 });
 
-test("a run gets a copy of the agent in its slot's folder, its user's alone, and is listed as created", async () => {
+test("a run gets a copy of the agent in its slot's folder, only for its user, and is listed as created", async () => {
   const { engine, id } = await created();
   expect(existsSync(join(root(), 'bin/Agent.Listener'))).toBe(true);
   const modes = [join(directory, 'host', id), agents(), root(), join(root(), 'home')];
@@ -96,13 +96,13 @@ test("a run gets a copy of the agent in its slot's folder, its user's alone, and
   expect(calls).toContain(`chown -R 999:998 ${root()}`);
 });
 
-test('the home has the folders without which the agent retries for seconds', async () => {
+test("the home has the folders of the agent's cache", async () => {
   await created();
   for (const folder of ['.config', '.local/share'])
     expect(existsSync(join(root(), 'home', folder)), folder).toBe(true);
 });
 
-test('the registration is written for its user alone', async () => {
+test('only its user can read the registration', async () => {
   const { engine, id } = await created();
   await engine.putArchive(
     id,
@@ -113,18 +113,18 @@ test('the registration is written for its user alone', async () => {
   expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual(['{}', 0o600]);
 });
 
-test('the next run of a slot finds the same path, and nothing of the one before', async () => {
+test('the next run of a slot has the same path, without files of the previous run', async () => {
   await created();
   mkdirSync(join(root(), '_work/1'), { recursive: true });
   await created('r2');
   expect(existsSync(join(root(), '_work'))).toBe(false);
-  // Ended before anything is removed: what it still ran could write into the folder.
+  // Killed before the removal: its processes could write to the folder.
   expect(calls.lastIndexOf('systemctl stop azp-fleet-agent-bare.service')).toBeLessThan(
     calls.lastIndexOf(`rm -rf --one-file-system -- ${root()}`),
   );
 });
 
-test('what could not be made is known as a run that has not started, and goes like one', async () => {
+test('a run whose creation failed is listed as not started, and can be removed', async () => {
   answers['cp'] = { code: 1, output: 'No space left on device' };
   await expect(created()).rejects.toThrow('cp failed on the host');
   const engine = hostEngine();
@@ -134,7 +134,7 @@ test('what could not be made is known as a run that has not started, and goes li
   expect(await engine.listOwn()).toEqual([]);
 });
 
-test('a run that an earlier manager started in the run folder itself is read to its end, and goes with all it left', async () => {
+test('a run of a manager up to 0.1, in the run folder, is followed to its end and removed', async () => {
   const old = join(directory, 'host/host-old');
   mkdirSync(join(old, 'root/_work'), { recursive: true });
   writeFileSync(join(old, 'output.log'), 'Listening for Jobs\n');
@@ -149,7 +149,7 @@ test('a run that an earlier manager started in the run folder itself is read to 
   expect(existsSync(old)).toBe(false);
 });
 
-test('an agent whose process is gone has ended; its output and exit code are read, then nothing is left', async () => {
+test('an ended agent is collected with output and exit code, and removed', async () => {
   const { engine, id } = await created();
   answers['systemctl'] = {
     output: `${failed}MainPID=0\nResult=exit-code\nExecMainStatus=1\nExecMainCode=1\n`,
@@ -168,7 +168,7 @@ test('an agent whose process is gone has ended; its output and exit code are rea
   expect(existsSync(root())).toBe(false);
 });
 
-test('an agent that is stopped gets the signal alone: its unit stays, and tells how it ended', async () => {
+test('a stopped agent gets only the signal: its unit stays, and has the exit code', async () => {
   const { engine, id } = await created();
   answers['systemctl'] = { output: `${ended}MainPID=0\nExecMainStatus=0\nExecMainCode=1\n` };
   await engine.start(id);
@@ -181,13 +181,13 @@ test('an agent that is stopped gets the signal alone: its unit stays, and tells 
 
 test.each([
   [
-    'killed for lack of memory',
+    'out of memory',
     'LoadState=loaded\nActiveState=failed\nResult=oom-kill\nExecMainStatus=9\nExecMainCode=2',
     137,
     true,
   ],
   [
-    'forgotten by systemd in a reboot',
+    'lost in a reboot',
     'LoadState=not-found\nActiveState=inactive\nResult=success\nExecMainStatus=0',
     255,
     false,
@@ -198,7 +198,7 @@ test.each([
   expect(await engine.exit(id)).toMatchObject({ code, oomKilled });
 });
 
-test('the unit: its own user, no rights to gain, limits, names resolved, only its GPUs named; no secret', () => {
+test('the unit: own user, no new privileges, limits, DNS, only its GPUs, no secret', () => {
   const slots = [
     {
       name: 'bare',
@@ -221,7 +221,7 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
     slot: { ...slot, cpuShares: 2048 },
   };
   const args = unitArguments({ ...unit, dockerGid: undefined });
-  for (const wanted of [
+  for (const expected of [
     'User=azp-agent-bare',
     'NoNewPrivileges=yes',
     'CapabilityBoundingSet=',
@@ -232,17 +232,17 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
     'HOME=/v/bare/home',
     'exec /v/bare/bin/Agent.Listener run --once',
     'CUDA_VISIBLE_DEVICES=GPU-1',
-    // To the listener alone, which then ends its session and cancels its job.
+    // Only to the listener, which then ends its session and cancels its job.
     'KillMode=mixed',
     'KillSignal=SIGINT',
     'LANG=C.UTF-8',
     'LC_ALL=C.UTF-8',
   ]) {
-    expect(args).toContain(wanted);
+    expect(args).toContain(expected);
   }
-  // What the agent calls its folder is what dockerd finds there.
+  // The path of the agent's folder must be the same for dockerd.
   expect(args.join(' ')).not.toMatch(/BindPaths|RootDirectory|TemporaryFileSystem|\/azp/);
-  // Azure and Google answer names at the metadata addresses: those are closed by fence.ts, for HTTP alone.
+  // Azure and Google serve DNS at the metadata addresses, which network-isolation.ts blocks for other ports.
   expect(args.join(' ')).not.toContain('IPAddressDeny');
   const open = unitArguments({
     ...unit,
@@ -254,19 +254,19 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
   expect(open).toContain('SupplementaryGroups=998');
 });
 
-test('a user is made by systemd when it is missing, and not twice', async () => {
+test('a missing user is created once, through systemd', async () => {
   answers['getent'] = { output: 'azp-agent-bare:x:999:998::/:/usr/sbin/nologin' };
   expect(await hostUser(command, 'bare')).toEqual({ name: 'azp-agent-bare', uid: 999, gid: 998 });
   expect(calls).toHaveLength(1);
   answers['getent'] = { code: 2 };
   await expect(hostUser(command, 'bare')).rejects.toThrow('cannot be created');
   expect(calls.some((call) => call.includes('useradd --system'))).toBe(true);
-  // Numbers that no image uses: whatever lives under one is the agent's.
+  // Ids that no image uses: all processes with one are the agent's.
   expect(calls.some((call) => call.includes('-K SYS_UID_MIN=58000 -K SYS_UID_MAX=58999'))).toBe(true);
   expect(userName('A very long name of a slot, with spaces')).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
 });
 
-test('an agent that was killed an hour after its last word ended when systemd saw it end', async () => {
+test('an agent killed an hour after its last output ended at the time that systemd reports', async () => {
   const { engine, id } = await created();
   const log = join(directory, 'host', id, 'output.log');
   const state = `${failed}MainPID=0\nExecMainStatus=9\nExecMainCode=2\n`;
@@ -276,7 +276,7 @@ test('an agent that was killed an hour after its last word ended when systemd sa
   const spoke = new Date('2026-11-21T12:00:00Z');
   utimesSync(log, spoke, spoke);
   expect(await engine.exit(id)).toMatchObject({ code: 137, finishedAt: '2026-11-21T13:00:00.000Z' });
-  // systemd tells whole seconds: what was written within that second was written before the end.
+  // systemd reports whole seconds: output within that second is from before the end.
   const late = new Date('2026-11-21T13:00:00.700Z');
   utimesSync(log, late, late);
   expect(await engine.exit(id)).toMatchObject({ finishedAt: '2026-11-21T13:00:00.700Z' });

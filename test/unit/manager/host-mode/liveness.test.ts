@@ -9,7 +9,7 @@ import { StillClock } from '../../../support/clock.ts';
 import { FakeSystemd } from '../../../support/fake-systemd.ts';
 import { cleanDocker, hostRuns } from '../../../support/host-runs.ts';
 
-// A new engine is a manager that was started anew: nothing but files and systemd outlives the one before.
+// A new engine stands for a restarted manager: only files and systemd have the state of the previous one.
 const unit = 'azp-fleet-agent-bare.service';
 let directory: string;
 let systemd: FakeSystemd;
@@ -57,7 +57,7 @@ test.each([
   ['active', 'exited', 'ended'],
   ['activating', 'start', 'running'],
   ['reloading', 'reload', 'running'],
-  // Its main process may be gone; others of it are not.
+  // Its main process may have exited; others run.
   ['deactivating', 'stop-sigterm', 'running'],
   ['deactivating', 'final-sigkill', 'running'],
   ['maintenance', 'cleaning', 'running'],
@@ -68,10 +68,11 @@ test.each([
   expect(livenessOf({ ActiveState, SubState })).toBe(liveness);
 });
 
-test('where systemd does not answer, nothing is known', () => expect(livenessOf(undefined)).toBe('unknown'));
+test('without an answer of systemd the state is unknown', () =>
+  expect(livenessOf(undefined)).toBe('unknown'));
 
 describe('a manager that is killed while it starts an agent', () => {
-  test('before systemd has heard of it: nothing runs, and the run goes', async () => {
+  test('before systemd has the unit: nothing runs, and the run is removed', async () => {
     const engine = manager();
     const id = await create(engine);
     const run = join(directory, 'host', id, 'run.json');
@@ -82,7 +83,7 @@ describe('a manager that is killed while it starts an agent', () => {
     expect(await states(manager())).toEqual([]);
   });
 
-  test('after systemd has started it: it runs, is followed and is not removed', async () => {
+  test('after systemd has started the unit: the run is followed and not removed', async () => {
     const id = await create(manager());
     systemd.onStarted = () => systemd.deaf.add('show');
     await manager().start(id);
@@ -113,13 +114,13 @@ describe('while systemd does not answer', () => {
     expect(await states(manager())).toEqual(['running']);
   });
 
-  test('nothing new is made in its slot', async () => {
+  test('its slot starts no other run', async () => {
     systemd.deaf.add('show');
     await expect(create(manager())).rejects.toMatchObject({ problem: { code: 'host-mode.failed' } });
     expect(existsSync(join(directory, 'host'))).toBe(false);
   });
 
-  test('its output is followed on', async () => {
+  test('its output is still followed', async () => {
     const id = await started();
     systemd.deaf.add('show');
     const stop = new AbortController();
@@ -138,7 +139,7 @@ describe('while systemd does not answer', () => {
   });
 });
 
-test('an agent that runs and of which no run is kept is left alone, and named with what ends it', async () => {
+test('a running agent without a saved run keeps running, and the error has the command that stops it', async () => {
   systemd.start(unit);
   await expect(create(manager())).rejects.toMatchObject({
     problem: {
@@ -149,7 +150,7 @@ test('an agent that runs and of which no run is kept is left alone, and named wi
   expect(stops()).toEqual([]);
 });
 
-test('how another run of the unit ended is not how this one did', async () => {
+test("the exit of another run of the unit is not this run's", async () => {
   const id = await started();
   systemd.units.delete(unit);
   systemd.start(unit);
@@ -165,7 +166,7 @@ test('a run started by hand under the name is not stopped', async () => {
   await expect(manager().remove(id)).rejects.toMatchObject({ problem: { code: 'host-mode.unit-runs' } });
 });
 
-test('folders that cannot be read are not taken for empty', async () => {
+test('unreadable folders do not count as empty', async () => {
   await started();
   const engine = hostRuns(join(directory, 'agent/bin/file'), command, cleanDocker, new StillClock());
   writeFileSync(join(directory, 'agent/bin/file'), '');
@@ -175,16 +176,13 @@ test('folders that cannot be read are not taken for empty', async () => {
 test.each([
   ['still runs', 'running'],
   ['has ended since', 'exited'],
-])(
-  'an agent that an earlier manager did not note as started, and that %s, is no run to discard',
-  async (_, state) => {
-    const id = await create(manager());
-    // systemd opens the log as it starts the unit.
-    writeFileSync(join(directory, 'host', id, 'output.log'), 'Listening for Jobs\n');
-    systemd.start(unit);
-    if (state === 'exited') systemd.end(unit, 0);
-    expect(await states(manager())).toEqual([state]);
-    await manager().removeUnlessRunning(id);
-    expect(await states(manager())).toEqual(state === 'running' ? ['running'] : []);
-  },
-);
+])('an agent without a noted start that %s is not discarded', async (_, state) => {
+  const id = await create(manager());
+  // systemd creates the log when it starts the unit.
+  writeFileSync(join(directory, 'host', id, 'output.log'), 'Listening for Jobs\n');
+  systemd.start(unit);
+  if (state === 'exited') systemd.end(unit, 0);
+  expect(await states(manager())).toEqual([state]);
+  await manager().removeUnlessRunning(id);
+  expect(await states(manager())).toEqual(state === 'running' ? ['running'] : []);
+});

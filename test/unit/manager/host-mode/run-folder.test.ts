@@ -18,7 +18,7 @@ const read = async (folder = 'diag') => {
   return found.map(({ name, bytes, end }) => [name, bytes, end.toString()]);
 };
 
-test('of each file the end is read, in the order of their names', async () => {
+test('reads the end of each file, sorted by name', async () => {
   mkdirSync(inside(''), { recursive: true });
   writeFileSync(inside('c.log'), 'c');
   writeFileSync(inside('b.log'), '');
@@ -30,7 +30,7 @@ test('of each file the end is read, in the order of their names', async () => {
   ]);
 });
 
-test('links to files of other users are not followed, and pipes are not waited for', async () => {
+test('follows no links to files of other users, and does not wait for pipes', async () => {
   const secret = join(directory, 'secret');
   writeFileSync(secret, 'secret');
   mkdirSync(inside('a.log'), { recursive: true });
@@ -43,7 +43,7 @@ test('links to files of other users are not followed, and pipes are not waited f
   expect(await read()).toEqual([]);
 });
 
-test('a folder that is a link is not opened, and neither is one that is not there', async () => {
+test('opens no link to a folder and no missing folder', async () => {
   mkdirSync(join(directory, 'elsewhere'));
   writeFileSync(join(directory, 'elsewhere', 'a.log'), 'secret');
   symlinkSync(join(directory, 'elsewhere'), join(directory, 'diag'));

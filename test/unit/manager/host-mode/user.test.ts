@@ -16,7 +16,7 @@ test.each([
   ['a.b', 'a_b'],
   ['a b', 'a_b'],
   ['.a', '_a'],
-])('the slots %s and %s have users, folders and units of their own', (one, other) => {
+])('the slots %s and %s have different users, folders and units', (one, other) => {
   for (const name of [userName, unitName]) expect(name(one)).not.toBe(name(other));
   for (const slot of [one, other]) expect(userName(slot)).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
 });
@@ -31,7 +31,7 @@ test('a valid name is unchanged', () => {
 
 const unit = 'azp-fleet-agent-bare.service';
 let directory: string;
-/** What is left of the user: nothing, or what the script says of it. */
+/** Output of the script: empty when no process of the user is left. */
 let left: string;
 let calls: string[];
 beforeEach(() => {
@@ -74,7 +74,7 @@ const create = (): Promise<string> =>
     systemdRun: () => [`--unit=${unit}`],
   });
 
-test('nothing of the user lives when the folder of the next agent is made', async () => {
+test('no process of the user is running when the folder of the next agent is created', async () => {
   await create();
   const at = calls.indexOf('vacate azp-agent-bare 58999');
   expect(at).toBeGreaterThan(calls.indexOf('systemctl stop'));
@@ -93,7 +93,7 @@ test('while a process runs, no folder for a key exists, and the process is named
   expect(existsSync(join(directory, 'agents/bare'))).toBe(false);
 });
 
-test('what a job left ends with its run, before its folder goes', async () => {
+test("a job's processes are killed with its run, before its folder is removed", async () => {
   const id = await create();
   calls = [];
   await engine().remove(id);
@@ -110,11 +110,11 @@ test('systemd expands no variable of the script', async () => {
   };
   await clearUser(listen, { name: 'x', uid: 58_999 });
   expect(script.replaceAll('$$', '')).not.toContain('$');
-  // What a service manager makes of it.
+  // As systemd expands it.
   expect(script.replaceAll('$$', () => '$')).toBe(clearUserScript);
 });
 
-test.each(['', '0', '99', 'me', '1 2'])('the script ends nothing of the uid %j', async (uid) => {
+test.each(['', '0', '99', 'me', '1 2'])('the script kills no process of the uid %j', async (uid) => {
   const { code, output } = await runCommand('/bin/sh', ['-c', clearUserScript, 'sh', 'x', uid], 10_000);
   expect([code, output]).toEqual([2, `not the uid of an agent: ${uid}\n`]);
 });
