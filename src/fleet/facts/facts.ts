@@ -5,7 +5,7 @@ import type { Vendor } from '../packages/vendors.ts';
 import type { PackageRecord } from '../packages/package-record.ts';
 import type { LockOwner } from '../ssh/transport.ts';
 
-/** What a host is, read once by one script. Unknown is undefined, never a guess. */
+/** The state of a host, read once by one script. Unknown is undefined, never a guess. */
 export interface Facts {
   readonly os: {
     readonly id: string;
@@ -19,75 +19,75 @@ export interface Facts {
   readonly kernel: string;
   readonly machineId: string;
   readonly bootId: string;
-  /** Its wall clock when it was read, right or wrong: milliseconds since the epoch. What it dates is compared with it. */
+  /** The host's clock when the facts were read, in ms since the epoch. The host's timestamps are compared with it. */
   readonly time: number | undefined;
   /** Seconds since the machine booted. */
   readonly uptimeS: number | undefined;
-  /** A machine whose GPU stack is not ours to install: Jetson, Windows' Linux subsystem, or DGX OS. */
+  /** A machine whose GPU stack azp-fleet does not install: Jetson, Windows Subsystem for Linux, or DGX OS. */
   readonly platform: 'jetson' | 'wsl' | 'dgx' | undefined;
   /** Major version, undefined without systemd. */
   readonly systemd: number | undefined;
   readonly login: { readonly user: string; readonly uid: number };
-  /** Without those that the inventory ignores. */
+  /** GPUs without those that the inventory ignores. */
   readonly gpus: readonly PciGpu[];
-  /** Cards that are there for screens, as the inventory says. */
+  /** Display cards, by the inventory. */
   readonly ignoredGpus: readonly PciGpu[];
-  /** Those with a PCI device of their own. */
+  /** NVSwitches with their own PCI device. */
   readonly nvswitches: number;
   /**
-   * Boards whose switches are managed over InfiniBand devices (HGX B200, B300): how many of these, and ib_umad is loaded.
-   * `unread`: PCI addresses of such devices that did not say in time whether they are.
+   * Boards whose switches are managed over InfiniBand devices (HGX B200, B300): the number of these devices, and whether ib_umad is
+   * loaded. `unread`: PCI addresses of devices that did not answer in time.
    */
   readonly nvlink5: {
     readonly switches: number;
     readonly umad: boolean;
     readonly unread?: readonly string[];
   };
-  /** The running kernel, and the newest one that is installed beside it and newer, if any: that boots next. */
+  /** The running kernel, and the newest installed one if newer: that boots next. */
   readonly kernels: readonly InstalledKernel[];
-  /** Programs that it takes to build a module for the running kernel, and that are not there: `make`, `gcc-12`. */
+  /** Missing programs that building a module for the running kernel needs: `make`, `gcc-12`. */
   readonly lacksToBuild: readonly string[];
   readonly driver: {
     /** /sys/module/nvidia/version */
     readonly loaded: string | undefined;
     readonly open: boolean | undefined;
-    /** Version of the user-space library package, else of what a `.run` file has installed. */
+    /** Version of the user-space library package, or of the installed `.run` file. */
     readonly userspace: string | undefined;
     /** nouveau, or its successor nova, is loaded. */
     readonly nouveau: boolean;
     readonly secureBoot: boolean | undefined;
-    /** Certificates that DKMS may sign with and that are there. Read only when Secure Boot is on. */
+    /** Existing certificates that DKMS may sign with. Read only when Secure Boot is on. */
     readonly keys: readonly {
       readonly path: string;
       /** DKMS's configuration names it. */
       readonly configured: boolean;
       /**
-       * Enrolled as a machine owner's key, or in the firmware's own list (`db`), or in a list of what is forbidden; `requested`
-       * waits for the console at the next boot; `unclear`: mokutil says something else; `unknown`: there is no mokutil.
+       * Enrolled as a machine owner's key, in the firmware's own list (`db`), or forbidden; `requested` waits for the console at
+       * the next boot; `unclear`: another answer of mokutil; `unknown`: no mokutil.
        */
       readonly state: 'enrolled' | 'firmware' | 'blocked' | 'requested' | 'new' | 'unclear' | 'unknown';
     }[];
-    /** A runfile installation: never mixed with packages. */
+    /** Installed from a `.run` file, which is never mixed with packages. */
     readonly runfile: boolean;
-    /** Whether DKMS builds its modules for other kernels, too, or has their sources to do so; absent: neither. */
+    /** DKMS builds its modules for other kernels, or only their sources exist; absent: neither. */
     readonly dkms?: 'registered' | 'sources';
-    /** The module is loaded, and nvidia-smi is not there: the rest of the driver has been taken away since the last boot. */
+    /** The module is loaded and nvidia-smi is missing: the driver was removed since the last boot. */
     readonly wasRemoved: boolean;
-    /** Then also: something uses that module, a program or a module that is none of the driver's. */
+    /** With `wasRemoved`: a program or a module of another package uses that module. */
     readonly inUse: boolean;
-    /** Its services that are installed, with systemd's words: `enabled`, `inactive`. */
+    /** Its installed services, with systemd's states: `enabled`, `inactive`. */
     readonly services: readonly {
       readonly unit: string;
       readonly file: string;
       readonly active: string;
-      /** It keeps no GPU initialised: it is told not to. */
+      /** It runs with `--no-persistence-mode` and keeps no GPU initialised. */
       readonly forgets?: true;
     }[];
   };
   readonly docker: {
-    /** Of the engine that answered on the socket. */
+    /** Version of the engine that answered on the socket. */
     readonly serverVersion: string | undefined;
-    /** dockerd runs. With serverVersion undefined it does not answer. */
+    /** dockerd is running. With serverVersion undefined it does not answer. */
     readonly active: boolean;
     /** Its unit starts at boot. */
     readonly enabled: boolean;
@@ -109,95 +109,95 @@ export interface Facts {
     readonly restartNeeded: boolean;
   };
   readonly toolkit: {
-    /** Of the package. */
+    /** Version of the package. */
     readonly version: string | undefined;
-    /** It is there, and came in no package that the system knows. */
+    /** Installed, but not from a package. */
     readonly unpackaged: boolean;
-    /** Some CDI specification describes nvidia.com/gpu. What follows is of those that win: /run's before /etc's. */
+    /** A CDI specification describes nvidia.com/gpu. The next facts are of those in use: /run before /etc. */
     readonly cdiSpec: boolean;
-    /** The driver version that it was written for. */
+    /** The driver version of the specification. */
     readonly cdiDriver: string | undefined;
-    /** What else than computing it gives containers the libraries for. */
+    /** Uses beyond computing that it has libraries for. */
     readonly cdiUses: readonly ('graphics' | 'video')[];
-    /** It describes other MIG instances than there are. */
+    /** Its MIG instances differ from the present ones. */
     readonly cdiMigDiffers: boolean;
-    /** Files in /etc/cdi that describe GPUs, too. */
+    /** Files in /etc/cdi that also describe GPUs. */
     readonly cdiInEtc: readonly string[];
-    /** There is one in /run: those lose against it. */
+    /** A specification exists in /run, which has precedence over /etc. */
     readonly cdiInRun: boolean;
     /** The installed toolkit is newer than every such specification. */
     readonly cdiOlder: boolean;
   };
-  /** Fully installed packages that some step looks at: name → version. */
+  /** Fully installed packages that a step uses: name → version. */
   readonly packages: Readonly<Record<string, string>>;
-  /** Of such names those that are there in part, because their installation or removal was cut. */
+  /** Partly installed ones, after an interrupted installation or removal. */
   readonly unfinished: Readonly<Record<string, string>>;
   readonly held: readonly string[];
-  /** sha256 of files we manage: path → digest; missing: absent. */
+  /** sha256 of files that azp-fleet manages: path → digest; missing: absent. */
   readonly files: Readonly<Record<string, string>>;
   /**
-   * What stands in them, to the letter, as far as it is text and all of it is short: path → text. It is others': clean it
-   * before it is shown. What lacks here is judged by its digest alone.
+   * Exact content of short text files among them: path → text. Untrusted: sanitise it before display. Files without a text are
+   * compared by digest alone.
    */
   readonly texts: Readonly<Record<string, string>>;
-  /** The certificate authority of the site that lies on the host is among those that its programs trust. */
+  /** The host's programs trust the site's certificate authority. */
   readonly siteCaTrusted: boolean;
   readonly manager: {
     /** Target of /opt/azp-fleet/current. */
     readonly current: string | undefined;
     readonly unitActive: string | undefined;
     readonly unitEnabled: boolean;
-    /** systemd has an older text of the unit in memory than lies on the disk. Unknown is no. */
+    /** systemd has an older text of the unit in memory than on disk. Unknown is false. */
     readonly reloadNeeded: boolean;
     readonly credentialDigest: string | undefined;
-    /** Of what it knows of registries; undefined: nothing. */
+    /** Digest of its registries' passwords; undefined: none. */
     readonly registriesDigest: string | undefined;
-    /** Of the address that it sends messages to; undefined: none. */
+    /** Digest of its webhook's address; undefined: none. */
     readonly webhookDigest: string | undefined;
-    /** What makes it the owner of its agents, with the machine-id; undefined: the next manager will be a new one. */
+    /** Its installation id, which identifies the owner of its agents together with the machine-id; undefined: none yet. */
     readonly installation: string | undefined;
-    /** sha256 over the build context beside the program, as `contextDigest` has it; undefined: there is none. */
+    /** sha256 of the build context beside the program, like `contextDigest`; undefined: none. */
     readonly context: string | undefined;
-    /** sha256 of each archive of a Dockerfile's folder that it has. */
+    /** sha256 of each uploaded archive of a Dockerfile's folder. */
     readonly folders: readonly string[];
-    /** sha256 of each archive of the agent that was brought to it. */
+    /** sha256 of each uploaded archive of the agent. */
     readonly archives: readonly string[];
-    /** Paths of what was sent and never put in place: parts of uploads, and the next credential. */
+    /** Paths of partial uploads and of a credential that is not in use yet. */
     readonly leftovers: readonly string[];
     readonly status: ManagerStatus | undefined;
-    /** Of the manager that wrote the status, also where that cannot be read. */
+    /** Release of the manager that wrote the status, even if the status cannot be read. */
     readonly release: Release | undefined;
   };
-  /** By folder: what is free there, and the file system that it is on. */
+  /** Free bytes and file system by folder. */
   readonly disk: Readonly<Record<string, { readonly freeBytes: number; readonly mount: string }>>;
-  /** Of the largest one; 0: there is none. */
+  /** Bytes of the largest initramfs; 0: none. */
   readonly initramfsBytes: number;
-  /** Files of a bundle that lie on it, in whole or in part: path → bytes. They are not sent again. */
+  /** Files of a bundle on the host, complete or partial: path → bytes. They are not sent again. */
   readonly arrived: Readonly<Record<string, number>>;
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly rebootRequired: boolean;
-  /** Running containers that are not ours, GPU processes outside containers, logged-in users. */
+  /** Running containers of others, GPU processes outside containers, logged-in users. */
   readonly others: {
     readonly containers: readonly string[];
     readonly gpuProcesses: readonly string[];
     readonly logins: readonly string[];
   };
-  /** What we have put there and nothing else tells. Only undoing asks for it. */
+  /** What azp-fleet installed and other facts do not show. Only `remove` uses it. */
   readonly ours: {
-    /** Our folders that hold more than locks and the notes of changes. */
+    /** azp-fleet's folders with more than locks and records of changes. */
     readonly folders: readonly string[];
-    /** Users that the manager has made for agents straight on the host. */
+    /** Users that the manager created for slots with `mode: host`. */
     readonly users: readonly string[];
-    /** Raw text of daemon.json as it was before we first wrote it; undefined: nothing is kept. */
+    /** Raw text of daemon.json before azp-fleet's first change; undefined: no backup. */
     readonly daemonJsonBefore: string | undefined;
-    /** Files in /etc/cdi: made for us, and, by the names that they had, set aside. */
+    /** Files in /etc/cdi that azp-fleet made, and original names of files set aside. */
     readonly cdi: { readonly made: readonly string[]; readonly aside: readonly string[] };
-    /** Package sources of others that are switched off, and are for a vendor's repositories or were noted by us. */
-    readonly sources: readonly SwitchedOff[];
-    /** The driver that we have installed from a `.run` file, and whether with what draws. */
+    /** Disabled repositories of others that are for a vendor's packages or were disabled by azp-fleet. */
+    readonly sources: readonly DisabledSource[];
+    /** The driver that azp-fleet installed from a `.run` file, and whether with graphics. */
     readonly runfile?: { readonly version: string; readonly graphics: boolean };
-    /** Undefined: nothing is noted, by us or by an earlier release. */
+    /** Undefined: no record. */
     readonly packages: PackageRecord | undefined;
   };
   /** Durable changes found on the host. */
@@ -208,27 +208,27 @@ export interface Facts {
     readonly state: 'running' | 'done' | 'dead';
     readonly code: number | undefined;
   }[];
-  /** Who holds the package database, if anybody. */
+  /** The process that holds the package database; undefined: none. */
   readonly packageLock: string | undefined;
-  /** Which run works on the host, if any: who holds its lock. */
+  /** The run that holds the host's lock; undefined: none. */
   readonly hostLock: LockOwner | undefined;
 }
 
-export interface SwitchedOff extends SetAside {
-  /** For whose source we did that; undefined: nobody noted it, an earlier release of ours or somebody else. */
+export interface DisabledSource extends SetAside {
+  /** The vendor whose repository azp-fleet uses instead; undefined: not recorded (earlier release, or another user). */
   readonly by: Vendor | undefined;
-  /** Whose repositories it names. */
+  /** Vendors whose repositories it contains. */
   readonly names: readonly Vendor[];
-  /** There is another file of its name by now. */
+  /** A new file with its original name exists. */
   readonly taken: boolean;
 }
 
 export interface InstalledKernel {
-  /** As `uname -r` has it: `6.8.0-45-generic`. */
+  /** As `uname -r` prints it: `6.8.0-45-generic`. */
   readonly release: string;
-  /** What modules are built for it with is there. */
+  /** Its headers are installed. */
   readonly headers: boolean;
-  /** An NVIDIA module for it is there. */
+  /** It has an NVIDIA module. */
   readonly driver: boolean;
 }
 

@@ -14,7 +14,7 @@ import { isIgnored } from '../../shared/contract/gpus.ts';
 /** Bytes of all facts: a host with thousands of packages has a tenth of this. */
 const outputLimit = 4 * 1024 * 1024;
 
-/** The probes of the fact script. */
+/** Returns the probes of the fact script. */
 export function factProbes(target: ProbeTarget): Probe[] {
   return probes.map(({ name, timeoutS, script }) => ({
     name,
@@ -49,7 +49,7 @@ export async function gatherFacts(
   }
 }
 
-/** Which machine this is, and nothing else of it; whoever may log in may read that. */
+/** Reads only the machine's identity, without root. */
 export async function machineNow(
   session: Session,
   signal: AbortSignal,
@@ -66,8 +66,8 @@ export async function machineNow(
 }
 
 /**
- * The durable changes of a host as they are at this moment, and nothing else of it: for whoever ends there early. Asked
- * also when all else has been told to stop.
+ * Reads only the present durable changes of a host, for runs that stop early. It takes no abort signal: it also runs during a
+ * shutdown.
  */
 export async function changesNow(session: Session): Promise<Facts['changes']> {
   const { code, stdout, stderr, durationMs } = await session.script(changesScript(), {

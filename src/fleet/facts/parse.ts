@@ -15,7 +15,7 @@ import { kernelsProbe } from './probes/kernels.ts';
 import { machineProbe, osProbe } from './probes/machine.ts';
 import { managerProbe } from './probes/manager.ts';
 import { othersProbe } from './probes/others.ts';
-import { packageLockProbe, packagesProbes, together, userspaceVersion } from './probes/packages.ts';
+import { packageLockProbe, packagesProbes, merged, userspaceVersion } from './probes/packages.ts';
 import {
   daemonJsonBeforeProbe,
   oursCdiProbe,
@@ -24,7 +24,7 @@ import {
   oursSourcesProbe,
 } from './probes/ours.ts';
 
-/** In the order in which they run. */
+/** All probes, in the order in which they run. */
 export const probes = [
   osProbe,
   machineProbe,
@@ -54,7 +54,7 @@ export const probes = [
 export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   const read = <T>(probe: FactProbe<T>): T => probe.parse(frames.get(probe.name) ?? missing);
   const { foreign, toolkitCdi, toolkitThere, ...engine } = read(dockerProbe);
-  const { packages, unfinished, held, awaitsReboot } = together(packagesProbes.map(read));
+  const { packages, unfinished, held, awaitsReboot } = merged(packagesProbes.map(read));
   const machine = read(machineProbe);
   const toolkit = packages['nvidia-container-toolkit'];
   const { runfileVersion, ...driver } = read(driverProbe);
@@ -92,7 +92,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     hostLock: read(hostLockProbe),
   };
   for (const probe of [osProbe, machineProbe]) requireFrame(probe.name, frames.get(probe.name));
-  // Names and titles go into notes, refusals and scripts. Texts that are files stay as they are: they are parsed.
+  // Names and titles are used in messages and scripts. Texts of files stay unchanged for parsing.
   const clean = foreignValue(facts, (text) => foreignLine(text));
   const { texts } = facts;
   const { daemonJson } = facts.docker;
@@ -115,6 +115,6 @@ function requireFrame(name: string, frame: Frame | undefined): void {
     what: `the host's ${name} facts could not be read`,
     expected: 'a Linux system with /etc/os-release, /proc and a POSIX shell',
     seen: frame === undefined ? 'no answer' : frame.timedOut ? 'no answer in time' : frame.stderr.trim(),
-    next: 'log in by hand and look at /etc/os-release; azp-fleet manages Linux hosts with systemd only',
+    next: 'log in and check /etc/os-release; azp-fleet manages only Linux hosts with systemd',
   });
 }

@@ -1,9 +1,9 @@
 import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { Frame } from '../ssh/session/frames.ts';
 
-/** What the script needs to know before it runs: nothing that the host could tell itself. */
+/** Parameters of probe scripts. */
 export interface ProbeTarget {
-  /** What tells of GPUs and their driver is read there. */
+  /** The root of /sys and /proc for GPUs and their driver. */
   readonly root: HostRoot;
 }
 
@@ -17,6 +17,6 @@ export interface FactProbe<T> {
   /** Seconds; default 5. */
   readonly timeoutS?: number;
   readonly script: (target: ProbeTarget) => string;
-  /** Total: a probe that failed or ran out of time yields what is unknown, not an error. */
+  /** Never throws: a failed or timed-out probe yields unknown facts. */
   readonly parse: (frame: Frame) => T;
 }

@@ -171,7 +171,7 @@ export function refusal(step: StepName, what: string, next: string): Refusal {
   return { refused: true, step, what, next };
 }
 
-/** Returns the change as it is announced until another step's result is known. */
+/** Returns the announcement of a change that depends on the result of another step. */
 export function later({ step, title, disturbs, marker, details, texts }: Change, until: StepName): Shape {
   return { known: false, step, title, until, disturbs, ...defined({ marker, details, texts }) };
 }

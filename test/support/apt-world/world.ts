@@ -4,7 +4,7 @@ import { env } from 'node:process';
 
 import { machineRoot } from '../../../src/shared/base/host-root.ts';
 import type { Facts } from '../../../src/fleet/facts/facts.ts';
-import { packagesProbes, together, userspaceVersion } from '../../../src/fleet/facts/probes/packages.ts';
+import { packagesProbes, merged, userspaceVersion } from '../../../src/fleet/facts/probes/packages.ts';
 import type { Installed } from '../../../src/fleet/packages/package-manager.ts';
 import { upstream } from '../../../src/fleet/packages/version.ts';
 import { factsOf, merge } from '../host.ts';
@@ -87,7 +87,7 @@ export class AptWorld {
       const { stdout } = await this.run(probe.script({ root: machineRoot }));
       read.push(probe.parse({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false }));
     }
-    const { packages, held } = together(read);
+    const { packages, held } = merged(read);
     const toolkit = packages['nvidia-container-toolkit'];
     return merge(
       { ...facts, packages, held },

@@ -27,9 +27,9 @@ done`;
 }
 
 /**
- * Durable changes that an earlier run left: a folder each, with one-line files `title`, `owner`, and `code` once
- * it has ended. Without a code and without a living unit the host lost it, by a crash or a reboot. A unit that systemd is
- * stopping still lives, and one of which it does not tell may.
+ * Reads durable changes of earlier runs: a folder each, with one-line files `title`, `owner`, and `code` once it has ended.
+ * Without a code and a running unit the change was lost in a crash or reboot. Units that are stopping, or of unknown state, count
+ * as running.
  */
 export const changesProbe: FactProbe<Facts['changes']> = {
   name: 'changes',

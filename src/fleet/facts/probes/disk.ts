@@ -4,7 +4,7 @@ import { packagesFolder } from '../../packages/package-manager.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
 
-/** Bytes of the list of what has arrived: a bundle has some thousand packages at most. */
+/** Bytes of the list of a bundle's files: some thousand packages at most. */
 const longestList = 1024 * 1024;
 
 const arrived = sh`for folder in ${[`${packagesFolder}/pool`, HostPaths.images, HostPaths.archives]}; do
@@ -12,9 +12,9 @@ const arrived = sh`for folder in ${[`${packagesFolder}/pool`, HostPaths.images, 
 done | head -c ${longestList}`;
 
 /**
- * Free bytes for unprivileged users where packages, their archives, kernels, images and the manager's state go, and the file
- * system of each. Docker's data may lie elsewhere; what is not there yet will be on the file system of what is above it.
- * `initramfs`: the largest one; a new one is written beside it. `arrived`: what of a bundle is there already.
+ * Reads the free bytes for unprivileged users, and the file system, of the folders of packages, their archives, kernels, images
+ * and the manager's state, and of Docker's data root. For a missing folder its parent counts. `initramfs`: the largest one; a
+ * new one is written beside it. `arrived`: files of a bundle on the host.
  */
 export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes' | 'arrived'>> = {
   name: 'disk',

@@ -11,9 +11,9 @@ import type { FactProbe } from '../probe.ts';
 
 export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
   readonly toolkitCdi: Omit<Facts['toolkit'], 'version' | 'unpackaged'>;
-  /** There is a toolkit, whoever brought it. */
+  /** A toolkit exists, from a package or not. */
   readonly toolkitThere: boolean;
-  /** Names of running containers that are not ours. */
+  /** Names of running containers of others. */
   readonly foreign: readonly string[];
 };
 
@@ -21,9 +21,9 @@ export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
 const agentImages = `/images/json?filters=${encodeURIComponent('{"reference":["azp-fleet/agent"]}')}`;
 
 /**
- * Asks the engine over its socket, and only while dockerd lives, because a connection would start a
- * socket-activated one. The docker command costs more CPU than the whole script may, so the request is made
- * by curl, or by perl, which is essential on Debian and Ubuntu.
+ * Queries the engine over its socket, only while dockerd is running: a connection would start a socket-activated one. The
+ * docker command uses more CPU than the whole script may, so curl sends the request, or perl, which is essential on Debian and
+ * Ubuntu.
  */
 export const dockerProbe: FactProbe<EngineFacts> = {
   name: 'docker',
@@ -116,7 +116,7 @@ done
   },
 };
 
-/** Each member by itself: one that is something else takes no other with it. */
+/** A string, or undefined for another type: an invalid member does not invalidate the others. */
 const name = z.string().min(1).optional().catch(undefined);
 const infoShape = z.object({
   ServerVersion: name,
@@ -136,9 +136,8 @@ const containerShape = z.object({
 const imageShape = z.object({ RepoTags: z.array(z.string()).nullish().catch(undefined) });
 
 /**
- * dockerd writes its pid file when it starts, and looks for the NVIDIA helpers, its configuration and the system's
- * certificate authorities only then.
- * A package keeps the build's time as a file's mtime, so an installation shows in the ctime alone.
+ * Returns whether a file that dockerd reads at its start (NVIDIA helpers, configuration, certificate authorities) is newer than
+ * its pid file. Packages keep the build time as mtime, so only the ctime shows an installation.
  */
 function restartNeeded(times: readonly string[]): boolean {
   const files = times.map((line) => line.split(' '));
@@ -147,17 +146,17 @@ function restartNeeded(times: readonly string[]): boolean {
 }
 
 /**
- * Each MIG instance has device files by the minor numbers of its capabilities; 1 and 2 are those of MIG itself. It is not
- * made anew when instances change.
+ * Returns whether the specification's MIG instances differ from the present ones: it is not rewritten when they change.
+ * Instances are compared by the minor numbers of their capabilities; 1 and 2 belong to MIG itself.
  */
 function migDiffers(lines: KeyedLines): boolean {
-  const [there, described] = ['mig', 'cdi-mig'].map((key) =>
+  const [present, described] = ['mig', 'cdi-mig'].map((key) =>
     [...new Set(lines.all(key))].filter((minor) => !['1', '2'].includes(minor)).toSorted(),
   );
-  return there?.join(' ') !== described?.join(' ');
+  return present?.join(' ') !== described?.join(' ');
 }
 
-/** By the ctime again: the package's files have the mtime of its build. */
+/** Returns whether all specifications are older than the toolkit, by its ctime. */
 function cdiOlder(lines: KeyedLines): boolean {
   const made = lines.all('cdi-time').map(Number);
   const installed = Number(lines.first('toolkit-time') ?? 0);

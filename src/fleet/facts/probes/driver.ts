@@ -6,20 +6,20 @@ import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
 export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'> & {
-  /** What the installer of a `.run` file has noted in its own log of what it has put where. */
+  /** Version in the log of a `.run` file's installer. */
   readonly runfileVersion?: string;
 };
 
-/** Those that keep GPUs initialised, and join them over NVSwitches. */
+/** The driver's services: the first keeps GPUs initialised, the second sets up NVSwitches. */
 export const driverServices = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'] as const;
 
-/** Its modules, each before those that it leans on. */
+/** The driver's modules, each before its dependencies. */
 export const driverModules = 'nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nvidia';
 
-/** It is there as long as an installation of ours from a `.run` file has not come to its end. */
+/** Exists while azp-fleet's installation from a `.run` file is in progress. */
 const workFolder = `${HostPaths.runfile}/fetched/work`;
 
-/** The driver as the kernel and systemd have it. Nothing here calls nvidia-smi: it may hang, and it costs a second. */
+/** Reads the driver's state from the kernel and systemd. It never calls nvidia-smi, which takes a second and may hang. */
 export const driverProbe: FactProbe<KernelDriverFacts> = {
   name: 'driver',
   script: ({ root }) => `${sh`root=${root.prefix}`}
@@ -117,7 +117,7 @@ fi`,
   },
 };
 
-/** It goes into scripts. */
+/** Validates a version, which is used in scripts. */
 function driverVersion(text = ''): string | undefined {
   return /^\d{3,4}(\.\d+){1,2}$/.test(text) ? text : undefined;
 }
@@ -125,13 +125,13 @@ function driverVersion(text = ''): string | undefined {
 const keyStates = ['enrolled', 'firmware', 'requested', 'blocked', 'new', 'unclear', 'unknown'] as const;
 
 function key(line: string): KernelDriverFacts['keys'] {
-  const [origin, said, path = ''] = line.split(' ');
-  const state = keyStates.find((each) => each === said);
+  const [origin, name, path = ''] = line.split(' ');
+  const state = keyStates.find((each) => each === name);
   if (state === undefined || !/^\/[\w./-]{1,200}$/.test(path)) return [];
   return [{ path, configured: origin === 'configured', state }];
 }
 
-/** systemctl shows one block a unit, with an empty line between them. */
+/** Parses systemctl's output: one block for each unit, separated by empty lines. */
 function services(output: string): KernelDriverFacts['services'] {
   return output
     .split('\n\n')

@@ -7,21 +7,21 @@ import { HostPaths } from '../../../shared/contract/paths.ts';
 import { releaseOf } from '../../../shared/contract/release.ts';
 import { readStatus } from '../../../shared/contract/status.ts';
 
-/** Files that steps write with a content known beforehand, beside those of the package managers. */
+/** Files that steps write with fixed content, without those of the package managers. */
 export const managedFiles = {
   nouveauBlacklist: '/etc/modprobe.d/azp-fleet-nouveau.conf',
   persistence: '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf',
-  /** The daemon's unit, where what installed the daemon brings none. */
+  /** The daemon's unit, where its installer includes none. */
   persistenced: '/etc/systemd/system/nvidia-persistenced.service',
   managerConfig: HostPaths.config,
   managerCa: HostPaths.caBundle,
   managerUnit: HostPaths.unit,
 } as const;
 
-/** Bytes of all texts together: ours are some KiB, a site's certificates the most of it. */
+/** Bytes of all texts together; azp-fleet's are some KiB, a site's certificates more. */
 const longestTexts = 192 * 1024;
 
-/** Certificates last: where they are too many, only their own text is cut. */
+/** Returns the paths, certificates last, so that only their text is cut at the limit. */
 function paths(): string[] {
   const trust = packageManagers.map((manager) => manager.trust.file);
   const rest = [...Object.values(managedFiles), ...packageManagers.flatMap((manager) => manager.files)];
@@ -29,7 +29,7 @@ function paths(): string[] {
   return [...rest.filter((path) => !last.has(path)), ...last];
 }
 
-/** Their digests, and what stands in them, line by line in one process. */
+/** Reads the files' digests and contents. */
 export const filesProbe: FactProbe<Pick<Facts, 'files' | 'texts'>> = {
   name: 'files',
   script: () =>
@@ -43,7 +43,7 @@ LC_ALL=C grep -H '' ${paths()} 2>/dev/null | head -c ${String(longestTexts)}`,
   },
 };
 
-/** Only what has the file's digest: binary files, and what was cut off, have none. */
+/** Returns the texts that match their digests; not those of binary or cut files. */
 function wholeTexts(stdout: string, files: Facts['files']): Facts['texts'] {
   const byPath = linesByPath(stdout);
   return Object.fromEntries(
@@ -56,7 +56,7 @@ function wholeTexts(stdout: string, files: Facts['files']): Facts['texts'] {
   );
 }
 
-/** What stands before the first colon of each line is a path; none of ours has one. Read once, however many there are. */
+/** Groups grep's `path:line` output by path; azp-fleet's paths contain no colon. */
 function linesByPath(stdout: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const line of stdout.split('\n')) {
@@ -69,29 +69,29 @@ function linesByPath(stdout: string): ReadonlyMap<string, readonly string[]> {
   return found;
 }
 
-/** The raw text of dockerd's configuration; undefined when the file is absent. */
+/** Reads the raw text of dockerd's configuration; undefined: absent. */
 export const daemonJsonProbe: FactProbe<string | undefined> = {
   name: 'daemon-json',
   script: () => 'cat /etc/docker/daemon.json',
   parse: ({ code, stdout }) => (code === 0 ? stdout : undefined),
 };
 
-/** The manager's last word about itself; undefined when it never wrote one, or wrote something else. */
+/** Reads the manager's last status; undefined: missing or unreadable. */
 export const managerStatusProbe: FactProbe<Pick<Facts['manager'], 'status' | 'release'>> = {
   name: 'manager-status',
   script: () => sh`cat ${HostPaths.status}`,
   parse: ({ code, stdout }) => {
     if (code !== 0) return { status: undefined, release: undefined };
     try {
-      const said: unknown = JSON.parse(stdout);
-      return { status: readStatus(said), release: releaseOf(said) };
+      const status: unknown = JSON.parse(stdout);
+      return { status: readStatus(status), release: releaseOf(status) };
     } catch {
       return { status: undefined, release: undefined };
     }
   },
 };
 
-/** The site's own certificate authority lies on the host and is among those that its programs trust. */
+/** Reads whether the host's programs trust the site's certificate authority. */
 export const siteCaProbe: FactProbe<boolean> = {
   name: 'site-ca',
   script: () => packageManagers.map(({ trust }) => `if ${trust.trusted}; then echo trusted; fi`).join('\n'),

@@ -4,10 +4,10 @@ import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
 /**
- * NVIDIA devices on the PCI bus, with or without a driver.
- * Class 0300 (VGA) and 0302 (3D) are GPUs, 0680 (bridge) are NVSwitches. Those of NVLink 5 show as devices of Mellanox's
- * with SW_MNG in their product data, as NVIDIA's fabric manager user guide tells them. Reading that goes through the card's
- * own firmware, and may take seconds: only beside GPUs of such boards, of all cards at once, and what does not come is told.
+ * Reads NVIDIA devices on the PCI bus, with or without a driver.
+ * Class 0300 (VGA) and 0302 (3D) are GPUs, 0680 (bridge) are NVSwitches. NVLink 5 switches are Mellanox devices with SW_MNG in
+ * their product data (NVIDIA's fabric manager user guide). Reading it goes through the card's firmware and may take seconds, so it
+ * is done only beside GPUs of such boards, for all cards in parallel; cards without an answer are reported as `unread`.
  */
 export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'nvswitches' | 'nvlink5'>> = {
   name: 'gpus',

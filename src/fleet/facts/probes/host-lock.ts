@@ -13,9 +13,8 @@ const note = z.object({
 }) satisfies z.ZodType<LockOwner>;
 
 /**
- * Who holds the host's lock. What a holder has written counts as long as the process that wrote it has the lock's file
- * open: a note may outlive it. At which descriptor is not told: while the shell that holds it waits for a sign of life, it has
- * it at another one than it was opened at. Nothing is locked for it, so that nobody is refused because somebody looked.
+ * Reads the holder of the host's lock. The holder's note counts while its process has the lock's file open, at any descriptor:
+ * the shell moves it while it waits for a keep-alive. The probe takes no lock, so that reading never blocks a run.
  */
 export const hostLockProbe: FactProbe<LockOwner | undefined> = {
   name: 'host-lock',
@@ -29,7 +28,7 @@ fi`,
   parse: ({ stdout }) => {
     const [held, ...text] = stdout.split('\n');
     if (held !== 'held') return undefined;
-    const said = note.safeParse(foreignJson(text.join('\n')));
-    return said.data ?? { who: 'another user', command: 'a command', since: '' };
+    const owner = note.safeParse(foreignJson(text.join('\n')));
+    return owner.data ?? { who: 'another user', command: 'a command', since: '' };
   },
 };

@@ -4,11 +4,11 @@ import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
 /**
- * The kernels that the host may run, and what it lacks to build a module for one. Whether a module is there says depmod's
- * list: looking into modules costs more than the whole script.
+ * Reads the kernels that the host may boot, and missing build tools. Modules are found in depmod's list: reading the modules
+ * themselves takes longer than the whole script.
  *
- * A kernel may be built with another compiler than the system's first one: Ubuntu's HWE kernels are. `/proc/version` then
- * names it with its number; a plain `gcc` is the system's own.
+ * A kernel may be built with another compiler than the default, like Ubuntu's HWE kernels. `/proc/version` then names it with its
+ * version; a plain `gcc` is the default.
  */
 export const kernelsProbe: FactProbe<Pick<Facts, 'kernels' | 'lacksToBuild'>> = {
   name: 'kernels',
@@ -42,13 +42,13 @@ done`,
 
 function installedKernel(line: string): InstalledKernel[] {
   const [release = '', headers, driver] = line.split(' ');
-  // It goes into names of packages and into scripts.
+  // The release is used in package names and scripts.
   if (!/^\d[\w.+~-]{2,80}$/.test(release)) return [];
   return [{ release, headers: headers === 'headers', driver: driver === 'driver' }];
 }
 
 /**
- * Below 0 where the first is older, by the numbers before the flavour: `6.8.0-110-generic` is newer than
+ * Compares releases by the numbers before the flavour; below 0: the first is older. `6.8.0-110-generic` is newer than
  * `6.8.0-45-generic`, and `6.12.43+deb13-amd64` than `6.12.9+deb13-amd64`.
  */
 export function compareKernels(first: string, second: string): number {

@@ -18,7 +18,7 @@ type MachineFacts = Pick<
   | 'platform'
 >;
 
-/** The login user is the one before sudo, so that the facts are the same however root was reached. */
+/** Reads the machine's facts. The login user is the one before sudo, so that facts do not depend on the way to root. */
 export const machineProbe: FactProbe<MachineFacts> = {
   name: 'machine',
   script: () => `
@@ -63,9 +63,9 @@ elif [ -e /etc/dgx-release ]; then echo 'platform dgx'; fi`,
 
 const platforms = ['jetson', 'wsl', 'dgx'] as const;
 
-/** Since init was started: in a machine that shares its kernel the kernel's own age says nothing. */
+/** Returns the seconds since init started: a container's kernel is older than the container. */
 function upSeconds(up: string | undefined, init: string | undefined): number | undefined {
-  // Field 22 of proc_pid_stat(5), the 20th after the name: when it started, in hundredths since the kernel did.
+  // Field 22 of proc_pid_stat(5), the 20th after the name: start time in 1/100 s since the kernel's boot.
   const started = init?.replace(/^.*\) /, '').split(' ')[19];
   const seconds = Number(up ?? Number.NaN) - Number(started ?? Number.NaN) / 100;
   return Number.isFinite(seconds) ? Math.max(0, Math.floor(seconds)) : undefined;
@@ -75,7 +75,7 @@ function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-/** os-release(5), with or without quotes. */
+/** Reads os-release(5), with or without quotes. */
 export const osProbe: FactProbe<Facts['os']> = {
   name: 'os',
   script: () => 'cat /etc/os-release',

@@ -7,8 +7,8 @@ import type { FactProbe } from '../probe.ts';
 export type InstalledManager = Omit<Facts['manager'], 'status' | 'release'>;
 
 /**
- * The installation is that of the state, or of the one before it where the state is damaged, as the manager reads it.
- * Secrets never leave the host: only a digest of each, salted with the machine-id.
+ * Reads the installed manager. The installation id is from its state, or from the previous state if that is damaged, as the
+ * manager does. Secrets never leave the host: only digests, salted with the machine-id.
  */
 export const managerProbe: FactProbe<InstalledManager> = {
   name: 'manager',
@@ -67,8 +67,8 @@ find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.par
 const isDigest = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
 
 /**
- * A unit that was enabled without a reload makes all say yes in systemd 257 (not in 252), also init.scope, which has no
- * file: that says nothing of ours.
+ * Returns whether the manager's unit needs a reload. In systemd 257 (not 252) a unit enabled without a reload makes all units
+ * report yes, even init.scope, which has no file; such an answer is ignored.
  */
 function reloadNeeded([unit, scope]: readonly string[]): boolean {
   return unit === 'yes' && scope !== 'yes';

@@ -2,7 +2,7 @@ import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
-/** Who else is at work: people on a terminal, and processes that hold a GPU outside containers. */
+/** Reads other users of the host: logins on a terminal, and GPU processes outside containers. */
 export const othersProbe: FactProbe<Omit<Facts['others'], 'containers'>> = {
   name: 'others',
   script: () => `
@@ -37,5 +37,5 @@ fi
   },
 };
 
-/** The driver's own daemons, and a greeter that nobody is logged in at; a desktop session is a login. */
+/** The driver's daemons, and a display manager without a login; a desktop session is a login. */
 const services = / (nvidia-.*|nv-fabricmanage.*|nv-hostengine|Xorg|Xwayland|gnome-shell|gdm.*|sddm.*)$/;

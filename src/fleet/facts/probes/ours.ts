@@ -11,8 +11,8 @@ import { agentUsers, HostPaths } from '../../../shared/contract/paths.ts';
 const { first, last } = agentUsers.ids;
 
 /**
- * Looking at a host leaves its lock there, undoing the notes of its own changes, and packages and a .run file's driver that
- * stay what is noted of them: none says that something is left.
+ * Reads azp-fleet's folders and users. Ignores files that stay without an installation: the lock, records of changes, and the
+ * records of remaining packages and of a .run driver.
  */
 export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore' | 'cdi' | 'sources' | 'packages'>> =
   {
@@ -47,24 +47,24 @@ fi`,
     },
   };
 
-/** The copy that is made before daemon.json is first written. */
+/** Reads the backup of daemon.json from before azp-fleet's first change. */
 export const daemonJsonBeforeProbe: FactProbe<string | undefined> = {
   name: 'daemon-json-before',
   script: () => 'cat /etc/docker/daemon.json.before-azp-fleet 2>/dev/null',
   parse: ({ code, stdout }) => (code === 0 ? stdout : undefined),
 };
 
-/** The last line of a specification in /etc/cdi that was made for us, by a toolkit without a service for it. */
+/** The last line of azp-fleet's specification in /etc/cdi, made by a toolkit without a service for it. */
 export const cdiMark = '# Made for azp-fleet, and taken away with the NVIDIA Container Toolkit.';
 
 const suffix = '.before-azp-fleet';
 
-/** What a file that is in the way is called afterwards. Engines read what ends in .yaml and .json. */
+/** Returns the name of a file set aside. Engines read only .yaml and .json files. */
 export function asideOf(path: string): string {
   return `${path}${suffix}`;
 }
 
-/** Specifications that we have made or set aside. */
+/** Reads the specifications that azp-fleet made or set aside. */
 export const oursCdiProbe: FactProbe<Facts['ours']['cdi']> = {
   name: 'ours-cdi',
   script: () => `for file in /etc/cdi/*; do
@@ -78,7 +78,7 @@ done`,
   },
 };
 
-/** What we have noted of the packages that we found, brought and held. */
+/** Reads the record of packages that azp-fleet found, installed and held. */
 export const oursPackagesProbe: FactProbe<PackageRecord | undefined> = {
   name: 'ours-packages',
   script: () => sh`head -c ${longestRecord} ${recordFile} 2>/dev/null || :`,
@@ -87,7 +87,7 @@ export const oursPackagesProbe: FactProbe<PackageRecord | undefined> = {
 
 const ending = '.disabled';
 
-/** What names a vendor's repositories, or the mirror that our source for it has. */
+/** Shell text that adds vendors whose repositories, or mirrors in azp-fleet's sources, a file contains. */
 const named = allVendors.map(
   (
     vendor,
@@ -97,7 +97,7 @@ const named = allVendors.map(
     fi`,
 );
 
-/** Sources of others that are switched off. */
+/** Reads disabled repositories of others. */
 export const oursSourcesProbe: FactProbe<Facts['ours']['sources']> = {
   name: 'ours-sources',
   script: () => `${sh`for folder in ${packageManagers.map(({ sourceFolder }) => sourceFolder)}; do`}
@@ -124,7 +124,7 @@ function source(line: string, taken: boolean): Facts['ours']['sources'] {
   if (aside === undefined) return [];
   const names = allVendors.filter((vendor) => list.split(',').includes(vendor));
   const by = allVendors.find((vendor) => aside.endsWith(asideEnding(vendor)));
-  // What nobody has noted, and is for no repository of ours, is its owner's own affair.
+  // A disabled file without a record and for another repository is not azp-fleet's concern.
   if (by === undefined && names.length === 0) return [];
   const file = aside.slice(0, -(by === undefined ? ending : asideEnding(by)).length);
   return [{ file, aside, by, names, taken }];

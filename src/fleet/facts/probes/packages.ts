@@ -6,7 +6,7 @@ import { lockHolder } from '../../packages/shell.ts';
 import { systems } from '../../packages/systems.ts';
 import { upstream } from '../../packages/version.ts';
 
-/** Patterns of package names that some step looks at. What is held with the driver goes with it, too. */
+/** Patterns of package names that steps use, including those held with the driver. */
 const packagePatterns: readonly string[] = [
   'docker*',
   'containerd*',
@@ -42,15 +42,15 @@ const packagePatterns: readonly string[] = [
   ...new Set(systems.flatMap(({ names }) => names.driver.family)),
 ];
 
-/** One for each package manager; those that a host does not have find nothing. */
+/** One probe for each package manager; absent ones find nothing. */
 export const packagesProbes: readonly FactProbe<Installed>[] = packageManagers.map(({ name, installed }) => ({
   name: `packages-${name}`,
   script: () => installed.script(packagePatterns),
   parse: ({ stdout }) => installed.parse(stdout),
 }));
 
-/** What the package managers of one host have installed and hold. */
-export function together(found: readonly Installed[]): Required<Installed> {
+/** Merges the packages of all package managers of one host. */
+export function merged(found: readonly Installed[]): Required<Installed> {
   return {
     packages: Object.fromEntries(found.flatMap(({ packages }) => Object.entries(packages))),
     unfinished: Object.fromEntries(found.flatMap((each) => Object.entries(each.unfinished ?? {}))),
@@ -59,7 +59,7 @@ export function together(found: readonly Installed[]): Required<Installed> {
   };
 }
 
-/** The version of NVIDIA's installed user-space libraries, upstream part only. */
+/** Returns the upstream version of NVIDIA's installed user-space libraries. */
 export function userspaceVersion(packages: Facts['packages']): string | undefined {
   const name = Object.keys(packages)
     .filter((each) => packageManagers.some(({ driverLibraries }) => driverLibraries.test(each)))
@@ -68,7 +68,7 @@ export function userspaceVersion(packages: Facts['packages']): string | undefine
   return name === undefined ? undefined : upstream(packages[name] ?? '');
 }
 
-/** Who holds the package database, if anybody: `unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend`. */
+/** Reads the holder of the package database: `unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend`. */
 export const packageLockProbe: FactProbe<string | undefined> = {
   name: 'package-lock',
   script: () => `${lockHolder(packageManagers.flatMap(({ locks }) => locks))}\npackage_lock_holder`,

@@ -25,7 +25,7 @@ const cpuEffect = 'applies while CPUs are short; unused CPUs are free for all';
 const diskEffect = "where Docker's storage supports it; `status` says where it does not";
 const onTheHost = 'its jobs run directly on this host, without a container';
 
-/** The keys of manager.json in a plan: their names, values and consequences. Others are shown as they are written. */
+/** The keys of manager.json in a plan: their names, values and consequences. Other keys are shown under their own name. */
 const keyTexts: KeyTexts = {
   host: { label: 'name of the host' },
   organization: { effect: (from) => from && `agents that are registered in ${from} are not removed there` },

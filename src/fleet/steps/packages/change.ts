@@ -26,7 +26,7 @@ export interface Pending {
   readonly rebuildsInitramfs?: true;
   /** The package record of the part that it changes; absent: ownership is not recorded. */
   readonly recorded?: PartRecord;
-  /** Files that its script writes besides those of packages. */
+  /** Files that its script writes, without those of packages. */
   readonly writes?: readonly string[];
   /** Patterns of packages that it must not remove; default: those of the desktop. */
   readonly keeps?: readonly string[];

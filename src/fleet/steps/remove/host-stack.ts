@@ -1,4 +1,4 @@
-import type { Facts, SwitchedOff } from '../../facts/facts.ts';
+import type { Facts, DisabledSource } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { PartName } from '../../packages/package-record.ts';
@@ -251,7 +251,7 @@ function stayingDisabled({ ours: { sources } }: Facts, vendor: Vendor): readonly
     });
 }
 
-function whyDisabled({ file, aside, by, taken }: SwitchedOff): string | undefined {
+function whyDisabled({ file, aside, by, taken }: DisabledSource): string | undefined {
   if (taken) return `another ${file} exists: compare them, and delete one`;
   if (by !== undefined) return undefined;
   return `unknown who disabled it; to enable it: sudo mv '${aside}' '${file}'`;

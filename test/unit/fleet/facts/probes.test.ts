@@ -10,7 +10,7 @@ import { gpusProbe } from '../../../../src/fleet/facts/probes/gpus.ts';
 import { machineProbe, osProbe } from '../../../../src/fleet/facts/probes/machine.ts';
 import { managerProbe } from '../../../../src/fleet/facts/probes/manager.ts';
 import { othersProbe } from '../../../../src/fleet/facts/probes/others.ts';
-import { together, userspaceVersion } from '../../../../src/fleet/facts/probes/packages.ts';
+import { merged, userspaceVersion } from '../../../../src/fleet/facts/probes/packages.ts';
 
 function frame(stdout: string, code = 0): Frame {
   return { code, stdout, stderr: '', durationMs: 1, timedOut: false };
@@ -117,8 +117,8 @@ describe('what the probes print', () => {
     });
   });
 
-  it('packages: those of all package managers together, and the version of the NVIDIA libraries', () => {
-    const { packages, held } = together([
+  it('packages: those of all package managers merged, and the version of the NVIDIA libraries', () => {
+    const { packages, held } = merged([
       {
         packages: { 'libnvidia-ml1': '580.95.05-1', runc: '1.1.5' },
         held: ['runc', 'libnvidia-ml1'],

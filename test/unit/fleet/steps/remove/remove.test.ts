@@ -1,7 +1,7 @@
 // What is done so that nothing of ours is left on a host, from what is found there.
 import { describe, expect, test } from 'vitest';
 
-import type { SwitchedOff, Facts } from '../../../../../src/fleet/facts/facts.ts';
+import type { DisabledSource, Facts } from '../../../../../src/fleet/facts/facts.ts';
 import { machineRoot } from '../../../../../src/shared/base/host-root.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import { managedFiles } from '../../../../../src/fleet/facts/probes/files.ts';
@@ -156,7 +156,7 @@ describe('a host', () => {
   });
 
   test('without the sources of ours that they were switched off for, those of others come back', () => {
-    const off = (name: string, by: 'docker' | 'nvidia' | undefined, rest: Partial<SwitchedOff> = {}) => ({
+    const off = (name: string, by: 'docker' | 'nvidia' | undefined, rest: Partial<DisabledSource> = {}) => ({
       file: `/etc/apt/sources.list.d/${name}.list`,
       aside: `/etc/apt/sources.list.d/${name}.list.off`,
       by,
