@@ -12,7 +12,7 @@ import { fetchRuntime, runtimeArtifact } from '../../../../src/fleet/artifacts/n
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-artifacts-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A stand-in for npm on a PATH of its own: `npm pack` leaves what the script says. */
+/** A stand-in for npm on a separate PATH: `npm pack` runs the script. */
 function withNpm(script: string) {
   const bin = mkdtempSync(join(folder, 'bin-'));
   writeFileSync(join(bin, 'npm'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -25,7 +25,7 @@ function withNpm(script: string) {
 }
 
 describe('the environment of the programs that the CLI starts', () => {
-  it('has what they need and no token', () => {
+  it('has only the variables that they need, and no token', () => {
     expect(
       childEnvironment({
         PATH: '/bin',
@@ -106,7 +106,7 @@ describe('the Node runtime for the hosts', () => {
     });
   });
 
-  it('says what npm said when there is no registry', async () => {
+  it('reports npm’s error without a registry', async () => {
     const npm = withNpm('echo "npm error network ENOTFOUND registry" >&2; exit 1');
     await expect(fetchRuntime('aarch64', join(folder, 'none/node.gz'), npm)).rejects.toMatchObject({
       problem: { code: 'artifact.runtime-unavailable', seen: 'npm error network ENOTFOUND registry' },

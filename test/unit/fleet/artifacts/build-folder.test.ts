@@ -35,7 +35,7 @@ function write(path: string, text: string, mode = 0o644): void {
 
 const load = () => loadBuildFolder(folder, join(root, 'cache'), Date.now());
 
-/** As tar lists it: mode, owner and name. */
+/** Returns tar's list: mode, owner and name. */
 async function listed(): Promise<string[]> {
   const { stdout } = spawnSync('tar', ['-tvf', (await load()).artifact.file, '--numeric-owner'], {
     encoding: 'utf8',
@@ -91,9 +91,9 @@ describe("a team's folder", () => {
     ['a pipe', () => spawnSync('mkfifo', [join(folder, 'p')]), 'is not an ordinary file'],
     ['too much', () => (write('big', ''), truncateSync(join(folder, 'big'), 65 * 1024 ** 2)), 'is too large'],
     ['no Dockerfile', () => rmSync(join(folder, 'Dockerfile')), 'it has no Dockerfile'],
-    ['a Dockerfile of its own', () => write('Dockerfile', 'FROM ubuntu\n'), 'it does not take the image'],
+    ['an unrelated Dockerfile', () => write('Dockerfile', 'FROM ubuntu\n'), 'it does not take the image'],
     ['an invalid pattern', () => write('.dockerignore', '[z-a]\n'), 'has an invalid pattern'],
-    ['nothing there', () => rmSync(folder, { recursive: true }), 'cannot be read'],
+    ['a missing folder', () => rmSync(folder, { recursive: true }), 'cannot be read'],
   ])('with %s is refused with the reason', async (_, make, what) => {
     make();
     await expect(load()).rejects.toMatchObject({

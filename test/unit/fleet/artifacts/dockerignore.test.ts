@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import { dockerignore } from '../../../../src/fleet/artifacts/dockerignore.ts';
 
-/** Docker's own examples (docs: "Dockerfile reference, .dockerignore file"), and what its matcher makes of the rest. */
+/** Docker's examples (docs: "Dockerfile reference, .dockerignore file"), and results of its matcher. */
 const cases: readonly (readonly [file: string, left: readonly string[], kept: readonly string[]])[] = [
   ['*/temp*', ['a/temp', 'a/temporary.txt', 'a/temp/x'], ['temp', 'a/b/temp']],
   ['*/*/temp*', ['a/b/temporary.txt'], ['a/temp', 'temp']],
@@ -33,16 +33,16 @@ describe('.dockerignore', () => {
     expect(kept.filter(ignores)).toEqual([]);
   });
 
-  test('says whether something may be let in again below a folder that it leaves out', () => {
+  test('reports exceptions below an excluded folder', () => {
     expect(dockerignore('a\n!a/b').hasExceptions).toBe(true);
     expect(dockerignore('a').hasExceptions).toBe(false);
   });
 
-  test('a range that cannot be is refused', () => {
+  test('an invalid range is rejected', () => {
     expect(() => dockerignore('[z-a]')).toThrow(SyntaxError);
   });
 
-  test('a name written out leaves out itself and nothing else, whatever stands in it', () => {
+  test('an escaped name excludes only itself, whatever its characters', () => {
     const name = fc.stringMatching(/^[^\s/*?[\\!#.\p{Cc}][^/*?[\\\s\p{Cc}]{0,12}$/u);
     fc.assert(
       fc.property(name, name, (one, other) => {
@@ -54,7 +54,7 @@ describe('.dockerignore', () => {
     );
   });
 
-  test('no text makes it fail in another way', () => {
+  test('any other text is parsed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), (file, path) => {
         try {

@@ -28,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const { signal } = new AbortController();
 const sha256 = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex');
 
-/** A manifest whose members have these contents: program, unit, context, index, package, image. */
+/** Returns a manifest whose members have these contents: program, unit, context, index, package, image. */
 function manifestOf(contents: readonly string[]): Manifest {
   const at = (index: number): string => sha256(contents[index] ?? 'x');
   const manifest = {
@@ -83,14 +83,14 @@ const problem = (file: string): Promise<unknown> =>
     (error: { problem?: { code: string } }) => error.problem?.code ?? error,
   );
 
-/** What `change` makes of a whole one. */
+/** Applies `change` to a complete bundle. */
 async function hostile(name: string, change: (bytes: Buffer) => Buffer): Promise<unknown> {
   const file = join(folder, `${name}.hostile`);
   writeFileSync(file, change(await bytesOf(name)));
   return problem(file);
 }
 
-it('is written in one way, and read whole', async () => {
+it('is always written with the same bytes, and read completely', async () => {
   const [one, other] = [await bytesOf('one'), await bytesOf('other')];
   expect(one.equals(other)).toBe(true);
   const opened = await openBundle(await written('one'), { signal });
@@ -115,7 +115,7 @@ it('is an archive that tar reads', async () => {
   ]);
 });
 
-it('has the headers of any size as tar-stream has them, dates and owners aside', async () => {
+it('has the headers of tar-stream for any size, except dates and owners', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom('manifest.json', `members/${'a'.repeat(64)}`),
@@ -147,14 +147,14 @@ const flips: readonly (readonly [what: string, change: (bytes: Buffer) => Buffer
   ['has another member', (bytes) => flipped(bytes, bytes.length - 2048 - 600)],
   ['has another owner in a header', (bytes) => flipped(bytes, lastHeader(bytes) + 110)],
   ['names a path outside', (bytes) => renamed(bytes, '../../../etc/passwd')],
-  ['has a link in the place of a member', (bytes) => typed(bytes, '2')],
-  ['has a hard link in the place of a member', (bytes) => typed(bytes, '1')],
-  ['has a device in the place of a member', (bytes) => typed(bytes, '3')],
+  ['has a link instead of a member', (bytes) => typed(bytes, '2')],
+  ['has a hard link instead of a member', (bytes) => typed(bytes, '1')],
+  ['has a device instead of a member', (bytes) => typed(bytes, '3')],
   [
     'has another manifest',
     (bytes) => Buffer.from(bytes.toString('latin1').replace('4:12', '4:13'), 'latin1'),
   ],
-  ['ends with something', (bytes) => flipped(bytes, bytes.length - 1)],
+  ['has other bytes at its end', (bytes) => flipped(bytes, bytes.length - 1)],
 ];
 
 it.each(flips)('one that %s is damaged', async (what, change) => {
@@ -193,7 +193,7 @@ it('a manifest that claims to be huge is not read', async () => {
   expect(await problem(file)).toBe('bundle.file');
 });
 
-it('a manifest of a later release is said as such', async () => {
+it('a manifest of a later release is reported with its schema', async () => {
   const later = { ...manifest, schema: 7 } as unknown as Manifest;
   expect(await problem(await written('later', later))).toBe('bundle.version');
 });
@@ -205,7 +205,7 @@ it('follows a link to a bundle, and reports a folder and a missing file', async 
   expect(await problem(join(folder, 'no-such-file'))).toBe('bundle.file');
 });
 
-it('a member that the manifest does not use, or lacks, or has twice, does not fit', () => {
+it('an unused, missing or duplicate member makes a manifest invalid', () => {
   const told = (change: Partial<Manifest>): boolean =>
     parseManifest(JSON.stringify({ ...manifest, ...change })).manifest !== undefined;
   const [first, ...rest] = manifest.members;
@@ -227,7 +227,7 @@ it('a member that the manifest does not use, or lacks, or has twice, does not fi
   expect(named('a b')).toBe(false);
 });
 
-it('whatever JSON says is a manifest that fits, or none', () => {
+it('any JSON is a consistent manifest or none', () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       expect(parseManifest(text).manifest).toBeUndefined();

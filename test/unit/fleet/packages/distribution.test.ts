@@ -9,7 +9,7 @@ const host = (id: string, versionId: string, arch = 'x86_64') => ({
   arch,
 });
 
-/** What a host says that it is, and where its packages come from: NVIDIA's folder, Docker's. */
+/** Hosts' os-release, and the folders of their packages: NVIDIA's, Docker's. */
 const systems: readonly [string, string, string, string][] = [
   ['debian', '12', 'debian12', '/debian\nSuites: bookworm\n'],
   ['debian', '13', 'debian13', '/debian\nSuites: trixie\n'],
@@ -75,7 +75,7 @@ describe('the supported systems', () => {
     host('amzn', '2'),
     host('rocky', '9.4', 'ppc64le'),
     host('rocky', '100'),
-  ])('$os.pretty on $arch is none', (each) => {
+  ])('$os.pretty on $arch is not supported', (each) => {
     expect(platformOf(each)).toBeUndefined();
     expect(unsupported(each).what).toBe(`${each.os.pretty} on ${each.arch} is not supported`);
   });

@@ -52,7 +52,7 @@ describe("dnf's matrix in docs/systems.md", () => {
     }
   });
 
-  it('says of no history that there is no such host, where a plan is made for it', () => {
+  it('marks no history as impossible that has a plan', () => {
     const said = cells.filter(([, , proof]) => typeof proof === 'object' && 'why' in proof);
     const known = Object.keys(cannotBe).filter((name) =>
       names.flatMap(systemsOf).some((one) => name.startsWith(one)),
@@ -62,14 +62,14 @@ describe("dnf's matrix in docs/systems.md", () => {
   });
 });
 
-/** Of each such plan, whether it refuses. */
+/** Returns for each such plan whether it refuses. */
 function byHistory(system: string, history: string): boolean[] {
   return matrix
     .filter((one) => one.system === system && one.history === history)
     .map(({ refused }) => refused !== undefined);
 }
 
-/** A release of the system stands in the name: `rocky 9.5, fresh`. */
+/** Tells whether the name contains a release of the system: `rocky 9.5, fresh`. */
 function byCase(system: string, rest: string): boolean[] {
   return enterpriseCases
     .filter(([name]) => name.replace(/^(\w+ \d+)\.\d+/, '$1') === `${system}${rest}`)

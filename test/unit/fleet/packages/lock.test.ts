@@ -8,7 +8,7 @@ import { ScratchHost } from '../../../support/scratch/host.ts';
 const file = '/var/lib/dpkg/lock';
 const pidFile = '/var/lib/dnf/rpmdb_lock.pid';
 
-/** Somebody holds a file of the lock's number, on the device `fe:00`. */
+/** A process holds a file with the lock's inode, on the device `fe:00`. */
 async function holders(mounts: (mount: string) => string, pid?: string): Promise<string> {
   const host = new ScratchHost();
   try {
@@ -37,23 +37,23 @@ async function holders(mounts: (mount: string) => string, pid?: string): Promise
 const held = `apt-get (pid 812) holds ${file}\n`;
 
 it.each([
-  ['is held where number and device are those of the lock', '254:0', held],
-  ['is not where a file of the same number on another device is', '254:1', ''],
+  ['is held if inode and device match', '254:0', held],
+  ['is not held if the device differs', '254:1', ''],
 ])('a lock %s', async (_, device, expected) => {
   expect(
     await holders((mount) => `1 1 9:9 / /elsewhere rw - x x rw\n2 1 ${device} / ${mount} rw - x x rw\n`),
   ).toBe(expected);
 });
 
-it('a lock is held where nothing tells the device', async () => {
+it('a lock is held if the device is unknown', async () => {
   expect(await holders(() => '')).toBe(held);
 });
 
 it.each([
-  ['holds where that process lives', '812\n', `${held}apt-get (pid 812) holds ${pidFile}\n`],
+  ['holds if that process runs', '812\n', `${held}apt-get (pid 812) holds ${pidFile}\n`],
   ['as dnf writes it, without a newline, holds', '812', `${held}apt-get (pid 812) holds ${pidFile}\n`],
-  ['holds nothing where it is empty', '', held],
-  ['holds nothing where it is gone', '813\n', held],
+  ['holds nothing if it is empty', '', held],
+  ['holds nothing if that process has exited', '813\n', held],
 ])('a file with a process id %s', async (_, pid, expected) => {
   expect(await holders(() => '', pid)).toBe(expected);
 });

@@ -13,10 +13,10 @@ const cells = rows.flatMap(({ what, proofs }) =>
   proofs.map((proof, at) => [what, names[at] ?? 'no system', proof] as const),
 );
 
-/** What the lab's hosts are made of, for those columns that are not of a system dressed up. */
+/** Systems of the lab's hosts, for columns whose system is not imitated. */
 const releases: Partial<Record<Column, string>> = { 'Debian 12': 'bookworm', 'Debian 13': 'trixie' };
 
-/** The releases of the hosts that a file of tests starts or shares with others. */
+/** Returns the releases of the hosts that a test file starts or shares. */
 function releasesIn(file: string): string[] {
   const text = readFileSync(join(root, 'test/lab', file), 'utf8');
   const shared = /(?:provisioned|bare)Fleet\(/.test(text)
@@ -52,7 +52,7 @@ describe('the matrix in docs/systems.md', () => {
     expect(folder, `${system} has no package lists for a resolver`).toBeDefined();
     const tables = globSync(`test/fixtures/apt/tables/${folder}/${proof.simulated}*.txt`, { cwd: root });
     expect(tables, proof.simulated).not.toEqual([]);
-    // Whoever says "refused" has it from there, and only they.
+    // A cell says "refused" exactly if its table does.
     const refusals = tables.filter((file) => /^refused: /m.test(readFileSync(join(root, file), 'utf8')));
     expect(refusals.length > 0).toBe(proof.note?.startsWith('refused') === true);
   });

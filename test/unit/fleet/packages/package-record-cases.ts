@@ -5,11 +5,11 @@ const folder = '/var/lib/azp-fleet';
 const lines = ['part docker', 'theirs docker.io', 'brought libnvidia-*'];
 
 export const packageRecordSuite: ScriptSuite = {
-  name: 'what is noted of packages',
+  name: 'the record of packages',
   given: (host) => host.program('sync', ''),
   cases: [
     {
-      name: 'the first time, on the disk before anything else is done',
+      name: 'is synced to the disk before the first change',
       script: `${noteScript(lines)}\nsystemctl next`,
       given: (host) => host.program('systemctl', ''),
       after: {
@@ -18,7 +18,7 @@ export const packageRecordSuite: ScriptSuite = {
       },
     },
     {
-      name: 'what is new, behind what is there; a part of a line is another one, and what a cut left does not count',
+      name: 'gets new lines at its end; partial lines and an incomplete last line do not count',
       script: noteScript(lines),
       given: (host) =>
         host
@@ -35,13 +35,13 @@ export const packageRecordSuite: ScriptSuite = {
       },
     },
     {
-      name: 'what is there already is not written again',
+      name: 'does not get existing lines again',
       script: noteScript(lines),
       given: (host) => host.file(recordFile, `${lines.toReversed().join('\n')}\n`),
       after: {},
     },
     {
-      name: 'what cannot be brought to the disk ends the change before it begins',
+      name: 'ends the change before it begins if the record cannot be synced',
       script: `${noteScript(lines)}\nsystemctl next`,
       given: (host) => host.program('sync', 'exit 1').program('systemctl', ''),
       after: {

@@ -8,7 +8,7 @@ import { lines, plan as planOf, type afterwards as afterwardsOf } from '../steps
 
 const root = join(import.meta.dirname, '../../../..');
 
-/** What is executed: comments and where names were seen are for people. */
+/** The code without comments and sources of names. */
 const code = globSync('src/**/*.ts', { cwd: root }).map((file) => ({
   file,
   text: readFileSync(join(root, file), 'utf8')
@@ -16,13 +16,13 @@ const code = globSync('src/**/*.ts', { cwd: root }).map((file) => ({
     .replaceAll(/source:\s*(['"]).*?\1,/gs, ''),
 }));
 
-/** Where a release is named beside its row, and why. */
+/** Files that name a release besides its row, and why. */
 const elsewhere: Readonly<Record<string, string>> = {
   'src/fleet/packages/dnf/headers.ts':
     'Amazon Linux counts its kernels apart, and their releases say whose they are',
 };
 
-/** What only this release is called. */
+/** Returns names that only this release has. */
 function namesOf({ id, versionId, nvidia, docker }: Distribution): string[] {
   const all = [nvidia.folder, docker.release, ...(versionId.includes('.') ? [`${id} ${versionId}`] : [])];
   return all.filter((name) => /^[a-z]/.test(name));
@@ -48,7 +48,7 @@ describe.each([
   ['ubuntu', '28.04', '24.04'],
   ['debian', '14', '13'],
   ['rocky', '11', '10'],
-])('%s %s, added by one row that is like that of %s', (id, versionId, like) => {
+])('%s %s, added by one row like that of %s', (id, versionId, like) => {
   let plan: typeof planOf;
   let afterwards: typeof afterwardsOf;
   const facts = (release: string) =>
@@ -79,7 +79,7 @@ describe.each([
     expect(lines(planOf(facts(versionId), desiredOf()))[0]).toContain('is not supported');
   });
 
-  it('has the plan of the system that it is like, from its own sources, and a second plan is empty', () => {
+  it('has the plan of the similar system with its sources, and a second plan is empty', () => {
     const found = plan(facts(versionId), desiredOf());
     expect(lines(found)).toEqual(lines(planOf(facts(like), desiredOf())));
     const scripts = found.flatMap((item) =>

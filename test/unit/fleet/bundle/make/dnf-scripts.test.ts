@@ -1,5 +1,5 @@
-// Facts in, scripts out, to the letter, for what gathers packages and for what a host with a bundle runs: `vitest -u` writes them
-// anew, for somebody to read.
+// Facts in, exact scripts out: those that gather packages, and those of a host with a bundle. `vitest -u` writes them
+// again, for review.
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 

@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-docker-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const { signal } = new AbortController();
 
-/** A stand-in for docker that does what the script says. */
+/** A stand-in for docker that runs the script. */
 function standIn(script: string, env: Readonly<Record<string, string>> = {}) {
   const bin = mkdtempSync(join(folder, 'bin-'));
   writeFileSync(join(bin, 'docker'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -28,7 +28,7 @@ it('has input, output and lines, and no token in its environment', async () => {
   expect(lines).toEqual(['working', 'DOCKER_HOST=unix:///there']);
 });
 
-it('says what it said where it fails, whatever became of its output', async () => {
+it('reports its stderr if it fails, whatever its output', async () => {
   const tools = standIn('echo half; echo "no such image" >&2; exit 1');
   const run = docker(tools, ['save', 'x'], {
     doing: 'save x',
@@ -37,7 +37,7 @@ it('says what it said where it fails, whatever became of its output', async () =
   await expect(run).rejects.toMatchObject({ problem: { code: 'bundle.docker', seen: 'no such image' } });
 });
 
-it('does not hide what went wrong with its output', async () => {
+it('reports an error while reading its output', async () => {
   const take = async (output: NodeJS.ReadableStream): Promise<void> => {
     await text(output);
     throw new Error('not an archive');
@@ -45,7 +45,7 @@ it('does not hide what went wrong with its output', async () => {
   await expect(docker(standIn('echo x'), [], { doing: 'save', take })).rejects.toThrow('not an archive');
 });
 
-it('says that there is none, and on which machine it runs', async () => {
+it('reports a missing docker command, and the machine of the engine', async () => {
   const none = { env: { PATH: folder }, signal };
   await expect(engineMachine(none)).rejects.toMatchObject({ problem: { code: 'bundle.docker' } });
   expect(await engineMachine(standIn('echo arm64'))).toBe('aarch64');

@@ -55,7 +55,7 @@ async function archive(
 
 const stanza = `Package: gcc\nVersion: 4:12.2\nArchitecture: amd64\nFilename: ./pool/gcc_12.2_amd64.deb\nSize: 3\nSHA256: ${sha256('deb')}\n\n`;
 
-it('takes what the container gives, with the index and the keys', async () => {
+it('adds the container’s packages, index and keys', async () => {
   const files = { 'pool/gcc_12.2_amd64.deb': 'deb', 'keys/docker': 'key' };
   const { set, spool, notes } = await gather(`cat ${await archive(stanza, files)}`);
   expect(set).toMatchObject({
@@ -71,12 +71,12 @@ it('takes what the container gives, with the index and the keys', async () => {
   ]);
 });
 
-it('takes no package that is not what the index says', async () => {
+it('rejects a package that differs from the index', async () => {
   const bad = gather(`cat ${await archive(stanza, { 'pool/gcc_12.2_amd64.deb': 'dev' })}`);
   await expect(bad).rejects.toMatchObject({ problem: { code: 'bundle.packages' } });
 });
 
-it('tells what cannot be had, and for whom', async () => {
+it('reports packages that cannot be fetched, with their hosts', async () => {
   const words =
     "printf 'failed: no package source offers x\\nexpected: x\\nseen: none\\nnext: do this\\n' >&2; exit 1";
   await expect(gather(words)).rejects.toMatchObject({
@@ -117,7 +117,7 @@ it.each([
   expect(called.includes(right)).toBe(id === 'rhel');
 });
 
-it("says that Red Hat's packages take a subscription, where the machine with Docker has none", async () => {
+it("reports that Red Hat's packages need a subscription if the machine with Docker has none", async () => {
   const words =
     'docker: Error response from daemon: invalid mount config: bind source path does not exist: /etc/pki/entitlement.';
   const made = gather(`echo '${words}' >&2; exit 125`, platformNamed('rhel', '9.6'));

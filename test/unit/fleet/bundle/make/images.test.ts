@@ -13,7 +13,7 @@ import { Secret } from '../../../../../src/shared/base/secret.ts';
 import { untar } from '../../../../../src/shared/base/tar.ts';
 import { StandinRegistry, user } from '../../../../support/standin-registry.ts';
 
-// Images by their digests from a registry that asks for tokens and keeps contents elsewhere: over real HTTP, into a real folder.
+// Images by digest from a registry with tokens and redirects: over real HTTP, into a real folder.
 
 const kinds = {
   image: 'application/vnd.oci.image.manifest.v1+json',
@@ -36,7 +36,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** An image in the registry whose layers have these contents; the digest of its manifest. */
+/** Adds an image with these layers to the registry; returns the digest of its manifest. */
 function image(layers: readonly string[], configKind = 'application/vnd.oci.image.config.v1+json'): string {
   const manifest = {
     schemaVersion: 2,
@@ -44,11 +44,11 @@ function image(layers: readonly string[], configKind = 'application/vnd.oci.imag
     layers: layers.map((layer) => ({ mediaType: 'layer', ...registry.add(layer) })),
   };
   const kind = configKind.includes('docker') ? kinds.docker : kinds.image;
-  // With blanks, as Docker writes them: the digest is of the bytes, and not of what they mean.
+  // With blanks, as Docker writes them: the digest is of the bytes, not of the value.
   return registry.add(JSON.stringify(manifest, null, 3), kind).digest;
 }
 
-/** A list of images, each for a platform. */
+/** Adds an index of images, each for a platform. */
 function index(...of: readonly (readonly [digest: string, architecture: string, os?: string])[]): string {
   const manifests = of.map(([digest, architecture, os = 'linux']) => ({
     digest,
@@ -77,7 +77,7 @@ async function archive(digest: string): Promise<ReadonlyMap<string, string>> {
 }
 
 describe('an image by its digest', () => {
-  it('comes whole, as both kinds of engines load it, with the manifest that proves its name', async () => {
+  it('is complete in the form of both kinds of engines, with the manifest that proves its digest', async () => {
     const digest = image(['base', 'top', 'base']);
     const { reference, manifests, sha256: file } = await gather(digest);
     expect(reference).toBe(`${registry.address}/team/x:tag@${digest}`);
@@ -100,7 +100,7 @@ describe('an image by its digest', () => {
     expect(registry.given.filter((each) => each.includes(sha256('base')))).toHaveLength(1);
   });
 
-  it('of a list is that of the machine, and the list comes along, too', async () => {
+  it('of an index is that of the machine, and the index is included', async () => {
     const [amd, arm] = [image(['amd']), image(['a', 'rm'])];
     const list = index([arm, 'arm64'], [image(['w', 'i', 'n']), 'amd64', 'windows'], [amd, 'amd64']);
     expect((await gather(list)).manifests?.map((each) => `sha256:${each}`)).toEqual([list, amd]);
@@ -110,7 +110,7 @@ describe('an image by its digest', () => {
     });
   });
 
-  it('makes the same bytes each time, and leaves nothing of its parts behind', async () => {
+  it('has the same bytes each time, and leaves no temporary files', async () => {
     const digest = image(['one'], 'application/vnd.docker.container.image.v1+json');
     const first = await gather(digest);
     expect(JSON.parse((await archive(first.sha256)).get('index.json') ?? '')).toMatchObject({
@@ -123,7 +123,7 @@ describe('an image by its digest', () => {
 
   it.each([
     ['a password', { kind: 'password', user: user.name, password: new Secret(user.password) }],
-    ['a token in its place', { kind: 'token', token: new Secret(user.refresh) }],
+    ['a token instead', { kind: 'token', token: new Secret(user.refresh) }],
   ] as const)('is had with %s where strangers get nothing', async (_, login) => {
     registry.isPublic = false;
     const digest = image(['secret']);
@@ -137,8 +137,8 @@ describe('an image by its digest', () => {
   });
 });
 
-describe('what is not that image', () => {
-  it('is refused wherever it comes: the manifest, a layer', async () => {
+describe('another content', () => {
+  it('is rejected as manifest and as layer', async () => {
     const digest = image(['layer']);
     const other = Buffer.from('lAyer');
     registry.contents.set(sha256('layer'), other);
@@ -148,7 +148,7 @@ describe('what is not that image', () => {
     await expect(gather(digest)).rejects.toMatchObject(refused);
   });
 
-  it('is not read to its end where it is longer than it should be', async () => {
+  it('is not read to its end if it is too long', async () => {
     const digest = image(['layer']);
     registry.contents.set(sha256('layer'), Buffer.alloc(1000));
     await expect(gather(digest)).rejects.toMatchObject({
@@ -165,7 +165,7 @@ describe('what is not that image', () => {
     },
   );
 
-  it('is said where the registry has it not', async () => {
+  it('is reported if the registry has no such image', async () => {
     const none = `sha256:${'0'.repeat(64)}`;
     await expect(gather(none)).rejects.toMatchObject({ problem: { code: 'registry.not-found' } });
   });

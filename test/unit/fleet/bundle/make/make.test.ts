@@ -1,4 +1,4 @@
-// From hosts to a file and back to what is brought to hosts. Docker is a stand-in that says what an engine would.
+// From hosts to a bundle and back to uploads. Docker is a stand-in with an engine's answers.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { contextArchive } from '../../../../../src/fleet/artifacts/upload-source
 import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 
-// npm and 120 MB of Node are another test's.
+// Another test covers npm and 120 MB of Node.
 vi.mock('../../../../../src/fleet/artifacts/fetch-runtime.ts', () => ({
   fetchRuntime: () => Promise.resolve(),
 }));
@@ -83,7 +83,7 @@ const onHost = {
     slots: [{ gpus: [0], share: false, limits: {}, capabilities: [], mode: 'host' }],
   },
 } as const;
-/** By address; what is not here, no server has. */
+/** Downloads by address; any other address fails. */
 let served: Record<string, string> = {};
 
 async function make(file: string, targets: readonly Target[] = [host('a'), host('b')]) {
@@ -110,7 +110,7 @@ async function make(file: string, targets: readonly Target[] = [host('a'), host(
 }
 
 describe('a bundle', () => {
-  it('has everything of two hosts that are alike once, the same bytes each time, and leaves nothing beside it', async () => {
+  it('has the needs of two similar hosts once, the same bytes each time, and leaves no temporary files', async () => {
     const [one, two] = [join(folder, 'one.bundle'), join(folder, 'two.bundle')];
     const manifest = await make(one);
     expect(manifest.packages).toHaveLength(1);
@@ -137,7 +137,7 @@ describe('a bundle', () => {
     },
   );
 
-  it('brings what it was made of', async () => {
+  it('returns its contents as uploads', async () => {
     const file = join(folder, 'back.bundle');
     const manifest = await make(file);
     const opened = await openBundle(file, { signal });
@@ -170,7 +170,7 @@ describe('a bundle', () => {
     expect(included?.image(reference, 'x86_64')?.unpacked).toBe(`layers of ${reference}`.length);
   });
 
-  it('has the agent for slots straight on the host, from the mirror, once', async () => {
+  it('has the agent for slots in host mode, from the mirror, once', async () => {
     const wanted = desiredOf(onHost, { artifacts, mirrors: { agent: 'https://mirror.lab/azure/' } });
     const url = 'https://mirror.lab/azure/agent/5.300.0/vsts-agent-linux-x64-5.300.0.tar.gz';
     served = { [url]: agent };
@@ -186,7 +186,7 @@ describe('a bundle', () => {
   it.each([
     ['another archive', 'agent.other-archive'],
     [undefined, 'bundle.agent'],
-  ])('is not made where the mirror of agents has %s', async (content, code) => {
+  ])('is not made if the mirror of agents has %s', async (content, code) => {
     const wanted = desiredOf(onHost, { artifacts, mirrors: { agent: 'https://mirror.lab' } });
     const url = 'https://mirror.lab/agent/5.300.0/vsts-agent-linux-x64-5.300.0.tar.gz';
     served = content === undefined ? {} : { [url]: content };
@@ -196,7 +196,7 @@ describe('a bundle', () => {
     expect(readdirSync(folder).filter((name) => /^\.|^no\./.test(name))).toEqual([]);
   });
 
-  it('has an image that is named by its digest, with what proves that; without, it is not used', async () => {
+  it('has an image by digest with its proof; without the proof it is rejected', async () => {
     const config = '{"os":"linux"}';
     const manifest = JSON.stringify({
       config: { digest: `sha256:${sha256(config)}`, size: config.length },
@@ -223,7 +223,7 @@ describe('a bundle', () => {
     });
   });
 
-  it('is built on a base that is named by its digest, which the engine holds to that', async () => {
+  it('is built on a base by digest, which the engine checks', async () => {
     const baseImage = `registry.lab/cuda@sha256:${sha256('base')}`;
     const made = await make(join(folder, 'base.bundle'), [
       host('a', desiredOf({ baseImage }, { artifacts })),
@@ -235,7 +235,7 @@ describe('a bundle', () => {
     expect(readFileSync(join(folder, 'calls'), 'utf8')).toContain(`--build-arg BASE=${baseImage} `);
   });
 
-  it('of another release is not used', async () => {
+  it('of another release is rejected', async () => {
     const opened = await openBundle(join(folder, 'one.bundle'), { signal });
     const other = { ...opened, manifest: { ...opened.manifest, version: '99.0.0' } };
     const use = fromBundle(other, { again: 'again', cache: folder, folders: [], now: 0 });
@@ -244,7 +244,7 @@ describe('a bundle', () => {
     });
   });
 
-  it('is not made for a machine that Docker here is not', async () => {
+  it('is not made for another machine type than Docker’s', async () => {
     const digests = { x64: 'a'.repeat(64), arm64: 'b'.repeat(64) };
     const known = desiredOf({ agent: { version: '4.260.0', sha256: digests } }, { artifacts });
     const arm = { ...host('arm', known), needing: { ...needingOf(factsOf()), arch: 'aarch64' } };

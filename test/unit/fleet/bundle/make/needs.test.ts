@@ -27,7 +27,7 @@ const host = (name: string, desired = desiredOf({}, { artifacts })): Target => (
   desired,
 });
 
-describe('what hosts need', () => {
+describe('the needs of hosts', () => {
   const needs = async (...targets: readonly Target[]) =>
     needsOf(targets, await contextArchive(artifacts.context), none);
   const unseen = {
@@ -40,7 +40,7 @@ describe('what hosts need', () => {
     ),
   };
 
-  it('take the packages of their system, with headers of the named kernels', async () => {
+  it('are the packages of their system, with headers of the named kernels', async () => {
     const { needs: found } = await needs(host('a'), unseen);
     expect(found.systems.map(({ platform, hosts }) => [platform.id, platform.versionId, hosts])).toEqual([
       ['debian', '12', ['a']],
@@ -60,7 +60,7 @@ describe('what hosts need', () => {
     ]);
   });
 
-  it('is also what agents straight on the host load, and their program', async () => {
+  it('include the libraries and archive of agents in host mode', async () => {
     const { needs: found, unprovided } = await needs(host('h', desiredOf(onHost, { artifacts })));
     expect(unprovided).toEqual([]);
     expect(found.agents).toMatchObject([{ machine: 'x86_64', release: { version: '5.300.0' } }]);
@@ -140,7 +140,7 @@ describe('what hosts need', () => {
     ]);
   });
 
-  it('is the same whatever is on a host by now', async () => {
+  it('do not depend on what is installed on a host', async () => {
     const full = factsOf({ packages: { 'docker-ce': '5:29.7.2-1', gcc: '12' }, docker: { active: true } });
     const { needs: now } = await needs({ ...host('a'), needing: needingOf(full) });
     expect(now).toEqual((await needs(host('a'))).needs);
@@ -160,7 +160,7 @@ describe('what hosts need', () => {
       host('d', desiredOf({ agent: { version: '4.999.0', sha256: { x64: undefined, arm64: undefined } } })),
       'the digest of the agent 4.999.0 is unknown, and a bundle checks it',
     ],
-  ])('%s is not served, and said by name', async (_, target, what) => {
+  ])('%s is reported by name, and not included', async (_, target, what) => {
     const { unprovided, needs: found } = await needs(target, host('a'));
     expect(unprovided).toMatchObject([{ host: target.name, what }]);
     expect(unprovided[0]?.next).not.toBe('');
@@ -168,7 +168,7 @@ describe('what hosts need', () => {
   });
 });
 
-describe('a system that is named', () => {
+describe('a named system', () => {
   it.each([
     ['debian-12/x86_64', 'debian', '12', 'x86_64'],
     ['ubuntu-24.04', 'ubuntu', '24.04', 'x86_64'],
@@ -195,7 +195,7 @@ describe('a system that is named', () => {
     'rocky-9/x86_64/more',
     'rocky-9/sparc',
     'debian-11',
-  ])('%s is none, and all are named', (text) => {
+  ])('%s is rejected with all supported names', (text) => {
     expect(() => namedSystem(text)).toThrow(
       expect.objectContaining({
         problem: expect.objectContaining({

@@ -23,7 +23,7 @@ it.each([
 const folder = mkdtempSync(join(tmpdir(), 'logins-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** As Docker's helpers: a name on standard input, JSON on standard output, and a failure for what they do not know. */
+/** A credential helper like Docker's: a name on stdin, JSON on stdout, an error for unknown names. */
 writeFileSync(
   join(folder, 'docker-credential-lab'),
   `#!/bin/sh

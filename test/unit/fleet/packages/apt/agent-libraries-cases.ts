@@ -4,7 +4,7 @@ import { missingLibraries } from '../../../../../src/fleet/packages/names.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, offered, simulation, updated, updating } from './apt-host.ts';
 
-/** The transaction in which it stands. */
+/** The transaction that contains it. */
 function around(before: string): string {
   return apt.install({ packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] }, before });
 }
@@ -16,7 +16,7 @@ function script(...installed: readonly string[]): string {
 }
 
 export const agentLibrariesSuite: ScriptSuite = {
-  name: 'what agents load on the host',
+  name: 'libraries that agents load on the host',
   elsewhere: around('HERE').split('HERE'),
   given: (host) => {
     aptHost(host);
@@ -29,7 +29,7 @@ export const agentLibrariesSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'comes under the newest of the names that are offered',
+      name: 'are installed by the newest name that a source offers',
       script: script(),
       after: {
         stdout: 'apt did install libicu72 libssl3 libgssapi-krb5-2 zlib1g\n',
@@ -42,7 +42,7 @@ export const agentLibrariesSuite: ScriptSuite = {
       },
     },
     {
-      name: 'stays under any name that it has there',
+      name: 'stay installed under any known name',
       script: script('libicu70', 'libssl3t64', 'libgssapi-krb5-2'),
       after: {
         stdout: 'apt did install zlib1g\n',
@@ -51,7 +51,7 @@ export const agentLibrariesSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is named where no source offers it',
+      name: 'are named in the error if no source offers them',
       script: script('libssl3', 'libgssapi-krb5-2', 'zlib1g'),
       given: (host) => offered(host, 'libssl3 3.0'),
       after: {
@@ -66,7 +66,7 @@ next: complete the mirror
       },
     },
     {
-      name: 'ends where something else would go for it',
+      name: 'end the script if another package would be removed',
       script: script('libicu70', 'libssl3', 'zlib1g'),
       given: (host) => host.file(simulation, 'Remv krb5-legacy [1]\n'),
       after: {

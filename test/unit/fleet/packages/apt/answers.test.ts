@@ -17,7 +17,7 @@ const said = (lines: readonly string[], head: readonly string[] = []): Answer | 
 
 const nothing = { kind: 'known', removes: [], installs: [], upgrades: [], downgrades: [], kept: [] };
 
-describe('what apt would do', () => {
+describe('the answer of apt', () => {
   it.each<[string, string[], string[], unknown]>([
     ['nothing', ['end'], [], nothing],
     [
@@ -38,9 +38,9 @@ describe('what apt would do', () => {
       [],
       { ...nothing, repositories: ['azp-fleet-epel', 'crb'] },
     ],
-    ['a repository in words that are none', ['repository $(x)', 'repository', 'end'], [], nothing],
-    ['a source in words that are none', ['source /etc/$(x) y', 'source', 'source /a', 'end'], [], nothing],
-    ['room in words that are none', ['room 1e9 x', 'end'], [], nothing],
+    ['an invalid repository', ['repository $(x)', 'repository', 'end'], [], nothing],
+    ['an invalid source', ['source /etc/$(x) y', 'source', 'source /a', 'end'], [], nothing],
+    ['invalid disk space', ['room 1e9 x', 'end'], [], nothing],
     [
       'each kind',
       [
@@ -170,13 +170,13 @@ describe('what apt would do', () => {
     expect(said(lines, head)).toEqual(expected);
   });
 
-  it('is unknown where nothing was answered', () => {
+  it('is unknown without output', () => {
     expect(apt.simulator.parse('', asked)).toEqual({
       'docker-install-0': { kind: 'unknown', why: 'the simulation ended early on the host' },
     });
   });
 
-  it('never hides a removal, whatever stands around it', () => {
+  it('never hides a removal among other output', () => {
     const line = fc.oneof(
       fc.string(),
       fc
@@ -191,7 +191,7 @@ describe('what apt would do', () => {
     );
   });
 
-  it('names only what can be a package', () => {
+  it('has only valid package names', () => {
     const line = fc
       .tuple(fc.constantFrom('remove', 'install', 'upgrade', 'downgrade', 'kept'), fc.string(), fc.string())
       .map((words) => words.join(' '));
@@ -205,7 +205,7 @@ describe('what apt would do', () => {
     );
   });
 
-  it('suggests no branch that does not know the GPUs', () => {
+  it('suggests no branch that does not support the GPUs', () => {
     const output =
       'begin k\nwords nvidia-kernel-open-dkms : Depends: dkms (>= 3.1.8)\ndkms 3.0.10-8+deb12u1\nend\n';
     const next = (leastBranch: number) => {
@@ -221,7 +221,7 @@ describe('what apt would do', () => {
     expect(next(525)).toContain('565 or older');
   });
 
-  it('knows of no version where the sources of the system itself could not be read', () => {
+  it('has no version if the system’s sources could not be read', () => {
     const ofTheSystem: readonly Asked[] = [
       {
         key: 'docker-install-0',

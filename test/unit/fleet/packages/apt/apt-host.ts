@@ -2,25 +2,25 @@ import { statSync } from 'node:fs';
 
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
-/** What dpkg has: a line a package, its name, its version, its status. */
+/** Installed packages, one a line: name, version, status. */
 export const database = '/var/lib/dpkg/state';
-/** What the sources offer: a line a package, its name, its version. */
+/** Offered packages, one a line: name, version. */
 const offers = '/var/lib/apt/offers';
-/** Names that are installed after apt has removed them, one a line. */
+/** Names that stay installed after apt removed them, one a line. */
 export const reinstalled = '/var/lib/apt/reinstalled';
-/** What apt says that it would do. */
+/** Output of apt's simulation. */
 export const simulation = '/var/lib/apt/simulation';
 
 /**
- * apt and dpkg with a small memory: what is installed by name and version is there afterwards, \`name-\` is gone, and only its
- * configuration stays where dpkg lists its files.
+ * apt and dpkg with a state: a package installed by name and version is there afterwards, \`name-\` is removed, and only its
+ * configuration stays if dpkg lists its files.
  */
 export function aptHost(host: ScratchHost): void {
   host
     .file(database)
     .file(offers)
     .file('/proc/locks')
-    // What a pattern without quotes would turn into.
+    // An unquoted pattern would match these files.
     .file('/root/drv-file')
     .file('/root/libdrv-file')
     .file('/root/old-file')
@@ -42,7 +42,7 @@ export function offered(host: ScratchHost, ...packages: readonly string[]): void
   host.file(offers, packages.map((each) => `${each}\n`).join(''));
 }
 
-/** Somebody holds a lock until the script has waited once. */
+/** Another process holds a lock until the script has waited once. */
 export function locked(host: ScratchHost, file: string, pid: number): void {
   host.file(file);
   const { ino } = statSync(host.at(file));
@@ -59,7 +59,7 @@ while read -r name version; do
   done
 done <${offers}`;
 
-/** What apt would take first is what is offered first. */
+/** apt's candidate is the first offered version. */
 const policy = `echo "$2:"; echo '  Installed: (none)'; while read -r name version; do
   if [ "$name" = "$2" ]; then echo "  Candidate: $version"; break; fi
 done <${offers}`;
@@ -117,7 +117,7 @@ esac`;
 const options =
   '-q -y -o DPkg::Lock::Timeout=1800 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold -o APT::Install-Recommends=false -o APT::Get::Always-Include-Phased-Updates=true';
 
-/** A call of apt-get as all of ours are. */
+/** Returns the line of an apt-get call with the common options. */
 export function aptGetCall(words: string): string {
   return `apt-get ${options} ${words}`;
 }

@@ -33,10 +33,10 @@ next: run it again, to see the plan as it is now and agree to it
   files: updated,
 });
 
-/** A person has seen what would go and what would get older, and agreed to that. */
+/** The user confirmed the announced removals and downgrades. */
 export const boundCases: readonly ScriptCase[] = [
   {
-    name: 'does what was agreed to',
+    name: 'makes the announced changes',
     script: agreed,
     given: (host) => host.file(simulation, `${lower}Remv gdm3 [43]\n`),
     after: {
@@ -56,7 +56,7 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'checks again where unattended-upgrades had the lock in between, and has made it a downgrade',
+    name: 'checks again after unattended-upgrades had the lock and made it a downgrade',
     script: apt.install({ ...transaction, before: '' }, { removes: [], downgrades: [] }),
     given: (host) => {
       locked(host, '/var/lib/dpkg/lock-frontend', 812);
@@ -79,25 +79,25 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'stops where another package would be removed, although a similar name may be',
+    name: 'stops if another package with a similar name would be removed',
     script: agreed,
     given: (host) => host.file(simulation, 'Remv gdm3 [43]\nRemv gdm3-data [43]\n'),
     after: stopped('remove', 'only gdm3 may be removed', 'gdm3-data'),
   },
   {
-    name: 'stops where another package would be downgraded',
+    name: 'stops if another package would be downgraded',
     script: agreed,
     given: (host) => host.file(simulation, `${lower}  libold libtool\nThe following:\n  other\n`),
     after: stopped('downgrade', 'only libtool, libc? may be downgraded', 'libold'),
   },
   {
-    name: 'stops where anything would go, or get older, and nothing was agreed to',
+    name: 'stops at any removal or downgrade if none was announced',
     script: nothing,
     given: (host) => host.file(simulation, 'Remv gdm3 [43]\n'),
     after: stopped('remove', 'none may be removed', 'gdm3'),
   },
   {
-    name: 'stops where any package would be downgraded, and the plan names none',
+    name: 'stops at any downgrade if the plan has none',
     script: nothing,
     given: (host) => {
       host.file(simulation, lower);

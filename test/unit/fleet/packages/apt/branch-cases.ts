@@ -21,10 +21,10 @@ const driver = apt.install({
 
 const driverInstall = 'install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1';
 
-/** Packages that go by a branch and belong together, and what holds them. */
+/** Packages of one branch that belong together, and their holds. */
 export const branchCases: readonly ScriptCase[] = [
   {
-    name: 'takes the newest version of a branch for all, with what comes along and what is held with it',
+    name: 'installs the newest version of a branch for all, with optional packages, and holds its siblings',
     script: driver,
     given: (host) => {
       has(
@@ -75,7 +75,7 @@ drv-dkms 580,1.9-1 installed
     },
   },
   {
-    name: 'brings a driver where there was none, and nothing along that has another version',
+    name: 'installs a new driver without optional packages of another version',
     script: driver,
     given: (host) => {
       has(host);
@@ -136,7 +136,7 @@ next: check /etc/apt/preferences.d for a pin that prefers another version
     },
   })),
   {
-    name: 'may remove nothing where nothing was announced',
+    name: 'may remove nothing if nothing was announced',
     script: driver,
     given: (host) => {
       offered(host, 'drv 580,1.9-1');
@@ -155,25 +155,25 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
     },
   },
   {
-    name: 'holds what is there, and nothing else',
+    name: 'holds only installed packages',
     script: apt.hold(['tool', 'absent', 'extra']),
     given: (host) => has(host, 'tool 1', 'extra 2', 'toolbox 3'),
     after: { calls: ['apt-mark hold tool extra'] },
   },
   {
-    name: 'holds nothing where nothing is there',
+    name: 'holds nothing if nothing is installed',
     script: apt.hold(['tool', 'absent', 'extra']),
     given: (host) => has(host),
     after: {},
   },
   {
-    name: 'holds what belongs together, where it has the same version',
+    name: 'holds siblings of the same version',
     script: apt.hold(['drv'], ['drv*', 'libdrv*']),
     given: (host) => has(host, 'drv 580,1.1-1', 'libdrv 580,1.1-1', 'libdrv-extra 570.1-1'),
     after: { calls: ['apt-mark hold drv drv libdrv'] },
   },
   {
-    name: 'tells of a hold that fails',
+    name: 'reports a failed hold',
     script: apt.hold(['tool', 'absent', 'extra']),
     given: (host) => host.program('apt-mark', 'echo "E: no" >&2; exit 100'),
     after: { code: 100, stderr: 'E: no\n', calls: ['apt-mark hold tool'] },

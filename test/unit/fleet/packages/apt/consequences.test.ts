@@ -14,7 +14,7 @@ function filter(command: string, input: string): string[] {
 
 const name = fc.stringMatching(/^[a-z0-9][a-z0-9+.-]{1,12}(:i386)?$/);
 
-describe('what apt says that it would remove', () => {
+describe('removals in apt’s simulation', () => {
   it.each([
     ['nothing to do', 'Reading package lists...\nBuilding dependency tree...\n', []],
     [
@@ -40,12 +40,12 @@ Conf containerd.io (1.7.27-1 Docker CE:bookworm [amd64])
       ['libcuda1:i386', 'old'],
     ],
     ['an upgrade, which removes nothing', 'Inst libc6 [2.36-9] (2.36-10 Debian:12 [amd64])\n', []],
-    ['text that only looks like it', ' NOTE: Remv is a word\nRemove nothing\nRemvx [1]\n', []],
+    ['similar text', ' NOTE: Remv is a word\nRemove nothing\nRemvx [1]\n', []],
   ])('%s', (_, simulation, expected) => {
     expect(filter('removals', simulation)).toEqual(expected);
   });
 
-  it('is found, name by name, among anything else that it prints', () => {
+  it('are found, name by name, among any other output', () => {
     const other = fc.oneof(
       fc.constantFrom('Reading package lists...', '', '  docker.io runc', 'The following packages:'),
       name.map((each) => `Inst ${each} (1.0)`),
@@ -65,7 +65,7 @@ Conf containerd.io (1.7.27-1 Docker CE:bookworm [amd64])
   });
 });
 
-describe('what apt says that it would downgrade', () => {
+describe('downgrades in apt’s simulation', () => {
   it.each([
     ['nothing', 'The following packages will be upgraded:\n  libc6\n1 upgraded\n', []],
     [
@@ -85,7 +85,7 @@ Inst libcuda1 [595.71.05-1] (580.95.05-1 NVIDIA CUDA:localhost [amd64])
   });
 });
 
-describe('what was not foreseen', () => {
+describe('packages that were not announced', () => {
   it.each([
     [['docker.io', 'runc'], ['docker.io'], ['runc']],
     [['docker.io', 'docker-cli'], ['docker*'], []],
@@ -100,7 +100,7 @@ describe('what was not foreseen', () => {
     expect(filter(sh`unforeseen ${patterns}`, input)).toEqual(expected);
   });
 
-  it('is what no name of the plan is equal to', () => {
+  it('are all names that differ from those of the plan', () => {
     fc.assert(
       fc.property(fc.array(name), fc.array(name, { maxLength: 5 }), (names, plan) => {
         const input = names.map((each) => `${each}\n`).join('');

@@ -7,7 +7,7 @@ import type { Flavor } from '../../../../../src/fleet/packages/names.ts';
 const systems = { debian: debian('550'), ubuntu };
 const spec = (branch: string) => ({ install: true, branch, flavor: 'auto', method: 'repo' }) as const;
 
-describe('what NVIDIA calls its packages', () => {
+describe('names of NVIDIA’s packages', () => {
   it.each<[keyof typeof systems, string, Flavor, number, string]>([
     ['debian', '570', 'open', 0, 'nvidia-driver-cuda nvidia-kernel-open-dkms'],
     ['debian', '570', 'proprietary', 4, 'nvidia-driver-cuda nvidia-kernel-dkms nvidia-fabricmanager-570'],
@@ -78,19 +78,22 @@ describe('what NVIDIA calls its packages', () => {
     ['ubuntu', 'libnvidia-compute-595', 'libnvidia-encode-595 libnvidia-decode-595'],
     ['ubuntu', 'libnvidia-compute-535-server libnvidia-encode-535-server', 'libnvidia-decode-535-server'],
     ['ubuntu', 'libnvidia-ml1', ''],
-  ])('%s, %s is there: lacks for video %s', (system, installed, names) => {
+  ])('%s with %s installed lacks for video: %s', (system, installed, names) => {
     const packages = Object.fromEntries(installed.split(' ').map((name) => [name, '1']));
     expect(systems[system].driver.lacks(packages, ['video']).join(' ')).toBe(names);
   });
 
-  it.each(Object.entries(driverRows))('begins with every branch, goes up, and has sources: %s', (_, rows) => {
-    expect(rows.map(({ from }) => from)).toEqual(rows.map(({ from }) => from).toSorted((a, b) => a - b));
-    expect(rows[0].from).toBe(0);
-    for (const { source } of rows) expect(source.length).toBeGreaterThan(20);
-  });
+  it.each(Object.entries(driverRows))(
+    'the table has every branch in ascending order, with sources: %s',
+    (_, rows) => {
+      expect(rows.map(({ from }) => from)).toEqual(rows.map(({ from }) => from).toSorted((a, b) => a - b));
+      expect(rows[0].from).toBe(0);
+      for (const { source } of rows) expect(source.length).toBeGreaterThan(20);
+    },
+  );
 });
 
-describe('what is in the way of a driver', () => {
+describe('packages that conflict with a driver', () => {
   const installed =
     'libnvidia-compute-580 nvidia-dkms-580 nvidia-dkms-580-open nvidia-kernel-common-580 nvidia-kernel-source-580 nvidia-kernel-source-580-open nvidia-utils-580 nvidia-headless-580-server libnvidia-compute-570 nvidia-driver-pinning-570 nvidia-driver-pinning-580 nvidia-kernel-source nvidia-container-toolkit';
   it.each<[string, Flavor, string]>([
@@ -104,16 +107,16 @@ describe('what is in the way of a driver', () => {
       'proprietary',
       'libnvidia-compute-570 libnvidia-compute-580 nvidia-dkms-580 nvidia-dkms-580-open nvidia-driver-pinning-570 nvidia-driver-pinning-580 nvidia-headless-580-server nvidia-kernel-common-580 nvidia-kernel-source-580 nvidia-kernel-source-580-open nvidia-utils-580',
     ],
-  ])('nothing of branch %s with %s modules', (branch, flavor, expected) => {
+  ])('none of branch %s with %s modules', (branch, flavor, expected) => {
     const wanted = ubuntu.driver.packages(spec(branch), flavor, 0);
     expect(ubuntu.driver.obsolete(installed.split(' '), spec(branch), wanted).join(' ')).toBe(expected);
   });
 
-  // Debian's `nvidia` is the proprietary module wherever that one's settings are.
+  // Debian's `nvidia` is the proprietary module if that module's settings are installed.
   it.each<[Flavor, string]>([
     ['open', 'nvidia-driver-cuda nvidia-kernel-dkms nvidia-kernel-support'],
     ['proprietary', 'nvidia-driver-cuda nvidia-open-kernel-dkms'],
-  ])("nothing that would hide Debian's own %s modules", (flavor, expected) => {
+  ])("none that would hide Debian's %s modules", (flavor, expected) => {
     const own = { ...spec('535'), method: 'distro' } as const;
     const there =
       'nvidia-smi nvidia-alternative nvidia-kernel-dkms nvidia-kernel-support nvidia-open-kernel-dkms nvidia-open-kernel-support nvidia-driver-cuda';

@@ -23,7 +23,7 @@ export const stdout = `${words}apt did ${install.replace('--allow-downgrades ', 
 export const result = { [database]: '644 tool 5:2.0,1-1 installed\nextra 9.9 installed\n' };
 export const well = { stdout, calls: bought, files: { ...updated, ...result } };
 
-/** Arguments of apt-get update that read the lists of one source alone. */
+/** Arguments of apt-get update that read the lists of one source only. */
 export function only(vendor: string): string {
   return `-o Dir::Etc::SourceList=/etc/apt/sources.list.d/azp-fleet-${vendor}.sources -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0`;
 }

@@ -11,7 +11,7 @@ export const bare: BuildHost = {
   held: [],
 };
 
-/** The transaction in which it stands. */
+/** The transaction that contains it. */
 function around(before: string): string {
   return apt.install({
     packages: [],
@@ -41,7 +41,7 @@ const brings = (...names: readonly string[]) => ({
 });
 
 export const headersSuite: ScriptSuite = {
-  name: 'what modules are built with',
+  name: 'packages that build modules',
   elsewhere: around('HERE').split('HERE'),
   given: (host) => {
     aptHost(host);
@@ -64,12 +64,12 @@ export const headersSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'is all there',
+      name: 'are all installed',
       script: script({}),
       after: { stdout: 'built\n', calls: updating, files: updated },
     },
     {
-      name: 'are the headers of the running kernel, of the one that waits, and those of all to come',
+      name: 'are the headers of the running kernel, of the next one, and of all later ones',
       script: script({ kernels: [...lacking, waiting], packages, lacksToBuild: ['gcc', 'make', 'gcc-12'] }),
       after: {
         ...brings(
@@ -84,7 +84,7 @@ export const headersSuite: ScriptSuite = {
       },
     },
     {
-      name: 'are the newest headers of a flavour where those of its image are not offered',
+      name: 'are the newest headers of a flavour if those of its image are not offered',
       script: script({ packages }),
       given: (host) => offered(host, 'linux-image-generic 6.8.0-60.61', 'linux-headers-generic 6.8.0-50.51'),
       after: { ...brings('linux-headers-generic'), files: updated },
@@ -95,7 +95,7 @@ export const headersSuite: ScriptSuite = {
       after: { ...brings('linux-headers-generic=6.8.0-60.61'), files: updated },
     },
     {
-      name: 'stops where no source offers the headers of the only kernel',
+      name: 'stop the script if no source offers the headers of the only kernel',
       script: script({ kernels: lacking }),
       given: (host) => offered(host, 'linux-headers-6.8.0-50-generic 1'),
       after: stopped(
@@ -105,7 +105,7 @@ export const headersSuite: ScriptSuite = {
       ),
     },
     {
-      name: 'says that a newer kernel waits, whose headers there are',
+      name: 'stop the script with a newer kernel whose headers are offered',
       script: script({ kernels: [...lacking, waiting], packages }),
       given: (host) => offered(host, 'linux-headers-6.8.0-50-generic 1'),
       after: stopped(
@@ -115,7 +115,7 @@ export const headersSuite: ScriptSuite = {
       ),
     },
     {
-      name: 'stops where no source offers the headers of the kernel that waits',
+      name: 'stop the script if no source offers the headers of the next kernel',
       script: script({
         kernels: [...bare.kernels, waiting],
         packages: { ...packages, 'linux-headers-generic': '1' },
@@ -133,19 +133,19 @@ export const headersSuite: ScriptSuite = {
       after: { stdout: 'built\n', calls: updating, files: updated },
     },
     {
-      name: 'stops where no source offers those of a flavour, or a compiler',
+      name: 'stop the script if no source offers those of a flavour, or a compiler',
       script: script({ packages }),
       given: (host) => offered(host, 'linux-image-generic 6.8.0-60.61'),
       after: stopped('the headers of linux-image-generic', 'linux-headers-generic', 'complete the mirror'),
     },
     {
-      name: 'stops where no source offers a compiler',
+      name: 'stop the script if no source offers a compiler',
       script: script({ lacksToBuild: ['gcc'] }),
       given: (host) => offered(host, 'gcc-12 1'),
       after: stopped('gcc', 'gcc', 'complete the mirror'),
     },
     {
-      name: 'comes only where nothing goes for it',
+      name: 'are installed only if nothing is removed for them',
       script: script({ lacksToBuild: ['make'] }),
       given: (host) => host.file(simulation, 'Remv kubelet [1.31]\n'),
       after: {
@@ -160,7 +160,7 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
       },
     },
     {
-      name: 'is nothing for the running kernel where only the next one matters',
+      name: 'are none for the running kernel if only the next one matters',
       script: script({ kernels: [...lacking, { ...waiting, headers: true }] }, 'next'),
       after: { stdout: 'built\n', calls: updating, files: updated },
     },
@@ -180,11 +180,11 @@ next: ${next}
   };
 }
 
-/** Kernels and packages of a host, and what has to come. */
+/** Kernels and packages of a host, and the packages to install. */
 export const headersTable: readonly [string, Partial<BuildHost>, readonly string[]][] = [
   ['Ubuntu, general availability', image('linux-image-generic'), ['linux-headers-generic']],
   ['Ubuntu with a newer stack', image('linux-image-generic-hwe-24.04'), ['linux-headers-generic-hwe-24.04']],
-  ['Ubuntu in a machine of its own', image('linux-image-virtual'), ['linux-headers-virtual']],
+  ['Ubuntu in a virtual machine', image('linux-image-virtual'), ['linux-headers-virtual']],
   ['Ubuntu, low latency', image('linux-image-lowlatency'), ['linux-headers-lowlatency']],
   ['Ubuntu by NVIDIA', image('linux-image-nvidia-64k-hwe-22.04'), ['linux-headers-nvidia-64k-hwe-22.04']],
   ['Ubuntu at Azure', image('linux-image-azure-lts-22.04'), ['linux-headers-azure-lts-22.04']],
@@ -211,7 +211,7 @@ export const headersTable: readonly [string, Partial<BuildHost>, readonly string
     ['linux-headers-6.8.0-50-generic'],
   ],
   ['a newer kernel built on the host', { kernels: kernelsWith(waiting), packages: {} }, []],
-  ['what takes it to build', { lacksToBuild: ['make', 'gcc-12'] }, ['make']],
+  ['missing build tools', { lacksToBuild: ['make', 'gcc-12'] }, ['make']],
 ];
 
 function image(name: string) {

@@ -6,7 +6,7 @@ import { bare, headersSuite, headersTable } from './headers-cases.ts';
 
 testSuite(headersSuite);
 
-describe('what is missing to build modules', () => {
+describe('missing packages that build modules', () => {
   it.each(headersTable)('%s', (_, host, expected) => {
     expect(kernelBuild({ ...bare, ...host }, 'all').packages).toEqual(expected);
   });

@@ -29,7 +29,7 @@ export const installSuite: ScriptSuite = {
       after: well,
     },
     {
-      name: 'takes away what was announced, whatever its architecture',
+      name: 'removes announced packages of any architecture',
       script: engine,
       given: (host) =>
         host.file(
@@ -39,7 +39,7 @@ export const installSuite: ScriptSuite = {
       after: well,
     },
     {
-      name: 'does nothing where something else would go, and says what',
+      name: 'stops if another package would be removed, and names it',
       script: engine,
       given: (host) =>
         host.file(simulation, 'Remv kubeadm [1.31]\nRemv old [1.0]\nPurg kubelet:i386 [1.31]\n'),
@@ -56,7 +56,7 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
       },
     },
     {
-      name: 'names what is offered instead of a version that is not',
+      name: 'names the offered versions if the requested one is missing',
       script: engine,
       given: (host) => offered(host, ...['6', '5', '4', '3', '2', '1'].map((each) => `tool 5:1.${each}-1`)),
       after: {
@@ -72,7 +72,7 @@ next: correct the version in the inventory, or complete the mirror
       },
     },
     {
-      name: 'holds again what was there when the installation fails',
+      name: 'restores the holds if the installation fails',
       script: engine,
       given: (host) =>
         host.program(
@@ -88,7 +88,7 @@ next: correct the version in the inventory, or complete the mirror
       },
     },
     {
-      name: 'finds out when apt installed something else',
+      name: 'fails if apt installed another version',
       script: engine,
       given: (host) => host.program('apt-get', ''),
       after: {
@@ -104,7 +104,7 @@ next: check /etc/apt/preferences.d for a pin that prefers another version
       },
     },
     {
-      name: 'finds out when apt left it half installed, and holds nothing then',
+      name: 'fails if apt left it half installed, and holds nothing',
       script: engine,
       given: (host) =>
         host.program(

@@ -2,8 +2,8 @@ import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-describe("what dpkg's status says", () => {
-  it('half-installed packages do not count, and are named; holds do', () => {
+describe("dpkg's status", () => {
+  it('has half-installed packages separately, and holds', () => {
     const text = [
       'installed hold docker-ce 5:29.7.2-1~debian.12~bookworm',
       'half-configured install containerd.io 1.7.27-1',
@@ -19,7 +19,7 @@ describe("what dpkg's status says", () => {
     });
   });
 
-  it('holds nothing that is not installed, whatever is printed', () => {
+  it('has no hold of a package that is not installed', () => {
     const line = fc
       .tuple(
         fc.constantFrom('installed', 'config-files', ''),

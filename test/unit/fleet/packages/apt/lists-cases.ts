@@ -5,7 +5,7 @@ import { bought, engine, install, only, result, stdout, well, words } from './en
 
 const source = '/etc/apt/sources.list.d/azp-fleet-docker.sources';
 const installs = `*' install '*) printf 'tool 5:2.0,1-1 installed\\nextra 9.9 installed\\n' >${database} ;;`;
-/** apt-get update fails so many times, with these words. */
+/** Makes apt-get update fail this many times, with this output. */
 function flaky(host: ScratchHost, times: number, said = ''): void {
   host.program(
     'apt-get',
@@ -18,7 +18,7 @@ END
 esac`,
   );
 }
-/** Packages can be fetched after so many tries; before, apt says this. */
+/** Makes downloads fail this many times, with this output. */
 function slow(host: ScratchHost, times: number, said: string): void {
   host.program(
     'apt-get',
@@ -52,10 +52,10 @@ next: check the network, the proxy and the mirrors in the inventory, and run aga
 `;
 const held = (holder: string) => `waiting, because ${holder} (0 s)\n`;
 
-/** Before anything is installed: package lists, a first boot, an interrupted dpkg, and whoever holds the database. */
+/** Before an installation: package lists, a first boot, an interrupted dpkg, and locks of other processes. */
 export const listsCases: readonly ScriptCase[] = [
   {
-    name: 'tries again where an archive does not answer',
+    name: 'tries again if an archive does not answer',
     script: engine,
     given: (host) => flaky(host, 1, bad.docker),
     after: {
@@ -78,7 +78,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'ends where its own source fails twice, with the URL',
+    name: 'ends if its source fails twice, with the URL',
     script: engine,
     given: (host) => {
       host.file(source, 'URIs: http://mirror/docker\n');
@@ -92,7 +92,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'continues with the existing lists where apt fails with an unknown message, and shows it',
+    name: 'continues with the existing lists if apt fails with an unknown message, and shows it',
     script: engine,
     given: (host) => flaky(host, 9, 'E: The list of sources could not be read.'),
     after: {
@@ -113,7 +113,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'ends where a package cannot be fetched twice, with the URL',
+    name: 'ends if a package cannot be fetched twice, with the URL',
     script: engine,
     given: (host) =>
       slow(host, 9, 'E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]'),
@@ -126,7 +126,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'reads only its own source again within half an hour',
+    name: 'reads only its source again within half an hour',
     script: engine,
     given: (host) =>
       host
@@ -150,13 +150,13 @@ export const listsCases: readonly ScriptCase[] = [
     after: { stdout, calls: bought, files: { ...result, '/run/azp-fleet/package-lists': '755 ' } },
   },
   {
-    name: 'reads all lists where its source is not there',
+    name: 'reads all lists if its source is missing',
     script: engine,
     given: (host) => host.file('/run/azp-fleet/package-lists'),
     after: { stdout, calls: bought, files: { ...result, '/run/azp-fleet/package-lists': '755 ' } },
   },
   {
-    name: 'waits for a first boot to end, and not for ever',
+    name: 'waits for the end of a first boot, with a limit',
     script: engine,
     given: (host) =>
       host
@@ -170,13 +170,13 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'does not wait for a first boot that is over',
+    name: 'does not wait for a first boot that has ended',
     script: engine,
     given: (host) => host.program('/usr/bin/cloud-init', '').file('/run/cloud-init/result.json'),
     after: well,
   },
   {
-    name: 'first ends what an interrupted dpkg left: packages',
+    name: 'first finishes an interrupted dpkg run: packages',
     script: engine,
     given: (host) =>
       host.program('dpkg', '[ "$1" != --audit ] || echo "The following packages are only half configured"'),
@@ -190,7 +190,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'first ends what an interrupted dpkg left: updates of its database',
+    name: 'first finishes an interrupted dpkg run: updates of its database',
     script: engine,
     given: (host) => {
       host.file('/var/lib/dpkg/updates/0001').program('sleep', ': >/proc/locks');
@@ -209,7 +209,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'continues where an interrupted dpkg cannot be finished: apt unpacks again',
+    name: 'continues if an interrupted dpkg run cannot be finished: apt unpacks again',
     script: engine,
     given: (host) => host.file('/var/lib/dpkg/updates/0001').program('dpkg', '[ "$1" = --audit ]'),
     after: {
@@ -223,7 +223,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'waits for who holds the database, and says so',
+    name: 'waits for the process that locks the database, and reports it',
     script: engine,
     given: (host) => {
       host.file('/proc/812/comm', 'unattended upgr\n').program('sleep', ': >/proc/locks');
@@ -237,7 +237,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'waits for who reads package lists, though its process is gone from /proc',
+    name: 'waits for a process that reads package lists, also if /proc does not show it',
     script: engine,
     given: (host) => {
       host.file('/var/lib/dpkg/lock').program('sleep', ': >/proc/locks');
@@ -251,7 +251,7 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'gives up on a lock after half an hour',
+    name: 'fails at a lock after half an hour',
     script: engine,
     given: (host) => {
       host.file('/proc/812/comm', 'apt-get\n');

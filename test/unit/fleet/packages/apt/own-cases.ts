@@ -25,7 +25,7 @@ const sources = '/etc/apt/sources.list.d';
 const vendors = 'deb https://developer.download.nvidia.com/compute/cuda/repos/debian13/x86_64 /\n';
 const install = 'install --allow-downgrades drv=550,1.2-1 daemon=550,1.0-9 libdrv=550,1.2-1 vendor-drv-';
 
-/** A distribution's own packages in the place of a vendor's of the same names. */
+/** A distribution's packages instead of a vendor's of the same names. */
 export const ownCases: readonly ScriptCase[] = [
   {
     name: "reads no source of the vendor's, and takes what was held with its packages along",

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { aptPrelude } from '../../../../../src/fleet/packages/apt/prelude.ts';
 import { aptIsHere, AptWorld } from '../../../../support/apt-world/world.ts';
 
-/** An update that Ubuntu keeps from this host for now, and a package that needs exactly it. */
+/** An update that Ubuntu has not phased in on this host yet, and a package that needs exactly it. */
 const lists = `Package: libphased
 Version: 2
 Source: phased
@@ -34,10 +34,10 @@ Maintainer: nobody
 Description: trimmed
 `;
 
-// apt's own words: what its owner's configuration says of phasing decides over what we would be asked to do without it.
+// With the real apt: the owner's configuration of phasing must not change the result.
 it.runIf(aptIsHere()).each([
-  ['as it comes', ''],
-  ['whose apt goes by phases in all it does', 'APT::Get::Phase-Policy "true";'],
+  ['with default configuration', ''],
+  ['whose apt always applies phasing', 'APT::Get::Phase-Policy "true";'],
   [
     'whose owner wants none of them',
     'APT::Get::Phase-Policy "true"; APT::Get::Never-Include-Phased-Updates "true";',

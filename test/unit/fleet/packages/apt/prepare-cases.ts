@@ -6,7 +6,7 @@ import { aptGetCall, aptHost, database, offered, updated, updating } from './apt
 
 const spec = { install: true, branch: '580', flavor: 'auto', method: 'repo' } as const;
 
-/** The script in which it stands, and what is around it there. */
+/** The script that contains it, with the lines around it. */
 function before(text: string) {
   const script = apt.install({
     vendor: 'nvidia',
@@ -50,14 +50,14 @@ Suites: bookworm
 Components: ${components}
 ${signed}`;
 const added = (signed: string) => `644 ${text('contrib', signed)}`;
-/** The source is there, and all lists are read: an interruption from here on leaves nothing unread. */
+/** The source exists and all lists are read: a later interruption leaves no list unread. */
 const brought = (signed: string) => ({
   ...first(hasContrib, hasMain, 'apt-get indextargets', ...updating),
   stdout: `added ${contrib}: contrib\n`,
   files: { [contrib]: added(signed), ...updated },
 });
 
-/** apt as it lists what it reads: \`main\` comes from this file. \`takes\`: it can read its sources with ours, too. */
+/** apt's list of its sources: \`main\` is in this file. \`takes\`: it accepts its sources with the added one. */
 function archive(
   host: ScratchHost,
   file: string,
@@ -81,7 +81,7 @@ esac`,
 }
 
 export const prepareSuite: ScriptSuite = {
-  name: 'what a driver needs before it',
+  name: 'packages and sources that a driver needs first',
   elsewhere: [...ubuntuScript.around, ...debianScript.around, ...ownScript.around],
   given: (host) => {
     aptHost(host);
@@ -89,24 +89,24 @@ export const prepareSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'is nothing where all is there',
+      name: 'are none if all are there',
       script: onUbuntu,
       after: first(),
     },
     {
-      name: 'is what pins the branch, where the vendor has that',
+      name: 'are the package that pins the branch, if the vendor has one',
       script: onUbuntu,
       given: (host) => offered(host, 'nvidia-driver-pinning-580 580'),
       after: first(...installs('nvidia-driver-pinning-580')),
     },
     {
-      name: 'is what pins the version, where one was asked for',
+      name: 'are the package that pins the version, if one was requested',
       script: onDebian,
       given: (host) => offered(host, 'nvidia-driver-pinning-580 580', 'nvidia-driver-pinning-580.95.05 580'),
       after: first(hasContrib, ...installs('nvidia-driver-pinning-580.95.05')),
     },
     {
-      name: 'takes away the pin of another branch, which went and left its settings',
+      name: 'do not include the pin of another branch, which is removed with its settings',
       script: onUbuntu,
       given: (host) => {
         offered(host, 'nvidia-driver-pinning-580 580');
@@ -160,7 +160,7 @@ export const prepareSuite: ScriptSuite = {
       after: brought(''),
     },
     {
-      name: 'is taken back where apt does not like it',
+      name: 'are removed again if apt rejects them',
       script: onDebian,
       given: (host) =>
         archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', false),
@@ -170,13 +170,13 @@ export const prepareSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is left out where no archive of Debian is read',
+      name: 'are left out if no Debian archive is read',
       script: onDebian,
       given: (host) => host.program('apt-get', ''),
       after: first(hasContrib, hasMain),
     },
     {
-      name: 'is left out where the entry cannot be read',
+      name: 'are left out if the entry cannot be read',
       script: onDebian,
       given: (host) =>
         host.program('apt-get', 'case $* in *main*) echo "http://x bookworm /etc/apt/gone.list:1" ;; esac'),
@@ -196,7 +196,7 @@ export const prepareSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is what is still missing of them',
+      name: 'are only the missing components',
       script: ownDriver,
       given: (host) => {
         archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', true, [
@@ -211,7 +211,7 @@ export const prepareSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is nothing where our own source has them already',
+      name: 'are none if the added source has them already',
       script: ownDriver,
       given: (host) => {
         host.file(nonFree, text('contrib non-free', ''));

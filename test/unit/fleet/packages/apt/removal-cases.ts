@@ -12,10 +12,10 @@ const done = [
 const purged = '/var/lib/dpkg/purged';
 
 export const removalSuite: ScriptSuite = {
-  name: 'taking packages away with apt',
+  name: 'removing packages with apt',
   given: (host) => {
     aptHost(host);
-    // Which files a package has; no package is no word and an error.
+    // Files of a package; without a package, no output and an error.
     host.program(
       'dpkg-query',
       `case "$1 $2" in
@@ -25,7 +25,7 @@ export const removalSuite: ScriptSuite = {
 esac`,
       { silent: true },
     );
-    // Offered by no source: apt knows no package that is purged.
+    // No source offers it: apt does not know a purged package.
     host.program(
       'apt-get',
       `case " $* " in *' -s '*) cat ${simulation}; exit ;; esac
@@ -37,12 +37,12 @@ case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purge
   },
   cases: [
     {
-      name: 'what pins other packages is purged, with its pin; of the others the settings stay',
+      name: 'purges a package that pins others; the settings of the others stay',
       script,
       after: { calls: [...seen, ...done], files: { [purged]: '644 ' } },
     },
     {
-      name: 'what an interrupted removal has begun is finished first',
+      name: 'finishes an interrupted removal first',
       script,
       given: (host) => host.program('dpkg', '[ "$1" != --audit ] || echo "drv is half-configured"'),
       after: {
@@ -56,7 +56,7 @@ case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purge
       },
     },
     {
-      name: 'nothing goes, and no hold, where something else would go with it, and that is said',
+      name: 'removes no package and no hold if another package would be removed, and names it',
       script,
       given: (host) => host.file(simulation, 'Remv drv [1.0]\nRemv cuda-demo [12.4]\n'),
       after: {
@@ -70,7 +70,7 @@ next: remove them by hand if nothing needs them, and run again
       },
     },
     {
-      name: 'what apt says of a transaction that it cannot do is passed on',
+      name: 'reports apt’s message about an impossible transaction',
       script,
       given: (host) => host.program('apt-get', 'echo "E: Unmet dependencies." >&2; exit 100'),
       after: {

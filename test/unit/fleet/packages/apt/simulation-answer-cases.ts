@@ -14,10 +14,10 @@ import {
   uris,
 } from './simulation-host.ts';
 
-/** What apt says. */
+/** Answers of apt. */
 export const answerCases: readonly ScriptCase[] = [
   {
-    name: 'tells each consequence',
+    name: 'reports each consequence',
     script: plain,
     given: (host) =>
       host.file(
@@ -53,7 +53,7 @@ end
     },
   },
   {
-    name: 'tells what is offered instead of a version that is not',
+    name: 'reports the offered versions if the requested one is missing',
     script: plain,
     given: (host) => {
       host.program(
@@ -74,7 +74,7 @@ end
     },
   },
   {
-    name: 'tells which holds stand in the way',
+    name: 'reports the holds that prevent it',
     script: plain,
     given: (host) =>
       host
@@ -92,7 +92,7 @@ end
     },
   },
   {
-    name: 'tells what cannot be met',
+    name: 'reports dependencies that cannot be met',
     script: plain,
     given: (host) =>
       host
@@ -120,7 +120,7 @@ W: x
     },
   },
   {
-    name: 'tells which dkms there is, where an older one will not do',
+    name: 'reports the offered dkms if a newer one is needed',
     script: plain,
     given: (host) => {
       offered(host, 'tool 5:2.0,1-1', 'dkms 3.0.10-8', 'dkms 2.8');
@@ -146,7 +146,7 @@ E: Unable to correct problems
     },
   },
   {
-    name: 'tells what the driver lacks, in one line',
+    name: 'reports what the driver lacks in one line',
     script: ask(driver),
     given: (host) => {
       host
@@ -171,7 +171,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
     },
   },
   {
-    name: 'tells that a question was not understood',
+    name: 'reports an invalid question',
     script: ask({ ...docker, before: 'exit 3' }),
     after: {
       stdout: `begin docker-install-1
@@ -184,7 +184,7 @@ end
     },
   },
   {
-    name: 'tells what a hold keeps back, of what would move without it',
+    name: 'reports packages that would be upgraded without their hold',
     script: plain,
     given: (host) =>
       host
@@ -207,7 +207,7 @@ end
     },
   },
   {
-    name: 'tells nothing of holds that keep nothing back',
+    name: 'reports no hold of a package without a newer version',
     script: plain,
     given: (host) => host.file('/run/freed', 'Inst tool [1] (2)\n'),
     after: {
@@ -222,7 +222,7 @@ end
     },
   },
   {
-    name: 'tells no more than fits, however much is said',
+    name: 'limits its output',
     script: plain,
     given: (host) =>
       host
@@ -256,7 +256,7 @@ E: no
     },
   },
   {
-    name: 'tells which versions of any branch there are, and not more than can be read',
+    name: 'reports the offered versions of all branches, up to a limit',
     script: ask(driver),
     given: (host) => {
       host.program(

@@ -22,7 +22,7 @@ import {
 } from './simulation-host.ts';
 import { worldCases } from './simulation-world-cases.ts';
 
-/** What apt says of the room that it would take. */
+/** apt's output about disk space. */
 const roomCases: readonly ScriptCase[] = (
   [
     [
@@ -30,7 +30,7 @@ const roomCases: readonly ScriptCase[] = (
       'After this operation, 1,067 MB of additional disk space will be used.\n',
       '23445 1067000000',
     ],
-    ['that goes', 'After this operation, 12.5 kB disk space will be freed.\n', '23445 -12500'],
+    ['that is freed', 'After this operation, 12.5 kB disk space will be freed.\n', '23445 -12500'],
     ['of none', 'After this operation, 0 B of additional disk space will be used.\n', '23445 0'],
   ] as const
 ).map(([name, after, room]) => ({
@@ -54,7 +54,7 @@ const roomCases: readonly ScriptCase[] = (
 /** Sources that did not answer, in whole or in part. */
 const sourceCases: readonly ScriptCase[] = [
   {
-    name: 'tells that some lists could not be read',
+    name: 'reports that some lists could not be read',
     script: plain,
     given: (host) => host.file('/run/deaf', 'E: Failed to  fetch http://archive/x\nE: more\n'),
     after: {
@@ -76,7 +76,7 @@ E: more
   },
   ...(
     [
-      ['that is not there', () => ''],
+      ['that does not exist', () => ''],
       [
         'that did not answer',
         () => `Err:1 ${dockerUri} bookworm InRelease\nW: Failed to fetch ${dockerUri}/x\n`,
@@ -175,7 +175,7 @@ Hit:1 http://mirror/docker,x/debian bookworm InRelease
       ][at] ?? {},
   })),
   {
-    name: 'tells why a key cannot be had, and asks about the others all the same',
+    name: 'reports why a key cannot be fetched, and simulates the others',
     script: ask(docker, { missing: ['docker'] }),
     given: (host) =>
       host.program('/usr/lib/apt/apt-helper', 'echo "E: 404  Not Found" >&2; exit 100', { silent: true }),
@@ -217,10 +217,10 @@ end
   },
 ];
 
-/** What apt is asked in once it knows what a driver brings along. */
+/** The simulation folder with the packages that a driver needs first. */
 const driverWorldCases: readonly ScriptCase[] = [
   {
-    name: 'brings what a driver needs before it into the same question',
+    name: 'includes packages that a driver needs first in the same question',
     script: ask(driver),
     given: (host) => {
       host
@@ -329,7 +329,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
 ];
 
 export const simulationSuite: ScriptSuite = {
-  name: 'asking apt what it would do',
+  name: 'simulating transactions with apt',
   elsewhere: [aptPrelude, consequenceFilters, download, driver.before ?? ''],
   given: (host) => {
     simulatedHost(host);

@@ -66,7 +66,7 @@ export const freed = aptGetCall(
   '-s --ignore-hold --allow-change-held-packages install --allow-downgrades tool=5:2.0,1-1 extra old-',
 );
 export const uris = aptGetCall('--print-uris install --allow-downgrades tool=5:2.0,1-1 extra old-');
-/** What apt is asked in, where a host has nothing of its own. */
+/** The simulation folder of a host without own sources. */
 export const emptyWorld = {
   '/run/seen': '755 /',
   '/run/seen/answer': '644 ',
@@ -127,10 +127,10 @@ export function ask(transaction: Transaction, parts: Partial<Question> = {}): st
 
 export const dockerSource = 'azp-fleet-docker.sources';
 
-/** What the script's world was like when apt was asked, where a case has a file /run/look. */
+/** The simulation folder at apt's call, copied if the case has a file /run/look. */
 const world = '/run/seen';
 
-/** Answers of apt to what it would do; its own words are kept in files that a case may replace. */
+/** Answers of apt to a simulation, from files that a case may replace. */
 export function simulatedHost(host: ScratchHost): void {
   aptHost(host);
   host

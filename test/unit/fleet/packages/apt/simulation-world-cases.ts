@@ -14,10 +14,10 @@ import {
   uris,
 } from './simulation-host.ts';
 
-/** What apt is asked in. */
+/** The simulation folder. */
 export const worldCases: readonly ScriptCase[] = [
   {
-    name: 'in a world that begins as the host, without what would be run in it',
+    name: 'uses a folder that begins as the host, without hooks',
     script: plain,
     given: (host) =>
       host
@@ -216,7 +216,7 @@ Get:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
     },
   },
   {
-    name: 'has pins gone with what goes, and holds off what comes',
+    name: 'has no pins of removed packages and no holds of new ones',
     script: plain,
     given: (host) => {
       host

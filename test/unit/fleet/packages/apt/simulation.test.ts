@@ -22,7 +22,7 @@ import { simulationSuite } from './simulation-cases.ts';
 
 testSuite(simulationSuite);
 
-/** The script runs for real below a folder; apt's programs are the test's own. The lab runs it with apt itself. */
+/** Runs the script in a folder with stand-ins for apt's programs. The lab runs it with apt. */
 let root: string;
 const at = (path: string): string => join(root, path);
 const put = (path: string, text: string): void => {
@@ -111,8 +111,8 @@ function simulate(more: Partial<Transaction> = {}, question: Partial<Question> =
 
 const seen = (file: string): string => readFileSync(at(file), 'utf8');
 
-describe('asking apt', () => {
-  it('has what apt says of the very request that will be made', () => {
+describe('the simulation with apt', () => {
+  it('has apt’s answer to the request of the installation', () => {
     expect(simulate()).toEqual({
       kind: 'known',
       version: '2.0',
@@ -125,7 +125,7 @@ describe('asking apt', () => {
     expect(seen('asked')).toContain('-s install --allow-downgrades tool=2.0-1 old-');
   });
 
-  it('sees the sources as they will be, and begins with the lists of packages that are there', () => {
+  it('uses the future sources and begins with the existing lists', () => {
     simulate();
     expect(seen('sources')).toContain('URIs: http://mirror/docker/debian');
     expect(seen('sources')).toMatch(/Signed-By: .*\/azp-fleet-simulation\.\w+\/keys\/azp-fleet-docker\.asc/);
@@ -137,7 +137,7 @@ describe('asking apt', () => {
     expect(seen('calls')).toBe('download http://mirror/docker/debian/gpg\n');
   });
 
-  it("keeps the host's own configuration, and runs nothing of it after an update", () => {
+  it("keeps the host's configuration without its update hooks", () => {
     simulate();
     expect(seen('conf')).toContain('Acquire::http::Proxy "http://proxy:3128";');
     expect(seen('conf')).toContain('#clear APT::Update::Post-Invoke-Success;');
@@ -145,7 +145,7 @@ describe('asking apt', () => {
     expect(seen('conf')).toContain('Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";');
   });
 
-  it('lifts our own holds and the pins of what goes, and no others, on a copy', () => {
+  it('removes only azp-fleet’s holds and the pins of removed packages, on a copy', () => {
     const before = seen('var/lib/dpkg/status');
     simulate({ remove: ['pinning-1'] });
     expect(seen('status')).toBe(before.replace('hold', 'install'));
@@ -154,12 +154,12 @@ describe('asking apt', () => {
     expect(existsSync(at('etc/apt/preferences.d/pin-of-tool-1'))).toBe(true);
   });
 
-  it('brings along what has to be there before, without bringing it', () => {
+  it('includes packages that must be there first, without installing them', () => {
     simulate({ before: 'bring linux-headers-6.1' });
     expect(seen('asked')).toContain('tool=2.0-1 old- linux-headers-6.1\n');
   });
 
-  it('says what keeps it from beginning, in the words of the change itself', () => {
+  it('reports what prevents it with the problem of the change', () => {
     const before = "fail 'no headers' 'linux-headers-6.1' 'none' 'reboot'";
     expect(simulate({ before })).toEqual({
       kind: 'impossible',
@@ -168,20 +168,20 @@ describe('asking apt', () => {
     });
   });
 
-  it('names what is offered instead of a version that is not', () => {
+  it('names the offered versions if the requested one is missing', () => {
     expect(simulate({ packages: [{ name: 'tool', version: { release: '3.0' } }] })).toEqual({
       kind: 'not-offered',
       offered: ['2.1', '2.0'],
     });
   });
 
-  it("asks nothing of a vendor whose source is the host's already", () => {
+  it('does not contact a vendor whose source the host has', () => {
     put('etc/apt/sources.list.d/azp-fleet-docker.sources', 'URIs: http://mirror/docker/debian\n');
     expect(simulate({}, { missing: [] })?.kind).toBe('known');
     expect(existsSync(at('calls'))).toBe(false);
   });
 
-  it("does not take the host's own old lists for an answer", () => {
+  it("does not count the host's old lists as an answer", () => {
     put(
       'heard',
       'Err:1 http://mirror/docker/debian bookworm InRelease\n  refused\nE: Failed to fetch http://mirror/docker/debian/dists  Connection refused\n',
@@ -192,7 +192,7 @@ describe('asking apt', () => {
     });
   });
 
-  it('knows nothing where the key cannot be had', () => {
+  it('is unknown if the key cannot be fetched', () => {
     command('apt-helper', 'echo "E: Failed to fetch $4  404 Not Found" >&2; exit 100');
     expect(simulate()).toEqual({
       kind: 'unknown',
@@ -200,12 +200,12 @@ describe('asking apt', () => {
     });
   });
 
-  it("names what the owner's holds keep back", () => {
+  it("names packages that the owner's holds keep back", () => {
     put('freed', 'Inst tool [1.9-1] (2.0-1 x [amd64])\nInst other [1] (2 x [amd64])\n');
     expect(simulate()).toMatchObject({ kind: 'known', kept: ['other'] });
   });
 
-  it('says where there is no way, and whose hold is in it', () => {
+  it('is impossible if a hold prevents it, and names that hold', () => {
     put(
       'fails',
       'The following packages have unmet dependencies:\n tool : Depends: other (= 2) but 1 is to be installed\n',

@@ -31,7 +31,7 @@ const written = wrote(docker.file, docker.text, docker.keyFile);
 const certificates = '/etc/ssl/certs/ca-certificates.crt';
 const install = aptGetCall('install ca-certificates');
 
-/** What apt's helper brings; it downloads as a user of its own. */
+/** Downloads of apt's helper, which runs as a separate user. */
 function brings(host: ScratchHost, body = 'printf "the key" >"$5"'): void {
   host.program(
     '/usr/lib/apt/apt-helper',
@@ -57,7 +57,7 @@ export const sourceSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'fetches the key, and writes it and the source for all to read',
+      name: 'fetches the key, and writes it and the source, readable by all users',
       script: docker.script,
       run: { umask: '077' },
       after: {
@@ -138,7 +138,7 @@ ${heard}`,
       },
     },
     {
-      name: 'a bare system gets the certificates first',
+      name: 'installs certificates first on a bare system',
       script: docker.script,
       given: (host) =>
         host
@@ -151,7 +151,7 @@ ${heard}`,
       },
     },
     {
-      name: 'a key that cannot be had leaves everything as it was',
+      name: 'changes nothing if the key cannot be fetched',
       script: docker.script,
       given: (host) =>
         brings(
@@ -173,7 +173,7 @@ next: check the network, the proxy and the mirrors in the inventory
       },
     },
     {
-      name: 'a package with another digest is named with the one it should have',
+      name: 'reports a package with another digest and the expected one',
       script: nvidia.script,
       given: (host) => brings(host, 'echo "E: Hash Sum mismatch" >&2; exit 100'),
       after: {
@@ -192,7 +192,7 @@ next: check the network, the proxy and the mirrors in the inventory
       },
     },
     {
-      name: 'an empty key is none',
+      name: 'fails at an empty key',
       script: docker.script,
       given: (host) => brings(host, ': >"$5"'),
       after: {
@@ -207,7 +207,7 @@ next: check the mirror
       },
     },
     {
-      name: 'a package whose key is empty is none',
+      name: 'fails at a package with an empty key',
       script: nvidia.script,
       given: (host) => {
         brings(host, 'printf "the package" >"$5"');
@@ -230,7 +230,7 @@ next: check the mirror
       },
     },
     {
-      name: 'is taken back where apt cannot read its sources with it',
+      name: 'is removed again if apt cannot read its sources with it',
       script: docker.script,
       given: (host) =>
         host.program('apt-get', 'echo targets; echo "E: Conflicting values  set" >&2; exit 100'),
@@ -259,7 +259,7 @@ next: take the older entry for this repository out of /etc/apt/sources.list
       },
     },
     {
-      name: 'a bare system gets what knows of authorities first',
+      name: 'installs ca-certificates first on a bare system',
       script: trust,
       given: (host) =>
         host

@@ -47,10 +47,10 @@ next: run it again, to see the plan as it is now and agree to it
   files: { ...updated, ...asked(request), [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' },
 });
 
-/** A person has seen what would go and what would get older, and agreed to that. */
+/** The user confirmed the announced removals and downgrades. */
 export const boundCases: readonly ScriptCase[] = [
   {
-    name: 'does what was agreed to',
+    name: 'makes the announced changes',
     script: agreed,
     given: (host) => would(host, ...lowering('libtool', 'libc6'), ...removing('gdm')),
     after: {
@@ -65,31 +65,31 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'stops where another package would be removed, although a similar name may be',
+    name: 'stops if another package with a similar name would be removed',
     script: agreed,
     given: (host) => would(host, ...removing('gdm', 'gdm-data')),
     after: stopped('remove', 'only gdm may be removed', 'gdm-data'),
   },
   {
-    name: 'stops where another package would be downgraded',
+    name: 'stops if another package would be downgraded',
     script: agreed,
     given: (host) => would(host, ...lowering('libold', 'libtool')),
     after: stopped('downgrade', 'only libtool, libc? may be downgraded', 'libold'),
   },
   {
-    name: 'stops where anything would go, and nothing was agreed to',
+    name: 'stops at any removal if none was announced',
     script: nothing,
     given: (host) => would(host, ...removing('gdm')),
     after: stopped('remove', 'none may be removed', 'gdm'),
   },
   {
-    name: 'stops where any package would be downgraded, and the plan names none',
+    name: 'stops at any downgrade if the plan has none',
     script: nothing,
     given: (host) => would(host, ...lowering('libtool')),
     after: stopped('downgrade', 'none may be downgraded', 'libtool'),
   },
   {
-    name: 'locks what is there, once each, and nothing else',
+    name: 'locks only installed packages, once each',
     script: dnf.hold(['tool', 'absent', 'tool'], ['too*', 'old']),
     given: (host) => {
       has(host, 'tool 5:1.9-1.el9', 'toolbox 0:1.9-3.el9', 'old 0:1.0-1.el9');
@@ -101,7 +101,7 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'finds out when dnf did not bring what may have any version',
+    name: 'fails if dnf did not install a package without a version',
     script: nothing,
     given: (host) => host.file(database).file('/run/idle'),
     after: {
@@ -113,7 +113,7 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'installs packages without a version, where none is requested',
+    name: 'installs packages without a requested version',
     script: dnf.install({
       ...transaction,
       packages: [],

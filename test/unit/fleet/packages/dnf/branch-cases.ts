@@ -34,10 +34,10 @@ const chosen = [query('drv'), query('persist'), query('compute')];
 const shells = [dnfCall('--assumeno --allowerasing shell'), dnfCall('-y --allowerasing shell')];
 const only = (vendor: string): string => dnfCall(`--refresh makecache --repo=azp-fleet-${vendor}`);
 
-/** Packages that go by a branch and belong together, and what is locked with them. */
+/** Packages of one branch that belong together, and their locks. */
 export const branchCases: readonly ScriptCase[] = [
   {
-    name: 'takes the newest version of a branch for all, with what comes along and what is locked with it',
+    name: 'installs the newest version of a branch for all, with optional packages, and locks its siblings',
     script: driver,
     given: (host) => {
       has(
@@ -78,7 +78,7 @@ export const branchCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'finds out when dnf left one of them at another branch',
+    name: 'fails if dnf left one of them at another branch',
     script: driver,
     given: (host) => {
       has(host, 'drv 3:580.9-1', 'drv-dkms 3:590.1-1');
@@ -98,7 +98,7 @@ export const branchCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'brings what has dkms, where no source of the host does, and reads its lists',
+    name: 'adds a repository with dkms if no source of the host has it, and reads its lists',
     script: dnf.install({
       vendor: 'nvidia',
       packages: [{ name: 'drv', version: { branch: '580' } }],
@@ -136,7 +136,7 @@ export const branchCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'is not content with another branch, whose source alone was read again',
+    name: 'fails at another branch if only its source was read again',
     script: driver,
     given: (host) => {
       has(host, 'drv 3:590.1-1');

@@ -12,16 +12,16 @@ const filesystem = 'opencl-filesystem 0:1.0-6\n';
 const list = (...ids: readonly string[]): string =>
   ['repo id repo name', ...ids.map((id) => `${id} a name`), ''].join('\n');
 
-/** The system's own sources lack one of the two; these repositories are there and not read. */
+/** The system's sources lack one of the two; these repositories are disabled. */
 function lacks(host: ScratchHost, ...disabled: readonly string[]): ScratchHost {
   offered(host, 'ocl-icd 0:2-1');
   return host.file('/run/disabled', list(...disabled)).file('/run/switched', filesystem);
 }
 
-/** The repository for builders, where only it has the dependencies of NVIDIA's packages. */
+/** The repository for builders, if only it has the dependencies of NVIDIA's packages. */
 export const builderCases: readonly ScriptCase[] = [
   {
-    name: 'no repository is switched on where all is offered',
+    name: 'enables no repository if all is offered',
     script,
     given: (host) => offered(host, 'ocl-icd 0:2-1', 'opencl-filesystem 0:1.0-6'),
     after: { stdout: 'built\n', calls: [...updating, ...asked], files: updated },
@@ -45,7 +45,7 @@ export const builderCases: readonly ScriptCase[] = [
     },
   })),
   {
-    name: 'what can switch it on comes first where it is missing',
+    name: 'installs the plugin that enables repositories first',
     script,
     given: (host) => lacks(host, 'crb'),
     after: {
@@ -82,7 +82,7 @@ export const builderCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'nothing is switched on where there is no such repository: dnf says what is missing',
+    name: 'enables nothing if there is no such repository: dnf names missing packages',
     script,
     given: (host) => lacks(host, 'crb-debug', 'mycrb'),
     after: { stdout: 'built\n', calls: [...updating, ...asked, looks], files: updated },

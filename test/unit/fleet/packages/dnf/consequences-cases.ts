@@ -18,7 +18,7 @@ const reasons = Array.from(
 ).join('');
 
 export const consequencesSuite: ScriptSuite = {
-  name: 'what dnf says that it would do',
+  name: 'consequences in dnf’s output',
   given: (host) => host.program('uname', 'echo x86_64', { silent: true }),
   cases: [
     filter(

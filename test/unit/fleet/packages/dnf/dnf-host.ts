@@ -1,23 +1,23 @@
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
-/** What rpm has: a line a package, `NAME EPOCH VERSION RELEASE ARCH`. */
+/** Installed packages, one a line: `NAME EPOCH VERSION RELEASE ARCH`. */
 export const database = '/var/lib/rpm/state';
-/** What the sources offer: a line a package, `NAME EPOCH:VERSION-RELEASE`. */
+/** Offered packages, one a line: `NAME EPOCH:VERSION-RELEASE`. */
 const offers = '/var/lib/dnf/offers';
 export const lockList = '/etc/dnf/plugins/versionlock.list';
-/** What dnf says that a transaction would do. */
+/** dnf's output about a transaction. */
 const simulation = '/run/answer';
 /** The requests to dnf's shell, with `$` at the end of each line. */
 const requested = '/run/requested';
 
-/** dnf and rpm with a small memory, and with the words of dnf 4.14 where our scripts read them. */
+/** dnf and rpm with a state, and with the output of dnf 4.14 that scripts read. */
 export function dnfHost(host: ScratchHost): void {
   host
     .file(database)
     .file(offers)
     .file(lockList)
     .file('/proc/locks')
-    // What a pattern without quotes would turn into.
+    // An unquoted pattern would match these files.
     .file('/root/drv-file')
     .file('/root/libdrv-file')
     .file('/root/too-file')
@@ -45,7 +45,7 @@ export function offered(host: ScratchHost, ...packages: readonly string[]): void
   host.file(offers, packages.map((each) => `${each}\n`).join(''));
 }
 
-/** The table in which dnf says what it would do: a line a package, as dnf prints it. */
+/** dnf's table of a transaction, one package a line. */
 export function would(host: ScratchHost, ...lines: readonly string[]): void {
   host.file(
     simulation,
@@ -180,7 +180,7 @@ esac`;
 
 const options = '--setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0';
 
-/** A call of dnf as all of ours are. */
+/** Returns the line of a dnf call with the common options. */
 export function dnfCall(words: string, without = '--setopt=skip_if_unavailable=0'): string {
   return `dnf ${options} ${without} ${words}`;
 }
@@ -193,7 +193,7 @@ export const lockCall = (words: string): string => `dnf -q '--disablerepo=*' ver
 export const query = (name: string): string =>
   dnfCall(`-q repoquery --available --arch=x86_64,noarch --qf '%{epoch}:%{version}-%{release}' ${name}`);
 
-/** What is said where a package is not at its version although dnf has ended well. */
+/** The problem of a package with a wrong version after dnf succeeded. */
 export const wrong = (name: string, expected: string, seen: string): string =>
   `failed: ${name} has the wrong version after its installation
 expected: ${expected}
@@ -201,7 +201,7 @@ seen: ${seen}
 next: check /etc/dnf/dnf.conf for an exclude, and for a repository of a higher priority that prefers another version
 `;
 
-/** The same, of one that is not there. */
+/** The same for a missing package. */
 export const leftOut = (name: string): string => `failed: dnf has not installed ${name}
 expected: a package ${name}
 seen: none

@@ -1,11 +1,11 @@
-/** What dnf 4.14 prints, from real runs of it; `narrow` is put together as older ones break their lines. */
+/** Output of dnf 4.14, from real runs; `narrow` is composed with the line breaks of older versions. */
 const rule = '='.repeat(80);
 const head = `${rule}
  Package               Architecture   Version                  Repository  Size
 ${rule}`;
 const checked = 'Last metadata expiration check: 0:00:46 ago on Sun Nov 22 12:00:32 2026.\n';
 
-/** docker-ce where buildah, runc and podman-docker are. */
+/** docker-ce on a host with buildah, runc and podman-docker. */
 export const conflict = `${checked}> > > ${head}
 Installing:
  containerd.io         noarch         1.7.27-3.1.el9           r          6.1 k
@@ -76,7 +76,7 @@ Complete!
 ${checked}> Leaving Shell
 `;
 
-/** The wanted version is kept away by a lock. */
+/** A lock excludes the desired version. */
 export const held = `${checked}> All matches were filtered out by exclude filtering for argument: docker-ce-29.10.0
 Error: Unable to find a match: docker-ce-29.10.0
 > Nothing to do.
@@ -84,7 +84,7 @@ Complete!
 ${checked}> Leaving Shell
 `;
 
-/** A mirror that does not answer, and that it goes on without. */
+/** A mirror that does not answer, which dnf skips. */
 export const dead = `Errors during downloading metadata for repository 'dead':
   - Curl error (7): Couldn't connect to server for http://127.0.0.1:8098/x/repodata/repomd.xml [Failed to connect to 127.0.0.1 port 8098 after 0 ms: Couldn't connect to server]
 Error: Failed to download metadata for repo 'dead': Cannot download repomd.xml: Cannot download repodata/repomd.xml: All mirrors were tried
@@ -92,7 +92,7 @@ Ignoring repositories: dead
 `;
 
 const file = 'extra-1.0-1.el9.noarch.rpm';
-/** Where the file lies, as dnf says it when it is asked for locations. */
+/** dnf's output of a package's location. */
 export const fileAddress = `http://mirror/r/noarch/${file}`;
 
 /** A package that cannot be had, for this reason; another one is had at the second mirror. The release before and the one after say it alike. */
@@ -113,11 +113,11 @@ You can remove cached packages by executing 'dnf clean packages'.
 
 export const unavailable = unfetchable(`Status code: 503 for ${fileAddress} (IP: 10.0.0.1)`);
 
-/** What a proxy's own page is to it. */
+/** dnf's output after a proxy's error page. */
 export const otherThing =
   'Interrupted by header callback: Inconsistent server data, reported file Content-Length: 19, repository metadata states file length: 36137 (please report to repository maintainer)';
 
-/** A package by its address, which is in no repository. */
+/** A package by its address, outside of any repository. */
 export const unfetchableAlone = `[MIRROR] ${file}: Curl error (6): Couldn't resolve host name for ${fileAddress} [Could not resolve host: mirror]
 [FAILED] ${file}: Curl error (6): Couldn't resolve host name for ${fileAddress} [Could not resolve host: mirror]
 Curl error (6): Couldn't resolve host name for ${fileAddress} [Could not resolve host: mirror]

@@ -32,7 +32,7 @@ const whereabouts = dnfCall('-q repoquery --location extra-1.0-1.el9.noarch');
 const offersHeaders = (host: ScratchHost) => host.file('/var/lib/dnf/offers', 'headers 0:1-1\n');
 const before = { '/etc/dnf/plugins/versionlock.list': '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
 
-/** What the package that could not be had is told with. */
+/** The output for the package that failed to download. */
 function told(name: string, input: string, line: string): ScriptCase {
   return {
     name: `tells of ${name}`,
@@ -42,7 +42,7 @@ function told(name: string, input: string, line: string): ScriptCase {
   };
 }
 
-/** Packages that cannot be fetched: the transaction's own, and those that come before it. */
+/** Packages that cannot be fetched: of the transaction, and those that it needs first. */
 export const downloadsCases: readonly ScriptCase[] = [
   told('a server that has an error', unavailable, `${fileAddress} cannot be read: Status code: 503\n`),
   told(
@@ -91,7 +91,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'looks again at what would go where it had to wait before the second time',
+    name: 'checks the removals again if it waited before the second attempt',
     script: engine,
     given: (host) => {
       const lock = '/var/lib/dnf/rpmdb_lock.pid';
@@ -112,7 +112,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'ends in one line with the address where a package cannot be fetched twice, and locks what is there',
+    name: 'ends with one line and the address if a package cannot be fetched twice, and locks installed packages',
     script: engine,
     given: (host) => {
       host.file('/run/unfetched', unavailable).program('sleep', '');
@@ -126,7 +126,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'asks for the address where dnf does not say it',
+    name: 'queries the address if dnf does not print it',
     script: engine,
     given: (host) => {
       host.file('/run/unfetched', unfetchable(otherThing)).program('sleep', '');
@@ -141,7 +141,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'names the file where the address is unknown',
+    name: 'names the file if the address is unknown',
     script: headers,
     given: (host) => {
       host.file('/run/unfetched', unfetchable(otherThing)).program('sleep', '');
@@ -155,7 +155,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'fetches what comes before a second time',
+    name: 'fetches packages that come first a second time',
     script: headers,
     given: (host) => {
       offersHeaders(host).file('/run/unfetched', unavailable).program('sleep', 'rm /run/unfetched');
@@ -167,7 +167,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'ends where what comes before cannot be fetched twice',
+    name: 'ends if packages that come first cannot be fetched twice',
     script: headers,
     given: (host) => {
       offersHeaders(host).file('/run/unfetched', unfetchableAlone).program('sleep', '');
@@ -181,7 +181,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'says what keeps what comes before from coming',
+    name: 'reports what prevents packages that come first',
     script: headers,
     after: {
       code: 1,
@@ -199,7 +199,7 @@ next: check the end of /var/log/dnf.log on the host
     },
   },
   {
-    name: 'says the last of its words where none of them is known',
+    name: 'reports the last line of unknown output',
     script: headers,
     given: (host) => host.file('/run/unfetched', 'what?\nCould not open: it\n'),
     after: {

@@ -14,7 +14,7 @@ import {
 const proxy = { http: 'http://proxy:3128', https: 'http://proxy:3129', noProxy: ['.lab', '10.0.0.0/8'] };
 
 export const words = 'http://proxy:3128 http://proxy:3129 .lab,10.0.0.0/8 C.UTF-8\n';
-/** One package at a version, one at any, and one that goes. */
+/** One package at a version, one at any version, and one that is removed. */
 export const engine = dnf.install({
   vendor: 'docker',
   packages: [{ name: 'tool', version: { release: '2.0' } }, { name: 'extra' }],
@@ -26,7 +26,7 @@ export const engine = dnf.install({
 });
 
 export const request = 'install tool-2.0 extra $\nremove  old $\nrun $\n';
-/** Up to the moment at which it is asked what would go. */
+/** Commands before the check of removals. */
 export const looked = [
   ...updating,
   lockCall('list'),

@@ -4,7 +4,7 @@ import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { database, dnfCall, offered, query, settled, stateOf, updated, updating } from './dnf-host.ts';
 
-/** The transaction in which it stands. */
+/** The transaction that contains it. */
 export function around(before: string): string {
   const transaction = { packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] } };
   return dnf.install({ ...transaction, before, after: 'echo built' });
@@ -14,7 +14,7 @@ const rocky = around(withDkms({ release: 'epel-release', major: '9' }, { mirrors
 const mirrored = around(
   withDkms({ release: 'epel-release', major: '9' }, { mirrors: { epel: 'http://mirror/epel' } }),
 );
-/** What stands in for EPEL's key, by the digest of which it is known. */
+/** A stand-in for EPEL's key, which is checked by its digest. */
 const epelKey = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n';
 const repository = `# Written by azp-fleet.
 [azp-fleet-epel]
@@ -29,7 +29,7 @@ const [repositoryFile, keyFile] = ['/etc/yum.repos.d/azp-fleet-epel.repo', '/etc
 const key = '-o /tmp/tmp.XXXXXX/key http://mirror/epel/RPM-GPG-KEY-EPEL-9';
 const fetches = `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 ${key}`;
 const one = dnfCall('--refresh makecache --repo=azp-fleet-epel');
-/** curl and sha256sum as they are where that key is EPEL's. */
+/** curl and sha256sum that return that key with EPEL's digest. */
 function keyed(host: ScratchHost, digest: string): ScratchHost {
   return host
     .program('curl', `printf '%s' '${epelKey}' >"$9"`)
@@ -44,16 +44,16 @@ next: ${cure}, or put dkms into a package source of the host, and run again
 const closed = 'set mirrors.epel in the inventory to a mirror of https://dl.fedoraproject.org/pub/epel';
 const url = 'https://dl.fedoraproject.org/pub/epel/epel-release-latest-9.noarch.rpm';
 
-/** Where DKMS comes from that no release has. */
+/** Sources of DKMS, which no release has. */
 export const epelCases: readonly ScriptCase[] = [
   {
-    name: 'are nothing more where DKMS is offered',
+    name: 'are unchanged if DKMS is offered',
     script: rocky,
     given: (host) => offered(host, 'dkms 0:3.2.2-1'),
     after: { stdout: 'built\n', calls: [...updating, query('dkms')], files: updated },
   },
   {
-    name: 'are nothing more where DKMS is there',
+    name: 'are unchanged if DKMS is installed',
     script: rocky,
     given: (host) => host.file(database, 'dkms 0 3.2.2 1 noarch\n'),
     after: { stdout: 'built\n', calls: updating, files: updated },
@@ -82,7 +82,7 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'are DKMS from EPEL, which the Fedora project brings',
+    name: 'are EPEL from the Fedora project',
     script: rocky,
     given: (host) => {
       offered(host);
@@ -108,7 +108,7 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'are missed where EPEL has no DKMS',
+    name: 'end the script if EPEL has no DKMS',
     script: rocky,
     after: {
       code: 1,
@@ -148,7 +148,7 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'are missed where the mirror has no DKMS',
+    name: 'end the script if the mirror has no DKMS',
     script: mirrored,
     given: (host) => keyed(host, digest),
     after: {
@@ -181,7 +181,7 @@ next: check the mirror
     },
   },
   {
-    name: 'are nowhere to be had on Amazon Linux',
+    name: 'are missing on Amazon Linux',
     script: around(withDkms(undefined, { mirrors: {} })),
     after: {
       code: 1,

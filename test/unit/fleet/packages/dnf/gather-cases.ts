@@ -64,7 +64,7 @@ const withDocker = {
 };
 
 type Pooled = readonly [file: string, word: keyof typeof repository];
-/** As rpm names them, in the order of the pool. */
+/** Files by rpm's names, in the order of the pool. */
 const pool = [
   ['drv-580.9-1.el9.x86_64.rpm', 'drv-580.9'],
   ['extra-9-1.el9.x86_64.rpm', 'extra'],
@@ -108,7 +108,7 @@ const lock = (of: Pooled, ...asked: readonly string[]): string =>
     ...asked,
   );
 
-/** What others may name of a package, and no more; no dependence on rpm's own features; nothing twice. */
+/** Only provides that others may require; no dependencies on rpm's features; nothing twice. */
 const whole = index(
   entry(drv, 'drv', 'epoch="3" ver="580.9" rel="1.el9"'),
   entry(extra, 'extra', 'epoch="0" ver="9" rel="1.el9"'),
@@ -188,7 +188,7 @@ export const gatherSuite: ScriptSuite = {
   given: container,
   cases: [
     {
-      name: 'takes all into an empty root, from what the image has switched off, too, and says what it took',
+      name: 'fetches all into an empty root, also from disabled repositories, and lists them',
       script: script(tool, driver),
       after: {
         stdout: archived(whole, pool, 'docker'),
@@ -209,19 +209,19 @@ export const gatherSuite: ScriptSuite = {
       },
     },
     {
-      name: 'names what cannot be had',
+      name: 'names packages that cannot be fetched',
       script: script(tool),
       given: (host) => host.file('/run/refused', noWay),
       after: failed(noWay, 'conflicting requests nothing provides x needed by y '),
     },
     {
-      name: 'takes nothing that carries no signature',
+      name: 'rejects packages without a signature',
       script: script(tool),
       given: (host) => host.file('/run/refused', unsigned),
       after: failed(unsigned, 'its packages carry no signature that a known key fits: [baseos]'),
     },
     {
-      name: 'brings its own tools first, where the image has none, and trusts the authority of the site',
+      name: 'installs missing tools first, and trusts the authority of the site',
       script: dnf.offline.gather({ transactions: [], system, site: { ...site, caPem: "it's PEM" } }),
       given: (host) =>
         host.file('/run/known', 'baseos  Base  enabled\n').drop('/bin/find').program('update-ca-trust', ''),

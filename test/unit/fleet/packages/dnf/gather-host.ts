@@ -3,7 +3,7 @@ import { offered } from './dnf-host.ts';
 
 export const out = '/var/lib/azp-fleet-gathered';
 
-/** What rpm says of a package in the pool: its file holds the words. */
+/** rpm's output about a package in the pool, from its file. */
 const facts = (name: string, version: string, ...lines: readonly string[]): string =>
   [`name\t${name}\t${version.replace(/[:-]/g, '\t')}\tx86_64\t12`, ...lines, ''].join('\n');
 

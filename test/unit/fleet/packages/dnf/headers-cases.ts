@@ -44,7 +44,7 @@ next: ${way}
 });
 
 export const headersSuite: ScriptSuite = {
-  name: 'what modules are built with, on dnf hosts',
+  name: 'packages that build modules on dnf hosts',
   elsewhere: around('HERE').split('HERE'),
   given: (host) => {
     dnfHost(host);
@@ -52,7 +52,7 @@ export const headersSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'are headers, what goes with them, and the compiler, in one transaction',
+      name: 'are headers, their companions and the compiler, in one transaction',
       script: build,
       after: {
         stdout: `dnf did install ${devel} ${modules} gcc\nbuilt\n`,
@@ -64,7 +64,7 @@ export const headersSuite: ScriptSuite = {
       },
     },
     {
-      name: 'are headers alone where nothing offers what else there may be',
+      name: 'are only headers if no source offers the optional ones',
       script: build,
       given: (host) => offered(host, `${devel} 0:1-1`, 'gcc 0:11-1'),
       after: {
@@ -74,13 +74,13 @@ export const headersSuite: ScriptSuite = {
       },
     },
     {
-      name: 'are missed where nothing offers them',
+      name: 'end the script if no source offers them',
       script: build,
       given: (host) => offered(host, 'gcc 0:11-1'),
       after: lacks('upgrade the kernel (sudo dnf upgrade kernel), reboot, run again'),
     },
     {
-      name: 'are missed with another way where a newer kernel is there',
+      name: 'end the script with another next action if a newer kernel is installed',
       script: waiting,
       given: (host) => offered(host, 'gcc 0:11-1'),
       after: lacks(`reboot into Linux ${newer}, which is installed, and run again`),
@@ -115,7 +115,7 @@ case \${kernelver:-} in 5.15.*.el8uek.*) . /opt/rh/gcc-toolset-11/enable ;; esac
       },
     },
     {
-      name: 'follow the DKMS configuration of the owner, where there is one',
+      name: 'follow the DKMS configuration of the owner',
       script: oracle,
       given: (host) => {
         host.file('/etc/dkms/framework.conf', ' build_environment="/opt/gcc12/env"\n');
@@ -132,7 +132,7 @@ case \${kernelver:-} in 5.15.*.el8uek.*) . /opt/rh/gcc-toolset-11/enable ;; esac
       },
     },
     {
-      name: 'are missed where nothing offers that compiler',
+      name: 'end the script if no source offers that compiler',
       script: oracle,
       given: (host) => offered(host, `${uekDevel} 0:1-1`, 'gcc 0:8-1'),
       after: {

@@ -18,7 +18,7 @@ const host = {
   held: [],
 };
 
-describe('what modules are built with', () => {
+describe('packages that build modules', () => {
   it.each([
     ['4.18.0-553.el8_10.x86_64', ['kernel-devel-4.18.0-553.el8_10.x86_64']],
     ['6.12.0-55.9.1.el10_0.aarch64', ['kernel-devel-6.12.0-55.9.1.el10_0.aarch64']],
@@ -52,11 +52,11 @@ describe('what modules are built with', () => {
     );
   });
 
-  it('are those of the next kernel alone, where only that matters', () => {
+  it('are those of the next kernel only, if only that matters', () => {
     expect(kernelBuild(host, 'next').packages).toEqual([`kernel-devel-${newer}`, 'gcc', 'make']);
   });
 
-  it('are none of a kernel that no package brought', () => {
+  it('are none for a kernel that no package installed', () => {
     const { packages, next } = kernelBuild({ ...host, packages: {} }, 'all');
     expect(next).toBeUndefined();
     expect(packages).toEqual([`kernel-devel-${running}`, 'gcc', 'make']);
@@ -68,7 +68,7 @@ describe('what modules are built with', () => {
     ['5.15.0-307.178.5.el9uek.x86_64', []],
     ['6.12.0-103.40.4.el10uek.x86_64', []],
     ['5.4.17-2136.el8uek.x86_64', []],
-  ])('are another compiler than the system’s where Linux %s was built with one', (release, compilers) => {
+  ])('include another compiler than the system’s if it built Linux %s', (release, compilers) => {
     const { packages } = kernelBuild(
       { ...host, kernels: [{ release, headers: false, driver: false }], lacksToBuild: [] },
       'all',
@@ -76,13 +76,13 @@ describe('what modules are built with', () => {
     expect(packages).toEqual([`kernel-uek-devel-${release}`, ...compilers]);
   });
 
-  it('are empty where all is installed and DKMS is configured', () => {
+  it('are none if all are installed and DKMS is configured', () => {
     const release = '5.15.0-307.178.5.el8uek.x86_64';
     const there = { ...host, kernels: [{ release, headers: true, driver: true }], lacksToBuild: [] };
     expect(kernelBuild(there, 'all').packages).toEqual([]);
   });
 
-  it('are nothing where all is there', () => {
+  it('are none if all are installed', () => {
     const there = { ...host, kernels: [{ release: running, headers: true, driver: true }], lacksToBuild: [] };
     expect(kernelBuild(there, 'all')).toEqual({ packages: [], script: '', next: undefined });
   });

@@ -47,7 +47,7 @@ export const installSuite: ScriptSuite = {
       after: well,
     },
     {
-      name: 'takes away what was announced, whatever its architecture',
+      name: 'removes announced packages of any architecture',
       script: engine,
       given: (host) =>
         would(
@@ -61,7 +61,7 @@ export const installSuite: ScriptSuite = {
       after: well,
     },
     {
-      name: 'does nothing where something else would go, and says what',
+      name: 'stops if another package would be removed, and names it',
       script: engine,
       given: (host) =>
         would(
@@ -86,7 +86,7 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
       },
     },
     {
-      name: 'does nothing where dnf found no solution, and says why',
+      name: 'stops if dnf found no solution, with the reason',
       script: engine,
       given: (host) =>
         host.file(
@@ -106,7 +106,7 @@ next: complete the mirror, or check the versionlocks and excludes of the host
       },
     },
     {
-      name: 'names what is offered instead of a version that is not',
+      name: 'names the offered versions if the requested one is missing',
       script: engine,
       given: (host) =>
         offered(host, ...['6', '5', '4', '3', '2', '1'].map((each) => `tool 5:1.${each}-1.el9`)),
@@ -123,7 +123,7 @@ next: correct the version in the inventory, or complete the mirror
       },
     },
     {
-      name: 'says what dnf said, whose shell ends well all the same, and locks what is there',
+      name: 'reports dnf’s error although its shell exits with 0, and locks installed packages',
       script: engine,
       given: (host) =>
         host.file('/run/trouble', 'Error: Transaction test error:\n  file /usr/bin/tool conflicts\n'),
@@ -140,7 +140,7 @@ next: check the end of /var/log/dnf.log on the host
       },
     },
     {
-      name: 'finds out when dnf did not install it',
+      name: 'fails if dnf did not install it',
       script: engine,
       given: (host) => host.file('/run/idle'),
       after: {
@@ -152,7 +152,7 @@ next: check the end of /var/log/dnf.log on the host
       },
     },
     {
-      name: 'finds out when dnf left out what may have any version',
+      name: 'fails if dnf left out a package without a version',
       script: engine,
       given: (host) => {
         has(host, 'tool 5:2.0-1.el9');
@@ -172,7 +172,7 @@ next: check the end of /var/log/dnf.log on the host
       },
     },
     {
-      name: 'leaves the list of locks alone where nothing is there to lock',
+      name: 'leaves the lock list unchanged if nothing is installed',
       script: engine,
       given: (host) => {
         host.file(database).file(lockList, 'other-0:1-1.*\n');
@@ -191,7 +191,7 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
       },
     },
     {
-      name: 'brings what can lock, where that is missing',
+      name: 'installs the versionlock plugin if it is missing',
       script: engine,
       given: (host) => host.drop(lockList),
       after: {

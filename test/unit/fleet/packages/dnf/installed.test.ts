@@ -12,8 +12,8 @@ gpg-pubkey (none) 621e9f35 58adea78 (none)
 error: rpmdb: damaged
 `;
 
-describe('what rpm has', () => {
-  it('are packages by name with their epoch, and kernels under their full names, too', () => {
+describe('the installed packages of rpm', () => {
+  it('have names with epochs, and kernels also their full names', () => {
     expect(dnf.installed.parse(packages)).toEqual({
       packages: {
         'docker-ce': '3:29.7.2-1.el9',
@@ -40,15 +40,15 @@ describe('what rpm has', () => {
     ['docker', []],
     ['docker.ce', []],
     ['(docker-ce', []],
-  ])('and what the line %s of versionlock holds', (lock, held) => {
+  ])('are held by the line %s of versionlock', (lock, held) => {
     expect(dnf.installed.parse(`${packages}lock ${lock}\n`).held).toEqual(held);
   });
 
-  it('waits for a reboot where something is newer than the boot', () => {
+  it('need a reboot if a package is newer than the boot', () => {
     expect(dnf.installed.parse(`${packages}reboot\n`).awaitsReboot).toBe(true);
   });
 
-  it('is read whatever stands there', () => {
+  it('are parsed from any output', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (text, lock) => {
         expect(dnf.installed.parse(`${packages}${text}\nlock ${lock}`).packages).toMatchObject({

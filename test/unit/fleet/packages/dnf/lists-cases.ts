@@ -6,7 +6,7 @@ import { asked, dnfCall, settled, updating } from './dnf-host.ts';
 import { bought, engine, looked, request, result, stdout, twoRequests, well } from './engine-transaction.ts';
 
 const url = 'http://mirror/x/repodata/repomd.xml';
-/** What dnf 4.14 prints of a mirror that does not answer. */
+/** Output of dnf 4.14 about a mirror that does not answer. */
 const dead = `Errors during downloading metadata for repository 'x':
   - Status code: 404 for ${url} (IP: 10.0.0.1)
   - Curl error (28): Timeout was reached for http://other/repodata/repomd.xml []
@@ -17,16 +17,16 @@ const read = updating[1] ?? '';
 const tried = [settled, read, 'sleep 3', read, 'sleep 10'];
 const skipped = { '/run/azp-fleet/package-lists': '755 without' };
 const waiting = (holder: string) => `waiting, because ${holder} (0 s)\n`;
-/** The same calls, which no repository that does not answer stops. */
+/** The same calls, which skip a repository that does not answer. */
 const without = (calls: readonly string[]): string[] =>
   calls.map((call) => call.replace('--setopt=skip_if_unavailable=0', `'--setopt=*.skip_if_unavailable=1'`));
-/** It lets go once the script has waited. */
+/** The lock is released once the script has waited. */
 const ends = (host: ScratchHost, file: string) => host.program('sleep', `rm -f ${file}`);
 
-/** Before anything is installed: lists, a first boot, what an interruption left, and whoever holds the database. */
+/** Before an installation: lists, a first boot, an interrupted transaction, and locks of other processes. */
 export const listsCases: readonly ScriptCase[] = [
   {
-    name: 'tries again where a repository does not answer',
+    name: 'tries again if a repository does not answer',
     script: engine,
     given: (host) => {
       host.file('/run/deaf', dead);
@@ -85,7 +85,7 @@ next: check the network, the proxy and the mirrors in the inventory
     },
   })),
   {
-    name: 'looks again at what would go where it had to wait after it had looked',
+    name: 'checks the removals again if it waited after the check',
     script: engine,
     given: (host) => {
       host.file('/run/busy', '812').file('/proc/812/comm', 'dnf\n').folder('/var/lib/dnf');
@@ -102,7 +102,7 @@ next: check the network, the proxy and the mirrors in the inventory
     },
   },
   {
-    name: 'continues where the output is not understood',
+    name: 'continues after unknown output',
     script: engine,
     given: (host) => host.file('/run/deaf', 'what?\n'),
     after: {
@@ -175,7 +175,7 @@ next: wait until that process exits, or stop it, and run again
     run: { limitMs: 60_000 },
   },
   {
-    name: 'takes away what an interrupted transaction left twice',
+    name: 'removes duplicates that an interrupted transaction left',
     script: engine,
     given: (host) => host.file('/run/twice', 'tool-1.8-1.el9.x86_64\ntool-1.9-1.el9.x86_64\n'),
     after: {
@@ -197,7 +197,7 @@ next: wait until that process exits, or stop it, and run again
     after: well,
   },
   {
-    name: 'reads all lists where its own source is new',
+    name: 'reads all lists if its source is new',
     script: engine,
     given: (host) => host.file('/run/azp-fleet/package-lists'),
     after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
@@ -213,7 +213,7 @@ next: wait until that process exits, or stop it, and run again
     after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
   },
   {
-    name: 'continues where duplicates cannot be removed',
+    name: 'continues if duplicates cannot be removed',
     script: engine,
     given: (host) => {
       host.file('/run/twice', 'tool-1.8-1.el9.x86_64\n').file('/run/stuck');

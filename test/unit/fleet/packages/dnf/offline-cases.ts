@@ -19,7 +19,7 @@ const tool: Transaction = {
 const only = `dnf --setopt=reposdir=${folder}/sources --setopt=cachedir=${folder}/cache --disableplugin=subscription-manager --disableplugin=product-id --disableplugin=release-notification --disableplugin=generate_completion_cache`;
 const options = `--setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0 --setopt=skip_if_unavailable=0`;
 const lock = `${only} -q '--disablerepo=*' versionlock list`;
-/** What every script begins with: what dnf needs, to find the packages. */
+/** The beginning of every script: the metadata that dnf needs. */
 const made = {
   [`${folder}/repodata/repomd.xml`]: `644 <repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>${sha256(index)}</revision><data type="primary">
 <checksum type="sha256">${sha256(index)}</checksum><open-checksum type="sha256">${sha256(index)}</open-checksum>
@@ -52,12 +52,12 @@ export const folderSuite: ScriptSuite = {
     host
       .file(offline.index, index)
       .file('/etc/yum.repos.d/rocky.repo', 'x')
-      // The lists of before, of the host's own sources.
+      // Earlier lists of the host's sources.
       .file('/run/azp-fleet/package-lists');
   },
   cases: [
     {
-      name: 'are the only ones that dnf knows of, and no lists of the host have been read',
+      name: 'are the only ones that dnf uses, without reading the host’s lists',
       script: bundled.install(tool),
       after: {
         stdout: 'Complete!\n',
@@ -77,7 +77,7 @@ export const folderSuite: ScriptSuite = {
       },
     },
     {
-      name: 'have no place for what would bring a repository',
+      name: 'do not include packages that add a repository',
       script: bundled.install({ ...tool, before: 'more_packages http://elsewhere/epel-release-9.rpm' }),
       after: {
         code: 1,
@@ -95,7 +95,7 @@ next: make it again, it's old
       },
     },
     {
-      name: 'bring what locks others',
+      name: 'include the versionlock plugin',
       script: bundled.hold(['tool']),
       given: (host) => host.drop(lockList),
       after: {
@@ -109,7 +109,7 @@ next: make it again, it's old
       },
     },
     {
-      name: 'stay as long as the index names them',
+      name: 'stay while the index names them',
       script: offline.tidy,
       given: (host) =>
         host

@@ -36,7 +36,7 @@ const digest = sha256(`${index}\n`);
 const scratch = '/run/azp-fleet-simulation.XXXXXX';
 
 export const folderSimulationSuite: ScriptSuite = {
-  name: 'asking dnf what it would do with the packages of a bundle',
+  name: 'simulating transactions with dnf and the packages of a bundle',
   elsewhere: [dnfPrelude, consequenceFilters, before],
   given: (host) => {
     simulatedHost(host);
@@ -46,7 +46,7 @@ export const folderSimulationSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'in a world of nothing else',
+      name: 'uses only the packages of the bundle',
       script: ask({ ...tool, before }),
       given: (host) => host.file('/run/look'),
       after: {
@@ -88,12 +88,12 @@ module_hotfixes=1
       },
     },
     {
-      name: 'says which versions are in it',
+      name: 'reports the versions in it',
       script: ask({ ...tool, packages: [{ name: 'tool', version: { release: '3.0' } }] }),
       after: { stdout: answered('missing', 'offer 5:2.0-1.el9'), stderr: '0\n' },
     },
     {
-      name: 'says what it lacks of what would bring more',
+      name: 'reports missing packages that would add a repository',
       script: ask({ ...tool, before }),
       given: (host) => offered(host, 'tool 5:2.0-1.el9'),
       after: {

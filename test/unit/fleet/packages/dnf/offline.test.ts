@@ -13,7 +13,7 @@ testSuite(gatherSuite);
 testSuite(folderSuite);
 testSuite(folderSimulationSuite);
 
-it('names packages with their epoch, where they have one, and their files', () => {
+it('names packages with their epoch, if any, and their files', () => {
   expect(dnf.offline.listed(index)).toEqual([
     {
       name: 'docker-ce',
@@ -32,7 +32,7 @@ it('names packages with their epoch, where they have one, and their files', () =
   ]);
 });
 
-it('takes whatever stands there for an index', () => {
+it('parses any text as an index', () => {
   const part = fc.constantFrom('<package ', '<name>', '<', '"', ' epoch="', 'ver="', '<location href="pool/');
   const text = fc.array(fc.oneof(part, fc.string()), { maxLength: 30 }).map((parts) => parts.join(''));
   fc.assert(

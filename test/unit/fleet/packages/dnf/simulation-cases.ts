@@ -25,7 +25,7 @@ const twice = {
 const many = Array.from({ length: 510 }, (_, at) => 1000 + at);
 
 export const simulationSuite: ScriptSuite = {
-  name: 'asking dnf what it would do',
+  name: 'simulating transactions with dnf',
   elsewhere: [dnfPrelude, consequenceFilters, ...epelTexts],
   given: (host) => {
     simulatedHost(host);
@@ -36,7 +36,7 @@ export const simulationSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'in a world that begins as the host, without its own locks',
+      name: 'uses a folder that begins as the host, without azp-fleet’s locks',
       script: plain,
       given: (host) =>
         host
@@ -94,7 +94,7 @@ export const simulationSuite: ScriptSuite = {
       },
     },
     {
-      name: 'an authority of the site is the only one, where the host has none',
+      name: 'uses the site’s authority as the only one if the host has none',
       script: ask(docker, { missing: ['docker'], site: { ...site, caPem: "it's PEM" } }),
       given: (host) => host.file('/run/look').drop(ours.file),
       after: {
@@ -107,7 +107,7 @@ export const simulationSuite: ScriptSuite = {
       },
     },
     {
-      name: 'where there is no repository, no lock and no authority yet, and brings what can lock',
+      name: 'works without repositories, locks and authorities, and includes the versionlock plugin',
       script: ask(
         { ...docker, before: 'bring headers gcc' },
         { missing: ['docker'], site: { ...site, caPem: 'PEM' } },
@@ -129,7 +129,7 @@ export const simulationSuite: ScriptSuite = {
       },
     },
     {
-      name: 'names what gets older with both versions',
+      name: 'names downgrades with both versions',
       script: plain,
       given: (host) => {
         has(host, 'docker-ce 3:29.7.2-1.el9', 'old 0:1.0-1.el9');
@@ -142,7 +142,7 @@ export const simulationSuite: ScriptSuite = {
       },
     },
     {
-      name: 'says that a vendor does not answer, and why',
+      name: 'reports a vendor that does not answer, with the reason',
       script: plain,
       given: (host) =>
         host.file(
@@ -158,13 +158,13 @@ ${answered(...engine)}`,
       },
     },
     {
-      name: 'names the lock of the owner that is in the way',
+      name: 'names the owner’s lock that prevents it',
       script: plain,
       given: (host) => host.file('/run/answer', unmet).file('/run/freed', conflict),
       after: { stdout: answered('version 2.0', 'held runc '), stderr: '0\n', files: twice },
     },
     {
-      name: 'says why it cannot be done, where no lock is in the way',
+      name: 'reports why it is impossible without a lock',
       script: plain,
       given: (host) => host.file('/run/answer', unmet).file('/run/freed', unmet),
       after: {
@@ -177,12 +177,12 @@ ${answered(...engine)}`,
       },
     },
     {
-      name: 'names what is offered instead',
+      name: 'names the offered versions',
       script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
       after: { stdout: answered('missing', 'offer 5:2.1-1.el9', 'offer 5:2.0-1.el9'), stderr: '0\n' },
     },
     {
-      name: 'names five hundred of what is offered, at most',
+      name: 'names at most five hundred offered versions',
       script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
       given: (host) => offered(host, ...many.map((each) => `tool 0:6.${each}-1`)),
       after: {
@@ -197,7 +197,7 @@ ${answered(...engine)}`,
       },
     },
     {
-      name: 'says what a part of it would have said',
+      name: 'reports the problem of a part of it',
       script: ask({ ...docker, before: "fail 'no way' here 'the\nhost' 'go home'" }),
       after: {
         stdout: answered('what no way (expected here; seen: the host)', 'next go home'),
@@ -205,7 +205,7 @@ ${answered(...engine)}`,
       },
     },
     {
-      name: 'says that it broke off',
+      name: 'reports an early exit',
       script: ask({ ...docker, before: 'exit 7' }),
       after: { stdout: answered('broken 7'), stderr: '0\n' },
     },

@@ -14,7 +14,7 @@ const mirrored: Transaction = {
   ...docker,
   before: withDkms({ release: 'epel-release', major: '9' }, { mirrors: { epel: 'http://mirror/epel' } }),
 };
-/** What is offered once EPEL is read, and that it was. */
+/** Packages that EPEL offers, and a mark that it was read. */
 const more = 'tool 5:2.0-1.el9\nextra 0:9.9-1.el9\ndkms 0:3.2.2-1\n';
 const moreRead = { '/run/more': 'gone', '/var/lib/dnf/offers': `644 ${more}` };
 const silent =
@@ -33,10 +33,10 @@ const leaning: Transaction = { ...docker, before: withBuilder };
 
 export const epelTexts: readonly string[] = [kernel, mirrored, leaning].map(({ before = '' }) => before);
 
-/** Where nothing that the host reads has DKMS. */
+/** The host's sources have no DKMS. */
 export const epelCases: readonly ScriptCase[] = [
   {
-    name: 'reads the repository that a package brings, and asks with it',
+    name: 'reads the repository that a package adds, and uses it',
     script: ask(kernel),
     given: (host) => host.file('/run/brings', '[epel]\n').file('/run/more', more),
     after: {
@@ -46,7 +46,7 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'does not know what it cannot read of it, where that is not what it is read for',
+    name: 'reports unreadable lists of it if they do not have the missing package',
     script: ask(kernel),
     given: (host) => host.file('/run/brings', '[epel]\n').file('/run/more', more).file('/run/later', dead),
     after: {
@@ -56,13 +56,13 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'refuses where the repository cannot be read that alone has what is missing',
+    name: 'refuses if the only repository with the missing package cannot be read',
     script: ask(kernel),
     given: (host) => host.file('/run/brings', '[epel]\n').file('/run/later', dead),
     after: { stdout: answered(...noDkms(silent)), stderr: '0\n' },
   },
   {
-    name: 'refuses where the package cannot be had that brings it',
+    name: 'refuses if the package that adds it cannot be fetched',
     script: ask(kernel),
     given: (host) => {
       offered(host, 'tool 5:2.0-1.el9', 'extra 0:9.9-1.el9');
@@ -76,7 +76,7 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'refuses where that package is there, and its repository cannot be read',
+    name: 'refuses if that package is installed, and its repository cannot be read',
     script: ask(kernel),
     given: (host) => host.file('/run/refused', 'Nothing to do.\n').file('/run/heard', dead),
     after: {
@@ -85,7 +85,7 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'refuses where the repositories of the package are unknown',
+    name: 'refuses if the repositories of the package are unknown',
     script: ask(kernel),
     given: (host) => host.file('/run/refused', 'what?\n'),
     after: {
@@ -120,7 +120,7 @@ gpgkey=file:///etc/pki/rpm-gpg/azp-fleet-epel
     },
   },
   {
-    name: 'refuses where that mirror cannot be read',
+    name: 'refuses if that mirror cannot be read',
     script: ask(mirrored),
     given: (host) => host.file('/run/later', dead),
     after: {
@@ -132,7 +132,7 @@ gpgkey=file:///etc/pki/rpm-gpg/azp-fleet-epel
     },
   },
   {
-    name: 'reads the repository for builders, where only that has something, and says so',
+    name: 'reads the repository for builders if only that has a package, and reports it',
     script: ask(leaning),
     given: (host) => host.file('/run/disabled', 'repo id name\ncrb CRB\n').file('/run/more', leant),
     after: {

@@ -52,10 +52,10 @@ export const engine = [
 const scratch = '/run/azp-fleet-simulation.XXXXXX';
 
 /**
- * A dnf that has to be asked in a world of its own, with time limits: where it is not, it says so. Its words are files that
- * a case may write: /run/answer, without locks /run/freed, of its lists /run/heard, and /run/later once there is a
- * repository more, which /run/brings is (else /run/refused is what is said) and which
- * offers what is in /run/more. `/run/look`: a copy of the world that it is asked in is kept in /run/seen.
+ * A dnf that must be called in a separate folder with time limits, and reports other calls. Its outputs are files that
+ * a case may write: /run/answer, without locks /run/freed, for its lists /run/heard, and /run/later after another
+ * repository, which /run/brings adds (else it prints /run/refused) and which
+ * offers the packages in /run/more. `/run/look`: a copy of its folder is kept in /run/seen.
  */
 export function simulatedHost(host: ScratchHost): void {
   dnfHost(host);
@@ -123,7 +123,7 @@ case " $* " in
     exit ;;
 esac`;
 
-/** What a case leaves: what dnf was asked, and the world it was asked in, whose own folders are always the same. */
+/** Results of a case: dnf's calls, and its folder with normalised paths. */
 export function worldAs(
   files: Readonly<Record<string, string>>,
   others: Readonly<Record<string, string>> = {},

@@ -16,8 +16,8 @@ const transaction = {
 const answer = (...lines: readonly string[]) =>
   dnf.simulator.parse([...lines, ''].join('\n'), [{ key: 'docker-install', transaction }])['docker-install'];
 
-describe('what dnf would do', () => {
-  it('is known by name and version', () => {
+describe('the answer of dnf', () => {
+  it('has names and versions', () => {
     expect(
       answer(
         'begin docker-install',
@@ -41,13 +41,13 @@ describe('what dnf would do', () => {
     });
   });
 
-  it('names what its sources offer instead', () => {
+  it('names the versions that its sources offer', () => {
     expect(
       answer('begin docker-install', 'missing', 'offer 3:29.10.0-1.el9', 'offer 3:29.7.1-1.el9', 'end'),
     ).toEqual({ kind: 'not-offered', offered: ['29.10.0', '29.7.1'] });
   });
 
-  it('is refused where a versionlock of the owner is in the way', () => {
+  it('is impossible if a versionlock of the owner prevents it', () => {
     expect(answer('begin docker-install', 'version 29.7.2', 'held runc ', 'end')).toEqual({
       kind: 'impossible',
       what: 'runc would have to change, and is held on this host',
@@ -55,7 +55,7 @@ describe('what dnf would do', () => {
     });
   });
 
-  it('is refused with what no repository has', () => {
+  it('is impossible with a dependency that no repository has', () => {
     const words =
       'conflicting requests nothing provides dkms needed by kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch';
     expect(answer('begin docker-install', `words ${words}`, 'end')).toEqual({
@@ -65,14 +65,14 @@ describe('what dnf would do', () => {
     });
   });
 
-  it('is unknown where what a package brings along could not be read', () => {
+  it('is unknown if a repository that a package adds could not be read', () => {
     const why = 'http://epel/repodata/repomd.xml cannot be read: Status code: 404';
     expect(
       answer('begin docker-install', `partial ${why}`, 'words nothing provides dkms needed by x', 'end'),
     ).toEqual({ kind: 'unknown', why });
   });
 
-  it('is refused for what is certain, whatever could not be read', () => {
+  it('is impossible for a certain failure, whatever could not be read', () => {
     expect(
       answer(
         'partial x',
@@ -86,7 +86,7 @@ describe('what dnf would do', () => {
     ).toEqual({ kind: 'impossible', what: 'no dkms', next: 'bring it' });
   });
 
-  it('is unknown where the vendor does not answer, or dnf broke off', () => {
+  it('is unknown if the vendor does not answer, or dnf ended early', () => {
     const silent = 'http://mirror/repodata/repomd.xml cannot be read: Status code: 404';
     expect(answer(`silent docker ${silent}`, 'begin docker-install', 'end')).toEqual({
       kind: 'unknown',

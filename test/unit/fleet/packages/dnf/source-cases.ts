@@ -25,7 +25,7 @@ const written = (source: typeof docker) => ({
   '/run/keys': `644 ${key}`,
 });
 
-/** What curl brings. */
+/** Downloads of curl. */
 function brings(host: ScratchHost, body: string): void {
   host.program('curl', `echo "$http_proxy"; [ ! -e "$9" ] || echo 'there already'; ${body}`);
 }
@@ -34,7 +34,7 @@ const trust = dnf.trust.script("it's a certificate\n", { noProxy: [] });
 const remove = dnf.remove(['tool', 'old']);
 
 export const sourceSuite: ScriptSuite = {
-  name: 'adding a source for dnf, trusting a site, taking packages away',
+  name: 'adding a source for dnf, trusting a site, removing packages',
   elsewhere: [dnfPrelude, consequenceFilters],
   given: (host) => {
     dnfHost(host);
@@ -45,7 +45,7 @@ export const sourceSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'fetches the key, has rpm know it, and writes it and the source for all to read',
+      name: 'fetches the key, imports it into rpm, and writes it and the source, readable by all users',
       script: docker.script,
       run: { umask: '077' },
       after: { calls: [dockerKey], files: written(docker) },
@@ -96,7 +96,7 @@ switching off ${sources}/my own.repo: ${docker.file} replaces it
       },
     },
     {
-      name: 'a key that cannot be had leaves everything as it was',
+      name: 'changes nothing if the key cannot be fetched',
       script: docker.script,
       given: (host) => host.program('curl', 'echo "curl: (22) 404" >&2; exit 22'),
       after: {
@@ -110,7 +110,7 @@ next: check the network, the proxy and the mirrors in the inventory
       },
     },
     {
-      name: 'a page in the place of the key is none',
+      name: 'fails at a page instead of the key',
       script: docker.script,
       given: (host) => brings(host, `printf '%s' '<html>log in' >"$9"`),
       after: {
@@ -124,7 +124,7 @@ next: check the mirror
       },
     },
     {
-      name: 'a key that rpm refuses brings no source',
+      name: 'adds no source if rpm rejects the key',
       script: docker.script,
       given: (host) =>
         host.program('rpm', 'echo "error: key 1 import failed." >&2; exit 1', { silent: true }),
@@ -197,7 +197,7 @@ exit 1`,
       },
     },
     {
-      name: 'packages go, locked or not, and nothing else',
+      name: 'removes only these packages, locked or not',
       script: remove,
       given: (host) => would(host, 'Removing:', ' old x86_64 1.0-1 @os 4', ' tool i686 1.9-1 @os 4'),
       after: {
@@ -211,7 +211,7 @@ exit 1`,
       },
     },
     {
-      name: 'what dnf says of a removal that it cannot do is passed on, and no lock goes',
+      name: 'reports dnf’s message about an impossible removal, and removes no lock',
       script: remove,
       given: (host) =>
         host.file('/run/answer', 'Error: The operation would result in removing protected packages: tool\n'),
@@ -226,7 +226,7 @@ next: fix the packages of the host (dnf check), and run again
       },
     },
     {
-      name: 'packages stay where others would go with them',
+      name: 'removes nothing if other packages would be removed',
       script: remove,
       given: (host) =>
         would(host, 'Removing dependent packages:', ' rest x86_64 1-1 @os 4', ' old x86_64 1.0-1 @os 4'),
@@ -241,7 +241,7 @@ next: remove them by hand if nothing needs them, and run again
       },
     },
     {
-      name: 'packages may be upgraded again; what the owner notes beside, and keeps away, stays',
+      name: 'removes locks; the owner’s comments and excludes stay',
       script: dnf.unhold(['tool', 'absent']),
       given: (host) =>
         host.file(
@@ -256,18 +256,18 @@ next: remove them by hand if nothing needs them, and run again
       },
     },
     {
-      name: 'where there is no list of locks none is made',
+      name: 'creates no lock list if there is none',
       script: dnf.unhold(['tool']),
       given: (host) => host.drop(lockList),
       after: {},
     },
     {
-      name: 'where none of them is locked the list is unchanged',
+      name: 'leaves the list unchanged if none of them is locked',
       script: dnf.unhold(['absent']),
       after: {},
     },
     {
-      name: 'packages may be upgraded again',
+      name: 'removes locks',
       script: dnf.unhold(['tool', 'absent']),
       after: { files: { [lockList]: '644 other-0:1-1.*\n' } },
     },
