@@ -1,4 +1,4 @@
-// What who asks a manager on its host is told when it refuses.
+// Refusals of the manager, as its client on the host prints them.
 import { createServer, type Server } from 'node:http';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** What is printed when a manager answers so; undefined: nobody is there. */
+/** Returns the printed text for an answer; undefined: no manager runs. */
 async function printed(answer?: { readonly status: number; readonly body: string }): Promise<string> {
   const path = join(directory, 'sock');
   if (answer !== undefined) {
@@ -29,7 +29,7 @@ async function printed(answer?: { readonly status: number; readonly body: string
   return failureOutput(error).text.replaceAll(directory, 'DIR');
 }
 
-test('a refusal in words is told in words: what, expected, seen, next', async () => {
+test('a refusal is printed with what, expected, seen and next', async () => {
   const problem = {
     code: 'slot.unknown',
     what: 'there is no slot 9',
@@ -48,7 +48,7 @@ test('a refusal without a next action has no such line', async () => {
 });
 
 test.each(['<html>oops</html>', '{"what":7,"code":"x"}', '[]', 'null', ''])(
-  'an answer that is no refusal of ours is shown as it is: %s',
+  'an answer of another format is shown unchanged: %s',
   async (body) => {
     const text = await printed({ status: 500, body });
     expect(text).toContain('the manager answered 500 without a reason\n');
@@ -57,14 +57,14 @@ test.each(['<html>oops</html>', '{"what":7,"code":"x"}', '[]', 'null', ''])(
   },
 );
 
-test('what a refusal says moves no cursor', async () => {
+test('control sequences of a refusal are removed', async () => {
   const body = JSON.stringify({ code: 'x', what: 'a\u001b[2Jb\nc', next: 'd\u001b]0;e\u0007' });
   const text = await printed({ status: 500, body });
   expect(text).not.toMatch(/[\u001b\u0007]/);
   expect(text).toMatch(/^a.*b c\n {2}next {6}d/);
 });
 
-test('a manager that is not there has its place, and what to look at', async () => {
+test('a missing manager is reported with its socket and the next action', async () => {
   expect(await printed()).toBe(
     'the manager does not answer on DIR/sock\n  seen      connect ENOENT DIR/sock\n  next      check whether it runs: systemctl status azp-fleet-manager\n',
   );

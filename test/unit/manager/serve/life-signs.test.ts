@@ -5,33 +5,33 @@ import { ManagerRig } from '../../../support/manager-rig.ts';
 
 type Step = readonly [seconds: number, end: PassEnd, gpusChecked: boolean];
 
-/** What systemd is told of these passes, by the second. */
-async function told(steps: readonly Step[]): Promise<readonly string[]> {
+/** Returns the notifications to systemd for these passes, by the second. */
+async function notifications(steps: readonly Step[]): Promise<readonly string[]> {
   const clock = new StillClock();
-  const said: string[] = [];
-  const say = (what: string) => () => {
-    said.push(`${clock.monotonic() / 1000} ${what}`);
+  const sent: string[] = [];
+  const send = (what: string) => () => {
+    sent.push(`${clock.monotonic() / 1000} ${what}`);
     return Promise.resolve();
   };
   const notifier = {
-    ready: say('ready'),
-    alive: say('alive'),
-    settled: say('settled'),
-    stopping: say('stopping'),
+    ready: send('ready'),
+    alive: send('alive'),
+    settled: send('settled'),
+    stopping: send('stopping'),
   };
   const signs = new LifeSigns({ ...notifier, intervalMs: 40_000 }, clock);
   for (const [seconds, end, gpusChecked] of steps) {
     clock.pass(seconds * 1000 - clock.monotonic());
     await signs.after(end, gpusChecked, () => '2 slots');
   }
-  return said;
+  return sent;
 }
 
 test.each<[string, readonly Step[], readonly string[]]>([
-  ['the first whole pass', [[1, 'done', true]], ['1 ready', '1 alive']],
-  ['a first pass that fails for what is outside', [[1, 'external', true]], ['1 ready']],
+  ['the first successful pass', [[1, 'done', true]], ['1 ready', '1 alive']],
+  ['a first pass with an external failure', [[1, 'external', true]], ['1 ready']],
   [
-    'passes that break',
+    'passes that fail',
     [
       [1, 'failed', true],
       [30, 'failed', true],
@@ -40,7 +40,7 @@ test.each<[string, readonly Step[], readonly string[]]>([
     [],
   ],
   [
-    'a pass that broke once',
+    'a pass that failed once',
     [
       [1, 'failed', true],
       [11, 'done', true],
@@ -48,7 +48,7 @@ test.each<[string, readonly Step[], readonly string[]]>([
     ['11 ready', '11 alive'],
   ],
   [
-    'GPUs that have not been looked at yet',
+    'GPUs that have not been checked yet',
     [
       [0, 'done', false],
       [2, 'done', true],
@@ -65,7 +65,7 @@ test.each<[string, readonly Step[], readonly string[]]>([
     ['20 ready', '20 alive'],
   ],
   [
-    'ten minutes of life',
+    'ten minutes of uptime',
     [
       [0, 'done', true],
       [30, 'done', true],
@@ -76,8 +76,8 @@ test.each<[string, readonly Step[], readonly string[]]>([
     ],
     ['0 ready', '0 alive', '601 alive', '601 settled', '1300 alive'],
   ],
-])('systemd is told of %s', async (_, steps, expected) => {
-  expect(await told(steps)).toEqual(expected);
+])('notifications for %s', async (_, steps, expected) => {
+  expect(await notifications(steps)).toEqual(expected);
 });
 
 describe('a manager that starts', () => {
@@ -88,7 +88,7 @@ describe('a manager that starts', () => {
   afterEach(() => rig.close());
   const first = () => rig.notified[0];
 
-  test('is ready when it has looked at the containers, not before', async () => {
+  test('is ready when it has listed the containers', async () => {
     rig.docker.stall = /GET \/containers\/json/;
     await rig.start();
     await expect.poll(() => rig.docker.calls.some(({ path }) => path === '/containers/json')).toBe(true);
@@ -113,16 +113,17 @@ describe('a manager that starts', () => {
     await expect.poll(first).toBe('ready');
   });
 
-  test('is not ready while its passes break', async () => {
+  test('is not ready while its passes fail', async () => {
     rig.host.listOwn = () => Promise.reject(new TypeError('our mistake'));
     await rig.start();
-    const broke = (): boolean => rig.logged.some(({ message }) => message === 'a check of the slots failed');
-    await expect.poll(broke).toBe(true);
+    const hasFailed = (): boolean =>
+      rig.logged.some(({ message }) => message === 'a check of the slots failed');
+    await expect.poll(hasFailed).toBe(true);
     expect(rig.notified).toEqual([]);
     expect((await rig.status()).problems[0]?.what).toBe('unexpected: our mistake');
   });
 
-  test('is ready when what it keeps on the host cannot be read, which another version could not either', async () => {
+  test('is ready when its files on the host cannot be read', async () => {
     rig.host.listOwn = () =>
       Promise.reject(Object.assign(new Error('EIO: i/o error, scandir'), { errno: -5, code: 'EIO' }));
     await rig.start();

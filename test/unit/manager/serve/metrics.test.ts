@@ -1,4 +1,4 @@
-// The metrics as a scraper reads them: each family once and whole, whatever the names in the labels are.
+// The metrics as a scraper reads them: each family once and complete, with any label values.
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
   });
 }
 
-/** Several runs of several slots, as they come in: by turns. */
+/** Returns metrics after several runs of several slots, in turn. */
 function used(slots: readonly string[] = ['0', '1'], code = 'run.failed'): Metrics {
   const metrics = new Metrics();
   for (const slot of slots) {
@@ -56,13 +56,13 @@ function used(slots: readonly string[] = ['0', '1'], code = 'run.failed'): Metri
   return metrics;
 }
 
-const series = (families: readonly Family[], wanted: string): readonly string[] =>
+const series = (families: readonly Family[], family: string): readonly string[] =>
   families
     .flatMap(({ samples }) => samples)
-    .filter(({ name }) => name === wanted)
+    .filter(({ name }) => name === family)
     .map(({ labels, value }) => `${Object.values(labels).toSorted().join(' ')} ${value}`.trim());
 
-test('what a job calls its end in the name of its agent is no series of its own', async () => {
+test('an unknown job result has no own series', async () => {
   const metrics = new Metrics();
   for (const result of ['succeeded', 'x1', 'x2', 'x3'])
     metrics.runEnded('0', { ranJob: true, job: 'a', result, waitedS: 5, durationS: 61 });
@@ -70,7 +70,7 @@ test('what a job calls its end in the name of its agent is no series of its own'
   expect(series(families, 'azp_fleet_jobs_total')).toEqual(['0 succeeded 1', '0 other 3']);
 });
 
-test('each family is told once, with all of its samples', async () => {
+test('each family is listed once, with all of its samples', async () => {
   const families = readExposition(await used().render(status(), disk));
   const seen = (name: string): readonly string[] => series(families, `azp_fleet_${name}`);
   expect(seen('manager_info')).toEqual(['1.2.3 gpu-1 1']);
@@ -139,7 +139,7 @@ test('each family is told once, with all of its samples', async () => {
   ]);
 });
 
-test('a second scrape tells what is so now, and nothing that is over', async () => {
+test('a second scrape has only the current state', async () => {
   const metrics = used();
   await metrics.render(status(), disk);
   const later = status({
@@ -155,13 +155,13 @@ test('a second scrape tells what is so now, and nothing that is over', async () 
   expect(seen('launch_failures_total')).toHaveLength(2);
 });
 
-test('a pool of which no job has been taken yet has its histogram, empty', async () => {
+test('a pool without jobs has an empty histogram', async () => {
   const pools = [{ name: 'gpus', up: true }];
   const families = readExposition(await new Metrics().render(status({ pools }), disk));
   expect(series(families, 'azp_fleet_queue_wait_seconds_count')).toEqual(['gpus 0']);
 });
 
-test('two scrapes at once tell each its own', async () => {
+test('concurrent scrapes do not mix', async () => {
   const metrics = used();
   const [one, two] = await Promise.all([
     metrics.render(status({ host: 'a' }), disk),
@@ -171,7 +171,7 @@ test('two scrapes at once tell each its own', async () => {
   expect([host(one), host(two)]).toEqual([['1.2.3 a 1'], ['1.2.3 b 1']]);
 });
 
-test('names of every kind come out as they went in', async () => {
+test('label values of any kind are escaped', async () => {
   const names = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }),
     fc
@@ -203,15 +203,15 @@ test('names of every kind come out as they went in', async () => {
   );
 });
 
-test('promtool has nothing to say', async ({ annotate }) => {
+test('promtool reports no problem', async ({ annotate }) => {
   const seen = promtool(['check', 'metrics'], await used().render(status(), disk));
   if (seen !== undefined) expect(seen).toEqual({ code: 0, said: '' });
   else await annotate('promtool is not installed: only our own test read the metrics');
 });
 
-test('every metric is in the documentation with its labels and its help, and neither dashboard nor alerts ask for another', async () => {
+test('the documentation lists every metric with labels and help; dashboard and alerts use no other', async () => {
   const families = readExposition(await used().render(status(), disk));
-  const told = families.map(({ name, help, samples }) => {
+  const served = families.map(({ name, help, samples }) => {
     const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
     return [name, [...labels].toSorted().join(', '), help];
   });
@@ -223,7 +223,7 @@ test('every metric is in the documentation with its labels and its help, and nei
     labels.trim().split(', ').toSorted().join(', '),
     help,
   ]);
-  expect(told).toEqual(documented);
+  expect(served).toEqual(documented);
   const names = families.map(({ name }) => name);
   const dashboard = readFileSync('docs/grafana-dashboard.json', 'utf8');
   const rules = readFileSync('docs/prometheus-rules.yml', 'utf8');
@@ -231,7 +231,7 @@ test('every metric is in the documentation with its labels and its help, and nei
     expect(names).toContain(name.replace(/_(bucket|count|sum)$/, ''));
 });
 
-describe('our own reader refuses', () => {
+describe('the test reader refuses', () => {
   const head = (name: string, type = 'gauge') => `# HELP ${name} x\n# TYPE ${name} ${type}\n`;
   test.each([
     ['a family listed twice', `${head('a')}a 1\n${head('b')}b 1\n${head('a')}`],
@@ -241,7 +241,7 @@ describe('our own reader refuses', () => {
     ['a label listed twice', `${head('a')}a{x="1",x="2"} 1\n`],
     ['a quote that is not escaped', `${head('a')}a{x="1"2"} 1\n`],
     ['a backslash that escapes nothing', `${head('a')}a{x="\\d"} 1\n`],
-    ['a value that is none', `${head('a')}a Nan\n`],
+    ['an invalid value', `${head('a')}a Nan\n`],
     ['HELP without TYPE', '# HELP a x\na 1\n'],
     ['a counter by another name', head('a', 'counter')],
     [

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemdNotifier } from '../../../../src/manager/serve/systemd.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
 
-describe('what systemd-notify is told', () => {
+describe('calls of systemd-notify', () => {
   const calls: string[] = [];
   const notifier = (env: Record<string, string>) =>
     systemdNotifier(env, (program, args, _, variables = {}) => {
@@ -27,15 +27,15 @@ describe('what systemd-notify is told', () => {
     ]);
   });
 
-  test('nothing where systemd does not listen', async () => {
+  test('none without a socket', async () => {
     await notifier({}).ready('starting');
     await notifier({}).settled();
     expect(calls).toEqual([]);
   });
 
   test.each([
-    ['three signs of life in the time that the unit allows', { WATCHDOG_USEC: '120000000' }, 40_000],
-    ['nobody watches', {}, undefined],
+    ['three notifications in the watchdog time', { WATCHDOG_USEC: '120000000' }, 40_000],
+    ['no watchdog', {}, undefined],
   ])('%s', (_, env, intervalMs) => {
     expect(notifier(env).intervalMs).toBe(intervalMs);
   });
@@ -49,22 +49,22 @@ describe('the watchdog', () => {
   afterEach(() => rig.close());
   const alive = (): number => rig.notified.filter((what) => what === 'alive').length;
 
-  test('is fed by passes that end; a loop that is stuck starves it, also when it is woken', async () => {
+  test('is notified by passes that end, not by a hung loop', async () => {
     await rig.start();
     await rig.until('idle');
     const lists = (): number => rig.docker.calls.filter(({ path }) => path === '/containers/json').length;
     const listed = lists();
     rig.docker.stall = /GET \/containers\/json/;
     await expect.poll(lists).toBeGreaterThan(listed);
-    const fed = alive();
-    expect(fed).toBeGreaterThan(0);
+    const before = alive();
+    expect(before).toBeGreaterThan(0);
     for (let turn = 0; turn < 20; turn += 1) await rig.post('/v1/undrain', {});
     expect((await rig.status()).slots).toHaveLength(2);
-    expect(alive()).toBe(fed);
+    expect(alive()).toBe(before);
     rig.docker.stall = undefined;
     await rig.docker.stop();
     await rig.docker.start();
-    await expect.poll(alive).toBeGreaterThan(fed);
+    await expect.poll(alive).toBeGreaterThan(before);
     await rig.stop();
     expect([rig.notified[0], rig.notified.at(-1)]).toEqual(['ready', 'stopping']);
   });

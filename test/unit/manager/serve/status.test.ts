@@ -39,17 +39,17 @@ test.each([
   ['it runs a job', { container: container({ phase: 'running' }) }, 'busy'],
   ['it runs a job and is drained', { container: container({ phase: 'running' }), hold: close }, 'busy'],
   ['it connects', { container: container({ phase: 'connecting' }) }, 'starting'],
-  ['it listens and is to be drained', { container: container(), hold: close }, 'stopping'],
+  ['it listens while it is drained', { container: container(), hold: close }, 'stopping'],
   [
     'its container has ended and is not collected yet',
     { container: container({ state: 'exited' }), hold: close },
     'stopping',
   ],
-  ['a launch is under way while it is drained', { busyWith: 'launch', hold: close }, 'stopping'],
-  ['nothing is left of it', { hold: close }, 'drained'],
-  ['nobody has looked at the containers yet', { hold: close, areContainersKnown: false }, 'starting'],
-  ['the pool is away', { hold: pause }, 'waiting'],
-  ['the pool is away, but it listens', { hold: pause, container: container() }, 'idle'],
+  ['a launch is in progress while it is drained', { busyWith: 'launch', hold: close }, 'stopping'],
+  ['it has no container', { hold: close }, 'drained'],
+  ['the containers have not been listed yet', { hold: close, areContainersKnown: false }, 'starting'],
+  ['the pool does not answer', { hold: pause }, 'waiting'],
+  ['the pool does not answer, but it listens', { hold: pause, container: container() }, 'idle'],
   ['the image is being built', { image: { state: 'building' } }, 'waiting'],
   ['it waits for the server', { waitingFor: cause, notBefore: 2000 }, 'waiting'],
   ['it has failed', { cause, notBefore: 2000 }, 'backing-off'],
@@ -58,7 +58,7 @@ test.each([
   expect(stateOf(view(changes as Partial<View>), 1000)).toBe(state);
 });
 
-test('an agent that listens and has lost the server takes no jobs, and says why', () => {
+test('a listening agent without a connection is waiting, with the cause', () => {
   const console =
     'Connecting to the server.\n2026-11-21 02:00:00Z: Listening for Jobs\n' +
     '2026-11-21 02:05:00Z: Agent connect error: Connection refused (a:443). Retrying until reconnected.\n';
@@ -74,7 +74,7 @@ test('an agent that listens and has lost the server takes no jobs, and says why'
   expect(slotStatus(back, 1000, '').cause).toBeUndefined();
 });
 
-test('a job is told with its beginning', () => {
+test('a job is shown with its start', () => {
   const transcript = readAll('2026-11-21 02:00:01Z: Running job: train\n');
   const busy = view({ container: container({ phase: 'running' }), transcript });
   expect(slotStatus({ ...busy, jobsRun: 0, agentId: 1, current: {} }, 1000, '')).toMatchObject({
@@ -88,12 +88,12 @@ test.each([
   ['connects', 'connecting', 'x'],
   ['listens', 'listening', undefined],
   ['has a job', 'running', undefined],
-] as const)('what was wrong is shown until the agent listens: it %s', (_, phase, shown) => {
+] as const)('a fault is shown until the agent listens: it %s', (_, phase, shown) => {
   const slot = { ...view({ cause, container: container({ phase }) }), jobsRun: 0, agentId: 1, current: {} };
   expect(slotStatus(slot, 1000, '').cause).toBe(shown);
 });
 
-test('a slot that is held says of which job the server still waits for the end', () => {
+test('a held slot names the job that the server still shows', () => {
   const leftJob = {
     code: 'agent.job-assigned',
     what: 'the server still counts job train',

@@ -1,4 +1,4 @@
-// Messages of the whole daemon: from what happens on a machine to what a receiver gets.
+// Messages of the whole daemon: from events on a machine to the receiver.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ interface Message {
 let rig: ManagerRig;
 let server: Server;
 let got: Message[];
-/** Undefined: it takes the call and never answers. */
+/** Undefined: the receiver never answers. */
 let status: number | undefined;
 beforeEach(async () => {
   rig = await ManagerRig.create();
@@ -45,7 +45,7 @@ const one = { agents: { kind: 'count', count: 1 }, webhook } as const;
 const events = () =>
   got.flatMap((message) => message.events.map(({ event, state, slot = '' }) => `${event} ${slot} ${state}`));
 
-test('an agent that does not come is told once, over a restart too, and once when it is there', async () => {
+test('an offline agent is reported once, also over a restart, and once when it is online', async () => {
   rig.docker.onStart = () => undefined;
   await rig.start({ ...one, webhook: { ...webhook, offlineS: 60 } });
   await expect.poll(events).toEqual(['agent-offline 0 begun']);
@@ -59,7 +59,7 @@ test('an agent that does not come is told once, over a restart too, and once whe
   await expect.poll(events).toEqual(['agent-offline 0 begun', 'agent-offline 0 ended']);
 });
 
-test('a slot that the health gate closes is told, over a restart once, and once more when it is open', async () => {
+test('a slot that the health gate closes is reported once, also over a restart, and once when it is open', async () => {
   rig.plugIn('0000:83:00.0');
   rig.plugIn('0000:84:00.0');
   const smi = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
@@ -75,7 +75,7 @@ test('a slot that the health gate closes is told, over a restart once, and once 
   await expect.poll(events).toEqual(['slot-closed 0 begun', 'slot-closed 0 ended']);
 });
 
-test('a receiver that never answers keeps no job waiting and the end of the manager neither', async () => {
+test('a receiver that never answers delays neither jobs nor the stop of the manager', async () => {
   status = undefined;
   rig.docker.onStart = () => undefined;
   await rig.start({ ...one, webhook: { ...webhook, offlineS: 1 } });
@@ -91,7 +91,7 @@ test('a receiver that never answers keeps no job waiting and the end of the mana
   await rig.stop();
 });
 
-test('a test is sent at once, and what came of it is said', async () => {
+test('a test message is sent at once, and its result is reported', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.post('/v1/webhook', {});
@@ -102,7 +102,7 @@ test('a test is sent at once, and what came of it is said', async () => {
   });
 });
 
-test('without a webhook a test is refused with what to do', async () => {
+test('without a webhook a test message is refused with the next action', async () => {
   await rig.start({ agents: { kind: 'count', count: 1 } });
   await rig.until('idle', ['0']);
   await expect(rig.post('/v1/webhook', {})).rejects.toMatchObject({

@@ -16,23 +16,23 @@ const drained: Hold = {
   state: 'drained',
   cause: { code: 'drained', what: 'drained by ann', next: 'undrain it' },
 };
-const unlooked: Hold = {
+const unchecked: Hold = {
   kind: 'pause',
   state: 'waiting',
   cause: { code: 'health.unknown', what: 'the GPUs have not been checked yet', next: 'wait a moment' },
 };
-const unfenced: Hold = {
+const unisolated: Hold = {
   kind: 'close',
   state: 'waiting',
-  cause: { code: 'fence.open', what: 'no rules', next: 'make them work' },
+  cause: { code: 'fence.open', what: 'no rules', next: 'fix them' },
 };
 const poolDown: Hold = {
   kind: 'pause',
   state: 'waiting',
-  cause: { code: 'azure.auth', what: 'refused', next: 'make a new token' },
+  cause: { code: 'azure.auth', what: 'refused', next: 'create a new token' },
 };
 
-const look = (changes: Partial<SlotObservation> = {}, name = '0', pool = 'gpus'): SlotObservation => ({
+const slotOf = (changes: Partial<SlotObservation> = {}, name = '0', pool = 'gpus'): SlotObservation => ({
   slot: { name, agent: `h1-${name}`, pool, gpus: [`GPU-${name}`] },
   hold: undefined,
   unavailableSince: undefined,
@@ -41,39 +41,39 @@ const look = (changes: Partial<SlotObservation> = {}, name = '0', pool = 'gpus')
   ...changes,
 });
 
-/** Looks one after the other, a minute apart; the keys of what is open after each. */
-function follow(...looks: readonly (readonly SlotObservation[])[]): readonly (readonly string[])[] {
+/** Returns the open episodes after each check, a minute apart. */
+function follow(...checks: readonly (readonly SlotObservation[])[]): readonly (readonly string[])[] {
   let open: readonly Episode[] = [];
-  return looks.map((slots, minute) => {
+  return checks.map((slots, minute) => {
     open = openEpisodes(open, slots, limits, { now: minute * 60_000, at: `minute ${minute}` });
     return open.map(({ key, since }) => `${key}, ${since}`);
   });
 }
 
 describe('a closed slot', () => {
-  test('is told once, however long it stays closed and whatever else is found, and once more when it is open', () => {
+  test('begins once, also with another finding, and ends when it is open', () => {
     const other: Hold = { ...quarantined, cause: { ...lost, what: 'GPU: it is hot, too' } };
     expect(
-      follow([look()], [look({ hold: quarantined })], [look({ hold: other })], [look()], [look()]),
+      follow([slotOf()], [slotOf({ hold: quarantined })], [slotOf({ hold: other })], [slotOf()], [slotOf()]),
     ).toEqual([[], ['slot-closed 0, minute 1'], ['slot-closed 0, minute 1'], [], []]);
   });
 
   test.each([
     ['drained', drained, true],
-    ['not looked at yet, after a restart', unlooked, true],
-    ['without its fence, which is asked for before', unfenced, true],
-    ['waiting for the pool, which is asked only where the GPUs are well', poolDown, false],
+    ['not checked yet, after a restart', unchecked, true],
+    ['without its network isolation', unisolated, true],
+    ['waiting for the pool with healthy GPUs', poolDown, false],
   ])('that is %s', (_, hold, stays) => {
-    const [, after] = follow([look({ hold: quarantined })], [look({ hold })]);
+    const [, after] = follow([slotOf({ hold: quarantined })], [slotOf({ hold })]);
     expect(after).toEqual(stays ? ['slot-closed 0, minute 0'] : []);
   });
 
-  test('that is no longer configured is over', () => {
-    expect(follow([look({ hold: quarantined })], [look({}, '1')])[1]).toEqual([]);
+  test('that is no longer configured ends', () => {
+    expect(follow([slotOf({ hold: quarantined })], [slotOf({}, '1')])[1]).toEqual([]);
   });
 
-  test('says where, and what is to be done', () => {
-    const [episode] = openEpisodes([], [look({ hold: quarantined })], limits, { now: 0, at: 't' });
+  test('has its slot, GPUs and next action', () => {
+    const [episode] = openEpisodes([], [slotOf({ hold: quarantined })], limits, { now: 0, at: 't' });
     expect(episode).toEqual({
       key: 'slot-closed 0',
       kind: 'slot-closed',
@@ -87,32 +87,35 @@ describe('a closed slot', () => {
   });
 });
 
-describe('an agent that is away', () => {
-  const away = (minutes: number, unavailableSince: number) =>
-    Array.from({ length: minutes }, () => [look({ unavailableSince: unavailableSince * 60_000 })]);
+describe('an agent that is offline', () => {
+  const offline = (minutes: number, unavailableSince: number) =>
+    Array.from({ length: minutes }, () => [slotOf({ unavailableSince: unavailableSince * 60_000 })]);
 
-  test('is told from the limit on, once, and once more when it is back', () => {
+  test('begins once at the limit, and ends when it is online', () => {
     const seen = follow(
-      ...away(10, 0),
-      [look({ unavailableSince: 0 })],
-      [look({ unavailableSince: 0 })],
-      [look()],
+      ...offline(10, 0),
+      [slotOf({ unavailableSince: 0 })],
+      [slotOf({ unavailableSince: 0 })],
+      [slotOf()],
     );
     expect(seen.slice(0, 10).flat()).toEqual([]);
     expect(seen.slice(10)).toEqual([['agent-offline 0, minute 10'], ['agent-offline 0, minute 10'], []]);
   });
 
-  test('that was told of before a restart is still away while its time begins anew', () => {
-    const before = openEpisodes([], [look({ unavailableSince: 0 })], limits, { now: 600_000, at: 'before' });
-    const after = openEpisodes(before, [look({ unavailableSince: 5 })], limits, { now: 10, at: 'after' });
+  test('that was reported before a restart stays offline while its time restarts', () => {
+    const before = openEpisodes([], [slotOf({ unavailableSince: 0 })], limits, {
+      now: 600_000,
+      at: 'before',
+    });
+    const after = openEpisodes(before, [slotOf({ unavailableSince: 5 })], limits, { now: 10, at: 'after' });
     expect(after).toEqual(before);
   });
 
-  test('says why, where that is known', () => {
+  test('has its cause, if known', () => {
     const cause = { code: 'dataset.unusable', what: 'not mounted', next: 'mount it' } as const;
     const at = { now: 600_000, at: 't' };
-    expect(openEpisodes([], [look({ unavailableSince: 0, cause })], limits, at)[0]).toMatchObject(cause);
-    expect(openEpisodes([], [look({ unavailableSince: 0 })], limits, at)[0]).toMatchObject({
+    expect(openEpisodes([], [slotOf({ unavailableSince: 0, cause })], limits, at)[0]).toMatchObject(cause);
+    expect(openEpisodes([], [slotOf({ unavailableSince: 0 })], limits, at)[0]).toMatchObject({
       code: 'agent.away',
       next: expect.stringMatching(/azp-fleet status/) as string,
     });
@@ -121,9 +124,9 @@ describe('an agent that is away', () => {
 
 describe('a long wait in the queue', () => {
   const waited = (requestId: number, waitedS: number, name = '0', pool = 'gpus') =>
-    look({ wait: { requestId, waitedS } }, name, pool);
+    slotOf({ wait: { requestId, waitedS } }, name, pool);
 
-  test('is told once a pool, until a job that was taken later had not waited long', () => {
+  test('begins once per pool, and ends with a later job without a long wait', () => {
     expect(
       follow(
         [waited(1, 1800), waited(2, 1801, '1')],
@@ -133,12 +136,12 @@ describe('a long wait in the queue', () => {
     ).toEqual([['queue-wait gpus, minute 0'], ['queue-wait gpus, minute 0'], []]);
   });
 
-  test('concerns its own pool', () => {
+  test('belongs to its pool', () => {
     expect(follow([waited(1, 5000), waited(2, 1, '1', 'cpus')])[0]).toEqual(['queue-wait gpus, minute 0']);
   });
 
-  test('stands over a restart until a job is taken', () => {
-    expect(follow([waited(1, 5000)], [look()], [waited(2, 1)])).toEqual([
+  test('stays open over a restart until a job is taken', () => {
+    expect(follow([waited(1, 5000)], [slotOf()], [waited(2, 1)])).toEqual([
       ['queue-wait gpus, minute 0'],
       ['queue-wait gpus, minute 0'],
       [],
@@ -146,7 +149,7 @@ describe('a long wait in the queue', () => {
   });
 });
 
-test('what has changed is told; one that ended and began anew is both', () => {
+test('changes are reported; an episode that ended and began again is both', () => {
   const episode = (key: string, since: string) => ({ key, since }) as Episode;
   const [a, b, b2, c] = [episode('a', '1'), episode('b', '1'), episode('b', '2'), episode('c', '1')];
   expect(changesSince([a, b], [a, b2, c])).toEqual({ begun: [b2, c], ended: [b] });
@@ -154,13 +157,13 @@ test('what has changed is told; one that ended and began anew is both', () => {
 });
 
 test.each([undefined, null, 7, 'x', {}, [null], [{}], [{ key: 'a' }], [{ key: 'a', kind: 'other' }]])(
-  'what a state file has that is no episode is none: %j',
+  'an invalid episode of a state file is ignored: %j',
   (value) => {
     expect(readEpisodes(value)).toEqual([]);
   },
 );
 
-test('an episode comes out of the state as it went in', () => {
-  const open = openEpisodes([], [look({ hold: quarantined })], limits, { now: 0, at: 't' });
+test('an episode is read from the state as it was written', () => {
+  const open = openEpisodes([], [slotOf({ hold: quarantined })], limits, { now: 0, at: 't' });
   expect(readEpisodes(JSON.parse(JSON.stringify(open)))).toEqual(open);
 });

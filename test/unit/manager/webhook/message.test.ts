@@ -16,7 +16,7 @@ const closed = (slot: string, what = 'GPU: it is gone'): Episode => ({
   what,
   next: 'reboot the host',
 });
-const away: Episode = {
+const offline: Episode = {
   ...closed('0'),
   key: 'agent-offline 0',
   kind: 'agent-offline',
@@ -55,7 +55,7 @@ test.each<[string, readonly Episode[], readonly Episode[], string]>([
     'h1: slot 0 is closed: GPU: it is gone. Next: reboot the host\nh1: slot 1 is closed: GPU: it is hot. Next: reboot the host',
   ],
   ['a slot that is open again', [], [closed('3')], 'h1: slot 3 is open again (since 2026-11-22T07:41:03Z)'],
-  ['an agent', [away], [], 'h1: agent h1-0 is offline: no agent is online. Next: reboot the host'],
+  ['an agent', [offline], [], 'h1: agent h1-0 is offline: no agent is online. Next: reboot the host'],
   [
     'a queue',
     [wait],
@@ -68,11 +68,11 @@ test.each<[string, readonly Episode[], readonly Episode[], string]>([
     [wait],
     'h1: jobs no longer wait long for pool gpus (since 2026-11-22T07:41:03Z)',
   ],
-])('in words: %s', (_, begun, ended, text) => {
+])('text: %s', (_, begun, ended, text) => {
   expect(message(begun, ended).text).toBe(text);
 });
 
-test('the same for programs', () => {
+test('events', () => {
   const { key: _, kind, ...rest } = closed('3');
   const { key: __, kind: other, ...waited } = wait;
   expect(message([closed('3')], [wait])).toMatchObject({
@@ -86,14 +86,14 @@ test('the same for programs', () => {
   });
 });
 
-test('of very many slots the text counts the rest, and the body stays small', () => {
+test('the text counts the rest of many slots, and the body stays small', () => {
   const many = Array.from({ length: 256 }, (_, index) => closed(String(index)));
   const { text, events } = message(many);
   expect(text).toContain('slots 0, 1, 2, 3, 4, 5, 6, 7 and 248 more are closed');
   expect(events).toHaveLength(16);
 });
 
-test('what others said calls nobody in the room, is no link, moves no cursor and is not long', () => {
+test('foreign text causes no mention, no link, no control sequence, and is limited', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 5000 }), { maxLength: 4 }), (said) => {
       const evil = ['<!channel>', '@all <https://evil.example|look>', '\u001b[2J\u202e', ...said].join(' ');
@@ -109,7 +109,7 @@ test('what others said calls nobody in the room, is no link, moves no cursor and
   );
 });
 
-test('a test says that it is one', () => {
+test('a test message describes itself as a test', () => {
   expect(JSON.parse(testMessage(sender))).toEqual({
     text: 'h1: this is a test of the webhook; nothing has happened',
     schema: 1,

@@ -24,12 +24,12 @@ const report = (name: string, changes: Partial<SlotReport> = {}): SlotReport => 
 });
 const closed = (name: string) => report(name, { hold });
 
-/** A receiver that answers with these statuses, one after the other, the last for ever; and the life of one process. */
+/** Returns a receiver that answers with these statuses in turn, the last forever, and starts messengers. */
 function world(...statuses: readonly number[]) {
   const clock = new StillClock();
   const texts: string[] = [];
   const logged: string[] = [];
-  const counted: string[] = [];
+  const results: string[] = [];
   const kept: { told: readonly Episode[] } = { told: [] };
   let address: () => Promise<Secret> = async () => new Secret('https://hooks.lab.example/x');
   const start = (webhook: ManagerConfig['webhook'] | 'none' = { offlineS: 600, queueWaitS: 1800 }) =>
@@ -50,9 +50,9 @@ function world(...statuses: readonly number[]) {
         },
         note: async (change) => void Object.assign(kept, change()),
       },
-      metrics: { webhookAnswered: (result) => void counted.push(result) },
+      metrics: { webhookAnswered: (result) => void results.push(result) },
     });
-  /** Turns of the loop, five seconds apart. */
+  /** Runs passes of the loop, five seconds apart. */
   const turns = async (messenger: Messenger, count: number): Promise<void> => {
     for (let turn = 0; turn < count; turn += 1) {
       await messenger.deliver();
@@ -63,7 +63,7 @@ function world(...statuses: readonly number[]) {
     clock,
     texts,
     logged,
-    counted,
+    results,
     start,
     turns,
     breakAddress: () => {
@@ -72,7 +72,7 @@ function world(...statuses: readonly number[]) {
   };
 }
 
-test('what begins is told once and what ends once, at most one message a minute', async () => {
+test('each begin and end is reported once, in at most one message a minute', async () => {
   const { start, turns, texts } = world(200);
   const messenger = start();
   messenger.observe([report('0'), report('1')]);
@@ -93,7 +93,7 @@ test('what begins is told once and what ends once, at most one message a minute'
   expect(texts.at(-1)).toContain('slots 0, 1 are open again');
 });
 
-test('a manager that was started anew tells nothing again, and what ended meanwhile', async () => {
+test('a restarted manager repeats nothing, and reports the end of an episode', async () => {
   const { start, turns, texts } = world(200);
   const first = start();
   first.observe([closed('0')]);
@@ -109,8 +109,8 @@ test('a manager that was started anew tells nothing again, and what ended meanwh
   expect(texts[1]).toContain('slot 0 is open again');
 });
 
-test('a receiver that was away gets in one message what is so then, and not what has come and gone', async () => {
-  const { start, turns, texts, logged, counted } = world(503, 503, 200);
+test('a receiver that was unreachable gets one message with the current episodes', async () => {
+  const { start, turns, texts, logged, results } = world(503, 503, 200);
   const messenger = start();
   messenger.observe([closed('0'), report('1')]);
   await turns(messenger, 1);
@@ -118,11 +118,11 @@ test('a receiver that was away gets in one message what is so then, and not what
   await turns(messenger, 40);
   expect(texts).toHaveLength(3);
   expect(texts[2]).toBe('box: slot 1 is closed: GPU: it is gone. Next: reboot the host');
-  expect(counted).toEqual(['failed', 'failed', 'taken']);
+  expect(results).toEqual(['failed', 'failed', 'taken']);
   expect(logged).toEqual(['the webhook did not accept a message']);
 });
 
-test('who never takes it is let be after a bounded number of tries, until something else happens', async () => {
+test('changes are dropped after a limited number of attempts', async () => {
   const { start, turns, texts, logged } = world(500);
   const messenger = start();
   messenger.observe([closed('0')]);
@@ -145,17 +145,17 @@ test('a refusal is not repeated', async () => {
   expect(texts).toHaveLength(1);
 });
 
-test('an address that cannot be read is a failure like any other', async () => {
-  const { start, turns, texts, counted, breakAddress } = world(200);
+test('an address that cannot be read is a failure', async () => {
+  const { start, turns, texts, results, breakAddress } = world(200);
   breakAddress();
   const messenger = start();
   messenger.observe([closed('0')]);
   await turns(messenger, 2);
-  expect([texts, counted]).toEqual([[], ['failed']]);
+  expect([texts, results]).toEqual([[], ['failed']]);
   await expect(messenger.test()).rejects.toMatchObject({ problem: { code: 'webhook.unusable' } });
 });
 
-test('an agent is away by the clock that nobody sets', async () => {
+test('the offline time of an agent is measured on the monotonic clock', async () => {
   const { start, turns, texts, clock } = world(200);
   const messenger = start();
   messenger.observe([report('0', { isUnavailable: true })]);
@@ -169,7 +169,7 @@ test('an agent is away by the clock that nobody sets', async () => {
   expect(texts).toEqual([expect.stringContaining('agent box-0 is offline')]);
 });
 
-test('without a webhook nothing is kept and nothing is sent', async () => {
+test('without a webhook no message is sent', async () => {
   const { start, turns, texts } = world(200);
   const messenger = start('none');
   messenger.observe([closed('0')]);
@@ -186,7 +186,7 @@ test.each<[number, Parameters<typeof pauseMs>[1]['kind'], number | undefined, nu
   [1, 'later', 1, 10_000],
   [1, 'later', 1e12, 3_600_000],
   [1, 'refused', undefined, 10_000],
-])('failure %i, %s, asked for %s ms: the pause is %i ms', (failures, kind, afterMs, expected) => {
+])('failure %i, %s, requested pause %s ms: the pause is %i ms', (failures, kind, afterMs, expected) => {
   const problem = new FleetError({ code: 'webhook.unreachable', what: 'x' });
   expect(pauseMs(failures, kind === 'later' ? { kind, problem, afterMs } : { kind, problem })).toBe(expected);
 });

@@ -1,4 +1,4 @@
-// One message to receivers of every kind: none keeps the manager longer than its time, and no secret leaves its place.
+// One message to receivers of every kind: within the deadline, and without disclosing the secret.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ const plain = createPlainFetch({ noProxy: [] });
 const how = { wall: Date.parse('2026-11-22T00:00:00Z'), signal: new AbortController().signal };
 const send = (address: Secret) => post(plain, address, '{"text":"x"}', how);
 
-test('a receiver gets JSON by POST and takes it', async () => {
+test('a receiver gets JSON by POST', async () => {
   const seen: unknown[] = [];
   const address = await receiver((request, response) => {
     let body = '';
@@ -71,25 +71,25 @@ test.each<[number, string]>([
   expect(judge(status, '', undefined).kind).toBe(kind);
 });
 
-test('a redirect is not followed: its target would learn the message', async () => {
-  let asked = 0;
+test('a redirect is not followed', async () => {
+  let calls = 0;
   const target = await receiver((_, response) => {
-    asked += 1;
+    calls += 1;
     response.end();
   });
   const address = await receiver((_, response) =>
     response.writeHead(307, { location: target.reveal() }).end(),
   );
   expect((await send(address)).kind).toBe('refused');
-  expect(asked).toBe(0);
+  expect(calls).toBe(0);
 });
 
-test('a receiver that asks for a pause is heard', async () => {
+test('a requested pause is returned', async () => {
   const address = await receiver((_, response) => response.writeHead(429, { 'retry-after': '90' }).end());
   expect(await send(address)).toMatchObject({ kind: 'later', afterMs: 90_000 });
 });
 
-test('what a refusal says is shown, cleaned and cut, and not read to its end', async () => {
+test('a refusal is shown cleaned and cut, and not read to its end', async () => {
   let sent = 0;
   const address = await receiver((_, response) => {
     response.writeHead(404);
@@ -111,11 +111,11 @@ test('what a refusal says is shown, cleaned and cut, and not read to its end', a
   expect(sent).toBeLessThan(32 * 1024 * 1024);
 });
 
-describe('a receiver that keeps us waiting', () => {
+describe('a slow receiver', () => {
   test.each<[string, RequestListener]>([
     ['never answers', () => undefined],
     ['never ends its answer', (_, response) => void response.writeHead(500).write('wait')],
-  ])('%s: it is over when the time is', async (_, answer) => {
+  ])('that %s: the call ends at the deadline', async (_, answer) => {
     const deadlines: number[] = [];
     const timeout = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
       deadlines.push(ms);
@@ -129,19 +129,19 @@ describe('a receiver that keeps us waiting', () => {
     expect(answered.kind).toBe('later');
   });
 
-  test('an answer that takes the message has taken it, however long it goes on', async () => {
+  test('an accepting status counts without the end of the answer', async () => {
     const address = await receiver((_, response) => void response.writeHead(200).write('wait'));
     expect(await send(address)).toEqual({ kind: 'taken' });
   });
 
-  test('the end of the manager ends it, too', async () => {
+  test('the stop of the manager ends the call', async () => {
     const stop = new AbortController();
     const address = await receiver(() => stop.abort());
     expect((await post(plain, address, '{}', { ...how, signal: stop.signal })).kind).toBe('later');
   });
 });
 
-test('whoever is not there is named by host and port alone', async () => {
+test('an unreachable receiver is named by host and port only', async () => {
   const address = await receiver((request) => request.socket.destroy());
   const answer = await send(address);
   if (answer.kind !== 'later') throw new Error(answer.kind);
@@ -150,17 +150,17 @@ test('whoever is not there is named by host and port alone', async () => {
   expect(said).not.toContain('SECRET');
 });
 
-test('a proxy is asked for the way', async () => {
-  const asked: string[] = [];
+test('a proxy is used', async () => {
+  const connects: string[] = [];
   const proxy = await receiver(() => undefined);
   servers.at(-1)?.on('connect', (request, socket) => {
-    asked.push(request.url ?? '');
+    connects.push(request.url ?? '');
     socket.end('HTTP/1.1 502 no\r\n\r\n');
   });
   const fetch = createPlainFetch({ https: new URL(proxy.reveal()).origin, noProxy: [] });
   const answer = await post(fetch, new Secret('https://hooks.lab.example/SECRET'), '{}', how);
   expect(answer.kind).toBe('later');
-  expect(asked).toEqual(['hooks.lab.example:443']);
+  expect(connects).toEqual(['hooks.lab.example:443']);
 });
 
 describe('the address', () => {
@@ -168,7 +168,7 @@ describe('the address', () => {
   const redactor = new Redactor();
   const log = journalLogger((line) => lines.push(line), false, redactor);
 
-  test('is read anew each time, and hidden from the log whole and in parts', async () => {
+  test('is read each time, and hidden in the log, whole and in parts', async () => {
     const path = join(folder, 'webhook');
     const read = addressReader(path, log);
     writeFileSync(path, 'https://hooks.lab.example/services/T0/first-secret?key=k3y\n');
@@ -183,7 +183,7 @@ describe('the address', () => {
   });
 
   test.each(['', 'hooks.lab.example', 'ftp://hooks.lab.example/secret-path', 'two words'])(
-    'that is none is refused without being shown: %s',
+    'that is invalid is refused without being shown: %s',
     async (text) => {
       const path = join(folder, 'webhook');
       writeFileSync(path, text);
@@ -193,7 +193,7 @@ describe('the address', () => {
     },
   );
 
-  test('that is not there is said', async () => {
+  test('that is missing is reported', async () => {
     await expect(addressReader(join(folder, 'none'), log)()).rejects.toMatchObject({
       problem: { code: 'webhook.unusable', seen: 'ENOENT' },
     });
