@@ -95,7 +95,7 @@ describe('a driver that is being changed', () => {
     expect(words(stdout)).toMatch(
       /drained by run [0-9a-f]{8} of \S+: .*; interrupted, and its ".*" still runs/,
     );
-    expect(words(stdout)).toContain(`not given back: the run ended before ${name}, since`);
+    expect(words(stdout)).toContain(`still drained: the run ended before ${name}, since`);
     expect(stdout).toContain('run "azp-fleet provision"');
     await expectAside(name);
   });
@@ -111,7 +111,7 @@ describe('a driver that is being changed', () => {
     await closed.said(/still runs on the host: waiting for its end/);
     closed.child.kill('SIGHUP');
     expect((await closed.done).code).toBe(130);
-    expect(words(closed.stderr())).toContain(`goes on on the host as ${name}; run again to follow it`);
+    expect(words(closed.stderr())).toContain(`continues on the host as ${name}; run again to follow it`);
     await expectAside(name);
   });
 

@@ -35,7 +35,7 @@ const engine = async (name: string): Promise<string> =>
 
 /** Carries out what a refusal says is to be done, up to what depends. */
 async function followed(name: string, next: string | undefined): Promise<void> {
-  const [, words = 'false'] = /^sudo apt-get (.+) when nothing here needs it/.exec(next ?? '') ?? [];
+  const [, words = 'false'] = /^sudo apt-get (.+) if nothing needs Podman/.exec(next ?? '') ?? [];
   await host(name).exec(`DEBIAN_FRONTEND=noninteractive apt-get -qy ${words}`);
 }
 

@@ -46,7 +46,7 @@ test('a full disk: refused with the numbers', async () => {
   try {
     const { code, said } = await planned(newest);
     expect(code).toBe(1);
-    expect(said).toMatch(/takes \d+ MB on \/var\/cache including the changes before it; 1 MB are free/);
+    expect(said).toMatch(/needs \d+ MB on \/var\/cache including the changes before it; 1 MB are free/);
   } finally {
     await host.exec('umount /var/cache');
   }
@@ -67,7 +67,7 @@ test('an exclude of its owner: refused, as what it hides is not offered', async 
   try {
     const { code, said } = await planned(newest);
     expect(code).toBe(1);
-    expect(said).toContain('driver 595.71.05 is not offered');
+    expect(said).toContain('driver 595.71.05 is not in the repositories');
   } finally {
     await host.exec('mv /root/dnf.conf /etc/dnf/dnf.conf');
   }

@@ -94,7 +94,7 @@ test('a fatal error in the kernel log closes the slot within seconds, and a repa
   const codes = async (): Promise<readonly string[]> =>
     (await managed.status()).health.findings.map(({ code }) => code);
   const before = await checkedAt();
-  const fresh = await until('the next look', async () => {
+  const fresh = await until('the next check', async () => {
     const at = await checkedAt();
     return at > before && at;
   });

@@ -85,7 +85,7 @@ test('a full disk: refused with the numbers, before anything is changed', async 
     try {
       const { refusals } = await stack.ask(host, desiredStack(host));
       expect(refusals.map(({ what }) => what).join('\n'), host.name).toMatch(
-        /takes \d+ MB on \/var\/cache including the changes before it; 1 MB are free/,
+        /needs \d+ MB on \/var\/cache including the changes before it; 1 MB are free/,
       );
     } finally {
       await host.exec('umount /var/cache');

@@ -94,7 +94,7 @@ test('while a job waits for a killed agent alone its entry stays: the slot says 
   await expect
     .poll(reported, { ...settings, interval: 200 })
     .toMatch(
-      /^agent\.session-left: .* until \d{4}-[\dT:-]+Z; job \S+ waits for this agent alone; wait: (?:\d min )?\d+ s are left/,
+      /^agent\.session-left: .* until \d{4}-[\dT:-]+Z; job \S+ waits for this agent alone; wait at most (?:\d min )?\d+ s;/,
     );
   await client.setAgentEnabled(poolId, before?.id ?? 0, true);
   expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded', runs: [expect.anything()] }]);

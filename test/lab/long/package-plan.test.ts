@@ -120,7 +120,7 @@ describe('a host with a history', () => {
     });
     expect(stdout).toMatch(/ {2}\? docker {3}change to Docker Engine/);
     expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
-      /what else would go is not known: .*Could not connect.*; it stops where anything would - containerd - docker\.io - runc/,
+      /package simulation failed on the host: .*Could not connect.*; provision stops if it would remove anything else - containerd - docker\.io - runc/,
     );
     expect(stdout).toMatch(/ {2}\+ driver {3}install NVIDIA driver 580\.95\.05/);
   });

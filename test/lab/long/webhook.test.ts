@@ -76,7 +76,7 @@ test('the address comes to one file for root, and stands in no plan, process, jo
   expect(`${plan.stdout}${plan.stderr}${stdout}${stderr}`).not.toContain(secret);
   expect((await cli('plan', inventory)).code).toBe(0);
   const tried = await azpFleet(fleet.lab.folder, ['webhook', 'hook', '--inventory', inventory]);
-  expect(tried.stdout).toBe('hook: the webhook has taken a test message; look whether it has arrived\n');
+  expect(tried.stdout).toBe('hook: the webhook accepted a test message; check that it arrived\n');
   expect(got.map(({ text }) => text)).toEqual(['hook: this is a test of the webhook; nothing has happened']);
   expect(await placesOnHost(managed.host, secret)).toEqual(['file /etc/azp-fleet/webhook 600 root']);
 });
