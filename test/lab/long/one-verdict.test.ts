@@ -110,7 +110,10 @@ test('a dataset that is missing: the agents from before are online, and prove no
   expect((await status()).state).toBe('healthy');
   await configure({ datasets: { IMAGENET: { host: '/data/nowhere', container: '/datasets/imagenet' } } });
   const failed = await provision();
-  await expectFailed(failed, /^metal-0, metal-1: dataset IMAGENET: \/data\/nowhere is not a readable folder/u);
+  await expectFailed(
+    failed,
+    /^metal-0, metal-1: dataset IMAGENET: \/data\/nowhere is not a readable folder/u,
+  );
   expect(failed.stderr).toMatch(/^metal: waiting for metal-0, metal-1: /mu);
 });
 

@@ -118,9 +118,7 @@ describe('a driver that reboots three hosts with twelve jobs on them', () => {
   test('no job comes to the canary, and status says why', async () => {
     expect(await on('w1').states()).toMatch(/^(drained ?){4}$/);
     const { stdout } = await cli('status', 'w1');
-    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
-      /drained by run [0-9a-f]{8} of \S+: .*still drained/,
-    );
+    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/drained by run [0-9a-f]{8} of \S+: .*still drained/);
   });
 
   test('all other jobs come to their end', async () => {
