@@ -15,21 +15,42 @@ const list = "systemctl list-units --all --plain --no-legend 'azp-fleet-agent-*.
 const asked = ['docker version', 'docker ps -q --filter label=azp-fleet.kind=agent'];
 const file = '/etc/docker/daemon.json';
 
-const docker = (worker: string) => `case "$1 $*" in
+/** As the real one it writes to stdout and stderr; `removal`: exit code of removing an image or a network. */
+const docker = (worker: string, removal = 0) => `case "$1 $*" in
+  version*) echo 29.1.0; echo 'a warning' >&2 ;;
+  rm*) echo c1 ;;
+  *"image rm"* | *"network rm"*) echo removed; exit ${removal} ;;
   *"ps -q"*) echo c1 ;;
-  top*) printf 'COMMAND\\nAgent.Listener\\n${worker}\\n' ;;
+  top*) printf 'COMMAND\\nAgent.Listener\\n${worker}\\n'; echo 'a warning' >&2 ;;
   *"ps -aq"*kind=agent*) printf 'c1\\nc2\\n' ;;
   image*ls*) echo azp-fleet/agent:4-cuda-1 ;;
   network*ls*) echo n1 ;;
+esac`;
+
+/** `group`: the control group of the agent's unit. */
+const systemctl = (group: string) => `case $1 in
+  list-units) echo 'azp-fleet-agent-0.service loaded active' ;;
+  show) echo ${group} ;;
+  cat) echo '[Unit]'; echo 'a warning' >&2 ;;
+  reset-failed) echo 'not loaded' >&2; exit 1 ;;
+  is-active) [ "$2" = -q ] || echo active ;;
+esac`;
+
+/** Prints the rules of IPv4 and of IPv6; removing a rule fails. */
+const ip = (v4: string, v6: string) => `case "$*" in
+  '-4 rule show') printf '${v4}'; echo 'a warning' >&2 ;;
+  '-6 rule show') printf '${v6}'; echo 'a warning' >&2 ;;
+  *nop) echo 'no such rule' >&2; exit 2 ;;
+  *) exit 2 ;;
 esac`;
 
 export const removeSuite: ScriptSuite = {
   name: 'taking away what is ours',
   given: (host) => {
     host
-      .program('systemctl', `case $1 in list-units) echo 'azp-fleet-agent-0.service loaded active' ;; esac`)
+      .program('systemctl', systemctl('/none'))
       .program('docker', docker('bash'))
-      .program('ip', '')
+      .program('ip', ip('', ''))
       .program('sync', '')
       .file('/etc/passwd', 'root:x:0:0::/root:/bin/sh\nazp-agent-0:x:58000:58000::/:/bin/false\n');
   },
@@ -86,11 +107,10 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
       given: (host) =>
         host.program(
           'ip',
-          `if [ "$*" = '-4 rule show' ]; then
-  printf '0:\\tfrom all lookup local\\n50:\\tfrom all iif azp-fleet0 [detached] ipproto udp dport 53 goto 52\\n'
-  printf '51:\\tfrom all to 169.254.0.0/16 uidrange 58000-58000 prohibit\\n51:\\tfrom all to 10.0.0.1 iif eth0 prohibit\\n'
-  printf '51:\\tfrom all to 10.0.0.1 uidrange 1000-1000 prohibit\\n52:\\tfrom all nop\\n'
-fi`,
+          ip(
+            String.raw`0:\tfrom all lookup local\n50:\tfrom all iif azp-fleet0 [detached] ipproto udp dport 53 goto 52\n51:\tfrom all to 169.254.0.0/16 uidrange 58000-58000 prohibit\n51:\tfrom all to 10.0.0.1 iif eth0 prohibit\n51:\tfrom all to 10.0.0.1 uidrange 1000-1000 prohibit\n52:\tfrom all nop\n`,
+            '',
+          ),
         ),
       after: {
         calls: [
@@ -114,14 +134,93 @@ fi`,
       },
     },
     {
+      name: 'an image and a network that others use are left, and said',
+      script: containersScript,
+      given: (host) => host.program('docker', docker('bash', 1)),
+      after: {
+        stdout: `left: azp-fleet/agent:4-cuda-1 is in use by other containers
+left: other containers use azp-fleet's network
+`,
+        calls: [
+          'docker version',
+          'docker ps -aq --filter label=azp-fleet.kind=agent',
+          'docker rm -fv c1',
+          'docker rm -fv c2',
+          'docker ps -aq --filter label=azp-fleet.kind=probe',
+          'docker ps -aq --filter label=azp-fleet.kind=config',
+          "docker image ls --filter label=azp-fleet.kind=image --format '{{.Repository}}:{{.Tag}}' azp-fleet/agent",
+          'docker image rm azp-fleet/agent:4-cuda-1',
+          "docker network ls -q --filter 'name=^azp-fleet$' --filter label=azp-fleet.kind=network",
+          'docker network rm n1',
+          'ip -4 rule show',
+          'ip -4 rule del pref 52 nop',
+          'ip -6 rule show',
+          'ip -6 rule del pref 52 nop',
+        ],
+      },
+    },
+    {
+      name: 'a job in the unit of an agent on the host stops everything, too',
+      script: stopScript,
+      given: (host) =>
+        host
+          .file(HostPaths.unit, 'unit')
+          .program('systemctl', systemctl('/system.slice/agent-0'))
+          .file('/sys/fs/cgroup/system.slice/agent-0/cgroup.procs', '41\n42\n43\n')
+          .file('/proc/41/comm', 'Agent.Listener\n')
+          .file('/proc/42/comm', 'Agent.Worker\n'),
+      after: {
+        code: 1,
+        stderr: `failed: a job still runs on this host
+expected: agents without jobs
+seen:  azp-fleet-agent-0.service
+next: wait until the job ends, or run systemctl start ${unit} on the host so that its manager waits; then run again
+`,
+        calls: [
+          ...asked,
+          'docker top c1 -eo comm',
+          list,
+          'systemctl show -p ControlGroup --value azp-fleet-agent-0.service',
+        ],
+      },
+    },
+    {
+      name: 'agents on the host without a job are stopped',
+      script: stopScript,
+      given: (host) =>
+        host
+          .program('systemctl', systemctl('/system.slice/agent-0'))
+          .file('/sys/fs/cgroup/system.slice/agent-0/cgroup.procs', '41\n')
+          .file('/proc/41/comm', 'Agent.Listener\n'),
+      after: {
+        calls: [
+          ...asked,
+          'docker top c1 -eo comm',
+          list,
+          'systemctl show -p ControlGroup --value azp-fleet-agent-0.service',
+          `systemctl cat ${unit}`,
+          `systemctl disable -q ${unit}`,
+          `systemctl stop ${unit}`,
+          list,
+          'systemctl stop azp-fleet-agent-0.service',
+          'systemctl reset-failed azp-fleet-agent-0.service',
+          'systemctl daemon-reload',
+          `systemctl reset-failed ${unit}`,
+        ],
+      },
+    },
+    {
       name: 'an engine that does not answer is said, since what is in it would come back',
       script: containersScript,
-      given: (host) => host.program('docker', 'exit 1').program('systemctl', 'echo failed; exit 3'),
+      given: (host) =>
+        host
+          .program('docker', 'echo down; echo down >&2; exit 1')
+          .program('systemctl', 'echo failed by itself; exit 3'),
       after: {
         code: 1,
         stderr: `failed: Docker Engine does not answer
 expected: a list of its containers and images
-seen: failed
+seen: failed by itself
 next: start it (systemctl start docker), and run again
 `,
         calls: ['docker version', 'systemctl is-active docker.service'],
@@ -134,7 +233,7 @@ next: start it (systemctl start docker), and run again
         host
           .program('pkill', 'exit 1')
           .program('userdel', '')
-          .program('getent', 'exit 2')
+          .program('getent', 'echo azp-agent-0; exit 2')
           .program('rm', 'exec /bin/rm "$@"')
           .file(`${HostPaths.opt}/current`, 'x')
           .file(HostPaths.token, 'secret')
@@ -143,6 +242,7 @@ next: start it (systemctl start docker), and run again
           .file(recordFile, 'part docker\n')
           .file(`${HostPaths.state}/lock.last`, 'me')
           .file(`${HostPaths.changes}/this/script`, 'x')
+          .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
           .file('/opt/other/x', 'x'),
       after: {
         calls: [
