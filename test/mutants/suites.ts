@@ -31,6 +31,7 @@ import { fetchSuite } from '../unit/fleet/steps/driver/runfile-fetch-cases.ts';
 import { runfileSuite } from '../unit/fleet/steps/driver/runfile-scripts-cases.ts';
 import { managerSuite } from '../unit/fleet/steps/manager/scripts-cases.ts';
 import { broughtSuite } from '../unit/fleet/steps/bundle/brought-cases.ts';
+import { removeSuite } from '../unit/fleet/steps/remove/scripts-cases.ts';
 import { cdiSuite } from '../unit/fleet/steps/toolkit/cdi-cases.ts';
 
 /** The scripts that are damaged, with the runs that should notice. */
@@ -68,4 +69,5 @@ export const suites: readonly ScriptSuite[] = [
   rebootSuite,
   imageSuite,
   agentStartSuite,
+  removeSuite,
 ];

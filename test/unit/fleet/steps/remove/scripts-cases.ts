@@ -9,6 +9,7 @@ import {
   traceScript,
 } from '../../../../../src/fleet/steps/remove/scripts.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
 const unit = 'azp-fleet-manager.service';
 const list = "systemctl list-units --all --plain --no-legend 'azp-fleet-agent-*.service'";
@@ -288,6 +289,32 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
+      name: 'a boot has emptied /run',
+      script: traceScript([], false),
+      given: (host) => host.file(`${HostPaths.state}/lock.last`, 'me'),
+      after: { files: { [HostPaths.state]: 'gone', [`${HostPaths.state}/lock.last`]: 'gone' } },
+    },
+    ...(
+      [
+        ['all', traceScript([], false)],
+        ['all but the notes of packages', traceScript(['part docker'], false)],
+        ['all but the notes of a .run file', traceScript([], true)],
+      ] as const
+    ).map(([what, script]) => ({
+      name: `files that stay fail it: ${what}`,
+      script,
+      given: (host: ScratchHost) =>
+        host
+          .file(recordFile, 'part docker\n')
+          .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
+          .file(`${HostPaths.state}/busy`, 'x')
+          .program('rm', '', { silent: true }),
+      after: {
+        code: 1,
+        ...(what.includes('packages') ? { calls: [`sync ${recordFile}.new`] } : {}),
+      },
+    })),
+    {
       name: 'what is noted of packages and of a .run file outlives what else is in the state',
       script: traceScript(['part docker', 'brought docker-ce'], true),
       given: (host) =>
@@ -316,6 +343,7 @@ next: start it (systemctl start docker), and run again
       script: traceScript(['part docker', 'brought docker-ce'], false),
       given: (host) =>
         host
+          .file(`${recordFile}.new`, 'half\n')
           .file(recordFile, 'part docker\nbrought docker-ce\npart driver\nbrought libcuda1\n', {
             mode: 0o600,
           })
@@ -325,6 +353,7 @@ next: start it (systemctl start docker), and run again
       after: {
         files: {
           [recordFile]: '644 part docker\nbrought docker-ce\n',
+          [`${recordFile}.new`]: 'gone',
           [`${HostPaths.state}/lock.last`]: 'gone',
           [HostPaths.changes]: 'gone',
           [`${HostPaths.changes}/this`]: 'gone',
@@ -338,9 +367,15 @@ next: start it (systemctl start docker), and run again
       name: 'daemon.json comes back to the letter, and the engine reads it without a restart',
       script: restoreScript({ from: 'ours', to: "it's theirs", keeps: false }),
       given: (host) =>
-        host.file(file, 'ours').file(`${file}.before-azp-fleet`, "it's theirs").file(`${file}.previous`, 'x'),
+        host
+          .file(file, 'ours')
+          .file(`${file}.new`, 'half')
+          .file(`${file}.before-azp-fleet`, "it's theirs")
+          .file(`${file}.previous`, 'x'),
+      run: { umask: '077' },
       after: {
         files: {
+          [`${file}.new`]: 'gone',
           [file]: "644 it's theirs",
           [`${file}.before-azp-fleet`]: 'gone',
           [`${file}.previous`]: 'gone',
@@ -353,6 +388,34 @@ next: start it (systemctl start docker), and run again
       script: restoreScript({ from: 'ours', to: undefined, keeps: false }),
       given: (host) => host.file(file, 'ours').program('systemctl', 'exit 3'),
       after: { files: { [file]: 'gone' }, calls: ['systemctl is-active -q docker.service'] },
+    },
+    {
+      name: 'a copy that is kept stays, and what was there between goes',
+      script: restoreScript({ from: 'ours', to: undefined, keeps: true }),
+      given: (host) =>
+        host
+          .file(file, 'ours')
+          .file(`${file}.before-azp-fleet`, 'theirs')
+          .file(`${file}.previous`, 'x')
+          .program('systemctl', 'exit 3'),
+      after: {
+        files: { [file]: 'gone', [`${file}.previous`]: 'gone' },
+        calls: ['systemctl is-active -q docker.service'],
+      },
+    },
+    {
+      name: 'copies of a file that was not there before go',
+      script: restoreScript({ from: 'ours', to: undefined, keeps: false }),
+      given: (host) =>
+        host
+          .file(file, 'ours')
+          .file(`${file}.before-azp-fleet`, 'theirs')
+          .file(`${file}.previous`, 'x')
+          .program('systemctl', 'exit 3'),
+      after: {
+        files: { [file]: 'gone', [`${file}.before-azp-fleet`]: 'gone', [`${file}.previous`]: 'gone' },
+        calls: ['systemctl is-active -q docker.service'],
+      },
     },
     {
       name: 'one that somebody has changed since is left',
