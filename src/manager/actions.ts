@@ -195,7 +195,7 @@ export class Actions {
     await Promise.allSettled(this.#running);
   }
 
-  /** Notes an action that cannot begin now, which is no failure: logs it once and tries again later. */
+  /** Notes an action that cannot begin now (not a failure): logs it once and retries later. */
   #postpone(action: Action, memory: SlotMemory, reason: Cause): void {
     const known = action.kind === 'launch' ? memory.waitingFor : memory.cause;
     if (action.kind === 'launch') memory.notYet(reason);

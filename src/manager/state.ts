@@ -23,7 +23,10 @@ export interface Configuring {
   readonly id?: number;
 }
 
-/** The state that survives a restart. One version back and forth can read it: unknown members are kept, missing ones get defaults. */
+/**
+ * The state that survives a restart. The versions before and after can read it: unknown members are kept, missing ones get
+ * defaults.
+ */
 export interface State {
   readonly schema: 1;
   /** Random, created once; with the machine-id it makes the owner id. */

@@ -25,8 +25,8 @@ const minuteMs = 60_000;
 
 /**
  * Returns how long a slot stays closed after its last finding; `closings`: how often within an hour. After one or two it
- * opens with the first check without a finding. A third is likely to repeat and costs a job and an agent each time, so the pause grows
- * to an hour. Unscaled milliseconds. Pure.
+ * opens with the first check without a finding. A third is likely to repeat and costs a job and an agent each time, so the
+ * pause grows to an hour. Unscaled milliseconds. Pure.
  */
 export function pauseMs(closings: number): number {
   return closings < 3 ? 0 : Math.min(60, 10 * 2 ** (closings - 3)) * minuteMs;

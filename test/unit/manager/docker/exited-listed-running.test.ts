@@ -54,10 +54,10 @@ test('a running container whose output stream ends keeps running', async () => {
   rig.beginJob('box-0');
   await rig.until('busy', ['0']);
   rig.docker.breakOff('box-0');
-  const looks = (): number =>
+  const inspections = (): number =>
     rig.docker.calls.filter(({ method, path }) => method === 'GET' && path === `/containers/${id}/json`)
       .length;
-  await expect.poll(looks).toBeGreaterThan(0);
+  await expect.poll(inspections).toBeGreaterThan(0);
   await rig.until('busy', ['0']);
   expect((await createEngine(rig.docker).listOwn()).map((container) => container.id)).toContain(id);
 });
