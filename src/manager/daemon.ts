@@ -48,7 +48,11 @@ export async function runDaemon(
   const control = await serveControl(
     places.socket,
     controlHandlers({
-      ...{ tools, manager, watches, wake, messenger },
+      tools,
+      manager,
+      watches,
+      wake,
+      messenger,
       status: () => manager.status(loaded),
       paths: places,
     }),

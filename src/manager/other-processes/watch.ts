@@ -76,7 +76,10 @@ class Verdicts {
   }
 }
 
-/** Returns the next verdict. A live process is confirmed at once; leftover memory and killed processes by a second check. Pure. */
+/**
+ * Returns the next verdict. A live process is confirmed at once; leftover memory and killed processes by a second check.
+ * Pure.
+ */
 function nextVerdict(before: Verdict | undefined, judgement: Judgement, cause: Cause): Verdict {
   const subject = subjectOf(judgement);
   const isSame = before?.subject === subject;

@@ -4,7 +4,10 @@ import type { OwnContainer } from '../../shared/engine/engine.ts';
 import { isOutdated, published } from './capabilities.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 
-/** Returns whether an agent is ours: by its owner capability or, if that was removed, by the id of the run's registration. Pure. */
+/**
+ * Returns whether an agent is ours: by its owner capability or, if that was removed, by the id of the run's registration.
+ * Pure.
+ */
 export function isOurs(agent: AzureAgent, owner: string, id?: number): boolean {
   const known = agent.userCapabilities?.[Capabilities.owner];
   return known === owner || (known === undefined && agent.id === id);

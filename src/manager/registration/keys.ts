@@ -30,7 +30,10 @@ export async function endKey(
   return replaceKey(tools, poolId, agent);
 }
 
-/** Replaces the key of an agent without a container. Rejects with `NotYet` if the server shows a job: Docker may have lost the container. */
+/**
+ * Replaces the key of an agent without a container. Rejects with `NotYet` if the server shows a job: Docker may have lost the
+ * container.
+ */
 export async function endLostKey(
   tools: KeyTools & Pick<ManagerDeps, 'engine'>,
   { poolId, agent: name }: { readonly poolId: number; readonly agent: string },

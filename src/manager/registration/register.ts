@@ -97,7 +97,10 @@ async function queueOf({ azure }: RegisterTools, poolId: number): Promise<readon
   });
 }
 
-/** Lists the runs. While Docker does not answer, only host runs are listed: a launch requires that the last list had no container of the slot. */
+/**
+ * Lists the runs. While Docker does not answer, only host runs are listed: a launch requires that the last list had no
+ * container of the slot.
+ */
 function runsOf({ engine, host }: RegisterTools, { mode }: Slot): Promise<readonly OwnContainer[]> {
   const agents = { [Labels.kind]: 'agent' };
   const all = engine.listOwn(agents);
@@ -160,7 +163,10 @@ async function byRest(
   return { agentId: agent.id, files };
 }
 
-/** Creates or updates the entry. `next`: the agent's key since the last run; with it, an entry that is up to date is not written. */
+/**
+ * Creates or updates the entry. `next`: the agent's key since the last run; with it, an entry that is up to date is not
+ * written.
+ */
 async function entryFor(
   { azure }: RegisterTools,
   poolId: number,

@@ -54,7 +54,10 @@ function ofDone(exit: ContainerExit, transcript: Transcript): Cause | undefined 
   };
 }
 
-/** Returns whether the server withdrew the job: the agent prints the job, then exits without output when the first renewal of its lock is refused. */
+/**
+ * Returns whether the server withdrew the job: the agent prints the job, then exits without output when the first renewal of
+ * its lock is refused.
+ */
 function wasWithdrawn({ code, oomKilled }: ContainerExit, transcript: Transcript): boolean {
   return code === 0 && !oomKilled && !transcript.leaving && transcript.remarks.length === 0;
 }
