@@ -3,7 +3,7 @@ import { type BuiltImage, renewImage } from '../../fleet/client/image-build.ts';
 import type { ManagerClient } from '../../fleet/client/manager-client.ts';
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import { observeHosts, describeEach } from '../../fleet/status/collect.ts';
-import { imageRow, type ImageRow, type Wanted } from '../../fleet/status/image.ts';
+import { imageRow, type ImageRow, type DesiredImage } from '../../fleet/status/image.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, FleetError } from '../../shared/base/errors.ts';
 import type { ImageStatus } from '../../shared/contract/status.ts';
@@ -156,7 +156,7 @@ function imageLines(
   return [...wrap(foldNames(hosts), width - 1, 0, 0).map((line) => paint('bold', line)), ...lines];
 }
 
-function wantedParts(wanted: Wanted): readonly (readonly string[])[] {
+function wantedParts(wanted: DesiredImage): readonly (readonly string[])[] {
   if (wanted.kind !== 'chosen') return [[wanted.kind, `${wanted.reference} (named by the inventory)`]];
   const { choice } = wanted;
   return choice.ok

@@ -21,7 +21,7 @@ export interface SystemNames {
   readonly driver: DriverNames;
   /** Libraries that an agent on the host itself loads. */
   readonly agentLibraries: readonly LibraryNames[];
-  /** Packages that stand for the newest kernel, as the installer leaves them. Empty: the headers bring it. */
+  /** Packages that depend on the newest kernel, as the installer leaves them. Empty: the headers install it. */
   readonly kernels: Readonly<Record<Machine, readonly string[]>>;
   /** Patterns of packages. */
   readonly desktop: {

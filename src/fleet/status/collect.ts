@@ -89,19 +89,19 @@ interface PoolListing {
 }
 
 /**
- * Lists the agents of pools: all of a small pool at once, and of a large one those of `wanted`, by one list or a call for each host.
- * `wanted` may wait for the hosts.
+ * Lists the agents of pools: all of a small pool at once, and of a large one those of `requests`, by one list or a call for each host.
+ * `requests` may wait for the hosts.
  */
 export async function listPools(
   client: AzureClient,
   names: readonly string[],
-  wanted: (pool: string) => Promise<readonly AgentsOf[]>,
+  requests: (pool: string) => Promise<readonly AgentsOf[]>,
 ): Promise<PoolListing> {
   const problems = new Map<string, Problem>();
   const listed = await Promise.all(
     [...new Set(names)].map(async (name): Promise<readonly [string, PoolAgents]> => {
       try {
-        return [name, await listPool(client, name, wanted)];
+        return [name, await listPool(client, name, requests)];
       } catch (error) {
         if (!(error instanceof FleetError)) throw error;
         problems.set(`${error.problem.code} ${error.problem.what}`, error.at({ step: 'pool' }).problem);
@@ -141,13 +141,13 @@ export function joined(first: PoolListing, second: PoolListing): PoolListing {
 async function listPool(
   client: AzureClient,
   name: string,
-  wanted: (pool: string) => Promise<readonly AgentsOf[]>,
+  requests: (pool: string) => Promise<readonly AgentsOf[]>,
 ): Promise<ReadonlyMap<string, AzureAgent>> {
   const pool = await client.findPool(name);
   if (pool === undefined) return new Map();
   const agents = isListedWhole(pool, [])
     ? await client.listAgents(pool.id)
-    : await findAgents(client, pool, await wanted(name));
+    : await findAgents(client, pool, await requests(name));
   return new Map(agents.map((agent) => [agent.name, agent]));
 }
 

@@ -11,7 +11,7 @@ export interface ImageRow {
   readonly host: string;
   readonly problem?: Problem;
   /** Undefined when the host could not be read. */
-  readonly wanted?: Wanted;
+  readonly wanted?: DesiredImage;
   /** The team's Dockerfile on top of it. */
   readonly dockerfile?: DockerfileSpec;
   /** Slots with a separate image; absent: none. */
@@ -24,7 +24,7 @@ export interface ImageRow {
   readonly others?: readonly ImageStatus[];
 }
 
-export type Wanted =
+export type DesiredImage =
   /** The inventory names the image, or the base to build on. */
   | { readonly kind: 'image' | 'base'; readonly reference: string }
   | { readonly kind: 'chosen'; readonly choice: Choice };
@@ -37,7 +37,7 @@ export function imageRow({ host, problem, facts }: Observation): ImageRow {
     host: host.name,
     ...defined({
       problem,
-      wanted: facts === undefined ? undefined : wanted(host, facts),
+      wanted: facts === undefined ? undefined : desiredImage(host, facts),
       dockerfile: host.dockerfile,
       slots: ownImages(host),
       present: status?.image,
@@ -55,7 +55,7 @@ function ownImages({ agents }: HostSpec): ImageRow['slots'] {
   return own.length === 0 ? undefined : own;
 }
 
-function wanted(host: HostSpec, facts: Facts): Wanted {
+function desiredImage(host: HostSpec, facts: Facts): DesiredImage {
   if (host.image !== undefined) return { kind: 'image', reference: host.image };
   if (host.baseImage !== undefined) return { kind: 'base', reference: host.baseImage };
   return { kind: 'chosen', choice: chooseFor(host, facts) };

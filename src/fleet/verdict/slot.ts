@@ -33,7 +33,7 @@ export interface SlotContext {
   readonly agents: PoolAgents;
   /** See HostView. */
   readonly waited: boolean;
-  /** The host has a problem of its own, which is reported once and not for each slot. */
+  /** The host itself has a problem, which is reported once and not for each slot. */
   readonly hostHasProblem: boolean;
 }
 

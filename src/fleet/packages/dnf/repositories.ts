@@ -38,7 +38,7 @@ export function withDkms(epel: Epel | undefined, { mirrors }: Pick<Site, 'mirror
   fail 'no package source offers dkms, which builds the driver' dkms none ${otherwise}
 fi`;
   }
-  const cure =
+  const fix =
     mirrors.epel === undefined
       ? `set mirrors.epel in the inventory to a mirror of ${base}`
       : 'see that the mirror of EPEL in the inventory (mirrors.epel) answers';
@@ -47,7 +47,7 @@ fi`;
 ${mirrors.epel === undefined ? releasePackage(epel) : mirrored(epel, mirrors.epel)}
   [ -n "$(offered dkms)" ] ||
     refuse 'no package source offers dkms, which builds the driver' 'dkms, which EPEL has' "\${line:-none does}" \\
-      ${sh`${`${cure}, or ${otherwise}`}`}
+      ${sh`${`${fix}, or ${otherwise}`}`}
 fi`;
 }
 

@@ -206,16 +206,16 @@ it('follows a link to a bundle, and reports a folder and a missing file', async 
 });
 
 it('an unused, missing or duplicate member makes a manifest invalid', () => {
-  const told = (change: Partial<Manifest>): boolean =>
+  const isValid = (change: Partial<Manifest>): boolean =>
     parseManifest(JSON.stringify({ ...manifest, ...change })).manifest !== undefined;
   const [first, ...rest] = manifest.members;
   if (first === undefined) throw new Error('no members');
-  expect(told({})).toBe(true);
-  expect(told({ members: rest })).toBe(false);
-  expect(told({ members: [...manifest.members, first] })).toBe(false);
-  expect(told({ members: [...manifest.members, { sha256: 'f'.repeat(64), size: 1 }] })).toBe(false);
+  expect(isValid({})).toBe(true);
+  expect(isValid({ members: rest })).toBe(false);
+  expect(isValid({ members: [...manifest.members, first] })).toBe(false);
+  expect(isValid({ members: [...manifest.members, { sha256: 'f'.repeat(64), size: 1 }] })).toBe(false);
   const named = (file: string): boolean =>
-    told({
+    isValid({
       packages: manifest.packages.map((set) => ({
         ...set,
         packages: set.packages.map((each) => ({ ...each, file })),

@@ -117,8 +117,8 @@ describe('the pools of a status', () => {
         }),
       }),
     }));
-    const wanted = async (name: string) => agentsToFind(inLarge, name);
-    const { agents, problems } = await listPools(client, ['large'], wanted);
+    const requests = async (name: string) => agentsToFind(inLarge, name);
+    const { agents, problems } = await listPools(client, ['large'], requests);
     expect([[...(agents.get('large')?.keys() ?? [])], problems]).toEqual([['h200-1-0'], []]);
     expect(await asked()).toEqual(['demands=azp-fleet.owner+-equals+us', 'agentName=h200-1-1']);
   });

@@ -42,11 +42,12 @@ const cases: readonly (readonly [what: string, facts: Facts])[] = [
 ];
 
 it.each(cases)('%s', async (what, facts) => {
-  const text = what === rocky9[0] ? told(facts) : beyond(rocky9[0], told(facts), told(rocky9[1]));
+  const text =
+    what === rocky9[0] ? scriptsOf(facts) : beyond(rocky9[0], scriptsOf(facts), scriptsOf(rocky9[1]));
   await expect(`# ${what}\n${text}\n`).toMatchFileSnapshot(join(fixtures, fileOf({ what })));
 });
 
-function told(facts: Facts): string {
+function scriptsOf(facts: Facts): string {
   const desired = desiredOf();
   const targets = [{ name: 'host', needing: needingOf(facts), desired }];
   const { needs, unprovided } = needsOf(targets, Buffer.alloc(0), () => Promise.reject(new Error('none')));
@@ -63,7 +64,7 @@ function told(facts: Facts): string {
     { steps, disturbOthers: true },
     { answers: {}, final: true },
   );
-  // What follows a transaction is of no package manager.
+  // Commands after a transaction belong to no package manager.
   const afterwards = system.transactions.flatMap(({ after }) => after ?? []);
   const packagesOnly = (script: string): string =>
     afterwards.reduce((kept, after) => kept.replace(after, () => '# … and afterwards'), script);

@@ -69,10 +69,10 @@ esac
 });
 
 const desired = desiredOf({}, { artifacts });
-const host = (name: string, wanted = desired): Target => ({
+const host = (name: string, specified = desired): Target => ({
   name,
   needing: needingOf(factsOf()),
-  desired: wanted,
+  desired: specified,
 });
 
 const agent = 'the agent, packed';
@@ -171,11 +171,11 @@ describe('a bundle', () => {
   });
 
   it('has the agent for slots in host mode, from the mirror, once', async () => {
-    const wanted = desiredOf(onHost, { artifacts, mirrors: { agent: 'https://mirror.lab/azure/' } });
+    const specified = desiredOf(onHost, { artifacts, mirrors: { agent: 'https://mirror.lab/azure/' } });
     const url = 'https://mirror.lab/azure/agent/5.300.0/vsts-agent-linux-x64-5.300.0.tar.gz';
     served = { [url]: agent };
     const file = join(folder, 'agent.bundle');
-    const manifest = await make(file, [host('a', wanted), host('b', wanted)]);
+    const manifest = await make(file, [host('a', specified), host('b', specified)]);
     expect(manifest.agents).toEqual([{ version: '5.300.0', machine: 'x86_64', sha256: sha256(agent) }]);
     const opened = await openBundle(file, { signal });
     const { included } = await fromBundle(opened, { again: '', cache: folder, folders: [], now: 0 });
@@ -187,10 +187,10 @@ describe('a bundle', () => {
     ['another archive', 'agent.other-archive'],
     [undefined, 'bundle.agent'],
   ])('is not made if the mirror of agents has %s', async (content, code) => {
-    const wanted = desiredOf(onHost, { artifacts, mirrors: { agent: 'https://mirror.lab' } });
+    const specified = desiredOf(onHost, { artifacts, mirrors: { agent: 'https://mirror.lab' } });
     const url = 'https://mirror.lab/agent/5.300.0/vsts-agent-linux-x64-5.300.0.tar.gz';
     served = content === undefined ? {} : { [url]: content };
-    await expect(make(join(folder, 'no.bundle'), [host('a', wanted)])).rejects.toMatchObject({
+    await expect(make(join(folder, 'no.bundle'), [host('a', specified)])).rejects.toMatchObject({
       problem: { code },
     });
     expect(readdirSync(folder).filter((name) => /^\.|^no\./.test(name))).toEqual([]);

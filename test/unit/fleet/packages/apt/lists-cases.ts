@@ -36,7 +36,7 @@ esac`,
   );
 }
 const again = 'not all package lists could be read, trying again in 10 s\n';
-const anew = 'not all packages could be fetched, trying again in 10 s\n';
+const fetchAgain = 'not all packages could be fetched, trying again in 10 s\n';
 const update = updating[1] ?? '';
 const bad = {
   docker: 'E: Failed to fetch http://mirror/docker/dists/bookworm/InRelease  Could not connect to mirror:80',
@@ -106,7 +106,7 @@ export const listsCases: readonly ScriptCase[] = [
     script: engine,
     given: (host) => slow(host, 1, bad.docker),
     after: {
-      stdout: `${words}${anew}after\n`,
+      stdout: `${words}${fetchAgain}after\n`,
       stderr: `${bad.docker}\n`,
       calls: [...bought.slice(0, 5), fetched, 'sleep 10', downloaded, ...bought.slice(4)] as string[],
       files: { ...updated, ...result },
@@ -119,7 +119,7 @@ export const listsCases: readonly ScriptCase[] = [
       slow(host, 9, 'E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]'),
     after: {
       code: 1,
-      stdout: `${words}${anew}`,
+      stdout: `${words}${fetchAgain}`,
       stderr: `E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]\n${refused('http://mirror/tool.deb', '404  Not Found [IP: 10.0.0.1 80]')}`,
       calls: [...bought.slice(0, 5), fetched, 'sleep 10', downloaded, 'apt-mark hold tool'],
       files: updated,

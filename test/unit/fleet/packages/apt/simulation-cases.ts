@@ -90,7 +90,7 @@ E: more
       ['that has no list', () => `Hit:1 ${dockerUri} bookworm InRelease\n`],
     ] as const
   ).map(([name, words], at) => ({
-    name: `tells of a source ${name}`,
+    name: `reports a source ${name}`,
     script: plain,
     given: (host: ScratchHost) => {
       host.file('/run/listened', words());
