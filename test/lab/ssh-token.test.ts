@@ -82,7 +82,7 @@ describe('a key in a PKCS#11 token', () => {
     const transport = open({ config, env });
     expect((await problemOf(transport.connect(target('builtin')))).code).toBe('ssh.auth');
     expect(transport.notices[0]).toMatch(
-      /^pkcs11provider of the SSH configuration is not honoured by the built-in client; set "transport: openssh"/,
+      /^the built-in client does not support pkcs11provider of the SSH configuration; set "transport: openssh"/,
     );
   });
 

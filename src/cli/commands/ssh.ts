@@ -30,7 +30,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   try {
     const options = await ssh.resolve(host.name, host.ssh);
     const way = await ssh.jumpHostsTo(options);
-    const flags = loginArguments(options, way, folder, { asks: true, heard: false });
+    const flags = loginArguments(options, way, folder, { asks: true, keepsErrors: false });
     return await hand([...flags, '--', options.typed, ...input.rest], env, context.signal);
   } finally {
     ssh.close();

@@ -23,7 +23,7 @@ import { opensshWire } from './wire/openssh.ts';
 import { ssh2Wire } from './wire/ssh2.ts';
 import type { Wire } from './wire/wire.ts';
 
-/** ssh processes that log in at the same time: each is a fork with a key exchange of its own. */
+/** Maximum ssh processes that log in at a time: each is a process with a key exchange. */
 const maxMasters = 16;
 
 export function createTransport(parts: TransportParts): Transport {
@@ -46,7 +46,7 @@ class SshTransport implements Transport {
 
   async connect(target: Target, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
     const options = await this.#resolve(target, signal);
-    if (target.ssh.transport === 'builtin') this.#sayUnsupported(options);
+    if (target.ssh.transport === 'builtin') this.#reportUnsupported(options);
     const dial = async (stop: AbortSignal | undefined): Promise<Wire> =>
       target.ssh.transport === 'openssh'
         ? this.#openssh(options, stop)
@@ -84,20 +84,22 @@ class SshTransport implements Transport {
     this.#tools.close();
   }
 
-  #sayUnsupported(options: ConnectionOptions): void {
+  #reportUnsupported(options: ConnectionOptions): void {
     for (const option of options.unsupported) {
-      const line = `${option} of the SSH configuration is not honoured by the built-in client; set "transport: openssh" where it is needed`;
+      const line = `the built-in client does not support ${option} of the SSH configuration; set "transport: openssh" if you need it`;
       if (!this.#noticed.has(line)) this.#parts.notice(line);
       this.#noticed.add(line);
     }
   }
 
-  /** Connects without questions, many at a time; where an answer is needed and there is a terminal, one at a time. */
+  /** Connects without questions, many hosts at a time; then, if an answer is needed, one at a time at the terminal. */
   async #openssh(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Wire> {
-    const way = await this.#tools.jumpHostsTo(options);
+    const jumps = await this.#tools.jumpHostsTo(options);
     const open = (interactive: boolean): Promise<Wire> =>
-      opensshWire({ options, way, env: this.#parts.env, interactive, signal });
-    const isAsked = [options, ...way.map((hop) => hop.options)].some((each) => each.hostKeyPolicy === 'ask');
+      opensshWire({ options, jumps, env: this.#parts.env, interactive, signal });
+    const isAsked = [options, ...jumps.map((hop) => hop.options)].some(
+      (each) => each.hostKeyPolicy === 'ask',
+    );
     try {
       return await this.#masters(() => open(false));
     } catch (error) {
@@ -115,13 +117,13 @@ async function redial(
   signal: AbortSignal | undefined,
   clock: Clock,
 ): Promise<Wire> {
-  const hopeless = new Set(['ssh.host-key-mismatch', 'ssh.host-key-revoked', 'ssh.auth', 'interrupted']);
+  const permanent = new Set(['ssh.host-key-mismatch', 'ssh.host-key-revoked', 'ssh.auth', 'interrupted']);
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await dial(signal);
     } catch (error) {
       const code = error instanceof FleetError ? error.problem.code : '';
-      if (hopeless.has(code) || signal?.aborted === true || clock.monotonic() > deadline) throw error;
+      if (permanent.has(code) || signal?.aborted === true || clock.monotonic() > deadline) throw error;
       await sleep(Math.min(10_000, 500 * attempt) + Math.random() * 500);
     }
   }
@@ -130,30 +132,30 @@ async function redial(
 export interface TransportParts {
   readonly home: string;
   readonly user: string;
-  /** Also what ssh, ProxyCommand and `Match exec` get: without the fleet's secrets. */
+  /** Environment, also of ssh, ProxyCommand and `Match exec`: without the fleet's secrets. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Asks the person at the terminal; undefined where there is none. */
+  /** Asks the user at the terminal; undefined without one. */
   readonly ask: Answerers['question'];
-  /** Gives the value behind a reference of the inventory. */
+  /** Resolves a reference of the inventory. */
   readonly resolveSecret: (source: SecretSource) => Promise<Secret>;
-  /** One line for the person: a new host key, an option that is not honoured. */
+  /** Shows one line to the user: a new host key, an unsupported option. */
   readonly notice: (line: string) => void;
   readonly uploads: UploadLimits;
-  /** All hosts of the inventory: jump hosts are looked up among them. */
+  /** All hosts of the inventory, which may be jump hosts. */
   readonly hosts: readonly Target[];
 }
 
-/** What connecting needs, shared by all connections of a run. */
+/** Objects shared by all connections of a run. */
 export interface ConnectionTools {
   readonly prompter: Prompter;
   readonly dialer: Dialer;
   readonly hostKeys: HostKeyStore;
   resolve(name: string, spec: SshSpec): Promise<ConnectionOptions>;
-  /** The jump hosts before a host, in the order they are passed. */
+  /** Returns the jump hosts of a host, in the order of the connection. */
   jumpHostsTo(options: ConnectionOptions): Promise<readonly JumpHost[]>;
-  /** Ends the connections to jump hosts, and what still asks for the configuration. */
+  /** Closes connections to jump hosts, and ends running `ssh -G` processes. */
   close(): void;
 }
 

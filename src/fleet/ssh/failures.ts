@@ -3,7 +3,7 @@ import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { quote } from '../../shared/base/shell.ts';
 import type { ConnectionOptions } from './config/options.ts';
 
-/** The address as a person writes it: `ann@192.0.2.7:2222`. */
+/** Returns the address as a user writes it: `ann@192.0.2.7:2222`. */
 export function where({
   user,
   hostname,
@@ -12,7 +12,7 @@ export function where({
   return `${user}@${hostname}${port === 22 ? '' : `:${port}`}`;
 }
 
-/** The line that reproduces a connection by hand. */
+/** Returns the command that reproduces a connection by hand. */
 export function byHand(options: ConnectionOptions, flags = ''): string {
   const { sshConfig } = options;
   const file = sshConfig === undefined ? '' : `-F ${quote(sshConfig)} `;
@@ -21,7 +21,7 @@ export function byHand(options: ConnectionOptions, flags = ''): string {
   return `ssh ${flags}${file}${jump}${port}${options.user}@${options.typed}`;
 }
 
-/** What to do about a host key that is not on file. */
+/** Returns the next action for an unknown host key. */
 export function reviewKey(options: ConnectionOptions): string {
   return options.inInventory
     ? `azp-fleet trust --limit ${options.name}   # shows the key for review and pins it in the inventory`
@@ -30,10 +30,9 @@ export function reviewKey(options: ConnectionOptions): string {
 
 /** Returns the next action for a name that does not resolve. */
 function nameNext({ name, typed, hostname, inInventory }: ConnectionOptions): string {
-  if (!inInventory)
-    return `correct "jump:" in the inventory, or have the name servers of this machine know ${hostname}`;
-  const key = typed === name ? 'give' : 'correct';
-  return `${key} "address:" of ${name} in the inventory: a name that the name servers of this machine know, or an IP address`;
+  if (!inInventory) return `correct "jump:" in the inventory, or make ${hostname} resolvable on this machine`;
+  const key = typed === name ? 'set' : 'correct';
+  return `${key} "address:" of ${name} in the inventory: a name that this machine can resolve, or an IP address`;
 }
 
 interface Parts {
@@ -48,7 +47,7 @@ export function connectError(options: ConnectionOptions, parts: Parts, cause?: u
   return new FleetError({ host: options.name, step: 'connect', ...parts }, { cause });
 }
 
-/** Why no connection came about, from what the socket or ssh2 reported. */
+/** Returns the error for a failed connection, from the error of the socket or of ssh2. */
 export function connectFailure(options: ConnectionOptions, error: unknown): FleetError {
   if (error instanceof FleetError) return error;
   const { code, level, message } = error as { code?: string; level?: string; message?: string };
@@ -74,29 +73,29 @@ export function connectFailure(options: ConnectionOptions, error: unknown): Flee
     return make({
       code: code === 'ETIMEDOUT' ? 'ssh.timeout' : 'ssh.unreachable',
       what: `${address} does not answer`,
-      next: `correct "address:" or "port:" in the inventory, or have the way opened: is the machine up (ping -c 3 ${options.hostname}), does a firewall or a VPN stand between?`,
+      next: `correct "address:" or "port:" in the inventory, or check the network path: is the machine up (ping -c 3 ${options.hostname}), does a firewall or a VPN block it?`,
     });
   }
   if (level === 'handshake' || /no matching/i.test(seen)) {
     return make({
       code: 'ssh.handshake',
       what: `no common algorithms with ${address}`,
-      next: 'set "transport: openssh" for this host: the system\'s ssh may know what the server asks for',
+      next: 'set "transport: openssh" for this host: the system\'s ssh may support the algorithms of the server',
     });
   }
   return make({
     code: 'ssh.connection-lost',
     what: `${address} closed the connection before login`,
-    next: 'look at journalctl -u ssh on the host: MaxStartups, fail2ban or a firewall may be turning this machine away',
+    next: 'check journalctl -u ssh on the host: MaxStartups, fail2ban or a firewall may reject this machine',
   });
 }
 
 /** A key that was not offered. */
 export interface LeftOut {
-  /** Its file. */
+  /** File of the key. */
   readonly key: string;
   readonly why: string;
-  /** What makes it one that is offered. */
+  /** The fix. */
   readonly next?: string;
 }
 
@@ -118,20 +117,22 @@ export function authFailure(options: ConnectionOptions, attempts: Attempts, caus
       expected: 'one of the keys to be in ~/.ssh/authorized_keys there',
       seen: none
         ? `${offered}: no key file and no agent key found`
-        : [offered, others && `left out: ${others}`].filter(Boolean).join('; '),
+        : [offered, others && `not offered: ${others}`].filter(Boolean).join('; '),
       next: nextStep(options, attempts),
     },
     cause,
   );
 }
 
-/** What keeps a key from being offered comes first, where it was named or nothing else was tried. */
+/**
+ * Returns the fix for a key that was not offered, if it is configured or nothing else was tried; else other actions.
+ */
 function nextStep(options: ConnectionOptions, { tried, leftOut = [] }: Attempts): string {
   const { identitiesNamed, identityOfInventory } = options;
   const counts = ({ key }: LeftOut): boolean =>
     identitiesNamed || tried.length === 0 || key === identityOfInventory;
-  const kept = leftOut.find((each) => each.next !== undefined && counts(each));
-  if (kept?.next !== undefined) return kept.next;
+  const fixable = leftOut.find((each) => each.next !== undefined && counts(each));
+  if (fixable?.next !== undefined) return fixable.next;
   const named = options.identitiesNamed ? options.identityFiles[0] : undefined;
   const copy = `${copyKey(options, named)}   # certificates, security keys and Kerberos need "transport: openssh"`;
   return tried.length === 0
@@ -147,13 +148,13 @@ function copyKey(options: ConnectionOptions, key: string | undefined): string {
   return `ssh-copy-id ${file}${by}${through}${user}@${typed}`;
 }
 
-/** Whoever answers on the port speaks something else. `said`: its first line. */
-export function noSshServer(options: ConnectionOptions, said: string): FleetError {
+/** Returns the error for a server that is not SSH. `firstLine`: its first line. */
+export function noSshServer(options: ConnectionOptions, firstLine: string): FleetError {
   return connectError(options, {
     code: 'ssh.no-server',
     what: `${options.hostname}:${options.port} answers, but not as an SSH server`,
     expected: 'an SSH server, which begins with SSH-2.0',
-    seen: said,
+    seen: firstLine,
     next: 'correct "port:" or "address:" of the host in the inventory',
   });
 }
@@ -165,32 +166,32 @@ export function connectionLost(host: string, during: string, cause?: unknown): F
       host,
       step: 'connect',
       what: `the connection was lost during ${during}`,
-      next: 'run the same command again: it starts from what the host is now',
+      next: 'run the same command again: it continues from the current state of the host',
     },
     { cause },
   );
 }
 
-/** The login on a jump host works, the way on from there does not. */
+/** Returns the error for a jump host that accepts the login, but cannot reach the next host. */
 export function throughHop(options: ConnectionOptions, hop: ConnectionOptions, error: unknown): FleetError {
   const seen = error instanceof Error ? error.message : String(error);
   const isRefused = /refused/i.test(seen);
-  const cure = isRefused
+  const fix = isRefused
     ? `check that sshd runs there and that the port is right ("port:" in the inventory)`
-    : `set AllowTcpForwarding yes in sshd_config of ${hop.name}, and see that it reaches the host`;
+    : `set AllowTcpForwarding yes in sshd_config of ${hop.name}, and check that it reaches the host`;
   return connectError(
     options,
     {
       code: isRefused ? 'ssh.refused' : 'ssh.jump',
       what: `the jump host ${hop.name} cannot reach ${options.hostname}:${options.port}`,
       seen,
-      next: `${cure}: ${byHand(hop)} nc -zv ${options.hostname} ${options.port}`,
+      next: `${fix}: ${byHand(hop)} nc -zv ${options.hostname} ${options.port}`,
     },
     error,
   );
 }
 
-/** Turns the failure of a jump host into that of the host behind it. */
+/** Turns the error of a jump host into that of the host behind it. */
 export function ofHost(host: string, error: unknown): unknown {
   if (!(error instanceof FleetError) || error.problem.host === host) return error;
   const { problem } = error;
@@ -202,9 +203,9 @@ export function ofHost(host: string, error: unknown): unknown {
 
 /** The next action for a host that does not finish a command. */
 export const checkHostLoad =
-  'look at the host: uptime; dmesg | tail   # heavy load, a hung file system or a hung GPU driver are the usual causes';
+  'check the host: uptime; dmesg | tail   # heavy load, a hung file system or a hung GPU driver are the usual causes';
 
-/** Returns the error of an aborted signal: Ctrl-C, or the caller's own. */
+/** Returns the error for an aborted signal: Ctrl-C, or the caller's. */
 export function interrupted(host: string): FleetError {
   return new FleetError({
     code: 'interrupted',
@@ -214,7 +215,7 @@ export function interrupted(host: string): FleetError {
   });
 }
 
-/** Nothing answers there: the address may be wrong, or the host is off. Pure. */
+/** Returns whether the host does not answer: its address may be wrong, or it is off. Pure. */
 export function cannotReach({ code }: Problem): boolean {
   return /^ssh\.(unreachable|refused|timeout|dns|connection-lost)$/.test(code);
 }

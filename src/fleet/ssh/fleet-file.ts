@@ -17,33 +17,33 @@ import type { Target } from './transport.ts';
 
 export interface FleetFile {
   readonly hosts: readonly HostInFile[];
-  /** What ssh is to read. */
+  /** The configuration for ssh. */
   readonly text: string;
-  /** The pinned keys as a known_hosts file; empty: nothing is pinned. */
+  /** The pinned keys as a known_hosts file; empty if no key is pinned. */
   readonly keys: string;
 }
 
 export type HostInFile =
   | {
       readonly host: string;
-      /** Options that ssh will use beside what azp-fleet does, whatever is written: its own configuration adds to them. */
+      /** Options in which ssh still differs from azp-fleet, because the user's configuration adds to them. */
       readonly added: readonly string[];
     }
   | { readonly host: string; readonly problem: Problem };
 
 interface Parts {
   readonly files: OwnFiles;
-  /** The inventory that it is made of. */
+  /** The inventory of the hosts. */
   readonly inventory: string;
   readonly resolver: SshResolver;
   readonly standIn: StandIn;
   readonly log: Logger;
 }
 
-/** How a file begins that we may replace. */
+/** First text of a file that azp-fleet may replace. */
 export const ownMark = '# Written by azp-fleet ssh-config';
 
-/** The first line of a file of ours. Text of a person, on one line. */
+/** Returns the first line of our file, with the escaped path of the inventory. */
 export function firstLine(inventory: string): string {
   return `${ownMark} out of ${foreignLine(JSON.stringify(inventory))}; the next --write replaces it\n`;
 }
@@ -56,9 +56,9 @@ interface Host {
 }
 
 /**
- * The hosts as ssh is to know them: each reached by its name as we reach it, which is asked of `ssh -G` with the file as it
- * will be. What the inventory says is written; beyond it only what the user's own configuration would make otherwise for
- * this name. `all`: jump hosts are found among them. One host's trouble is its own.
+ * Creates the SSH configuration of hosts, so that `ssh NAME` connects as azp-fleet does; checks this by `ssh -G` with
+ * the new file. It contains the inventory's values, and others only if the user's configuration would change them for
+ * this name. `all`: the hosts that may be jump hosts. A failed host does not affect the others.
  */
 export async function composeFleetFile(
   chosen: readonly Target[],
@@ -118,7 +118,7 @@ function keysOf(options: ConnectionOptions): string {
   return pinnedLines(options, aliasOf(options.name), 'ssh');
 }
 
-/** What becomes of each; those that fail are noted and left out. */
+/** Returns the results of `work`; reports and omits items that fail. */
 async function each<From extends Target | Host, To>(
   items: readonly From[],
   note: (host: string, error: unknown) => void,
@@ -137,12 +137,12 @@ async function each<From extends Target | Host, To>(
   return done.flat();
 }
 
-/** How a host is reached, option by option, in the words of `ssh -G`. */
+/** The options of a connection, with names and values as in `ssh -G`. */
 type Route = Readonly<Record<string, Value>>;
 
 /**
- * What `ssh NAME` is to use: what our own connection does; pinned keys are in a file of ours, and jump hosts of the
- * inventory go by the name that they have there. Pure.
+ * Returns the options that `ssh NAME` must use, those of our connection: pinned keys are in our file, and jump hosts of
+ * the inventory have their names there. Pure.
  */
 function routeOf(options: ConnectionOptions, { keys }: OwnFiles, hosts: readonly Target[]): Route {
   const { from: _from, ...way } = describeConnection(options);
@@ -167,20 +167,20 @@ function byName(text: string, hosts: readonly Target[]): string {
   return `${hop?.user === undefined ? '' : `${hop.user}@`}${name}${hop?.port === undefined ? '' : `:${hop.port}`}`;
 }
 
-/** The name under which a host's pinned keys are filed: ssh looks for it in lower case. */
+/** Returns the name of a host's pinned keys in our file: ssh searches it in lower case. */
 function aliasOf(name: string): string {
   return name.toLowerCase();
 }
 
-/** Options that two ways do not have alike. Pure. */
+/** Returns the options in which two connections differ. Pure. */
 function differing(one: Route, other: Route): readonly string[] {
   const options = new Set([...Object.keys(one), ...Object.keys(other)]);
   return [...options].filter((option) => JSON.stringify(one[option]) !== JSON.stringify(other[option]));
 }
 
 /**
- * A host's block for the package `ssh-config`: what the inventory says, in its own words, what it pins, and what
- * `also` names. Pure. Throws `ssh.config` where a value cannot be written.
+ * Returns a host's block for the package `ssh-config`: the inventory's values as written, its pins, and the options in
+ * `also`. Pure. Throws `ssh.config` for a value that cannot be written.
  */
 function hostBlock(
   name: string,
@@ -207,7 +207,7 @@ function hostBlock(
 }
 
 const pinOptions = ['userknownhostsfile', 'globalknownhostsfile', 'hostkeyalias', 'stricthostkeychecking'];
-/** Tokens of theirs mean the same in a file as in an argument of ssh. */
+/** Options whose tokens mean the same in a file as in an argument of ssh. */
 const ownText = new Set(['identityfile']);
 
 /** Returns the whole file. `source`: its first line. Pure. */
@@ -217,16 +217,16 @@ function fileText(source: string, blocks: readonly Record<string, string | strin
   return `${source}${config.toString()}`;
 }
 
-/** The chosen ones and those of the inventory that they are reached through, in its order. */
+/** Returns the chosen hosts and their jump hosts, in the inventory's order. */
 function withJumpHosts(chosen: readonly Target[], all: readonly Target[]): readonly Target[] {
-  const wanted = new Set(chosen);
-  for (const target of wanted)
+  const included = new Set(chosen);
+  for (const target of included)
     for (const text of hopsOf(target, all)) {
       const hop = parseHop(text);
       const found = hop && hostOfHop(hop, all);
-      if (found !== undefined) wanted.add(found);
+      if (found !== undefined) included.add(found);
     }
-  return all.filter((target) => wanted.has(target));
+  return all.filter((target) => included.has(target));
 }
 
 function hopsOf(target: Target, all: readonly Target[]): readonly string[] {
@@ -238,12 +238,12 @@ function hopsOf(target: Target, all: readonly Target[]): readonly string[] {
   }
 }
 
-/** What ssh would take for more than one name, or for none. */
+/** A name without patterns of ssh_config. */
 const plainName = /^[A-Za-z0-9_][A-Za-z0-9._:-]*$/;
 
 /**
- * Blocks for jump hosts that only `jump:` names and for which nobody names a key: as with us they are offered that of the
- * hosts behind them, beside the usual ones. Pure.
+ * Returns blocks for jump hosts that are only in `jump:` and have no configured key: ssh offers them the keys of the
+ * hosts behind them too, as azp-fleet does. Pure.
  */
 function hopBlocks(ways: readonly (readonly JumpHost[])[]): Record<string, string | string[]>[] {
   const keys = new Map<string, Set<string>>();
@@ -259,22 +259,22 @@ function hopBlocks(ways: readonly (readonly JumpHost[])[]): Record<string, strin
   });
 }
 
-/** A value as `describeConnection` has it. */
+/** A value of `describeConnection`. */
 type Value = string | number | readonly string[];
 
 interface Spelling {
   readonly as: string;
-  /** It knows `%h` and the like: a percent sign is written twice. */
+  /** It expands tokens such as `%h`: a percent sign is written twice. */
   readonly tokens?: true;
-  /** It goes on to the end of its line: nothing in it is escaped. */
+  /** Its value ends with the line: nothing is escaped. */
   readonly line?: true;
-  /** Files: the package puts them side by side, or each on a line of its own. */
+  /** Its values are files, on one or several lines. */
   readonly files?: true;
-  /** What stands for no value, against one further down in the configuration. */
+  /** The value that means none, to override a later one. */
   readonly nothing?: string;
 }
 
-/** The options that decide how a host is reached, as ssh_config(5) spells them, in the order in which they are written. */
+/** Options of a connection, as ssh_config(5) spells them, in the order of a block. */
 const spellings: Readonly<Record<string, Spelling>> = {
   hostname: { as: 'HostName', tokens: true },
   port: { as: 'Port' },
@@ -304,9 +304,9 @@ const spellings: Readonly<Record<string, Spelling>> = {
 const inOrder = Object.keys(spellings);
 
 /**
- * An option as the package `ssh-config` takes it; undefined where ssh has no words for it. `value` undefined: whatever else
- * is configured shall not count. `ownText`: a person wrote it, tokens and all. Throws `ssh.config` for a value that is
- * more than a line.
+ * Returns an option for the package `ssh-config`; undefined if ssh cannot express it. `value` undefined: overrides any
+ * other configuration. `ownText`: written by the user, may contain tokens. Throws `ssh.config` for a value of several
+ * lines.
  */
 export function directive(
   host: string,
@@ -326,7 +326,7 @@ export function directive(
   return [spelling.as, spelling.files ? given.map(word) : word(given.join(','))];
 }
 
-/** `ssh -G` says some values otherwise than they are written. */
+/** Returns a value as written in ssh_config, where `ssh -G` prints it differently. */
 function asWritten(option: string, value: Value | undefined): string | readonly string[] | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return value;
   if (option === 'stricthostkeychecking' && value === 'true') return 'yes';

@@ -10,9 +10,9 @@ import { filedName, type HostKey, hostKeyOf } from './connect/host-keys.ts';
 import { checkHostKey, type HostKeyVerdict } from './connect/known-hosts.ts';
 import type { Target } from './transport.ts';
 
-/** Shows host keys without logging in (but on jump hosts, which must let us through). */
+/** Reads host keys without a login, except on jump hosts. */
 export interface KeyScanner {
-  /** The key that the host shows now, and what known_hosts says of it. */
+  /** Returns the current key of the host, and its state in known_hosts. */
   scan(
     target: Target,
     signal?: AbortSignal,
@@ -24,7 +24,7 @@ export function createKeyScanner(parts: TransportParts): KeyScanner {
   const tools = connectionTools(parts);
   return {
     async scan({ name, ssh }, signal) {
-      // What is pinned now must not narrow down what the host may show.
+      // Pinned keys must not limit the keys that the host may show.
       const options = await tools.resolve(name, { ...ssh, hostKeys: [] });
       const key = await shownKey(options, tools, signal).catch((error: unknown) => {
         throw ofHost(name, error);
@@ -36,7 +36,7 @@ export function createKeyScanner(parts: TransportParts): KeyScanner {
   };
 }
 
-/** Goes as far into the key exchange as the host's key, and no further. */
+/** Runs the key exchange until the host sends its key. */
 async function shownKey(
   options: ConnectionOptions,
   { dialer, hostKeys }: ConnectionTools,

@@ -2,24 +2,24 @@ import { clip, columnsOf, pieces } from '../../shared/base/columns.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import type { SecretSource } from '../inventory/fleet.ts';
 
-/** One question to the person at the terminal. */
+/** One question to the user at the terminal. */
 export interface Question {
   readonly host: string;
-  /** In our words: `Password for ann@h200-1:` */
+  /** Our text: `Password for ann@h200-1:` */
   readonly text: string;
-  /** What the host says itself, below that: clean text, shown as the host's. */
+  /** Cleaned text of the host, shown below and marked as the host's. */
   readonly said?: string;
   /** The answer is not shown. */
   readonly hidden: boolean;
 }
 
-/** The sources of answers. `question` undefined: no person can be asked (no terminal, `--json`, CI). */
+/** The sources of answers. `question` undefined: there is no user to ask (no terminal, `--json`, CI). */
 export interface Answerers {
   readonly question: ((question: Question) => Promise<Secret>) | undefined;
   readonly resolve: (source: SecretSource) => Promise<Secret>;
 }
 
-/** Questions go to the terminal one at a time, and what is asked once for the fleet is asked once. */
+/** Asks one question at a time, and questions for the whole fleet only once. */
 export class Prompter {
   readonly #answerers: Answerers;
   readonly #answers = new Map<string, Promise<Secret | undefined>>();
@@ -34,7 +34,7 @@ export class Prompter {
     return this.#answerers.question !== undefined;
   }
 
-  /** Undefined when no person can be asked. */
+  /** Asks a question. Resolves with undefined without a terminal. */
   ask(question: Question): Promise<Secret | undefined> {
     const { question: put } = this.#answerers;
     if (put === undefined) return Promise.resolve(undefined);
@@ -52,14 +52,14 @@ export class Prompter {
     return answer;
   }
 
-  /** Works only while no other question is open; for programs that ask at the terminal themselves. */
+  /** Runs `work` while no other question is open; for programs that ask at the terminal themselves. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(work);
     this.#queue = done.catch(() => undefined);
     return done;
   }
 
-  /** Each source is resolved once: it may be a command that takes its time. */
+  /** Resolves each source once: it may be a slow command. */
   resolve(source: SecretSource): Promise<Secret> {
     const key = JSON.stringify(source);
     const secret = this.#secrets.get(key) ?? this.#answerers.resolve(source);
@@ -68,17 +68,17 @@ export class Prompter {
   }
 }
 
-/** Columns that a question's own mark and the cursor take. */
+/** Columns of a question's prefix and the cursor. */
 const margin = 3;
 
 /**
- * What a host says where a person is asked for an answer, as rows of a terminal. Each row has the host's name before it,
- * those too that the terminal would have begun by itself: no row can look like a question of ours, or of another host.
+ * Returns a host's text in a question as rows of a terminal, wrapped here so that each row begins with the host's name:
+ * no row can look like our own question, or that of another host.
  */
 function quotedRows(host: string, text: string, columns: number): string[] {
   const mark = `${clip(host, Math.max(8, Math.floor(columns / 3)))} │ `;
-  const room = Math.max(8, columns - columnsOf(mark) - margin);
-  return text.split('\n').flatMap((line) => pieces(line, room).map((piece) => mark + piece));
+  const width = Math.max(8, columns - columnsOf(mark) - margin);
+  return text.split('\n').flatMap((line) => pieces(line, width).map((piece) => mark + piece));
 }
 
 /** Returns a question as a terminal shows it: our text, and below it the text of the host. */

@@ -20,9 +20,9 @@ export interface ScriptOptions {
   /** Milliseconds without any output; default: none. */
   readonly silenceTimeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Bytes that each stream may have; with more the script is ended (`ssh.output-too-long`), and so is the connection. Default 4 MiB. */
+  /** Maximum bytes of each stream; more ends the script (`ssh.output-too-long`) and the connection. Default 4 MiB. */
   readonly outputLimit?: number;
-  /** Called with each whole line of stdout and stderr as it comes. */
+  /** Called with each line of stdout and stderr. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -31,7 +31,7 @@ export type UploadSource =
       readonly file: string;
       readonly sha256: string;
       readonly size: number;
-      /** It is so many bytes of the file, from there on; absent: all of it. */
+      /** A part of the file; absent: all of it. */
       readonly part?: { readonly start: number; readonly bytes: number };
     }
   | { readonly bytes: Uint8Array };
@@ -39,10 +39,10 @@ export type UploadSource =
 export interface UploadOptions {
   /** Octal, e.g. 0o755. Owner is root. */
   readonly mode: number;
-  /** The source is gzip-compressed on disk (its name ends in .gz) and is unpacked on the host; sha256 is that of the unpacked content. */
+  /** The source is a .gz file, unpacked on the host; sha256 is that of the unpacked content. */
   readonly gunzip?: boolean;
   readonly onProgress?: (sentBytes: number, totalBytes: number) => void;
-  /** Its turn among the uploads has come, and it may take so many milliseconds from now. */
+  /** Called when the upload starts, with its time limit in milliseconds. */
   readonly onTurn?: (limitMs: number) => void;
   readonly signal?: AbortSignal;
 }
@@ -54,7 +54,7 @@ export interface DurableSpec {
   readonly title: string;
   /** Runs as root under `sh -eu`. Must hold no secret: it is stored on the host (0600). */
   readonly script: string;
-  /** Shown to a second CLI: `user@laptop`. */
+  /** Shown to other users: `user@laptop`. */
   readonly owner: string;
   readonly totalTimeoutMs: number;
 }
@@ -63,9 +63,9 @@ export interface DurableResult {
   readonly code: number;
   /** The last lines of its output, bounded. */
   readonly tail: string;
-  /** True when the unit had been started by an earlier run and was only followed. */
+  /** An earlier run had started the unit; this run only followed it. */
   readonly resumed: boolean;
-  /** Who started it, when an earlier run did. */
+  /** Owner of the earlier run. */
   readonly startedBy?: string;
 }
 
@@ -74,21 +74,24 @@ export interface Session {
   readonly host: string;
   /** Runs a POSIX sh script in one exec; the text travels by stdin, never by argv. */
   script(text: string, options?: ScriptOptions): Promise<ScriptResult>;
-  /** Puts a file in place atomically; skipped when the host has the same content. True when it was sent. */
+  /** Replaces a file atomically. Returns false if the host already has the content. */
   upload(source: UploadSource, path: string, options: UploadOptions): Promise<boolean>;
-  /** Starts the unit, or finds the one with this id, follows its output, reconnects after a cut, returns its result. */
+  /**
+   * Starts a unit, or finds the one with this id; follows it, over new connections if necessary, and returns its
+   * result.
+   */
   durable(spec: DurableSpec, options?: Pick<ScriptOptions, 'onLine' | 'signal'>): Promise<DurableResult>;
-  /** Follows a change that an earlier run started; undefined when none with this id is running. */
+  /** Follows a change of an earlier run; undefined if none with this id is running. */
   follow(id: string, options?: Pick<ScriptOptions, 'onLine' | 'signal'>): Promise<DurableResult | undefined>;
-  /** An HTTP agent whose sockets are the given unix socket of the host (root's view: falls back to a sudo pipe). */
+  /** Returns an HTTP agent for a unix socket of the host; connects as root through sudo if the login user cannot. */
   socketAgent(path: string): Agent;
   /**
-   * Takes the host's lock (flock, dies with the connection); rejects with `ssh.locked` naming the holder. Once the lock
-   * is lost (broken, or expired) scripts and uploads reject with `ssh.lock-lost`. A change that reconnects has it again
-   * where nobody else has had it meanwhile, and else rejects with `ssh.lock-lost`, naming them.
+   * Takes the host's lock (flock, released with the connection); rejects with `ssh.locked` and its owner. After the
+   * lock is lost (broken, or expired) scripts and uploads reject with `ssh.lock-lost`. A change that reconnects takes
+   * the lock again; it rejects with `ssh.lock-lost` if another owner held it since.
    */
   lock(owner: LockOwner, options?: LockOptions): Promise<HostLock>;
-  /** Aborted when the connection is gone. A durable change reconnects: then this is the new connection's. */
+  /** Aborted when the connection is closed. After a reconnect it is the new connection's. */
   readonly closed: AbortSignal;
   close(): Promise<void>;
 }
@@ -108,7 +111,7 @@ export interface LockOptions {
   /** This owner held it on a lost connection: rejects with `ssh.lock-lost` where another owner held it since. */
   readonly again?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Called now and then while the lock of an owner who is silent is waited for: whose, and for how long at most. */
+  /** Called from time to time while waiting for the lock of a silent owner, with a message. */
   readonly onWait?: (text: string) => void;
 }
 

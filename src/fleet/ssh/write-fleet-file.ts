@@ -18,16 +18,16 @@ import { codeOf, FleetError, usageError } from '../../shared/base/errors.ts';
 import { type OwnFiles, withInclude, withoutInclude } from './config/user-config.ts';
 import { firstLine, ownMark } from './fleet-file.ts';
 
-/** A file is replaced whole or not at all, links on the way to it are kept, and so is the mode of one that is there. */
+/** Mode of new files. Files are replaced atomically; symbolic links and the mode of an existing file are kept. */
 const newMode = 0o600;
 
-/** Returns whether our file has hosts of another inventory. Throws where the file is not ours. */
+/** Returns whether our file has hosts of another inventory. Throws if azp-fleet did not write the file. */
 export function holdsOthers({ hosts }: OwnFiles, inventory: string): boolean {
   const text = ownText(hosts);
   return text !== undefined && !text.startsWith(firstLine(inventory));
 }
 
-/** Puts the hosts, the keys, and the line that leads to them in place. Throws `ssh.config-write`. */
+/** Writes the hosts, the keys, and the Include line. Throws `ssh.config-write`. */
 export function writeFleetFile(
   files: OwnFiles,
   { text, keys }: { readonly text: string; readonly keys: string },
@@ -41,17 +41,19 @@ export function writeFleetFile(
   change(files.config, (before) => withInclude(before, files));
 }
 
-/** Takes all of it away again. Returns the files that were removed, or changed. Throws `ssh.config-write`. */
+/**
+ * Removes the hosts, the keys and the Include line. Returns the removed and changed files. Throws `ssh.config-write`.
+ */
 export function removeFleetFile(files: OwnFiles): readonly string[] {
   ownText(files.hosts);
   ownText(files.keys);
-  // First the line: without it nothing looks for the files.
+  // First the line: ssh must not look for removed files.
   const changed = change(files.config, (before) => withoutInclude(before, files));
   const removed = [files.hosts, files.keys].filter(removeOwn);
   return [...(changed ? [files.config] : []), ...removed];
 }
 
-/** Undefined where there is none. Throws where it does not begin as ours do. */
+/** Reads one of our files; undefined if there is none. Throws if azp-fleet did not write it. */
 function ownText(file: string): string | undefined {
   const text = read(file, 'utf8');
   if (text === undefined || text.startsWith(ownMark)) return text;
@@ -68,19 +70,19 @@ function removeOwn(file: string): boolean {
   return true;
 }
 
-/** Changes a configuration that is the user's: byte for byte what it was but for what `to` does. True: it is another now. */
+/** Changes the user's configuration by `to`; other bytes stay unchanged. Returns whether it changed. */
 function change(file: string, to: (latin1: string) => string): boolean {
   const before = read(file, 'latin1');
   const after = to(before ?? '');
   if (after === (before ?? '')) return false;
   const isLink = attempt(file, () => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false);
-  // A configuration without a word says what none does.
+  // An empty configuration means the same as none.
   if (after === '' && !isLink) attempt(file, () => rmSync(file));
   else replace(file, after, 'latin1', before);
   return true;
 }
 
-/** `before`: what was read; a file that says something else by now is not touched. */
+/** Replaces a file. `before`: its text when it was read; throws if it has changed since. */
 function replace(file: string, text: string, encoding: 'utf8' | 'latin1', before?: string): void {
   attempt(file, () => {
     const target = behindLinks(file);
@@ -104,7 +106,7 @@ function replace(file: string, text: string, encoding: 'utf8' | 'latin1', before
   });
 }
 
-/** Where the file really is: a link stays one. */
+/** Returns the target of symbolic links, which are kept. */
 function behindLinks(file: string): string {
   const isThere = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   return isThere ? realpathSync(file) : file;
@@ -126,7 +128,7 @@ function attempt<T>(file: string, work: () => T): T {
     return work();
   } catch (error) {
     if (error instanceof FleetError) throw error;
-    throw notWritten(file, codeOf(error), `make ${file} a file that you may write`, error);
+    throw notWritten(file, codeOf(error), `make ${file} writable`, error);
   }
 }
 

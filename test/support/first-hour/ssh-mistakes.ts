@@ -34,7 +34,7 @@ export const loginMistakes: readonly Mistake[] = [
     ...onHost,
     name: 'the public key in place of the private one',
     make: (world) => world.edit(key, `${key}.pub`),
-    by: corrects(/^name the private key in its place: (\S+)$/, `writes ${key}`, (world, [, file = '']) =>
+    by: corrects(/^use the private key instead: (\S+)$/, `writes ${key}`, (world, [, file = '']) =>
       world.edit(`${key}.pub`, `identityFile: ${file}`),
     ),
   },

@@ -68,7 +68,7 @@ test.each([
   const refusal = await problemOf(session.lock({ who: 'me', command: 'provision', since: '2026-01-01' }));
   await transport.close();
   host.close();
-  expect(refusal).toMatchObject({ code: 'ssh.locked', host: 'gpu-1', seen: 'a lock without a note' });
+  expect(refusal).toMatchObject({ code: 'ssh.locked', host: 'gpu-1', seen: 'a lock without an owner' });
 });
 
 test('the owner of a lock, on the host', async () => {

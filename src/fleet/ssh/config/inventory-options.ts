@@ -1,7 +1,7 @@
 import { defined } from '../../../shared/base/objects.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 
-/** A host of which the inventory says nothing but, maybe, where ssh's configuration is. */
+/** Returns the settings of a host without inventory settings, except for its ssh_config. */
 export function plainSpec(sshConfig: string | undefined): SshSpec {
   return {
     ...defined({ sshConfig }),
@@ -20,12 +20,12 @@ export function inventoryArguments(spec: SshSpec): readonly string[] {
     ...flag('-p', spec.port),
     ...flag('-l', spec.user),
     ...flag('-i', spec.identityFile),
-    // Not -J, which ssh does not take beside a ProxyCommand: commands over a standing connection have one.
+    // Not -J, which ssh rejects together with ProxyCommand: commands over an open connection set one.
     ...(spec.jump === undefined ? [] : ['-o', `ProxyJump=${spec.jump}`]),
   ];
 }
 
-/** The options that they set, as `ssh -G` calls them. */
+/** Returns the options that the inventory sets, by their names in `ssh -G`. */
 export function inventoryOptions(spec: SshSpec): ReadonlySet<string> {
   const set: Readonly<Record<string, unknown>> = {
     port: spec.port,

@@ -3,40 +3,40 @@ import { type Hop, parseHop } from '../../../shared/base/jump-chain.ts';
 import type { SecretSource, SshSpec } from '../../inventory/fleet.ts';
 import type { Target } from '../transport.ts';
 import { plainSpec } from './inventory-options.ts';
-import { type ConnectionOptions, type HandedOn, chainOf } from './options.ts';
+import { type ConnectionOptions, type InheritedSettings, chainOf } from './options.ts';
 
 /** One jump host, with the options of its login. */
 export interface JumpHost {
   readonly options: ConnectionOptions;
-  /** What the inventory gives for this host and user. */
+  /** The inventory's password for this host and user. */
   readonly loginPassword: SecretSource | undefined;
 }
 
-type Resolve = (name: string, spec: SshSpec, handed: HandedOn) => Promise<ConnectionOptions>;
+type Resolve = (name: string, spec: SshSpec, inherited: InheritedSettings) => Promise<ConnectionOptions>;
 
-/** Names that a token makes grow have no end, and a person writes no such chain. */
+/** Maximum jump hosts: tokens can create new names without end. */
 const mostHops = 16;
 
 /**
- * The jump hosts before a host, in the order they are passed: each has the policy of the host behind it, and what the
- * inventory says of it. Throws `ssh.jump` where the way leads through itself.
+ * Returns the jump hosts of a host, in the order of the connection: each has the policy of the host behind it, and its
+ * own inventory settings. Throws `ssh.jump` if they form a loop.
  */
 export async function jumpHostsTo(
   options: ConnectionOptions,
   hosts: readonly Target[],
   resolve: Resolve,
 ): Promise<readonly JumpHost[]> {
-  const way: JumpHost[] = [];
-  const passed = new Set<string>();
+  const jumps: JumpHost[] = [];
+  const visited = new Set<string>();
   for (let behind = options; behind.proxyCommand === undefined && behind.jump.length > 0;) {
     const chain = [behind.sshConfig, ...behind.jump].join('\n');
-    if (passed.has(chain) || way.length === mostHops) throw loop(options.name, behind.jump);
-    passed.add(chain);
+    if (visited.has(chain) || jumps.length === mostHops) throw loop(options.name, behind.jump);
+    visited.add(chain);
     const hop = await jumpHost(behind, hosts, resolve);
-    way.unshift(hop);
+    jumps.unshift(hop);
     behind = hop.options;
   }
-  return way;
+  return jumps;
 }
 
 async function jumpHost(
@@ -46,15 +46,15 @@ async function jumpHost(
 ): Promise<JumpHost> {
   const { name, ssh, known } = hopTarget(behind, hosts);
   const { loginPassword, ...spec } = ssh;
-  const options = await resolve(name, spec, behind.handsOn);
+  const options = await resolve(name, spec, behind.inherited);
   if (known) return { options, loginPassword };
-  const there = hostAt(options, hosts);
-  if (there === undefined) return { options: { ...options, inInventory: false }, loginPassword };
-  // By another name it is the same machine: what is pinned for it holds.
-  const { hostKeys, hostKeyPolicy } = there.ssh;
+  const host = hostAt(options, hosts);
+  if (host === undefined) return { options: { ...options, inInventory: false }, loginPassword };
+  // The same machine under another name: its pinned keys apply.
+  const { hostKeys, hostKeyPolicy } = host.ssh;
   const pinned = { ...spec, address: name, hostKeys };
   const strict = hostKeyPolicy === 'strict' ? { ...pinned, hostKeyPolicy } : pinned;
-  return { options: await resolve(there.name, strict, behind.handsOn), loginPassword };
+  return { options: await resolve(host.name, strict, behind.inherited), loginPassword };
 }
 
 function loop(host: string, chain: readonly string[]): Error {
@@ -62,7 +62,7 @@ function loop(host: string, chain: readonly string[]): Error {
     code: 'ssh.jump',
     host,
     step: 'connect',
-    what: `the network path to ${chain.at(-1) ?? ''} leads through itself`,
+    what: `the jump hosts to ${chain.at(-1) ?? ''} form a loop`,
     next: 'end the chain for the jump host: "ProxyJump none" in ~/.ssh/config, or "jump: none" in the inventory',
   });
 }
@@ -71,18 +71,18 @@ const sshPort = 22;
 const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
 /**
- * The host of the inventory that a hop means: by its name, else by its address. Several may share an address (ports of one
- * gateway): then that with the hop's port, or with 22 where none is written; where none is and only one is there, that one.
+ * Finds the host of the inventory that a hop refers to: by its name, else by its address. If several share the address
+ * (ports of one gateway), by the hop's port, default 22; a hop without a port matches the only host with the address.
  */
 export function hostOfHop({ host, port }: Hop, hosts: readonly Target[]): Target | undefined {
   const named = hosts.find(({ name }) => same(name, host));
   if (named !== undefined) return named;
-  const there = hosts.filter(({ ssh }) => ssh.address !== undefined && same(ssh.address, host));
-  const exact = there.find(({ ssh }) => (ssh.port ?? sshPort) === (port ?? sshPort));
-  return exact ?? (port === undefined && there.length === 1 ? there[0] : undefined);
+  const sameAddress = hosts.filter(({ ssh }) => ssh.address !== undefined && same(ssh.address, host));
+  const exact = sameAddress.find(({ ssh }) => (ssh.port ?? sshPort) === (port ?? sshPort));
+  return exact ?? (port === undefined && sameAddress.length === 1 ? sameAddress[0] : undefined);
 }
 
-/** The host of the inventory whose address and port a connection to a hop would use, whatever the hop is called. */
+/** Finds the host of the inventory with the address and port of a hop, under any name. */
 function hostAt(
   { hostname, port }: Pick<ConnectionOptions, 'hostname' | 'port'>,
   hosts: readonly Target[],
@@ -90,18 +90,18 @@ function hostAt(
   return hosts.find(({ name, ssh }) => same(ssh.address ?? name, hostname) && (ssh.port ?? sshPort) === port);
 }
 
-/** A hop as a target of its own. */
+/** A hop as a connection target. */
 interface HopTarget extends Target {
-  /** Found in the inventory. */
+  /** Whether the inventory has it. */
   readonly known: boolean;
 }
 
 /**
- * The last hop before a host: what the inventory says of it, else only what is written, out of the same file of ssh's as
- * the host behind it. What is written at the hop counts for more; hops before it are how it is reached.
+ * Returns the last hop before a host with its inventory settings, or with the ssh_config of the host behind it. Values
+ * written in the hop override these; the hops before it are its jump hosts.
  */
 export function hopTarget(
-  { jump, sshConfig, handsOn }: Pick<ConnectionOptions, 'jump' | 'sshConfig' | 'handsOn'>,
+  { jump, sshConfig, inherited }: Pick<ConnectionOptions, 'jump' | 'sshConfig' | 'inherited'>,
   hosts: readonly Target[],
 ): HopTarget {
   const [text = '', ...before] = jump.toReversed();
@@ -109,21 +109,21 @@ export function hopTarget(
   const { host, ...written } = hop;
   const found = hostOfHop(hop, hosts);
   const { loginPassword, ...own } = found?.ssh ?? plainSpec(sshConfig);
-  const isTheirs = hop.user === undefined || hop.user === own.user;
+  const isSameUser = hop.user === undefined || hop.user === own.user;
   const ssh: SshSpec = {
     ...own,
     ...written,
     ...(before.length === 0 ? {} : { jump: before.toReversed().join(',') }),
-    ...(handsOn.strict ? { hostKeyPolicy: 'strict' } : {}),
-    // Another user's password is not theirs.
-    ...(loginPassword !== undefined && isTheirs ? { loginPassword } : {}),
+    ...(inherited.strict ? { hostKeyPolicy: 'strict' } : {}),
+    // The password belongs to the inventory's user.
+    ...(loginPassword !== undefined && isSameUser ? { loginPassword } : {}),
   };
   return { name: found?.name ?? host, ssh, known: found !== undefined };
 }
 
 /**
- * A host's own chain of hops: it ends before the host itself, so that `jump:` in `defaults` leads to its own jump hosts,
- * too. `none` where nothing is left of it.
+ * Returns the hops of a host, cut before the host itself, so that `jump:` in `defaults` also works for the jump hosts.
+ * `none` if no hop is left.
  */
 export function jumpTo({ name, ssh: { jump } }: Target, hosts: readonly Target[]): string | undefined {
   if (jump === undefined) return undefined;

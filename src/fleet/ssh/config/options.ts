@@ -9,77 +9,77 @@ import type { SshSpec } from '../../inventory/fleet.ts';
 import { inventoryArguments, inventoryOptions } from './inventory-options.ts';
 import { type Dump, filesOf } from './ssh-dump.ts';
 
-/** What a host hands on to the jump hosts before it. */
-export interface HandedOn {
-  /** A hop's own configuration of ssh stands before it. */
+/** Settings that jump hosts inherit from the host behind them. */
+export interface InheritedSettings {
+  /** Overridden by the hop's own SSH configuration. */
   readonly hostKeyPolicy: ConnectionOptions['hostKeyPolicy'];
-  /** The inventory says so: no configuration of a hop makes it less. */
+  /** Set by the inventory: no configuration of a hop weakens it. */
   readonly strict: boolean;
-  /** The inventory's keys, offered to a jump host without keys of its own. */
+  /** The inventory's keys, offered to a jump host without its own keys. */
   readonly identityFiles: readonly string[];
 }
 
-/** Everything that decides how a host is reached, expanded. */
+/** All settings of a connection, expanded. */
 export interface ConnectionOptions {
-  /** The inventory's name; what messages call the host. */
+  /** Name in the inventory and in messages. */
   readonly name: string;
   /** False for a jump host that only ssh knows. */
   readonly inInventory: boolean;
-  /** What a person would type after `ssh`. */
+  /** The argument that a user would type after `ssh`. */
   readonly typed: string;
-  /** The ssh_config to read instead of the usual ones; `none`: none. */
+  /** The ssh_config to read instead of the default ones; `none`: reads none. */
   readonly sshConfig: string | undefined;
   readonly hostname: string;
   readonly port: number;
   readonly user: string;
   readonly identityFiles: readonly string[];
-  /** What the inventory names; ssh leaves it out of its list where there is no such file. */
+  /** Identity file of the inventory; ssh omits a missing file from its list. */
   readonly identityOfInventory: string | undefined;
   /** The configuration or the inventory names the identity files. */
   readonly identitiesNamed: boolean;
   readonly identitiesOnly: boolean;
   /** Socket path; undefined: no agent. */
   readonly agent: string | undefined;
-  /** Hops in the order they are passed, as written: `user@host:port`. */
+  /** Hops in the order of the connection, as written: `user@host:port`. */
   readonly jump: readonly string[];
-  readonly handsOn: HandedOn;
+  readonly inherited: InheritedSettings;
   readonly proxyCommand: string | undefined;
-  /** Undefined: whichever address works. */
+  /** Undefined: both. */
   readonly family: 4 | 6 | undefined;
   readonly bindAddress: string | undefined;
   readonly userKnownHosts: readonly string[];
   readonly globalKnownHosts: readonly string[];
   readonly hostKeyAlias: string | undefined;
-  /** `ask`: a configuration file says so. */
+  /** `ask`: set by a configuration file. */
   readonly hostKeyPolicy: 'accept-new' | 'strict' | 'ask';
   readonly pinned: readonly string[];
   readonly hashKnownHosts: boolean;
-  /** 0: no limit of ours. */
+  /** 0: no limit. */
   readonly connectTimeoutMs: number;
   /** 0: no keep-alive. */
   readonly aliveIntervalMs: number;
   readonly aliveCountMax: number;
-  /** Undefined: the configuration leaves the list as ssh has it. */
+  /** Undefined: ssh's default list. */
   readonly algorithms: {
     readonly ciphers: readonly string[] | undefined;
     readonly kex: readonly string[] | undefined;
     readonly macs: readonly string[] | undefined;
     readonly hostKey: readonly string[] | undefined;
   };
-  /** Options in effect that only the system's ssh can honour, in lower case. */
+  /** Options in effect that only the system's ssh supports, in lower case. */
   readonly unsupported: readonly string[];
-  /** The inventory's values as arguments of ssh, which win over what its files say. */
+  /** The inventory's values as arguments of ssh, which override its files. */
   readonly arguments: readonly string[];
-  /** Options by their names in `ssh -G` that the inventory sets. */
+  /** Options that the inventory sets, by their names in `ssh -G`. */
   readonly ofInventory: ReadonlySet<string>;
-  /** Those that a file of ssh sets to something else than ssh's default. */
+  /** Options that a file of ssh sets to another value than ssh's default. */
   readonly ofSsh: ReadonlySet<string>;
 }
 
 /** `%x` → text. */
 type Tokens = Readonly<Record<string, string>>;
 
-/** This machine and its user, as tokens and paths need them. */
+/** This machine and its user, for tokens and paths. */
 export interface Local {
   readonly home: string;
   /** The invoking user. */
@@ -90,8 +90,8 @@ export interface Local {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The values of a connection that tokens stand for. */
-interface Told {
+/** The values of a connection, for tokens. */
+interface TokenValues {
   readonly typed: string;
   readonly hostname: string;
   readonly port: number;
@@ -100,7 +100,7 @@ interface Told {
   readonly jump: string;
 }
 
-/** Replaces `%x`, and `%%` by a percent sign. Undefined, as ssh fails, when there is no such token. */
+/** Replaces `%x`, and `%%` by a percent sign. Returns undefined for an unknown token, where ssh fails. */
 function expandTokens(text: string, tokens: Tokens): string | undefined {
   let unknown = false;
   const expanded = text.replaceAll(/%(.?)/gs, (_whole, letter: string) => {
@@ -111,12 +111,12 @@ function expandTokens(text: string, tokens: Tokens): string | undefined {
   return unknown ? undefined : expanded;
 }
 
-/** `~` and `~/x`. */
+/** Expands `~` and `~/x`. */
 export function expandHome(text: string, home: string): string {
   return text === '~' || text.startsWith('~/') ? posix.join(home, text.slice(1)) : text;
 }
 
-/** `~`, `%x` and `${VAR}`. Undefined, as ssh fails, when a token or a variable is unknown. */
+/** Expands `~`, `%x` and `${VAR}`. Returns undefined for an unknown token or variable, where ssh fails. */
 function expandFile(text: string, tokens: Tokens, { home, env }: Local): string | undefined {
   let unset = false;
   const expanded = expandTokens(expandHome(text, home), tokens);
@@ -127,11 +127,11 @@ function expandFile(text: string, tokens: Tokens, { home, env }: Local): string 
   return unset ? undefined : filled;
 }
 
-/** The tokens of ssh_config(5) that files may hold. */
-function fileTokens(told: Told, local: Local): Tokens {
-  const { hostname, port, user, jump, typed, alias } = told;
+/** Returns the tokens of ssh_config(5) for file names. */
+function fileTokens(values: TokenValues, local: Local): Tokens {
+  const { hostname, port, user, jump, typed, alias } = values;
   return {
-    ...commandTokens(told),
+    ...commandTokens(values),
     u: local.user,
     i: String(local.uid),
     d: local.home,
@@ -143,33 +143,33 @@ function fileTokens(told: Told, local: Local): Tokens {
   };
 }
 
-/** Those that ProxyCommand and ProxyJump may hold. */
-function commandTokens({ typed, hostname, port, user, alias }: Told): Tokens {
+/** Returns the tokens for ProxyCommand and ProxyJump. */
+function commandTokens({ typed, hostname, port, user, alias }: TokenValues): Tokens {
   return { h: hostname, n: typed, p: String(port), r: user, k: alias ?? typed };
 }
 
-/** Throws when the name could be something else than a name. `host`: the inventory's name of the host that it is for. */
+/** Throws if a text is not a safe host name. `host`: the inventory's name of the host, for the error. */
 export function checkHostName(text: string, host: string): void {
-  if (!isHostName(text)) throw refused(text, 'the name of a host', host);
+  if (!isHostName(text)) throw invalidName(text, 'the name of a host', host);
 }
 
-/** Throws when the name could be something else than a name. */
+/** Throws if a text is not a safe user name. */
 export function checkUserName(text: string, host: string): void {
-  if (!isUserName(text)) throw refused(text, 'the name of a user', host);
+  if (!isUserName(text)) throw invalidName(text, 'the name of a user', host);
 }
 
-function refused(text: string, what: string, host: string): Error {
+function invalidName(text: string, what: string, host: string): Error {
   return usageError({
     code: 'ssh.config',
     host,
     step: 'connect',
     what: `${JSON.stringify(foreignLine(text, 80))} is not ${what}`,
-    expected: 'a name as ssh takes it: no blanks, quotes or signs that a shell obeys, no - at its beginning',
+    expected: 'a name that ssh accepts: no spaces, quotes or shell characters, no leading -',
     next: 'correct the name in the inventory or in the SSH configuration',
   });
 }
 
-/** The hops of a chain in the order they are passed, as written: `user@host:port`. Throws when one is none. */
+/** Returns the hops of a chain in order, as written: `user@host:port`. Throws for an invalid one. */
 export function chainOf(jump: string, name: string): readonly string[] {
   const hops = hopsIn(jump);
   const wrong = hops.find((hop) => parseHop(hop) === undefined);
@@ -184,29 +184,29 @@ export function chainOf(jump: string, name: string): readonly string[] {
   });
 }
 
-/** What ssh says of a host. */
-export interface SshSays {
+/** The output of `ssh -G` for a host. */
+export interface SshConfig {
   readonly options: Dump;
-  /** What it says where nothing is configured. */
+  /** Its output without configuration. */
   readonly defaults: Dump;
-  /** Of the options that have other defaults with us, those that no file sets. */
-  readonly silent: { readonly strictness: boolean; readonly keepAlive: boolean };
-  /** Kerberos is switched on by a file of the user's own: distributions do that for everybody. */
+  /** Whether options with a default of azp-fleet are set by no file. */
+  readonly unset: { readonly strictness: boolean; readonly keepAlive: boolean };
+  /** Whether a file of the user enables Kerberos: distributions enable it for every user. */
   readonly ownKerberos: boolean;
 }
 
-/** Where no configuration is: only the inventory counts. */
-export const nothingSaid: SshSays = {
+/** No SSH configuration: only the inventory is used. */
+export const noConfig: SshConfig = {
   options: new Map(),
   defaults: new Map(),
-  silent: { strictness: true, keepAlive: true },
+  unset: { strictness: true, keepAlive: true },
   ownKerberos: false,
 };
 
-/** Our own defaults where OpenSSH has none that suits many hosts: it waits for ever, for TCP and for a dead peer. */
+/** Defaults instead of OpenSSH's, which waits forever for TCP and for a peer that is gone. */
 export const ourDefaults = { connectTimeoutS: 15, aliveIntervalS: 15, aliveCountMax: 3 } as const;
 
-/** Keys that OpenSSH looks for and ssh2 can use. */
+/** OpenSSH's default keys that ssh2 supports. */
 const defaultIdentities = ['id_ed25519', 'id_ecdsa', 'id_rsa'];
 const families: Readonly<Record<string, 4 | 6 | undefined>> = { inet: 4, inet6: 6 };
 
@@ -223,42 +223,35 @@ const onlyOpenssh = [
 ];
 
 /**
- * Puts together how a host is reached. Throws when a name or a command of the configuration cannot be used.
- * `handed`: what a jump host has of the host behind it.
+ * Combines the inventory and the SSH configuration of a host. Throws for an invalid name, token or jump host.
+ * `inherited`: the settings that a jump host inherits from the host behind it.
  */
 export function buildOptions(
   name: string,
   spec: SshSpec,
-  says: SshSays,
+  config: SshConfig,
   local: Local,
-  handed?: HandedOn,
+  inherited?: InheritedSettings,
 ): ConnectionOptions {
-  const { options, defaults } = says;
+  const read = configReader(config);
+  const { first } = read;
   const typed = spec.address ?? name;
-  const first = (option: string): string | undefined => options.get(option)?.[0];
-  const own = (option: string): boolean =>
-    options.get(option)?.join('\n') !== undefined &&
-    options.get(option)?.join('\n') !== defaults.get(option)?.join('\n');
-  const list = (option: string): readonly string[] | undefined =>
-    own(option) ? first(option)?.split(',') : undefined;
   const hostname = lowercase(first('hostname') ?? typed);
   const user = spec.user ?? first('user') ?? local.user;
   const port = Number(first('port') ?? spec.port ?? 22);
   checkHostName(hostname, name);
   checkUserName(user, name);
   const jump = first('proxyjump') ?? spec.jump ?? '';
-  const alias = first('hostkeyalias')?.toLowerCase();
-  const told = { typed, hostname, port, user, alias, jump: jump === 'none' ? '' : jump };
-  const tokens = commandTokens(told);
-  const files = fileTokens(told, local);
-  const folder = posix.join(local.home, '.ssh');
-  const identitiesNamed = own('identityfile') || (options.size === 0 && spec.identityFile !== undefined);
-  const written = options.get('identityfile') ?? (spec.identityFile === undefined ? [] : [spec.identityFile]);
+  const hostKeyAlias = first('hostkeyalias')?.toLowerCase();
+  const values = { typed, hostname, port, user, alias: hostKeyAlias, jump: jump === 'none' ? '' : jump };
+  const tokens = commandTokens(values);
   const ofInventory = inventoryOptions(spec);
-  const handedKeys = identitiesNamed ? [] : (handed?.identityFiles ?? []);
-  const expanded = (file: string): string =>
-    expandFile(file, files, local) ?? refuse('IdentityFile', file, name);
-  const hostKeyPolicy = policy(spec, first('stricthostkeychecking'), says.silent.strictness, handed);
+  const inheritedKeys = inherited?.identityFiles ?? [];
+  const { keys, ...identities } = identityOptions(name, spec, read, local, {
+    tokens: fileTokens(values, local),
+    inheritedKeys,
+  });
+  const hostKeyPolicy = policy(spec, first('stricthostkeychecking'), config.unset.strictness, inherited);
   return {
     name,
     inInventory: true,
@@ -267,68 +260,129 @@ export function buildOptions(
     hostname,
     port,
     user,
-    identityFiles: identitiesNamed
-      ? written.filter((file) => file.toLowerCase() !== 'none').map(expanded)
-      : [...handedKeys.map(expanded), ...defaultIdentities.map((file) => posix.join(folder, file))],
-    identityOfInventory: spec.identityFile === undefined ? undefined : expanded(spec.identityFile),
-    identitiesNamed,
-    identitiesOnly: first('identitiesonly') === 'yes',
+    ...identities,
     agent: agentSocket(first('identityagent'), local),
-    jump: chainOf(expandTokens(told.jump, tokens) ?? refuse('ProxyJump', told.jump, name), name),
-    handsOn: {
+    jump: chainOf(expandTokens(values.jump, tokens) ?? refuse('ProxyJump', values.jump, name), name),
+    inherited: {
       hostKeyPolicy,
       strict: spec.hostKeyPolicy === 'strict',
-      identityFiles: [...new Set([spec.identityFile ?? [], handed?.identityFiles ?? []].flat())],
+      identityFiles: [...new Set([spec.identityFile ?? [], inheritedKeys].flat())],
     },
     proxyCommand: proxyCommand(first('proxycommand'), tokens, name),
     family: families[first('addressfamily') ?? 'any'],
     bindAddress: first('bindaddress'),
-    userKnownHosts: filesOf(first('userknownhostsfile') ?? '~/.ssh/known_hosts ~/.ssh/known_hosts2').map(
-      (file) => expandHome(file, local.home),
-    ),
-    globalKnownHosts: filesOf(
-      first('globalknownhostsfile') ?? '/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2',
-    ).map((file) => expandHome(file, local.home)),
-    hostKeyAlias: alias,
+    ...knownHostsOptions(read, local),
+    hostKeyAlias,
     hostKeyPolicy,
     pinned: spec.hostKeys,
-    hashKnownHosts: first('hashknownhosts') === 'yes',
-    connectTimeoutMs: seconds(first('connecttimeout'), ourDefaults.connectTimeoutS) * 1000,
-    aliveIntervalMs:
-      seconds(says.silent.keepAlive ? undefined : first('serveraliveinterval'), ourDefaults.aliveIntervalS) *
-      1000,
-    aliveCountMax: Number(first('serveralivecountmax') ?? ourDefaults.aliveCountMax),
+    ...timeLimits(read, config.unset.keepAlive),
     algorithms: {
-      ciphers: list('ciphers'),
-      kex: list('kexalgorithms'),
-      macs: list('macs'),
-      hostKey: list('hostkeyalgorithms'),
+      ciphers: read.list('ciphers'),
+      kex: read.list('kexalgorithms'),
+      macs: read.list('macs'),
+      hostKey: read.list('hostkeyalgorithms'),
     },
-    unsupported: onlyOpenssh.filter(
-      (option) =>
-        own(option) &&
-        !/^(no|none|false)$/.test(first(option) ?? '') &&
-        (option !== 'gssapiauthentication' || says.ownKerberos),
-    ),
-    arguments: [...inventoryArguments(spec), ...besideDefaults(handedKeys, options.get('identityfile'))],
+    unsupported: unsupportedOptions(read, config.ownKerberos),
+    arguments: [...inventoryArguments(spec), ...withDefaultKeys(keys, config.options.get('identityfile'))],
     ofInventory,
-    ofSsh: new Set([...options.keys()].filter((option) => own(option) && !ofInventory.has(option))),
+    ofSsh: new Set(
+      [...config.options.keys()].filter((option) => read.isSet(option) && !ofInventory.has(option)),
+    ),
   };
+}
+
+/** Reads options from the output of `ssh -G`. */
+interface ConfigReader {
+  readonly options: Dump;
+  first(option: string): string | undefined;
+  /** Whether the value differs from ssh's default. */
+  isSet(option: string): boolean;
+  /** The values of a list between commas; undefined: ssh's default. */
+  list(option: string): readonly string[] | undefined;
+}
+
+function configReader({ options, defaults }: SshConfig): ConfigReader {
+  const whole = (dump: Dump, option: string): string | undefined => dump.get(option)?.join('\n');
+  const first = (option: string): string | undefined => options.get(option)?.[0];
+  const isSet = (option: string): boolean =>
+    options.has(option) && whole(options, option) !== whole(defaults, option);
+  return { options, first, isSet, list: (option) => (isSet(option) ? first(option)?.split(',') : undefined) };
+}
+
+/** Returns the settings of key files. `keys`: the inherited keys that are used, as written. */
+function identityOptions(
+  name: string,
+  { identityFile }: SshSpec,
+  { options, first, isSet }: ConfigReader,
+  local: Local,
+  { tokens, inheritedKeys }: { readonly tokens: Tokens; readonly inheritedKeys: readonly string[] },
+): Pick<ConnectionOptions, 'identityFiles' | 'identityOfInventory' | 'identitiesNamed' | 'identitiesOnly'> & {
+  readonly keys: readonly string[];
+} {
+  const identitiesNamed = isSet('identityfile') || (options.size === 0 && identityFile !== undefined);
+  const written = options.get('identityfile') ?? (identityFile === undefined ? [] : [identityFile]);
+  const keys = identitiesNamed ? [] : inheritedKeys;
+  const folder = posix.join(local.home, '.ssh');
+  const expanded = (file: string): string =>
+    expandFile(file, tokens, local) ?? refuse('IdentityFile', file, name);
+  return {
+    identityFiles: identitiesNamed
+      ? written.filter((file) => file.toLowerCase() !== 'none').map(expanded)
+      : [...keys.map(expanded), ...defaultIdentities.map((file) => posix.join(folder, file))],
+    identityOfInventory: identityFile === undefined ? undefined : expanded(identityFile),
+    identitiesNamed,
+    identitiesOnly: first('identitiesonly') === 'yes',
+    keys,
+  };
+}
+
+function knownHostsOptions(
+  { first }: ConfigReader,
+  { home }: Local,
+): Pick<ConnectionOptions, 'userKnownHosts' | 'globalKnownHosts' | 'hashKnownHosts'> {
+  const files = (option: string, defaults: string): readonly string[] =>
+    filesOf(first(option) ?? defaults).map((file) => expandHome(file, home));
+  return {
+    userKnownHosts: files('userknownhostsfile', '~/.ssh/known_hosts ~/.ssh/known_hosts2'),
+    globalKnownHosts: files('globalknownhostsfile', '/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2'),
+    hashKnownHosts: first('hashknownhosts') === 'yes',
+  };
+}
+
+function timeLimits(
+  { first }: ConfigReader,
+  isKeepAliveUnset: boolean,
+): Pick<ConnectionOptions, 'connectTimeoutMs' | 'aliveIntervalMs' | 'aliveCountMax'> {
+  const interval = isKeepAliveUnset ? undefined : first('serveraliveinterval');
+  return {
+    connectTimeoutMs: seconds(first('connecttimeout'), ourDefaults.connectTimeoutS) * 1000,
+    aliveIntervalMs: seconds(interval, ourDefaults.aliveIntervalS) * 1000,
+    aliveCountMax: Number(first('serveralivecountmax') ?? ourDefaults.aliveCountMax),
+  };
+}
+
+function unsupportedOptions({ first, isSet }: ConfigReader, ownKerberos: boolean): readonly string[] {
+  return onlyOpenssh.filter(
+    (option) =>
+      isSet(option) &&
+      !/^(no|none|false)$/.test(first(option) ?? '') &&
+      (option !== 'gssapiauthentication' || ownKerberos),
+  );
 }
 
 function policy(
   spec: SshSpec,
-  said: string | undefined,
-  silent: boolean,
-  handed: HandedOn | undefined,
+  checking: string | undefined,
+  isUnset: boolean,
+  inherited: InheritedSettings | undefined,
 ): ConnectionOptions['hostKeyPolicy'] {
-  if (spec.hostKeyPolicy === 'strict' || said === 'true' || said === 'yes') return 'strict';
-  if (silent) return handed?.hostKeyPolicy ?? 'accept-new';
-  return said === 'ask' ? 'ask' : 'accept-new';
+  if (spec.hostKeyPolicy === 'strict' || checking === 'true' || checking === 'yes') return 'strict';
+  if (isUnset) return inherited?.hostKeyPolicy ?? 'accept-new';
+  return checking === 'ask' ? 'ask' : 'accept-new';
 }
 
-/** As arguments of ssh, which leaves its own out as soon as one is named. */
-function besideDefaults(
+/** Returns arguments for key files and the default ones, which ssh omits as soon as one is set. */
+function withDefaultKeys(
   files: readonly string[],
   own: readonly string[] = defaultIdentities.map((name) => `~/.ssh/${name}`),
 ): string[] {
@@ -336,13 +390,9 @@ function besideDefaults(
   return [...files.flatMap((file) => ['-i', file]), ...own.flatMap((name) => ['-o', `IdentityFile=${name}`])];
 }
 
-function proxyCommand(
-  said: string | undefined,
-  tokens: Readonly<Record<string, string>>,
-  name: string,
-): string | undefined {
-  if (said === undefined || said.toLowerCase() === 'none') return undefined;
-  return expandTokens(said, tokens) ?? refuse('ProxyCommand', said, name);
+function proxyCommand(command: string | undefined, tokens: Tokens, name: string): string | undefined {
+  if (command === undefined || command.toLowerCase() === 'none') return undefined;
+  return expandTokens(command, tokens) ?? refuse('ProxyCommand', command, name);
 }
 
 function refuse(option: string, text: string, name: string): never {
@@ -350,10 +400,10 @@ function refuse(option: string, text: string, name: string): never {
     code: 'ssh.config',
     host: name,
     step: 'connect',
-    what: `${option} has a token or a variable that there is not`,
-    expected: 'tokens of ssh_config, and variables that are set here',
+    what: `${option} contains an unknown token or an unset variable`,
+    expected: 'tokens of ssh_config and set variables',
     seen: text,
-    next: `correct ${option} in the SSH configuration; a percent sign is written %%`,
+    next: `correct ${option} in the SSH configuration; write a percent sign as %%`,
   });
 }
 
@@ -361,30 +411,30 @@ function lowercase(hostname: string): string {
   return isIP(hostname) === 0 ? hostname.toLowerCase() : hostname;
 }
 
-/** ssh has expanded all of it but the name of a variable. */
+/** Returns the agent's socket; ssh has expanded the value except for variable names. */
 function agentSocket(value: string | undefined, { env, home }: Local): string | undefined {
-  // Empty is as good as not set.
+  // Empty means unset.
   if (value === undefined || value === 'SSH_AUTH_SOCK') return env['SSH_AUTH_SOCK'] || undefined;
   if (value.toLowerCase() === 'none') return undefined;
   return value.startsWith('$') && !value.startsWith('${') ? env[value.slice(1)] : expandHome(value, home);
 }
 
-/** `none`: not set. */
+/** Parses seconds; `none` means unset. */
 function seconds(text: string | undefined, fallback: number): number {
   return text === undefined || !/^\d+$/.test(text) ? fallback : Number(text);
 }
 
 /**
- * What a connection would use, by the names and in the notation of `ssh -G` (identityfile, the known-hosts files and the
- * algorithms as lists), and under `from` where each value came from: `inventory`, `ssh` (its configuration says something
- * else than the default) or `default`. Options that are not in effect are left out.
+ * The settings of a connection, with names and values as in `ssh -G` (identityfile, the known-hosts files and the
+ * algorithms as lists). `from` has the source of each value: `inventory`, `ssh` (its configuration differs from the
+ * default) or `default`. Options that are not in effect are omitted.
  */
 export interface ConnectionDescription {
   readonly [option: string]: string | number | readonly string[] | Readonly<Record<string, string>>;
   readonly from: Readonly<Record<string, 'inventory' | 'ssh' | 'default'>>;
 }
 
-/** For `inventory show`. */
+/** Describes a connection for `inventory show`. */
 export function describeConnection(options: ConnectionOptions): ConnectionDescription {
   const { algorithms } = options;
   const values: Record<string, string | number | readonly string[] | undefined> = {
@@ -420,10 +470,10 @@ export function describeConnection(options: ConnectionOptions): ConnectionDescri
 }
 
 function origin(options: ConnectionOptions, option: string): 'inventory' | 'ssh' | 'default' {
-  // The host's name, or its address, is the inventory's.
+  // The host's name and its address are from the inventory.
   const same = options.hostname === options.typed.toLowerCase();
   if (options.ofInventory.has(option) || (option === 'hostname' && same)) return 'inventory';
-  // ssh's default is to ask; where a file says so as well, it is the file's.
+  // ssh's default is `ask`; if a file sets it too, the source is the file.
   const asked = option === 'stricthostkeychecking' && options.hostKeyPolicy === 'ask';
   return asked || options.ofSsh.has(option) ? 'ssh' : 'default';
 }

@@ -9,10 +9,10 @@ import type { SshSpec } from '../../inventory/fleet.ts';
 import type { Target } from '../transport.ts';
 import {
   buildOptions,
-  nothingSaid,
-  type SshSays,
+  noConfig,
+  type SshConfig,
   type ConnectionOptions,
-  type HandedOn,
+  type InheritedSettings,
   checkHostName,
   checkUserName,
   type Local,
@@ -20,32 +20,32 @@ import {
 import { type Dump, filesRead, parseDump, noAnswer, runSsh } from './ssh-dump.ts';
 import { inventoryArguments, plainSpec } from './inventory-options.ts';
 import { jumpTo, type JumpHost, jumpHostsTo } from './jump-hosts.ts';
-import { ownFiles, SilentFile, StandIn } from './user-config.ts';
+import { DefaultsBelow, ownFiles, StandIn } from './user-config.ts';
 
-/** Programs at a time: each takes some 4 ms of a core. */
+/** Maximum ssh processes at a time: each takes some 4 ms of a core. */
 const maxPrograms = 8;
 const systemFile = '/etc/ssh/ssh_config';
 
 export interface ResolverParts {
   readonly home: string;
   readonly user: string;
-  /** Also what `Match exec` gets: without the fleet's secrets. */
+  /** Environment, also of `Match exec`: without the fleet's secrets. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** One line for the person: there is no ssh to ask. */
+  /** Shows one line to the user: ssh is not installed. */
   readonly notice: (line: string) => void;
-  /** All hosts of the inventory: jump hosts are looked up among them. */
+  /** All hosts of the inventory, which may be jump hosts. */
   readonly hosts: readonly Target[];
 }
 
-/** What `ssh -G` printed for a host, and of which files. */
-interface Said {
+/** The output of `ssh -G` for a host, and the files that ssh read. */
+interface SshOutput {
   readonly dump: Dump;
   readonly files: readonly string[];
 }
 
 /**
- * How hosts are reached, as OpenSSH itself resolves it: `ssh -G` with the inventory's values as its arguments, once for
- * each host and hop of a run. Where no configuration exists nothing is run; where no ssh is, only the inventory counts.
+ * Resolves the settings of connections by OpenSSH itself: runs `ssh -G` with the inventory's values as arguments, once
+ * for each host and hop of a run. Without an SSH configuration it runs nothing; without ssh it uses only the inventory.
  */
 export class SshResolver {
   readonly #parts: ResolverParts;
@@ -53,94 +53,103 @@ export class SshResolver {
   readonly #stop = new AbortController();
   readonly #known = new Map<string, Promise<ConnectionOptions>>();
   readonly #local: Local;
-  #defaults: Promise<Said | undefined> | undefined;
+  #defaults: Promise<SshOutput | undefined> | undefined;
   readonly #texts = new Map<string, string>();
-  readonly #silent: SilentFile;
+  readonly #defaultsBelow: DefaultsBelow;
   readonly #standIn: StandIn;
-  /** Instead of ~/.ssh/config, where hosts are included there that we have written ourselves. */
+  /** File instead of ~/.ssh/config, if that includes hosts written by azp-fleet. */
   readonly #withoutOurSettings: string | undefined;
-  #toldOfNoSsh = false;
+  #reportedNoSsh = false;
 
   constructor(parts: ResolverParts) {
     this.#parts = parts;
     const { home, user, env } = parts;
     this.#local = { home, user, uid: userInfo().uid, host: hostname(), env };
-    this.#silent = new SilentFile(this.#usualFiles());
+    this.#defaultsBelow = new DefaultsBelow(this.#usualFiles());
     this.#standIn = new StandIn(ownFiles(home));
     this.#withoutOurSettings = this.#standIn.isNeeded ? this.#standIn.file() : undefined;
   }
 
-  /** Throws what is wrong with the names or the configuration; `ssh.config`. `handed`: for a jump host. */
-  resolve(name: string, told: SshSpec, handed?: HandedOn): Promise<ConnectionOptions> {
-    const spec = { ...told, ...defined({ sshConfig: told.sshConfig ?? this.#withoutOurSettings }) };
-    const key = JSON.stringify([name, spec, handed]);
+  /** Returns the settings of a host. Throws `ssh.config`. `inherited`: for a jump host. */
+  resolve(name: string, written: SshSpec, inherited?: InheritedSettings): Promise<ConnectionOptions> {
+    const spec = { ...written, ...defined({ sshConfig: written.sshConfig ?? this.#withoutOurSettings }) };
+    const key = JSON.stringify([name, spec, inherited]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const asked = this.#resolve(name, spec, handed);
-    this.#known.set(key, asked);
-    // What failed may do the next time: a directory that Match exec asks, a name server.
-    asked.catch(() => this.#known.delete(key));
-    return asked;
+    const resolving = this.#resolve(name, spec, inherited);
+    this.#known.set(key, resolving);
+    // A failure may be temporary, e.g. of a directory that Match exec queries, or of a name server.
+    resolving.catch(() => this.#known.delete(key));
+    return resolving;
   }
 
-  /** The jump hosts before a host, in the order they are passed. Throws as `resolve`, and `ssh.jump`. */
+  /** Returns the jump hosts of a host, in the order of the connection. Throws like `resolve`, and `ssh.jump`. */
   jumpHostsTo(options: ConnectionOptions): Promise<readonly JumpHost[]> {
-    return jumpHostsTo(options, this.#parts.hosts, (name, spec, handed) => this.resolve(name, spec, handed));
+    return jumpHostsTo(options, this.#parts.hosts, (name, spec, inherited) =>
+      this.resolve(name, spec, inherited),
+    );
   }
 
-  /** The files of ssh's configuration, those that it includes as well. Empty where there is no ssh. */
+  /** Returns the files of the SSH configuration, with included ones. Empty if ssh is not installed. */
   async files(sshConfig: string | undefined): Promise<readonly string[]> {
     const spec = plainSpec(sshConfig ?? this.#withoutOurSettings);
-    const said = await this.#dump('localhost', inventoryArguments(spec), 'localhost');
-    return said?.files ?? [];
+    const output = await this.#dump('localhost', inventoryArguments(spec), 'localhost');
+    return output?.files ?? [];
   }
 
-  /** Ends what still runs. */
+  /** Ends running ssh processes, and removes temporary files. */
   close(): void {
     this.#stop.abort();
-    this.#silent.remove();
+    this.#defaultsBelow.remove();
     this.#standIn.remove();
   }
 
-  async #resolve(name: string, written: SshSpec, handed: HandedOn | undefined): Promise<ConnectionOptions> {
+  async #resolve(
+    name: string,
+    written: SshSpec,
+    inherited: InheritedSettings | undefined,
+  ): Promise<ConnectionOptions> {
     const jump = jumpTo({ name, ssh: written }, this.#parts.hosts);
     const spec = jump === undefined ? written : { ...written, jump };
     checkHostName(spec.address ?? name, name);
     if (spec.user !== undefined) checkUserName(spec.user, name);
-    return buildOptions(name, spec, await this.#ask(name, spec), this.#local, handed);
+    return buildOptions(name, spec, await this.#query(name, spec), this.#local, inherited);
   }
 
-  async #ask(name: string, spec: SshSpec): Promise<SshSays> {
+  async #query(name: string, spec: SshSpec): Promise<SshConfig> {
     const configured =
       spec.sshConfig === undefined ? this.#usualFiles().length > 0 : spec.sshConfig !== 'none';
-    if (!configured) return nothingSaid;
+    if (!configured) return noConfig;
     const typed = spec.address ?? name;
-    const said = await this.#dump(name, inventoryArguments(spec), typed);
-    if (said === undefined) return nothingSaid;
+    const output = await this.#dump(name, inventoryArguments(spec), typed);
+    if (output === undefined) return noConfig;
     this.#defaults ??= this.#dump(name, ['-F', 'none'], 'localhost').catch((error: unknown) => {
       this.#defaults = undefined;
       throw error;
     });
     const defaults = await this.#defaults;
-    if (defaults === undefined) return nothingSaid;
+    if (defaults === undefined) return noConfig;
     return {
-      options: said.dump,
+      options: output.dump,
       defaults: defaults.dump,
-      silent: await this.#silence(name, spec, typed, said),
+      unset: await this.#unset(name, spec, typed, output),
       ownKerberos: this.#mentions(
-        said.files.filter((file) => !file.startsWith('/etc/ssh/')),
+        output.files.filter((file) => !file.startsWith('/etc/ssh/')),
         'gssapiauthentication',
       ),
     };
   }
 
-  /** Its own default and the same value set by a file look alike: then ssh is asked with ours below its files. */
-  async #silence(
+  /**
+   * Returns which options no file sets. If a file may set ssh's default, ssh runs again with our defaults below its
+   * files.
+   */
+  async #unset(
     name: string,
     spec: SshSpec,
     typed: string,
-    { dump, files }: Said,
-  ): Promise<SshSays['silent']> {
+    { dump, files }: SshOutput,
+  ): Promise<SshConfig['unset']> {
     const asDefault = (option: string, value: string): boolean => dump.get(option)?.[0] === value;
     const strictness = asDefault('stricthostkeychecking', 'ask');
     const keepAlive = asDefault('serveraliveinterval', '0');
@@ -148,7 +157,7 @@ export class SshResolver {
       (strictness && this.#mentions(files, 'stricthostkeychecking')) ||
       (keepAlive && this.#mentions(files, 'serveraliveinterval'));
     if (!doubtful) return { strictness, keepAlive };
-    const sshConfig = this.#silent.path(spec.sshConfig);
+    const sshConfig = this.#defaultsBelow.path(spec.sshConfig);
     const below = await this.#dump(name, inventoryArguments({ ...spec, sshConfig }), typed);
     const left = (option: string): string | undefined => below?.dump.get(option)?.[0];
     return {
@@ -157,24 +166,23 @@ export class SshResolver {
     };
   }
 
-  /** Undefined where there is no ssh. Throws where it refuses. */
-  async #dump(name: string, args: readonly string[], typed: string): Promise<Said | undefined> {
+  /** Runs `ssh -G`. Returns undefined if ssh is not installed. Throws if it fails. */
+  async #dump(name: string, args: readonly string[], typed: string): Promise<SshOutput | undefined> {
     const all = ['-T', '-v', ...args, '-G', '--', typed];
-    const byHand = this.#told([...args, '-G', typed].map(quote).join(' '));
-    const said = await this.#limit(() => runSsh(all, this.#parts.env, this.#stop.signal));
-    if (said.kind === 'said') return { dump: parseDump(said.stdout), files: filesRead(said.stderr) };
-    if (said.kind === 'refused') throw noAnswer(name, { ...said, stderr: this.#told(said.stderr) }, byHand);
-    if (said.kind !== 'no-ssh') throw noAnswer(name, said, byHand);
-    if (!this.#toldOfNoSsh)
-      this.#parts.notice(
-        'there is no program ssh here: its configuration is not read, only the inventory counts',
-      );
-    this.#toldOfNoSsh = true;
+    const byHand = this.#withOwnName([...args, '-G', typed].map(quote).join(' '));
+    const answer = await this.#limit(() => runSsh(all, this.#parts.env, this.#stop.signal));
+    if (answer.kind === 'output') return { dump: parseDump(answer.stdout), files: filesRead(answer.stderr) };
+    if (answer.kind === 'refused')
+      throw noAnswer(name, { ...answer, stderr: this.#withOwnName(answer.stderr) }, byHand);
+    if (answer.kind !== 'no-ssh') throw noAnswer(name, answer, byHand);
+    if (!this.#reportedNoSsh)
+      this.#parts.notice('ssh is not installed: only the inventory is used, not the SSH configuration');
+    this.#reportedNoSsh = true;
     return undefined;
   }
 
-  /** Replaces our copy of the user's file by its own name, for messages. */
-  #told(text: string): string {
+  /** Replaces the name of our copy by ~/.ssh/config, for messages. */
+  #withOwnName(text: string): string {
     const file = this.#withoutOurSettings;
     return file === undefined
       ? text
@@ -185,7 +193,7 @@ export class SshResolver {
     return [`${this.#parts.home}/.ssh/config`, systemFile].filter((file) => existsSync(file));
   }
 
-  /** Whether one of the files speaks of an option at all. */
+  /** Returns whether one of the files contains an option. */
   #mentions(files: readonly string[], option: string): boolean {
     return files.some((file) => this.#text(file).includes(option));
   }
@@ -197,7 +205,7 @@ export class SshResolver {
     try {
       text = readFileSync(file, 'utf8').toLowerCase();
     } catch {
-      // ssh has read it; whatever is there now says nothing.
+      // The file has changed since ssh read it.
     }
     this.#texts.set(file, text);
     return text;

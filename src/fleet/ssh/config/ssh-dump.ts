@@ -4,7 +4,7 @@ import { usageError } from '../../../shared/base/errors.ts';
 import { foreignLines } from '../../../shared/base/foreign-text.ts';
 import { quote } from '../../../shared/base/shell.ts';
 
-/** What `ssh -G` prints: options by name in lower case, each with the texts of its lines. */
+/** The output of `ssh -G`: options by name in lower case, each with its values. */
 export type Dump = ReadonlyMap<string, readonly string[]>;
 
 export function parseDump(text: string): Dump {
@@ -20,39 +20,41 @@ export function parseDump(text: string): Dump {
   return options;
 }
 
-/** Files on one line. Blanks within a path cannot be told from those between two: a path begins with `/` or `~`. */
+/** Splits files on one line. A path begins with `/` or `~`, and may contain spaces. */
 export function filesOf(value: string): readonly string[] {
   return value
     .split(/\s+(?=[/~]|none(?:\s|$))/)
     .filter((file) => file !== '' && file.toLowerCase() !== 'none');
 }
 
-/** Which files were read, from what `ssh -v` says on stderr. */
-export function filesRead(said: string): readonly string[] {
-  return [...said.matchAll(/^debug\d: Reading configuration data (.+?)\r?$/gm)].map(([, file = '']) => file);
+/** Returns the files that ssh read, from the stderr of `ssh -v`. */
+export function filesRead(stderr: string): readonly string[] {
+  return [...stderr.matchAll(/^debug\d: Reading configuration data (.+?)\r?$/gm)].map(
+    ([, file = '']) => file,
+  );
 }
 
-/** What ssh has to say for itself, without what -v adds. */
-function complaintOf(said: string): string {
-  return said
+/** Returns ssh's messages on stderr, without those of -v. */
+function messagesIn(stderr: string): string {
+  return stderr
     .split(/\r?\n/)
     .filter((line) => line !== '' && !/^(debug\d: |OpenSSH_|Pseudo-terminal )/.test(line))
     .join('\n');
 }
 
-/** How `ssh` answered: what it printed, or why it did not. */
+/** The output of `ssh`, or the reason for none. */
 type Answer =
-  | { readonly kind: 'said'; readonly stdout: string; readonly stderr: string }
+  | { readonly kind: 'output'; readonly stdout: string; readonly stderr: string }
   | { readonly kind: 'refused'; readonly stderr: string }
   | { readonly kind: 'no-ssh' }
   | { readonly kind: 'too-long' | 'too-much' | 'stopped' };
 
-/** `Match exec` and canonical names ask others: a directory, a DNS server. */
+/** Time limit: `Match exec` and canonical names may query a directory or a DNS server. */
 const longestMs = 10_000;
-/** A dump has some 5 kB, and a line of stderr for every file that is included. */
+/** Maximum output: a dump has some 5 kB, and a line of stderr for every included file. */
 const mostBytes = 1 << 20;
 
-/** Runs ssh for what it prints. Ends with all that it started: `Match exec` runs programs. Never rejects. */
+/** Runs ssh and returns its output. Kills its process group at the end: `Match exec` runs programs. Never rejects. */
 export function runSsh(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -68,19 +70,19 @@ export function runSsh(
       signal.removeEventListener('abort', stop);
       resolve(answer);
     };
-    const giveUp = (kind: 'too-long' | 'too-much' | 'stopped'): void => {
+    const abort = (kind: 'too-long' | 'too-much' | 'stopped'): void => {
       killGroup(child.pid);
       child.stdout.destroy();
       child.stderr.destroy();
       finish({ kind });
     };
-    const stop = (): void => giveUp('stopped');
-    const timer = setTimeout(() => giveUp('too-long'), longestMs);
+    const stop = (): void => abort('stopped');
+    const timer = setTimeout(() => abort('too-long'), longestMs);
     signal.addEventListener('abort', stop, { once: true });
     for (const name of ['stdout', 'stderr'] as const) {
       child[name].on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > mostBytes) giveUp('too-much');
+        if (bytes > mostBytes) abort('too-much');
         else texts[name].push(chunk);
       });
     }
@@ -89,7 +91,7 @@ export function runSsh(
     child.once('close', (code) =>
       finish(
         code === 0
-          ? { kind: 'said', stdout: text('stdout'), stderr: text('stderr') }
+          ? { kind: 'output', stdout: text('stdout'), stderr: text('stderr') }
           : { kind: 'refused', stderr: text('stderr') },
       ),
     );
@@ -100,43 +102,43 @@ function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has exited.
   }
 }
 
-/** Characters of what ssh says that an error shows: a complaint for each wrong line. */
-const mostSaid = 1_000;
+/** Maximum characters of ssh's messages in an error. */
+const longestMessages = 1_000;
 
-/** Returns why `ssh -G` failed. `byHand`: its arguments, to be pasted. */
+/** Returns the error for a failed `ssh -G`. `byHand`: its arguments, for the user to paste. */
 export function noAnswer(name: string, answer: Answer, byHand: string): Error {
-  const told = answer.kind === 'refused' ? foreignLines(complaintOf(answer.stderr), mostSaid) : '';
+  const messages = answer.kind === 'refused' ? foreignLines(messagesIn(answer.stderr), longestMessages) : '';
   const place = { code: 'ssh.config', host: name, step: 'connect' } as const;
-  const loop = /jumphost loop via (\S+)/.exec(told)?.[1];
+  const loop = /jumphost loop via (\S+)/.exec(messages)?.[1];
   if (loop !== undefined)
     return usageError({
       ...place,
       code: 'ssh.jump',
-      what: `the network path to ${loop} leads through itself`,
+      what: `the jump hosts to ${loop} form a loop`,
       next: 'end the chain in ~/.ssh/config: "ProxyJump none" for the jump host',
     });
   if (answer.kind === 'refused') {
-    const unsafe = /^Bad owner or permissions on (.+)$/m.exec(told)?.[1];
+    const unsafe = /^Bad owner or permissions on (.+)$/m.exec(messages)?.[1];
     return usageError({
       ...place,
       what: 'ssh refuses its configuration for this host',
-      seen: told,
+      seen: messages,
       next:
         unsafe === undefined
-          ? `correct what it names, then: ssh ${byHand}`
-          : `make the file yours alone to write: chmod go-w ${quote(unsafe)}`,
+          ? `correct these lines, then run: ssh ${byHand}`
+          : `remove write access of other users: chmod go-w ${quote(unsafe)}`,
     });
   }
   const [what, seen] = {
-    'too-long': ['ssh does not come to an end with its configuration', '10 s without a result'],
-    'too-much': ['ssh says too much of its configuration', 'more than 1 MiB'],
+    'too-long': ['ssh did not finish reading its configuration', '10 s without a result'],
+    'too-much': ['ssh printed too much for its configuration', 'more than 1 MiB'],
     stopped: ['stopped while ssh read its configuration', undefined],
-    said: ['ssh says nothing of its configuration', undefined],
-    'no-ssh': ['the program ssh cannot be started', undefined],
+    output: ['ssh printed no configuration', undefined],
+    'no-ssh': ['ssh cannot be started', undefined],
   }[answer.kind];
   return usageError({
     ...place,

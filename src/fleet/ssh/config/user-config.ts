@@ -6,9 +6,9 @@ import { SSHConfig } from 'ssh-config';
 
 import { ourDefaults } from './options.ts';
 
-/** What of ~/.ssh is written by us for plain ssh. Absolute paths. */
+/** Files in ~/.ssh that azp-fleet writes for plain ssh. Absolute paths. */
 export interface OwnFiles {
-  /** The user's configuration, with one Include of ours at its top. */
+  /** The user's configuration, with our Include at its top. */
   readonly config: string;
   /** The fleet's hosts. */
   readonly hosts: string;
@@ -27,21 +27,21 @@ export function ownFiles(home: string): OwnFiles {
 
 const words = '# The hosts of azp-fleet; "azp-fleet ssh-config --remove" takes these lines away\n';
 
-/** `Include …`: the line without which ssh does not know our file. */
+/** Returns the `Include …` line for our file. */
 export function includeLine({ hosts }: OwnFiles): string {
   return new SSHConfig().append({ Include: escaped(hosts) }).toString();
 }
 
 /**
- * The configuration with our lines at its top, each byte of the rest as it was. They stand before all else: within a
- * block of Host an Include counts for that block alone, and of each option ssh takes the first value. A character of
- * `latin1` is a byte. Pure.
+ * Adds our lines at the top of a configuration; other bytes stay unchanged. At the top, because an Include in a Host
+ * block applies only to that block, and ssh uses the first value of each option. A character of `latin1` is a byte.
+ * Pure.
  */
 export function withInclude(latin1: string, files: OwnFiles): string {
   return `${ourLines(files)}${withoutInclude(latin1, files)}`;
 }
 
-/** The same without them, wherever they stand, and whether or not somebody has touched what is around them. Pure. */
+/** Removes our lines from a configuration, wherever they are. Pure. */
 export function withoutInclude(latin1: string, files: OwnFiles): string {
   const all = ourLines(files);
   const line = inBytes(includeLine(files));
@@ -52,7 +52,7 @@ function ourLines(files: OwnFiles): string {
   return `${words}${inBytes(includeLine(files))}\n`;
 }
 
-/** Without `ours` where it begins a line. */
+/** Removes `ours` from a text at the beginning of lines. */
 function cutLines(text: string, ours: string): string {
   const rest = text.replaceAll(`\n${ours}`, '\n');
   return rest.startsWith(ours) ? rest.slice(ours.length) : rest;
@@ -62,17 +62,17 @@ function inBytes(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 
-/** A word as ssh reads it back; the quotes that blanks need are the package's to write. */
+/** Escapes a word for ssh; the package `ssh-config` adds the quotes for spaces. */
 export function escaped(word: string): string {
   return word.replaceAll(/[\\"']/g, String.raw`\$&`);
 }
 
-/** Bits of a file's mode that ssh refuses in a configuration. */
+/** Mode bits that ssh rejects in a configuration. */
 const othersWrite = 0o022;
 
 /**
- * Configurations to give to `ssh -F` that say what ~/.ssh/config and /etc/ssh/ssh_config say, without what we have written
- * there ourselves: an inventory that says less than before must not be completed by its own older words.
+ * Creates files for `ssh -F` with ~/.ssh/config and /etc/ssh/ssh_config, without the lines that azp-fleet wrote: values
+ * that the inventory no longer has must not come back from an older file.
  */
 export class StandIn {
   readonly #files: OwnFiles;
@@ -83,15 +83,15 @@ export class StandIn {
     this.#files = files;
   }
 
-  /** Whether ~/.ssh/config includes hosts of ours. */
+  /** Returns whether ~/.ssh/config includes hosts written by azp-fleet. */
   get isNeeded(): boolean {
     const text = this.#own();
     return text !== undefined && withoutInclude(text, this.#files) !== text;
   }
 
   /**
-   * A file that has `above` before all the rest. Undefined where ssh would refuse ~/.ssh/config: its own complaint is the
-   * better one. Lines of ~/.ssh/config keep their numbers where nothing is above them.
+   * Creates a file with `above` before the rest. Returns undefined if ssh would reject ~/.ssh/config: its own message
+   * is better. Lines of ~/.ssh/config keep their numbers if `above` is empty.
    */
   file(above = ''): string | undefined {
     if (((statSync(this.#files.config, { throwIfNoEntry: false })?.mode ?? 0) & othersWrite) !== 0)
@@ -122,26 +122,26 @@ export class StandIn {
 }
 
 /**
- * Configurations with our defaults below all that they say: as with ssh's own files, the first value wins, so that
- * whichever of ours comes out is set nowhere. A folder of ours holds them while we run.
+ * Creates configurations with our defaults below their content: ssh uses the first value of an option, so a default in
+ * its output is set by no file. The files exist while azp-fleet runs.
  */
-export class SilentFile {
-  readonly #usual: readonly string[];
+export class DefaultsBelow {
+  readonly #defaultFiles: readonly string[];
   readonly #written = new Map<string, string>();
   #folder: string | undefined;
 
-  /** `usual`: the user's file and the system's, as far as they exist. */
-  constructor(usual: readonly string[]) {
-    this.#usual = usual;
+  /** `defaultFiles`: the existing files of the user and of the system. */
+  constructor(defaultFiles: readonly string[]) {
+    this.#defaultFiles = defaultFiles;
   }
 
-  /** The file to give to `ssh -F` instead of this one; undefined: instead of the usual ones. */
+  /** Returns the file for `ssh -F` instead of this one; undefined: instead of the default ones. */
   path(sshConfig: string | undefined): string {
     const known = this.#written.get(sshConfig ?? '');
     if (known !== undefined) return known;
     this.#folder ??= mkdtempSync(join(tmpdir(), 'azp-ssh-config-'));
     const file = join(this.#folder, String(this.#written.size));
-    const parts = (sshConfig === undefined ? this.#usual : [sshConfig]).map((each) =>
+    const parts = (sshConfig === undefined ? this.#defaultFiles : [sshConfig]).map((each) =>
       readFileSync(each, 'utf8'),
     );
     writeFileSync(file, [...parts, below].join('\nMatch all\n'), { mode: 0o600 });

@@ -5,8 +5,8 @@ import { filedName } from './host-keys.ts';
 import { type KnownHostLine, lineMatches, keyType } from './known-hosts.ts';
 
 /**
- * What ssh2 1.17 can do, in its order of preference; the lists of ssh's configuration are cut down to these. Host keys
- * strongest first: SHA-1 signatures are not among them.
+ * Algorithms of ssh2 1.17, in its order of preference; lists of the SSH configuration are reduced to these. Host keys
+ * strongest first, without SHA-1 signatures.
  */
 const supportedAlgorithms = {
   kex: [
@@ -48,16 +48,20 @@ const supportedAlgorithms = {
 } as const;
 
 /**
- * The algorithm lists for ssh2; one that the configuration leaves alone stays with ssh2's defaults. Throws where it leaves
- * nothing that ssh2 can do: whoever restricts a list is not given what is outside it.
+ * Returns the algorithm lists for ssh2; a list that is not configured keeps ssh2's defaults. Throws if ssh2 supports
+ * none of a configured list: it never uses algorithms outside the list.
  */
 export function algorithmsFor(options: ConnectionOptions, lines: readonly KnownHostLine[]): Algorithms {
   const { ciphers, kex, macs, hostKey } = options.algorithms;
   const { cipher, hmac, kex: exchanges, serverHostKey } = supportedAlgorithms;
-  const common = (option: string, wanted: readonly string[] | undefined, supported: readonly string[]) => {
-    const left = wanted?.filter((one) => supported.includes(one)) ?? supported;
-    if (left.length === 0) throw nothingLeft(options, option, wanted ?? [], supported);
-    return [...new Set(left)];
+  const common = (
+    option: string,
+    configured: readonly string[] | undefined,
+    supported: readonly string[],
+  ) => {
+    const usable = configured?.filter((one) => supported.includes(one)) ?? supported;
+    if (usable.length === 0) throw noneSupported(options, option, configured ?? [], supported);
+    return [...new Set(usable)];
   };
   return {
     serverHostKey: knownFirst(common('HostKeyAlgorithms', hostKey, serverHostKey), options, lines),
@@ -68,11 +72,11 @@ export function algorithmsFor(options: ConnectionOptions, lines: readonly KnownH
 }
 
 /**
- * Host key algorithms in the order we ask for them: those of the keys on file (or pinned) first, or a host
- * known by RSA would show its Ed25519 key and look like another machine.
+ * Returns host key algorithms, those of the known (or pinned) keys first: otherwise a host known by its RSA key would
+ * show its Ed25519 key and look like another machine.
  */
 function knownFirst(
-  wanted: readonly string[],
+  algorithms: readonly string[],
   options: ConnectionOptions,
   lines: readonly KnownHostLine[],
 ): string[] {
@@ -83,22 +87,22 @@ function knownFirst(
       : lines.filter((line) => line.marker === undefined && lineMatches(line, name)).map((line) => line.type),
   );
   return [
-    ...wanted.filter((one) => known.has(keyType(one))),
-    ...wanted.filter((one) => !known.has(keyType(one))),
+    ...algorithms.filter((one) => known.has(keyType(one))),
+    ...algorithms.filter((one) => !known.has(keyType(one))),
   ];
 }
 
-function nothingLeft(
+function noneSupported(
   options: ConnectionOptions,
   option: string,
-  wanted: readonly string[],
+  configured: readonly string[],
   supported: readonly string[],
 ): Error {
   return connectError(options, {
     code: 'ssh.handshake',
-    what: `${option} of the SSH configuration leaves nothing that the built-in client can do`,
+    what: `the built-in client supports no algorithm of ${option} in the SSH configuration`,
     expected: `one of ${supported.join(', ')}`,
-    seen: wanted.join(', '),
+    seen: configured.join(', '),
     next: `correct ${option} for this host, or set "transport: openssh" for it in the inventory`,
   });
 }

@@ -18,7 +18,7 @@ import type { ConnectionOptions } from '../config/options.ts';
 import { type LeftOut, where } from '../failures.ts';
 import type { Prompter, Question } from '../questions.ts';
 
-/** A login in progress: ssh2's handler, and what has been tried so far, in words. */
+/** A login in progress: ssh2's handler, and descriptions of the attempts so far. */
 export interface Login {
   readonly handler: AuthHandlerMiddleware;
   readonly tried: readonly string[];
@@ -31,32 +31,32 @@ interface LoginParts {
   readonly keys: KeyRing;
   readonly prompter: Prompter;
   readonly turn: PromptTurn;
-  /** Ends the connection, which another one will follow. */
+  /** Ends the connection; a new one follows. */
   readonly hangUp: (error: HungUp) => void;
-  /** Called around questions, so that no clock runs while a person thinks. */
+  /** Called around questions, to pause time limits while the user answers. */
   readonly pause: () => () => void;
 }
 
-type Attempt = { readonly say: string; readonly kind: Kind; readonly method: AnyAuthMethod };
+type Attempt = { readonly description: string; readonly kind: Kind; readonly method: AnyAuthMethod };
 type Kind = 'publickey' | 'password' | 'keyboard-interactive';
 
 /**
- * Offers, in OpenSSH's order: keys of the agent that an identity file names, other agent keys (unless
- * IdentitiesOnly), plain key files, encrypted ones (asking once), keyboard-interactive, password.
+ * Starts a login. Offers, in OpenSSH's order: agent keys of the identity files, other agent keys (unless
+ * IdentitiesOnly), unencrypted key files, encrypted ones (asks once), keyboard-interactive, password.
  */
 export function startLogin(parts: LoginParts): Login {
   const tried: string[] = [];
   const leftOut: LeftOut[] = [];
   const attempts = plan(parts, leftOut);
-  /** ssh2 gives null for `left` at first, and takes false for "no more". */
+  /** `left` is null at first; returns false if no method is left. */
   const choose = async (left: readonly string[] | null): Promise<AnyAuthMethod | false> => {
     for (;;) {
-      // Not for-await: leaving such a loop would end the plan, which goes on with the next call.
+      // Not for-await: leaving such a loop would end the plan, which the next call continues.
       const step = await attempts.next();
       if (step.done === true) return false;
-      const { say, kind, method } = step.value;
+      const { description, kind, method } = step.value;
       if (left !== null && !left.includes(kind)) continue;
-      tried.push(say);
+      tried.push(description);
       return method;
     }
   };
@@ -84,7 +84,7 @@ async function* plan(parts: LoginParts, leftOut: LeftOut[]): AsyncGenerator<Atte
     for (const key of [...chosen, ...others]) {
       fromAgent.add(blob(key));
       yield {
-        say: sayAgentKey(key, options.identityFiles[named.indexOf(blob(key))]),
+        description: describeAgentKey(key, options.identityFiles[named.indexOf(blob(key))]),
         kind: 'publickey',
         method: { type: 'agent', username, agent: new OneKeyAgent(agent, key) },
       };
@@ -103,7 +103,7 @@ async function* plan(parts: LoginParts, leftOut: LeftOut[]): AsyncGenerator<Atte
   for (const file of files) {
     if (file?.kind !== 'ready' || fromAgent.has(file.key.getPublicSSH().toString('base64'))) continue;
     yield {
-      say: `key ${file.file}`,
+      description: `key ${file.file}`,
       kind: 'publickey',
       method: { type: 'publickey', username, key: file.key },
     };
@@ -116,15 +116,23 @@ async function* plan(parts: LoginParts, leftOut: LeftOut[]): AsyncGenerator<Atte
       leftOut.push(locked(file.file));
       continue;
     }
-    yield { say: `key ${file.file}`, kind: 'publickey', method: { type: 'publickey', username, key } };
+    yield {
+      description: `key ${file.file}`,
+      kind: 'publickey',
+      method: { type: 'publickey', username, key },
+    };
   }
   const given = parts.password === undefined ? undefined : await prompter.resolve(parts.password);
   if (given !== undefined || prompter.canAsk) {
-    yield { say: 'keyboard-interactive', kind: 'keyboard-interactive', method: keyboard(parts, given) };
-    const password = given ?? (await askPerson(parts, passwordQuestion(options)));
+    yield {
+      description: 'keyboard-interactive',
+      kind: 'keyboard-interactive',
+      method: keyboard(parts, given),
+    };
+    const password = given ?? (await askUser(parts, passwordQuestion(options)));
     if (password === undefined) return;
     yield {
-      say: 'password',
+      description: 'password',
       kind: 'password',
       method: { type: 'password', username, password: password.reveal() },
     };
@@ -141,17 +149,17 @@ function missing(file: string, { ofInventory }: ConnectionOptions): LeftOut {
 function locked(file: string): LeftOut {
   return {
     key: file,
-    why: 'it needs a passphrase',
+    why: 'needs a passphrase',
     next: `ssh-add ${quote(file)}   # or run this at a terminal, to be asked for its passphrase`,
   };
 }
 
-function sayAgentKey(key: ParsedKey, file: string | undefined): string {
+function describeAgentKey(key: ParsedKey, file: string | undefined): string {
   return file === undefined ? `agent key ${key.comment || key.type}` : `key ${file} (of the agent)`;
 }
 
-/** Asks when no other host is asking; until then this one hangs up. */
-async function askPerson(parts: LoginParts, question: Question): Promise<Secret | undefined> {
+/** Asks the user. Throws HungUp while another host is asking. */
+async function askUser(parts: LoginParts, question: Question): Promise<Secret | undefined> {
   parts.turn.begin();
   const resume = parts.pause();
   return parts.prompter.ask(question).finally(resume);
@@ -161,7 +169,7 @@ function passwordQuestion(options: ConnectionOptions): Question {
   return { host: options.name, text: `Password for ${where(options)}:`, hidden: true };
 }
 
-/** Answers the server's questions: a password prompt from the inventory's secret, all others by the person. */
+/** Answers the server's questions: a password prompt by the inventory's secret, all others by the user. */
 function keyboard(parts: LoginParts, given: Secret | undefined): AnyAuthMethod {
   let used = false;
   return {
@@ -177,7 +185,7 @@ function keyboard(parts: LoginParts, given: Secret | undefined): AnyAuthMethod {
             continue;
           }
           const question = serverQuestion(parts.options, instructions, { prompt, echo });
-          const answer = await askPerson(parts, question);
+          const answer = await askUser(parts, question);
           answers.push(answer?.reveal() ?? '');
         }
         finish(answers);
@@ -186,7 +194,7 @@ function keyboard(parts: LoginParts, given: Secret | undefined): AnyAuthMethod {
   };
 }
 
-/** One key of an agent: ssh2 would otherwise offer all of them in the agent's order, past MaxAuthTries. */
+/** An agent with one key: otherwise ssh2 would offer all keys in the agent's order, more than MaxAuthTries. */
 class OneKeyAgent extends ssh2.BaseAgent<ParsedKey> {
   readonly #agent: BaseAgent;
   readonly #key: ParsedKey;
@@ -214,16 +222,16 @@ class OneKeyAgent extends ssh2.BaseAgent<ParsedKey> {
 
 const { utils, createAgent } = ssh2;
 
-/** A private key from a file: usable, or waiting for its passphrase. */
+/** A private key from a file: ready, encrypted, or unusable. */
 type KeyFile =
   | { readonly kind: 'ready'; readonly file: string; readonly key: ParsedKey }
   | { readonly kind: 'encrypted'; readonly file: string; readonly text: Buffer }
   | { readonly kind: 'unusable'; readonly file: string; readonly why: string; readonly next?: string };
 
-/** Bits of a mode that let others at a file. */
+/** Mode bits that give other users access to a file. */
 const others = 0o077;
 
-/** Reads key files and agents once for all connections; a passphrase is asked for once per file. */
+/** Reads key files and agents once for all connections; asks for a passphrase once per file. */
 export class KeyRing {
   readonly #prompter: Prompter;
   readonly #files = new Map<string, KeyFile | undefined>();
@@ -237,13 +245,13 @@ export class KeyRing {
     this.#prompter = prompter;
   }
 
-  /** Undefined: no such file. */
+  /** Returns undefined if there is no such file. */
   file(path: string): KeyFile | undefined {
     if (!this.#files.has(path)) this.#files.set(path, load(path));
     return this.#files.get(path);
   }
 
-  /** The public half, known without a passphrase when `PATH.pub` lies beside. Base64 blob. */
+  /** Returns the base64 blob of the public key, without a passphrase if `PATH.pub` exists. */
   publicBlob(path: string): string | undefined {
     const file = this.file(path);
     if (file?.kind === 'ready') return file.key.getPublicSSH().toString('base64');
@@ -254,7 +262,7 @@ export class KeyRing {
     }
   }
 
-  /** Undefined: there is no terminal, or the passphrase was wrong three times. */
+  /** Returns undefined without a terminal, or after three wrong passphrases. */
   unlock(file: KeyFile & { readonly kind: 'encrypted' }, host: string): Promise<ParsedKey | undefined> {
     let unlocked = this.#unlocked.get(file.file);
     if (unlocked === undefined) {
@@ -282,7 +290,7 @@ export class KeyRing {
     return undefined;
   }
 
-  /** The agent's keys; an agent that does not answer has none. */
+  /** Returns the agent's keys; none if it does not answer. */
   agent(socket: string): Promise<{ readonly agent: BaseAgent; readonly keys: readonly ParsedKey[] }> {
     let known = this.#agents.get(socket);
     if (known === undefined) {
@@ -298,16 +306,16 @@ export class KeyRing {
   }
 }
 
-/** As ssh judges it: a file of ours that others may read or write; another owner's is theirs to judge. */
+/** Returns whether other users can access a file of this user; like ssh, ignores files of other owners. */
 function isOpen(path: string): boolean {
   const { uid, mode } = statSync(path);
   return uid === process.getuid?.() && (mode & others) !== 0;
 }
 
-/** The two halves lie beside each other. */
-function namePrivate(path: string): string {
+/** Suggests the private key beside a public one. */
+function suggestPrivateKey(path: string): string {
   const half = path.endsWith('.pub') ? `: ${path.slice(0, -'.pub'.length)}` : '';
-  return `name the private key in its place${half}`;
+  return `use the private key instead${half}`;
 }
 
 function load(path: string): KeyFile | undefined {
@@ -320,12 +328,12 @@ function load(path: string): KeyFile | undefined {
   }
   const key = utils.parseKey(text);
   if (!(key instanceof Error) && !key.isPrivateKey())
-    return { kind: 'unusable', file: path, why: 'a public key', next: namePrivate(path) };
+    return { kind: 'unusable', file: path, why: 'a public key', next: suggestPrivateKey(path) };
   if (isOpen(path))
     return {
       kind: 'unusable',
       file: path,
-      why: 'others can read it',
+      why: 'readable by other users',
       next: `chmod 600 ${quote(path)}`,
     };
   if (!(key instanceof Error)) return { kind: 'ready', file: path, key };
@@ -334,68 +342,68 @@ function load(path: string): KeyFile | undefined {
     kind: 'unusable',
     file: path,
     why: key.message,
-    next: `name a private key as OpenSSH writes it; one of PuTTY becomes one by: puttygen ${quote(path)} -O private-openssh -o NEW`,
+    next: `use a private key in OpenSSH format; convert a PuTTY key: puttygen ${quote(path)} -O private-openssh -o NEW`,
   };
 }
 
-/** The person's attention, for one host's questions at a time, in the order of asking. */
+/** Lets one host at a time ask the user, in the order of asking. */
 export class PromptQueue {
-  #taken = false;
+  #busy = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** Takes it when it is free. */
+  /** Takes the turn if it is free. */
   take(): boolean {
-    if (this.#taken) return false;
-    this.#taken = true;
+    if (this.#busy) return false;
+    this.#busy = true;
     return true;
   }
 
-  /** Resolves when it is ours. */
+  /** Waits for the turn. */
   async wait(): Promise<void> {
     if (this.take()) return;
     await new Promise<void>((resolve) => void this.#waiting.push(resolve));
   }
 
-  /** Hands it to who waits longest. */
-  giveUp(): void {
+  /** Passes the turn to the host that has waited longest. */
+  release(): void {
     const next = this.#waiting.shift();
-    if (next === undefined) this.#taken = false;
+    if (next === undefined) this.#busy = false;
     else next();
   }
 }
 
-/** A login hung up because the person is talking to another host: come back when it is its turn. */
+/** A login was interrupted because the user is answering another host: dial again when it is this host's turn. */
 export class HungUp extends Error {}
 
 /**
- * One host's part of it. A login that needs the person while another host is asking hangs up and dials again when
- * it is its turn: an sshd gives up on a login that stands still, after two minutes by default.
+ * One host's turn. A login that has a question while another host is asking hangs up, and dials again when it is its
+ * turn: by default, sshd ends an idle login after two minutes.
  */
 export class PromptTurn {
   readonly #queue: PromptQueue | undefined;
-  #mine: boolean;
+  #hasTurn: boolean;
 
-  /** Without a queue it may always ask: jump hosts, on which the host whose turn it is may be waiting. */
+  /** Without a queue it may always ask: for jump hosts, because the host whose turn it is may need them. */
   constructor(queue: PromptQueue | undefined) {
     this.#queue = queue;
-    this.#mine = queue === undefined;
+    this.#hasTurn = queue === undefined;
   }
 
-  /** Throws HungUp when another host is talking. */
+  /** Throws HungUp while another host is asking. */
   begin(): void {
-    this.#mine ||= this.#queue?.take() ?? true;
-    if (!this.#mine) throw new HungUp('the person is talking to another host');
+    this.#hasTurn ||= this.#queue?.take() ?? true;
+    if (!this.#hasTurn) throw new HungUp('the user is answering another host');
   }
 
   async wait(): Promise<void> {
-    if (this.#mine) return;
+    if (this.#hasTurn) return;
     await this.#queue?.wait();
-    this.#mine = true;
+    this.#hasTurn = true;
   }
 
   end(): void {
-    if (this.#mine) this.#queue?.giveUp();
-    this.#mine = false;
+    if (this.#hasTurn) this.#queue?.release();
+    this.#hasTurn = false;
   }
 }
 
@@ -403,7 +411,7 @@ const longestInstructions = 2_000;
 const mostLines = 20;
 const longestPrompt = 300;
 
-/** What a server wants to know before it has let anybody in: that it asks is said in our words, the rest is its own. */
+/** Returns a question of the server during login: our text first, then the server's, marked as such. */
 export function serverQuestion(
   options: Pick<ConnectionOptions, 'name' | 'user' | 'hostname' | 'port'>,
   instructions: string,
@@ -411,18 +419,18 @@ export function serverQuestion(
 ): Question {
   const lines = foreignLines(instructions, longestInstructions)
     .split('\n')
-    .map(closed)
+    .map(withoutGaps)
     .filter((line) => line !== '');
   const shown = lines.length > mostLines ? [...lines.slice(0, mostLines), '…'] : lines;
   return {
     host: options.name,
     text: `${where(options)} asks, in its own words:`,
-    said: [...shown, closed(foreignLine(prompt, longestPrompt))].join('\n'),
+    said: [...shown, withoutGaps(foreignLine(prompt, longestPrompt))].join('\n'),
     hidden: echo !== true,
   };
 }
 
-/** Many spaces would look like the end of the line. */
-function closed(line: string): string {
+/** Joins spaces: many of them would look like the end of the line. */
+function withoutGaps(line: string): string {
   return line.replaceAll(/[\s\u2800]+/g, ' ').trim();
 }

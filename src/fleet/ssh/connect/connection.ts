@@ -21,6 +21,7 @@ import type { Prompter } from '../questions.ts';
 import { algorithmsFor } from './algorithms.ts';
 import { type Login, startLogin, type PromptTurn, HungUp, type KeyRing } from './authentication.ts';
 import { hostKeyOf, type HostKeyStore, type HostKey } from './host-keys.ts';
+import type { KnownHostLine } from './known-hosts.ts';
 
 /** One authenticated SSH connection. */
 export interface Connection {
@@ -28,12 +29,12 @@ export interface Connection {
   readonly ssh: NodeSSH;
   /** The ssh2 client below node-ssh, whose own execCommand gathers all output in memory. */
   readonly client: Client;
-  /** What the server calls itself: `OpenSSH_9.2p1`. */
+  /** The server's software: `OpenSSH_9.2p1`. */
   readonly software: string;
-  /** Aborted when the connection is gone, with the reason. */
+  /** Aborted when the connection is closed, with the reason. */
   readonly closed: AbortSignal;
   close(): void;
-  /** At once, whatever the host still has to say. */
+  /** Ends the connection at once, without reading more from the host. */
   cut(): void;
 }
 
@@ -44,42 +45,40 @@ interface ConnectParts {
   readonly hostKeys: HostKeyStore;
   readonly prompter: Prompter;
   readonly log: Logger;
-  /** Told in one line of every new host key that was accepted. */
+  /** Shows one line for every new host key that was accepted. */
   readonly notice: (line: string) => void;
   readonly turn: PromptTurn;
-  /** Other hosts are reached through it: they share what it brings. */
+  /** It is a jump host, whose bandwidth other hosts share. */
   readonly carries: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Milliseconds that the server may take for one step of the login itself; a slow PAM stack needs some. */
+/** Maximum milliseconds for one step of the login; a slow PAM stack needs some. */
 const loginStepMs = 60_000;
-/** Bytes that a server may send before anybody is logged in: a login takes some thousands. */
+/** Maximum bytes that a server may send before login: a login takes some thousands. */
 const longestLogin = 1024 * 1024;
 
-/** Speaks SSH over an open stream: key exchange, host key, login. Rejects with a FleetError, or HungUp. */
+/** Opens an SSH connection over a stream: key exchange, host key, login. Rejects with a FleetError, or HungUp. */
 export async function openConnection(stream: Readable, parts: ConnectParts): Promise<Connection> {
-  const { options, hostKeys, log } = parts;
+  const { options, hostKeys } = parts;
   const ssh = new NodeSSH();
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
   const watch = new Deadline((error) => {
     stream.destroy(error);
   });
+  const pause = (): (() => void) => watch.pause();
   let refusal: FleetError | HungUp | undefined;
   let greeting: ReturnType<typeof greetingOf> | undefined;
-  const hangUp = (error: HungUp): void => {
+  const stop = (error: FleetError | HungUp): void => {
     refusal = error;
     stream.destroy();
   };
-  const login = startLogin({ ...parts, hangUp, pause: () => watch.pause() });
+  const login = startLogin({ ...parts, hangUp: stop, pause });
   const lines = hostKeys.lines(options);
   const algorithms = algorithmsFor(options, lines);
-  watch.restart(options.connectTimeoutMs, () => silent(options));
-  const abort = (): void => {
-    refusal = interrupted(options.name);
-    stream.destroy();
-  };
+  watch.restart(options.connectTimeoutMs, () => noAnswer(options));
+  const abort = (): void => stop(interrupted(options.name));
   parts.signal?.addEventListener('abort', abort, { once: true });
   try {
     const opening = ssh.connect({
@@ -89,75 +88,105 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
       readyTimeout: 0,
       keepaliveInterval: options.aliveIntervalMs,
       keepaliveCountMax: options.aliveCountMax,
-      hostVerifier: (blob: Buffer, verify: (accepted: boolean) => void) => {
-        const asked = askForKey({ ...parts, pause: () => watch.pause() });
-        hostKeys
-          .check(options, lines, hostKeyOf(blob), asked)
-          .then((news) => {
-            if (news !== undefined) parts.notice(news);
-            verify(true);
-          })
-          .catch((error: unknown) => {
-            refusal =
-              error instanceof FleetError || error instanceof HungUp ? error : connectFailure(options, error);
-            verify(false);
-          });
-      },
+      hostVerifier: keyVerifier({ ...parts, pause }, lines, (error) => (refusal = error)),
       authHandler: (left, partial, next) => {
-        watch.restart(loginStepMs, () => silent(options));
+        watch.restart(loginStepMs, () => noAnswer(options));
         login.handler(left, partial, next);
       },
     });
     greeting = greetingOf(stream);
-    const isLoggedIn = watchLength(stream, longestLogin, () => {
-      refusal = tooTalkative(options);
-      stream.destroy();
-    });
+    const endWatch = watchLength(stream, longestLogin, () => stop(tooMuchOutput(options)));
     if (!parts.carries) pace(stream);
-    const { connection: client } = ssh;
-    if (client === null) throw new Error('node-ssh gave no client');
-    // node-ssh drops its error listener once connected; a later reset would end the process.
-    client.on('error', (error) => {
-      log.log('debug', 'ssh error', { host: options.name, error });
-      closed.abort(error);
-    });
-    client.on('close', () => closed.abort(new Error('connection closed')));
+    const client = watchedClient(ssh, parts, closed);
     await opening;
-    isLoggedIn();
-    return {
-      ssh,
-      client,
-      software: greeting().software,
-      closed: closed.signal,
-      close() {
-        client.end();
-        // Not the client's own: it leaves a stream that it has ended itself to the other side.
-        setTimeout(() => stream.destroy(), 500).unref();
-      },
-      cut: () => void stream.destroy(),
-    };
+    endWatch();
+    return connectionOf(ssh, client, stream, greeting().software, closed.signal);
   } catch (error) {
     ssh.dispose();
     stream.destroy();
     const instead = greeting?.().instead ?? '';
-    throw refusal ?? watch.reason ?? why(options, { ...login, instead }, closed.signal.reason ?? error);
+    const cause: unknown = closed.signal.reason ?? error;
+    throw refusal ?? watch.reason ?? loginFailure(options, { ...login, instead }, cause);
   } finally {
     watch.stop();
     parts.signal?.removeEventListener('abort', abort);
   }
 }
 
-/** sshd says in plain words that it has no room, or bars an address for a while; then trying again helps. */
-const turnedAway = /MaxStartups|Not allowed at this time/;
+/** Returns ssh2's check of the host key. `onRejected` gets the reason for a rejected key. */
+function keyVerifier(
+  parts: ConnectParts & QuestionParts,
+  lines: readonly KnownHostLine[],
+  onRejected: (error: FleetError | HungUp) => void,
+): (blob: Buffer, verify: (accepted: boolean) => void) => void {
+  const { options, hostKeys, notice } = parts;
+  return (blob, verify) => {
+    hostKeys
+      .check(options, lines, hostKeyOf(blob), askForKey(parts))
+      .then((news) => {
+        if (news !== undefined) notice(news);
+        verify(true);
+      })
+      .catch((error: unknown) => {
+        const isOurs = error instanceof FleetError || error instanceof HungUp;
+        onRejected(isOurs ? error : connectFailure(options, error));
+        verify(false);
+      });
+  };
+}
 
-interface Course extends Login {
-  /** What the server said in place of its name. */
+/** Returns the client of an opening connection; its errors and its end abort `closed`. */
+function watchedClient(
+  { connection: client }: NodeSSH,
+  { options, log }: ConnectParts,
+  closed: AbortController,
+): Client {
+  if (client === null) throw new Error('node-ssh gave no client');
+  // node-ssh drops its error listener once connected; a later reset would end the process.
+  client.on('error', (error) => {
+    log.log('debug', 'ssh error', { host: options.name, error });
+    closed.abort(error);
+  });
+  client.on('close', () => closed.abort(new Error('connection closed')));
+  return client;
+}
+
+function connectionOf(
+  ssh: NodeSSH,
+  client: Client,
+  stream: Readable,
+  software: string,
+  closed: AbortSignal,
+): Connection {
+  return {
+    ssh,
+    client,
+    software,
+    closed,
+    close() {
+      client.end();
+      // The client does not destroy a stream that it has ended itself.
+      setTimeout(() => stream.destroy(), 500).unref();
+    },
+    cut: () => void stream.destroy(),
+  };
+}
+
+/** Text of an sshd that is full, or blocks an address for a while: then a retry helps. */
+const isBusy = /MaxStartups|Not allowed at this time/;
+
+interface LoginAttempts extends Pick<Login, 'tried' | 'leftOut'> {
+  /** Text that the server sent instead of its SSH version. */
   readonly instead: string;
 }
 
-function why(options: ConnectionOptions, { tried, leftOut, instead }: Course, error: unknown): FleetError {
+function loginFailure(
+  options: ConnectionOptions,
+  { tried, leftOut, instead }: LoginAttempts,
+  error: unknown,
+): FleetError {
   if (error instanceof FleetError) return error;
-  if (instead !== '' && tried.length === 0 && !turnedAway.test(instead)) return noSshServer(options, instead);
+  if (instead !== '' && tried.length === 0 && !isBusy.test(instead)) return noSshServer(options, instead);
   const { level, message = '' } = error as { level?: string; message?: string };
   const rejected = level === 'client-authentication' || /too many authentication failures/i.test(message);
   return rejected || tried.length > 0
@@ -165,25 +194,25 @@ function why(options: ConnectionOptions, { tried, leftOut, instead }: Course, er
     : connectFailure(options, error);
 }
 
-function silent(options: ConnectionOptions): FleetError {
+function noAnswer(options: ConnectionOptions): FleetError {
   return connectError(options, {
     code: 'ssh.timeout',
-    what: `${options.hostname}:${options.port} accepted the connection and then said nothing for ${options.connectTimeoutMs / 1000} s`,
+    what: `${options.hostname}:${options.port} accepted the connection, but sent nothing for ${options.connectTimeoutMs / 1000} s`,
     expected: 'an SSH server that answers',
     next: `check that the port is right ("port:" in the inventory), and that the machine is not overloaded: ${byHand(options, '-v ')}`,
   });
 }
 
-function tooTalkative(options: ConnectionOptions): FleetError {
+function tooMuchOutput(options: ConnectionOptions): FleetError {
   return connectError(options, {
     code: 'ssh.output-too-long',
-    what: `${options.hostname}:${options.port} sent more than ${longestLogin / 1024 / 1024} MiB before anybody was logged in`,
-    expected: 'a login, which takes some thousand bytes',
+    what: `${options.hostname}:${options.port} sent more than ${longestLogin / 1024 / 1024} MiB before login`,
+    expected: 'a login of some thousand bytes',
     next: `${byHand(options, '-v ')}   # shows what it says; nothing that runs jobs does that`,
   });
 }
 
-/** One running clock that can wait while a person is asked. */
+/** A time limit that pauses while the user answers a question. */
 class Deadline {
   readonly #expire: (error: FleetError) => void;
   #timer: NodeJS.Timeout | undefined;
@@ -216,73 +245,72 @@ class Deadline {
   }
 }
 
-interface Parts {
+interface QuestionParts {
   readonly options: ConnectionOptions;
   readonly prompter: Prompter;
   readonly turn: PromptTurn;
-  /** Called around the question, so that no clock runs while a person thinks. */
+  /** Called around the question, to pause time limits while the user answers. */
   readonly pause: () => () => void;
 }
 
 /**
- * Whether the person accepts a new host key: `yes`, or its fingerprint as they know it. Not where nobody can be asked.
+ * Returns a function that asks the user to accept a new host key: `yes`, or its fingerprint. False without a terminal.
  * Throws HungUp while another host is asking.
  */
-function askForKey({ options, prompter, turn, pause }: Parts): (key: HostKey) => Promise<boolean> {
+function askForKey({ options, prompter, turn, pause }: QuestionParts): (key: HostKey) => Promise<boolean> {
   return async ({ type, fingerprint }) => {
     if (!prompter.canAsk) return false;
     turn.begin();
     const resume = pause();
-    const text = `${where(options)} shows a new host key, ${type} ${fingerprint}. Accept it (yes, no, or the fingerprint)?`;
-    const answer = await prompter.ask({ host: options.name, text, hidden: false }).finally(resume);
-    const said = answer?.reveal().trim() ?? '';
-    return said.toLowerCase() === 'yes' || said === fingerprint;
+    const question = `${where(options)} shows a new host key, ${type} ${fingerprint}. Accept it (yes, no, or the fingerprint)?`;
+    const answer = await prompter.ask({ host: options.name, text: question, hidden: false }).finally(resume);
+    const text = answer?.reveal().trim() ?? '';
+    return text.toLowerCase() === 'yes' || text === fingerprint;
   };
 }
 
-/** Characters before a server's own line, and of that line, that are looked at: ssh allows 255 in it. */
+/** Maximum characters read to find the server's version line, in which ssh allows 255. */
 const longestHead = 8192;
-/** Characters of a line that are shown. */
+/** Maximum characters of a line that are shown. */
 const longestLine = 200;
 
-/** What a server has said first. */
+/** The first text of a server. */
 interface Greeting {
-  /** What it calls itself in its own line, `dropbear_2022.83`; empty until it has. */
+  /** Its software, from its version line: `dropbear_2022.83`; empty until that has arrived. */
   readonly software: string;
-  /** The first line of one that has not, cut short; empty where it said nothing. */
+  /** Its first line, cut short, if it is no version line; empty without output. */
   readonly instead: string;
 }
 
-/** Reads along with who reads the stream already. */
+/** Reads the greeting of a server, besides the other reader of the stream. */
 export function greetingOf(stream: Readable): () => Greeting {
   let head = '';
   let software = '';
-  const hear = (chunk: Buffer): void => {
+  const read = (chunk: Buffer): void => {
     head += chunk.subarray(0, longestHead).toString('latin1');
     software = /^SSH-[\d.]+-([\x21-\x7e]*)[ \r\n]/m.exec(head)?.[1] ?? '';
-    if (software !== '' || head.length > longestHead) stream.removeListener('data', hear);
+    if (software !== '' || head.length > longestHead) stream.removeListener('data', read);
   };
-  stream.on('data', hear);
+  stream.on('data', read);
   return () => {
     const [first = ''] = head.trim().split(/\r?\n/);
     return { software, instead: /^SSH-/m.test(head) ? '' : first.slice(0, longestLine) };
   };
 }
 
-/** Bytes of a connection that are read as fast as they come: facts, a status, the output of nearly every command. */
+/** Bytes of a connection that are read without pauses: enough for facts, a status, and the output of most commands. */
 const atOnce = 1024 * 1024;
-/** Bytes after which it is then the other hosts' turn, and milliseconds for that: 12.5 MiB a second at most. */
+/** Bytes between two pauses for other hosts, and milliseconds of a pause: at most 12.5 MiB/s. */
 const portion = 256 * 1024;
 const restMs = 20;
 /**
- * Bytes that may lie there while nobody reads: the window of a channel is 2 MiB. A jump host that keeps to no window would
- * fill our memory with what it brings.
+ * Maximum unread bytes: the window of a channel is 2 MiB. A jump host that ignores the window would fill our memory.
  */
 const mostHeld = 8 * 1024 * 1024;
 
 /**
- * Reads no faster than leaves time for other hosts, however fast one of them sends: what is not read stays in the network,
- * and by its windows with the host. To be called once somebody reads the stream.
+ * Limits the speed of reading, so that a fast host leaves time for other hosts: unread data stays in the network and on
+ * the host. Call it after the stream has a reader.
  */
 export function pace(stream: Readable): void {
   let left = atOnce;
@@ -292,13 +320,13 @@ export function pace(stream: Readable): void {
     left = portion;
     stream.pause();
     setTimeout(() => {
-      if (stream.readableLength > mostHeld) stream.destroy(new Error('more was sent than was asked for'));
+      if (stream.readableLength > mostHeld) stream.destroy(new Error('the host sent more than requested'));
       else stream.resume();
     }, restMs);
   });
 }
 
-/** Calls back once when more bytes than that have come; what it returns ends the watch. */
+/** Calls `onMore` once if more bytes than `limit` arrive. Returns a function that ends the watch. */
 export function watchLength(stream: Readable, limit: number, onMore: () => void): () => void {
   let left = limit;
   const count = (chunk: Buffer): void => {

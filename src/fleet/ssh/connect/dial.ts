@@ -18,15 +18,15 @@ import { PromptTurn, PromptQueue, HungUp, type KeyRing } from './authentication.
 import { type Connection, openConnection } from './connection.ts';
 import type { HostKeyStore } from './host-keys.ts';
 
-/** Handshakes at the same time; each costs about 12 ms of one core here and some memory. */
+/** Maximum handshakes at a time; each costs about 12 ms of a core and some memory. */
 const maxHandshakes = 64;
-/** The same through one jump host. */
+/** Maximum handshakes through one jump host. */
 const maxThroughHop = 8;
-/** Attempts when the server drops us before the login (MaxStartups does that at random under load). */
+/** Attempts if the server drops a connection before login (MaxStartups does so at random under load). */
 const maxAttempts = 8;
 
 interface DialerParts {
-  /** The jump hosts before a host, in the order they are passed. */
+  /** Returns the jump hosts of a host, in the order of the connection. */
   readonly jumpHostsTo: (options: ConnectionOptions) => Promise<readonly JumpHost[]>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly keys: KeyRing;
@@ -43,13 +43,13 @@ interface Hop {
 
 /** A login to make. */
 interface Login extends JumpHost {
-  readonly way: readonly JumpHost[];
-  /** Others are reached through it. */
+  readonly jumps: readonly JumpHost[];
+  /** It is a jump host. */
   readonly isHop: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Makes connections with the built-in client: directly, through a command, or through jump hosts that are shared. */
+/** Connects with the built-in client: directly, through a command, or through shared jump hosts. */
 export class Dialer {
   readonly #parts: DialerParts;
   readonly #handshakes = pLimit(maxHandshakes);
@@ -67,28 +67,28 @@ export class Dialer {
     for (const hop of hops) hop.connection.then((connection) => connection.close()).catch(() => undefined);
   }
 
-  /** Dials and logs in; again, a little later each time, when the server drops us before the login. */
+  /** Dials and logs in. If the server drops the connection before login, retries with growing pauses. */
   async connect(
     options: ConnectionOptions,
     loginPassword: SecretSource | undefined,
     signal: AbortSignal | undefined,
   ): Promise<Connection> {
-    const way = await this.#parts.jumpHostsTo(options);
-    return this.#connect({ options, loginPassword, way, isHop: false, signal });
+    const jumps = await this.#parts.jumpHostsTo(options);
+    return this.#connect({ options, loginPassword, jumps, isHop: false, signal });
   }
 
-  /** The bytes' way to a host: TCP, a command, or a channel of a jump host. */
+  /** Opens a stream to a host: TCP, a command, or a channel of a jump host. */
   async stream(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Duplex> {
     return this.#stream(options, await this.#parts.jumpHostsTo(options), signal);
   }
 
   async #connect(login: Login): Promise<Connection> {
-    const { options, way, isHop, signal } = login;
+    const { options, jumps, isHop, signal } = login;
     for (let attempt = 1; ; attempt += 1) {
       try {
         signal?.throwIfAborted();
         const direct = isHop ? pLimit(1) : this.#handshakes;
-        const limit = way.length === 0 ? direct : (await this.#hop(way, signal)).limit;
+        const limit = jumps.length === 0 ? direct : (await this.#hop(jumps, signal)).limit;
         return await limit(async () => this.#once(login));
       } catch (error) {
         if (signal?.aborted === true) throw interrupted(options.name);
@@ -101,14 +101,14 @@ export class Dialer {
     }
   }
 
-  async #once({ options, loginPassword: password, way, isHop, signal }: Login): Promise<Connection> {
+  async #once({ options, loginPassword: password, jumps, isHop, signal }: Login): Promise<Connection> {
     const { keys, hostKeys, prompter, log, notice } = this.#parts;
     const turn = new PromptTurn(isHop ? undefined : this.#prompts);
     const parts = { options, password, keys, hostKeys, prompter, log, notice, turn, carries: isHop, signal };
     try {
       for (;;) {
         try {
-          return await openConnection(await this.#stream(options, way, signal), parts);
+          return await openConnection(await this.#stream(options, jumps, signal), parts);
         } catch (error) {
           if (!(error instanceof HungUp)) throw error;
         }
@@ -122,11 +122,11 @@ export class Dialer {
 
   async #stream(
     options: ConnectionOptions,
-    way: readonly JumpHost[],
+    jumps: readonly JumpHost[],
     signal: AbortSignal | undefined,
   ): Promise<Duplex> {
     try {
-      return await this.#dial(options, way, signal);
+      return await this.#dial(options, jumps, signal);
     } catch (error) {
       throw connectFailure(options, error);
     }
@@ -134,14 +134,14 @@ export class Dialer {
 
   async #dial(
     options: ConnectionOptions,
-    way: readonly JumpHost[],
+    jumps: readonly JumpHost[],
     signal: AbortSignal | undefined,
   ): Promise<Duplex> {
     const { proxyCommand } = options;
     if (proxyCommand !== undefined) return dialCommand({ ...options, proxyCommand }, this.#parts.env);
-    const hop = way.at(-1);
+    const hop = jumps.at(-1);
     if (hop === undefined) return dialTcp(options, signal);
-    const { ssh } = await (await this.#hop(way, signal)).connection;
+    const { ssh } = await (await this.#hop(jumps, signal)).connection;
     try {
       return await ssh.forwardOut('127.0.0.1', 0, options.hostname, options.port);
     } catch (error) {
@@ -149,14 +149,14 @@ export class Dialer {
     }
   }
 
-  /** The connection to the last host of a way, shared by all that go through it by the same rules. */
-  async #hop(way: readonly JumpHost[], signal: AbortSignal | undefined): Promise<Hop> {
-    const key = JSON.stringify(way.map(({ options }) => ({ ...options, handsOn: undefined })));
+  /** Returns the connection to the last jump host, shared by all hosts that use it with the same settings. */
+  async #hop(jumps: readonly JumpHost[], signal: AbortSignal | undefined): Promise<Hop> {
+    const key = JSON.stringify(jumps.map(({ options }) => ({ ...options, inherited: undefined })));
     const known = this.#hops.get(key);
     if (known !== undefined) return known;
-    const last = way.at(-1);
-    if (last === undefined) throw new TypeError('a way without a jump host');
-    const connection = this.#connect({ ...last, way: way.slice(0, -1), isHop: true, signal });
+    const last = jumps.at(-1);
+    if (last === undefined) throw new TypeError('no jump host');
+    const connection = this.#connect({ ...last, jumps: jumps.slice(0, -1), isHop: true, signal });
     const hop = { connection, limit: pLimit(maxThroughHop) };
     this.#hops.set(key, hop);
     const forget = (): void => void this.#hops.delete(key);
@@ -166,7 +166,7 @@ export class Dialer {
   }
 }
 
-/** A TCP connection. Rejects with the socket's error, or ETIMEDOUT after the given time. */
+/** Opens a TCP connection. Rejects with the socket's error, or ETIMEDOUT after the given time. */
 function dialTcp(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Duplex> {
   const { hostname: host, port, family, bindAddress, connectTimeoutMs } = options;
   return new Promise((resolve, reject) => {
@@ -202,17 +202,17 @@ function timeout(): Error {
   return Object.assign(new Error('no answer to the TCP connection request'), { code: 'ETIMEDOUT' });
 }
 
-/** Characters of what a ProxyCommand says that are kept: its last words. */
-const mostSaid = 2_000;
-/** Milliseconds for it to end after its output has: something that it started may hold on. */
+/** Maximum characters kept of a ProxyCommand's stderr, from its end. */
+const longestError = 2_000;
+/** Milliseconds that the command may run after the end of its output: a child process may hold it. */
 const endMs = 1_000;
-/** OpenSSH's own words for a connection that was cut early: another attempt may do, as with a direct connection. */
+/** OpenSSH's messages for a connection that was cut early: a retry may help, as with a direct connection. */
 const cut = /kex_exchange_identification|ssh_exchange_identification|Connection (closed|reset) by/;
 
 /**
- * A ProxyCommand's standard input and output as one stream; the command ends with it. It runs by the user's shell, as with
- * ssh. One that ends badly before it has passed a byte fails with what it said: `ssh.proxy-command`, or
- * `ssh.connection-lost` where that may pass.
+ * Runs a ProxyCommand in the user's shell, as ssh does, and returns its input and output as one stream; the command
+ * ends with the stream. A command that fails before its first byte of output is an error with its stderr:
+ * `ssh.proxy-command`, or `ssh.connection-lost` if a retry may help.
  */
 function dialCommand(
   options: ConnectionOptions & { readonly proxyCommand: string },
@@ -223,24 +223,25 @@ function dialCommand(
     stdio: ['pipe', 'pipe', 'pipe'],
     env,
   });
-  let said = '';
+  let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    said = (said + chunk.toString()).slice(-mostSaid);
+    stderr = (stderr + chunk.toString()).slice(-longestError);
   });
-  const ended = once(child, 'close').catch((error: unknown) => {
-    said = error instanceof Error ? error.message : String(error);
+  const exited = once(child, 'close').catch((error: unknown) => {
+    stderr = error instanceof Error ? error.message : String(error);
   });
   const output = async function* (): AsyncGenerator<Buffer> {
-    let passed = false;
+    let hasOutput = false;
     for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-      passed = true;
+      hasOutput = true;
       yield chunk;
     }
-    await Promise.race([ended, sleep(endMs, undefined, { ref: false })]);
+    await Promise.race([exited, sleep(endMs, undefined, { ref: false })]);
     const { exitCode, signalCode } = child;
-    if (!passed && (said !== '' || exitCode !== 0)) throw failed(options, said, exitCode ?? signalCode);
+    if (!hasOutput && (stderr !== '' || exitCode !== 0))
+      throw failed(options, stderr, exitCode ?? signalCode);
   };
-  // Writing to a command that has ended is no failure of its own: its output ends as well, and why is told there.
+  // Ignores failed writes to a command that has exited: the end of its output reports the reason.
   child.stdin.on('error', () => undefined);
   const input = new Writable({
     write: (chunk: Buffer, _encoding, done) => void child.stdin.write(chunk, () => done()),
@@ -251,13 +252,13 @@ function dialCommand(
   return stream;
 }
 
-function failed(options: ConnectionOptions, said: string, end: number | string | null): Error {
-  const seen = foreignLines(said, mostSaid).trim();
+function failed(options: ConnectionOptions, stderr: string, end: number | string | null): Error {
+  const seen = foreignLines(stderr, longestError).trim();
   return connectError(options, {
-    code: cut.test(said) ? 'ssh.connection-lost' : 'ssh.proxy-command',
-    what: `the ProxyCommand for ${options.hostname}:${options.port} ended before it had connected`,
+    code: cut.test(stderr) ? 'ssh.connection-lost' : 'ssh.proxy-command',
+    what: `the ProxyCommand for ${options.hostname}:${options.port} exited before it connected`,
     expected: 'an SSH server at its other end',
-    seen: seen === '' ? `it said nothing (${end === null ? 'no exit code' : `ended with ${end}`})` : seen,
+    seen: seen === '' ? `no output (${end === null ? 'no exit code' : `exit ${end}`})` : seen,
     next: `run it by hand: ${options.proxyCommand ?? ''}`,
   });
 }

@@ -39,7 +39,7 @@ export function filedName(options: ConnectionOptions): string {
 export class HostKeyStore {
   readonly #files = new Map<string, KnownHostsFile>();
 
-  /** What is on file about a host, also under its name without the port. */
+  /** Returns the known_hosts lines of a host, also under its name without the port. */
   lines(options: ConnectionOptions): KnownHostLine[] {
     const names = [...new Set([filedName(options), knownName(options.hostname, 22)])];
     return [...options.userKnownHosts, ...options.globalKnownHosts].flatMap((file) =>
@@ -48,9 +48,8 @@ export class HostKeyStore {
   }
 
   /**
-   * Accepts the key, or throws; `before`: what was on file when the connection began. A key that is new to us is appended
-   * to the first user file under `accept-new`, and under `ask` when the person says yes; the line that tells of it is
-   * returned.
+   * Accepts the key, or throws. `before`: the lines at the start of the connection. Appends a new key to the first user
+   * file under `accept-new`, and under `ask` if the user accepts it, and returns a message about it.
    */
   async check(
     options: ConnectionOptions,
@@ -69,7 +68,7 @@ export class HostKeyStore {
     if (verdict.kind === 'known') return undefined;
     if (verdict.kind === 'revoked') throw revoked(options, key, verdict.line);
     if (verdict.kind === 'changed') throw changed(options, key, name, verdict.lines);
-    // As OpenSSH does: a key filed for the bare name counts on any port of it.
+    // As in OpenSSH, a key for the name without port is valid on any port.
     if (options.hostKeyAlias === undefined && options.port !== 22) {
       if (checkHostKey(lines, knownName(options.hostname, 22), key).kind === 'known') return undefined;
     }
@@ -87,14 +86,14 @@ export class HostKeyStore {
     return file;
   }
 
-  /** Says what became of it: a file that cannot be written is no reason to stay out. */
+  /** Appends a key. Returns the result as text: a file that cannot be written is no error. */
   #append(options: ConnectionOptions, name: string, key: HostKey): string {
     const [path] = options.userKnownHosts;
-    if (path === undefined || path === '/dev/null') return 'not kept';
+    if (path === undefined || path === '/dev/null') return 'not saved';
     try {
       this.#file(path).append(newKnownHost(name, key, options.hashKnownHosts), name);
     } catch (error) {
-      return `not kept: ${(error as Error).message}`;
+      return `not saved:  ${(error as Error).message}`;
     }
     return `added to ${path}`;
   }
@@ -115,7 +114,7 @@ function changed(
   const files = [...new Set(lines.map((line) => line.file))];
   return connectError(options, {
     code: 'ssh.host-key-mismatch',
-    what: `the host key of ${name} is not the one on file: the machine was reinstalled, or another one answers in its place`,
+    what: `the host key of ${name} is not the one on file: the machine was reinstalled, or another machine answers`,
     expected: lines.map((line) => `${line.type} at ${line.file}:${line.line}`).join(', '),
     seen: `${key.type} ${key.fingerprint}`,
     next: `compare the fingerprint at the machine's console, then: ${files
@@ -130,7 +129,7 @@ function revoked(options: ConnectionOptions, key: HostKey, line: KnownHostLine):
     what: `the host key of ${options.hostname} is marked @revoked`,
     expected: 'a key that is not revoked',
     seen: `${key.type} ${key.fingerprint}, revoked at ${line.file}:${line.line}`,
-    next: 'make a new host key on the machine (ssh-keygen -A after removing the old one); do not log in before',
+    next: 'create a new host key on the machine (ssh-keygen -A after removing the old one); do not log in before that',
   });
 }
 
@@ -157,26 +156,26 @@ function pinnedMismatch(options: ConnectionOptions, key: HostKey): FleetError {
 function certificateOnly(options: ConnectionOptions, line: KnownHostLine): FleetError {
   return connectError(options, {
     code: 'ssh.host-certificate',
-    what: `hosts like ${options.hostname} prove themselves by a certificate, which the built-in client cannot check`,
+    what: `${options.hostname} uses host certificates, which the built-in client does not support`,
     expected: `a certificate signed by the authority at ${line.file}:${line.line}`,
     next: `set "transport: openssh" for this host in the inventory`,
   });
 }
 
 /**
- * Pinned keys as lines of a known_hosts file, filed under `alias`. Throws `ssh.pin` where a fingerprint is among them: ssh
- * compares keys.
+ * Returns pinned keys as lines of a known_hosts file, under `alias`. Throws `ssh.pin` for a fingerprint: ssh compares
+ * keys.
  */
 export function pinnedLines(
   { name, pinned }: Pick<ConnectionOptions, 'name' | 'pinned'>,
   alias: string,
-  by: string,
+  user: string,
 ): string {
   if (pinned.some((pin) => pin.startsWith('SHA256:'))) {
     throw usageError({
       code: 'ssh.pin',
       host: name,
-      what: `${by} needs whole public keys under hostKeys, not fingerprints`,
+      what: `${user} needs whole public keys under hostKeys, not fingerprints`,
       next: `azp-fleet trust --limit ${name}   # collects them`,
     });
   }

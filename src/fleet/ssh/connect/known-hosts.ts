@@ -14,7 +14,7 @@ export interface KnownHostLine {
   readonly line: number;
 }
 
-/** What does not parse, or is a key of another type than the line says, is no key, as with OpenSSH. */
+/** Parses known_hosts lines. As in OpenSSH, skips invalid lines and keys of another type than the line's. */
 export function parseKnownHosts(text: string, file: string): KnownHostLine[] {
   const lines: KnownHostLine[] = [];
   for (const [index, source] of text.split('\n').entries()) {
@@ -40,7 +40,7 @@ export function parseKnownHosts(text: string, file: string): KnownHostLine[] {
   return lines;
 }
 
-/** The name under which OpenSSH files a host: bare on port 22, `[host]:port` elsewhere. */
+/** Returns a host's name in known_hosts: `host` on port 22, else `[host]:port`. */
 export function knownName(host: string, port: number): string {
   const name = host.toLowerCase();
   return port === 22 ? name : `[${name}]:${port}`;
@@ -64,8 +64,8 @@ export type HostKeyVerdict =
   | { readonly kind: 'revoked'; readonly line: KnownHostLine };
 
 /**
- * What the files say of a key that a host showed. A key of another type than those on file counts as
- * changed, as with OpenSSH; the types on file are offered first so that this does not happen by chance.
+ * Compares a host's key with known_hosts. As in OpenSSH, a key of another type than the known ones counts as changed;
+ * the known types are negotiated first, so that this does not happen by chance.
  */
 export function checkHostKey(
   lines: readonly KnownHostLine[],
@@ -82,12 +82,12 @@ export function checkHostKey(
   return own.length === 0 ? { kind: 'unknown' } : { kind: 'changed', lines: own };
 }
 
-/** Whether a certificate authority is on file for the name: keys of such a host are certificates. */
+/** Returns the line of a certificate authority for a name: such a host has a certificate. */
 export function authorityFor(lines: readonly KnownHostLine[], name: string): KnownHostLine | undefined {
   return lines.find((line) => line.marker === 'cert-authority' && lineMatches(line, name));
 }
 
-/** The line to append for a new key. */
+/** Returns the line for a new key. */
 export function newKnownHost(name: string, key: { type: string; base64: string }, hashed: boolean): string {
   if (!hashed) return `${name} ${key.type} ${key.base64}\n`;
   const salt = randomBytes(20).toString('base64');
@@ -98,7 +98,7 @@ function hashName(name: string, salt: string): string {
   return createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest('base64');
 }
 
-/** OpenSSH's wildcard match: `*` any run, `?` any one character; nothing else is special. */
+/** Matches as OpenSSH does: `*` is any text, `?` any character; nothing else is special. */
 function matchPattern(text: string, pattern: string): boolean {
   if (!/[*?]/.test(pattern)) return text === pattern;
   const source = pattern
@@ -108,7 +108,7 @@ function matchPattern(text: string, pattern: string): boolean {
   return new RegExp(`^${source}$`).test(text);
 }
 
-/** Patterns with `!` negation: a negated one that matches ends it; otherwise any positive match will do. */
+/** Matches a list of patterns: a matching `!` pattern excludes the text, otherwise one match is enough. */
 function matchList(text: string, patterns: readonly string[]): boolean {
   let found = false;
   for (const pattern of patterns) {
@@ -120,10 +120,10 @@ function matchList(text: string, patterns: readonly string[]): boolean {
   return found;
 }
 
-/** Bits of an RSA key that OpenSSH takes: fewer are weak, more are a way to keep it busy. */
+/** Bits of an RSA key that OpenSSH accepts: fewer are weak, more cost too much time. */
 const rsaBits = { min: 1024, max: 16_384 };
 
-/** The type that a blob names has a shape; what has another one is no key. */
+/** Validates the fields of a key by its type. */
 const shapes: Readonly<Record<string, (fields: readonly Buffer[]) => boolean>> = {
   'ssh-ed25519': (fields) => fields.length === 1 && fields[0]?.length === 32,
   'sk-ssh-ed25519@openssh.com': (fields) => fields.length === 2 && fields[0]?.length === 32,
@@ -136,22 +136,22 @@ const shapes: Readonly<Record<string, (fields: readonly Buffer[]) => boolean>> =
     fields.length === 3 && isCurve('nistp256', 'P-256')(fields.slice(0, 2)),
 };
 
-/** Whether a public key as OpenSSH writes it is one: a type, and in base64 a blob of that type. */
+/** Returns whether a public key is valid: a type, and a base64 blob of that type. */
 function isPublicKey(type: string, base64: string): boolean {
   const blob = Buffer.from(base64, 'base64');
-  // As OpenSSH: padded, and nothing else in it.
+  // As in OpenSSH: padded, without other characters.
   if (blob.toString('base64') !== base64) return false;
   const [name, ...fields] = fieldsOf(blob) ?? [];
   const own = name?.toString('latin1') ?? '';
   return keyType(own) === keyType(type) && shapes[keyType(own)]?.(fields) === true;
 }
 
-/** Signature algorithms by the type of key that makes them. */
+/** Returns the key type of a signature algorithm. */
 export function keyType(algorithm: string): string {
   return algorithm.startsWith('rsa-sha2-') ? 'ssh-rsa' : algorithm;
 }
 
-/** Strings with their lengths before them; undefined when they do not fill it. */
+/** Splits a blob of strings, each with its length before it; undefined if they do not fill it. */
 function fieldsOf(blob: Buffer): Buffer[] | undefined {
   const fields: Buffer[] = [];
   for (let at = 0; at < blob.length;) {
@@ -164,7 +164,7 @@ function fieldsOf(blob: Buffer): Buffer[] | undefined {
   return fields;
 }
 
-/** A number that is not negative. */
+/** Returns whether a field is a non-negative number. */
 function isNumber(field: Buffer): boolean {
   return field.length > 0 && (field[0] ?? 0x80) < 0x80;
 }
@@ -175,7 +175,7 @@ function isRsaModulus(field: Buffer | undefined): boolean {
   return bits >= rsaBits.min && bits <= rsaBits.max;
 }
 
-/** Its name, and a point on it, not compressed. */
+/** Returns a check for the curve's name and an uncompressed point on it. */
 function isCurve(name: string, crv: string): (fields: readonly Buffer[]) => boolean {
   return ([curve, point, ...more]) => {
     if (more.length > 0 || curve?.toString('latin1') !== name || point?.[0] !== 4) return false;
@@ -191,20 +191,20 @@ function isCurve(name: string, crv: string): (fields: readonly Buffer[]) => bool
   };
 }
 
-/** One known_hosts file, read again only when another program has changed it. */
+/** One known_hosts file, read again only if it has changed. */
 export class KnownHostsFile {
   readonly #path: string;
   #stamp = '';
-  /** Lines with one plain name or several; the many of a large fleet are found without looking at each. */
+  /** Lines by plain name, for fast look-up in a large fleet. */
   #byName = new Map<string, KnownHostLine[]>();
-  /** Hashed names and patterns: each has to be tried. */
+  /** Lines with hashed names and patterns, which are all compared. */
   #others: KnownHostLine[] = [];
 
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** The lines that are about any of the names. */
+  /** Returns the lines for any of the names. */
   about(names: readonly string[]): KnownHostLine[] {
     this.#refresh();
     const plain = names.flatMap((name) => this.#byName.get(name) ?? []);
@@ -212,17 +212,17 @@ export class KnownHostsFile {
     return [...new Set([...plain, ...others])].sort((a, b) => a.line - b.line);
   }
 
-  /** Appends the text of one line, whose plain name is given. Throws when the file cannot be written. */
+  /** Appends a line; `name` is its plain name. Throws if the file cannot be written. */
   append(text: string, name: string): void {
     this.#refresh();
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
     appendFileSync(this.#path, this.#endsOpen() ? `\n${text}` : text, { mode: 0o600 });
     for (const line of parseKnownHosts(text, this.#path)) this.#index({ ...line, names: [name] });
-    this.#stamp = this.#now();
+    this.#stamp = this.#currentStamp();
   }
 
   #refresh(): void {
-    const stamp = this.#now();
+    const stamp = this.#currentStamp();
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
     this.#byName = new Map();
@@ -242,8 +242,8 @@ export class KnownHostsFile {
     }
   }
 
-  /** Changes whenever the file does; empty without a file. */
-  #now(): string {
+  /** Returns a text that changes with the file; empty without a file. */
+  #currentStamp(): string {
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     return stat === undefined ? '' : `${stat.ino}:${stat.size}:${stat.mtimeMs}`;
   }
@@ -263,7 +263,7 @@ export class KnownHostsFile {
   }
 }
 
-/** As with OpenSSH, a file that cannot be read is the same as none. */
+/** Reads a file; as in OpenSSH, one that cannot be read counts as empty. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,10 +1,10 @@
 import { Raw, sh } from '../../../shared/base/shell.ts';
 
 /**
- * The command of an exec. All login shells (sh, bash, csh, fish, zsh) read it alike: no quote inside the quotes,
- * no backslash, no `!`, no newline. It decides who runs the script and takes it from standard input, where ps
- * does not show it, as one line: `read` takes exactly that, and what follows stays for the script. (To send the
- * decision by standard input too would cost a round trip where sudo asks for a password.)
+ * Returns the command of an exec. All login shells (sh, bash, csh, fish, zsh) parse it the same: no quote inside the
+ * quotes, no backslash, no `!`, no newline. It chooses the user of the script, and reads the script from standard
+ * input, where ps does not show it, as one line: `read` consumes exactly that line, and the rest is the script's input.
+ * (Sending this program by standard input too would cost a round trip if sudo asks for a password.)
  */
 export function bootCommand(request: BootRequest): string {
   const program = Buffer.from(bootProgram(request)).toString('base64');
@@ -15,26 +15,26 @@ export function bootCommand(request: BootRequest): string {
 export type Elevation = 'unknown' | 'none' | 'free' | 'password';
 
 export interface BootRequest {
-  /** Random; marks what is ours in the output. */
+  /** Random; marks our lines in the output. */
   readonly nonce: string;
   readonly as: 'root' | 'login';
   readonly elevation: Elevation;
-  /** A password could be given if one is asked for. */
+  /** A password is available if sudo asks for one. */
   readonly canAnswer: boolean;
-  /** Seconds after which `timeout` ends the script on the host, whatever became of us; undefined: never. */
+  /** Seconds after which `timeout` ends the script on the host, even if the connection is lost; undefined: never. */
   readonly limitS: number | undefined;
-  /** Standard input after the script belongs to the script; otherwise it has none. */
+  /** The script reads the rest of standard input; otherwise it has none. */
   readonly input: boolean;
 }
 
-/** Lines that the host says before the script runs. */
+/** Lines that the host prints before the script runs. */
 export const markers = {
   ready: (nonce: string): string => `@${nonce} ready`,
   prompt: (nonce: string): string => `@${nonce} password:`,
   trouble: (nonce: string): string => `@${nonce} sudo `,
 };
 
-/** Newlines of a script are sent as this, so that the script is one line of standard input. */
+/** Replaces newlines of a script, so that it is one line of standard input. */
 const newline = '\u0001';
 
 export function scriptLine(script: string): string {
@@ -67,7 +67,7 @@ export function bootProgram(request: BootRequest): string {
   return parts.join('\n');
 }
 
-/** What runs in the end, as whom it should: fixes the environment, says so, takes the script and runs it. */
+/** Returns the program that the chosen user runs: sets the environment, reports ready, reads the script and runs it. */
 function runner({ nonce, input }: BootRequest): string {
   const ready = markers.ready(nonce);
   return [
@@ -84,23 +84,23 @@ function runner({ nonce, input }: BootRequest): string {
   ].join('\n');
 }
 
-/** Characters of it that are kept, to report why nothing ran. */
+/** Maximum characters of a preamble that are kept, for the error if nothing runs. */
 const kept = 64 * 1024;
-/** Bytes of it that are read at all. */
+/** Maximum bytes of a preamble. */
 export const longestPreamble = 4 * 1024 * 1024;
-/** Characters of the line by which a host says that it is ready. */
+/** Maximum characters of the ready line. */
 const longestReady = 256;
 
-/** What a stream says before the script's own output: banners, a talkative .bashrc, prompts, and last the ready line. */
+/** Text of a stream before the script's output: banners, output of .bashrc, prompts, and last the ready line. */
 export class Preamble {
-  /** How often the prompt for the password has come. */
+  /** Number of password prompts so far. */
   prompts = 0;
   /** Bytes so far. */
   size = 0;
   readonly #ready: string;
   readonly #prompt: string;
   #text = '';
-  /** The end of what came, in which a mark may have begun. */
+  /** The end of the text, which may contain the start of a mark. */
   #readyTail = '';
   #promptTail = '';
 
@@ -109,19 +109,19 @@ export class Preamble {
     this.#prompt = markers.prompt(nonce);
   }
 
-  /** Its last part, one character a byte. */
+  /** Returns its last part, one character a byte. */
   get text(): string {
     return this.#text.slice(-kept);
   }
 
-  /** The word of the ready line and what came behind it; undefined: it has not come yet. Each byte is looked at once. */
+  /** Returns the mode of the ready line and the bytes after it; undefined before it arrives. Scans each byte once. */
   push(chunk: Buffer): { readonly mode: string; readonly rest: Buffer } | undefined {
-    const said = chunk.toString('latin1');
-    this.size += said.length;
-    this.#text += said;
+    const text = chunk.toString('latin1');
+    this.size += text.length;
+    this.#text += text;
     if (this.#text.length > 2 * kept) this.#text = this.text;
-    this.#countPrompts(said);
-    const recent = this.#readyTail + said;
+    this.#countPrompts(text);
+    const recent = this.#readyTail + text;
     const at = recent.indexOf(this.#ready);
     const from = at + this.#ready.length;
     const end = at === -1 ? -1 : recent.indexOf('\n', from);
@@ -132,8 +132,8 @@ export class Preamble {
     return undefined;
   }
 
-  #countPrompts(said: string): void {
-    const recent = this.#promptTail + said;
+  #countPrompts(text: string): void {
+    const recent = this.#promptTail + text;
     this.prompts += recent.split(this.#prompt).length - 1;
     this.#promptTail = recent.slice(1 - this.#prompt.length);
   }

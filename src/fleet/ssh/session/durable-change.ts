@@ -7,7 +7,7 @@ import { Raw, sh } from '../../../shared/base/shell.ts';
 import type { DurableResult, DurableSpec, ScriptOptions, ScriptResult } from '../transport.ts';
 import type { RunParts } from './run-script.ts';
 
-/** How long the traces of finished changes stay. */
+/** Days that the folder of a finished change is kept. */
 const keepDays = 30;
 
 export interface StartChange {
@@ -23,14 +23,14 @@ export interface StartChange {
 }
 
 /**
- * Starts a change as a transient unit, or joins the one that is running, and follows it to its end. Nothing of the change
- * is in the unit's arguments: the script is a 0600 file.
+ * Returns a script that starts a change as a transient unit, or joins the running one, and follows it to its end. The
+ * unit's arguments contain nothing of the change: the script is a 0600 file.
  *
- * A connection may be cut anywhere in here, and the next one runs this again, maybe while the first still does; it must
- * not begin the change twice. So one at a time decides, under the change's lock, and first there is a mark, on the disk:
- * this start (`run`), in this boot. A mark without a unit means one of two. Either the unit wrote `began` before it ran
- * any of the change, or had a result: then it was started. Or systemd says that there is none, in the same boot: then it
- * was not. What systemd does not say is neither.
+ * The connection may be lost at any point, and the next one runs this again, maybe while the first still runs; the
+ * change must not start twice. So one script at a time decides, under the change's lock, and first writes a mark to
+ * disk: this start (`run`), in this boot. A mark without a unit has two possible meanings. If the unit wrote `began`
+ * before the change ran, or has a result, it was started. If systemd reports no unit, in the same boot, it was not
+ * started. Without an answer of systemd, the state is unknown.
  */
 export function startChangeScript(change: StartChange): string {
   const limit = Math.ceil(change.limitS);
@@ -106,21 +106,21 @@ export async function startChange(
   return result;
 }
 
-/** Seconds between two looks at a running change. */
+/** Seconds between two checks of a running change. */
 const pollS = '0.3';
-/** How many such looks without an answer are an answer, too: a minute of them. */
-const unknownLooks = 200;
+/** Checks without an answer until the state counts as unknown: one minute. */
+const mostUnknown = 200;
 /** Milliseconds that a change may be followed beyond its own limit, for stopping and reconnecting. */
 const slackMs = 120_000;
 const anyTimeMs = 24 * 3_600_000;
 
 /**
- * The shell functions of whatever is about a change. Control lines go to stderr, the change's output to stdout.
+ * Shell functions of the scripts about a change. Control lines go to stderr, the change's output to stdout.
  *
- * `look` asks systemd, and sets `$state` (alive; ended: systemd still knows it; none; unknown: no answer, which is neither
- * of the others, as while systemd is executed anew) and `$inv`, the InvocationID, which the unit also wrote down itself.
- * `know` looks until there is an answer, for a minute. `follow OFFSET` goes on where `$i` is what was begun, and clears
- * the unit away in the end: under the change's lock, so that it is not the unit of a next start.
+ * `look` queries systemd, and sets `$state` (alive; ended: systemd still has the unit; none; unknown: no answer, e.g.
+ * while systemd re-executes) and `$inv`, the InvocationID, which the unit has also written to `began`. `know` repeats
+ * `look` until there is an answer, for a minute. `follow OFFSET` follows the unit with InvocationID `$i`, and removes
+ * it at the end, under the change's lock, so that it does not remove the unit of a later start.
  */
 const functions = `
 look() {
@@ -142,7 +142,7 @@ SHOWN
 }
 know() {
   n=0; look
-  while [ "$state" = unknown ] && [ "$n" -lt ${unknownLooks} ]; do n=$((n+1)); sleep ${pollS}; look; done
+  while [ "$state" = unknown ] && [ "$n" -lt ${mostUnknown} ]; do n=$((n+1)); sleep ${pollS}; look; done
 }
 follow() {
   o=$1
@@ -174,14 +174,16 @@ follow() {
 }
 `;
 
-/** What a script about one change begins with: its folder `$d`, its unit `$u`, and the functions. */
+/** Returns the first part of a script about one change: its folder `$d`, its unit `$u`, and the functions. */
 function changePrelude(id: string): string {
   return `${sh`set -u
 d=${`${changesFolder}/${id}`} u=${`azp-fleet-change-${id}.service`}
 `}${functions}`;
 }
 
-/** Follows a change that runs; says `none` when it does not. One that was followed before is followed to its end. */
+/**
+ * Returns a script that follows a running change, or prints `none`. `joined`: continues to follow this one to its end.
+ */
 export function followChangeScript(id: string, joined: Joined | undefined): string {
   const prelude = changePrelude(id);
   if (joined === undefined)
@@ -206,12 +208,12 @@ follow ${joined.offset}
 
 type FollowOptions = Pick<ScriptOptions, 'onLine' | 'signal'>;
 
-/** What following needs of its session: scripts, and a new connection after a cut. */
+/** The parts of a session needed to follow a change: scripts, and reconnecting. */
 interface DurableHost {
   readonly host: string;
   readonly clock: Clock;
   run(parts: Pick<RunParts, 'text' | 'options' | 'onErrorLine' | 'tap'>): Promise<ScriptResult>;
-  /** Resolves when connected again; rejects when that is hopeless before the deadline (monotonic). */
+  /** Resolves when connected again; rejects after the deadline (monotonic), or if a retry cannot help. */
   reconnect(deadline: number, signal: AbortSignal | undefined): Promise<void>;
 }
 
@@ -224,9 +226,9 @@ export function followChange(
 }
 
 /**
- * Runs a script that follows a change. Once it has said that there is one, the change is followed over as many
- * connections as it takes, and never started again; the next one goes on at the byte where the last was cut.
- * Undefined: there is no such change.
+ * Runs a script that follows a change. After it has found the change, follows it over as many connections as necessary,
+ * and never starts it again; each connection continues at the byte where the last one was lost. Returns undefined if
+ * there is no such change.
  */
 async function followThrough(
   session: DurableHost,
@@ -257,27 +259,27 @@ async function followThrough(
   }
 }
 
-/** Where changes live on their host, a folder each. Mirrors HostPaths.changes. */
+/** Folder of all changes on a host, with a folder for each. Mirrors HostPaths.changes. */
 export const changesFolder = '/var/lib/azp-fleet/changes';
 /** Bytes of output kept for the result. */
 const tailLimit = 16_384;
 
-/** What is known of a change that was being followed when the connection was cut. */
+/** The state of a followed change when the connection was lost. */
 interface Joined {
-  /** Bytes of its output that have come, up to the last whole line: a cut line comes again. */
+  /** Received bytes of its output, up to the last complete line: a cut line is sent again. */
   readonly offset: number;
-  /** The InvocationID of its unit; empty where that was cut off, too. */
+  /** The InvocationID of its unit; empty if it was not received. */
   readonly invocation: string;
 }
 
-/** What the scripts about a change have said of it so far, over all connections, and what that means. */
+/** Collects the output of the scripts about a change, over all connections, and interprets it. */
 export class ChangeReport {
-  /** Undefined until it is known whether there is one. */
+  /** Undefined until the change is known to exist. */
   #invocation: string | undefined;
   #startedBy: string | undefined;
   /** The word with which the script ended. */
   #ending: { readonly word: string; readonly text: string } | undefined;
-  #complaint = '';
+  #message = '';
   #offset = 0;
   #open = 0;
   readonly #last = new LastBytes(tailLimit);
@@ -289,7 +291,7 @@ export class ChangeReport {
 
   output(chunk: Buffer): void {
     if (chunk.length === 0) return;
-    // Where the word that belongs before it was cut off: what has an output has been started.
+    // If the control line before it was lost: a change with output has been started.
     this.#invocation ??= '';
     const end = chunk.lastIndexOf(10);
     if (end === -1) this.#open += chunk.length;
@@ -300,14 +302,14 @@ export class ChangeReport {
     this.#last.push(chunk);
   }
 
-  /** The connection has been cut: what was said last is said again. */
+  /** The connection was lost: the last incomplete line will be sent again. */
   cut(): void {
     this.#last.drop(this.#open);
     this.#open = 0;
     this.#ending = undefined;
   }
 
-  /** A line of stderr. */
+  /** Reads a line of stderr. */
   control(line: string): void {
     const [word = '', ...rest] = line.split(' ');
     const text = rest.join(' ');
@@ -316,18 +318,18 @@ export class ChangeReport {
       this.#invocation = rest[0] ?? '';
       this.#startedBy = foreignLine(rest.slice(1).join(' '), 200);
     } else if (endings.has(word)) this.#ending = { word, text };
-    else this.#complaint = line;
+    else this.#message = line;
   }
 
-  /** Undefined: there is no such change. Throws where it has no exit code. */
+  /** Returns undefined if there is no such change. Throws if it has no exit code. */
   result(host: string, id: string): DurableResult | undefined {
     const { word, text } = this.#ending ?? { word: 'unknown', text: '' };
-    const seen = text === '' ? this.#complaint : text;
+    const seen = text === '' ? this.#message : text;
     switch (word) {
       case 'none':
         return undefined;
       case 'end':
-        if (!/^\d{1,3}$/.test(text)) throw died(host, id, `"${text}" in its place`);
+        if (!/^\d{1,3}$/.test(text)) throw noResult(host, id, `"${text}"`);
         return {
           code: Number(text),
           tail: this.#last.toString(),
@@ -335,7 +337,7 @@ export class ChangeReport {
           ...(this.#startedBy === undefined ? {} : { startedBy: this.#startedBy }),
         };
       case 'dead':
-        throw text === 'Result=timeout' ? late(host, id) : died(host, id, deaths[text] ?? text);
+        throw text === 'Result=timeout' ? timedOut(host, id) : noResult(host, id, deadReasons[text] ?? text);
       case 'nosystemd':
         throw noSystemd(host);
       case 'notstarted':
@@ -349,32 +351,32 @@ export class ChangeReport {
 /** `end CODE`, `dead WHY`, `none`, `unknown WHY`, `notstarted WHY`, `nosystemd`. */
 const endings = new Set(['end', 'dead', 'none', 'unknown', 'notstarted', 'nosystemd']);
 
-const deaths: Readonly<Record<string, string>> = {
+const deadReasons: Readonly<Record<string, string>> = {
   gone: 'its unit is missing: the host was restarted, or a user stopped it',
-  replaced: 'a later start of the same change in its place',
+  replaced: 'replaced by a later start of the same change',
 };
 
-const look = (id: string): string => `tail -n 50 ${changesFolder}/${id}/output   # on the host`;
+const showOutput = (id: string): string => `tail -n 50 ${changesFolder}/${id}/output   # on the host`;
 
-function died(host: string, id: string, seen: string): FleetError {
+function noResult(host: string, id: string, seen: string): FleetError {
   return new FleetError({
     code: 'ssh.change-died',
     host,
     what: `the change ${id} ended without a result`,
     expected: 'an exit code',
     seen,
-    next: `${look(id)}; then run the command again`,
+    next: `${showOutput(id)}; then run the command again`,
   });
 }
 
-function late(host: string, id: string): FleetError {
+function timedOut(host: string, id: string): FleetError {
   return new FleetError({
     code: 'ssh.change-timeout',
     host,
     what: `the change ${id} ran out of time and was stopped`,
     expected: 'an exit code',
     seen: 'Result=timeout',
-    next: `${look(id)}; then run the command again`,
+    next: `${showOutput(id)}; then run the command again`,
   });
 }
 
@@ -383,8 +385,8 @@ function notStarted(host: string, id: string, seen: string): FleetError {
     code: 'ssh.change-not-started',
     host,
     what: `the change ${id} could not be started: nothing of it has run`,
-    expected: 'a unit of systemd',
-    seen: seen === '' ? 'no word of why' : seen,
+    expected: 'a systemd unit',
+    seen: seen === '' ? 'no reason given' : seen,
     next: `df /var/lib; systemctl is-system-running   # on the host; then run the command again`,
   });
 }
@@ -393,10 +395,10 @@ function unknown(host: string, id: string, seen: string): FleetError {
   return new FleetError({
     code: 'ssh.change-unknown',
     host,
-    what: `whether the change ${id} runs, or has run, is not known`,
-    expected: 'an answer of systemd',
+    what: `the state of the change ${id} is unknown`,
+    expected: 'an answer from systemd',
     seen: seen === '' ? 'none' : seen,
-    next: `systemctl status azp-fleet-change-${id}   # on the host; when it answers, run the command again: what runs is followed`,
+    next: `systemctl status azp-fleet-change-${id}   # on the host; when it answers, run the command again: it follows a running change`,
   });
 }
 
@@ -405,18 +407,18 @@ function noSystemd(host: string): FleetError {
     code: 'ssh.no-systemd',
     host,
     what: 'the host has no systemd-run',
-    expected: 'systemd, which keeps long changes alive when the connection is not',
-    next: 'leave this host out: azp-fleet works on systems that systemd runs',
+    expected: 'systemd, which continues long changes without a connection',
+    next: 'remove this host from the inventory: azp-fleet needs systemd',
   });
 }
 
 /**
- * The last bytes of a stream, in room of their own that never grows: each byte is copied once, however many chunks the
- * sender makes of it, and none of its chunks is kept.
+ * The last bytes of a stream, in a ring buffer: copies each byte once, however small the chunks are, and keeps no
+ * chunk.
  */
 export class LastBytes {
   readonly #ring: Buffer;
-  /** Where the next byte goes. */
+  /** Position of the next byte. */
   #at = 0;
   #held = 0;
   #whole = true;
@@ -436,7 +438,7 @@ export class LastBytes {
     this.#held = Math.min(limit, this.#held + chunk.length);
   }
 
-  /** Takes back what came last. */
+  /** Removes the last bytes. */
   drop(bytes: number): void {
     const limit = this.#ring.length;
     const gone = Math.min(bytes, this.#held);
@@ -444,7 +446,7 @@ export class LastBytes {
     this.#held -= gone;
   }
 
-  /** As UTF-8. Where the beginning is missing, it starts with a whole character. */
+  /** Returns the bytes as UTF-8. If the beginning is missing, starts with a whole character. */
   toString(): string {
     const limit = this.#ring.length;
     const from = (this.#at - this.#held + limit) % limit;

@@ -11,7 +11,7 @@ export interface Probe {
   readonly timeoutS?: number;
 }
 
-/** What one probe gave. A probe that ran out of time has `timedOut`. */
+/** The result of one probe. */
 export interface Frame {
   readonly code: number;
   readonly stdout: string;
@@ -24,10 +24,10 @@ export interface Frame {
 const defaultTimeoutS = 5;
 
 /**
- * One script out of many probes. Each runs in a shell of its own, with its own time limit, and none can stop
- * the next one. The output goes through files on a tmpfs, not pipes: a process in uninterruptible sleep (a
- * hanging nvidia-smi) cannot be killed and would hold a pipe, and us, for ever. For the same reason there
- * are two `timeout`: the inner one waits for its child whatever happens, the outer one can always leave it.
+ * Joins probes to one script. Each runs in a separate shell with its own time limit, and none can stop the next one.
+ * The output goes through files on a tmpfs, not pipes: a process in uninterruptible sleep (a hung nvidia-smi) cannot be
+ * killed and would hold a pipe, and us, forever. For the same reason there are two `timeout`: the inner one waits for
+ * its child in any case, the outer one can always leave it.
  */
 export function frameScript(probes: readonly Probe[]): string {
   const nonce = randomBytes(12).toString('hex');
@@ -51,7 +51,7 @@ export function frameScript(probes: readonly Probe[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Takes the output of a framed script apart. Missing probes are missing in the map; noise around is ignored. */
+/** Splits the output of a framed script by probe. Probes without output are missing; ignores other text. */
 export function parseFrames(stdout: string): Map<string, Frame> {
   const frames = new Map<string, Frame>();
   const nonce = /^frames ([0-9a-f]{24})$/m.exec(stdout)?.[1];

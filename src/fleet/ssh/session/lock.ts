@@ -13,24 +13,25 @@ import { Output } from './run-script.ts';
 import { Limit, type Running, startScript } from './start.ts';
 import type { Sudo } from './sudo.ts';
 
-/** Bytes of what the host says while the lock is held: a word, and the note of who holds it. */
+/** Maximum bytes that the host prints while the lock is held: a word, and the owner. */
 const longestAnswer = 65_536;
-/** Milliseconds for the answer: the host itself waits ten seconds for one who was ended. */
+/** Maximum milliseconds for the answer: the host itself waits ten seconds for a killed owner. */
 const answerMs = 25_000;
-/** Milliseconds between two tries for the lock of a silent owner. */
+/** Milliseconds between two attempts to take the lock of a silent owner. */
 const retryMs = 2000;
 /** Milliseconds after which the remaining time is reported again. */
-const tellMs = 10_000;
-/** Milliseconds for letting go; what has not ended by then is cut off. */
+const reportMs = 10_000;
+/** Maximum milliseconds for a release; after that the process is killed. */
 const releaseMs = 5000;
 
-/** `first`; `again`: we held it before, and no other owner since; `break`: from its present holder. */
+/** `first`; `again`: this run held it before, and no other owner since; `break`: take it from its owner. */
 type LockWay = 'first' | 'again' | 'break';
 
 /**
- * Holds the host's lock as long as lines come on standard input. Our own holder of before a cut is replaced. Who has had
- * it last is on the disk, so that a run that lost it knows whether somebody else came, be it that the host was restarted.
- * Says `locked`, after `broke NOTE`; or `held SECONDS NOTE`, with the seconds since a sign of life; or `passed NOTE`.
+ * Returns a script that holds the host's lock while it receives lines on standard input. It replaces this run's holder
+ * of a lost connection. The last owner is on disk, so that a run that lost the lock can detect another owner, even
+ * after a reboot. Prints `locked`, after `broke NOTE`; or `held SECONDS NOTE`, with the seconds since the last
+ * heartbeat; or `passed NOTE`.
  */
 export function lockScript(owner: LockOwner, id: string, way: LockWay): string {
   return `${sh`set -u
@@ -84,19 +85,19 @@ interface LockParts {
 
 export interface LockRequest extends Pick<LockOptions, 'signal' | 'onWait'> {
   readonly owner: LockOwner;
-  /** The run: what it held before a cut is its own. */
+  /** Identifies the run: it may replace its own lock after a lost connection. */
   readonly id: string;
   readonly way: LockWay;
 }
 
 /**
- * Takes the lock. That of a living owner is refused at once; that of a silent one is waited for until it ends by itself,
- * which takes no longer than its expiry. The signal ends it at once.
+ * Takes the lock. Rejects at once if its owner is active; waits for the lock of a silent owner, which expires. The
+ * signal ends the wait.
  */
 export async function takeLock(parts: LockParts, request: LockRequest): Promise<HostLock> {
   const { host, clock } = parts;
   const { way, signal, onWait } = request;
-  let [deadline, told] = [Infinity, Infinity];
+  let [deadline, reported] = [Infinity, Infinity];
   for (;;) {
     const { answer, held } = await tryLock(parts, request);
     if (held !== undefined) return held;
@@ -105,16 +106,16 @@ export async function takeLock(parts: LockParts, request: LockRequest): Promise<
     const leftMs = Math.min(deadline - clock.monotonic(), 1000 * (freeS ?? 0));
     if (leftMs <= 0) throw locked(host, answer);
     deadline = clock.monotonic() + leftMs;
-    if (told - leftMs >= tellMs) {
+    if (reported - leftMs >= reportMs) {
       onWait?.(waitingFor(answer, Math.ceil(leftMs / 1000)));
-      told = leftMs;
+      reported = leftMs;
     }
     await clock.wait(Math.min(retryMs, leftMs), signal);
     if (signal?.aborted === true) throw interrupted(host);
   }
 }
 
-/** One try. Rejects where there is no answer, or one that says nothing of the lock. */
+/** Tries once. Rejects without an answer about the lock. */
 async function tryLock(
   { wire, sudo, host }: LockParts,
   { owner, id, way, signal }: LockRequest,
@@ -130,11 +131,11 @@ async function tryLock(
     running?.kill();
   };
   const onOverflow = (): void => stop(lockFailed(host, `more than ${longestAnswer / 1024} KiB of output`));
-  const hear = (line: string): void => {
-    answer = hearLock(answer, line);
+  const read = (line: string): void => {
+    answer = readLockLine(answer, line);
     if (answer.word === 'locked') settle();
   };
-  const out = new Output({ limit: longestAnswer, onLine: hear, onOverflow });
+  const out = new Output({ limit: longestAnswer, onLine: read, onOverflow });
   const err = new Output({ limit: longestAnswer, onLine: () => undefined, onOverflow });
   const limit = new Limit(answerMs, () => stop(lockFailed(host, `no answer within ${answerMs / 1000} s`)));
   const abort = (): void => stop(interrupted(host));
@@ -158,8 +159,8 @@ async function tryLock(
     signal?.removeEventListener('abort', abort);
   }
   if (answer.word === 'locked') return { answer, held: hold(running, answer, way) };
-  const said = `${out.end()}${err.end()}`.trim().slice(-300);
-  if (answer.word === 'none') throw lockFailed(host, said);
+  const output = `${out.end()}${err.end()}`.trim().slice(-300);
+  if (answer.word === 'none') throw lockFailed(host, output);
   return { answer };
 }
 
@@ -188,37 +189,37 @@ function hold(running: Running, { broke }: LockAnswer, way: LockWay): HostLock {
   };
 }
 
-/** Seconds without a sign of life after which a lock is given up: a cut connection is not seen by the host. */
+/** Seconds without a heartbeat after which a lock expires: the host does not notice a lost connection. */
 const lockExpiryS = 60;
-/** Milliseconds between two signs of life. */
+/** Milliseconds between two heartbeats. */
 const heartbeatMs = 15_000;
-/** Seconds of silence that no living owner keeps: two signs of life are missing. */
+/** Seconds after which an owner counts as silent: two missing heartbeats. */
 const silenceS = (2 * heartbeatMs) / 1000;
-/** Seconds that the host may need, beyond the expiry, to give the lock up. */
+/** Seconds that the host may need, after the expiry, to release the lock. */
 const graceS = 5;
 
-/** What the lock script has said. */
+/** The output of the lock script. */
 export interface LockAnswer {
   /** `held`: another owner has it now. `passed`: another owner had it since. */
   readonly word: 'locked' | 'held' | 'passed' | 'none';
-  /** Whose it is, or was; absent where there is no note that can be read. */
+  /** The current or previous owner; undefined if the note cannot be parsed. */
   readonly owner?: LockOwner;
-  /** Whose lock was broken, be it our own of before a cut. */
+  /** The owner whose lock was broken, possibly this run before a lost connection. */
   readonly broke?: LockOwner;
-  /** Seconds since the last sign of life of who has it. */
+  /** Seconds since the last heartbeat of the owner. */
   readonly silentS?: number;
 }
 
 const cleanWord = z.string().transform((said) => foreignLine(said, 200));
-/** What `lockScript`, or another program, has written. */
+/** A note of `lockScript`, or of another program. */
 const noteShape = z.object({
   who: cleanWord,
   command: cleanWord,
   since: cleanWord,
 }) satisfies z.ZodType<LockOwner>;
 
-/** Takes a line of the lock script; what is none of its words changes nothing. */
-export function hearLock(answer: LockAnswer, line: string): LockAnswer {
+/** Adds a line of the lock script to the answer; ignores other lines. */
+export function readLockLine(answer: LockAnswer, line: string): LockAnswer {
   const [word = '', ...rest] = line.split(' ');
   if (line === 'locked') return { ...answer, word: 'locked' };
   if (word === 'broke') return { ...answer, ...named('broke', rest.join(' ')) };
@@ -239,8 +240,8 @@ function named<K extends 'owner' | 'broke'>(key: K, json: string): { readonly [k
 }
 
 /**
- * Seconds after which a lock that is held will be free, where its owner's connection seems to be gone. Undefined: its
- * owner lives, or the host's clocks do not tell.
+ * Returns the seconds until a held lock expires, if its owner is silent. Undefined if its owner is active, or the
+ * host's clocks do not show it.
  */
 export function freeInS({ word, silentS }: LockAnswer): number | undefined {
   if (word !== 'held' || silentS === undefined) return undefined;
@@ -248,33 +249,32 @@ export function freeInS({ word, silentS }: LockAnswer): number | undefined {
   return silentS >= silenceS && left > 0 ? left : undefined;
 }
 
-/** Said while a silent owner's lock is waited for. */
+/** Returns the message while waiting for a silent owner's lock. */
 export function waitingFor({ owner, silentS = 0 }: LockAnswer, leftS: number): string {
   const whose =
     owner === undefined ? 'another user' : `${owner.who} (${owner.command}, since ${owner.since})`;
-  return `waiting for the lock of ${whose}, who was not heard of for ${silentS} s: ${leftS} s at most`;
+  return `waiting for the lock of ${whose}, silent for ${silentS} s: at most ${leftS} s`;
 }
 
-/** Returns the error for work after the lock was lost: another owner may work on the host by now. */
+/** Returns the error for work after the lock was lost: another owner may work on the host. */
 export function lockLost(host: string, answer?: LockAnswer): FleetError {
   return new FleetError({
     code: 'ssh.lock-lost',
     host,
     step: 'lock',
-    what: 'this run has lost its lock on the host, and stops there',
+    what: 'this run lost its lock on the host and stopped',
     expected: 'the lock held to the end',
-    seen: whoCame(answer),
-    next: 'run the same command again: it starts from what the host is now, and says who works there',
+    seen: lossReason(answer),
+    next: 'run the same command again: it continues from the current state of the host',
   });
 }
 
-function whoCame(answer: LockAnswer | undefined): string {
+function lossReason(answer: LockAnswer | undefined): string {
   if (answer === undefined)
-    return `another run broke it, or the host heard nothing from here for ${lockExpiryS} s (a laptop asleep?)`;
+    return `another run broke it, or this machine was offline for ${lockExpiryS} s (a laptop asleep?)`;
   const { word, owner } = answer;
-  if (owner === undefined)
-    return word === 'held' ? 'another run has it, without a note' : 'no note of who had it last';
-  return `${owner.who} ${word === 'held' ? 'has it now' : 'has had it since'} (${owner.command}, since ${owner.since})`;
+  if (owner === undefined) return word === 'held' ? 'another run holds it' : 'its last owner is unknown';
+  return `${owner.who} ${word === 'held' ? 'holds it now' : 'held it since'} (${owner.command}, since ${owner.since})`;
 }
 
 export function locked(host: string, { owner }: LockAnswer): FleetError {
@@ -285,8 +285,8 @@ export function locked(host: string, { owner }: LockAnswer): FleetError {
     step: 'lock',
     what: `${who} is working on this host`,
     expected: 'no other run on this host',
-    seen: owner === undefined ? 'a lock without a note' : `${owner.command}, since ${owner.since}`,
-    next: `wait for ${who} to finish; if that run is dead for certain, add --break-lock`,
+    seen: owner === undefined ? 'a lock without an owner' : `${owner.command}, since ${owner.since}`,
+    next: `wait for ${who} to finish; if that run has ended, add --break-lock`,
   });
 }
 

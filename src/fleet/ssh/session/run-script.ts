@@ -10,11 +10,11 @@ import { Limit, type Running, startScript } from './start.ts';
 import type { Sudo } from './sudo.ts';
 
 const defaultTotalMs = 60_000;
-/** The host ends the script itself this much after our own limit, in case the connection is lost by then. */
+/** Seconds after our limit when the host ends the script itself, in case the connection is lost. */
 const hostGraceS = 10;
-/** Bytes of each stream: a script that writes more than this is not one of ours. What people run says how much it may. */
+/** Maximum bytes of each stream: none of our scripts writes more. For users' commands, the caller sets it. */
 const outputLimit = 4 * 1024 * 1024;
-/** The same of what is passed on and not kept. */
+/** Maximum bytes of a stream that is not kept. */
 const passedLimit = 1024 * 1024 * 1024;
 
 export interface RunParts {
@@ -28,11 +28,11 @@ export interface RunParts {
   readonly feed?: (running: Running) => void;
   /** Takes the lines of stderr instead of `onLine`. */
   readonly onErrorLine?: (line: string) => void;
-  /** Sees stdout as it comes; the result then has none. */
+  /** Gets stdout in chunks; the result then has none. */
   readonly tap?: (chunk: Buffer) => void;
 }
 
-/** Runs a script to its end under three clocks: that of its start, silence, and the total. */
+/** Runs a script to its end with three time limits: start, silence, and total. */
 export async function runScript(parts: RunParts): Promise<ScriptResult> {
   const { host, options, clock } = parts;
   const totalMs = options.totalTimeoutMs ?? defaultTotalMs;
@@ -56,11 +56,11 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
   const total = new Limit(totalMs, () => stop(timedOut(host, 'total', totalMs)));
   const onLine = (line: string): void => options.onLine?.(line);
   const limit = options.outputLimit ?? outputLimit;
-  const sink = (most: number, tellLine: (line: string) => void, tap?: RunParts['tap']): Output =>
-    new Output({ limit: most, onLine: tellLine, onOverflow: () => stop(tooMuch(host, most)), tap });
+  const sink = (most: number, report: (line: string) => void, tap?: RunParts['tap']): Output =>
+    new Output({ limit: most, onLine: report, onOverflow: () => stop(tooMuch(host, most)), tap });
   const out = sink(parts.tap === undefined ? limit : passedLimit, onLine, parts.tap);
   const err = sink(limit, parts.onErrorLine ?? onLine);
-  const heard = (sink: Output) => (chunk: Buffer) => {
+  const receive = (sink: Output) => (chunk: Buffer) => {
     sink.push(chunk);
     silence?.start();
   };
@@ -74,14 +74,14 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
       as: options.as ?? 'root',
       input: parts.feed !== undefined,
       limitS: totalMs / 1000 + hostGraceS,
-      onStdout: heard(out),
-      onStderr: heard(err),
+      onStdout: receive(out),
+      onStderr: receive(err),
       signal: cancel.signal,
     });
     starting.catch(() => undefined);
     running = await Promise.race([starting, stopped]);
     total.start();
-    heard(out)(Buffer.alloc(0));
+    receive(out)(Buffer.alloc(0));
     parts.feed?.(running);
     const ending = await Promise.race([running.ended, stopped]);
     return {
@@ -110,7 +110,7 @@ function timedOut(host: string, clock: 'silent' | 'total', ms: number): FleetErr
     host,
     what:
       clock === 'silent'
-        ? `a script said nothing for ${ms / 1000} s`
+        ? `a script wrote nothing for ${ms / 1000} s`
         : `a script took longer than ${ms / 1000} s`,
     next: checkHostLoad,
   });
@@ -127,38 +127,38 @@ function tooMuch(host: string, limit: number): FleetError {
 
 /** Maximum characters of one line: a longer one is passed on in pieces. */
 const longestLine = 65_536;
-/** Lines of one stream that are passed on each: more than any change of ours writes. */
-const mostTold = 10_000;
+/** Lines of one stream that are all passed on: more than any of our changes writes. */
+const mostReported = 10_000;
 const newLine = 10;
-/** Bytes that room is made for at a time: as many as there are already, within these. */
+/** Size of a memory block in bytes: doubles the memory, within these limits. */
 const block = { least: 4096, most: 1024 * 1024 };
 
 interface OutputParts {
   /** Bytes of the whole stream. */
   readonly limit: number;
-  /** Gets each line as it comes; after some thousands only the last one of what comes together. */
+  /** Gets each line; after 10 000 lines only the last one of each chunk. */
   readonly onLine: (line: string) => void;
-  /** There is more than that. What comes after it is dropped. */
+  /** Called when the limit is exceeded; later bytes are dropped. */
   readonly onOverflow: () => void;
-  /** Sees the bytes as they come; the result then has none. */
+  /** Gets the bytes in chunks; the result then has none. */
   readonly tap?: ((chunk: Buffer) => void) | undefined;
 }
 
 /**
- * Collects one stream; UTF-8 cut by a chunk boundary stays whole. The sender chooses how large the chunks are, so what has
- * come already is not looked at again with each of them.
+ * Collects one stream; handles UTF-8 cut by a chunk boundary. Scans each byte only once, because the sender chooses the
+ * size of the chunks.
  */
 export class Output {
   readonly #parts: OutputParts;
   readonly #decoder = new StringDecoder('utf8');
   #blocks: Buffer[] = [];
   #kept = 0;
-  /** Bytes of the last block. */
+  /** Free bytes of the last block. */
   #free = 0;
   #size = 0;
   #line: string[] = [];
   #lineLength = 0;
-  #told = 0;
+  #reported = 0;
 
   constructor(parts: OutputParts) {
     this.#parts = parts;
@@ -171,17 +171,17 @@ export class Output {
     if (this.#size > limit) return onOverflow();
     if (tap === undefined) this.#keep(chunk);
     else tap(chunk);
-    this.#take(this.#decoder.write(this.#told < mostTold ? chunk : this.#skip(chunk)));
+    this.#take(this.#decoder.write(this.#reported < mostReported ? chunk : this.#skip(chunk)));
   }
 
-  /** All of it. */
+  /** Returns all output. */
   end(): string {
     this.#take(this.#decoder.end());
-    if (this.#lineLength > 0) this.#tell();
+    if (this.#lineLength > 0) this.#reportLine();
     return Buffer.concat(this.#blocks, this.#kept).toString();
   }
 
-  /** Room is made in blocks: nothing is copied twice, however small the chunks are. */
+  /** Allocates memory in blocks: no byte is copied twice, however small the chunks are. */
   #keep(chunk: Buffer): void {
     for (let from = 0; from < chunk.length;) {
       const last = this.#blocks.at(-1);
@@ -201,14 +201,14 @@ export class Output {
     let from = 0;
     for (let end = text.indexOf('\n', from); end !== -1; end = text.indexOf('\n', from)) {
       this.#grow(text.slice(from, end));
-      this.#tell();
+      this.#reportLine();
       from = end + 1;
     }
     this.#grow(text.slice(from));
-    if (this.#lineLength > longestLine) this.#tell();
+    if (this.#lineLength > longestLine) this.#reportLine();
   }
 
-  /** Returns the chunk from its last whole line on: earlier lines are not shown. */
+  /** Returns the chunk from its last complete line on: earlier lines are not shown. */
   #skip(chunk: Buffer): Buffer {
     const end = chunk.lastIndexOf(newLine);
     const before = end > 0 ? chunk.lastIndexOf(newLine, end - 1) : -1;
@@ -225,11 +225,11 @@ export class Output {
     this.#lineLength += text.length;
   }
 
-  #tell(): void {
+  #reportLine(): void {
     const line = this.#line.join('');
     this.#line = [];
     this.#lineLength = 0;
-    this.#told += 1;
+    this.#reported += 1;
     this.#parts.onLine(line);
   }
 }

@@ -31,7 +31,7 @@ import type {
 import { type UploadGate, upload, type UploadParts } from './upload.ts';
 import type { Wire } from '../wire/wire.ts';
 
-/** How often a refused channel is asked for again, a little later each time: about ten seconds in all. */
+/** Attempts to open a channel that the host refuses, with growing pauses: about ten seconds in all. */
 const channelAttempts = 20;
 
 export interface SessionParts {
@@ -40,7 +40,7 @@ export interface SessionParts {
   readonly sudo: Sudo;
   readonly log: Logger;
   readonly clock: Clock;
-  /** A new connection to the same host; the deadline is on the clock's monotonic scale. */
+  /** Opens a new connection to the same host; the deadline is on the clock's monotonic scale. */
   readonly redial: (deadline: number, signal: AbortSignal | undefined) => Promise<Wire>;
   /** Shared by all hosts. */
   readonly uploads: UploadGate;
@@ -52,8 +52,8 @@ export class HostSession implements Session {
   readonly #parts: SessionParts;
   readonly #channels: LimitFunction;
   #wire: Wire;
-  /** Closed by us: a change that is still being followed is left to itself. */
-  #left = false;
+  /** Whether `close` was called: no reconnect for a followed change. */
+  #isClosed = false;
   #lock: { readonly request: Pick<LockRequest, 'owner' | 'id'>; held: HostLock } | undefined;
 
   constructor(parts: SessionParts) {
@@ -106,7 +106,7 @@ export class HostSession implements Session {
   }
 
   async lock(owner: LockOwner, options: LockOptions = {}): Promise<HostLock> {
-    // The same run of the same person: what it held before a cut is its own.
+    // Identifies the run: it may replace its own lock after a lost connection.
     const request = { owner, id: sha256(JSON.stringify(owner)).slice(0, 16) };
     const way = options.again === true ? 'again' : options.break === true ? 'break' : 'first';
     const { signal, onWait } = options;
@@ -124,12 +124,12 @@ export class HostSession implements Session {
   }
 
   async close(): Promise<void> {
-    this.#left = true;
+    this.#isClosed = true;
     await this.#lock?.held.release();
     await this.#wire.close();
   }
 
-  /** Waits for a free channel, also where sshd allows fewer than we do (a smaller MaxSessions). */
+  /** Waits for a free channel, also if sshd allows fewer than we expect (a smaller MaxSessions). */
   async #channel<T>(work: () => Promise<T>): Promise<T> {
     if (this.#lock?.held.lost() === true && !this.closed.aborted) throw lockLost(this.host);
     for (let attempt = 1; ; attempt += 1) {
@@ -152,7 +152,7 @@ export class HostSession implements Session {
     return this.#channel(async () => {
       const base = this.#base();
       const result = await runScript({ ...base, ...parts }).catch((error: unknown) => {
-        // Who has said that much goes on, whatever becomes of the channel.
+        // Such a host may continue to send, even if the channel is closed.
         if (error instanceof FleetError && error.problem.code === 'ssh.output-too-long') base.wire.cut();
         throw error;
       });
@@ -175,7 +175,7 @@ export class HostSession implements Session {
       clock: this.#parts.clock,
       run: (parts) => this.#run(parts),
       reconnect: async (deadline, signal) => {
-        if (this.#left) throw connectionLost(this.host, 'a change, which continues on the host');
+        if (this.#isClosed) throw connectionLost(this.host, 'a change, which continues on the host');
         this.#wire = await this.#parts.redial(deadline, signal);
         if (this.#lock === undefined) return;
         this.#lock.held = await takeLock(this.#base(), { ...this.#lock.request, way: 'again', signal });
@@ -186,7 +186,7 @@ export class HostSession implements Session {
   async #pipe(path: string): Promise<Duplex> {
     const early: Buffer[] = [];
     let receive = (chunk: Buffer): void => void early.push(chunk);
-    let said = '';
+    let stderr = '';
     const running = await startScript(this.#wire, this.#parts.sudo, {
       host: this.host,
       script: pipeScript(path),
@@ -196,7 +196,7 @@ export class HostSession implements Session {
       signal: undefined,
       onStdout: (chunk) => receive(chunk),
       onStderr: (chunk) => {
-        said = (said + chunk.toString()).slice(-1000);
+        stderr = (stderr + chunk.toString()).slice(-1000);
       },
     });
     const pipe = pipeStream(running);
@@ -209,7 +209,7 @@ export class HostSession implements Session {
           code: 'ssh.socket',
           host: this.host,
           what: `${path} cannot be reached`,
-          seen: said.trim() || `exit code ${ending.code}`,
+          seen: stderr.trim() || `exit code ${ending.code}`,
           next: `ls -l ${path}   # on the host: does the service run?`,
         }),
       );

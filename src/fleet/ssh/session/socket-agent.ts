@@ -5,13 +5,13 @@ import { FleetError } from '../../../shared/base/errors.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import type { Running } from './start.ts';
 
-/** Bytes that the other side may say on one stream: twice the longest answer that is read. */
-const longestTalk = 128 * 1024 * 1024;
+/** Maximum bytes that the host may send on one stream: twice the longest valid answer. */
+const longestAnswer = 128 * 1024 * 1024;
 
 /** Opens one stream to a unix socket of the host. */
 export type OpenSocket = () => Promise<Duplex>;
 
-/** An HTTP agent over SSH. Its sockets die with the connection; so do requests on them. */
+/** An HTTP agent over SSH. Its sockets and requests fail when the connection is closed. */
 export class SocketAgent extends Agent {
   readonly #open: OpenSocket;
 
@@ -40,39 +40,39 @@ export class SocketAgent extends Agent {
   }
 }
 
-/** http calls methods of net.Socket that other streams lack. */
+/** Adds methods of net.Socket that http calls and other streams lack. */
 function likeSocket(stream: Duplex): Duplex {
   const socket = stream as Duplex & Record<string, unknown>;
   for (const name of ['setKeepAlive', 'setNoDelay', 'setTimeout', 'ref', 'unref']) {
     socket[name] ??= () => socket;
   }
   socket['destroySoon'] ??= () => socket.destroy();
-  return bounded(tellingWhy(socket));
+  return limited(withErrors(socket));
 }
 
-/** A channel of ssh2 closes without a word of why: who waits for its end or an error would wait for ever. */
-function tellingWhy(stream: Duplex): Duplex {
+/** Makes a channel of ssh2 emit the error of `destroy`: otherwise a waiting reader would wait forever. */
+function withErrors(stream: Duplex): Duplex {
   const close = stream.destroy.bind(stream);
-  const tell = Duplex.prototype.destroy.bind(stream);
+  const destroy = Duplex.prototype.destroy.bind(stream);
   stream.destroy = (error?: Error) => {
-    tell(error);
+    destroy(error);
     return close();
   };
   return stream;
 }
 
-/** Ends when the other side has said too much: what reads it may keep all of it. */
-function bounded(stream: Duplex): Duplex {
+/** Ends a stream after too many bytes: its reader may keep all of them. */
+function limited(stream: Duplex): Duplex {
   let size = 0;
   const push = stream.push.bind(stream);
   stream.push = (chunk: Buffer | null, encoding?: BufferEncoding) => {
     size += chunk?.length ?? 0;
-    if (size <= longestTalk) return push(chunk, encoding);
+    if (size <= longestAnswer) return push(chunk, encoding);
     stream.destroy(
       new FleetError({
         code: 'ssh.output-too-long',
-        what: `a socket of the host said more than ${longestTalk / 1024 / 1024} MiB`,
-        next: 'look at what serves it: systemctl status docker azp-fleet-manager   # on the host',
+        what: `a socket of the host sent more than ${longestAnswer / 1024 / 1024} MiB`,
+        next: 'check the service: systemctl status docker azp-fleet-manager   # on the host',
       }),
     );
     return false;
@@ -81,8 +81,8 @@ function bounded(stream: Duplex): Duplex {
 }
 
 /**
- * Connects standard input and output with a unix socket as root: with the docker client where it is there
- * (it pipes to any socket), else with what else can be on a host.
+ * Returns a script that connects standard input and output with a unix socket as root: by the docker client if
+ * installed (it works with any socket), else by other programs.
  */
 export function pipeScript(path: string): string {
   return sh`p=${path}
@@ -96,7 +96,7 @@ echo "nothing here can connect to a unix socket (docker, socat, nc)" >&2; exit 6
 `;
 }
 
-/** A running pipe script as a stream. `receive` takes what the script writes. */
+/** Wraps a running pipe script as a stream. `receive` gets the script's output. */
 export function pipeStream(running: Running): { readonly stream: Duplex; receive(chunk: Buffer): void } {
   const stream = new Duplex({
     allowHalfOpen: false,
@@ -116,8 +116,8 @@ export function pipeStream(running: Running): { readonly stream: Duplex; receive
   });
   void running.ended.then(() => {
     stream.push(null);
-    // A stream that waits in the agent's pool is read by nobody: without this it would never learn of its end,
-    // and the next request on it would wait for ever.
+    // A stream in the agent's pool has no reader: without this it would not notice its end, and the next request on it
+    // would wait forever.
     stream.read(0);
   });
   return { stream, receive: (chunk) => void stream.push(chunk) };

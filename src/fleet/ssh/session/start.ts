@@ -20,7 +20,7 @@ interface StartRequest {
   readonly signal: AbortSignal | undefined;
 }
 
-/** A script that has begun to run as who it should. */
+/** A script that runs as the requested user. */
 export interface Running {
   readonly stdin: Writable;
   /** Never rejects. */
@@ -28,14 +28,14 @@ export interface Running {
   kill(): void;
 }
 
-/** Milliseconds until the script has begun: login shell, sudo and its PAM stack. */
+/** Maximum milliseconds until the script starts: login shell, sudo and its PAM stack. */
 const startMs = 30_000;
 
 /**
- * Starts a script in one exec. The password is written when the prompt with this very exec's marker has been seen,
- * the script when the host is ready to read it, neither before: one could be taken for the other. A hostile host knows the
- * marker, too: where sudo cannot ask, a prompt is an error. Rejects when it has not begun within its time, while nobody
- * types a password (`ssh.start-timeout`), and at once when the signal is aborted.
+ * Starts a script in one exec. Writes the password only after the prompt with this exec's marker, and the script only
+ * after the ready line: otherwise one could be read as the other. A hostile host knows the marker too: if sudo cannot
+ * ask, a prompt is an error. Rejects if the script does not start in time (`ssh.start-timeout`; pauses while the user
+ * types a password), and at once if the signal is aborted.
  */
 export async function startScript(wire: Wire, sudo: Sudo, request: StartRequest): Promise<Running> {
   const { host, signal } = request;
@@ -52,7 +52,7 @@ export async function startScript(wire: Wire, sudo: Sudo, request: StartRequest)
   });
   let stop: (error: FleetError) => void = () => undefined;
   const stopped = new Promise<never>((_resolve, reject) => (stop = reject));
-  const limit = new Limit(startMs, () => stop(notBegun(host)));
+  const limit = new Limit(startMs, () => stop(notStarted(host)));
   const abort = (): void => stop(interrupted(host));
   signal?.addEventListener('abort', abort, { once: true });
   limit.start();
@@ -103,9 +103,9 @@ class Start {
   readonly #sudo: Sudo;
   readonly #request: StartRequest;
   readonly #nonce: string;
-  /** What the command was made for. */
+  /** The elevation that the command was created for. */
   readonly #given: Elevation;
-  /** Called around the question for a password, which no time limit counts. */
+  /** Called around the question for a password, to pause time limits. */
   readonly #pause: () => () => void;
   #prompts = 0;
   #begun = false;
@@ -139,7 +139,7 @@ class Start {
     void process.ended.then((ending) => this.#onEnded(ending));
   }
 
-  /** Passes on what comes after the ready line and keeps what came before. */
+  /** Passes on the output after the ready line and keeps the text before it. */
   #listen(name: 'stdout' | 'stderr', onReady: (mode: string) => void): void {
     const sink = name === 'stdout' ? this.#request.onStdout : this.#request.onStderr;
     const preamble = this.#noise[name];
@@ -152,7 +152,7 @@ class Start {
         begun = true;
         onReady(ready.mode);
         if (ready.rest.length > 0) sink(ready.rest);
-      } else if (preamble.size > longestPreamble) this.#reject(talkative(this.#request.host));
+      } else if (preamble.size > longestPreamble) this.#reject(tooMuchOutput(this.#request.host));
       else if (name === 'stderr') this.#onPrompt();
     });
   }
@@ -205,18 +205,18 @@ class Start {
   }
 }
 
-function talkative(host: string): FleetError {
+function tooMuchOutput(host: string): FleetError {
   return new FleetError({
     code: 'ssh.output-too-long',
     host,
     step: 'connect',
-    what: `the login wrote more than ${longestPreamble / 1024 / 1024} MiB before our script could run`,
-    expected: 'a login that says little',
-    next: 'look at the files that the login shell reads on the host (.bashrc, .profile, /etc/profile.d)',
+    what: `the login wrote more than ${longestPreamble / 1024 / 1024} MiB before a script could run`,
+    expected: 'a login with little output',
+    next: 'check the files that the login shell reads on the host (.bashrc, .profile, /etc/profile.d)',
   });
 }
 
-function notBegun(host: string): FleetError {
+function notStarted(host: string): FleetError {
   return new FleetError({
     code: 'ssh.start-timeout',
     host,
@@ -234,14 +234,14 @@ function noShell(
     code: 'ssh.no-shell',
     host,
     step: 'connect',
-    what: `the login ended (${ending.signal ?? ending.code}) before our script could run`,
+    what: `the login ended (${ending.signal ?? ending.code}) before a script could run`,
     expected: 'a login shell that can start /bin/sh',
     seen: said.trim().slice(-500) || 'no output',
     next: `usermod -s /bin/bash ${quote(user)}   # as root on the host, where its shell is none; else look for a ForceCommand of sshd`,
   });
 }
 
-/** A time limit that can be restarted and that pauses while a person types a password. */
+/** A time limit that can be restarted and paused. */
 export class Limit {
   readonly #ms: number;
   readonly #expire: () => void;
@@ -264,7 +264,7 @@ export class Limit {
     this.#paused = false;
   }
 
-  /** Pauses until the function that it returns is called, then restarts. */
+  /** Pauses until the returned function is called, then restarts. */
   pause(): () => void {
     const ran = this.#timer !== undefined;
     this.stop();

@@ -8,7 +8,7 @@ import type { Elevation } from './bootstrap.ts';
 import type { ConnectionOptions } from '../config/options.ts';
 import { byHand } from '../failures.ts';
 
-/** How this session becomes root, learnt with the first script. */
+/** How this session becomes root, detected with the first script. */
 export class Sudo {
   readonly #options: ConnectionOptions;
   readonly #source: SecretSource | undefined;
@@ -21,7 +21,7 @@ export class Sudo {
     this.#prompter = prompter;
   }
 
-  /** Who logs in. */
+  /** The login user. */
   get user(): string {
     return this.#options.user;
   }
@@ -31,8 +31,8 @@ export class Sudo {
   }
 
   /**
-   * Whether sudo may ask for a password in a command that was made for this: not where it runs as the login user or is
-   * known to need none, nor where the login is root by its name (what the host says of that is no proof).
+   * Returns whether sudo may ask for a password in a command for this elevation: not if it runs as the login user or
+   * needs no password, nor if the login user is named root (the host's own answer is no proof).
    */
   mayAsk(elevation: Elevation): boolean {
     return !this.#isRoot && (elevation === 'unknown' || elevation === 'password');
@@ -42,24 +42,26 @@ export class Sudo {
     return this.#options.user === 'root';
   }
 
-  /** The host's own secret, else the one password asked for the whole fleet. */
+  /** Returns the host's secret, else the password that the user types once for the whole fleet. */
   password(): Promise<Secret | undefined> {
     if (this.#source !== undefined) return this.#prompter.resolve(this.#source);
     const { name, user } = this.#options;
     return this.#prompter.askOnce('sudo', {
       host: name,
-      text: `sudo password of ${user} (asked once, used on every host that wants one):`,
+      text: `sudo password of ${user} (asked once, used on every host that needs one):`,
       hidden: true,
     });
   }
 
-  /** A prompt with our marker, which any host can read in the command, where no sudo of ours can have put it. */
+  /**
+   * Returns the error for a prompt with our marker that is not from sudo: a host can read the marker in the command.
+   */
   notRun(): FleetError {
     return this.#error(
       'ssh.sudo-not-run',
-      'the host asks for the sudo password where sudo is not run; it was given none',
-      'no question: the command runs as the login user, or sudo needs no password',
-      `find out what asks before this host is used again: ${byHand(this.#options)} id   # is it the machine that you mean?`,
+      'the host asks for the sudo password, but sudo is not running; none was sent',
+      'no prompt: the command runs as the login user, or sudo needs no password',
+      `find the cause of the prompt before you use this host again: ${byHand(this.#options)} id   # is it the machine that you mean?`,
     );
   }
 
@@ -67,7 +69,7 @@ export class Sudo {
     if (this.#isRoot) return this.notRun();
     return this.#error(
       'ssh.sudo-password-needed',
-      `sudo wants a password for ${this.#options.user}, and none was given`,
+      `sudo needs a password for ${this.#options.user}`,
       'a password, or NOPASSWD in sudoers',
       'run this at a terminal to be asked, or set "sudoPassword: { env: NAME }" (or file:, cmd:) for the host in the inventory',
     );
@@ -77,7 +79,7 @@ export class Sudo {
     return this.#error(
       'ssh.sudo-wrong-password',
       `sudo refused the password of ${this.#options.user}`,
-      'the password that this user types after sudo on this host',
+      'the sudo password of this user on this host',
       `${this.#where()}; try it by hand: ${byHand(this.#options, '-t ')} sudo -k -v`,
     );
   }
@@ -85,16 +87,16 @@ export class Sudo {
   #where(): string {
     const source = this.#source;
     if (source === undefined || 'prompt' in source) return 'run it again, and type the password of this host';
-    return `correct the password: ${describeSource(source)} has another`;
+    return `correct the password in ${describeSource(source)}`;
   }
 
-  /** Why sudo ended without running anything, by what it said. */
+  /** Returns the error for a failed sudo, by its message. */
   failure(said: string): FleetError | undefined {
     const { user } = this.#options;
     if (/must have a tty/.test(said)) {
       return this.#error(
         'ssh.sudo-tty',
-        'sudo insists on a terminal (requiretty)',
+        'sudo requires a terminal (requiretty)',
         'sudo that works without a terminal',
         `echo 'Defaults:${user} !requiretty' | sudo tee /etc/sudoers.d/azp-fleet   # on the host`,
         said,

@@ -19,10 +19,10 @@ export interface UploadParts extends Pick<RunParts, 'wire' | 'sudo' | 'host' | '
 }
 
 /**
- * The host's part of an upload. It says `same`, or `have N` (bytes that an earlier attempt left) and takes the
- * rest from standard input. The temporary file lies beside the target, named by the content, so that a cut
- * upload goes on and `mv` is atomic; it is thrown away when the whole does not have the hash, and when other content is
- * sent to the same place.
+ * Returns the host's script of an upload. It prints `same`, or `have N` (bytes of an earlier attempt) and reads the
+ * rest from standard input. The temporary file is beside the target, named by the content, so that an interrupted
+ * upload can continue and `mv` is atomic; it is removed if its hash is wrong, and if other content is sent to the same
+ * path.
  */
 export function uploadScript(
   path: string,
@@ -57,14 +57,14 @@ echo "done"
 `;
 }
 
-/** Resolves with true when something was sent. */
+/** Uploads a file. Resolves with false if the host already has it. */
 export async function upload(
   parts: UploadParts,
   source: UploadSource,
   path: string,
   options: UploadOptions,
 ): Promise<boolean> {
-  // What travels: a compressed file is smaller on the way than the size of its content says.
+  // Size of the transfer: a compressed file is smaller than its content.
   const { sha256, size } =
     'bytes' in source
       ? { sha256: sha256Of(source.bytes), size: source.bytes.length }
@@ -78,7 +78,7 @@ export async function upload(
       options,
     );
   let answer = await attempt();
-  // What an earlier attempt left was something else; it is gone now.
+  // The rest of an earlier attempt was damaged; it has been removed.
   if (answer === 'bad') answer = await attempt();
   if (answer === 'same') return false;
   if (answer === 'done') return true;
@@ -88,7 +88,7 @@ export async function upload(
     what: `${path} arrived damaged`,
     expected: `sha256 ${sha256}`,
     seen: answer,
-    next: 'run the command again; if it stays so, check that the local file is not being rewritten',
+    next: 'run the command again; if it fails again, check that the local file is not being rewritten',
   });
 }
 
@@ -121,7 +121,7 @@ async function once(
         if (line === 'same') offset(size);
       },
     },
-    // What programs complain of is kept for the error and is no answer of the script.
+    // Stderr is used only for errors, not as an answer of the script.
     onErrorLine: () => undefined,
     feed: (running) => {
       void have
@@ -139,13 +139,13 @@ async function once(
       host: parts.host,
       what: 'the upload did not finish',
       seen: (result.stderr.trim() || word || `exit code ${result.code}`).slice(-400),
-      next: 'df -h   # on the host: is there room? Then run the command again; it continues where it stopped',
+      next: 'df -h   # on the host: is the disk full? Then run the command again; it continues where it stopped',
     },
     { cause: failed },
   );
 }
 
-/** The content from there on, a piece at a time and without a copy of it: many hosts get it at once. */
+/** Returns the content from an offset in pieces, without a copy: many hosts get it at once. */
 function pieces(
   source: UploadSource,
   from: number,
@@ -167,7 +167,7 @@ function* slices(bytes: Uint8Array, from: number, step: number): Generator<Buffe
   }
 }
 
-/** Lets each piece wait for its turn, and reports the progress. */
+/** Delays each piece until its turn, and reports the progress. */
 async function* paced(
   source: Iterable<Buffer> | AsyncIterable<Buffer>,
   gate: UploadGate,
@@ -184,13 +184,13 @@ async function* paced(
   }
 }
 
-/** Bytes that an upload reads ahead; also the most that goes in one piece. */
+/** Bytes that an upload reads ahead; also the maximum of one piece. */
 const largestPiece = 256 * 1024;
 const smallestPiece = 4 * 1024;
-/** Slower than this (bytes per second) an upload is given up, unless the limit itself makes it so slow. */
+/** Minimum bytes per second of an upload, unless the configured limit is lower. */
 const slowest = 20_000;
 
-/** Where all uploads of a run pass: so many at a time, and together no faster than allowed. */
+/** Limits all uploads of a run: their number at a time, and their speed together. */
 export class UploadGate {
   readonly #limit: LimitFunction;
   readonly #clock: Clock;
@@ -213,7 +213,7 @@ export class UploadGate {
     return this.#limit(work);
   }
 
-  /** Resolves when a piece may go. */
+  /** Resolves when a piece may be sent. */
   async pass(bytes: number): Promise<void> {
     if (this.#line === undefined) return;
     const { line, waitMs } = reserve(this.#line, bytes, this.#clock.monotonic());
@@ -222,14 +222,16 @@ export class UploadGate {
   }
 }
 
-/** What an idle line saves up: this many milliseconds of its rate may go at once. */
+/** Milliseconds of its rate that an idle line may send at once. */
 const burstMs = 250;
 
-/** A line of limited rate, shared in the order of asking: a token bucket, kept as the time when it is free again. */
+/**
+ * A line of limited rate, shared in the order of requests: a token bucket, stored as the time when it is free again.
+ */
 interface Line {
   /** Bytes per second. */
   readonly rate: number;
-  /** Milliseconds on the caller's clock: when all that was let through will have passed. */
+  /** Milliseconds on the caller's clock when all reserved bytes have been sent. */
   readonly freeAt: number;
 }
 
@@ -237,7 +239,7 @@ export function startOf(rate: number, now: number): Line {
   return { rate, freeAt: now };
 }
 
-/** Gives a piece its place in the line, and says how long its sender has to wait. Pure. */
+/** Reserves time on the line for a piece, and returns how long its sender must wait. Pure. */
 export function reserve(
   line: Line,
   bytes: number,

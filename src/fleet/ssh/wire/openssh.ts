@@ -24,17 +24,17 @@ import { usualChannels, type Ending, type Wire, type WireProcess } from './wire.
 
 interface OpensshParts {
   readonly options: ConnectionOptions;
-  readonly way: readonly JumpHost[];
+  readonly jumps: readonly JumpHost[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** ssh may ask at the terminal (passphrase, second factor, a touch of a key). */
+  /** ssh may ask at the terminal (passphrase, second factor, touch of a key). */
   readonly interactive: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Allows only the master's connection: without it ssh would log in again, outside the lock. */
+/** Uses only the master's connection: otherwise ssh would log in again, outside the lock. */
 const onlyOver = ['-o', 'ProxyCommand=false', '-o', 'ControlMaster=no'];
 
-/** The system's ssh, one multiplexed connection a host: for certificates, security keys, Kerberos, PKCS#11. */
+/** Opens a Wire over the system's ssh, multiplexed: for certificates, security keys, Kerberos, PKCS#11. */
 export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   const { options, env } = parts;
   if (isAborted(parts.signal)) throw interrupted(options.name);
@@ -108,21 +108,21 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   };
 }
 
-/** Also for commands over the master's connection. Throws where pins cannot be used: `ssh.pin`. */
+/** Returns ssh's arguments, also for commands over the master's connection. Throws `ssh.pin` for fingerprints. */
 function opensshArguments(
-  { options, way, interactive }: OpensshParts,
+  { options, jumps, interactive }: OpensshParts,
   folder: string,
   socket: string,
 ): readonly string[] {
   return [
     ...option('ControlPath', socket),
-    ...loginArguments(options, way, folder, { asks: interactive, heard: true }),
+    ...loginArguments(options, jumps, folder, { asks: interactive, keepsErrors: true }),
     ...nothingElse,
     ...option('LogLevel', 'ERROR'),
   ];
 }
 
-/** Waits until the master answers on its socket; rejects with what it said when it ends instead. */
+/** Waits until the master answers on its socket; rejects with its stderr if it exits. */
 function connected(
   master: ChildProcess,
   flags: readonly string[],
@@ -141,14 +141,14 @@ function connected(
     });
     master.once('close', () => {
       over = true;
-      reject(wayFailure(parts.options, parts.way, folder) ?? opensshFailure(parts.options, said));
+      reject(jumpFailure(parts.options, parts.jumps, folder) ?? opensshFailure(parts.options, said));
     });
     const check = async (): Promise<void> => {
-      const alive = await run([...flags, '-O', 'check', '--', parts.options.typed], parts.env).then(
+      const isUp = await run([...flags, '-O', 'check', '--', parts.options.typed], parts.env).then(
         () => true,
         () => false,
       );
-      if (alive) return resolve();
+      if (isUp) return resolve();
       if (!over) setTimeout(() => void check(), 50);
     };
     void check();
@@ -173,15 +173,15 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-/** `isUp`: the connection is open. */
+/** Wraps a child process. `isUp`: whether the connection is open. */
 function processOf(child: ReturnType<typeof spawn>, isUp: () => Promise<boolean>): WireProcess {
   const { stdin, stdout, stderr } = child;
   if (stdin === null || stdout === null || stderr === null) throw new Error('ssh was started without pipes');
   const ended = new Promise<Ending>((resolve) => {
     child.once('error', () => resolve({ code: null, signal: undefined }));
     child.once('close', (code) => {
-      const end = (said: number | null): void => resolve({ code: said, signal: undefined });
-      // 255 is ssh's own failure, unless the connection stands and the command really said so.
+      const end = (exitCode: number | null): void => resolve({ code: exitCode, signal: undefined });
+      // 255 is ssh's own failure, unless the connection is open and the command returned it.
       if (code !== 255) end(code);
       else void isUp().then((up) => end(up ? code : null));
     });
@@ -193,21 +193,21 @@ function noSsh(error: Error): Error {
   return usageError(
     {
       code: 'ssh.no-openssh',
-      what: 'the program ssh cannot be started',
+      what: 'ssh cannot be started',
       seen: error.message,
-      next: 'install the OpenSSH client, or take "transport: openssh" out of the inventory',
+      next: 'install the OpenSSH client, or remove "transport: openssh" from the inventory',
     },
     error,
   );
 }
 
-/** One option of ssh's configuration. */
+/** Returns an option of ssh_config as arguments. */
 const option = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
 
 /**
- * The system ssh's arguments for a login: the inventory's values on top of the configuration that ssh reads
- * itself. Only what the inventory or our own defaults say is passed, so that ssh_config keeps its meaning.
- * Pinned keys are written to `pinnedFile`. `timeoutMs`: for the connection and the server's first word; 0: none.
+ * Returns arguments of the system's ssh for a login: only values of the inventory and our defaults, which override the
+ * configuration that ssh reads itself. Writes pinned keys to `pinnedFile`. `timeoutMs`: for the connection and the
+ * server's greeting; 0: none.
  */
 function hostArguments(options: ConnectionOptions, pinnedFile: string, timeoutMs: number): string[] {
   return [
@@ -223,15 +223,15 @@ function hostArguments(options: ConnectionOptions, pinnedFile: string, timeoutMs
           ...option('GlobalKnownHostsFile', 'none'),
           ...option('HostKeyAlias', 'pinned'),
           ...option('VerifyHostKeyDNS', 'no'),
-          // A connection that stands already was not held to the pin.
+          // An existing shared connection was not checked against the pin.
           ...option('ControlPath', 'none'),
-          // Only where it is set: ssh before 8.5 does not know it.
+          // Only if it is set: ssh before 8.5 does not support it.
           ...(options.unsupported.includes('knownhostscommand') ? option('KnownHostsCommand', 'none') : []),
         ]),
   ];
 }
 
-/** Connections of ours must not start agents, forwardings or local commands that the configuration asks for. */
+/** Disables agents, forwardings and local commands of the configuration. */
 const nothingElse: readonly string[] = [
   ...option('ClearAllForwardings', 'yes'),
   ...option('ForwardAgent', 'no'),
@@ -246,83 +246,87 @@ function strictness(options: ConnectionOptions): string {
   return options.hostKeyPolicy;
 }
 
-/** Pinned keys as a known_hosts file, under the alias that the arguments name. False: none are. */
+/** Writes pinned keys as a known_hosts file, under the alias of the arguments. Returns whether there are any. */
 function writePins(options: ConnectionOptions, file: string): boolean {
   if (options.pinned.length === 0) return false;
   writeFileSync(file, pinnedLines(options, 'pinned', 'transport: openssh'), { mode: 0o600 });
   return true;
 }
 
-interface Manner {
-  /** Somebody may be asked, at the terminal. */
+interface LoginMode {
+  /** ssh may ask at the terminal. */
   readonly asks: boolean;
-  /** What the ssh of a jump host says is kept for `wayFailure`; else it goes to the terminal. */
-  readonly heard: boolean;
+  /** Keeps the stderr of jump hosts for `jumpFailure`, instead of the terminal. */
+  readonly keepsErrors: boolean;
 }
 
 /**
- * The system ssh's arguments for a login through jump hosts. Each of them has an ssh of its own with its own arguments:
- * with ProxyJump it would have what its own configuration says, and neither pins nor a policy of the inventory. `folder`,
- * which outlives the login, takes the pinned keys and a script for each jump host.
+ * Returns arguments of the system's ssh for a login through jump hosts. Each jump host has a separate ssh process with
+ * its own arguments: with ProxyJump, ssh would ignore the pins and policies of the inventory. `folder`, which must
+ * outlive the login, gets the pinned keys and a script for each jump host.
  */
 export function loginArguments(
   options: ConnectionOptions,
-  way: readonly JumpHost[],
+  jumps: readonly JumpHost[],
   folder: string,
-  { asks, heard }: Manner,
+  { asks, keepsErrors }: LoginMode,
 ): string[] {
   const batch = asks ? [] : option('BatchMode', 'yes');
-  const patience = [...way.map((hop) => hop.options), options].map(
+  const timeoutsMs = [...jumps.map((hop) => hop.options), options].map(
     ({ connectTimeoutMs }) => connectTimeoutMs,
   );
-  for (const [index, { options: hop }] of way.entries()) {
+  for (const [index, { options: hop }] of jumps.entries()) {
     const flags = [
       ...through(folder, index - 1),
-      ...hostArguments(hop, join(folder, `pins-${index}`), inAll(patience.slice(0, index + 1), asks)),
+      ...hostArguments(
+        hop,
+        join(folder, `pins-${index}`),
+        totalTimeout(timeoutsMs.slice(0, index + 1), asks),
+      ),
       ...nothingElse,
-      ...(heard ? option('LogLevel', 'ERROR') : []),
+      ...(keepsErrors ? option('LogLevel', 'ERROR') : []),
       ...batch,
     ];
     const program = ['ssh', ...flags].map(quote).join(' ');
-    const said = heard ? ` 2>${quote(saidBy(folder, index))}` : '';
-    const script = `exec ${program} -W "[$1]:$2" -- ${quote(hop.typed)}${said}\n`;
+    const redirect = keepsErrors ? ` 2>${quote(errorsOf(folder, index))}` : '';
+    const script = `exec ${program} -W "[$1]:$2" -- ${quote(hop.typed)}${redirect}\n`;
     writeFileSync(scriptOf(folder, index), script, { mode: 0o600 });
   }
   return [
-    ...through(folder, way.length - 1),
-    ...hostArguments(options, join(folder, 'pins'), inAll(patience, asks)),
+    ...through(folder, jumps.length - 1),
+    ...hostArguments(options, join(folder, 'pins'), totalTimeout(timeoutsMs, asks)),
     ...batch,
   ];
 }
 
-/** Why the way was not passed, of the first jump host that says so; undefined: none does. */
-function wayFailure(
+/** Returns the error of the first jump host that failed; undefined if none did. */
+function jumpFailure(
   options: ConnectionOptions,
-  way: readonly JumpHost[],
+  jumps: readonly JumpHost[],
   folder: string,
 ): FleetError | undefined {
-  for (const [index, { options: hop }] of way.entries()) {
-    const said = heardFrom(saidBy(folder, index));
-    if (said === '') continue;
-    const behind = way[index + 1]?.options ?? options;
-    if (/stdio forwarding failed/.test(said)) return throughHop(behind, hop, said);
-    return opensshFailure(hop, said);
+  for (const [index, { options: hop }] of jumps.entries()) {
+    const stderr = textOf(errorsOf(folder, index));
+    if (stderr === '') continue;
+    const behind = jumps[index + 1]?.options ?? options;
+    if (/stdio forwarding failed/.test(stderr)) return throughHop(behind, hop, stderr);
+    return opensshFailure(hop, stderr);
   }
   return undefined;
 }
 
-/** What is behind a jump host waits for its login as well, for ever where a person is asked. 0: for ever. */
-function inAll(timesMs: readonly number[], asks: boolean): number {
+/** Returns the time limit of a login, which includes those of its jump hosts. 0 (none) if the user may be asked. */
+function totalTimeout(timesMs: readonly number[], asks: boolean): number {
   const waits = timesMs.includes(0) || (asks && timesMs.length > 1);
   return waits ? 0 : timesMs.reduce((sum, ms) => sum + ms, 0);
 }
 
-/** Empty where it was not even started. */
-function heardFrom(file: string): string {
+/** Returns the text of a file; empty if there is none. */
+function textOf(file: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
 }
 
-/** Before ProxyJump, or that would count. */
+/** Returns the ProxyCommand for a jump host; put it before ProxyJump, which it overrides. */
 function through(folder: string, index: number): string[] {
   if (index < 0) return [];
   const script = quote(scriptOf(folder, index)).replaceAll('%', '%%');
@@ -330,32 +334,34 @@ function through(folder: string, index: number): string[] {
 }
 
 const scriptOf = (folder: string, index: number): string => join(folder, `hop-${index}`);
-const saidBy = (folder: string, index: number): string => join(folder, `said-${index}`);
+const errorsOf = (folder: string, index: number): string => join(folder, `said-${index}`);
 
-/** What the system's ssh said on stderr, as one of our errors. */
-export function opensshFailure(options: ConnectionOptions, said: string): FleetError {
-  const seen = said.trim().split('\n').slice(-6).join('\n');
+/** Turns stderr of the system's ssh into an error. */
+export function opensshFailure(options: ConnectionOptions, stderr: string): FleetError {
+  const seen = stderr.trim().split('\n').slice(-6).join('\n');
   const asSocket = (code: string): FleetError =>
     connectFailure(options, Object.assign(new Error(lastLine(seen)), { code }));
-  const isChanged = /host key .*has changed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(said);
-  const isRefused = /host key verification failed|no .* host key is known/i.test(said);
+  const isChanged = /host key .*has changed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(stderr);
+  const isRefused = /host key verification failed|no .* host key is known/i.test(stderr);
   if (options.pinned.length > 0 && (isChanged || isRefused)) {
-    // ssh's own advice names a file of ours, which is gone by now.
+    // ssh's own advice names a temporary file, which no longer exists.
     return connectError(options, {
       code: 'ssh.host-key-mismatch',
       what: `the host key of ${options.name} is not the one pinned in the inventory`,
       expected: options.pinned.join(', '),
-      seen: shownKey(said) ?? lastLine(seen),
+      seen: shownKey(stderr) ?? lastLine(seen),
       next: `compare with the key at the machine's console, then: azp-fleet trust ${options.name}`,
     });
   }
   if (isChanged) {
-    // Nothing else of what was said may end up in a command that somebody pastes.
-    const remove = /^ *(ssh-keygen -f (["'])[\w@%+=:,. /-]+\2 -R (["'])[\w[\]:.-]+\3) *\r?$/m.exec(said)?.[1];
+    // No other output may become part of a command that the user pastes.
+    const remove = /^ *(ssh-keygen -f (["'])[\w@%+=:,. /-]+\2 -R (["'])[\w[\]:.-]+\3) *\r?$/m.exec(
+      stderr,
+    )?.[1];
     return connectError(options, {
       code: 'ssh.host-key-mismatch',
-      what: `the host key of ${options.hostname} is not the one on file: the machine was reinstalled, or another one answers in its place`,
-      seen: shownKey(said) ?? lastLine(seen),
+      what: `the host key of ${options.hostname} is not the one on file: the machine was reinstalled, or another machine answers`,
+      seen: shownKey(stderr) ?? lastLine(seen),
       next: `compare the fingerprint at the machine's console, then: ${remove ?? `ssh-keygen -R ${options.hostname}`}`,
     });
   }
@@ -367,14 +373,14 @@ export function opensshFailure(options: ConnectionOptions, said: string): FleetE
       next: reviewKey(options),
     });
   }
-  if (/permission denied|too many authentication failures/i.test(said)) {
+  if (/permission denied|too many authentication failures/i.test(stderr)) {
     return authFailure(options, { tried: [`what the system's ssh tries (${lastLine(seen)})`] });
   }
-  if (/could not resolve hostname/i.test(said)) return asSocket('ENOTFOUND');
-  if (/connection refused/i.test(said)) return asSocket('ECONNREFUSED');
-  if (/timed out/i.test(said)) return asSocket('ETIMEDOUT');
-  if (/no route to host|network is unreachable/i.test(said)) return asSocket('EHOSTUNREACH');
-  if (/no matching|unable to negotiate/i.test(said)) {
+  if (/could not resolve hostname/i.test(stderr)) return asSocket('ENOTFOUND');
+  if (/connection refused/i.test(stderr)) return asSocket('ECONNREFUSED');
+  if (/timed out/i.test(stderr)) return asSocket('ETIMEDOUT');
+  if (/no route to host|network is unreachable/i.test(stderr)) return asSocket('EHOSTUNREACH');
+  if (/no matching|unable to negotiate/i.test(stderr)) {
     return connectError(options, {
       code: 'ssh.handshake',
       what: `no common algorithms with ${options.hostname}:${options.port}`,
@@ -382,11 +388,11 @@ export function opensshFailure(options: ConnectionOptions, said: string): FleetE
       next: `${byHand(options, '-v ')}   # shows what either side offers`,
     });
   }
-  return connectFailure(options, new Error(seen || 'ssh ended without a word'));
+  return connectFailure(options, new Error(seen || 'ssh exited without output'));
 }
 
-function shownKey(said: string): string | undefined {
-  return /SHA256:\S+/.exec(said)?.[0]?.replace(/\.$/, '');
+function shownKey(stderr: string): string | undefined {
+  return /SHA256:\S+/.exec(stderr)?.[0]?.replace(/\.$/, '');
 }
 
 function lastLine(text: string): string {

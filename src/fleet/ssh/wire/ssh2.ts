@@ -5,10 +5,10 @@ import type { ClientChannel } from 'ssh2';
 import type { Connection } from '../connect/connection.ts';
 import { channelsOf, type Ending, type Wire, type WireProcess } from './wire.ts';
 
-/** Milliseconds that output may still come after the exit code: a background child can hold the pipe for ever. */
+/** Milliseconds that output may continue after the exit code: a background child can hold the pipe forever. */
 const afterExitMs = 2_000;
 
-/** The built-in client as a Wire. */
+/** Wraps a connection of the built-in client as a Wire. */
 export function ssh2Wire(connection: Connection): Wire {
   const { ssh, client, closed, software } = connection;
   return {
@@ -42,7 +42,7 @@ function processOf(channel: ClientChannel, closed: AbortSignal): WireProcess {
     channel.once('exit', (code: number | null, signal?: string) => {
       ending = { code, signal: signal ?? undefined };
       wait();
-      // Not before the caller has had its turn: listening lets the output flow, which may have come in the same packet.
+      // After the caller: a listener starts the flow of output, which may be in the same packet.
       setImmediate(() => {
         channel.on('data', wait);
         channel.stderr.on('data', wait);
@@ -64,7 +64,7 @@ function processOf(channel: ClientChannel, closed: AbortSignal): WireProcess {
     stderr: channel.stderr,
     ended,
     kill() {
-      // Not every sshd knows signals; closing the channel is what always works.
+      // Not every sshd supports signals; closing the channel always works.
       if (channel.writable) channel.signal('TERM');
       channel.close();
       channel.destroy();

@@ -40,7 +40,7 @@ describe('a hop is a target', () => {
   const behind = (jump: string, strict = false) => ({
     jump: jump.split(','),
     sshConfig: '/c',
-    handsOn: { hostKeyPolicy: 'accept-new' as const, strict, identityFiles: [] },
+    inherited: { hostKeyPolicy: 'accept-new' as const, strict, identityFiles: [] },
   });
 
   test.each<[string, string, object]>([

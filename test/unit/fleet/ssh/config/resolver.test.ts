@@ -167,7 +167,7 @@ describe('ssh is asked', () => {
     const spec = sshSpec({ sshConfig: file, port: 2222 });
     const [options] = await Promise.all([one.resolve('a', spec), one.resolve('b', spec)]);
     expect(options).toMatchObject({ hostname: 'a', port: 2222, user: userInfo().username });
-    expect(notices).toEqual([expect.stringMatching(/^there is no program ssh here: /)]);
+    expect(notices).toEqual([expect.stringMatching(/^ssh is not installed: /)]);
   });
 
   test('with the environment that it is given, and no other', async () => {
@@ -189,7 +189,7 @@ describe('what ssh refuses is refused with its words', () => {
     const problem = await problemOf(resolve(config));
     expect(problem).toMatchObject({ code: 'ssh.config', host: 'box' });
     expect(problem.seen).toMatch(seen);
-    expect(problem.next).toBe(`correct what it names, then: ssh -F ${file} -G box`);
+    expect(problem.next).toBe(`correct these lines, then run: ssh -F ${file} -G box`);
   });
 
   test('a file that others can write to', async () => {
@@ -199,7 +199,7 @@ describe('what ssh refuses is refused with its words', () => {
     const problem = await problemOf(resolve(`Include ${folder}/more*\n`));
     expect(problem).toMatchObject({
       seen: `Bad owner or permissions on ${more}`,
-      next: `make the file yours alone to write: chmod go-w '${more}'`,
+      next: `remove write access of other users: chmod go-w '${more}'`,
     });
   });
 

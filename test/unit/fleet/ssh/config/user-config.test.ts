@@ -53,5 +53,5 @@ test('a mistake is told of with the name of the file that it is in', async () =>
   const { seen, next } = await problemOf(resolver.resolve('x', sshSpec({})));
   resolver.close();
   expect(seen).toContain(`${ownFiles(home).config}: line 5: Bad configuration option: nonsense`);
-  expect(next).toBe('correct what it names, then: ssh -G x');
+  expect(next).toBe('correct these lines, then run: ssh -G x');
 });

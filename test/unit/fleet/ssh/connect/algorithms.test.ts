@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest';
 
 import {
   buildOptions,
-  nothingSaid,
+  noConfig,
   type ConnectionOptions,
 } from '../../../../../src/fleet/ssh/config/options.ts';
 import { algorithmsFor } from '../../../../../src/fleet/ssh/connect/algorithms.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
 
 const local = { home: '/home/ann', user: 'ann', uid: 1000, host: 'laptop', env: {} };
-const plain = buildOptions('box', sshSpec({ address: '192.0.2.7' }), nothingSaid, local);
+const plain = buildOptions('box', sshSpec({ address: '192.0.2.7' }), noConfig, local);
 
 function chosen(algorithms: Partial<ConnectionOptions['algorithms']>) {
   return algorithmsFor({ ...plain, algorithms: { ...plain.algorithms, ...algorithms } }, []);
@@ -37,7 +37,7 @@ describe('a list that leaves nothing is no licence for the defaults', () => {
     const problem = await problemOf((async () => chosen(algorithms))());
     expect(problem).toMatchObject({
       code: 'ssh.handshake',
-      what: `${option} of the SSH configuration leaves nothing that the built-in client can do`,
+      what: `the built-in client supports no algorithm of ${option} in the SSH configuration`,
       seen: Object.values(algorithms)[0]?.[0],
     });
   });

@@ -77,7 +77,7 @@ describe('a key file', () => {
     expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
       code: 'ssh.auth',
       what: expect.stringContaining('accepted no credential') as string,
-      seen: `nothing to offer; left out: key ${file} (${leftOut})`,
+      seen: `nothing to offer; not offered: key ${file} (${leftOut})`,
     });
   });
 
@@ -87,7 +87,7 @@ describe('a key file', () => {
     chmodSync(file, 0o640);
     expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
       code: 'ssh.auth',
-      seen: `nothing to offer; left out: key ${file} (others can read it)`,
+      seen: `nothing to offer; not offered: key ${file} (readable by other users)`,
       next: `chmod 600 ${file}`,
     });
     chmodSync(file, 0o600);
@@ -138,7 +138,7 @@ test('a password that is given is not sent to a host that takes keys only', asyn
   const spec = { identityFile: '/nonexistent', loginPassword: { env: 'a password' } };
   expect(await problemOf(open().connect(sshd.target(spec)))).toMatchObject({
     code: 'ssh.auth',
-    seen: 'tried keyboard-interactive; left out: key /nonexistent (no such file)',
+    seen: 'tried keyboard-interactive; not offered: key /nonexistent (no such file)',
   });
   expect(sshd.log()).not.toMatch(/Failed password/);
 });

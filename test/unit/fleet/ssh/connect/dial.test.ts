@@ -61,7 +61,7 @@ describe('a ProxyCommand that fails', () => {
 
   test('without a word is told by its exit code', async () => {
     const { seen } = await problemOf(open('sh -c "exit 7"').connect(sshd.target()));
-    expect(seen).toBe('it said nothing (ended with 7)');
+    expect(seen).toBe('no output (exit 7)');
   });
 
   test('because a server on the way dropped the connection is tried again', async () => {

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { buildOptions, nothingSaid } from '../../../../../src/fleet/ssh/config/options.ts';
+import { buildOptions, noConfig } from '../../../../../src/fleet/ssh/config/options.ts';
 import { hostKeyOf, HostKeyStore } from '../../../../../src/fleet/ssh/connect/host-keys.ts';
 import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../../support/own-sshd.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
@@ -137,7 +137,7 @@ type Verdict = 'known' | 'unknown' | 'changed' | 'revoked' | 'something else';
 
 async function ours(file: string): Promise<Verdict> {
   const options = {
-    ...buildOptions('box', sshSpec({ address: '127.0.0.1', port: sshd.port }), nothingSaid, local),
+    ...buildOptions('box', sshSpec({ address: '127.0.0.1', port: sshd.port }), noConfig, local),
     hostKeyPolicy: 'strict' as const,
     userKnownHosts: [file],
     globalKnownHosts: [],

@@ -43,8 +43,8 @@ describe('what ends a change', () => {
   });
 
   test.each([
-    ['no code in its place, as on a full disk', ['started i', 'end '], 'ssh.change-died', '"" in its place'],
-    ['a word in its place', ['started i', 'end 0x'], 'ssh.change-died', '"0x" in its place'],
+    ['no code in its place, as on a full disk', ['started i', 'end '], 'ssh.change-died', '""'],
+    ['a word in its place', ['started i', 'end 0x'], 'ssh.change-died', '"0x"'],
     ['death', ['started i', 'dead Result=oom-kill'], 'ssh.change-died', 'Result=oom-kill'],
     ['death in time', ['started i', 'dead Result=timeout'], 'ssh.change-timeout', 'Result=timeout'],
     [
@@ -57,7 +57,7 @@ describe('what ends a change', () => {
       'another start',
       ['started i', 'dead replaced'],
       'ssh.change-died',
-      'a later start of the same change in its place',
+      'replaced by a later start of the same change',
     ],
     [
       'a refusal',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import {
   freeInS,
-  hearLock,
+  readLockLine,
   type LockAnswer,
   lockLost,
   locked,
@@ -18,7 +18,7 @@ testSuite(lockSuite);
 const bob = { who: 'bob@desk', command: 'azp-fleet provision', since: '2026-11-21T01:00:00Z' };
 const note = JSON.stringify({ ...bob, id: 'b' });
 const heard = (...lines: readonly string[]) =>
-  lines.reduce((answer, line) => hearLock(answer, line), { word: 'none' } as LockAnswer);
+  lines.reduce((answer, line) => readLockLine(answer, line), { word: 'none' } as LockAnswer);
 
 describe('what the lock script says', () => {
   test.each([
@@ -59,20 +59,20 @@ describe('the lock of somebody else', () => {
 
   test('is waited for with the time that is left', () => {
     expect(waitingFor({ word: 'held', owner: bob, silentS: 34 }, 31)).toBe(
-      'waiting for the lock of bob@desk (azp-fleet provision, since 2026-11-21T01:00:00Z), who was not heard of for 34 s: 31 s at most',
+      'waiting for the lock of bob@desk (azp-fleet provision, since 2026-11-21T01:00:00Z), silent for 34 s: at most 31 s',
     );
     expect(waitingFor({ word: 'held', silentS: 40 }, 25)).toMatch(
-      /^waiting for the lock of another user, who/,
+      /^waiting for the lock of another user, silent/,
     );
   });
 });
 
 describe('who lost the lock is told', () => {
   test.each([
-    ['who has it now', { word: 'held', owner: bob }, /^bob@desk has it now \(azp-fleet provision, since/],
-    ['who had it since', { word: 'passed', owner: bob }, /^bob@desk has had it since \(azp-fleet/],
-    ['that nobody can tell', { word: 'passed' }, 'no note of who had it last'],
-    ['that somebody has it', { word: 'held' }, 'another run has it, without a note'],
+    ['who has it now', { word: 'held', owner: bob }, /^bob@desk holds it now \(azp-fleet provision, since/],
+    ['who had it since', { word: 'passed', owner: bob }, /^bob@desk held it since \(azp-fleet/],
+    ['that nobody can tell', { word: 'passed' }, 'its last owner is unknown'],
+    ['that somebody has it', { word: 'held' }, 'another run holds it'],
     ['what may have been', undefined, /laptop asleep/],
   ] as const)('%s', (_, answer, seen) => {
     const { problem } = lockLost('box', answer);
@@ -84,7 +84,7 @@ describe('who lost the lock is told', () => {
     expect(locked('box', { word: 'held', owner: bob }).problem).toMatchObject({
       code: 'ssh.locked',
       what: 'bob@desk is working on this host',
-      next: 'wait for bob@desk to finish; if that run is dead for certain, add --break-lock',
+      next: 'wait for bob@desk to finish; if that run has ended, add --break-lock',
     });
   });
 });

@@ -137,7 +137,7 @@ test('through a jump host, which may refuse', async () => {
   expect(await problemOf(wireTo(box, strict))).toMatchObject({
     code: 'ssh.jump',
     what: `the jump host 127.0.0.1 cannot reach 127.0.0.1:${box.port}`,
-    next: `set AllowTcpForwarding yes in sshd_config of 127.0.0.1, and see that it reaches the host: ssh -F none -p ${strict.port} me@127.0.0.1 nc -zv 127.0.0.1 ${box.port}`,
+    next: `set AllowTcpForwarding yes in sshd_config of 127.0.0.1, and check that it reaches the host: ssh -F none -p ${strict.port} me@127.0.0.1 nc -zv 127.0.0.1 ${box.port}`,
   });
 });
 
