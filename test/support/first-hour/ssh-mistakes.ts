@@ -84,7 +84,7 @@ export const loginMistakes: readonly Mistake[] = [
       world.edit(key, 'identityFile: ~/.ssh/lab.ppk');
     },
     by: corrects(
-      /^name a private key as OpenSSH writes it; .*: puttygen (\S+) -O private-openssh -o NEW$/,
+      /^use a private key in OpenSSH format; .*: puttygen (\S+) -O private-openssh -o NEW$/,
       'puttygen makes ~/.ssh/id_ed25519 of it, and that is named',
       (world) => world.edit('lab.ppk', 'id_ed25519'),
     ),
@@ -192,7 +192,7 @@ export const wayMistakes: readonly Mistake[] = [
     name: 'the host hangs up at once',
     make: (world) => (world.host.settings.hangsUp = true),
     by: admin(
-      /^look at journalctl -u ssh on the host: .*fail2ban/,
+      /^check journalctl -u ssh on the host: .*fail2ban/,
       'takes the laptop off the list of fail2ban',
       (world) => (world.host.settings.hangsUp = false),
     ),

@@ -33,7 +33,7 @@ export const sudoMistakes: readonly Mistake[] = [
     },
     by: {
       who: 'ann',
-      asked: /^correct the password: the variable (\w+) has another/,
+      asked: /^correct the password in the variable (\w+);/,
       does: 'exports the right one',
       carry: (world, [, name = '']) => (world.env[name] = 'secret'),
     },
