@@ -41,7 +41,7 @@ const source = '/etc/apt/sources.list.d/azp-fleet-docker.sources';
 const key = '/etc/apt/keyrings/azp-fleet-nvidia.gpg';
 
 describe.each(shells)('the texts of what is written: %s', (...shell) => {
-  test('are read to the letter, whatever stands in them', () => {
+  test('are read exactly', () => {
     const files = {
       [config]: '{\n  "host": "straße: 1",\n\n  "x": "a\tb\u001B[2J"\r\n}\n',
       [unit]: '[Unit]\nno newline at the end',

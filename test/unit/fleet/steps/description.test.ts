@@ -74,7 +74,7 @@ describe('the keys of a text', () => {
   });
 });
 
-describe('a file that somebody else may have written to', () => {
+describe('a file that another program may have changed', () => {
   test.each([
     [
       '{ "http-proxy": "http://ann:s3cret@proxy.lab:3128/" }',

@@ -34,7 +34,7 @@ const dgx = factsOf({
 /** DGX OS, in the form of host-stack-cases.ts. */
 export const dgxCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
-    'DGX OS where the inventory wants a driver',
+    'DGX OS where the inventory sets a driver',
     dgx,
     wanted,
     [
@@ -42,7 +42,7 @@ export const dgxCases: readonly [string, Facts, Desired, readonly string[]][] = 
       'write the CDI specification [new-containers]',
     ],
   ],
-  ['DGX OS as it is shipped: nothing is added, held or replaced', dgx, none, []],
+  ['DGX OS as shipped: nothing is added, held or replaced', dgx, none, []],
   [
     'DGX OS whose engine has no live-restore',
     factsOf({

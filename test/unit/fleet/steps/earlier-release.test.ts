@@ -19,7 +19,7 @@ const persistenced = {
   forgets: true,
 } as const;
 
-describe('what an earlier release has left', () => {
+describe('files of an earlier release', () => {
   it.each([
     [
       'nvidia-persistenced as its package has it, which keeps no GPU initialised',

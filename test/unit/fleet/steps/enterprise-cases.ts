@@ -178,7 +178,7 @@ export const enterpriseCases: readonly Case[] = [
   ],
   ['Amazon Linux, fresh, once its engine has come', afterwards(amazon, wanted), wanted, []],
   [
-    'Amazon Linux with its engine, whose version is taken as it is',
+    'Amazon Linux with its own engine at any version',
     withEngine,
     wanted,
     [

@@ -148,7 +148,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     ],
   ],
   [
-    "somebody else's driver, whose fabric manager is of another release",
+    "another user's driver, whose fabric manager is of another release",
     merge(withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }), {
       packages: { 'nvidia-driver-cuda': '570.86.10-1' },
     }),
@@ -159,7 +159,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
   ],
   ...(
     [
-      ["somebody else's driver without its fabric manager", wanted],
+      ["another user's driver without its fabric manager", wanted],
       ['driver: none, without its fabric manager', desiredOf({ driver: { install: false } })],
     ] as const
   ).map(([name, desired]): [string, Facts, Desired, readonly string[]] => [

@@ -76,7 +76,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ['load the NVIDIA kernel module [nothing]', 'write the CDI specification [new-containers]'],
   ],
   [
-    "somebody else's driver of the wanted branch is left alone",
+    "another user's driver of the desired branch is left alone",
     factsOf({ driver: { loaded: '580.95.05', open: false, userspace: '580.95.05', runfile: true } }),
     wanted,
     afterDriver,
@@ -141,7 +141,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ['install docker-buildx-plugin [nothing]', 'hold the Docker packages [nothing]'],
   ],
   [
-    'somebody disabled the unit',
+    'the unit is disabled',
     factsOf({ ...ready, docker: { ...ready.docker, enabled: false } }),
     wanted,
     ['start Docker Engine, now and at boot [nothing]'],

@@ -33,7 +33,7 @@ describe('driver, docker and toolkit', () => {
     expect(plan(factsOf(), wanted)).toEqual(plan(factsOf(), wanted));
   });
 
-  it('bring the driver again after it was taken away, though its module is still loaded', () => {
+  it('install the driver again after its removal, although its module is still loaded', () => {
     const left = (inUse: boolean) =>
       factsOf({ driver: { loaded: '580.95.05', open: true, wasRemoved: true, inUse } });
     // Nothing uses it: it makes room.

@@ -50,7 +50,7 @@ describe("a team's folder", () => {
     });
   });
 
-  it('that has changed is told as such, and one that is there is not sent again', () => {
+  it('that has changed is shown as a change, and a present one is not sent again', () => {
     const facts = factsOf({ manager: { folders: ['a'.repeat(64)] } });
     expect(changes(wanted('a'), facts)).toHaveLength(1);
     expect(changes(wanted('a', {}, 'b'), facts)[1]).toContain('the folder has changed (3 files, 20 KiB)');

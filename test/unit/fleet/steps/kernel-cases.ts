@@ -95,7 +95,7 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
     ],
   ],
   [
-    "somebody else's driver, whose modules are not ours to build",
+    "another user's driver, whose modules azp-fleet does not build",
     factsOf({
       driver: { loaded: '580.95.05', open: false, userspace: '580.95.05', runfile: true },
       packages: debian,

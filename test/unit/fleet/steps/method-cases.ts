@@ -27,7 +27,7 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
     ],
   ],
   [
-    "a system's own driver in the place of NVIDIA's",
+    "a distribution's own driver instead of NVIDIA's",
     factsOf({
       driver: { loaded: '595.71.05', userspace: '595.71.05', open: true },
       packages: { 'nvidia-driver-cuda': '595.71.05-1', 'cuda-keyring': '1.1-1' },

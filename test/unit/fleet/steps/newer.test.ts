@@ -13,7 +13,7 @@ const kept = (facts: ReturnType<typeof factsOf>, desired = anyVersion): string[]
   return [driver.branch, docker.version, toolkit.version];
 };
 
-describe('what is newer than what nobody asked for', () => {
+describe('versions newer than a default', () => {
   it.each<[string, ReturnType<typeof factsOf>, string[]]>([
     ['nothing is there', factsOf(), ['580', '29.7.2', '1.20.0']],
     [
@@ -57,7 +57,7 @@ describe('what is newer than what nobody asked for', () => {
     expect(kept(facts)).toEqual(expected);
   });
 
-  it('goes where somebody asked', () => {
+  it('is replaced where the inventory sets a version', () => {
     const facts = factsOf({
       driver: { loaded: '595.71.05' },
       packages: { 'docker-ce': '5:29.10.0-1' },

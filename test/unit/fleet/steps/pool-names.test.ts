@@ -98,7 +98,7 @@ describe('a pool named after what a host has', () => {
     expect(poolNames(spec, facts)).toEqual([name]);
   });
 
-  test('slots have names of their own, and pools are told once', () => {
+  test('slots have their own names, and each pool is listed once', () => {
     const slots = [
       slot({}),
       slot({ pool: 'cuda{cudaMajor}' }),

@@ -71,7 +71,7 @@ describe('a system whose package manager is like no other', () => {
   it.each([
     ['bare', bare],
     ['with nouveau', factsOf({ ...bare, driver: { nouveau: true } })],
-    ['with an engine of its own', factsOf({ ...bare, packages: { 'toy-engine': '20.10.24' } })],
+    ['with its own engine', factsOf({ ...bare, packages: { 'toy-engine': '20.10.24' } })],
   ])('ends as wanted: %s', (_, facts) => {
     expect(plan(afterwards(facts, wanted), wanted)).toEqual([]);
   });
@@ -84,7 +84,7 @@ describe('a system whose package manager is like no other', () => {
     expect(found.filter(([, word]) => word !== undefined)).toEqual([]);
   });
 
-  it('is asked for sources, for holds, and for its trust in the site', () => {
+  it("gets scripts for sources, holds and the site's certificate authority", () => {
     const loose = { ...afterwards(bare, wanted), held: [] };
     const site = desiredOf({}, { proxy: { noProxy: [], caPem: 'PEM' } });
     expect(scripts(bare).get('add Docker package repository')).toMatch(/^toy source docker$/m);
@@ -94,7 +94,7 @@ describe('a system whose package manager is like no other', () => {
     expect(scripts(loose, site).get("trust the site's certificate authority")).toBe('toy trust "PEM"');
   });
 
-  it('is asked for exact versions, and told what may go', () => {
+  it('gets exact versions and removable packages', () => {
     const old = factsOf({ ...bare, packages: { 'toy-engine': '20.10.24', 'toy-old-driver': '1' } });
     expect(transaction(old, 'change to Docker Engine 29.7.2')).toMatchObject({
       vendor: 'docker',
@@ -147,7 +147,7 @@ describe('a system whose package manager is like no other', () => {
   it.each([
     ['toy away podman if', { podman: '5.4.2' }],
     ['toy away podman podman-docker if', { podman: '5.4.2', 'podman-docker': '5.4.2' }],
-  ])('says how a person takes away what is there: %s', (begin, packages) => {
+  ])('names the command that removes installed packages: %s', (begin, packages) => {
     const [refused] = plan(factsOf({ ...bare, gpus: [], packages, docker: { podman: true } }), wanted);
     expect(refused).toMatchObject({ next: expect.stringContaining(begin) as string });
   });

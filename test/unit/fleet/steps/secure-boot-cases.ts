@@ -67,7 +67,7 @@ export const secureBootCases: readonly [string, Facts, Desired, readonly string[
     ['reboot the host [machine]', 'write the CDI specification [new-containers]'],
   ],
   [
-    "Canonical's signed modules, which nobody has loaded yet",
+    "Canonical's signed modules, not loaded yet",
     canonical({ loaded: undefined, open: undefined }),
     wanted,
     ['load the NVIDIA kernel module [nothing]', 'write the CDI specification [new-containers]'],

@@ -10,7 +10,7 @@ it.each([
   ['newer', 'toolkit-time 20.5\ncdi-spec\ncdi-time 20.6\n', false],
   ['one of two newer', 'toolkit-time 20.5\ncdi-spec\ncdi-time 9\ncdi-spec\ncdi-time 21\n', false],
   ['none', 'toolkit-time 20.5\n', false],
-  ['somebody else’s, without a toolkit', 'cdi-spec\ncdi-time 9\n', false],
+  ['of another user, without a toolkit', 'cdi-spec\ncdi-time 9\n', false],
 ])('the CDI specification: %s', (_, text, expected) => {
   expect(cdiOf(text).cdiOlder).toBe(expected);
 });

@@ -141,7 +141,7 @@ ActiveState active
     },
   }),
   probe('driver', {
-    name: 'a module that is still loaded after the rest was taken away',
+    name: 'a module that is still loaded after the driver was removed',
     given: (host) => host.file('/practice/sys/module/nvidia/version', '580.95.05\n'),
     after: { stdout: 'loaded 580.95.05\ntaken-away\nsecure-boot 0\n' },
   }),
@@ -153,7 +153,7 @@ ActiveState active
         '',
       ],
       ['that a program uses', { nvidia: ['3', 'nvidia_uvm'], nvidia_uvm: ['2'] }, 'in-use\nin-use\n'],
-      ["that somebody's module leans on", { nvidia: ['1', 'gdrdrv'] }, 'in-use\n'],
+      ['that another module uses', { nvidia: ['1', 'gdrdrv'] }, 'in-use\n'],
     ] as const
   ).map(([name, modules, said]) =>
     probe('driver', {
@@ -213,7 +213,7 @@ ActiveState active
     after: { stdout: 'runfile\nsecure-boot 0\n' },
   }),
   probe('driver', {
-    name: 'what a .run file has installed and somebody has taken away in part',
+    name: 'a .run driver, partly removed by another user',
     given: (host) =>
       host.file('/usr/bin/nvidia-uninstall').file('/var/lib/nvidia/log', '1.0-5809505 (580.95.05)\n'),
     after: { stdout: 'runfile\nsecure-boot 0\n' },
@@ -233,7 +233,7 @@ ActiveState active
     },
   }),
   probe('driver', {
-    name: 'Secure Boot on, and nothing that tells of keys',
+    name: 'Secure Boot on, without information about keys',
     given: (host) =>
       host
         .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 1))

@@ -39,7 +39,7 @@ describe('the kernels of a host', () => {
     expect(kernels(...lines)).toEqual(expected);
   });
 
-  it('tells what each has, and what it takes to build', () => {
+  it('reports headers and modules of each, and missing build tools', () => {
     const stdout = 'kernel 6.1.0-18-amd64 headers no-driver\nlacks make\nlacks gcc-12\nlacks $(x)\n';
     expect(kernelsProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false })).toEqual({
       kernels: [{ release: '6.1.0-18-amd64', headers: true, driver: false }],

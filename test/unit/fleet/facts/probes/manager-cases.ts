@@ -199,7 +199,7 @@ owner${' '}
     after: { stdout: `held\n${'x'.repeat(4096)}` },
   }),
   probe('host-lock', {
-    name: 'whoever left the note is gone',
+    name: 'the process that wrote the note has exited',
     given: (host) => held(host, '812'),
     after: {},
   }),
@@ -213,5 +213,5 @@ owner${' '}
     given: (host) => host.file('/run/azp-fleet/lock').file('/run/azp-fleet/lock.pid', ''),
     after: {},
   }),
-  probe('host-lock', { name: 'nobody ever did', after: {} }),
+  probe('host-lock', { name: 'never held', after: {} }),
 ];

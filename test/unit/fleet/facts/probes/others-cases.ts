@@ -25,7 +25,7 @@ export const othersCases: readonly ScriptCase[] = [
   }),
   probe('packages-apt', { name: 'a system of another family', after: {} }),
   probe('packages-dnf', {
-    name: 'what rpm has of what some step looks at, and what shows something on a screen',
+    name: "rpm's packages that steps use, and those of a desktop",
     given: (host) => {
       dnfHost(host);
       host.file('/proc/stat', 'btime 1700000000\n').folder('/proc/1');
@@ -66,7 +66,7 @@ export const othersCases: readonly ScriptCase[] = [
     },
   }),
   probe('others', {
-    name: 'nobody looks at processes where there is no GPU',
+    name: 'processes are not read without a GPU',
     given: (host) => host.file('/proc/10/comm', 'x\n').link('/proc/10/fd/0', '/dev/nvidia0'),
     after: {},
   }),

@@ -8,7 +8,7 @@ const people = 'root:x:0:0::/root:/bin/sh\nann:x:58000:58000::/:/bin/sh\n';
 
 export const oursCases: readonly ScriptCase[] = [
   probe('ours', {
-    name: 'a host that we have only looked at has nothing of ours',
+    name: 'a host that was only read has nothing of azp-fleet',
     given: (host) =>
       host
         .file('/etc/passwd', people)

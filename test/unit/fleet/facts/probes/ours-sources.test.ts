@@ -6,7 +6,7 @@ const parse = (stdout: string) =>
   oursSourcesProbe.parse({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false });
 const folder = '/etc/apt/sources.list.d';
 
-test('who switched a source off stands in its name', () => {
+test('the name of a disabled source says who disabled it', () => {
   expect(parse(`free -,nvidia ${folder}/cuda.list.azp-fleet-nvidia.disabled`)).toEqual([
     {
       file: `${folder}/cuda.list`,

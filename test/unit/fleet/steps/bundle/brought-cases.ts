@@ -32,7 +32,7 @@ export const broughtSuite: ScriptSuite = {
       after: { calls: [loads, inspects(manifest), inspects(config)], files: { [archive]: 'gone' } },
     },
     {
-      name: 'it is another one: the archive stays, and what the engine said is told',
+      name: "another image is loaded: the archive stays, and the engine's output is shown",
       script: load,
       given: (host) => host.program('docker', docker('x')),
       after: {

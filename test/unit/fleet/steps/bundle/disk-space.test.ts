@@ -111,7 +111,7 @@ describe('a bundle on a host', () => {
   });
 });
 
-it('what has arrived is read as it is listed, and anything else is nothing', () => {
+it('arrived files are read from the list, and other lines are ignored', () => {
   const stdout = `arrived 5 ${packagesFolder}/pool/a_1%3a2-3_amd64.deb\narrived x /b\narrived 7 rel\narrived 9`;
   const frame = { code: 0, stdout, stderr: '', durationMs: 1, timedOut: false };
   expect(diskProbe.parse(frame).arrived).toEqual({ [`${packagesFolder}/pool/a_1%3a2-3_amd64.deb`]: 5 });

@@ -92,7 +92,7 @@ describe('a plan with a bundle', () => {
     expect(script).not.toContain('/etc/apt/sources.list.d/*.list');
   });
 
-  it('looks for an image that is named by its digest by its content, and never by a name', () => {
+  it('finds an image referenced by digest by its content, never by a name', () => {
     const image = `registry.lab/team/x@sha256:${sha256('manifest')}`;
     const desired = wanted([], undefined, { image });
     const ids = [`sha256:${sha256('manifest')}`, `sha256:${sha256('config')}`];

@@ -34,7 +34,7 @@ next: run again
 }
 
 export const configSuite: ScriptSuite = {
-  name: 'putting daemon.json in place',
+  name: 'writing daemon.json',
   given: engineHost,
   cases: [
     {
@@ -48,7 +48,7 @@ export const configSuite: ScriptSuite = {
       },
     },
     {
-      name: "keeps the owner's file for ever, and as it was",
+      name: "keeps the owner's file unchanged for ever",
       script: configScript({ from: 'mine', to: 'new', restart: true }),
       given: (host) => host.file(file, 'mine', { mode: 0o640 }),
       after: {
@@ -81,13 +81,13 @@ export const configSuite: ScriptSuite = {
       after: { calls: tried, files: { [file]: '644 new', [`${file}.previous`]: 'gone' } },
     },
     {
-      name: 'does not touch a file that somebody changed meanwhile',
+      name: 'does not touch a file changed since the plan',
       script: configScript({ from: 'mine', to: 'new', restart: true }),
       given: (host) => host.file(file, 'somebody else'),
       after: changed('mine', 'somebody else'),
     },
     {
-      name: 'does not put a file where somebody took one away meanwhile',
+      name: 'does not write a file that was deleted since the plan',
       script: configScript({ from: 'mine', to: 'new', restart: true }),
       after: changed('mine', undefined),
     },
@@ -104,7 +104,7 @@ export const configSuite: ScriptSuite = {
       after: { calls: [...restarted, askEngine] },
     },
     {
-      name: 'asks dockerd first, and leaves what it refuses to be looked at',
+      name: 'validates with dockerd first, and keeps a rejected file',
       script: configScript({ from: 'mine', to: 'new', restart: true }),
       given: (host) =>
         host

@@ -71,7 +71,7 @@ export const loadSuite: ScriptSuite = {
       },
     },
     {
-      name: 'a build that fails ends it, and is told as one',
+      name: 'a failed build ends the script with its own message',
       script,
       given: (host) => {
         host.file(modules, '').program('dkms', 'echo "make failed" >&2; exit 10');
@@ -116,7 +116,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
       },
     },
     {
-      name: 'a key that is not enrolled is told apart',
+      name: 'a key that is not enrolled has its own message',
       script,
       given: (host) => modprobe(host, 'echo "ERROR: nvidia: Key was rejected by service" >&2; exit 1'),
       after: rejected('ERROR: nvidia: Key was rejected by service'),
@@ -138,7 +138,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
       ),
     },
     {
-      name: 'a module that is not there is told apart',
+      name: 'a missing module has its own message',
       script,
       given: (host) =>
         modprobe(

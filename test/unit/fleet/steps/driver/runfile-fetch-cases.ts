@@ -43,7 +43,7 @@ export const fetchSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is nowhere, and the last address is told',
+      name: 'is at no address, and the last one is shown',
       script: byApt,
       given: (host) =>
         host.program('/usr/lib/apt/apt-helper', `echo 'E: Failed to fetch https://x 404' >&2; exit 100`),

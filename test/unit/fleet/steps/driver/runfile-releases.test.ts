@@ -35,7 +35,7 @@ describe('the .run files that are known', () => {
       'unknown sha256 of NVIDIA-Linux-aarch64-595.84.run: azp-fleet runs it as root only after verifying it',
       'set driver.sha256 to the sum in https://download.nvidia.com/XFree86/Linux-aarch64/595.84/NVIDIA-Linux-aarch64-595.84.run.sha256sum',
     ],
-  ])('are told from others by architecture: %o', (facts, what, next) => {
+  ])('are chosen by architecture: %o', (facts, what, next) => {
     expect(releaseOf(facts, driver, {})).toEqual({ what, next });
   });
 
@@ -55,7 +55,7 @@ test.each([
     { unloaded: true, kernel: '6.1.0-38-amd64' },
     '--silent --dkms -m=kernel-open --no-opengl-files --skip-module-load --allow-installation-with-running-driver --no-nouveau-check --kernel-name=6.1.0-38-amd64',
   ],
-] as const)('the installer is told what the plan says: %o', (given, expected) => {
+] as const)("the installer gets the plan's options: %o", (given, expected) => {
   const plain = { branch: '580', flavor: 'open', uses: [], unloaded: false, kernel: undefined } as const;
   expect(installerOptions({ ...plain, ...given }).join(' ')).toBe(expected);
 });

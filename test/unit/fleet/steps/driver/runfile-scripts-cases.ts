@@ -185,7 +185,7 @@ next: reboot the host, and run again
       },
     },
     {
-      name: 'is taken away by its own uninstaller',
+      name: 'is removed by its own uninstaller',
       script: uninstallScript('echo disabling', true),
       given: (host) =>
         there(host)

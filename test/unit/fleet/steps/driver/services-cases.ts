@@ -71,7 +71,7 @@ export const serviceCases: readonly ScriptCase[] = [
     after: { calls: [...enable.slice(0, 3), present[1]] as string[] },
   },
   {
-    name: 'units that are not there have a word of their own in newer releases of systemd',
+    name: 'missing units have their own state in newer releases of systemd',
     script,
     given: (host) =>
       host.program(
@@ -116,7 +116,7 @@ esac`,
     },
   })),
   {
-    name: 'what its owner has disabled is not even asked for',
+    name: 'units that the owner disabled are skipped',
     script: loadScript({ prefix: '' }, ['nvidia-fabricmanager.service']),
     given: (host) => host.program('systemctl', `${disabled} esac`),
     after: { calls: [...enable.slice(3), ...load, ...restart.slice(2)], files: loaded },
@@ -157,7 +157,7 @@ esac`,
     },
   },
   {
-    name: 'services that nobody started are started, each for itself',
+    name: 'services that are not running are started separately',
     script: startScript(units),
     given: (host) => host.program('systemctl', '[ "$1" != restart ]'),
     after: {

@@ -112,7 +112,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
   ],
   ['the webhook that the host has', converged(withWebhook), withWebhook, []],
   [
-    'an address that nobody has read',
+    'an address that was not read',
     merge(converged(withWebhook), { manager: { webhookDigest: undefined } }),
     { ...withWebhook, webhookDigest: undefined },
     [],
@@ -196,7 +196,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     ['enable the agents again [nothing]'],
   ],
   [
-    'a credential and half an upload that nobody wants any more',
+    'an unused credential and partial upload',
     merge(converged(), {
       manager: { leftovers: ['/etc/azp-fleet/token.next', '/etc/azp-fleet/manager.json.0123.part'] },
     }),
@@ -204,7 +204,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     ['remove partial uploads of an interrupted run: token.next, manager.json.0123.part [nothing]'],
   ],
   [
-    'half an upload that this run goes on with',
+    'a partial upload that this run continues',
     merge(converged(), {
       manager: {
         credentialDigest: sha256('other'),

@@ -123,7 +123,7 @@ describe('every key of the configuration', () => {
   });
 });
 
-describe('a configuration of another release, or of nobody', () => {
+describe('a configuration of another release, or an invalid one', () => {
   const seen = (text: string | undefined, digest = 'd') => ({
     digest,
     text,
@@ -149,7 +149,7 @@ describe('a configuration of another release, or of nobody', () => {
     expect(details).toEqual([{ marker: 'change', text: 'agents: unknown to this release → 2' }]);
   });
 
-  test('that cannot be read names the agents that the manager tells of', () => {
+  test("that cannot be read names the agents in the manager's status", () => {
     const slot = {
       state: 'idle',
       gpus: [],
@@ -177,7 +177,7 @@ describe('a configuration of another release, or of nobody', () => {
     });
   });
 
-  test('that says the same in another way is told so', () => {
+  test('with the same values in another form is described as such', () => {
     expect(words(JSON.stringify(full, null, 7), full).details).toEqual([
       { marker: 'change', text: 'the same values in another order or spacing' },
     ]);
@@ -195,7 +195,7 @@ describe('a configuration of another release, or of nobody', () => {
     );
   });
 
-  test('never throws, whatever stands there', () => {
+  test('never throws', () => {
     const json = fc.json({ maxDepth: 5 });
     const parts = fc.record(
       Object.fromEntries(
@@ -219,7 +219,7 @@ describe('a configuration of another release, or of nobody', () => {
 });
 
 describe('a configuration that comes', () => {
-  test('is told where it says more than nothing, and by its agents', () => {
+  test('is described where it differs from the defaults, and by its agents', () => {
     expect(
       words(undefined, {
         ...registry,

@@ -96,17 +96,20 @@ describe('a run that is killed after one effect of the manager’s step', () => 
     for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(before, wish, kill), {}), {});
   });
 
-  it.each(wishes)('leaves a host that heals when the manager was restarted meanwhile: %s', (_, wish) => {
-    const before = after(bareModel, {});
-    const [restart] = effects(before, { share: true }).slice(-1);
-    const count = effects(before, wish).length;
-    for (let kill = 0; kill <= count; kill += 1) {
-      const killed = after(before, wish, kill);
-      expectWhole(after(restart?.(killed) ?? killed, wish), wish);
-    }
-  });
+  it.each(wishes)(
+    'leaves a host that the next run completes after a restart of the manager: %s',
+    (_, wish) => {
+      const before = after(bareModel, {});
+      const [restart] = effects(before, { share: true }).slice(-1);
+      const count = effects(before, wish).length;
+      for (let kill = 0; kill <= count; kill += 1) {
+        const killed = after(before, wish, kill);
+        expectWhole(after(restart?.(killed) ?? killed, wish), wish);
+      }
+    },
+  );
 
-  it('leaves a host that heals where somebody had put another certificate authority in place', () => {
+  it('leaves a host that the next run completes after another certificate authority was installed', () => {
     const wish = { ca: 'PEM' };
     const before = after(bareModel, wish);
     const [restart] = effects(before, { share: true }).slice(-1);
@@ -116,7 +119,7 @@ describe('a run that is killed after one effect of the manager’s step', () => 
     for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(broken, wish, kill), wish), wish);
   });
 
-  it('is found by an older manager that does not tell what it was started with', () => {
+  it('is found with an older manager that does not report what it was started with', () => {
     const { process, ...host } = after(bareModel, {});
     const silent = { ...host, process: { configHash: process?.configHash ?? '', program: '' } };
     expect(plan(silent, {}).map(({ why }) => why)).toEqual([

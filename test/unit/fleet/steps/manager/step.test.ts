@@ -60,7 +60,7 @@ describe('the image and manager steps', () => {
     expect(plan(converged(wanted, factsOf({ systemd: 245, driver: driven })), wanted)).toEqual([]);
   });
 
-  it('tell the manager where a service principal logs in', () => {
+  it('contain the authority of a service principal', () => {
     const principal = { kind: 'service-principal', clientId: 'c', tenantId: 't' } as const;
     const source = { ...principal, secret: { env: 'SECRET' }, expires: '2027-05-01' };
     const config = (authority: object) =>
@@ -124,7 +124,7 @@ describe('the scripts of the manager step', () => {
     activateScript({ version, reload: false, token: undefined }),
   ];
 
-  it('reload systemd only when it is asked for', () => {
+  it('reload systemd only when requested', () => {
     expect(scripts.map((script) => script.includes('systemctl daemon-reload'))).toEqual([true, false]);
   });
 });

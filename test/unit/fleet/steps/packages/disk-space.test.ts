@@ -68,13 +68,8 @@ describe('room on the disks', () => {
       ['NVIDIA driver needs 1.1 GB on /data including the changes before it; 1.0 GB are free'],
     ],
     ['is made by what goes', root(0.6e9), [takes(0.4e9, -1.7e9)], []],
-    ['is not asked for where nothing is known of disks', {}, [takes(1e15, 1e15)], []],
-    [
-      'is not asked for where the package manager said nothing of it',
-      root(1),
-      [{ kind: 'known', ...none }],
-      [],
-    ],
+    ['is not checked where disks are unknown', {}, [takes(1e15, 1e15)], []],
+    ['is not checked where the package manager reported none', root(1), [{ kind: 'known', ...none }], []],
   ])('%s', (_, disk, answers, expected) => {
     expect(refusals(disk, ...answers)).toEqual(expected);
   });

@@ -50,7 +50,7 @@ const worn = factsOf({
 });
 
 describe('what the package manager says', () => {
-  it('is told by name, what goes first', () => {
+  it('is listed by name, removals first', () => {
     const change = only(
       refined(worn, wanted, {
         kind: 'known',
@@ -197,10 +197,10 @@ describe('what the package manager says', () => {
   );
 });
 
-describe('what nobody could say', () => {
+describe('changes without a simulation', () => {
   const silent: Answer = { kind: 'unknown', why: 'connection refused' };
 
-  it('is a shape: what facts tell, and no more than that', () => {
+  it('is a shape with what facts show, and no more', () => {
     const shape = only(refined(worn, wanted, silent));
     expect(shape).toMatchObject({
       known: false,

@@ -23,7 +23,7 @@ describe('what is to be there', () => {
     ['no file', nothing, nothing, nothing],
     ['a file that we made whole: none', whole, nothing, { text: nothing }],
     ['the same, written twice', renderDaemonJson(written({}, '27.0.0')), whole, { text: nothing }],
-    ["somebody's own file that we never wrote", '{"live-restore": true}', nothing, nothing],
+    ["an owner's file that azp-fleet never wrote", '{"live-restore": true}', nothing, nothing],
     ['a file that is no JSON', '{', nothing, nothing],
     [
       'what was there before, to the letter',
@@ -48,7 +48,7 @@ describe('what is to be there', () => {
       { text: '{"runtimes": {"kata": {"path": "kata"}}}' },
     ],
     [
-      'a proxy of its own comes back',
+      "the owner's proxy is restored",
       renderDaemonJson(written({ proxies: { 'http-proxy': 'a' } })),
       '{"proxies": {"http-proxy": "a"}}',
       { text: '{"proxies": {"http-proxy": "a"}}' },

@@ -186,7 +186,7 @@ describe('a host that an earlier release provisioned, which noted nothing', () =
   });
 });
 
-it('a record is read as it is written, and what does not belong there is left out', () => {
+it('a record is read as written, without invalid lines', () => {
   const record = {
     part: ['docker'],
     theirs: ['a+b.c-1'],

@@ -65,7 +65,7 @@ const files = [
 ];
 
 describe('a host', () => {
-  test('that has nothing of ours is left alone, also with a Docker Engine and a hold of its own', () => {
+  test('without anything of azp-fleet is left alone, even with its own Docker Engine and hold', () => {
     expect(plan(bare)).toEqual([]);
     const theirs = merge(bare, {
       packages: { 'docker-ce': '5:29.7.2-1' },
@@ -278,7 +278,7 @@ describe("the driver of NVIDIA's .run file", () => {
     ]);
   });
 
-  test('stays with its settings where it is not asked for, and what is noted of it stays, too', () => {
+  test('stays with its settings and record where it is not requested', () => {
     expect(titles(runfile)).toEqual([]);
     const managed = merge(runfile, { ours: { ...runfile.ours, folders: [HostPaths.state] } });
     expect(plan(managed).at(-1)).toMatchObject({

@@ -46,7 +46,7 @@ const ip = (v4: string, v6: string) => `case "$*" in
 esac`;
 
 export const removeSuite: ScriptSuite = {
-  name: 'taking away what is ours',
+  name: 'removing azp-fleet',
   given: (host) => {
     host
       .program('systemctl', systemctl('/none'))
@@ -418,7 +418,7 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'one that somebody has changed since is left',
+      name: 'one that was changed since is left',
       script: restoreScript({ from: 'ours', to: undefined, keeps: true }),
       given: (host) => host.file(file, 'theirs'),
       after: {

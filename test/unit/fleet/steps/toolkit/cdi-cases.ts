@@ -56,7 +56,7 @@ export const cdiSuite: ScriptSuite = {
       },
     },
     {
-      name: 'a toolkit with a service of its own has the service write it, wherever that is, and no second file',
+      name: 'the service of a toolkit writes it, in its own place, and no second file',
       script: cdiScript([]),
       given: (host) => refreshes(host, '/var/run/cdi/nvidia.yaml'),
       after: { calls: withService, files: { '/var/run/cdi/nvidia.yaml': `644 ${spec}` } },
@@ -145,7 +145,7 @@ next: run nvidia-ctk cdi generate on the host and check its output
       after: { calls: withService, files: { [file]: `644 ${drawing}` } },
     })),
     {
-      name: 'what the host has no library for is told, and every time',
+      name: 'a missing library is reported, every time',
       script: cdiScript([], ['video', 'graphics']),
       given: (host) => {
         refreshes(host, '/var/run/cdi/nvidia.yaml', encoding);
@@ -178,7 +178,7 @@ next: install the driver's libraries for video at its version, from the driver's
       },
     },
     {
-      name: "the service's failure is told with its journal",
+      name: "the service's failure is reported with its journal",
       script: cdiScript([]),
       given: (host) => host.program('systemctl', '[ "$1" = cat ]'),
       after: {
@@ -192,7 +192,7 @@ next: run nvidia-smi on the host
       },
     },
     {
-      name: "nvidia-ctk's failure is told",
+      name: "nvidia-ctk's failure is reported",
       script: cdiScript([]),
       given: (host) => host.program('nvidia-ctk', 'echo "failed to get driver version" >&2; exit 1'),
       after: {
