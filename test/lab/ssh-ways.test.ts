@@ -133,7 +133,7 @@ describe('what does not answer', () => {
     const { port } = server.address() as { port: number };
     const problem = await problemOf(open('ConnectTimeout 1\n').connect(target({ port })));
     expect(problem).toMatchObject({ code: 'ssh.timeout', host: 'box' });
-    expect(problem.what).toContain('said nothing for 1 s');
+    expect(problem.what).toContain('sent nothing for 1 s');
     server.close();
   });
 

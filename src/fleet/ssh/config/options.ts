@@ -294,11 +294,11 @@ export function buildOptions(
 /** Reads options from the output of `ssh -G`. */
 interface ConfigReader {
   readonly options: Dump;
-  first(option: string): string | undefined;
+  readonly first: (option: string) => string | undefined;
   /** Whether the value differs from ssh's default. */
-  isSet(option: string): boolean;
+  readonly isSet: (option: string) => boolean;
   /** The values of a list between commas; undefined: ssh's default. */
-  list(option: string): readonly string[] | undefined;
+  readonly list: (option: string) => readonly string[] | undefined;
 }
 
 function configReader({ options, defaults }: SshConfig): ConfigReader {
