@@ -8,7 +8,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
     'the hosts are in several pools',
     'the pools are named after what each host has',
   ],
-  'inventory.alias': ['… stands for nothing', '<< merges keys, but this value has none'],
+  'inventory.alias': ['… has no anchor', '<< merges keys, but this value has none'],
   'inventory.key': ['… has an invalid key'],
   'inventory.unknown-key': ['… is not a known key'],
   'inventory.value': ['… has an invalid value'],
