@@ -143,7 +143,7 @@ export const rows: readonly Row[] = [
     what: "changes from NVIDIA's driver to the distribution's",
     proofs: also('own-driver-conflicting-nvidia', [
       simulated('own-driver-conflicting-nvidia'),
-      lab(ownDriver, "takes the place of NVIDIA's"),
+      lab(ownDriver, "replaces NVIDIA's"),
     ]),
   },
   { what: 'was left half-installed', proofs: also('driver-half-installed') },

@@ -79,7 +79,7 @@ describe('the lock of an owner who lives', () => {
   test.each([
     ['ran out while the laptop slept', (other: Session) => endPatience(other)],
     [
-      'was broken by somebody else',
+      'was broken by another user',
       (other: Session) => other.lock(bob, { break: true }).then(() => undefined),
     ],
   ])('that %s: the owner changes nothing more until it has the lock again', async (_case, lose) => {

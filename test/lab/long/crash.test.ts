@@ -169,7 +169,7 @@ describe('a run that is killed after each effect', () => {
 /** Says how many there were. A command that the trace does not know may be an effect that was left out. */
 function report(where: string, effects: readonly string[]): void {
   expect(effects.filter((each) => each.includes('unknown command'))).toEqual([]);
-  say(`killed after each of ${effects.length} effects on ${where}: all healed`);
+  say(`killed after each of ${effects.length} effects on ${where}: all repaired`);
 }
 
 /** The server knows another token from now on; agents have separate keys. */

@@ -54,7 +54,7 @@ const slow = { timeout: 3_000_000 };
 
 describe("Debian's driver", () => {
   test(
-    "takes the place of NVIDIA's, which goes by name, and is built for the kernel that boots next",
+    "replaces NVIDIA's, whose removal is planned by name, and is built for the kernel that boots next",
     slow,
     async () => {
       const driver = new StackRun(lab, [driverStep]);
@@ -193,7 +193,7 @@ describe('what Debian has', () => {
   });
 
   test(
-    'is built for a kernel of Debian that was booted since, whose headers come by plan, and not loaded',
+    'is built for a kernel of Debian that was booted since, with planned headers, and not loaded',
     slow,
     async () => {
       const driver = new StackRun(lab, [driverStep]);

@@ -87,7 +87,7 @@ describe('on Debian 13', () => {
     expect(described(await docker.ask(host('a'), desiredStack(host('a'))))).toEqual([]);
   });
 
-  test('podman-docker that was installed by hand is refused by name; Docker is back once it is removed', async () => {
+  test('podman-docker that was installed by hand is refused by name; Docker is installed again after its removal', async () => {
     const desired = desiredStack(host('a'));
     await host('a').exec('apt-mark unhold docker-ce docker-ce-cli');
     // Docker and its command go, and docker-compose, which is installed with it, has a file of the plugin's package.

@@ -83,7 +83,7 @@ test.each<[Fault, string, 'failed' | 'degraded' | 'hung']>([
   ['width 0', 'gpu.pcie-width', 'degraded'],
   ['inforom 0', 'gpu.inforom', 'degraded'],
   ['hang', 'smi.hung', 'hung'],
-])('%s is found as %s', async (fault, code, state) => {
+])('%s is reported as %s', async (fault, code, state) => {
   for (const host of probed) await fleet.lab.host(host).setGpuFaults([fault]);
   const seen = await rows(['--probe', '--probe-timeout', '8s', '--limit', 'hook,cdi']);
   for (const { host, findings } of seen) {

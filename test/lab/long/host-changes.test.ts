@@ -188,7 +188,7 @@ test('another branch, while unattended-upgrades brings something that it takes a
     await install(host, {
       name: 'site-late',
       version: '1',
-      description: 'leans on the branch',
+      description: 'depends on the branch',
       depends: [`nvidia-driver-pinning-${newest}`],
     });
     const holder = await holdLock(host, 'unattended-upgr');

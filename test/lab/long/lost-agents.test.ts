@@ -101,7 +101,7 @@ test('while a job waits for a killed agent alone its entry stays: the slot says 
   expect((await entry('box'))?.id).toBe(before?.id);
 });
 
-test('a killed worker: the agent ends well, and status and evidence say until when the server counts its job', async () => {
+test('a killed worker: the agent exits, and status and run record say until when the server counts its job', async () => {
   const jobs = await queue('box', 'sleep 600');
   await managed.are('busy idle');
   const written = 'docker exec metal-box sh -c "ls _diag | grep -q Worker_"';

@@ -49,24 +49,27 @@ test.each([
     "console.log('here it hangs'); await new Promise(() => setInterval(() => {}, 1000));",
     'here it hangs',
   ],
-])('a version whose manager %s gives way to the one before, under a running job', async (_, first, seen) => {
-  await managed.allIdle();
-  const job = await managed.holdJob('hook-0');
-  const containers = await managed.containers();
-  const before = await version();
-  const broken = release(fleet.lab.folder, 'broken', first);
-  const { code, stdout, stderr } = await broken(provision, { allowFailure: true });
-  expect(code).toBe(1);
-  expect(stdout).toMatch(/^hook +failed /m);
-  // Long lines are wrapped.
-  const said = stderr.replaceAll(/\s+/g, ' ');
-  expect(said).toContain(
-    `this version of the manager did not become ready; the previous one is restored: ${before}`,
-  );
-  expect(said).toContain(seen);
-  expect(await version()).toBe(before);
-  await expect.poll(managed.states, settings).toBe('busy idle');
-  expect(await managed.containers()).toEqual(containers);
-  expect(await job.end()).toMatchObject(once);
-  await managed.allIdle();
-});
+])(
+  'after a version whose manager %s the previous one is restored, under a running job',
+  async (_, first, seen) => {
+    await managed.allIdle();
+    const job = await managed.holdJob('hook-0');
+    const containers = await managed.containers();
+    const before = await version();
+    const broken = release(fleet.lab.folder, 'broken', first);
+    const { code, stdout, stderr } = await broken(provision, { allowFailure: true });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^hook +failed /m);
+    // Long lines are wrapped.
+    const said = stderr.replaceAll(/\s+/g, ' ');
+    expect(said).toContain(
+      `this version of the manager did not become ready; the previous one is restored: ${before}`,
+    );
+    expect(said).toContain(seen);
+    expect(await version()).toBe(before);
+    await expect.poll(managed.states, settings).toBe('busy idle');
+    expect(await managed.containers()).toEqual(containers);
+    expect(await job.end()).toMatchObject(once);
+    await managed.allIdle();
+  },
+);

@@ -117,7 +117,7 @@ test('a dataset that is missing: the agents from before are online, and prove no
   expect(failed.stderr).toMatch(/^metal: waiting for metal-0, metal-1: /mu);
 });
 
-test('every agent with a session that no process polls: failed, not healthy; Ctrl-C during the proof prints what was done', async () => {
+test('every agent with a session that no process polls: failed, not healthy; Ctrl-C during the proof prints the changes', async () => {
   await configure({});
   const { code, stdout, stderr } = await provision();
   expect(code, `${stdout}\n${stderr}`).toBe(0);

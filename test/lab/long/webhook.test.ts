@@ -91,7 +91,7 @@ test('a slot that the health gate closes is reported once, and once when it is o
   await managed.allIdle();
 });
 
-test('a receiver that refuses is said, with what it said, and without the address', async () => {
+test('a receiver that refuses is reported with its answer, without the address', async () => {
   const { port } = receiver.address() as AddressInfo;
   await managed.host.exec('cat >/etc/azp-fleet/webhook', {
     input: `http://${network.gateway}:${port}/services/gone/${secret}\n`,
