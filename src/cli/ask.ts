@@ -8,7 +8,7 @@ export function canAsk(context: Context): boolean {
   return context.stdin.isTTY === true && context.stderr.isTTY === true;
 }
 
-/** A yes-or-no question on stderr; no is the default. Without a terminal: a usage error that says `next`. */
+/** Asks a yes-or-no question on stderr; the default is no. Without a terminal it throws a usage error with `next`. */
 export async function confirm(
   context: Context,
   message: string,
@@ -31,7 +31,7 @@ export async function confirm(
   return answer;
 }
 
-/** Asks for a secret without showing it; `shown`: for what is none. */
+/** Asks for a secret without showing the input; `shown` shows it, for input that is not secret. */
 export async function askSecret(context: Context, message: string, shown?: 'shown'): Promise<Secret> {
   const { default: inquirer } = await import('inquirer');
   const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.unfiltered.stderr });

@@ -8,11 +8,11 @@ export interface OptionSpec {
   readonly flags: string;
   readonly description: string;
   readonly default?: string;
-  /** Repeatable options gather a list. */
+  /** Repeatable options collect a list. */
   readonly repeat?: boolean;
 }
 
-/** What a command is given once the arguments are understood. */
+/** The parsed arguments of a command. */
 export interface CommandInput {
   /** Positional arguments that are not the inventory file. */
   readonly positionals: readonly string[];
@@ -23,7 +23,7 @@ export interface CommandInput {
   readonly inventory: string;
   /** The command line as the user typed it, without secrets: for locks and journals. */
   readonly commandLine: string;
-  /** Every command there is, for those that speak of the others. */
+  /** All commands, for completion. */
   readonly commands: readonly CommandSpec[];
 }
 
@@ -37,33 +37,33 @@ interface Declaration {
   readonly description?: string;
   /** commander's notation: `[targets...]`, `<hosts> [command...]`. */
   readonly positionals?: string;
-  /** Those of them that mean something else here than in `arguments.ts`, by name. */
+  /** Descriptions that replace those of `meanings`, by the argument's name. */
   readonly arguments?: Readonly<Record<string, string>>;
   readonly options?: readonly OptionSpec[];
-  /** Command line → what it does. */
+  /** Pairs of command line and what it does. */
   readonly examples: readonly (readonly [string, string])[];
   /** False for commands that read no inventory (completion, init). Default true. */
   readonly inventory?: boolean;
   /** True for commands that contact neither a host nor a server. */
   readonly offline?: true;
-  /** True for those of them that read ssh's configuration (init, setup). */
+  /** True for commands without an inventory that read ssh's configuration (init, setup). */
   readonly sshConfig?: boolean;
 }
 
 /** A command that ends with a result: shown as text, or with --json as one document. */
-interface TellingCommand extends Declaration {
-  /** The members of that document that are its own, in their order; programs read them by name. */
+interface ResultCommand extends Declaration {
+  /** The command's own members of that document, in order; programs read them by name. */
   readonly json: readonly string[];
   readonly load: () => Promise<Run<Result>>;
 }
 
-/** A command that hands the terminal to a person or a program. It takes no --json. */
-interface HandingCommand extends Declaration {
+/** A command that uses the terminal itself (setup, ssh). It takes no --json. */
+interface InteractiveCommand extends Declaration {
   readonly json: false;
   readonly load: () => Promise<Run<ExitCode>>;
 }
 
-export type CommandSpec = TellingCommand | HandingCommand;
+export type CommandSpec = ResultCommand | InteractiveCommand;
 
 type Run<T> = (context: Context, input: CommandInput) => Promise<T>;
 
@@ -88,7 +88,7 @@ interface Meaning {
 
 const patterns = 'names, groups, labels (room=b12), globs (h200-*), exclusions (!h200-3)';
 
-/** Arguments by the names that the tables of commands give them. */
+/** Argument descriptions, by the name that an argument has in the command tables. */
 const meanings: Readonly<Record<string, Meaning>> = {
   hosts: { about: `hosts: ${patterns}`, kind: 'hosts' },
   targets: { about: `hosts: ${patterns}`, kind: 'hosts' },
@@ -102,11 +102,11 @@ const meanings: Readonly<Record<string, Meaning>> = {
 };
 
 interface Argument extends Meaning {
-  /** As the table has it: `<host>`, `[hosts...]`. */
+  /** As in the command table: `<host>`, `[hosts...]`. */
   readonly notation: string;
 }
 
-/** The arguments of a command, with what they mean. */
+/** Returns the arguments of a command with their descriptions. */
 export function argumentsOf(spec: Pick<CommandSpec, 'positionals' | 'arguments'>): readonly Argument[] {
   return (spec.positionals ?? '')
     .split(' ')
@@ -121,7 +121,7 @@ export function argumentsOf(spec: Pick<CommandSpec, 'positionals' | 'arguments'>
     });
 }
 
-/** What follows an option; undefined where nothing does. */
+/** Returns the kind of an option's value; undefined for options without a value. */
 export function valueOf(flags: string): Kind | undefined {
   const [, place] = /<(\w+)>/.exec(flags) ?? [];
   if (place === undefined) return undefined;
@@ -134,7 +134,7 @@ export function valueOf(flags: string): Kind | undefined {
   return flags.includes('--project') ? 'projects' : 'other';
 }
 
-const ofTheInventory: readonly OptionSpec[] = [
+const inventoryOptions: readonly OptionSpec[] = [
   {
     flags: '-i, --inventory <file>',
     description: 'the inventory (default: $AZP_FLEET_INVENTORY, then ./inventory.yaml)',
@@ -145,26 +145,26 @@ const ofTheInventory: readonly OptionSpec[] = [
     repeat: true,
   },
 ];
-const ofSsh: OptionSpec = {
+const sshConfigOption: OptionSpec = {
   flags: '--ssh-config <file>',
   description: 'SSH configuration file (as ssh -F); none: use none',
 };
-const json: OptionSpec = { flags: '--json', description: 'one JSON document on stdout instead of text' };
-const ofAll: readonly OptionSpec[] = [
+const jsonOption: OptionSpec = { flags: '--json', description: 'one JSON document on stdout instead of text' };
+const commonOptions: readonly OptionSpec[] = [
   { flags: '--yes', description: 'do not ask' },
   { flags: '--debug', description: 'show stack traces and where the debug log is' },
   { flags: '--no-color', description: 'plain text' },
 ];
 
-/** The options that do not belong to one command. They are taken before its name as well as after it. */
-export const sharedOptions: readonly OptionSpec[] = [...ofTheInventory, ofSsh, json, ...ofAll];
+/** Options shared by commands. They are accepted before and after the command's name. */
+export const sharedOptions: readonly OptionSpec[] = [...inventoryOptions, sshConfigOption, jsonOption, ...commonOptions];
 
-/** Those of them that mean something to a command. */
+/** Returns the shared options that a command accepts. */
 export function sharedBy(spec: CommandSpec): readonly OptionSpec[] {
   return [
-    ...(spec.inventory === false ? [] : ofTheInventory),
-    ...(spec.inventory === false && spec.sshConfig !== true ? [] : [ofSsh]),
-    ...(spec.json === false ? [] : [json]),
-    ...ofAll,
+    ...(spec.inventory === false ? [] : inventoryOptions),
+    ...(spec.inventory === false && spec.sshConfig !== true ? [] : [sshConfigOption]),
+    ...(spec.json === false ? [] : [jsonOption]),
+    ...commonOptions,
   ];
 }

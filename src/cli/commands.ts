@@ -9,7 +9,7 @@ const waveOptions: readonly OptionSpec[] = [
   },
   {
     flags: '--max-failures <n>',
-    description: 'hosts that may fail, as a number or P% (0), before the run starts no more',
+    description: 'failed hosts, as a number or P% (0), after which the run starts no further host',
   },
 ];
 
@@ -220,12 +220,12 @@ const drainTimeout: OptionSpec = {
 };
 const breakLock: OptionSpec = {
   flags: '--break-lock',
-  description: "take over another run's lock; prints whose",
+  description: "take over another run's lock; prints its owner",
 };
 
 const bundle: OptionSpec = {
   flags: '--bundle <file>',
-  description: 'install everything from this bundle: hosts need no network but Azure DevOps',
+  description: 'install everything from this bundle: hosts need only the network to Azure DevOps',
 };
 
 /** Commands that plan, change and check hosts. */
@@ -256,12 +256,12 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'provision',
-    summary: 'make the hosts match the inventory, and prove it',
+    summary: 'make the hosts match the inventory, and verify the result',
     description:
       'Plans, asks, applies, and runs nvidia-smi in a container on every host. After an interruption the next run resumes.',
     positionals: '[hosts...]',
     options: [
-      { flags: '--plan <file>', description: 'apply this plan; refused where a host has changed since' },
+      { flags: '--plan <file>', description: 'apply this plan; refused for hosts that changed since' },
       { flags: '--dry-run', description: 'stop after the plan' },
       { flags: '--detailed-exitcode', description: 'with --dry-run: exit 3 when changes are pending' },
       diff,
@@ -274,7 +274,7 @@ const fleetCommands: readonly CommandSpec[] = [
         flags: '--upload-limit <rate>',
         description: 'limit of all uploads together, e.g. 50MiB/s or 400Mbit/s; overrides the inventory',
       },
-      { flags: '--no-probe', description: 'do not prove the result' },
+      { flags: '--no-probe', description: 'skip the final check with nvidia-smi' },
       {
         flags: '--adopt',
         description: 'take over agent names of an earlier installation that is offline',
@@ -284,9 +284,9 @@ const fleetCommands: readonly CommandSpec[] = [
       breakLock,
     ],
     examples: [
-      ['azp-fleet provision inventory.yaml', 'plan, ask, apply, prove'],
+      ['azp-fleet provision inventory.yaml', 'plan, ask, apply, verify'],
       ['azp-fleet provision --yes --limit room=b12', 'without asking, one room'],
-      ['azp-fleet provision h200-1 --adopt', 'a reinstalled machine takes its agent names back'],
+      ['azp-fleet provision h200-1 --adopt', 'a reinstalled machine keeps its agent names'],
       ['azp-fleet provision --rerun failed', 'hosts that failed in the last run'],
       ['azp-fleet provision --bundle site.bundle', 'hosts without internet access'],
     ],
@@ -295,7 +295,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'reboot',
-    summary: 'reboot the hosts in waves, without losing a job, and prove each',
+    summary: 'reboot the hosts in waves without losing a job, and verify each',
     description:
       'Drains the agents of a host, reboots it, runs nvidia-smi in a container, and then lets its agents take jobs. Needs no token and does not contact Azure DevOps.',
     positionals: '[hosts...]',
@@ -352,9 +352,9 @@ const fleetCommands: readonly CommandSpec[] = [
       breakLock,
     ],
     examples: [
-      ['azp-fleet remove h200-1', 'one host, after its jobs have ended'],
+      ['azp-fleet remove h200-1', 'one host, after its jobs have finished'],
       ['azp-fleet remove h200-1 --toolkit --docker --driver', 'also the software stack'],
-      ['azp-fleet remove --gone h100-3', 'the agents of a machine that no longer answers'],
+      ['azp-fleet remove --gone h100-3', 'the agents of a machine that no longer exists'],
     ],
     json: ['plan', 'hosts'],
     load: async () => (await import('./commands/remove.ts')).run,
@@ -363,7 +363,7 @@ const fleetCommands: readonly CommandSpec[] = [
     name: 'status',
     summary: 'one table of all hosts: software, GPUs, agents, verdict, cause and fix',
     description:
-      'Reads facts over SSH, the last report of each manager (at most 5 minutes old), the pools, and how many jobs the organization may run at once, where the token may read that. Changes nothing.',
+      'Reads facts over SSH, the last report of each manager (at most 5 minutes old), the pools, and how many jobs the organization may run at once, if the token may read that. Changes nothing.',
     positionals: '[targets...]',
     options: [
       { flags: '--probe', description: 'check the GPUs now, in a probe container on every host' },
@@ -389,7 +389,7 @@ const fleetCommands: readonly CommandSpec[] = [
     offline: true,
     summary: 'diagnose saved outputs of nvidia-smi or kernel logs; contacts no host',
     description:
-      'Reads what `nvidia-smi -q -x`, a failed nvidia-smi, `dmesg` or `journalctl -k` wrote; - is standard input.',
+      'Reads the output of `nvidia-smi -q -x`, a failed nvidia-smi, `dmesg` or `journalctl -k`; - is standard input.',
     positionals: '<files...>',
     inventory: false,
     examples: [
@@ -415,7 +415,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** What is asked of the managers. The credential of Azure DevOps is not touched: they have their own. */
+/** Commands to the managers. They need no Azure DevOps token: each manager has its own. */
 const slotCommands: readonly CommandSpec[] = [
   {
     name: 'logs',
@@ -431,7 +431,7 @@ const slotCommands: readonly CommandSpec[] = [
         flags: '--diag',
         description: "the agent's own logs (_diag) of the last failed run of HOST/SLOT, or of --run",
       },
-      { flags: '--run <id>', description: 'with --diag: of this run, as --runs names it' },
+      { flags: '--run <id>', description: 'with --diag: the run with this ID, see --runs' },
     ],
     examples: [
       ['azp-fleet logs h200-1', 'recent runs'],
@@ -476,7 +476,7 @@ const slotCommands: readonly CommandSpec[] = [
     options: [
       {
         flags: '--gpu <address>',
-        description: 'only this GPU (PCI address, as findings name it); repeatable; default: all of the host',
+        description: 'only this GPU (PCI address, as in the findings); repeatable; default: all of the host',
         repeat: true,
       },
     ],
@@ -498,7 +498,7 @@ const slotCommands: readonly CommandSpec[] = [
     name: 'adopt',
     summary: 'take over agent names that another installation holds in the pool',
     description:
-      'After a reinstallation the agent names belong to the earlier installation. Lists these names and asks; refuses while the other agent is online or has a job. "azp-fleet provision --adopt" does it as well.',
+      'After a reinstallation the agent names belong to the earlier installation. Lists these names and asks; refused while the other agent is online or has a job. "azp-fleet provision --adopt" does the same.',
     positionals: '<hosts...>',
     options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
     examples: [
@@ -510,7 +510,7 @@ const slotCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** Agent images. The managers alone build and pull them; these commands look and ask. */
+/** Commands on agent images. Only the managers build and pull them; these commands show state and send requests. */
 const imageCommands: readonly CommandSpec[] = [
   {
     name: 'image list',
@@ -534,7 +534,7 @@ const imageCommands: readonly CommandSpec[] = [
   },
   {
     name: 'image build',
-    summary: 'build the agent image on these hosts now, or pull it where the inventory names one',
+    summary: 'build the agent image on these hosts now, or pull it if the inventory names one',
     description:
       'The manager builds with its current configuration; after a change of the inventory run provision. Agents keep the old image until the new one is ready; then idle ones move to it.',
     positionals: '<hosts...>',
@@ -548,13 +548,13 @@ const imageCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** One archive for networks that nothing leads into. */
+/** Commands on the archive for closed networks. */
 const bundleCommands: readonly CommandSpec[] = [
   {
     name: 'bundle',
-    summary: 'make one file with everything that hosts without internet need, or show one',
+    summary: 'create a bundle with everything that hosts without internet need, or show one',
     description:
-      'Reads the hosts, downloads packages, images, Node and the manager for them, and checks signatures. "provision --bundle FILE" then needs SSH and Azure DevOps, and no other network. Needs Docker on this machine.',
+      'Reads the hosts, downloads packages, images, Node and the manager for them, and checks signatures. "provision --bundle FILE" then needs only SSH and Azure DevOps. Needs Docker on this machine.',
     positionals: '[hosts...]',
     options: [
       { flags: '-o, --out <file>', description: 'the file to write' },
@@ -582,7 +582,7 @@ const bundleCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** Pools of the organisation; hosts are not contacted. Without names: all pools of the inventory. */
+/** Commands on pools of the organization; they contact no host. Without names: all pools of the inventory. */
 const poolCommands: readonly CommandSpec[] = [
   {
     name: 'pool list',
@@ -619,7 +619,7 @@ const poolCommands: readonly CommandSpec[] = [
     name: 'pool prune',
     summary: 'remove agents from the pools that belong to no slot of the inventory',
     description:
-      'Only agents that azp-fleet registered, under the names of these hosts, offline, without a job, and all that twice, three minutes apart.',
+      'Removes only agents that azp-fleet registered under the names of these hosts and that are offline and without a job in two checks, three minutes apart.',
     positionals: '[hosts...]',
     options: [
       { flags: '--dry-run', description: 'show what would be removed' },
@@ -630,7 +630,7 @@ const poolCommands: readonly CommandSpec[] = [
       },
       {
         flags: '--agent-name <pattern>',
-        description: 'agentName of the --gone hosts; default: the patterns that the inventory has',
+        description: 'agentName of the --gone hosts; default: the patterns in the inventory',
       },
     ],
     examples: [
@@ -642,13 +642,13 @@ const poolCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** Commands that need nothing of a host but SSH. The credential of Azure DevOps is not touched. */
+/** Commands that need only SSH. They do not read the Azure DevOps token. */
 const sshCommands: readonly CommandSpec[] = [
   {
     name: 'exec',
     summary: 'run a command on many hosts; equal outputs are shown once',
     description:
-      'As root (through sudo where needed). One word after -- is shell text, several are a command with its arguments. The output is cleaned for a terminal, and unchanged in a pipe.',
+      'Runs as root (through sudo where needed). One word after -- is shell text; several words are a command with its arguments. The output is escaped on a terminal and unchanged in a pipe.',
     positionals: '[hosts...]',
     options: [
       { flags: '--login', description: 'as the login user instead of root' },
@@ -664,7 +664,7 @@ const sshCommands: readonly CommandSpec[] = [
   },
   {
     name: 'ssh',
-    summary: "log in to a host with the system's ssh, as the inventory says",
+    summary: "log in to a host with the system's ssh and the inventory's settings",
     positionals: '<host>',
     json: false,
     examples: [
@@ -678,7 +678,7 @@ const sshCommands: readonly CommandSpec[] = [
     offline: true,
     summary: 'write the hosts to ~/.ssh/config, for ssh, scp, rsync and editors',
     description:
-      'Prints what it would write: a separate file, and one Include at the top of ~/.ssh/config, which otherwise stays unchanged. A host is reached as azp-fleet reaches it, through its jump hosts and with its pinned keys. Run it again when the inventory has changed.',
+      'Prints what it would write: a separate file, and one Include at the top of ~/.ssh/config, which otherwise stays unchanged. The entries use the same jump hosts and pinned keys as azp-fleet. Run it again when the inventory has changed.',
     positionals: '[hosts...]',
     options: [
       { flags: '--write', description: 'write the files' },
@@ -706,7 +706,7 @@ const sshCommands: readonly CommandSpec[] = [
 ];
 
 /**
- * Every command, in the order of `--help`. Declarations only: nothing heavy may be imported by these tables, because
+ * All commands, in the order of `--help`. The tables contain declarations only and import nothing heavy, because
  * they are read at every start.
  */
 export const commands: readonly CommandSpec[] = [

@@ -15,16 +15,16 @@ import {
 
 interface Offers {
   readonly offers: readonly Offer[];
-  /** Which files fit too, and the folders on the way to them: the shell knows them. */
+  /** Which files the shell offers as well, with the folders above them. */
   readonly paths: 'none' | 'files' | 'inventories';
 }
 
-/** Words that no shell reads as more than a word: others are not offered. */
+/** Words without a character that is special in a shell; other words are not offered. */
 const plain = /^[\w@%+=:,./!-]+$/;
 
 /**
- * What fits at the end of a command line. `words`: those after the program's name, the last one as far as it is typed.
- * `names`: what the inventory has; it is asked for the file only where that matters.
+ * Returns the completions at the end of a command line. `words`: those after the program's name; the last one may be
+ * incomplete. `names` returns the names in an inventory; it is called only where they are needed.
  */
 export function offersFor(
   words: readonly string[],
@@ -37,46 +37,46 @@ export function offersFor(
   if (isOver) return nothing;
   const options = command === undefined ? sharedOptions : [...(command.options ?? []), ...sharedBy(command)];
   const known = () => (command?.inventory === false ? emptyNames : names(inventory));
-  const fitting = (kind: Kind, head = ''): Offers => {
+  const offersOf = (kind: Kind, head = ''): Offers => {
     const typed = current.slice(head.length);
-    const begun = kind === 'hosts' ? typed.slice(0, typed.lastIndexOf(',') + 1) : '';
-    const mark = typed.slice(begun.length).startsWith('!') && kind === 'hosts' ? '!' : '';
+    const prefix = kind === 'hosts' ? typed.slice(0, typed.lastIndexOf(',') + 1) : '';
+    const mark = typed.slice(prefix.length).startsWith('!') && kind === 'hosts' ? '!' : '';
     const offers = valuesOf(kind, known, given).map(({ value, about }) => ({
-      value: `${head}${begun}${mark}${value}`,
+      value: `${head}${prefix}${mark}${value}`,
       about,
     }));
-    return { offers: begins(offers, current), paths: pathsOf(kind) };
+    return { offers: startingWith(offers, current), paths: pathsOf(kind) };
   };
-  if (pending !== undefined) return fitting(pending);
+  if (pending !== undefined) return offersOf(pending);
   const [, head, name] = /^((--[\w-]+)=)/.exec(current) ?? [];
   if (head !== undefined) {
     const kind = options
       .map(({ flags }) => (flags.includes(`${name} `) ? valueOf(flags) : undefined))
       .find(Boolean);
-    return kind === undefined ? nothing : fitting(kind, head);
+    return kind === undefined ? nothing : offersOf(kind, head);
   }
   if (current.startsWith('-')) {
     const offers = options.map(({ flags, description }) => ({ value: longName(flags), about: description }));
     return {
-      offers: begins([...offers, { value: '--help', about: 'display help for command' }], current),
+      offers: startingWith([...offers, { value: '--help', about: 'display help for command' }], current),
       paths: 'none',
     };
   }
   if (command === undefined || topic)
     return {
-      offers: begins(topic && command !== undefined ? [] : commandsIn(group, specs), current),
+      offers: startingWith(topic && command !== undefined ? [] : commandsIn(group, specs), current),
       paths: 'none',
     };
   const declared = argumentsOf(command);
   const place =
     declared[given.length] ??
     (declared.at(-1)?.notation.includes('...') === true ? declared.at(-1) : undefined);
-  const at = place === undefined ? nothing : fitting(place.kind);
+  const at = place === undefined ? nothing : offersOf(place.kind);
   const takesFile = command.inventory !== false && inventory === undefined;
   return takesFile && at.paths === 'none' ? { ...at, paths: 'inventories' } : at;
 }
 
-function begins(offers: readonly Offer[], typed: string): readonly Offer[] {
+function startingWith(offers: readonly Offer[], typed: string): readonly Offer[] {
   const seen = new Set<string>();
   return offers.filter(({ value }) => {
     if (!value.startsWith(typed) || !plain.test(value) || seen.has(value)) return false;
@@ -89,7 +89,7 @@ function longName(flags: string): string {
   return /--[\w-]+/.exec(flags)?.[0] ?? flags;
 }
 
-/** Commands and groups, or those of a group. */
+/** Returns commands and groups, or the commands of a group. */
 function commandsIn(group: string | undefined, specs: readonly CommandSpec[]): readonly Offer[] {
   const help = { value: 'help', about: 'help for one command' };
   if (group !== undefined)
@@ -147,19 +147,19 @@ function pathsOf(kind: Kind): Offers['paths'] {
   return kind === 'inventory' ? 'inventories' : 'none';
 }
 
-/** What has been typed before the word that is completed. */
+/** The words before the one that is completed. */
 interface Typed {
   readonly command?: CommandSpec;
-  /** The first word, where it is that of several commands. */
+  /** The first word, if several commands begin with it. */
   readonly group?: string;
-  /** Help is asked for. */
+  /** True after `help`. */
   readonly topic: boolean;
-  /** The last word is an option, and this belongs behind it. */
+  /** The kind of value that the last word, an option, takes. */
   readonly pending?: Kind;
-  /** Arguments that are no inventory. */
+  /** Arguments other than the inventory. */
   readonly given: readonly string[];
   readonly inventory?: string;
-  /** What comes is not ours: it stands after `--`. */
+  /** True after `--`: the remaining words belong to another program. */
   readonly isOver: boolean;
 }
 
@@ -205,13 +205,13 @@ function withArgument(typed: Typed, word: string, command: CommandSpec): Typed {
   return isFile ? { ...typed, inventory: word } : { ...typed, given: [...typed.given, word] };
 }
 
-/** What an inventory has names for. */
+/** The names in an inventory. */
 interface FleetNames {
   readonly hosts: readonly Offer[];
   readonly groups: readonly Offer[];
   /** `room=b12` */
   readonly labels: readonly Offer[];
-  /** `h200-1/0`, as far as they are known before GPUs have been counted. */
+  /** `h200-1/0`, as far as known before the GPUs are counted. */
   readonly slots: readonly Offer[];
   readonly pools: readonly Offer[];
   readonly projects: readonly Offer[];
@@ -226,7 +226,7 @@ const emptyNames: FleetNames = {
   projects: [],
 };
 
-/** Those of this file; of one that is not there, or has a mistake, none: other commands say so. */
+/** Returns the names in this file; none if it is missing or invalid, which other commands report. */
 export function namesIn(file: string, context: LoadContext): FleetNames {
   try {
     return namesOf(loadFleet(file, context));
@@ -263,7 +263,7 @@ export function namesOf({ hosts, projects }: Pick<Fleet, 'hosts' | 'projects'>):
   };
 }
 
-/** One word that fits, and what it is. */
+/** One completion and its description. */
 interface Offer {
   readonly value: string;
   readonly about: string;

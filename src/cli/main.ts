@@ -15,21 +15,21 @@ import { parseArguments, type Parsed } from './parse.ts';
 import { runCommand } from './run-command.ts';
 import { noRunLog, openRunLog, stateFolder } from './run-log.ts';
 
-/** The entry point: builds the context, finds the command, reports what went wrong. Returns the exit code. */
+/** Runs the program: builds the context, finds the command, reports errors. Returns the exit code. */
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<number> {
   const user = userInfo();
-  const { json, debug, noColor } = wishesIn(argv);
+  const { json, debug, noColor } = globalFlagsIn(argv);
   if (noColor) process.env['NO_COLOR'] = '1';
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => interrupt(stop));
   const redactor = new Redactor();
   const state = stateFolder(process.env, user.homedir);
   const clock = systemClock(1);
-  // It runs at each Tab, and would push the logs of other runs out.
+  // Completion runs at each Tab; its logs would displace those of other runs.
   const log = argv[0] === 'completion' ? noRunLog(redactor) : openRunLog(state, clock, process.pid, redactor);
   const stdout = guardOutput(process.stdout, redactor);
   const stderr = guardOutput(process.stderr, redactor);
-  const speaking = { stdout: process.stdout, stderr: process.stderr, clock, log };
+  const base = { stdout: process.stdout, stderr: process.stderr, clock, log };
   if (log.note !== undefined) warn(process.stderr, { what: log.note });
   let parsed: Parsed | undefined;
   try {
@@ -45,7 +45,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     const { note, clock: practiceClock } = practiceOf(process.env);
     if (note !== undefined) warn(process.stderr, { what: note });
     const context: Context = {
-      ...speaking,
+      ...base,
       clock: practiceClock,
       root: machineRoot,
       unfiltered: { stdout: stdout.unfiltered, stderr: stderr.unfiltered },
@@ -62,7 +62,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   } catch (error) {
     const interrupted = stop.signal.aborted || isPromptExit(error);
     const command = parsed?.spec.name;
-    return report(error, { context: speaking, command, interrupted, json, debug, logFile: log.path });
+    return report(error, { context: base, command, interrupted, json, debug, logFile: log.path });
   } finally {
     stdout.finish();
     stderr.finish();
@@ -70,20 +70,20 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   }
 }
 
-/** What must be known before the arguments are understood, and also where they are not. */
-function wishesIn(argv: readonly string[]) {
+/** Returns the flags that apply even if the arguments cannot be parsed. */
+function globalFlagsIn(argv: readonly string[]) {
   const cut = argv.indexOf('--');
   const own = new Set(cut === -1 ? argv : argv.slice(0, cut));
   return { json: own.has('--json'), debug: own.has('--debug'), noColor: own.has('--no-color') };
 }
 
-/** The first Ctrl-C asks everybody to stop, and so does a terminal that is closed; the second one ends the process. */
+/** Stops the run at the first Ctrl-C or when the terminal closes; the second one exits at once. */
 function interrupt(stop: AbortController): void {
   if (stop.signal.aborted) process.exit(ExitCode.interrupted);
   stop.abort();
 }
 
-/** Ctrl-C inside a prompt. */
+/** Returns whether the error is a Ctrl-C in a prompt. */
 function isPromptExit(error: unknown): boolean {
   return error instanceof Error && (error.name === 'ExitPromptError' || error.name === 'AbortPromptError');
 }

@@ -11,9 +11,9 @@ import {
 import { usageError } from '../shared/base/errors.ts';
 import { noControl } from '../shared/base/foreign-text.ts';
 
-const inItsPlace = 'replace it with an expected value';
+const useExpected = 'use an expected value';
 
-/** Typed access to parsed options. Names are camel case, as commander gives them. */
+/** Typed access to parsed options. Names are camel case, as in commander. */
 export class Options {
   readonly #values: Readonly<Record<string, unknown>>;
 
@@ -35,13 +35,13 @@ export class Options {
     return Array.isArray(value) ? value.map(String) : typeof value === 'string' ? [value] : [];
   }
 
-  /** What stands for ssh's own configuration: an absolute path, or `none`. */
+  /** Returns the file to use instead of ssh's own configuration: an absolute path, or `none`. */
   sshConfig(cwd: string): string | undefined {
     const file = this.string('sshConfig');
     return file === undefined || file === 'none' ? file : path.resolve(cwd, file);
   }
 
-  /** A whole number within bounds, or a usage error that says them. */
+  /** Returns a whole number within bounds; throws a usage error that states them. */
   integer(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
     const text = this.string(name);
     if (text === undefined) return undefined;
@@ -49,14 +49,14 @@ export class Options {
     if (Number.isInteger(value) && value >= bounds.min && value <= bounds.max) return value;
     throw usageError({
       code: 'usage.option',
-      what: `--${kebab(name)} is not a usable number`,
+      what: `--${kebab(name)} is not a valid number`,
       expected: `a whole number from ${bounds.min} to ${bounds.max}`,
       seen: text,
-      next: inItsPlace,
+      next: useExpected,
     });
   }
 
-  /** `90`, `90s`, `15m`, `4h`, `1d` as milliseconds. */
+  /** Returns `90`, `90s`, `15m`, `4h` or `1d` as milliseconds. */
   duration(name: string): number | undefined {
     const text = this.string(name);
     if (text === undefined) return undefined;
@@ -67,11 +67,11 @@ export class Options {
       what: `--${kebab(name)} is not a duration`,
       expected: 'a number with s, m, h or d, e.g. 90s, 15m, 4h',
       seen: text,
-      next: inItsPlace,
+      next: useExpected,
     });
   }
 
-  /** `30d` for so long ago, or a time of ISO 8601; milliseconds since the epoch. */
+  /** Returns an age (`30d`) or an ISO 8601 time as milliseconds since the epoch. */
   moment(name: string, now: number): number | undefined {
     const text = this.string(name);
     if (text === undefined) return undefined;
@@ -83,35 +83,35 @@ export class Options {
       what: `--${kebab(name)} is not a time`,
       expected: 'how long ago, e.g. 90m, 4h, 30d, or a time such as 2026-11-22T05:40:00Z',
       seen: text,
-      next: inItsPlace,
+      next: useExpected,
     });
   }
 
-  /** `2`, `25%`. `least`: the smallest that means something, of either. */
+  /** Returns `2` or `25%`. `least`: the smallest valid number or percentage. */
   share(name: string, { least }: { readonly least: number }): Share | undefined {
     const text = this.string(name);
     const share = text === undefined ? undefined : parseShare(text, least);
     if (text === undefined || share !== undefined) return share;
     throw usageError({
       code: 'usage.option',
-      what: `--${kebab(name)} is not a usable number or share`,
+      what: `--${kebab(name)} is not a valid number or percentage`,
       expected: shareExpected(least),
       seen: text,
-      next: inItsPlace,
+      next: useExpected,
     });
   }
 
-  /** `50MiB/s`, `400Mbit/s` as bytes per second. */
+  /** Returns `50MiB/s` or `400Mbit/s` as bytes per second. */
   rate(name: string): number | undefined {
     const text = this.string(name);
     const bytes = text === undefined ? undefined : parseRate(text);
     if (text === undefined || bytes !== undefined) return bytes;
     throw usageError({
       code: 'usage.option',
-      what: `--${kebab(name)} is not a usable rate`,
+      what: `--${kebab(name)} is not a valid rate`,
       expected: rateExpected,
       seen: text,
-      next: inItsPlace,
+      next: useExpected,
     });
   }
 }
@@ -125,7 +125,7 @@ function kebab(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Refuses names that no terminal may show. `what`: `--pool`, `the name of a pool`. */
+/** Throws if a name has a control character. `what`: `--pool`, `the name of a pool`. */
 export function refuseControl(names: readonly string[], what: string): void {
   const seen = names.find((name) => !noControl.test(name));
   if (seen === undefined) return;

@@ -27,7 +27,7 @@ interface ParseIo {
   readonly columns: number;
 }
 
-/** Understands the arguments. Undefined when help or the version was asked for and has been printed. */
+/** Parses the arguments. Returns undefined after it has printed help or the version. */
 export function parseArguments(
   argv: readonly string[],
   specs: readonly CommandSpec[],
@@ -47,7 +47,7 @@ export function parseArguments(
   for (const spec of specs) {
     const command = declare(parentOf(program, spec, specs, print), spec, print);
     command.action(() => {
-      found = { spec, input: { ...understand(program, command, spec, rest, argv, io), commands: specs } };
+      found = { spec, input: { ...inputOf(program, command, spec, rest, argv, io), commands: specs } };
     });
   }
   for (const parent of [program, ...program.commands.filter(({ commands }) => commands.length > 0)]) {
@@ -62,10 +62,10 @@ export function parseArguments(
     if (!(error instanceof CommanderError)) throw error;
     const isUnnamed = error.code === 'commander.help' && error.exitCode !== 0;
     if (isUnnamed && program.opts()['json'] === true)
-      throw usageError({ code: 'usage.arguments', what: 'no command is named', next: seeHelp }, error);
+      throw usageError({ code: 'usage.arguments', what: 'the command is missing', next: seeHelp }, error);
     io.out(help);
     if (error.exitCode === 0 || isUnnamed) return undefined;
-    throw misunderstood(error, own, specs);
+    throw parseError(error, own, specs);
   }
   return found;
 }
@@ -77,7 +77,7 @@ azp-fleet COMMAND --help
 First steps:
   azp-fleet setup                        answer questions, get an inventory
   azp-fleet plan inventory.yaml          what would change, without changing it
-  azp-fleet provision inventory.yaml     do it, then prove it
+  azp-fleet provision inventory.yaml     make the changes and verify them
   azp-fleet status                       one table of the whole fleet
 
 Exit codes: 0 ok · 1 a host failed · 2 usage or inventory · 3 changes pending
@@ -89,12 +89,12 @@ function base(command: Command, io: ParseIo): Command {
       .exitOverride()
       .showSuggestionAfterError()
       .configureHelp({ helpWidth: Math.min(io.columns, 100), showGlobalOptions: false })
-      // Help that nobody asked for by name goes to stderr unless it is told otherwise; errors are told by us.
+      // commander would write help for a missing command to stderr; errors are reported by main.ts.
       .configureOutput({ writeOut: io.out, writeErr: io.out, outputError: () => undefined })
   );
 }
 
-/** `inventory show` lives below a group command `inventory`. */
+/** Returns the program, or the group command: `inventory` for `inventory show`. */
 function parentOf(program: Command, spec: CommandSpec, specs: readonly CommandSpec[], io: ParseIo): Command {
   const [group, leaf] = spec.name.split(' ');
   if (group === undefined || leaf === undefined) return program;
@@ -133,8 +133,8 @@ function declaredOption({ flags, description, default: value, repeat }: OptionSp
 }
 
 /**
- * The command's own options, and the shared ones: those the program takes, wherever among the words they stand, and
- * the command declares them only for its help.
+ * Returns the command's own options and the shared ones. The program parses the shared ones at any position; the
+ * command declares them only for its help.
  */
 function optionsOf(program: Command, command: Command, spec: CommandSpec): Options {
   const given = Object.entries(program.opts()).filter(
@@ -151,7 +151,7 @@ function optionsOf(program: Command, command: Command, spec: CommandSpec): Optio
   return new Options({ ...command.opts(), ...Object.fromEntries(given) });
 }
 
-function understand(
+function inputOf(
   program: Command,
   command: Command,
   spec: CommandSpec,
@@ -182,10 +182,10 @@ function understand(
   };
 }
 
-/** What commander found, with what it thinks was meant, or else the help of the command. */
-function misunderstood(error: CommanderError, own: readonly string[], specs: readonly CommandSpec[]): Error {
-  const told = error.message.replace(/^error: /, '').trim();
-  const [, what = told, meant] = /^([^]*?)\s*\(Did you mean ([^)]+)\?\)$/.exec(told) ?? [];
+/** Returns commander's error as a usage error, with its suggestion and the command's help. */
+function parseError(error: CommanderError, own: readonly string[], specs: readonly CommandSpec[]): Error {
+  const message = error.message.replace(/^error: /, '').trim();
+  const [, what = message, meant] = /^([^]*?)\s*\(Did you mean ([^)]+)\?\)$/.exec(message) ?? [];
   const named = specs.filter(({ name }) => own.slice(0, 2).join(' ').startsWith(name) || own[0] === name);
   const [spec] = named.toSorted((one, other) => other.name.length - one.name.length);
   const see = spec === undefined ? seeHelp : `see azp-fleet ${spec.name} --help`;
@@ -193,7 +193,7 @@ function misunderstood(error: CommanderError, own: readonly string[], specs: rea
   return usageError({ code: 'usage.arguments', what, next }, error);
 }
 
-/** Counted here and not by commander, because an inventory file may stand anywhere among the arguments. */
+/** Checks the number of arguments. commander cannot, because an inventory file may be at any position. */
 function checkCount(command: Command, positionals: readonly string[]): void {
   const declared = command.registeredArguments;
   const most = declared.some((argument) => argument.variadic) ? Infinity : declared.length;
@@ -208,7 +208,7 @@ function checkCount(command: Command, positionals: readonly string[]): void {
   });
 }
 
-/** `help WORDS` beside the commands of a program or group. */
+/** Adds `help WORDS` to a program or group. */
 function declareHelp(parent: Command): void {
   parent
     .helpCommand(false)
@@ -226,7 +226,7 @@ function found(parent: Command, words: readonly string[]): Command {
   }, parent);
 }
 
-/** A word where a command belongs: with those that may have been meant. */
+/** Returns the error for an unknown command, with similar commands. */
 function unknownCommand(parent: Command, word: string): FleetError {
   const path = pathOf(parent);
   const known = parent.commands;
@@ -243,7 +243,7 @@ function unknownCommand(parent: Command, word: string): FleetError {
   });
 }
 
-/** `azp-fleet`, `pool`, `list`. */
+/** Returns the words of a command: `azp-fleet`, `pool`, `list`. */
 function pathOf(command: Command): readonly string[] {
   return [...(command.parent === null ? [] : pathOf(command.parent)), command.name()];
 }

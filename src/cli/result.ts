@@ -4,31 +4,31 @@ import type { Members } from './render/envelope.ts';
 import { say } from './render/lines.ts';
 import { problemsLines, warn } from './render/problem.ts';
 
-/** What a command ends with. It is shown when everything is closed: as text, or with --json as one document. */
+/** The result of a command. It is shown when everything is closed: as text, or with --json as one document. */
 export interface Result {
   readonly exitCode: ExitCode;
   /** For programs: the command's own members of the document. */
   readonly json: Members;
-  /** For programs: what went wrong, on hosts and beside them. */
+  /** For programs: all problems, of hosts and of the run. */
   readonly problems?: readonly Problem[];
   /** For people, on stdout. */
   readonly text?: () => string;
-  /** Where the text goes instead of to stdout, as it is: what others wrote, and what programs read. */
+  /** Receives the text unfiltered, instead of stdout: output of other programs, and output for programs. */
   readonly to?: OutputStream;
-  /** For people, on stderr: what only looks wrong. */
+  /** For people, on stderr: warnings. */
   readonly warnings?: readonly Problem[];
-  /** For people, on stderr: what neither the text nor the progress shows. */
+  /** For people, on stderr: problems that neither the text nor the progress shows. */
   readonly aside?: readonly Problem[];
 }
 
-/** The problems among what was found on each of several hosts. */
+/** Returns the problems of several hosts. */
 export function problemsAmong(
   found: readonly { readonly host: unknown; readonly problem?: Problem }[],
 ): readonly Problem[] {
   return found.flatMap(({ problem }) => problem ?? []);
 }
 
-/** Somebody said no. */
+/** The user declined. */
 export const declined: Result = { exitCode: ExitCode.declined, json: {} };
 
 /** Shows a result to people. */

@@ -5,8 +5,8 @@ import type { Parsed } from './parse.ts';
 import { show, type Result } from './result.ts';
 
 /**
- * Runs a command and shows its result, also of one that was interrupted: what has been done until then is told, and the exit
- * code says that it is not all. `log`: the file of the debug log.
+ * Runs a command and shows its result. An interrupted command shows what was done until then and exits with
+ * `interrupted`. `log`: the file of the debug log.
  */
 export async function runCommand(context: Context, { spec, input }: Parsed, log?: string): Promise<ExitCode> {
   const asInterrupted = (code: ExitCode) => (context.signal.aborted ? ExitCode.interrupted : code);

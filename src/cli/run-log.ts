@@ -5,19 +5,19 @@ import { type Clock, timestamp } from '../shared/base/clock.ts';
 import { createFileLogger, type FileLogger } from '../shared/base/file-log.ts';
 import type { Redactor } from '../shared/base/redact.ts';
 
-/** Debug logs of earlier runs that are kept: how many, and bytes of all of them. */
+/** Limits of the kept debug logs: number of files, and their total size in bytes. */
 const keep = { files: 200, bytes: 256 * 1024 * 1024 };
 
 interface RunLog extends Omit<FileLogger, 'path'> {
-  /** Undefined where no file can be written. */
+  /** Undefined if the file cannot be written. */
   readonly path: string | undefined;
-  /** What to tell the user once when there is no file. */
+  /** The warning if there is no file. */
   readonly note?: string;
 }
 
 /**
- * The debug log of this run, in `logs` below the state folder; older ones beyond a bound are removed. A folder that
- * cannot be written stops nobody: then there is no log and a note says so.
+ * Opens the debug log of this run, in `logs` below the state folder, and removes the oldest ones beyond the limits. If
+ * the folder cannot be written, it returns a log without a file, with a note.
  */
 export function openRunLog(stateFolder: string, clock: Clock, pid: number, redactor: Redactor): RunLog {
   try {
@@ -27,12 +27,12 @@ export function openRunLog(stateFolder: string, clock: Clock, pid: number, redac
     if (code === undefined) throw error;
     return {
       ...noRunLog(redactor),
-      note: `no debug log: ${stateFolder} cannot be written (${code}); next: set XDG_STATE_HOME to a folder that can`,
+      note: `no debug log: ${stateFolder} cannot be written (${code}); next: set XDG_STATE_HOME to a writable folder`,
     };
   }
 }
 
-/** Secrets are hidden all the same; nothing is written. */
+/** Returns a log that writes nothing, and still redacts secrets. */
 export function noRunLog(redactor: Redactor): RunLog {
   return {
     path: undefined,
@@ -59,8 +59,8 @@ function newPath(folder: string, at: string, pid: number): string {
 }
 
 /**
- * Where this program keeps what it remembers between runs (logs, the last outcome): `azp-fleet` below
- * $XDG_STATE_HOME. As the XDG specification has it, an empty variable counts as unset.
+ * Returns the folder of the program's state (logs, the last outcome): `azp-fleet` below $XDG_STATE_HOME. As in the XDG
+ * specification, an empty variable counts as unset.
  */
 export function stateFolder(env: Readonly<Record<string, string | undefined>>, home: string): string {
   return join(env['XDG_STATE_HOME'] || join(home, '.local/state'), 'azp-fleet');

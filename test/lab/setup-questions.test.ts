@@ -67,7 +67,7 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   await terminal.see('? Private key file');
   await refused('nothing', 'nothing cannot be read');
   type(desk.hosts[1]?.clientKeyFile ?? '');
-  await terminal.see('? 127.0.0.1 calls itself rtx-7. Its name here: (rtx-7)');
+  await terminal.see('? 127.0.0.1 calls itself rtx-7. Name in the inventory: (rtx-7)');
   await refused('box-a', 'Taken');
   await refused('a b', 'write a name of letters');
   type('rtx-7');
@@ -91,7 +91,7 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   terminal.press('Enter');
   await terminal.see('? The token did not work');
   terminal.press('Down', 'Enter');
-  await terminal.see(/The token did not work: Correct[^]*Azure DevOps organization/);
+  await terminal.see(/The token check failed: Correct[^]*Azure DevOps organization/);
   terminal.press('Enter');
   await terminal.see(/correct[^]*Does it take a proxy/i);
   terminal.type('n');
@@ -184,7 +184,7 @@ async function again(question: string, before: number): Promise<void> {
 test('Ctrl-C at every question writes nothing, and the next start continues from there', async () => {
   for (const [index, [question]] of path.entries()) {
     terminal = desk.start('setup');
-    if (index > 1) await terminal.answer('Answers from', 'Enter');
+    if (index > 1) await terminal.answer('Saved answers from', 'Enter');
     const [before, ...keys] = path[index - 1] ?? [];
     if (before !== undefined) {
       await terminal.see(`? ${before}`);
@@ -198,7 +198,7 @@ test('Ctrl-C at every question writes nothing, and the next start continues from
     terminal.close();
   }
   terminal = desk.start('setup');
-  await terminal.answer('Answers from', 'Enter');
+  await terminal.answer('Saved answers from', 'Enter');
   const [last = '', ...keys] = path.at(-1) ?? [];
   await terminal.see(`? ${last}`);
   give(keys);

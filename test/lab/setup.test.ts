@@ -45,7 +45,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   terminal = startCli(desk, 'setup');
   await terminal.answer('Hosts from ~/.ssh/config', 'a', 'Enter');
   await terminal.answer('Others', 'Enter');
-  await terminal.see('sudo asks for a password on gpu-b.');
+  await terminal.see('sudo needs a password on gpu-b.');
   await terminal.answer('Where is the sudo password kept', 'Down', 'Enter');
   await terminal.see('? File:');
   terminal.type(password);
@@ -106,7 +106,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
     `# yaml-language-server: $schema=PACKAGE/inventory.schema.json
 
 organization: URL
-token: { file: TOKEN, expires: 2027-05-01 } # where it is found, never the token
+token: { file: TOKEN, expires: 2027-05-01 } # the source of the token, never the token itself
 projects: [ vision ] # whose pipelines may use the pool
 
 defaults:

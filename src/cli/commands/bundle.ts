@@ -33,7 +33,7 @@ import { readCa } from '../run/fleet.ts';
 import { connected, type Connected, openHosts, type OpenHosts, overSsh } from '../run/hosts.ts';
 import { hostTools } from '../run/planning.ts';
 
-/** Makes a bundle, or shows one. */
+/** Creates a bundle, or shows one. */
 export function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const [out, shown] = [options.string('out'), options.string('show')];
@@ -41,14 +41,14 @@ export function run(context: Context, input: CommandInput): Promise<Result> {
   if (out !== undefined && shown === undefined) return make(context, input, out);
   throw usageError({
     code: 'usage.arguments',
-    what: 'it is not said which file',
-    expected: '-o FILE to make a bundle, or --show FILE to look into one',
+    what: 'no bundle file',
+    expected: '-o FILE to create a bundle, or --show FILE to show one',
     seen: out === undefined ? 'neither' : 'both',
     next: 'see the options: azp-fleet bundle --help',
   });
 }
 
-/** Makes a bundle for the hosts. Nothing is changed on any of them, and Azure DevOps is not asked. */
+/** Creates a bundle for the hosts. Changes no host and does not contact Azure DevOps. */
 export async function make(context: Context, input: CommandInput, out: string): Promise<Result> {
   const { cwd, env, home, clock, signal, root, stdout } = context;
   const file = resolve(cwd, out);
@@ -89,13 +89,13 @@ export async function make(context: Context, input: CommandInput, out: string): 
   });
 }
 
-/** Their problems have been told; half a bundle is none. */
+/** Returns the result for unreadable hosts: their problems are already reported, and no bundle is created. */
 async function unreadResult(unread: readonly HostOutcome[], quiet: () => Promise<void>): Promise<Result> {
   await quiet();
   const problem: Problem = {
     code: 'bundle.hosts',
-    what: `no bundle was made: ${unread.map(({ host }) => host).join(', ')} could not be read`,
-    next: 'leave them out with --limit, or say what they are with --for, e.g. --for debian-12/x86_64',
+    what: `no bundle created: ${unread.map(({ host }) => host).join(', ')} unreachable`,
+    next: 'exclude them with --limit, or name their system with --for, e.g. --for debian-12/x86_64',
   };
   return {
     exitCode: ExitCode.hostFailed,
@@ -105,7 +105,7 @@ async function unreadResult(unread: readonly HostOutcome[], quiet: () => Promise
   };
 }
 
-/** Before minutes of work: the file's folder is there. */
+/** Checks that the file's folder exists, before minutes of work. */
 async function checkPlace(file: string): Promise<void> {
   const folder = join(file, '..');
   const found = await stat(folder).catch((error: unknown) => codeOf(error));
@@ -114,7 +114,7 @@ async function checkPlace(file: string): Promise<void> {
     code: 'bundle.file',
     what: `the bundle ${file} cannot be written`,
     expected: `a folder ${folder}`,
-    seen: typeof found === 'string' ? found : 'something else',
+    seen: typeof found === 'string' ? found : 'not a folder',
     next: 'name another file with -o',
   });
 }
@@ -131,8 +131,8 @@ function cannot(unprovided: readonly Unprovided[]): FleetError {
   return usageError({
     code: 'bundle.hosts',
     what: one
-      ? `no bundle was made: ${first.host}: ${first.what}`
-      : 'no bundle was made: some hosts cannot be provided for',
+      ? `no bundle created: ${first.host}: ${first.what}`
+      : 'no bundle created: some hosts are not supported by bundles',
     ...(one ? { next: first.next } : {}),
     details: one
       ? []
@@ -145,7 +145,7 @@ type Found =
   /** Some hosts could not be read. */
   | { readonly unread: readonly HostOutcome[] };
 
-/** The hosts as what a bundle is made for: as they are, or each as a fresh one of every system that is named. */
+/** Returns the targets of a bundle: the hosts as read, or fresh hosts of each named system. */
 export async function targetsOf(
   context: Context,
   input: CommandInput,
@@ -167,9 +167,9 @@ export async function targetsOf(
   if (kernels.length > 0)
     throw usageError({
       code: 'usage.arguments',
-      what: '--kernel is for hosts that are not read',
-      expected: '--for beside it',
-      next: 'leave it out: the hosts say which kernels they have',
+      what: '--kernel needs --for',
+      expected: '--for SYSTEM --kernel RELEASE',
+      next: 'leave it out: kernels are read from the hosts',
     });
   return read(context, input, open, desired);
 }
@@ -200,13 +200,13 @@ function kernelRelease(text: string): string {
   if (/^\d[\w.+~-]{2,80}$/.test(text)) return text;
   throw usageError({
     code: 'usage.option',
-    what: '--kernel is no release of a kernel',
-    expected: 'what uname -r says on the host, e.g. 6.1.0-50-amd64',
+    what: '--kernel is not a kernel release',
+    expected: 'the output of uname -r on the host, e.g. 6.1.0-50-amd64',
     seen: text,
   });
 }
 
-/** What a bundle holds. Nobody is contacted. */
+/** Shows the content of a bundle. Contacts no host. */
 export async function showBundle({ cwd, signal, stdout }: Context, named: string): Promise<Result> {
   const file = resolve(cwd, named);
   const { manifest } = await openBundle(file, { signal });
@@ -217,7 +217,7 @@ export async function showBundle({ cwd, signal, stdout }: Context, named: string
   };
 }
 
-/** A bundle in the words of people: when it was made, for which systems, and what is in it. */
+/** Returns a bundle's description: creation time, systems and content. */
 export function bundleText(file: string, manifest: Manifest, width: number): string {
   const sizes = new Map(manifest.members.map(({ sha256, size }) => [sha256, size]));
   const sum = (digests: readonly string[]): string =>
@@ -243,27 +243,27 @@ export function bundleText(file: string, manifest: Manifest, width: number): str
     ['all', `manager of azp-fleet ${manifest.version}`, sum([manager.program])],
   ];
   const whole = sum(manifest.members.map(({ sha256 }) => sha256));
-  const head = `${file}: ${whole}, made ${manifest.at.slice(0, 16).replace('T', ' ')} UTC by azp-fleet ${manifest.version}`;
+  const head = `${file}: ${whole}, created ${manifest.at.slice(0, 16).replace('T', ' ')} UTC by azp-fleet ${manifest.version}`;
   const keys = packages.flatMap((set) =>
     set.keys.map(({ vendor, sha256 }) => `${vendor} ${sha256.slice(0, 16)}`),
   );
-  const vouched =
+  const signatures =
     keys.length === 0
       ? []
-      : [`Signatures of vendors were checked with the keys ${[...new Set(keys)].join(', ')}.`];
+      : [`Vendor signatures were verified with the keys ${[...new Set(keys)].join(', ')}.`];
   return [
     fold(head, width),
     '',
     ...columns([['FOR', 'WHAT', 'SIZE'], ...rows], width),
     '',
-    ...[...vouched, `Every file in it has its sha256: azp-fleet bundle --show FILE --json.`].flatMap((line) =>
+    ...[...signatures, `The sha256 of every file: azp-fleet bundle --show FILE --json.`].flatMap((line) =>
       fold(line, width),
     ),
     '',
   ].join('\n');
 }
 
-/** Those that people ask for by their version. */
+/** Returns the packages whose versions matter to users. */
 function versions(packages: Manifest['packages'][number]['packages']): string {
   const driver = ['nvidia-driver-cuda', 'nvidia-driver', 'nvidia-smi'].find((name) =>
     packages.some((each) => each.name === name),
@@ -274,7 +274,7 @@ function versions(packages: Manifest['packages'][number]['packages']): string {
         .filter((each) => each.name === name)
         .map(({ version }) => `${name} ${version.replace(/^\d+:/, '').replace(/-[^-]*$/, '')}`),
   );
-  return shown.length === 0 ? '' : `, among them ${[...new Set(shown)].join(', ')}`;
+  return shown.length === 0 ? '' : `, including ${[...new Set(shown)].join(', ')}`;
 }
 
 function megabytes(bytes: number): string {

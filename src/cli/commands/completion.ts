@@ -4,7 +4,7 @@ import type { CommandInput } from '../command.ts';
 import { namesIn, offersFor } from '../completion.ts';
 import type { Result } from '../result.ts';
 
-/** The script of a shell, or, with the words typed so far behind `--`, what that script asks for. */
+/** Prints a shell's completion script, or the completions for the words after `--`, which that script requests. */
 export function run(context: Context, input: CommandInput): Promise<Result> {
   const shell = shells.find((known) => known === input.positionals[0]);
   if (shell === undefined)
@@ -13,7 +13,7 @@ export function run(context: Context, input: CommandInput): Promise<Result> {
       what: 'no completion for this shell',
       expected: shells.join(', '),
       seen: input.positionals[0] ?? 'nothing',
-      next: 'name one: azp-fleet completion bash',
+      next: 'use one of these: azp-fleet completion bash',
     });
   const script = completionScript(shell);
   if (input.rest.length === 0)
@@ -37,8 +37,8 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
 /**
- * What a shell loads. It knows no word itself: at each Tab it asks `azp-fleet completion SHELL -- WORDS`, whose first
- * line says which files fit too (none, files, inventories), and whose others are a word, a tab, and what it is.
+ * Returns the script that a shell loads. At each Tab it calls `azp-fleet completion SHELL -- WORDS`. The first line of
+ * the output is the kind of files to offer (none, files, inventories); each other line is a word, a tab, its description.
  */
 export function completionScript(shell: Shell): string {
   return scripts[shell];
@@ -48,13 +48,13 @@ const bash = `_azp_fleet() {
   local line="\${COMP_LINE:0:COMP_POINT}" current='' piece="\${COMP_WORDS[COMP_CWORD]}" paths='' value
   local -a words
   COMPREPLY=()
-  # By blanks: bash itself also breaks words at = and :.
+  # Split at spaces: bash itself also breaks words at = and :.
   read -ra words <<<"$line"
   case "$line" in
     *[[:space:]]) words+=('') ;;
     *) current="\${words[\${#words[@]} - 1]}" ;;
   esac
-  # What bash puts in place of the last of its pieces must not repeat those before it.
+  # bash replaces only the last piece of the word, so the completion must not repeat the pieces before it.
   local kept="\${current##*[=:]}"
   local begun="\${current%"$kept"}"
   [ "$piece" = "$current" ] && begun=''
@@ -69,7 +69,7 @@ const bash = `_azp_fleet() {
         case "$value" in *.yaml|*.yml) COMPREPLY+=("$value") ;; *) [ -d "$value" ] && COMPREPLY+=("$value") ;; esac
       done < <(compgen -f -- "$current") ;;
   esac
-  # Nothing of ours is a file: a host that is called like a folder gets no slash.
+  # Names are not files: a host with the name of a folder gets no slash.
   if [ "$paths" != none ]; then compopt -o filenames 2>/dev/null; fi
 }
 complete -F _azp_fleet azp-fleet

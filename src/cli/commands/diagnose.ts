@@ -12,7 +12,7 @@ import { type Paint, painter } from '../render/color.ts';
 import { troubleLines, hostProblem } from '../render/trouble.ts';
 import type { Result } from '../result.ts';
 
-/** Judges saved outputs. Contacts nobody. */
+/** Diagnoses saved outputs. Contacts no host. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const diagnoses: NamedDiagnosis[] = [];
   for (const file of input.positionals) {
@@ -53,7 +53,7 @@ async function read(file: string): Promise<string> {
 
 export type NamedDiagnosis = { readonly file: string } & Diagnosis;
 
-/** Each file: what it is, then what is wrong with the cure; `info` findings too, since somebody asked. */
+/** Returns each file's kind and its findings with fixes, including `info` findings. */
 export function diagnosisText(
   diagnoses: readonly NamedDiagnosis[],
   options: { readonly width: number; readonly paint: Paint },
@@ -71,9 +71,9 @@ export function diagnosisText(
       report === undefined
         ? diagnosis.kind
         : `driver ${report.driverVersion || 'unknown'}, ${gpuList(report.gpus)}`;
-    const well = `${options.paint('green', '✓')} ${options.paint('bold', file)}: nothing wrong (${what})`;
+    const clean = `${options.paint('green', '✓')} ${options.paint('bold', file)}: no problems (${what})`;
     return lines.length === 0
-      ? [well]
+      ? [clean]
       : [...(report === undefined ? [] : [options.paint('dim', `${file}: ${what}`)]), ...lines];
   });
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;

@@ -10,15 +10,15 @@ import { hostProblem } from '../../shared/base/host-trouble.ts';
 import { sh } from '../../shared/base/shell.ts';
 import type { CommandInput } from '../command.ts';
 import { type Paint, painter } from '../render/color.ts';
-import { askedOutput, wrap } from '../render/lines.ts';
+import { requestedOutput, wrap } from '../render/lines.ts';
 import { problemsLines } from '../render/problem.ts';
 import { problemsAmong, type Result } from '../result.ts';
 import { type Connected, withHosts } from '../run/hosts.ts';
 
-/** Bytes of each stream of one host: asked for, and read by a person or a program. */
+/** Largest output of each stream of one host, in bytes. */
 const outputLimit = 64 * 1024 * 1024;
 
-/** As the option's default has it. */
+/** Equal to the option's default. */
 const defaultTimeoutMs = 60_000;
 
 /** Runs one command on many hosts. */
@@ -42,15 +42,15 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       hosts.map((host) => limit(() => onHost({ ...at, log, clock }, host, { text, timeout, ...script }))),
     ),
   );
-  const well = answers.every((answer) => 'result' in answer && answer.result.code === 0);
-  const { to, clean } = askedOutput(context);
+  const allOk = answers.every((answer) => 'result' in answer && answer.result.code === 0);
+  const { to, clean } = requestedOutput(context);
   const style = {
     paint: painter(context.stdout, context.env),
     width: (context.stdout.columns ?? 80) - 1,
     clean,
   };
   return {
-    exitCode: well ? ExitCode.ok : ExitCode.hostFailed,
+    exitCode: allOk ? ExitCode.ok : ExitCode.hostFailed,
     json: { hosts: answers },
     problems: problemsAmong(answers),
     text: () => `${execText(answers, style)}\n`,
@@ -58,7 +58,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   };
 }
 
-interface Asked extends ScriptOptions {
+interface ExecRequest extends ScriptOptions {
   readonly totalTimeoutMs: number;
   readonly text: string;
   /** As typed. */
@@ -68,7 +68,7 @@ interface Asked extends ScriptOptions {
 async function onHost(
   { transport, emit, log, clock }: Pick<Connected, 'transport' | 'emit'> & Pick<Context, 'log' | 'clock'>,
   { name, ssh }: HostSpec,
-  { text, timeout, ...options }: Asked,
+  { text, timeout, ...options }: ExecRequest,
 ): Promise<HostAnswer> {
   let last = '';
   let since = clock.monotonic();
@@ -113,7 +113,7 @@ async function onHost(
   }
 }
 
-/** However it ends: a host that goes on talking is not listened to until all others are done. */
+/** Runs the script and closes the session in any case, so that a host that keeps writing is not read further. */
 async function ranOnce(session: Session, text: string, options: ScriptOptions): Promise<ScriptResult> {
   try {
     return await session.script(text, options);
@@ -122,7 +122,7 @@ async function ranOnce(session: Session, text: string, options: ScriptOptions): 
   }
 }
 
-/** Of what comes faster than anybody reads the latest is shown: a host that floods is not to keep the others waiting. */
+/** Shows only the latest line per turn of the event loop, so that a host with much output does not delay the others. */
 class LatestOnly {
   readonly #show: () => void;
   #due: NodeJS.Immediate | undefined;
@@ -143,12 +143,12 @@ class LatestOnly {
   }
 }
 
-/** Nothing is wrong with a host whose command takes long. */
+/** Returns the error for a timeout: the host itself counts as reachable. */
 function tooLong(timeout: string, last: string): FleetError {
   return new FleetError({
     code: 'exec.timeout',
-    what: `the command had not ended after ${timeout}, and was stopped`,
-    expected: 'an end within --timeout',
+    what: `the command was stopped after ${timeout}`,
+    expected: 'an exit within --timeout',
     ...(last === '' ? {} : { seen: last }),
     next: 'run it again with a longer --timeout',
   });
@@ -158,29 +158,29 @@ function noCommand(): FleetError {
   return usageError({
     code: 'usage.exec',
     what: 'there is no command to run',
-    next: 'put it behind two dashes: azp-fleet exec -- nvidia-smi -L',
+    next: 'put it after two dashes: azp-fleet exec -- nvidia-smi -L',
   });
 }
 
-/** One of them stands for line breaks on the way to a host; a terminal obeys others wherever the command is shown. */
+/** Returns the error for control characters: one of them encodes line breaks in transport, and terminals interpret others. */
 function hasControl(seen: string): FleetError {
   return usageError({
     code: 'usage.control',
     what: 'the command has a control character',
     expected: 'text, with line breaks and tabs',
     seen,
-    next: 'let printf on the host make it: azp-fleet exec -- \'printf "\\033[1m"\'',
+    next: 'create it on the host with printf: azp-fleet exec -- \'printf "\\033[1m"\'',
   });
 }
 
-/** What one host answered to `exec`. */
+/** The result of `exec` on one host. */
 export type HostAnswer =
   | { readonly host: string; readonly result: ScriptResult }
   | { readonly host: string; readonly problem: Problem };
 
 /**
- * Hosts with the same exit code and output together: largest group first, failures and the unreachable last. `clean`:
- * what becomes of their output.
+ * Returns the outputs, hosts with equal exit code and output together: largest group first, failed and unreachable
+ * hosts last. `clean` escapes output for a terminal.
  */
 export function execText(
   answers: readonly HostAnswer[],

@@ -7,10 +7,10 @@ import type { CommandInput } from '../command.ts';
 import { wrap } from '../render/lines.ts';
 import type { Result } from '../result.ts';
 
-/** What a code means in general. */
+/** The entry of a code. */
 interface Explained {
   readonly code: string;
-  /** What the code is about. */
+  /** The title of the code's section. */
   readonly subject: string;
   readonly cause: string;
   readonly fix: string;
@@ -19,7 +19,7 @@ interface Explained {
 /** Prints the entry of a code. Contacts no host. */
 export function run(context: Context, { positionals }: CommandInput): Promise<Result> {
   const [typed = ''] = positionals;
-  // As it is copied from a screen: [ssh.auth]
+  // As copied from a screen: [ssh.auth]
   const code = typed.replaceAll(/^\[|\]$/g, '').toLowerCase();
   const explained = explain(code);
   if (explained === undefined) throw unknownCode(code);
@@ -31,7 +31,7 @@ export function run(context: Context, { positionals }: CommandInput): Promise<Re
   });
 }
 
-/** Returns the entry of a code, undefined where there is none. */
+/** Returns the entry of a code, or undefined. */
 export function explain(code: string): Explained | undefined {
   const [, digits] = /^xid\.(\d{1,6})$/.exec(code) ?? [];
   if (digits !== undefined) return explainXid(Number(digits));
@@ -42,7 +42,7 @@ export function explain(code: string): Explained | undefined {
   return undefined;
 }
 
-/** NVIDIA's numbers are explained as the manager judges them. */
+/** Returns the entry of an XID, with the manager's own assessment. */
 function explainXid(xid: number): Explained {
   const [found] = checkXids([{ xid, gpu: 'ADDRESS', text: '' }], (busId) => busId);
   const { what } = classifyXid(xid);
@@ -65,23 +65,23 @@ function unknownCode(code: string): Error {
   return usageError({
     code: 'usage.code',
     what: `there is no code "${code}"`,
-    expected: 'a code as the brackets behind a message show it, or xid.NUMBER',
+    expected: 'a code from the brackets after a message, or xid.NUMBER',
     next:
       near.length === 0
-        ? 'copy the code from the message, or look for its words in docs/errors.md'
+        ? 'copy the code from the message, or search docs/errors.md'
         : `did you mean ${near.join(', ')}?`,
   });
 }
 
-/** Returns at most five codes that may be meant: the nearest in spelling, then those that contain the word. */
+/** Returns at most five similar codes: the nearest in spelling, then those that contain the word. */
 export function nearestCodes(code: string): readonly string[] {
   const all = [...codeTables, findings].flatMap(({ entries }) => Object.keys(entries));
   const last = code.split('.').at(-1) ?? '';
   const near = [nearest(code, all), completed(code, all)].flatMap((each) => each ?? []);
   const related = last.length < 3 ? [] : all.filter((each) => each.includes(last));
-  const begun =
+  const withPrefix =
     code.endsWith('.') || code.length > 2
       ? all.filter((each) => each.startsWith(`${code.replace(/\.$/, '')}.`))
       : [];
-  return [...new Set([...near, ...related, ...begun])].slice(0, 5);
+  return [...new Set([...near, ...related, ...withPrefix])].slice(0, 5);
 }

@@ -19,7 +19,7 @@ import { withHosts } from '../run/hosts.ts';
 import { answered, type Managers, withManagers } from '../run/managers.ts';
 import { pause } from './managers.ts';
 
-/** Shows the bases that agent images can be built upon. Contacts nobody. */
+/** Lists the base images for agent images. Contacts no host. */
 export function runList({ stdout }: Context): Promise<Result> {
   return Promise.resolve({
     exitCode: ExitCode.ok,
@@ -28,7 +28,7 @@ export function runList({ stdout }: Context): Promise<Result> {
   });
 }
 
-/** Shows which image each host gets and why. Changes nothing; Azure DevOps is not asked. */
+/** Shows which image each host gets and why. Changes nothing and does not contact Azure DevOps. */
 export async function runWhich(context: Context, input: CommandInput): Promise<Result> {
   const { root, signal } = context;
   const observations = await withHosts(context, input, ({ hosts, transport, emit }) =>
@@ -48,7 +48,7 @@ function isBad({ problem, wanted }: ImageRow): boolean {
   return problem !== undefined || (wanted?.kind === 'chosen' && !wanted.choice.ok);
 }
 
-/** Has the managers build or pull the agents' image now, and follows them to the end. */
+/** Requests that the managers build or pull the agents' image now, and follows the progress. */
 export async function runBuild(context: Context, input: CommandInput): Promise<Result> {
   const fresh = input.options.flag('fresh');
   const building = async ({ ask, emit }: Managers) =>
@@ -79,7 +79,7 @@ async function build(
   try {
     const built = await renewImage(manager, fresh, {
       onLine: (line) => emit({ kind: 'change-output', host, id: change.id, line }),
-      sleep: (ms) => pause(ms, context.signal, 'the manager continues by itself'),
+      sleep: (ms) => pause(ms, context.signal, 'the manager continues'),
     });
     end(true, built.isNew ? 'changed' : 'ok');
     return built;
@@ -89,7 +89,7 @@ async function build(
   }
 }
 
-/** The offered bases, newest first, with what each asks of driver and GPUs. */
+/** Returns the base images, newest first, with the driver and GPUs that each requires. */
 export function baseTable({ cuda, cpu, repository, flavour, arch }: Bases, width: number): string {
   const rows = cuda.map(({ version, os, minCc, belowCc }) => [
     version.split('.').slice(0, 2).join('.'),
@@ -98,21 +98,21 @@ export function baseTable({ cuda, cpu, repository, flavour, arch }: Bases, width
     os.join(', '),
   ]);
   const all = [['CUDA', 'BASE', 'COMPUTE CAPABILITY', 'SYSTEMS'], ...rows, ['-', cpu.tag, 'no GPU', cpu.os]];
-  return `${columns(all, width).join('\n')}\n\nAll for ${arch.join(' and ')}. A host gets the newest that its driver's CUDA allows.\n`;
+  return `${columns(all, width).join('\n')}\n\nAll for ${arch.join(' and ')}. A host gets the newest version that its driver supports.\n`;
 }
 
-/** Each host: the image it gets, why, and what is there. */
+/** Returns each host's image, the reason, and the present images. */
 export function imageText(
   rows: readonly ImageRow[],
   options: { readonly width: number; readonly paint: Paint },
 ): string {
-  const told = rows.map((row) => ({ host: row.host, value: partsOf(row) }));
-  return `${alike(told)
+  const values = rows.map((row) => ({ host: row.host, value: partsOf(row) }));
+  return `${alike(values)
     .map(({ hosts, value }) => imageLines(hosts, value, options).join('\n'))
     .join('\n\n')}\n`;
 }
 
-/** Label and text by turns; a text without a label belongs to what is above it. */
+/** Returns pairs of label and text; a text without a label continues the line above. */
 function partsOf({
   problem,
   wanted,
@@ -138,17 +138,17 @@ function partsOf({
     ...others.map((image) => ['', presentText(image)]),
     ...archives.map(({ archive, sha256, at }) => [
       'agent',
-      `${archive}, first seen ${at.slice(0, 10)} and held to that since: sha256 ${sha256}`,
+      `${archive}, first seen ${at.slice(0, 10)} and pinned since: sha256 ${sha256}`,
     ]),
   ];
 }
 
 function imageLines(
   hosts: readonly string[],
-  told: ReturnType<typeof partsOf>,
+  parts: ReturnType<typeof partsOf>,
   { width, paint }: { readonly width: number; readonly paint: Paint },
 ): string[] {
-  const lines = told.flatMap(([label = '', text = '']) =>
+  const lines = parts.flatMap(([label = '', text = '']) =>
     wrap(text, width - 1, 11, 11).map((line, index) =>
       index === 0 ? `  ${paint('dim', label.padEnd(9))}${line}` : line,
     ),
@@ -181,7 +181,7 @@ function presentText({ state, reference, digest, cause, progress }: ImageStatus)
     .join(' ');
 }
 
-/** What a host's build or pull has come to. */
+/** Returns the result of a host's build or pull. */
 export function builtText(host: string, { reference, digest, isNew }: BuiltImage): string {
   const outcome = isNew ? 'idle agents move to it, busy ones after their job' : 'unchanged';
   return `${host}: ${reference} (${digest.slice(0, 19)}): ${outcome}\n`;

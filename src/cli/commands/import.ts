@@ -24,7 +24,7 @@ import { inventoryText, schemaPlace, writeInventory } from '../setup/inventory-f
 import { readOrganization } from '../setup/organization-forms.ts';
 import { sshConfigEntries } from '../setup/ssh-hosts.ts';
 
-/** Shows which hosts another program's file would bring, and with --write puts them into the inventory. */
+/** Shows the hosts in another program's file; with --write it adds them to the inventory. */
 export async function run(context: Context, { options, commandLine }: CommandInput): Promise<Result> {
   const found = await read(context, options);
   const name = options.string('output') ?? 'inventory.yaml';
@@ -53,7 +53,7 @@ async function read(context: Context, options: Options): Promise<Found> {
   if ([ansible !== undefined, terraform !== undefined, ssh].filter(Boolean).length !== 1)
     throw usageError({
       code: 'usage.import',
-      what: 'it is not said what to import',
+      what: 'no source to import from',
       expected: 'one of --ansible FILE, --terraform FILE, --ssh and --ssh-config FILE',
       next: 'see azp-fleet inventory import --help',
     });
@@ -63,7 +63,7 @@ async function read(context: Context, options: Options): Promise<Found> {
   return fromSsh(context, given === path.join(context.home, '.ssh/config') ? undefined : given);
 }
 
-/** Everything else ssh says itself, each time. `sshConfig`: where, if not in the usual place. */
+/** Returns the hosts of an SSH configuration, by name only. `sshConfig`: its file, if not the default. */
 async function fromSsh(context: Context, sshConfig: string | undefined): Promise<Found> {
   const entries = await sshConfigEntries(context, sshConfig);
   const hosts = entries.filter(({ isForge }) => !isForge);
@@ -72,15 +72,15 @@ async function fromSsh(context: Context, sshConfig: string | undefined): Promise
     hosts: hosts.map(({ name }) => ({ name, entry: defined({ sshConfig }), groups: [] })),
     leftOut: forges.map(({ name }) => ({
       what: `host ${name}`,
-      why: 'it is a home of code, and runs no jobs',
+      why: 'it hosts Git repositories',
     })),
   };
 }
 
-/** Stands there until it is said which. */
+/** Placeholder for the organization. */
 const unnamed = 'https://dev.azure.com/NAME';
 
-/** `folder`: where it will lie. */
+/** Returns a new inventory without hosts. `folder`: the folder of its file. */
 function newInventory(options: Options, folder: string): string {
   const pool = options.string('pool') ?? 'gpu-lab';
   refuseControl([pool], '--pool');
@@ -89,7 +89,7 @@ function newInventory(options: Options, folder: string): string {
     throw usageError({
       code: 'usage.option',
       what: 'a new inventory needs an organization',
-      expected: '--organization https://dev.azure.com/NAME, or a collection of an Azure DevOps Server',
+      expected: '--organization https://dev.azure.com/NAME, or a collection URL of Azure DevOps Server',
       next: 'add --organization URL',
     });
   return inventoryText({
@@ -109,23 +109,23 @@ export interface ShownImport {
   /** As the user named it. */
   readonly file: string;
   readonly isNew: boolean;
-  /** What is added to it; of a new one all. */
+  /** The added text; for a new file its whole content. */
   readonly fragment: string;
   readonly added: readonly FoundHost[];
   readonly leftOut: readonly LeftOut[];
   readonly written: boolean;
-  /** Where the file before went. */
+  /** The backup of the previous file. */
   readonly kept?: string;
   readonly commandLine: string;
 }
 
-/** What an import would write or has written, and what it did not take. `width`: of a line. */
+/** Returns what an import would write or has written, and what it left out. `width`: of a line. */
 export function importText(
   { file, isNew, fragment, added, leftOut, written, kept, commandLine }: ShownImport,
   width: number,
 ): string {
   const hosts = count(added.length, 'host');
-  const done = `${hosts} ${isNew ? 'written to' : 'added to'} ${file}${kept === undefined ? '' : `; the one before is ${kept}`}`;
+  const done = `${hosts} ${isNew ? 'written to' : 'added to'} ${file}${kept === undefined ? '' : `; backup: ${kept}`}`;
   const would = `${hosts} would be ${isNew ? 'written to' : 'added to'} ${file}:`;
   const head =
     added.length === 0
@@ -139,7 +139,7 @@ export function importText(
   const next = written ? `azp-fleet inventory check ${file}` : `${commandLine} --write`;
   return [
     ...head,
-    ...(left.length === 0 ? [] : ['', 'Not taken:', ...left]),
+    ...(left.length === 0 ? [] : ['', 'Left out:', ...left]),
     ...(added.length === 0 ? [] : ['', `Next: ${next}`]),
     '',
   ].join('\n');

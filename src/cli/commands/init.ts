@@ -19,7 +19,7 @@ export async function run(context: Context, { options, positionals }: CommandInp
   if (mistake !== undefined)
     throw usageError({
       code: 'usage.option',
-      what: '--pool is no name of a pool',
+      what: '--pool is not a valid pool name',
       expected: mistake,
       seen: pool,
     });
@@ -47,27 +47,27 @@ export async function run(context: Context, { options, positionals }: CommandInp
   return {
     exitCode: ExitCode.ok,
     json: { file: path.resolve(context.cwd, file) },
-    text: () => `${file} written\nNext: look it over, then azp-fleet plan ${file}\n`,
+    text: () => `${file} written\nNext: review it, then run azp-fleet plan ${file}\n`,
   };
 }
 
-/** A made-up one would be found out only when everything else is done. */
+/** Returns the organization; it has no default, because a wrong one would fail only at the end. */
 function needed(organization: string | undefined): string {
   if (organization !== undefined) return organization;
   throw usageError({
     code: 'usage.option',
-    what: 'init needs to know the organization',
-    expected: '--organization NAME, or any address of it',
-    next: 'run it again with --organization; the browser shows it: https://dev.azure.com/NAME',
+    what: 'init needs an organization',
+    expected: '--organization NAME, or a URL of it',
+    next: 'run it again with --organization; it is in the URL in the browser: https://dev.azure.com/NAME',
   });
 }
 
 function namedTwice(name: string): Error {
   return usageError({
     code: 'usage.host',
-    what: `${name} is there twice`,
+    what: `duplicate host ${name}`,
     expected: 'one entry for each machine',
     seen: `two hosts called ${name}`,
-    next: 'leave one out, or give two machines names: name=address:port',
+    next: 'remove one, or name both machines: name=address:port',
   });
 }

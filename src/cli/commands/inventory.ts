@@ -16,8 +16,8 @@ import { withoutSecrets } from '../run/secrets.ts';
 const notWrong: ReadonlySet<string> = new Set(['inventory.variable', 'inventory.token-expires']);
 
 /**
- * Mistakes in the file end in a usage error, as with every command, and so does what it points at and is not there. What
- * only looks wrong, or is so only in this shell or soon, is told, and no error.
+ * Checks the inventory. Mistakes and missing files or variables are usage errors; conditions of this shell only, and a
+ * token that expires soon, are warnings.
  */
 export function runCheck(context: Context, { inventory }: CommandInput): Promise<Result> {
   const fleet = openInventory(context, inventory);
@@ -41,7 +41,7 @@ export function runList(context: Context, input: CommandInput): Promise<Result> 
   return Promise.resolve({ exitCode: ExitCode.ok, json: { hosts }, text });
 }
 
-/** Hosts with every default filled in. A host that ssh's configuration does not lead to is shown without a connection. */
+/** Shows hosts with all defaults. A host that ssh's configuration does not resolve is shown without a connection. */
 export async function runShow(context: Context, input: CommandInput): Promise<Result> {
   const { fleet, hosts } = openHosts(context, input);
   const { home, user } = context;

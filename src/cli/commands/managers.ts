@@ -10,14 +10,14 @@ import type { ManagerStatus, RunRecord, SlotStatus } from '../../shared/contract
 import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import { alike } from '../render/alike.ts';
-import { askedOutput, padded, say, widthOf } from '../render/lines.ts';
+import { requestedOutput, padded, say, widthOf } from '../render/lines.ts';
 import { declined, type Result } from '../result.ts';
 import { ownerName } from '../run/hosts.ts';
 import { answered, askEach, withManagers } from '../run/managers.ts';
 
 const pollMs = 2000;
 
-/** Makes agents stop taking jobs. Running jobs go on. */
+/** Stops agents from taking jobs. Running jobs continue. */
 export async function runDrain(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   if (!(await agreesToAll(context, input, 'Drain every host of the inventory?'))) return declined;
@@ -31,7 +31,7 @@ export async function runDrain(context: Context, input: CommandInput): Promise<R
   return answered(answers, (host, status) => drainText(host, status, slots));
 }
 
-/** Resolves when no job is left on the slots in question. */
+/** Resolves when no job runs on the chosen slots. */
 async function settled(
   manager: ManagerClient,
   slots: readonly string[],
@@ -46,16 +46,16 @@ async function settled(
       throw new FleetError({
         code: 'drain.timeout',
         step: 'manager',
-        what: 'jobs still run; the slots stay drained and take no new ones',
+        what: 'jobs still run; the slots stay drained and take no new jobs',
         seen: left.map(({ slot, job }) => `slot ${slot}${job === undefined ? '' : `: ${job}`}`).join(', '),
-        next: 'run it again to wait on, or take it back with "azp-fleet undrain"',
+        next: 'run it again to continue waiting, or undo it with "azp-fleet undrain"',
       });
     }
     await pause(pollMs, context.signal, 'the slots stay drained');
   }
 }
 
-/** Lets agents take jobs again. An agent that somebody disabled by hand in Azure DevOps stays disabled. */
+/** Lets agents take jobs again. An agent that a user disabled in Azure DevOps stays disabled. */
 export async function runUndrain(context: Context, input: CommandInput): Promise<Result> {
   if (!(await agreesToAll(context, input, 'Let every host of the inventory take jobs again?')))
     return declined;
@@ -71,7 +71,7 @@ export async function runUndrain(context: Context, input: CommandInput): Promise
   return answered(answers, (host, status) => undrainText(host, status, slots));
 }
 
-/** Tells managers that GPUs were reset or replaced: what the kernel said of them before closes no slot any more. */
+/** Reports GPUs as repaired to the managers, so that earlier kernel errors no longer close their slots. */
 export async function runRepaired(context: Context, input: CommandInput): Promise<Result> {
   const named = input.options.list('gpu');
   const gpus = named.length === 0 ? ['all'] : named;
@@ -82,7 +82,7 @@ export async function runRepaired(context: Context, input: CommandInput): Promis
   return answered(answers, repairedText);
 }
 
-/** Has managers send a test message to their webhooks. */
+/** Requests that managers send a test message to their webhooks. */
 export async function runWebhook(context: Context, input: CommandInput): Promise<Result> {
   const answers = await askEach(context, input, input.positionals, async (manager) => {
     await manager.testWebhook();
@@ -91,12 +91,12 @@ export async function runWebhook(context: Context, input: CommandInput): Promise
   return answered(answers, webhookText);
 }
 
-/** Takes over agent names that another owner holds: looks which, says what it means, asks, tells the managers. */
+/** Takes over agent names that another owner holds: lists them, asks, and instructs the managers. */
 export async function runAdopt(context: Context, input: CommandInput): Promise<Result> {
   const chosen = input.options.list('slot');
   return withManagers(context, input, input.positionals, async (managers) => {
-    const looks = await managers.ask(async (manager) => heldNames(await manager.status(), chosen));
-    const held = looks.filter((look) => 'value' in look).filter(({ value }) => value.length > 0);
+    const states = await managers.ask(async (manager) => heldNames(await manager.status(), chosen));
+    const held = states.filter((state) => 'value' in state).filter(({ value }) => value.length > 0);
     say(
       context.stderr,
       heldLines(held)
@@ -104,37 +104,37 @@ export async function runAdopt(context: Context, input: CommandInput): Promise<R
         .join(''),
     );
     const asks = held.length > 0 && !input.options.flag('yes');
-    if (asks && !(await confirm(context, 'Take these names over?'))) return declined;
-    const told = await managers.ask(
+    if (asks && !(await confirm(context, 'Take over these names?'))) return declined;
+    const taken = await managers.ask(
       async (manager, { name }) => {
         const value = held.find(({ host }) => host === name)?.value ?? [];
         const slots = value.map(({ slot }) => slot);
         const { refused } = await takeNames(manager, slots, {
           clock: context.clock,
-          sleep: (ms) => pause(ms, context.signal, 'the manager continues by itself'),
+          sleep: (ms) => pause(ms, context.signal, 'the manager continues'),
         });
         if (refused.length > 0) throw refusedNames(name, refused);
         return value;
       },
       held.map(({ host }) => host),
     );
-    const answers = looks.map((look) => told.find(({ host }) => host === look.host) ?? look);
+    const answers = states.map((state) => taken.find(({ host }) => host === state.host) ?? state);
     return answered(answers, adoptText);
   });
 }
 
 /**
- * `HOST` lists the last runs, `HOST/SLOT` prints the output of the slot's container or of its last run, with `--diag` what
- * the agent itself wrote about a failed one.
+ * Lists the last runs of `HOST`, or prints the output of the container or last run of `HOST/SLOT`; with `--diag` the
+ * agent's own logs of a failed run.
  */
 export async function runLogs(context: Context, input: CommandInput): Promise<Result> {
   const [host = '', slot] = (input.positionals[0] ?? '').split('/');
   if (host === '' || slot === '')
     throw usageError({
       code: 'usage.target',
-      what: 'logs need a host',
+      what: 'logs needs a host',
       expected: 'HOST or HOST/SLOT, e.g. h200-1/0',
-      next: 'see hosts and slots: azp-fleet status',
+      next: 'list hosts and slots: azp-fleet status',
     });
   const isDiag = input.options.flag('diag');
   checkDiag(slot, isDiag, input);
@@ -148,29 +148,29 @@ export async function runLogs(context: Context, input: CommandInput): Promise<Re
   const answers = await askEach(context, input, [host], (manager) =>
     isDiag ? manager.diagnostics(slot, input.options.string('run')) : manager.logs(slot, tail),
   );
-  const { to, clean } = askedOutput(context);
+  const { to, clean } = requestedOutput(context);
   const printed = () => answers.map((answer) => ('value' in answer ? clean(answer.value) : '')).join('');
   return { ...answered(answers, () => ''), text: printed, to };
 }
 
-/** Options that would mean nothing are refused. */
+/** Throws for options that have no effect. */
 function checkDiag(slot: string | undefined, isDiag: boolean, { options }: CommandInput): void {
   if (isDiag && (slot === undefined || options.flag('runs')))
     throw usageError({
       code: 'usage.target',
-      what: '--diag is about one slot, and about one run of it',
-      expected: 'HOST/SLOT --diag, with --run ID for another than the last failed one',
-      next: 'see the runs and their ids: azp-fleet logs HOST',
+      what: '--diag needs one slot and one run',
+      expected: 'HOST/SLOT --diag, with --run ID for a run other than the last failed one',
+      next: 'list the runs and their IDs: azp-fleet logs HOST',
     });
   if (options.string('run') !== undefined && !isDiag)
     throw usageError({
       code: 'usage.option',
-      what: '--run goes with --diag',
+      what: '--run needs --diag',
       next: 'leave it out, or add --diag',
     });
 }
 
-/** Asks before something is done to every host, which a forgotten name would mean. True where hosts are named. */
+/** Asks before a command applies to every host, for example because a name was forgotten. True if hosts are named. */
 export async function agreesToAll(
   context: Context,
   { positionals, options }: CommandInput,
@@ -180,12 +180,12 @@ export async function agreesToAll(
   return !isAll || options.flag('yes') || (await confirm(context, question));
 }
 
-/** Waits between two looks; an interruption ends it with what then goes on without us. */
-export function pause(ms: number, signal: AbortSignal, goesOn: string): Promise<void> {
+/** Waits between two checks; an interruption rejects with `continues`, the state that remains. */
+export function pause(ms: number, signal: AbortSignal, continues: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);
-      reject(usageError({ code: 'interrupted', what: `interrupted; ${goesOn}` }));
+      reject(usageError({ code: 'interrupted', what: `interrupted; ${continues}` }));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener('abort', stop);
@@ -195,46 +195,46 @@ export function pause(ms: number, signal: AbortSignal, goesOn: string): Promise<
   });
 }
 
-/** What is about to be taken over, and what that does to others. */
+/** Returns the names to take over, and the effect on their owners. */
 export function heldLines(
   hosts: readonly { readonly host: string; readonly value: readonly SlotStatus[] }[],
 ): readonly string[] {
-  const said = hosts.map(({ host, value: slots }) => ({
+  const values = hosts.map(({ host, value: slots }) => ({
     host,
     value: slots.map(({ slot, cause = '' }) => ({ slot, cause })),
   }));
-  const lines = alike(said).flatMap(({ hosts: same, value }) =>
+  const lines = alike(values).flatMap(({ hosts: same, value }) =>
     value.map(({ slot, cause }) => `${foldNames(same)} slot ${slot}: ${cause}`),
   );
   if (lines.length === 0) return [];
   return [
     ...lines,
-    'Taking a name over gives it a new key: an agent that runs elsewhere under this name loses its connection.',
+    'Taking over a name gives it a new key: an agent that runs elsewhere under this name loses its connection.',
     'Names whose agent is online or has a job are not taken over.',
   ];
 }
 
-/** One line a host: what its manager was told. */
+/** Returns one line a host: the names its manager takes over. */
 export function adoptText(host: string, slots: readonly SlotStatus[]): string {
   if (slots.length === 0) return `${host}: agent names are free\n`;
   return `${host}: takes over ${foldNames(slots.map(({ agent }) => agent))}; "azp-fleet status" shows when they are online\n`;
 }
 
-/** One line a host: which GPUs count as repaired. */
+/** Returns one line a host: which GPUs count as repaired. */
 export function repairedText(host: string, gpus: readonly string[]): string {
   const what = gpus.includes('all') ? 'all GPUs' : gpus.join(', ');
-  return `${host}: ${what} repaired; "azp-fleet status" shows what is still wrong\n`;
+  return `${host}: ${what} repaired; "azp-fleet status" shows remaining problems\n`;
 }
 
-/** One line a host: its webhook has taken the test. */
+/** Returns one line a host: its webhook accepted the test message. */
 export function webhookText(host: string): string {
   return `${host}: the webhook accepted a test message; check that it arrived\n`;
 }
 
-/** What `drain` has come to: how far its slots are, which still have a job, then a line for each who keeps jobs away. */
+/** Returns the result of `drain`: the states of the slots, the running jobs, then a line for each drain. */
 export function drainText(host: string, status: ManagerStatus, chosen: readonly string[] = []): string {
   const slots = chosenOf(status, chosen);
-  const far = (['drained', 'draining', 'waiting', 'quarantined'] as const).flatMap((stage) => {
+  const states = (['drained', 'draining', 'waiting', 'quarantined'] as const).flatMap((stage) => {
     const number = slots.filter((slot) => stageOf(slot) === stage).length;
     return number === 0 ? [] : [`${number} ${stage}`];
   });
@@ -244,18 +244,18 @@ export function drainText(host: string, status: ManagerStatus, chosen: readonly 
       const since = jobSince === undefined ? '' : `, since ${jobSince.replace('T', ' ').slice(0, 16)} UTC`;
       return `slot ${slot}${job === undefined ? '' : ` (${job}${since})`}`;
     });
-  const parts = [...far, ...(jobs.length === 0 ? [] : [`still running: ${jobs.join(', ')}`])];
-  if (slots.length === 0) return `${host}: no slots\n${markLines(status)}`;
+  const parts = [...states, ...(jobs.length === 0 ? [] : [`still running: ${jobs.join(', ')}`])];
+  if (slots.length === 0) return `${host}: no slots\n${drainLines(status)}`;
   const take = slots.length === 1 ? 'takes' : 'take';
-  return `${host}: ${slotsText(slots, chosen)} ${take} no more jobs: ${parts.join('; ')}\n${markLines(status)}`;
+  return `${host}: ${slotsText(slots, chosen)} ${take} no more jobs: ${parts.join('; ')}\n${drainLines(status)}`;
 }
 
-/** A manager calls a slot stopping, too, while it tells the pool why there is nothing to stop. */
+/** Returns the state to show. A slot in `stopping` without a container is drained: it only updates the pool. */
 function stageOf({ state, container }: SlotStatus): string {
   return state === 'stopping' && container === undefined ? 'drained' : stages[state];
 }
 
-/** Where a slot that is to take no jobs stands; an idle agent is stopped once the server was asked whether it has a job. */
+/** The shown state of a draining slot; an idle agent is stopped after the server confirmed that it has no job. */
 const stages: Readonly<Record<SlotStatus['state'], string>> = {
   drained: 'drained',
   starting: 'draining',
@@ -267,13 +267,13 @@ const stages: Readonly<Record<SlotStatus['state'], string>> = {
   waiting: 'waiting',
 };
 
-/** What `undrain` has come to. */
+/** The result of `undrain`. */
 export interface Undrained extends ManagerStatus {
   /** The drains that it ended. */
   readonly ended: readonly Drain[];
 }
 
-/** What jobs may come to again, what keeps them from coming all the same, then the marks that are left. */
+/** Returns the slots that take jobs again, those that cannot yet, then the remaining drains. */
 export function undrainText(host: string, status: Undrained, chosen: readonly string[] = []): string {
   const { ended } = status;
   const slots = chosenOf(status, chosen);
@@ -284,7 +284,7 @@ export function undrainText(host: string, status: Undrained, chosen: readonly st
   const held = slots.filter(({ state }) => ['waiting', 'quarantined'].includes(stages[state]));
   const but =
     held.length === 0 ? '' : `; not available for another reason: ${slotList(held)}, check azp-fleet status`;
-  return `${host}: ${was}${slotsText(slots, chosen)} ${take} jobs${again}${but}\n${markLines(status)}`;
+  return `${host}: ${was}${slotsText(slots, chosen)} ${take} jobs${again}${but}\n${drainLines(status)}`;
 }
 
 function chosenOf({ slots }: ManagerStatus, chosen: readonly string[]): readonly SlotStatus[] {
@@ -300,11 +300,11 @@ function slotList(slots: readonly SlotStatus[]): string {
   return `slot${slots.length === 1 ? '' : 's'} ${foldNames(slots.map(({ slot }) => slot))}`;
 }
 
-function markLines({ drains }: ManagerStatus): string {
+function drainLines({ drains }: ManagerStatus): string {
   return drains.map((drain) => `  ${drainLine(drain)}\n`).join('');
 }
 
-/** The last runs of one host, newest first: when, slot, how it ended, how long the job took and the agent had waited. */
+/** Returns the last runs of a host, newest first: time, slot, result, duration of the job, waiting time of the agent. */
 export function runsText(host: string, runs: readonly RunRecord[]): string {
   if (runs.length === 0) return `${host}: no runs yet\n`;
   const rows = runs.map((run) => ({
@@ -316,7 +316,7 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
     took: seconds(run.durationS),
     waited: run.waitedS === undefined ? '' : `waited ${seconds(run.waitedS)}`,
     logs: run.diagnostics === true ? `(--diag --run ${run.run})` : '',
-    job: [run.job, run.cause?.what].filter((said) => said !== undefined).join(': ') || 'no job',
+    job: [run.job, run.cause?.what].filter((text) => text !== undefined).join(': ') || 'no job',
   }));
   const width = (key: 'slot' | 'result' | 'took' | 'waited') =>
     Math.max(...rows.map((row) => widthOf(row[key])));
@@ -334,7 +334,7 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Azure DevOps has one word for a success with warnings. */
+/** Returns the result to show: Azure DevOps writes success with warnings as one word. */
 function drawnResult(result: string | undefined): string | undefined {
   return result?.toLowerCase() === 'succeededwithissues' ? 'succeeded (with issues)' : result;
 }

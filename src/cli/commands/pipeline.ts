@@ -13,7 +13,7 @@ import type { Result } from '../result.ts';
 import { openHosts } from '../run/hosts.ts';
 import { writeInventory } from '../setup/inventory-file.ts';
 
-/** Prints azure-pipelines.yml for a pool, or writes it. Nobody is contacted. */
+/** Prints azure-pipelines.yml for a pool, or writes it. Contacts no host. */
 export function run(context: Context, input: CommandInput): Promise<Result> {
   const { options, positionals } = input;
   refuseControl(positionals, 'the name of a pool');
@@ -21,24 +21,24 @@ export function run(context: Context, input: CommandInput): Promise<Result> {
   const { fleet, hosts } = openHosts(context, input, []);
   const pool = poolOf(hosts, positionals);
   const offers = offersOf(hosts, pool);
-  if (offers.length === 0) throw unclear(`no host of the inventory is in pool ${pool}`, hosts);
+  if (offers.length === 0) throw poolError(`no host of the inventory is in pool ${pool}`, hosts);
   const { images } = fleet.mirrors;
   const pipeline = pipelineText({ kind, pool, offers, ...(images === undefined ? {} : { images }) });
   const file = options.string('output');
   const kept = file === undefined ? undefined : place(path.resolve(context.cwd, file), pipeline, options);
-  const before = kept === undefined ? '' : `the one before is ${kept}\n`;
+  const before = kept === undefined ? '' : `backup: ${kept}\n`;
   return Promise.resolve({
     exitCode: ExitCode.ok,
     json: { pool, kind, pipeline, file: file === undefined ? null : path.resolve(context.cwd, file) },
     text: () =>
       file === undefined
         ? pipeline
-        : `${file} written\n${before}Next: commit it, and make a pipeline of it in your project\n`,
+        : `${file} written\n${before}Next: commit it, and create a pipeline from it in your project\n`,
   });
 }
 
 function place(file: string, text: string, options: Options): string | undefined {
-  const next = 'add --replace, which keeps the old one beside it, or name another file with --output FILE';
+  const next = 'add --replace, which keeps a backup, or name another file with --output FILE';
   return writeInventory(file, text, { replace: options.flag('replace'), next });
 }
 
@@ -48,23 +48,23 @@ function kindOf(options: Options): PipelineKind {
   const kinds = Object.keys(pipelineKinds);
   throw usageError({
     code: 'usage.option',
-    what: `there is no kind ${kind} of pipeline`,
+    what: `unknown pipeline kind ${kind}`,
     expected: kinds.join(', '),
     next: `did you mean "${nearest(kind, kinds) ?? completed(kind, kinds) ?? 'gpu'}"?`,
   });
 }
 
-/** The pool that is named, or the only one there is. */
+/** Returns the named pool, or the only one. */
 function poolOf(hosts: readonly HostSpec[], named: readonly string[]): string {
-  if (named.length > 1) throw unclear('a pipeline is for one pool', hosts);
+  if (named.length > 1) throw poolError('a pipeline is for one pool', hosts);
   const pools = named.length === 1 ? named : plainPools(hosts);
   const [pool] = pools;
-  if (pool === undefined) throw unclear('the pools are named after what each host has', hosts);
-  if (pools.length > 1) throw unclear('the hosts are in several pools', hosts);
+  if (pool === undefined) throw poolError('the pool names depend on facts of the hosts', hosts);
+  if (pools.length > 1) throw poolError('the hosts are in several pools', hosts);
   return pool;
 }
 
-function unclear(what: string, hosts: readonly HostSpec[]): Error {
+function poolError(what: string, hosts: readonly HostSpec[]): Error {
   const pools = [...new Set(hosts.flatMap(poolsOf))];
   return usageError({
     code: 'usage.pool',

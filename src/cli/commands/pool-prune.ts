@@ -10,20 +10,20 @@ import type { Result } from '../result.ts';
 import { openFleet } from '../run/fleet.ts';
 import { namesOfGone, poolsOfFleet, prunePools } from '../run/pools.ts';
 
-/** Removes agents that no slot stands for any more: looks, asks, waits, looks again, removes. */
+/** Removes agents that belong to no slot: checks, asks, waits, checks again, removes. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const { fleet, hosts, azure } = await openFleet(context, input);
   const gone = options.list('gone').flatMap((host) => goneHost(fleet, host, options.string('agentName')));
-  const pools = await poolsToLookAt(azure, fleet, hosts, gone);
+  const pools = await poolsToCheck(azure, fleet, hosts, gone);
   return prunePools(context, input, azure, await findLeftovers(azure, pools));
 }
 
 /**
- * All pools of the inventory, with the names that the chosen hosts have in each. A slot may have left any of them; a
- * pattern may have become any pool that fits it.
+ * Returns all pools of the inventory with the agent names of the chosen hosts in each. A slot may have been in any of
+ * them; a pattern may stand for any pool that matches it.
  */
-async function poolsToLookAt(
+async function poolsToCheck(
   azure: AzureClient,
   fleet: Fleet,
   hosts: readonly HostSpec[],
@@ -40,7 +40,7 @@ async function poolsToLookAt(
   });
 }
 
-/** What the host has in this pool, and whether that is anything. */
+/** Returns the host's agent names in this pool, and whether it has any. */
 function ownNames(host: HostSpec, pool: string): OwnNames & { readonly isIn: boolean } {
   const counted = host.agents.kind !== 'one-per-gpu' || host.gpus !== undefined;
   const isHere = (slot: string) => mayBecome(poolOfSlot(host, slot), pool);
@@ -54,15 +54,15 @@ function ownNames(host: HostSpec, pool: string): OwnNames & { readonly isIn: boo
 }
 
 /**
- * What a host that is gone may have been called in the pool: by the pattern that is given, else by every pattern that
- * the inventory still has and that tells hosts apart, and the default.
+ * Returns the possible agent names of a host that no longer exists: from the given pattern, otherwise from every pattern
+ * of the inventory with `{host}`, and the default.
  */
 function goneHost(fleet: Fleet, host: string, pattern: string | undefined): readonly OwnNames[] {
   if (fleet.hosts.some(({ name }) => name === host)) {
     throw usageError({
       code: 'usage.host-not-gone',
       what: `--gone ${host}: the inventory still has this host`,
-      next: 'take it out of the inventory first, or leave --gone out',
+      next: 'remove it from the inventory first, or omit --gone',
     });
   }
   return namesOfGone(fleet, host, pattern);

@@ -18,17 +18,17 @@ import { declined, type Result } from '../result.ts';
 import { openFleet, type OpenFleet } from '../run/fleet.ts';
 import { fittingPools } from '../run/pools.ts';
 
-/** Shows the pools. Changes nothing. A pool that is named and not there is a mistake; one of the inventory may come yet. */
+/** Lists the pools. Changes nothing. A missing pool is an error if it was named; one of the inventory may be created later. */
 export async function runList(context: Context, input: CommandInput): Promise<Result> {
   const open = await openPools(context, input);
   const { fleet, azure, pools } = open;
-  tellPatterns(context, input, open);
+  warnOfPatterns(context, input, open);
   const overviews = await poolOverviews(azure, pools, fleet.projects, context.clock.wall());
   const style = { width: context.stdout.columns ?? 160, paint: painter(context.stdout, context.env) };
   const named = new Set(input.positionals);
   const missing = overviews.filter(({ name, id }) => id === undefined && named.has(name));
   const problems = await Promise.all(
-    missing.map(async ({ name }) => notThere(name, await azure.listPools())),
+    missing.map(async ({ name }) => missingPool(name, await azure.listPools())),
   );
   const shown = overviews.filter((overview) => !missing.includes(overview));
   return {
@@ -40,25 +40,25 @@ export async function runList(context: Context, input: CommandInput): Promise<Re
   };
 }
 
-function notThere(name: string, all: readonly Pool[]): Problem {
+function missingPool(name: string, all: readonly Pool[]): Problem {
   const names = all.filter(({ isHosted }) => isHosted !== true).map((pool) => pool.name);
   const near = nearest(name, names) ?? completed(name, names);
   return {
     code: 'pool.missing',
     step: 'pool',
-    what: `there is no pool ${name}, or the token may not see it`,
+    what: `pool ${name} not found, or the token lacks permission`,
     next:
-      near === undefined ? 'see the pools of the inventory: azp-fleet pool list' : `did you mean "${near}"?`,
+      near === undefined ? 'list the pools of the inventory: azp-fleet pool list' : `did you mean "${near}"?`,
   };
 }
 
-/** Creates missing pools, and turns automatic agent updates off in those that exist. */
+/** Creates missing pools, and turns off automatic agent updates in existing ones. */
 export async function runCreate(context: Context, input: CommandInput): Promise<Result> {
   const open = await openPools(context, input);
   return await carryOut(context, input, open, planPools(await readPoolState(open.azure, open.pools, [])));
 }
 
-/** Makes pools usable in projects. */
+/** Permits projects to use the pools. */
 export async function runAuthorize(context: Context, input: CommandInput): Promise<Result> {
   const open = await openPools(context, input);
   const named = input.options.list('project');
@@ -66,7 +66,7 @@ export async function runAuthorize(context: Context, input: CommandInput): Promi
   if (projects.length === 0) {
     throw usageError({
       code: 'usage.project-missing',
-      what: 'no project is named',
+      what: 'the project is missing',
       next: 'add --project NAME, or "projects:" to the inventory',
     });
   }
@@ -80,11 +80,11 @@ export async function runAuthorize(context: Context, input: CommandInput): Promi
 
 export interface OpenPools extends OpenFleet {
   readonly pools: readonly string[];
-  /** Patterns of the hosts' pools: what becomes of them, only the hosts know, which are not asked here. */
+  /** Pool name patterns of the hosts: only facts of the hosts resolve them, which these commands do not read. */
   readonly patterns: readonly string[];
 }
 
-/** The pools that are named, or those of the selected hosts; of their patterns, the pools there that fit one. */
+/** Returns the named pools, or those of the selected hosts, with existing pools that match their patterns. */
 export async function openPools(context: Context, input: CommandInput): Promise<OpenPools> {
   const named = input.positionals;
   refuseControl(named, 'the name of a pool');
@@ -96,20 +96,20 @@ export async function openPools(context: Context, input: CommandInput): Promise<
   return { ...open, pools: [...new Set([...plain, ...fitting])], patterns };
 }
 
-/** Says what is to be known of pools that only the hosts can name. */
-export function tellPatterns(context: Context, { options }: CommandInput, open: OpenPools): void {
+/** Warns of pool names that depend on facts of the hosts. */
+export function warnOfPatterns(context: Context, { options }: CommandInput, open: OpenPools): void {
   if (options.flag('json')) return;
   for (const pattern of open.patterns) {
     const found = open.pools.filter((pool) => mayBecome(pattern, pool));
-    const seen = found.length === 0 ? 'no pool there fits' : `${found.join(', ')} may be meant`;
+    const seen = found.length === 0 ? 'no existing pool matches' : `${found.join(', ')} match`;
     warn(context.stderr, {
-      what: `${pattern} is named after what each host has: ${seen}`,
-      next: 'run "azp-fleet plan", which asks the hosts',
+      what: `pool name ${pattern} depends on facts of the hosts: ${seen}`,
+      next: 'run "azp-fleet plan", which reads the hosts',
     });
   }
 }
 
-/** Shows the changes, asks, makes them in order. */
+/** Shows the changes, asks, applies them in order. */
 export async function carryOut(
   context: Context,
   input: CommandInput,
@@ -117,14 +117,14 @@ export async function carryOut(
   changes: readonly FleetChange[],
 ): Promise<Result> {
   const { options } = input;
-  tellPatterns(context, input, open);
-  const tell = (text: string) => say(context.stderr, `${text}\n`);
-  for (const { title, why } of changes) tell(`${title} (${why})`);
+  warnOfPatterns(context, input, open);
+  const print = (text: string) => say(context.stderr, `${text}\n`);
+  for (const { title, why } of changes) print(`${title} (${why})`);
   const ask = changes.length > 0 && !options.flag('yes');
   if (ask && !(await confirm(context, 'Make these changes in Azure DevOps?'))) return declined;
   for (const change of changes) {
     await applyFleetChange(open.azure, change);
-    tell(`done: ${change.title}`);
+    print(`done: ${change.title}`);
   }
   const text = () => (changes.length === 0 ? 'no changes\n' : '');
   return { exitCode: ExitCode.ok, json: { changes }, text };

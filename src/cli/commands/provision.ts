@@ -26,7 +26,7 @@ import { type OpenFleet, openForPlan } from '../run/fleet.ts';
 import { connected, overSsh } from '../run/hosts.ts';
 import { openPlanning } from '../run/planning.ts';
 
-/** Plans, asks, applies, proves. */
+/** Plans, asks, applies, verifies. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const opened = await openForPlan(context, input);
@@ -49,12 +49,12 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         const follow = !options.flag('dryRun');
         if (saved === undefined)
           return surveyFleet(open.fleet, hosts, open.azure, tools, { follow, onPools });
-        // What package managers said stands in the plan.
-        const { question: _asked, ...asking } = tools;
+        // The saved plan already has the answers of the package managers.
+        const { question: _question, ...asking } = tools;
         const found = await surveyFleet(open.fleet, hosts, open.azure, asking, { follow, onPools });
         return announcedBy(saved, found);
       },
-      isAskedByItself: (plan) => !adopt && hasOnlyTakeOvers(plan),
+      isConfirmedSeparately: (plan) => !adopt && hasOnlyTakeOvers(plan),
       agree: async ({ pools }) => {
         const titles = pools.changes.flatMap(({ action, title }) =>
           action.kind === 'take-over' ? [title] : [],
@@ -73,17 +73,17 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       },
     });
     if (outcomes !== undefined)
-      await remember(context, input, { journal, inventory: open.fleet.file }, outcomes);
+      await saveJournal(context, input, { journal, inventory: open.fleet.file }, outcomes);
     return result;
   });
 }
 
-/** Asked by itself: who agrees to the packages of a host has not agreed to cut another machine off. */
+/** Returns a separate question: consent to changes on a host is no consent to disconnect another machine. */
 function takeOverQuestion(titles: readonly string[]): string {
   const [first = ''] = titles;
   const what = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`;
-  const more = titles.length === 1 ? '' : `, and ${titles.length - 1} more as the plan says`;
-  return `${what}${more}? The earlier installation then loses them.`;
+  const more = titles.length === 1 ? '' : `, and ${titles.length - 1} more (see the plan)`;
+  return `${what}${more}? The earlier installation then loses these names.`;
 }
 
 async function savedPlan(
@@ -96,7 +96,7 @@ async function savedPlan(
   return readPlanFile(resolvePath(cwd, file), { version, inventoryDigest: inventoryDigest(fleet) });
 }
 
-/** The hosts that a provision is about: those selected, less what `--rerun failed` and `--plan FILE` leave out. */
+/** Returns the hosts to provision: the selected ones, filtered by `--rerun failed` and `--plan FILE`. */
 export async function chooseHosts(
   selected: readonly HostSpec[],
   rerun: string | undefined,
@@ -106,10 +106,10 @@ export async function chooseHosts(
   if (rerun !== undefined && rerun !== 'failed')
     throw usageError({
       code: 'usage.rerun',
-      what: '--rerun knows only one value',
+      what: '--rerun has only one value',
       expected: 'failed',
       seen: rerun,
-      next: 'write --rerun failed, or leave it out for all hosts',
+      next: 'use --rerun failed, or omit it for all hosts',
     });
   const failed = rerun === undefined ? undefined : new Set(await failedHosts(journal));
   const planned = saved === undefined ? undefined : new Set(saved.hosts.map(({ host }) => host));
@@ -117,16 +117,16 @@ export async function chooseHosts(
   if (hosts.length > 0) return hosts;
   throw usageError({
     code: 'usage.no-hosts',
-    what: rerun === undefined ? 'the plan concerns none of these hosts' : 'no host failed in the last run',
+    what: rerun === undefined ? 'the plan has none of these hosts' : 'no host failed in the last run',
     next: 'run without this option',
   });
 }
 
 /**
- * Keeps how the run ended for `--rerun failed`. The work is done by now: a journal that cannot be written is a note,
- * not a failure.
+ * Saves the result of the run for `--rerun failed`. A journal that cannot be written is only a warning, because the
+ * changes are already made.
  */
-export async function remember(
+export async function saveJournal(
   context: Context,
   { commandLine: command }: CommandInput,
   { journal, inventory }: { readonly journal: string; readonly inventory: string },
@@ -140,7 +140,7 @@ export async function remember(
     if (code === undefined) throw error;
     context.log.log('warn', 'journal', { error });
     warn(context.stderr, {
-      what: `--rerun failed will not know of this run: ${journal} cannot be written (${code})`,
+      what: `--rerun failed will not include this run: ${journal} cannot be written (${code})`,
     });
   }
 }

@@ -15,13 +15,13 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     question: (where) => `Reboot ${where}?`,
     unasked: 'review the plan with --dry-run, then run again with --yes',
     changes: (seen, first) => rebootOf(seen, first, before === undefined ? 0 : now - before),
-    again: (since) => `run it again with --booted-before ${since}: it leaves out what was rebooted since`,
+    again: (since) => `run it again with --booted-before ${since}: it skips hosts rebooted since`,
   });
 }
 
 /**
- * Nothing where the host has rebooted since, or an earlier run has rebooted and not proven it. `upForMs`: it has to be up
- * for longer than this. Pure.
+ * Returns the reboot; none if the host has rebooted since, or if an earlier run rebooted it without verifying it.
+ * `upForMs`: the host must have been up for longer than this. Pure.
  */
 export function rebootOf(now: Facts, before: Facts, upForMs: number): readonly Planned[] {
   const upMs = (before.uptimeS ?? Number.POSITIVE_INFINITY) * 1000;

@@ -15,30 +15,30 @@ import { namesOfGone, poolsOfFleet, prunePools } from '../run/pools.ts';
 
 const parts: readonly PartName[] = ['toolkit', 'docker', 'driver'];
 
-/** Takes hosts out of the fleet: what was put there goes, and their agents with it. */
+/** Removes azp-fleet from hosts, and their agents from Azure DevOps. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options, positionals } = input;
   const gone = options.list('gone');
   if (gone.length > 0) return removeGone(context, input, gone);
   if (positionals.length === 0 && options.list('limit').length === 0) throw unnamed();
-  const asked = new Set(parts.filter((part) => options.flag(part)));
+  const chosen = new Set(parts.filter((part) => options.flag(part)));
   const opened = await openFleet(context, input);
   return carryOut(
     context,
     input,
     {
-      question: (where) => `Remove all this from ${where}?`,
+      question: (where) => `Remove azp-fleet from ${where}?`,
       unasked: 'review the plan with --dry-run, then run again with --yes',
       changes: (now, before, host) =>
-        removalOf(now, { host, owner: ownerOf(before), parts: asked, root: context.root }),
+        removalOf(now, { host, owner: ownerOf(before), parts: chosen, root: context.root }),
       removes: true,
-      again: () => 'run the same command again: what is gone is left out',
+      again: () => 'run the same command again: it skips what is already removed',
     },
     { opened, deregister: async (agents) => void (await deregister(opened.azure, agents)) },
   );
 }
 
-/** What its manager has marked its agents with. */
+/** Returns the owner ID that the manager writes on its agents. */
 function ownerOf({ machineId, manager: { installation } }: Facts): string | undefined {
   return installation === undefined ? undefined : ownerId(machineId, installation);
 }
@@ -48,13 +48,13 @@ function unnamed(): Error {
     code: 'usage.arguments',
     what: 'remove needs the names of hosts',
     expected: 'azp-fleet remove HOST…',
-    next: 'name them, or all of them with "*"',
+    next: 'name the hosts, or use "*" for all',
   });
 }
 
 /**
- * The agents of machines that no longer answer: offline and without a job by the server's word, and that twice. The host is
- * not asked; what else names it is told.
+ * Removes the agents of machines that no longer exist, if the server reports them offline and without a job in two
+ * checks. Contacts no host; prints where the host is still named.
  */
 export async function removeGone(
   context: Context,
@@ -64,21 +64,21 @@ export async function removeGone(
   if (input.positionals.length > 0) throw both(input.positionals);
   const { fleet, azure } = await openFleet(context, input, []);
   const names = gone.flatMap((host) => {
-    const found = namesOfGone(fleet, host, input.options.string('agentName'));
-    const shared = found.find(({ template }) => !template.includes(host));
-    if (shared !== undefined && fleet.hosts.length > 1) throw tellsNoHosts(host, shared.template);
-    return found;
+    const own = namesOfGone(fleet, host, input.options.string('agentName'));
+    const shared = own.find(({ template }) => !template.includes(host));
+    if (shared !== undefined && fleet.hosts.length > 1) throw ambiguousNames(host, shared.template);
+    return own;
   });
   const pools = await poolsOfFleet(azure, fleet);
-  const looks = await findLeftovers(
+  const found = await findLeftovers(
     azure,
     pools.map((pool) => ({ pool, hosts: names, visitors: [] })),
   );
   const after = gone.flatMap((host) => leftHere(fleet, host));
-  return prunePools(context, input, azure, looks, after);
+  return prunePools(context, input, azure, found, after);
 }
 
-/** What still names the host on the machine where this runs. Its owner edits both: they may be under version control. */
+/** Returns the local files that still name the host. The user edits them: they may be under version control. */
 function leftHere({ hosts, file }: Fleet, host: string): readonly string[] {
   const spec = hosts.find(({ name }) => name === host);
   if (spec === undefined) return [];
@@ -93,18 +93,18 @@ function leftHere({ hosts, file }: Fleet, host: string): readonly string[] {
 function both(hosts: readonly string[]): Error {
   return usageError({
     code: 'usage.option',
-    what: '--gone reaches no host, and hosts are named as well',
+    what: '--gone cannot be combined with host names',
     seen: hosts.join(' '),
-    next: 'run the command once for each',
+    next: 'run the command separately for each',
   });
 }
 
-function tellsNoHosts(host: string, template: string): Error {
+function ambiguousNames(host: string, template: string): Error {
   return usageError({
     code: 'usage.option',
-    what: `the agents of ${host} have names that other hosts may use too`,
-    expected: 'agentName: with {host} in it',
+    what: `agents of other hosts may have the same names as those of ${host}`,
+    expected: 'agentName: with {host}',
     seen: template,
-    next: 'delete its agents in Azure DevOps by hand, or name what they were called with --agent-name',
+    next: 'delete its agents in Azure DevOps, or pass their names with --agent-name PATTERN',
   });
 }

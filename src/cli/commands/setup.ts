@@ -27,7 +27,7 @@ import { Drafts, Interview } from '../setup/interview.ts';
 import type { Answer } from '../setup/question.ts';
 import { secretReader } from '../setup/secrets.ts';
 import { type Asker, terminalAsker } from '../setup/terminal.ts';
-import { tell, type Wizard } from '../setup/wizard-context.ts';
+import { print, type Wizard } from '../setup/wizard-context.ts';
 import { runSetup, type SetupResult } from '../setup/wizard.ts';
 
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
@@ -56,23 +56,23 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   if (asker)
     say(
       'Your answers become an inventory. Hosts are checked, not changed.',
-      'Esc: back one question. Ctrl-C: stop; your answers are kept.',
+      'Esc: back one question. Ctrl-C: stop; your answers are saved.',
       '',
     );
   let result: SetupResult;
   try {
     result = await interview.run(() => runSetup(wizard, file));
   } catch (error) {
-    if (kept) say('', 'Your answers are kept: azp-fleet setup resumes from them.');
+    if (kept) say('', 'Your answers are saved. Run azp-fleet setup to resume.');
     throw error;
   }
   drafts?.remove();
   interview.seal();
-  for (const key of interview.unused()) tell({ context, say }, `! no question used the answer "${key}"`);
+  for (const key of interview.unused()) print({ context, say }, `! no question used the answer "${key}"`);
   return finishSetup({ context, input, wizard, interview, say, pipeline }, result);
 }
 
-/** What an earlier sitting left, where the user wants to go on from it. */
+/** Returns the answers of an interrupted setup if the user resumes it. */
 async function askForDraft(asker: Asker, drafts: Drafts, say: (line: string) => void) {
   const draft = drafts.read();
   if (draft === undefined) return [];
@@ -80,19 +80,19 @@ async function askForDraft(asker: Asker, drafts: Drafts, say: (line: string) => 
   const answer = await asker.ask({
     kind: 'choose',
     key: 'draft',
-    message: `Answers from ${at} UTC were kept:`,
+    message: `Saved answers from ${at} UTC:`,
     choices: [
-      { name: `Resume (${draft.given.length})`, short: 'resume', value: 'on' },
-      { name: 'Start over', value: 'anew' },
+      { name: `Resume (${draft.given.length})`, short: 'resume', value: 'resume' },
+      { name: 'Start over', value: 'over' },
     ],
   });
-  if (answer === 'on') return draft.given;
+  if (answer === 'resume') return draft.given;
   drafts.remove();
   say('');
   return [];
 }
 
-/** Options of one answer, by the key of their question. */
+/** Options with one answer, and the key of their question. */
 const single = {
   organization: 'organization',
   tokenEnv: 'token.env',
@@ -104,10 +104,10 @@ const single = {
   unready: 'unready',
 } as const;
 
-/** Options that gather a list. */
+/** Options with a list, and the key of their question. */
 const several = { host: 'hosts', project: 'projects', dataset: 'datasets' } as const;
 
-/** What is answered before anything is asked: by options, which win, and by a file of answers. */
+/** Returns the answers from options and from the answers file; options take precedence. */
 export function suppliedAnswers(context: Pick<Context, 'cwd'>, options: Options): Map<string, Answer> {
   const file = options.string('answers');
   const answers =
@@ -129,14 +129,14 @@ export function suppliedAnswers(context: Pick<Context, 'cwd'>, options: Options)
   return completed(answers);
 }
 
-/** The wizard with what it needs of the outside. */
+/** Returns the wizard's context. */
 export function openWizard(
   context: Context,
   prompts: Interview,
   sshConfig: string | undefined,
   say: Wizard['say'],
 ): Wizard {
-  const told: string[] = [];
+  const notices: string[] = [];
   const { read, know, environment } = secretReader(context, (message) => prompts.hidden(message));
   return {
     context,
@@ -150,27 +150,27 @@ export function openWizard(
         env: environment(),
         ask,
         resolveSecret: (source) => read(source, 'the sudo password'),
-        notice: (line) => told.push(line),
+        notice: (line) => notices.push(line),
         uploads: defaultUploads,
         hosts: inventory,
       }),
-    azure: (way) => azureQuestions(context, way),
-    notices: () => told.splice(0),
+    azure: (access) => azureFor(context, access),
+    notices: () => notices.splice(0),
     say,
   };
 }
 
-function azureQuestions(context: Context, way: Way): ReturnType<Wizard['azure']> {
-  const options = restOptions(context, way);
+function azureFor(context: Context, access: Access): ReturnType<Wizard['azure']> {
+  const options = restOptions(context, access);
   return { ...createAzureClient(options), ...createFirstLook(options) };
 }
 
-type Way = Parameters<Wizard['azure']>[0];
+type Access = Parameters<Wizard['azure']>[0];
 
-/** How the organization is asked, by what was answered. */
+/** Returns the REST options for the answers. */
 export function restOptions(
   context: Context,
-  { organization, credential, network, secret }: Way,
+  { organization, credential, network, secret }: Access,
 ): RestOptions {
   const { proxy, noProxy = [], ca } = network;
   const caPem = ca === undefined ? undefined : readFileSync(ca, 'utf8');
@@ -195,7 +195,7 @@ export function restOptions(
   };
 }
 
-interface Sitting {
+interface FinishedSetup {
   readonly context: Context;
   readonly input: CommandInput;
   readonly wizard: Wizard;
@@ -205,14 +205,14 @@ interface Sitting {
   readonly pipeline: number | undefined;
 }
 
-/** What comes after the file: the hosts, what a pipeline needs, and one that is run. */
-export async function finishSetup(sitting: Sitting, { file, hosts, pool }: SetupResult): Promise<ExitCode> {
-  const { context, input, interview, say, pipeline } = sitting;
+/** Runs the steps after the file is written: provisions, prints the pipeline, runs a test pipeline. */
+export async function finishSetup(setup: FinishedSetup, { file, hosts, pool }: SetupResult): Promise<ExitCode> {
+  const { context, input, interview, say, pipeline } = setup;
   if (file === undefined) return ExitCode.declined;
   const now = await interview.run(() =>
     interview.confirm(
       'provision',
-      'Provision now? The plan is shown and asked about first.',
+      'Provision now? The plan is shown first, and you confirm it.',
       interview.canAsk,
     ),
   );
@@ -223,11 +223,11 @@ export async function finishSetup(sitting: Sitting, { file, hosts, pool }: Setup
   const exitCode = await provisionNow(context, [file, ...hosts], input);
   if (exitCode !== ExitCode.ok) return exitCode;
   say('', ...pipelineLines(file, pool));
-  return pipeline === undefined ? exitCode : testPipeline(sitting, file, pipeline);
+  return pipeline === undefined ? exitCode : testPipeline(setup, file, pipeline);
 }
 
-/** With the credential of the inventory, wherever the answers have put it. */
-async function testPipeline({ context, wizard, say }: Sitting, file: string, id: number): Promise<ExitCode> {
+/** Runs the test pipeline with the credential of the inventory. */
+async function testPipeline({ context, wizard, say }: FinishedSetup, file: string, id: number): Promise<ExitCode> {
   const { organization, credential, projects, proxy } = loadFleet(file, context);
   const { http, https, noProxy, ca } = proxy;
   const secret = await wizard.secret(credentialSource({ credential }), 'the token');
@@ -236,19 +236,19 @@ async function testPipeline({ context, wizard, say }: Sitting, file: string, id:
   return runTestPipeline({ pipelines, projects, id, say });
 }
 
-/** The least that a pipeline needs to run there. */
+/** Returns a minimal pipeline for the pool. */
 function pipelineLines(file: string, pool: string | undefined): string[] {
   const named = pool === undefined || pool.includes('{') ? [] : ['', `  pool: ${quoted(pool)}`];
   const steps = named.length === 0 ? [] : ['  steps:', '    - script: nvidia-smi', ''];
-  return [`azure-pipelines.yml for it, whole: azp-fleet pipeline ${file}`, ...named, ...steps];
+  return [`For a complete azure-pipelines.yml: azp-fleet pipeline ${file}`, ...named, ...steps];
 }
 
-/** YAML takes these as they are. */
+/** Quotes a pool name unless YAML needs no quotes. */
 function quoted(pool: string): string {
   return /^[A-Za-z][\w .-]*$/.test(pool) ? pool : JSON.stringify(pool);
 }
 
-/** As if typed, so that every option has its default. */
+/** Runs provision through the argument parser, so that every option has its default. */
 async function provisionNow(
   context: Context,
   targets: readonly string[],
@@ -262,46 +262,46 @@ async function provisionNow(
     version,
     columns: context.stdout.columns ?? 80,
   });
-  if (parsed === undefined) throw new TypeError('provision was not understood');
+  if (parsed === undefined) throw new TypeError('provision was not parsed');
   return runCommand(context, parsed);
 }
 
-/** A job that waits for nothing but its agent has long ended by then: unscaled milliseconds. */
+/** Longest wait for the test pipeline, in unscaled milliseconds. */
 const longestMs = 30 * 60_000;
 
 export interface PipelineTest {
   readonly pipelines: TestPipeline;
-  /** Where it may lie: the inventory's. */
+  /** The projects that may contain it. */
   readonly projects: readonly string[];
   readonly id: number;
   readonly say: (line: string) => void;
 }
 
-/** Runs a pipeline of one of the projects to its end, and tells what became of it. */
+/** Runs a pipeline of one of the projects to its end, and prints the result. */
 export async function runTestPipeline({ pipelines, projects, id, say }: PipelineTest): Promise<ExitCode> {
   for (const project of projects) {
-    const begun = await pipelines.start(project, id);
-    if (begun === undefined) continue;
-    say(`Pipeline ${id} of ${project} runs: ${begun.url}`);
-    return told(await pipelines.wait(project, id, begun, longestMs), say);
+    const started = await pipelines.start(project, id);
+    if (started === undefined) continue;
+    say(`Pipeline ${id} of ${project} runs: ${started.url}`);
+    return reportRun(await pipelines.wait(project, id, started, longestMs), say);
   }
   throw usageError({
     code: 'usage.option',
-    what: `no project has a pipeline ${id}`,
-    expected: 'the number behind definitionId= in the address of a pipeline',
+    what: `pipeline ${id} not found`,
+    expected: 'the number after definitionId= in the URL of a pipeline',
     seen: projects.length === 0 ? 'no projects in the inventory' : `not in ${projects.join(', ')}`,
     next: 'name the project under "projects:" of the inventory, or correct --test-pipeline',
   });
 }
 
-function told({ result, url }: TestRun, say: (line: string) => void): ExitCode {
+function reportRun({ result, url }: TestRun, say: (line: string) => void): ExitCode {
   if (result === 'succeeded') {
-    say('✔ it succeeded: the pool runs pipelines');
+    say('✔ pipeline succeeded: the pool runs jobs');
     return ExitCode.ok;
   }
   say(
-    result === undefined ? `✗ it has not ended after ${longestMs / 60_000} minutes` : `✗ it ended: ${result}`,
+    result === undefined ? `✗ pipeline still runs after ${longestMs / 60_000} minutes` : `✗ pipeline ${result}`,
   );
-  say(`  next      look at its log: ${url}`);
+  say(`  next      read its log: ${url}`);
   return ExitCode.hostFailed;
 }

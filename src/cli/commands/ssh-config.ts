@@ -13,7 +13,7 @@ import { declined, problemsAmong, type Result } from '../result.ts';
 import { openHosts } from '../run/hosts.ts';
 import { withoutSecrets } from '../run/secrets.ts';
 
-/** Shows what plain ssh would have to know of the hosts, puts it in place, or takes it away. Nobody is contacted. */
+/** Prints, writes or removes the hosts' SSH configuration. Contacts no host. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const [write, remove] = [options.flag('write'), options.flag('remove')];
@@ -56,11 +56,11 @@ async function compose(context: Context, input: CommandInput): Promise<FleetFile
   const files = ownFiles(home);
   const standIn = new StandIn(files);
   const env = withoutSecrets(context.env, fleet);
-  let said: string | undefined;
-  const resolver = new SshResolver({ home, user, env, notice: (line) => (said = line), hosts: fleet.hosts });
+  let notice: string | undefined;
+  const resolver = new SshResolver({ home, user, env, notice: (line) => (notice = line), hosts: fleet.hosts });
   try {
     await resolver.files('none');
-    if (said !== undefined) throw noSsh();
+    if (notice !== undefined) throw noSsh();
     return await composeFleetFile(hosts, fleet.hosts, {
       files,
       inventory: path.resolve(context.cwd, input.inventory),
@@ -77,20 +77,20 @@ async function compose(context: Context, input: CommandInput): Promise<FleetFile
 function bothWays(): Error {
   return usageError({
     code: 'usage.option',
-    what: '--write and --remove undo each other',
-    next: 'give one of them',
+    what: '--write and --remove cannot be combined',
+    next: 'use one of them',
   });
 }
 
 function noSsh(): Error {
   return usageError({
     code: 'ssh.no-openssh',
-    what: 'the program ssh cannot be started',
+    what: 'cannot start ssh',
     next: 'install the OpenSSH client',
   });
 }
 
-/** What would be written: the configuration itself, so that it can go into a file, and around it where it belongs as comments. */
+/** Returns the configuration that would be written, with comments on where it belongs. */
 export function fleetFileText(file: FleetFile, files: OwnFiles): string {
   const keys = file.keys === '' ? [] : [`# ${files.keys}:`, ...commented(file.keys), ''];
   return [
@@ -102,7 +102,7 @@ export function fleetFileText(file: FleetFile, files: OwnFiles): string {
     file.text.trimEnd(),
     '',
     ...notes(file.hosts),
-    '# Nothing is written yet: add --write',
+    '# Nothing is written yet: run it with --write',
     '',
   ].join('\n');
 }
@@ -113,7 +113,7 @@ export function writtenText({ hosts, keys }: FleetFile, files: OwnFiles): string
     keys === '' ? '' : `; ${count(keys.trimEnd().split('\n').length, 'pinned key')} in ${files.keys}`;
   return [
     `${count(named.length, 'host')} in ${files.hosts}${pinned}`,
-    `${files.config} includes it; --remove takes it away`,
+    `${files.config} includes it; to remove it, run azp-fleet ssh-config --remove`,
     ...notes(hosts).map((line) => line.replace(/^# /, '')),
     ...(named[0] === undefined ? [] : [`Next: ssh ${named[0].host}`]),
     '',
@@ -124,7 +124,7 @@ function notes(hosts: readonly HostInFile[]): readonly string[] {
   return hosts.flatMap((host) =>
     'problem' in host || host.added.length === 0
       ? []
-      : [`# ${host.host}: ssh adds what its configuration says for this name: ${host.added.join(', ')}`],
+      : [`# ${host.host}: ssh adds options of its configuration for this name: ${host.added.join(', ')}`],
   );
 }
 

@@ -11,7 +11,7 @@ import type { CommandInput } from '../command.ts';
 import { openHosts } from '../run/hosts.ts';
 import { withoutSecrets } from '../run/secrets.ts';
 
-/** Hands the terminal to the system's ssh. Its exit code is ours. */
+/** Runs the system's ssh on the terminal and returns its exit code. */
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
   const { fleet, hosts } = openHosts(context, input);
   const [host, ...more] = hosts;
@@ -20,7 +20,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
       code: 'usage.ssh',
       what: `${input.positionals.join(' ')} names ${more.length + 1} hosts`,
       expected: 'one host',
-      next: 'see their names with azp-fleet inventory list; for many at once: azp-fleet exec',
+      next: 'list the names with azp-fleet inventory list; for several hosts use azp-fleet exec',
     });
   }
   const env = withoutSecrets(context.env, fleet);
@@ -29,24 +29,30 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
   try {
     const options = await ssh.resolve(host.name, host.ssh);
+<<<<<<< HEAD
     const way = await ssh.jumpHostsTo(options);
     const flags = loginArguments(options, way, folder, { asks: true, keepsErrors: false });
     return await hand([...flags, '--', options.typed, ...input.rest], env, context.signal);
+=======
+    const jumpHosts = await ssh.jumpHostsTo(options);
+    const flags = loginArguments(options, jumpHosts, folder, { asks: true, heard: false });
+    return await runSsh([...flags, '--', options.typed, ...input.rest], env, context.signal);
+>>>>>>> a9c24888 (cli: write messages and comments in plain words)
   } finally {
     ssh.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** `signal`: a terminal tells ssh itself; what is sent to this process alone is passed on. */
-function hand(args: readonly string[], env: Context['env'], signal: AbortSignal): Promise<ExitCode> {
+/** Runs ssh. `signal`: a terminal signals ssh itself; signals to this process alone are passed on. */
+function runSsh(args: readonly string[], env: Context['env'], signal: AbortSignal): Promise<ExitCode> {
   return new Promise((resolve, reject) => {
     const child = spawn('ssh', args, { stdio: 'inherit', env });
     const end = (): void => void child.kill();
     signal.addEventListener('abort', end, { once: true });
     child.once('error', (error) => {
       const next = 'install the OpenSSH client';
-      reject(usageError({ code: 'ssh.no-openssh', what: 'the program ssh cannot be started', next }, error));
+      reject(usageError({ code: 'ssh.no-openssh', what: 'cannot start ssh', next }, error));
     });
     child.once('close', (code) => {
       signal.removeEventListener('abort', end);

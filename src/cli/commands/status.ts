@@ -31,7 +31,7 @@ import { openFleet, type OpenFleet, openForPlan, withFleet } from '../run/fleet.
 import type { Connected } from '../run/hosts.ts';
 import { openPlanning } from '../run/planning.ts';
 
-/** Shows how every host is. Changes nothing. */
+/** Shows the state of every host. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
@@ -63,7 +63,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     });
     const fleetDrift = drift?.fleet ?? [];
     const parallelJobs = jobsView(rows, jobs);
-    const beside = [...pools.problems, ...(drift?.problems ?? []), ...namesOfOne(observations)];
+    const beside = [...pools.problems, ...(drift?.problems ?? []), ...duplicateMachines(observations)];
     return {
       exitCode: statusExitCode(rows, {
         strict: options.flag('strict'),
@@ -80,8 +80,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   return withFleet(context, input, show, options.flag('drift') ? openForPlan : openFleet);
 }
 
-/** Each name that stands for a machine which has another one. */
-function namesOfOne(observations: readonly Observation[]): readonly Problem[] {
+/** Returns a problem for each machine that has two names in the inventory. */
+function duplicateMachines(observations: readonly Observation[]): readonly Problem[] {
   const seen = observations.flatMap(({ host, facts }) => (facts === undefined ? [] : [{ host, facts }]));
   return [...sameMachines(seen)].map(([host, problem]) => ({ host, ...problem }));
 }
@@ -89,7 +89,7 @@ function namesOfOne(observations: readonly Observation[]): readonly Problem[] {
 interface Drift {
   readonly hosts: ReadonlyMap<string, readonly string[]>;
   readonly fleet: readonly string[];
-  /** Of hosts of which it cannot be told. */
+  /** Problems of hosts whose drift is unknown. */
   readonly problems: readonly Problem[];
 }
 

@@ -16,10 +16,10 @@ import { declined, type Result, show } from '../result.ts';
 import { connected, notesOnly, openHosts } from '../run/hosts.ts';
 import { writeInventory } from '../setup/inventory-file.ts';
 
-/** Handshakes at the same time; nothing but the key exchange takes place. */
+/** Handshakes at the same time; only the key exchange takes place. */
 const parallel = 32;
 
-/** Shows every host's key and, on a yes, writes it to the inventory. */
+/** Shows every host's key and writes it to the inventory after confirmation. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const { signal } = context;
@@ -28,7 +28,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const limit = pLimit(parallel);
   const wiring = { connect: createKeyScanner, draw: notesOnly };
   const answers = await connected(context, input, open, wiring, ({ hosts, transport: scanner }) =>
-    Promise.all(hosts.map((host) => limit(() => look(scanner, host, context)))),
+    Promise.all(hosts.map((host) => limit(() => scan(scanner, host, context)))),
   );
   signal.throwIfAborted();
   const keys = answers.filter((answer): answer is ShownKey => 'key' in answer);
@@ -38,7 +38,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     json: { keys },
     problems,
   };
-  // For people the keys come before the question.
+  // On a terminal the keys are shown before the question.
   if (!json)
     show(context, {
       ...result,
@@ -53,11 +53,11 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const pins = new Map(fresh.map(({ host, key }) => [host, [`${key.type} ${key.base64}`]]));
   const kept = writeInventory(file, pinHostKeys(readFileSync(file, 'utf8'), pins), { replace: true });
   if (!json)
-    say(context.stderr, `pinned in ${file}${kept === undefined ? '' : `; the old file is ${kept}`}\n`);
+    say(context.stderr, `pinned in ${file}${kept === undefined ? '' : `; backup: ${kept}`}\n`);
   return result;
 }
 
-async function look(
+async function scan(
   scanner: KeyScanner,
   { name, ssh }: HostSpec,
   { signal, log }: Pick<Context, 'signal' | 'log'>,
@@ -73,7 +73,7 @@ async function look(
   }
 }
 
-/** A host's key and what is on file about it. */
+/** A host's key, compared with known_hosts and the inventory. */
 export interface ShownKey {
   readonly host: string;
   readonly key: HostKey;
@@ -81,10 +81,10 @@ export interface ShownKey {
   readonly pinned: 'none' | 'same' | 'different';
 }
 
-const knownWords = { known: 'same', unknown: 'not there', changed: 'DIFFERENT', revoked: 'REVOKED' };
-const pinnedWords = { none: 'not there', same: 'same', different: 'DIFFERENT' };
+const knownWords = { known: 'same', unknown: 'missing', changed: 'DIFFERENT', revoked: 'REVOKED' };
+const pinnedWords = { none: 'missing', same: 'same', different: 'DIFFERENT' };
 
-/** One line for each host, what wants a look in capitals. */
+/** Returns one line for each host, with differences in capitals. */
 export function trustLines(keys: readonly ShownKey[], width: number): string[] {
   if (keys.length === 0) return ['no keys'];
   const rows = [

@@ -5,7 +5,7 @@ import { ExitCode } from '../../shared/base/errors.ts';
 import { ourRelease } from '../../shared/contract/release.ts';
 import type { Result } from '../result.ts';
 
-/** All that a report of a mistake should say of the program. */
+/** Prints the versions that a bug report needs. */
 export function run(): Promise<Result> {
   const { version, protocol } = ourRelease;
   const json = { protocol, node: versions.node, platform, arch, hostsNode: nodeVersion };

@@ -4,27 +4,27 @@ import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import { foreignValue } from '../../shared/base/foreign-text.ts';
 import { count } from './inventory.ts';
 
-interface Said<T> {
+interface HostValue<T> {
   readonly host: string;
   readonly value: T;
 }
 
-/** The same of one or more hosts. */
+/** An equal value of one or more hosts. */
 interface Alike<T> {
-  /** At least one; each once. */
+  /** At least one, without duplicates. */
   readonly hosts: readonly string[];
-  /** Of several hosts each one's own name in it is `{host}`, and addresses that tell them apart are `{address}`. */
+  /** For several hosts, `{host}` replaces the host's own name, and `{address}` the addresses that differ. */
   readonly value: T;
 }
 
 /**
- * What several hosts say in the same words, once, in the order in which it was first said. `T` is what JSON has: the
- * words that are shown, and nothing else that differs from host to host.
+ * Groups the hosts with equal values, in the order of the first occurrence. `T` is a JSON value with only the texts
+ * that are shown, so that nothing else differs between hosts.
  */
-export function alike<T>(said: readonly Said<T>[]): readonly Alike<T>[] {
-  const groups = Map.groupBy(said, ({ host, value }) => signature(host, value));
+export function alike<T>(values: readonly HostValue<T>[]): readonly Alike<T>[] {
+  const groups = Map.groupBy(values, ({ host, value }) => signature(host, value));
   return [...groups.values()].map((group) => {
-    const [first] = group as [Said<T>, ...Said<T>[]];
+    const [first] = group as [HostValue<T>, ...HostValue<T>[]];
     const hosts = [...new Set(group.map(({ host }) => host))];
     if (hosts.length === 1) return { hosts, value: first.value };
     const named = group.map(({ host, value }) => withoutOwnName(host, value));
@@ -34,12 +34,12 @@ export function alike<T>(said: readonly Said<T>[]): readonly Alike<T>[] {
   });
 }
 
-/** Equal for what reads the same. */
+/** Returns a key that is equal for values with equal texts. */
 export function signature(host: string, value: unknown): string {
   return JSON.stringify(withoutAddresses(withoutOwnName(host, value)));
 }
 
-/** What may be an address: four numbers, or hexadecimal ones between colons. */
+/** Matches possible addresses: four numbers, or hexadecimal numbers between colons. */
 const addresses = /(?<![\w.:])(?:\d+(?:\.\d+){3}(?!\.?\w|[~+-])|[\da-f]*:[\da-f:]+(?![\w.]))/gi;
 
 function withoutAddresses<T>(value: T): T {
@@ -47,21 +47,21 @@ function withoutAddresses<T>(value: T): T {
   return foreignValue(value, (text) => text.replaceAll(addresses, shown));
 }
 
-/** A value with `{host}` for the host's name in its texts, and at the beginning of its agents' names. */
+/** Replaces the host's name by `{host}` in all texts of a value, also at the start of agent names. */
 export function withoutOwnName<T>(host: string, value: T): T {
   const escaped = host.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const own = new RegExp(`(?<![\\w.-])${escaped}(?!\\w)`, 'g');
   return foreignValue(value, (text) => text.replaceAll(own, '{host}'));
 }
 
-/** Characters: beside a longer one nothing else would fit. */
+/** Longest label, in characters: a longer one would leave no space for the text. */
 const longest = 40;
 
-/** How a group of hosts is called before what is said of them. */
+/** The label of a group of hosts at the start of a line. */
 export interface HostLabel {
   /** `gpu-[000-299]`, or `17 hosts`. */
   readonly label: string;
-  /** Their names, where the label has only their number. */
+  /** Their names, if the label shows only their number. */
   readonly names?: string;
 }
 

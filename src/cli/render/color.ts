@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-/** Colour for terminals only, and not where the user has said no (https://no-color.org). */
+/** Returns whether to use color: on terminals, unless the user disabled it (https://no-color.org). */
 export function usesColor(
   stream: { readonly isTTY?: boolean },
   env: Readonly<Record<string, string | undefined>>,
@@ -11,7 +11,7 @@ export function usesColor(
 export type Style = Parameters<typeof styleText>[0];
 export type Paint = (style: Style, text: string) => string;
 
-/** Styles text for a stream, or leaves it plain. */
+/** Returns a function that styles text for a stream, or leaves it plain. */
 export function painter(
   stream: { readonly isTTY?: boolean },
   env: Readonly<Record<string, string | undefined>>,

@@ -4,7 +4,7 @@ import { agentName, poolsOf, slotNames } from '../../shared/contract/slots.ts';
 import type { Fleet, HostSpec } from '../../fleet/inventory/fleet.ts';
 import { columns } from './table.ts';
 
-/** One line for each host: what `--limit` can name, and where it leads. */
+/** Returns a table with a line for each host: address, pool, agents, and what `--limit` accepts. */
 export function hostTable(hosts: readonly HostSpec[], width: number): string[] {
   const rows = hosts.map((host) => [
     host.name,
@@ -19,7 +19,7 @@ export function hostTable(hosts: readonly HostSpec[], width: number): string[] {
   return columns([['HOST', 'ADDRESS', 'POOL', 'AGENTS', 'GROUPS', 'LABELS'], ...rows], width);
 }
 
-/** What is not said by the inventory is ssh_config's to say. */
+/** Returns the address as far as the inventory has it; the rest is in ssh_config. */
 function address({ name, ssh: { user, address, port } }: HostSpec): string {
   return `${user === undefined ? '' : `${user}@`}${address ?? name}${port === undefined ? '' : `:${port}`}`;
 }
@@ -30,24 +30,24 @@ function agents({ agents, gpus, share }: HostSpec): string {
   return `${agents.count}${share ? ', shared GPUs' : ''}`;
 }
 
-/** `3 hosts, 1 pool, …` */
+/** Returns `3 hosts, 1 pool, …`. */
 export function fleetSummary(fleet: Fleet): string {
   const pools = new Set(fleet.hosts.flatMap(poolsOf)).size;
   return `${count(fleet.hosts.length, 'host')}, ${count(pools, 'pool')}, ${fleet.organization}`;
 }
 
-/** `1 host`, `3 hosts`. */
+/** Returns `1 host`, `3 hosts`. */
 export function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;
 }
 
-/** Names of the agents as far as the inventory alone tells them. */
+/** Returns the agent names as far as they follow from the inventory. */
 export function agentNames(host: HostSpec): string[] {
   if (host.agents.kind === 'one-per-gpu' && host.gpus === undefined) return [agentName(host, '<gpu>')];
   return slotNames(host).map((slot) => agentName(host, slot));
 }
 
-/** One host as YAML, every default filled in; `connection` undefined: it is not known. */
+/** Returns a host as YAML with all defaults; `connection` is undefined if it is unknown. */
 export function hostYaml(host: HostSpec, connection: object | undefined): string {
   const { name, ...rest } = host;
   const shown = { [name]: { ...rest, agentNames: agentNames(host) }, ...(connection ? { connection } : {}) };

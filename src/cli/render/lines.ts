@@ -4,12 +4,12 @@ import stringWidth from 'string-width';
 import type { Context, OutputStream } from '../../shared/base/context.ts';
 import { foreignLines } from '../../shared/base/foreign-text.ts';
 
-/** Columns that a text takes on a terminal: ideographs and emoji two, marks on a letter none, colours none. */
+/** Returns the columns of a text on a terminal: ideographs and emoji take two, combining marks and colors none. */
 export function widthOf(text: string): number {
   return stringWidth(text);
 }
 
-/** The text, and spaces up to so many columns. */
+/** Pads a text with spaces to a number of columns. */
 export function padded(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - widthOf(text)));
 }
@@ -22,9 +22,9 @@ interface Line {
 }
 
 /**
- * Text in lines of at most `width` columns, broken at spaces. The first line comes behind what has `firstIndent` columns,
- * and is empty where its first word only fits below; the others begin with `indent` spaces. A word that does not fit
- * behind these gets as many as it leaves; one longer than the width stays whole, so that a command can be copied.
+ * Wraps text at spaces into lines of at most `width` columns. The first line follows a prefix of `firstIndent` columns
+ * and is empty if its first word does not fit there; the others begin with `indent` spaces, or fewer if a word needs
+ * the space. A word longer than the width stays whole, so that a command can be copied.
  */
 export function wrap(text: string, width: number, firstIndent: number, indent: number): string[] {
   const lines: Line[] = [];
@@ -51,15 +51,15 @@ export function wrap(text: string, width: number, firstIndent: number, indent: n
   return lines.map((line, at) => (at === 0 ? line.text : ' '.repeat(line.indent) + line.text));
 }
 
-/** As far in as wanted, or as a word of so many columns leaves room for; one that fits nowhere is not moved. */
+/** Returns the indent, reduced so that a word of this many columns fits; a word that never fits keeps it. */
 function indentFor(indent: number, word: number, width: number): number {
   return word > width ? indent : Math.min(indent, width - word);
 }
 
-/** Programs that a next action calls. */
+/** Matches the programs in next actions. */
 const program =
   /(?:^|: )(?=(?:azp-fleet|chmod|curl|journalctl|ls -l|nvidia-ctk|openssl|ping|read -rs|ssh|ssh-add|ssh-copy-id|ssh-keygen|sudo|systemctl|usermod|\(umask) |echo ')/;
-/** What comes behind a command: its comment, or words for people. */
+/** Matches the end of a command: its comment, or prose. */
 const behind = /\s+# |, |; then | \((?=[a-z])/;
 
 interface Parts {
@@ -86,8 +86,8 @@ function partsOf(text: string): Parts | undefined {
 }
 
 /**
- * What is to be done, in lines as `wrap` makes them, whose command can be copied: it is not broken where it fits on a line of
- * its own, else by backslashes, and every line of a comment behind it is one.
+ * Wraps a next action like `wrap` and keeps its command pasteable: the command stays on one line if it fits, otherwise
+ * it is continued with backslashes, and each line of its comment begins with `#`.
  */
 export function wrapNext(text: string, width: number, indent: number): string[] {
   const broken = (part: string, less = 0): string[] =>
@@ -102,7 +102,7 @@ export function wrapNext(text: string, width: number, indent: number): string[] 
   return lines.map((line, at) => (at === 0 ? line : ' '.repeat(indent) + line));
 }
 
-/** A command in lines that a shell takes as one. */
+/** Breaks a command into lines that a shell joins. */
 function continued(command: string, broken: (part: string, less?: number) => string[]): string[] {
   const whole = broken(command);
   if (whole.length === 1) return whole;
@@ -110,12 +110,12 @@ function continued(command: string, broken: (part: string, less?: number) => str
   return lines.map((line, at) => (at === lines.length - 1 ? line : `${line} \\`));
 }
 
-/** Of a script or a file that is shown as it is. */
+/** Matches a line of a script or file, which is shown unchanged. */
 const exact = /^\s*│/;
 
 /**
- * Breaks lines that are longer than a terminal at spaces, where it would break them within words; what follows is two
- * columns further in than the line. A word longer than the terminal stays whole. Colours take no columns.
+ * Breaks lines that are wider than the terminal at spaces; continuation lines are indented by two more columns. A word
+ * wider than the terminal stays whole. Colors take no columns.
  */
 export function fold(text: string, width: number): string {
   return text
@@ -148,16 +148,16 @@ function foldLine(line: string, width: number): string {
   return [...lines, current].join('\n');
 }
 
-/** Writes text for people; a terminal gets it in lines that it has columns for. */
+/** Writes text for people, wrapped to the width of a terminal. */
 export function say(stream: OutputStream, text: string): void {
   stream.write(stream.isTTY === true ? fold(text, stream.columns ?? 80) : text);
 }
 
 /**
- * Where output goes that the user asked a host or a job for, and what becomes of it before: it stays as it is where no
- * terminal reads it.
+ * Returns the stream for output of a host or a job that the user requested, and the function that cleans it. In a pipe
+ * the output is unchanged.
  */
-export function askedOutput({ stdout, unfiltered }: Pick<Context, 'stdout' | 'unfiltered'>): {
+export function requestedOutput({ stdout, unfiltered }: Pick<Context, 'stdout' | 'unfiltered'>): {
   readonly to: OutputStream;
   readonly clean: (text: string) => string;
 } {

@@ -10,7 +10,7 @@ interface Style {
   readonly width: number;
 }
 
-/** A line for hosts that ended alike, what needs attention last, then the sum. */
+/** Returns a line for each group of hosts with the same result, failures last, then the totals. */
 export function outcomeText(outcomes: readonly HostOutcome[], style: Style): string {
   const sorted = [...outcomes].sort((left, right) => rank(left) - rank(right));
   const groups = alike(sorted.map((outcome) => ({ host: outcome.host, value: ending(outcome) })));
@@ -48,7 +48,7 @@ function endingLines(
   ];
 }
 
-/** Healthy, degraded, … where a proof was made; otherwise how the host ended. */
+/** Returns healthy, degraded, … if the result was verified; otherwise the state of the run. */
 function label({ state, changes, interrupted, verdict }: HostOutcome): string {
   if (state === 'skipped') return changes === 0 && interrupted === undefined ? state : 'interrupted';
   if (state === 'failed' || state === 'unreachable') return state;
@@ -64,9 +64,9 @@ function detail({ state, changes, problem, verdict, interrupted }: HostOutcome):
   if (state === 'skipped') return interruptionLine(changes, interrupted);
   if (verdict === undefined) return made;
   const { state: how, cause, next, note, azureAsked } = verdict;
-  // Only what is said to work could be doubted for it.
+  // For other verdicts the missing answer of Azure DevOps makes no difference.
   const isClaim = how === 'healthy' || how === 'degraded';
-  const unasked = azureAsked === false && isClaim ? 'Azure DevOps not asked' : [];
+  const unasked = azureAsked === false && isClaim ? 'Azure DevOps not checked' : [];
   return [made, unasked, cause === '' ? [] : `${cause}; next: ${next}`, note ?? []].flat().join('; ');
 }
 

@@ -5,23 +5,23 @@ import { mayBecome } from '../../fleet/inventory/pool-pattern.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { agentName, poolOfSlot, slotNames, type SlotSpec, slotSpecs } from '../../shared/contract/slots.ts';
 
-interface Asked {
+interface PipelineRequest {
   readonly kind: PipelineKind;
   readonly pool: string;
   /** The pool's agents, at least one. */
   readonly offers: readonly Offer[];
-  /** What stands for docker.io, where the site has a copy of it. */
+  /** The site's mirror of docker.io, if there is one. */
   readonly images?: string;
 }
 
-/** A job of a GPU is often longer than the hour that Azure Pipelines gives one that says nothing. */
+/** Job timeout: GPU jobs often take longer than Azure Pipelines' default of 60 minutes. */
 const minutes = 240;
 
 /**
- * azure-pipelines.yml for a pool, by what the inventory says of it. The keys are those of Microsoft's reference of the
- * YAML schema: https://learn.microsoft.com/azure/devops/pipelines/yaml-schema. Throws where no agent could run it. Pure.
+ * Returns azure-pipelines.yml for a pool of the inventory. For the keys see Microsoft's YAML schema reference:
+ * https://learn.microsoft.com/azure/devops/pipelines/yaml-schema. Throws if no agent can run it. Pure.
  */
-export function pipelineText({ kind, pool, offers, images }: Asked): string {
+export function pipelineText({ kind, pool, offers, images }: PipelineRequest): string {
   const able = ableTo(kind, pool, offers);
   const [first] = able;
   const container = kind === 'container' ? { container: containerOf(first, images) } : {};
@@ -57,7 +57,7 @@ export function pipelineText({ kind, pool, offers, images }: Asked): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: true });
 }
 
-/** Where not all agents of the pool will do, one is named: demands have no "or". */
+/** Names one agent if not all agents of the pool qualify: demands have no "or". */
 function demandsOf(
   kind: PipelineKind,
   able: readonly [Offer, ...Offer[]],
@@ -79,11 +79,11 @@ function heading(
   const others = able.slice(1, 9).map(({ agent }) => agent);
   return [
     `${title.charAt(0).toUpperCase()}${title.slice(1)}: pool ${pool}`,
-    `Printed by azp-fleet pipeline --kind ${kind}; it is yours now.`,
+    `Printed by azp-fleet pipeline --kind ${kind}; edit it as you like.`,
     ...(kind === 'image' ? imageLines(able) : []),
     ...(kind === 'container' ? containerLines : []),
-    ...(some && others.length > 0 ? [`Agents that would do as well: ${others.join(', ')}.`] : []),
-    'What agents of the pool publish, to demand it:',
+    ...(some && others.length > 0 ? [`Other suitable agents: ${others.join(', ')}.`] : []),
+    'Capabilities of the agents in this pool, for demands:',
     ...wrapped(demandable(all)),
   ]
     .map((line) => ` ${line}`)
@@ -95,17 +95,17 @@ function imageLines([{ host, slot }]: readonly [Offer, ...Offer[]]): readonly st
   const from = image === undefined ? 'dockerfile: of the inventory' : image;
   return [
     `Image: ${from}.`,
-    'The agent itself runs in it: the job needs no container: for that.',
-    'To change it, change that and run azp-fleet provision.',
+    'The agent itself runs in it: the job needs no container: key.',
+    'To change the image, edit this setting and run azp-fleet provision.',
   ];
 }
 
 const containerLines = [
-  "The container is made by the host's Docker: --gpus all is every GPU there is,",
-  'and everyone who can change this file is root on that host (docs/jobs.md).',
+  "The host's Docker creates the container: --gpus all gives it every GPU,",
+  'and everyone who can edit this file is root on that host (docs/jobs.md).',
 ];
 
-/** In lines of at most 76 characters. */
+/** Joins words into lines of at most 76 characters. */
 function wrapped(words: readonly string[]): readonly string[] {
   const lines: string[] = [];
   for (const word of words) {
@@ -116,7 +116,7 @@ function wrapped(words: readonly string[]): readonly string[] {
   return lines;
 }
 
-/** Blank lines between the parts, lists of one line in brackets, and what a reader would ask. */
+/** Adds blank lines between the parts, writes short lists in one line, and adds comments. */
 function decorate(document: Document, kind: PipelineKind): void {
   if (!isMap(document.contents)) return;
   for (const { key } of document.contents.items.slice(1)) (key as Node).spaceBefore = true;
@@ -131,10 +131,10 @@ function decorate(document: Document, kind: PipelineKind): void {
   for (const leg of (legs as { items: (Node & { flow?: boolean })[] }).items) leg.flow = true;
 }
 
-/** What kinds of pipeline there are, and what each is for. */
+/** The kinds of pipeline, with their purpose. */
 export const pipelineKinds = {
   gpu: 'a job with GPUs',
-  matrix: 'the same job on agents of each sort, by demands',
+  matrix: 'the same job on each kind of agent, by demands',
   container: 'a job in a separate container',
   image: "a job in the agents' own image",
   graphics: 'a job that renders, without a screen',
@@ -142,13 +142,13 @@ export const pipelineKinds = {
 
 export type PipelineKind = keyof typeof pipelineKinds;
 
-/** Which agents can run a kind of pipeline, and what to write into the inventory where none can. */
+/** Which agents can run each kind of pipeline, and the inventory change to make if none can. */
 const needs: Record<PipelineKind, { readonly can: (offer: Offer) => boolean; readonly next: string }> = {
   gpu: { can: hasGpus, next: 'give the pool an agent with a GPU' },
   matrix: { can: hasGpus, next: 'give the pool an agent with a GPU' },
   container: {
     can: takesContainers,
-    next: 'list the agents, one with mode: host, and set jobs: { docker: true } on the host; docs/host-mode.md says what such a job may do',
+    next: 'list the agents, one with mode: host, and set jobs: { docker: true } on the host; read docs/host-mode.md on the rights of such jobs',
   },
   image: { can: hasOwnImage, next: 'add dockerfile: or image: (docs/images.md), or print --kind gpu' },
   graphics: {
@@ -161,7 +161,7 @@ function hasGpus({ gpus = 1 }: Offer): boolean {
   return gpus > 0;
 }
 
-/** The agents of a pool that can run it; a usage error where there is none. */
+/** Returns the agents of a pool that can run the kind; throws a usage error if there is none. */
 function ableTo(kind: PipelineKind, pool: string, offers: readonly Offer[]): readonly [Offer, ...Offer[]] {
   const { can, next } = needs[kind];
   const [first, ...more] = offers.filter(can);
@@ -174,17 +174,17 @@ function ableTo(kind: PipelineKind, pool: string, offers: readonly Offer[]): rea
   });
 }
 
-/** One agent of a pool, as far as the inventory alone tells of it. */
+/** An agent of a pool, as far as it follows from the inventory. */
 export interface Offer {
   /** Its name in the pool. */
   readonly agent: string;
   readonly host: HostSpec;
   readonly slot: SlotSpec;
-  /** How many GPUs it has; undefined where only the host knows. */
+  /** How many GPUs it has; undefined if the inventory does not state it. */
   readonly gpus?: number;
 }
 
-/** The agents of a pool; of a host that does not say how many GPUs it has, the first. Pure. */
+/** Returns the agents of a pool; for a host without `gpus`, only the first one. Pure. */
 export function offersOf(hosts: readonly HostSpec[], pool: string): readonly Offer[] {
   return hosts.flatMap((host) => {
     const names = slotNames(host);
@@ -199,12 +199,12 @@ export function offersOf(hosts: readonly HostSpec[], pool: string): readonly Off
   });
 }
 
-/** Whether its jobs run in an image that somebody made, not in the one that every host builds. */
+/** Returns whether its jobs run in the user's own image, not in the default one. */
 function hasOwnImage({ host, slot }: Offer): boolean {
   return slot.image !== undefined || host.image !== undefined || host.dockerfile !== undefined;
 }
 
-/** Whether its jobs may bring a container of their own. */
+/** Returns whether its jobs may use a separate container. */
 function takesContainers({ host, slot }: Offer): boolean {
   return slot.mode === 'host' && host.jobs.docker;
 }
@@ -213,16 +213,16 @@ function rendersGraphics({ slot }: Offer): boolean {
   return slot.capabilities.includes('graphics');
 }
 
-/** One job of a matrix: a name as Azure Pipelines takes it for jobs, and what its agent must have. */
+/** One job of a matrix: a valid job name of Azure Pipelines, and its demand. */
 interface Leg {
   readonly name: string;
   readonly demand: string;
 }
 
-/** A reader should see at a glance what can be told apart; whoever has more writes on from there. */
+/** Most jobs of a printed matrix, so that it stays readable; users add more themselves. */
 const mostLegs = 8;
 
-/** Of the driver and the GPUs: what every agent publishes once it has seen them. docs/jobs.md lists the same. */
+/** Capabilities that every agent publishes after it has read the driver and GPUs. docs/jobs.md lists the same. */
 const measured = [
   'gpu.model',
   'gpu.memoryMiB',
@@ -231,21 +231,21 @@ const measured = [
   'driver.version',
 ] as const;
 
-/** What a pipeline may demand of these agents, by name. */
+/** Returns the names of the capabilities that a pipeline can demand of these agents. */
 function demandable(offers: readonly Offer[]): readonly string[] {
   const datasets = offers.flatMap(({ host }) => host.datasets.map(({ name }) => `dataset.${name}`));
   const own = offers.flatMap(({ host }) => Object.keys(host.capabilities).filter(isDemandable));
   return [...new Set(['gpu.count', ...measured, ...datasets, ...own])];
 }
 
-/** A demand ends a capability's name at the first blank; a dollar may begin an expression. */
+/** Returns whether a name works in a demand: a name ends at the first space, and a dollar sign begins an expression. */
 function isDemandable(name: string): boolean {
   return /^[\w.-]+$/.test(name);
 }
 
 /**
- * What tells these agents apart by the inventory alone: how many GPUs each has, and the `capabilities:` of the hosts. A
- * demand that no registered agent meets fails its job at once, so that what only the hosts know is not in it.
+ * Returns a matrix job for each difference between these agents in the inventory: number of GPUs and `capabilities:`.
+ * Values that only the hosts know are left out, because a demand that no registered agent meets fails its job at once.
  */
 function legsOf(offers: readonly Offer[]): readonly Leg[] {
   const counts = [...new Set(offers.flatMap(({ gpus = 0 }) => (gpus > 0 ? [gpus] : [])))].toSorted(
@@ -265,7 +265,7 @@ function legsOf(offers: readonly Offer[]): readonly Leg[] {
   return distinct(chosen);
 }
 
-/** Letters, digits and underscores, a letter first. */
+/** Returns a valid job name: letters, digits and underscores, a letter first. */
 function jobName(text: string): string {
   const name = text.replaceAll(/\W+/g, '_').slice(0, 60);
   return /^[A-Za-z]/.test(name) ? name : `with_${name}`;
@@ -280,7 +280,7 @@ function distinct(legs: readonly Leg[]): readonly Leg[] {
   });
 }
 
-/** Small, and made for drivers of 570 and later; the user's own takes its place. */
+/** A small image for drivers from 570 on; users replace it by their own. */
 const exampleImage = 'nvidia/cuda:12.8.2-base-ubuntu24.04';
 
 interface JobContainer {
@@ -290,7 +290,7 @@ interface JobContainer {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A job's own container on this agent: its GPUs, and the datasets where the fleet's containers have them. */
+/** Returns a job's separate container on this agent, with its GPUs, and with the datasets at their usual paths. */
 function containerOf({ host, slot }: Offer, images: string | undefined): JobContainer {
   const { datasets } = host;
   const [gpu, ...more] = slot.gpus;
@@ -305,7 +305,7 @@ function containerOf({ host, slot }: Offer, images: string | undefined): JobCont
   };
 }
 
-/** As the agent hands options to a program: in double quotes where there are blanks. */
+/** Quotes a word as the agent parses options: in double quotes if it has special characters. */
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `"${word.replaceAll('"', String.raw`\"`)}"`;
 }
@@ -317,7 +317,7 @@ interface PipelineStep {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What shows that the job has what it is for, and the place where a user's own work begins. */
+/** Returns the steps: checks of what the job needs, and a placeholder for the user's command. */
 function stepsOf(kind: PipelineKind, able: readonly [Offer, ...Offer[]]): readonly PipelineStep[] {
   const names = datasetsOf(kind, able);
   const data = names.map((name) => `ls "$${name}"`).join('\n');
@@ -339,7 +339,7 @@ const special: Record<PipelineKind, readonly PipelineStep[]> = {
   gpu: [],
   matrix: [],
   container: [],
-  image: [{ script: 'cat /etc/os-release', displayName: 'What the image is' }],
+  image: [{ script: 'cat /etc/os-release', displayName: 'Operating system of the image' }],
   graphics: [
     {
       script: "ldconfig -p | grep -E 'libEGL|libGLX|libvulkan'",
@@ -348,7 +348,7 @@ const special: Record<PipelineKind, readonly PipelineStep[]> = {
   ],
 };
 
-/** A matrix has only those that are everywhere; else the demands see to it that the first one's are there. */
+/** Returns the datasets that exist on every agent of a matrix; for other kinds, demands ensure those of the first. */
 function datasetsOf(kind: PipelineKind, [first, ...more]: readonly [Offer, ...Offer[]]): readonly string[] {
   const names = first.host.datasets.map(({ name }) => name);
   if (kind !== 'matrix') return names;

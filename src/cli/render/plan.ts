@@ -26,7 +26,7 @@ interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
   readonly width?: number;
 }
 
-/** The plan for people: hosts with equal changes are shown once. A saved one is a file that anybody can have written. */
+/** Returns the plan as text; hosts with equal changes are shown once. A saved plan is untrusted, so it is cleaned. */
 export function planText(
   given: FleetPlan,
   { color, unread, width = 80, diff = false, scripts }: PlanTextOptions,
@@ -82,10 +82,10 @@ function headLines(
   return [paint('bold', same), ...wrap(names, width - 4, 0, 0).map((line) => `    ${paint('dim', line)}`)];
 }
 
-/** What several steps say alike is said once: on a system that is not supported each of them refuses. */
+/** Returns the refusals, equal ones once: on an unsupported system every step refuses. */
 function refusalLines(refusals: HostPlan['refusals'], width: number, paint: Paint): string[] {
-  const alike = Map.groupBy(refusals, ({ what, next }) => JSON.stringify([what, next]));
-  return [...alike.values()].flatMap((same) => {
+  const equal = Map.groupBy(refusals, ({ what, next }) => JSON.stringify([what, next]));
+  return [...equal.values()].flatMap((same) => {
     const steps = same
       .map(({ step }) => step)
       .join(', ')
@@ -103,22 +103,22 @@ function refusalLines(refusals: HostPlan['refusals'], width: number, paint: Pain
   });
 }
 
-/** Hosts whose plans read the same. */
+/** Hosts whose plans have the same text. */
 interface Group {
   readonly hosts: readonly string[];
-  /** Of several hosts each one's own name in it is `{host}`, unless texts or scripts are shown. */
+  /** For several hosts `{host}` replaces the host's own name, unless texts or scripts are shown. */
   readonly plan: Pick<HostPlan, 'stages' | 'refusals'>;
 }
 
-/** What is shown beside the words. It is alike to the letter or not at all. */
+/** What is shown in addition. If it is shown, hosts share a group only if it is equal to the letter. */
 interface Exactly {
   readonly scripts: boolean;
   readonly diff: boolean;
 }
 
 /**
- * The largest group first; hosts without changes are left out. Where only words are shown, `h200-1-3` on h200-1 and
- * `h200-2-3` on h200-2 read the same.
+ * Groups hosts with equal plans, the largest group first; hosts without changes are left out. Without scripts and diffs,
+ * `h200-1-3` on h200-1 and `h200-2-3` on h200-2 are equal.
  */
 function groups(hosts: readonly HostPlan[], exactly: Exactly): Group[] {
   const busy = hosts.filter((host) => !isEmpty(host));
@@ -137,7 +137,7 @@ function groupOf(same: readonly HostPlan[], { scripts, diff }: Exactly): Group {
   };
 }
 
-/** All that is to be read of a host. */
+/** Returns everything of a host that is shown. */
 function read({ host, stages, refusals }: HostPlan, { scripts, diff }: Exactly): unknown {
   if (scripts) return [stages, refusals];
   const words = stages.map((stage) => stage.map((change) => wordsOf(change, diff)));
@@ -153,7 +153,7 @@ function wordsOf(change: Change | Shape, diff: boolean): unknown {
 interface ChangeLineOptions {
   /** The exact scripts and file contents below each change. */
   readonly scripts: boolean;
-  /** What becomes of the text of each file below the change that writes it. */
+  /** The difference of each file below the change that writes it. */
   readonly diff: boolean;
   /** Columns; longer lines are broken. */
   readonly width: number;
@@ -167,10 +167,10 @@ const disturbance = {
   machine: 'interrupts the whole machine; drains agents first',
 } as const;
 
-/** Below the titles. */
+/** The indent below titles. */
 const indent = ' '.repeat(13);
 
-/** A change: its title, why, line by line what it consists of, and what it disturbs. */
+/** Returns the lines of a change: title, reason, details, and what it disturbs. */
 function changeLines(change: Change | Shape, options: ChangeLineOptions, paint: Paint): string[] {
   const why = change.known ? change.why : (change.why ?? until(change));
   const disturbs = disturbance[change.disturbs];
@@ -188,13 +188,13 @@ function changeLines(change: Change | Shape, options: ChangeLineOptions, paint: 
 }
 
 function until({ until: step }: Shape): string {
-  return `not known before "${step}" has run; at most this`;
+  return `known after "${step}"; at most this`;
 }
 
 function detailLines({ marker, text, effect }: Detail, width: number, paint: Paint): string[] {
-  const room = width - indent.length - 2;
-  const [first = '', ...more] = wrap(text, room, 0, 0);
-  const follows = effect === undefined ? [] : wrap(effect, room - 2, 0, 0);
+  const space = width - indent.length - 2;
+  const [first = '', ...more] = wrap(text, space, 0, 0);
+  const follows = effect === undefined ? [] : wrap(effect, space - 2, 0, 0);
   return [
     `${indent}${mark(marker, paint)} ${first}`,
     ...more.map((line) => `${indent}  ${line}`),
@@ -202,7 +202,7 @@ function detailLines({ marker, text, effect }: Detail, width: number, paint: Pai
   ];
 }
 
-/** The exact script or file of an action. */
+/** Returns the exact script or file of an action. */
 function actionLines(action: Action): string[] {
   switch (action.kind) {
     case 'run':
@@ -242,7 +242,7 @@ function indented(text: string): string[] {
 
 const styles = { '+': 'green', '-': 'red', '@': 'cyan' } as const;
 
-/** What becomes of a file's text, as `diff -u` shows it. */
+/** Returns the difference of a file as in `diff -u`. */
 function diffLines({ path, lines }: TextDiff, paint: Paint): string[] {
   return [
     paint('bold', path),
@@ -253,25 +253,25 @@ function diffLines({ path, lines }: TextDiff, paint: Paint): string[] {
   ];
 }
 
-/** What the plan says nothing about, because it could not be read. */
+/** Hosts and pools that could not be read, so that they are not in the plan. */
 interface Unread {
   readonly hosts: number;
   readonly pools: readonly string[];
 }
 
-/** The last line: `Changes: 6 on 3 hosts, 1 host refused.` */
+/** Returns the last line: `Changes: 6 on 3 hosts, 1 host refused.` */
 function summary(plan: FleetPlan, { hosts, pools }: Unread = { hosts: 0, pools: [] }): string {
   const changed = plan.hosts.filter(({ stages }) => stages.length > 0);
   const changes = changed.reduce((sum, { stages }) => sum + stages.flat().length, 0);
   const rebooted = changed.filter(({ stages }) => stages.flat().some(reboots));
   const refused = plan.hosts.filter(({ refusals }) => refusals.length > 0);
-  const well = plan.hosts.filter(isEmpty);
+  const upToDate = plan.hosts.filter(isEmpty);
   const parts = [
     ...(plan.fleet.length === 0 ? [] : [`${plan.fleet.length} in Azure DevOps`]),
     ...(changed.length === 0 ? [] : [`${changes} on ${hostCount(changed.length)}`]),
     ...(rebooted.length === 0 ? [] : [`${hostCount(rebooted.length)} to be rebooted`]),
     ...(refused.length === 0 ? [] : [`${hostCount(refused.length)} refused`]),
-    ...(well.length === 0 ? [] : [`${hostCount(well.length)} up to date`]),
+    ...(upToDate.length === 0 ? [] : [`${hostCount(upToDate.length)} up to date`]),
   ];
   const unread = [
     ...(hosts === 0 ? [] : [`${hostCount(hosts)} unreachable`]),
@@ -289,7 +289,7 @@ function hostCount(count: number): string {
   return `${count} ${count === 1 ? 'host' : 'hosts'}`;
 }
 
-/** Waves that are shown one by one. */
+/** How many lines of waves are shown. */
 const shown = 8;
 
 interface Entry {
@@ -298,7 +298,7 @@ interface Entry {
   readonly style?: Style;
 }
 
-/** The section of a plan that says in which order hosts lose their agents. Undefined: there is nothing to say. */
+/** Returns the section on the order in which hosts lose their agents; undefined if the order does not matter. */
 export function wavesText(
   plan: WavesPlan,
   { paint, width }: { readonly paint: Paint; readonly width: number },
@@ -309,7 +309,7 @@ export function wavesText(
   const entries: readonly Entry[] = [
     ...(proveFirst.length === 0
       ? []
-      : [{ head: '0: ', text: `${foldNames(proveFirst)}, left drained by an earlier run: proven` }]),
+      : [{ head: '0: ', text: `${foldNames(proveFirst)}, left drained by an earlier run: verified first` }]),
     ...waveEntries(waves),
     ...emptied.map((pool) => ({
       head: '! ',
@@ -319,7 +319,7 @@ export function wavesText(
     ...heldEntries(held),
   ];
   const last = removes === true ? 'done' : 'healthy';
-  const rule = `each begins once the last is ${last}; at most ${maxUnavailable} of a pool at a time`;
+  const rule = `each starts when the previous one is ${last}; at most ${maxUnavailable} of a pool at a time`;
   const [first = '', ...more] = wrap(rule, width, 'Waves: '.length, 4);
   return [
     `${paint('bold', 'Waves:')} ${paint('dim', first)}`,
@@ -351,13 +351,13 @@ function waveEntries(waves: readonly Wave[]): readonly Entry[] {
   ];
 }
 
-/** What is held back for the same reason is said once. */
+/** Returns the hosts that are held back, those with the same reason together. */
 function heldEntries(held: WavesPlan['held']): readonly Entry[] {
-  const alike = Map.groupBy(held, ({ what, next }) => JSON.stringify([what, next]));
-  return [...alike.values()].flatMap((same) => {
+  const equal = Map.groupBy(held, ({ what, next }) => JSON.stringify([what, next]));
+  return [...equal.values()].flatMap((same) => {
     const names = foldNames(same.map(({ host }) => host));
     return same.slice(0, 1).flatMap(({ what, next }) => [
-      { head: '✗ ', text: `${names}, not begun: ${what}`, style: 'red' as const },
+      { head: '✗ ', text: `${names}, not started: ${what}`, style: 'red' as const },
       { head: '  next: ', text: next },
     ]);
   });
@@ -376,13 +376,13 @@ function painter(color: boolean): Paint {
   return (style, text) => (color ? styleText(style, text, { validateStream: false }) : text);
 }
 
-/** What stands before a line: `+` comes, `~` changes, `-` goes. */
+/** Returns the marker of a line: `+` adds, `~` changes, `-` removes. */
 function mark(marker: Marker | undefined, paint: Paint): string {
   const [style, sign] = marks[marker ?? 'add'];
   return paint(style, sign);
 }
 
-/** The same before a change: `!` where it reboots, `?` where it is not known yet. */
+/** Returns the marker of a change: also `!` if it reboots, `?` if it is not known yet. */
 function changeMark(change: Change | Shape, paint: Paint): string {
   if (!change.known) return unknownMark(paint);
   return reboots(change) ? paint(['bold', 'magenta'], '!') : mark(change.marker, paint);

@@ -4,7 +4,7 @@ import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import type { Paint } from './color.ts';
 import { tableLines, type Cell } from './table.ts';
 
-/** One line for each pool. */
+/** Returns a table with one line for each pool. */
 export function poolTable(
   pools: readonly PoolOverview[],
   options: { readonly width: number; readonly paint: Paint },
@@ -16,7 +16,7 @@ export function poolTable(
 
 function cells({ name, id, autoUpdate, agents, jobs, projects }: PoolOverview): Cell[] {
   if (id === undefined)
-    return [cell(name), ...Array.from({ length: 6 }, () => cell('-')), cell('no such pool', 'yellow')];
+    return [cell(name), ...Array.from({ length: 6 }, () => cell('-')), cell('pool not found', 'yellow')];
   const wait = jobs.oldestWaitS === undefined ? '' : `, ${duration(jobs.oldestWaitS)}`;
   const refused = projects.filter(({ authorized }) => !authorized).map(({ project }) => project);
   return [
@@ -42,13 +42,13 @@ function duration(seconds: number): string {
   return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }
 
-/** What a first look found. */
+/** Returns what the first check found. */
 export function leftoverLines(pools: readonly PoolLeftovers[]): string[] {
   return pools.flatMap(({ pool, found }) => {
     if (found.length === 0) return [];
     const [names, hosts] = [found.map(({ name }) => name), found.map(({ host }) => host)].map(foldNames);
-    const are = found.length === 1 ? 'is' : 'are';
-    return [`${pool}: ${names} ${are} offline and no slot of ${hosts} any more`];
+    const [are, belongs] = found.length === 1 ? ['is', 'belongs'] : ['are', 'belong'];
+    return [`${pool}: ${names} ${are} offline and ${belongs} to no slot of ${hosts}`];
   });
 }
 

@@ -9,25 +9,25 @@ import { widthOf, wrap, wrapNext } from './lines.ts';
 
 interface ReportOptions {
   readonly context: Pick<Context, 'stdout' | 'stderr' | 'log' | 'clock'>;
-  /** Undefined where the arguments were not understood. */
+  /** Undefined if the arguments could not be parsed. */
   readonly command: string | undefined;
-  /** The error is only how an interruption ends: no fault is told. */
+  /** True if the error is the result of an interruption: it is not reported. */
   readonly interrupted: boolean;
   readonly json: boolean;
   readonly debug: boolean;
-  /** Undefined where none could be written. */
+  /** Undefined if none could be written. */
   readonly logFile: string | undefined;
 }
 
-/** Tells the user what went wrong and returns the exit code. Expected failures get no stack trace. */
+/** Reports an error to the user and returns the exit code. Expected failures have no stack trace. */
 export function report(error: unknown, options: ReportOptions): ExitCode {
   const { context, command, json, debug, logFile } = options;
-  const tell = (exitCode: ExitCode, problem: Problem) =>
+  const writeJson = (exitCode: ExitCode, problem: Problem) =>
     context.stdout.write(
       jsonDocument(context.clock, { command, exitCode, problems: [problem], log: logFile }),
     );
   if (options.interrupted) {
-    if (json) tell(ExitCode.interrupted, { code: 'interrupted', what: 'interrupted before the end' });
+    if (json) writeJson(ExitCode.interrupted, { code: 'interrupted', what: 'interrupted before the end' });
     return ExitCode.interrupted;
   }
   const expected = error instanceof FleetError;
@@ -37,7 +37,7 @@ export function report(error: unknown, options: ReportOptions): ExitCode {
     ...problem,
     ...(error instanceof Error ? { stack: error.stack } : {}),
   });
-  if (json) tell(exitCode, problem);
+  if (json) writeJson(exitCode, problem);
   else {
     const lines = problemLines(problem, (context.stderr.columns ?? 80) - 1);
     context.stderr.write(`${lines.join('\n')}\n`);
@@ -47,7 +47,7 @@ export function report(error: unknown, options: ReportOptions): ExitCode {
   return exitCode;
 }
 
-/** Says where the debug log is; nothing where there is none. */
+/** Prints the path of the debug log, if there is one. */
 export function nameLog(stderr: NodeJS.WritableStream, logFile: string | undefined): void {
   if (logFile !== undefined) stderr.write(`${dim(`  log       ${logFile}`)}\n`);
 }
@@ -57,13 +57,13 @@ function bug(error: unknown, logFile: string | undefined): Problem {
   return {
     code: 'bug',
     what: `bug in azp-fleet: ${error instanceof Error ? error.message : String(error)}`,
-    next: `report it${log}; run again with --debug to see where it happened`,
+    next: `report it${log}; run again with --debug for the stack trace`,
   };
 }
 
 /**
- * A problem as lines: place and event first, then what was expected and seen, then what to do. `hosts`: names, where the
- * place is several hosts and only counts them.
+ * Returns a problem as lines: place and message, then expected and seen, then the next action. `hosts`: their names, if
+ * the place shows only the number of hosts.
  */
 export function problemLines(problem: Problem, width: number, hosts?: string): string[] {
   const place = [problem.host, problem.step].filter((part) => part !== undefined).join(' · ');
@@ -90,13 +90,13 @@ function labelled(label: string, text: string | undefined, width: number): strin
   return lines.map((line, index) => (index === 0 ? `  ${dim(label.padEnd(10))}${line}` : line));
 }
 
-/** What only looks wrong, as lines: the command goes on. */
+/** Returns a warning as lines. */
 function warningLines({ what, next }: Pick<Problem, 'what' | 'next'>, width: number): string[] {
   const lines = wrap(what, width, 2, 2).map((line, index) => (index === 0 ? `${yellow('!')} ${line}` : line));
   return [...lines, ...labelled('next', next, width)];
 }
 
-/** Says on a stream what only looks wrong. */
+/** Prints a warning. */
 export function warn(stream: OutputStream, warning: Pick<Problem, 'what' | 'next'>): void {
   stream.write(`${warningLines(warning, (stream.columns ?? 80) - 1).join('\n')}\n`);
 }
@@ -106,10 +106,10 @@ const yellow = (text: string) => styleText('yellow', text, { stream: process.std
 const bold = (text: string) => styleText('bold', text, { stream: process.stderr });
 const dim = (text: string) => styleText('dim', text, { stream: process.stderr });
 
-/** Problems as lines, the same of several hosts once. Those of no host are in the place of the first. */
+/** Returns problems as lines, equal ones of several hosts once, in the order of the first occurrence. */
 export function problemsLines(problems: readonly Problem[], width: number): string[] {
-  const said = problems.map(({ host = '', ...value }) => ({ host, value }));
-  return alike(said).flatMap(({ hosts, value }) => {
+  const values = problems.map(({ host = '', ...value }) => ({ host, value }));
+  return alike(values).flatMap(({ hosts, value }) => {
     if (hosts.includes('')) return problemLines(value, width);
     const { label, names } = hostLabel(hosts);
     return problemLines({ ...value, host: label }, width, names);

@@ -6,11 +6,11 @@ import type { OutputStream } from '../../shared/base/context.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import { elapsed } from '../../shared/base/quantities.ts';
 
-/** One host as the progress display knows it. */
+/** One host in the progress display. */
 interface HostRow {
   readonly host: string;
   readonly state: HostState;
-  /** What it is doing now, or its result. */
+  /** The present change, or the result. */
   readonly text: string;
   /** The last line of live output of the running change. */
   readonly output: string;
@@ -87,7 +87,7 @@ export function advance(model: ProgressModel, event: FleetEvent, now?: number): 
   }
 }
 
-/** What has gone on under the same name goes on. */
+/** Returns when the state began: a repeated state keeps its start. */
 function begunAt(row: HostRow, state: HostState, now: number | undefined): number | undefined {
   if (state === 'waiting' || settled.has(state)) return undefined;
   return row.state === state ? (row.since ?? now) : now;
@@ -115,18 +115,18 @@ const marks: Partial<Record<HostState, string>> = {
   skipped: '–',
 };
 
-/** One frame of the live display: active hosts first, then as many settled ones as fit, then a line of counts. */
+/** Returns a frame of the live display: active hosts, then as many settled ones as fit, then the totals. */
 export function frame(model: ProgressModel, size: FrameSize, now: number): string[] {
   const rows = [...model.rows.values()];
-  const room = Math.max(1, size.rows - 1);
+  const space = Math.max(1, size.rows - 1);
   const active = rows.filter((row) => row.state !== 'waiting' && !settled.has(row.state));
   const rest = rows.filter((row) => !active.includes(row)).sort((a, b) => rank(a) - rank(b));
-  const withOutput = active.length * 2 <= room;
+  const withOutput = active.length * 2 <= space;
   const lines: string[] = [];
   const width = nameWidth(rows, size.columns);
   for (const row of [...active, ...rest]) {
     const entry = rowLines(row, width, size.columns, now, withOutput);
-    if (lines.length + entry.length > room) break;
+    if (lines.length + entry.length > space) break;
     lines.push(...entry);
   }
   return [...lines, clip(counts(rows), size.columns)];
@@ -163,13 +163,13 @@ function counts(rows: readonly HostRow[]): string {
   return parts.join(' · ');
 }
 
-/** Failures stay visible longest, waiting hosts shortest. */
+/** Returns the priority on the screen: failures stay visible longest, waiting hosts shortest. */
 function rank(row: HostRow): number {
   if (row.state === 'failed' || row.state === 'unreachable') return 0;
   return row.state === 'waiting' ? 2 : 1;
 }
 
-/** `2 h 10 min, at most 4 h`; where the terminal is narrow, without the limit. */
+/** Returns `2 h 10 min, at most 4 h`; without the limit on a narrow terminal. */
 function clockText(milliseconds: number, limitMs: number | undefined, columns: number): string {
   const limit = limitMs === undefined || columns < 70 ? '' : `, at most ${elapsed(limitMs)}`;
   return `${elapsed(milliseconds)}${limit}`;
@@ -184,17 +184,19 @@ interface FleetRendererOptions {
   readonly stream: OutputStream;
   /** Milliseconds on the clock of the events. */
   readonly now: () => number;
-  /** A question is on the screen: draw nothing. */
+  /** True while a question is on the screen: nothing is drawn. */
   readonly hidden: () => boolean;
   /** Lines to print above the display since the last call: notes and problems. */
   readonly drain: () => readonly string[];
 }
 
-/** How often the screen is drawn, whatever the number of events: listr2's own renderer draws on each of them. */
+/** Interval between frames; listr2's own renderer would draw at each event. */
 export const intervalMs = 120;
 
-/** A listr2 renderer that draws a bounded frame at a fixed rate and leaves only notes and problems behind: the result
- * that follows names every host. */
+/**
+ * A listr2 renderer that draws a bounded frame at a fixed rate. Only notes and problems stay on the screen: the result
+ * that follows names every host.
+ */
 export class FleetRenderer implements ListrRenderer {
   static rendererOptions: FleetRendererOptions;
   static rendererTaskOptions: Record<string, never>;
@@ -237,14 +239,14 @@ export class FleetRenderer implements ListrRenderer {
     return this.#options.stream.columns ?? 80;
   }
 
-  /** Lines that a frame may have: the cursor stands below it. */
+  /** Returns how many lines a frame may have; the cursor is below it. */
   #rows(): number {
     return Math.max(1, (this.#options.stream.rows ?? 24) - 1);
   }
 
   /**
-   * Line by line first: what is erased at once from the top left corner on, tmux keeps in its history. A terminal that has
-   * become narrower since has broken the lines of the last frame; of one that has become lower the first are out of reach.
+   * Erases line by line first, because tmux keeps in its history what is erased from the top left corner at once. A
+   * terminal that became narrower has wrapped the last frame; in one that became lower its first lines are unreachable.
    */
   #erase(): string {
     const broken = this.#drawn.map((columns) => Math.max(1, Math.ceil(columns / this.#columns())));

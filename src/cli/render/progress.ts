@@ -12,15 +12,15 @@ import { advance, emptyModel, FleetRenderer, intervalMs, settled } from './progr
 
 export interface Progress {
   readonly sink: EventSink;
-  /** Asks something while nothing is drawn over the question. */
+  /** Runs a question and draws nothing until it is answered. */
   aside<T>(question: () => Promise<T>): Promise<T>;
-  /** Call it once, when all hosts are settled or the work ended early. Resolves when the screen is quiet. */
+  /** Call it once, when all hosts are settled or the work ended early. Resolves when the screen is complete. */
   finish(): Promise<void>;
 }
 
 /**
- * Draws the engine's events on stderr: a live list on a terminal, lines elsewhere, nothing with --json
- * (the result document then says it all). stdout stays free for the result.
+ * Draws the engine's events on stderr: a live list on a terminal, lines elsewhere, nothing with --json (the result
+ * document contains them). stdout is reserved for the result.
  */
 export function createProgress(
   context: Context,
@@ -29,8 +29,8 @@ export function createProgress(
   const progress = progressFor(context, options);
   return {
     ...progress,
-    sink(said) {
-      const event = cleanEvent(said);
+    sink(raw) {
+      const event = cleanEvent(raw);
       context.log.log('debug', event.kind, { ...event });
       progress.sink(event);
     },
@@ -71,7 +71,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
   const width = () => context.stderr.columns ?? 80;
   let above: string[] = [];
   let asking = 0;
-  // Made before the tasks start: work may end before listr2 has begun with them.
+  // Created before the tasks start: work may end before listr2 starts them.
   const hostDone = new Map(hosts.map((host) => [host, Promise.withResolvers<void>()]));
   const tasks = [...hostDone].map(([host, { promise }]) => ({ title: host, task: () => promise }));
   const listr = new Listr(tasks, {
@@ -103,7 +103,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
     async aside(question) {
       asking += 1;
       try {
-        // The drawer clears the screen within its interval; the question comes after that.
+        // The renderer clears the screen within its interval; the question follows.
         await delay(2 * intervalMs);
         return await question();
       } finally {
@@ -118,12 +118,12 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
   };
 }
 
-/** What is told beside the picture, and left behind. */
+/** Returns whether the event is printed above the display and stays there. */
 function isRemark(event: FleetEvent): event is Remark {
   return event.kind === 'note' || event.kind === 'problem';
 }
 
-/** What was told of one host and is true of others. */
+/** Returns the lines of remarks that repeat on other hosts. */
 export function restLines(repeats: Repeats, width: number): string[] {
   return repeats.rest().flatMap(({ remark, names }) => {
     if (remark.kind === 'problem') return problemLines(remark.problem, width - 1, names);
@@ -132,7 +132,7 @@ export function restLines(repeats: Repeats, width: number): string[] {
   });
 }
 
-/** One line an event, each with its host, for logs and pipes. Undefined: nothing worth a line. */
+/** Returns an event as one line with its host, for logs and pipes; undefined for minor events. */
 export function eventLine(event: FleetEvent, width: number): string | undefined {
   switch (event.kind) {
     case 'host-state':
@@ -144,7 +144,7 @@ export function eventLine(event: FleetEvent, width: number): string | undefined 
     case 'change-start':
       return `${event.host}: ${event.title} …`;
     case 'change-end':
-      return `${event.host}: ${event.title}: ${event.ok ? 'done' : 'failed'} in ${seconds(event.durationMs)}${event.resumed ? ' (begun by an earlier run)' : ''}`;
+      return `${event.host}: ${event.title}: ${event.ok ? 'done' : 'failed'} in ${seconds(event.durationMs)}${event.resumed ? ' (started by an earlier run)' : ''}`;
     case 'note':
       return event.host === undefined ? event.text : `${event.host}: ${event.text}`;
     case 'problem':
@@ -160,34 +160,34 @@ function seconds(milliseconds: number): string {
   return `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
-/** What is said beside the picture of the hosts. */
+/** An event that is printed above the display. */
 export type Remark = Extract<FleetEvent, { readonly kind: 'note' | 'problem' }>;
 
-interface Told {
+interface Reported {
   readonly first: string;
   readonly others: { readonly host: string; readonly value: Remark }[];
 }
 
-/** Keeps back what one host has said already and another says again, so that it is told once more for all of them. */
+/** Holds back remarks that another host already had, so that they are printed once for all of these hosts. */
 export class Repeats {
-  readonly #told = new Map<string, Told>();
+  readonly #reported = new Map<string, Reported>();
 
-  /** Whether it is to be told now. What has no host always is. */
+  /** Returns whether to print the remark now; remarks without a host are always printed. */
   isNew(remark: Remark): boolean {
     const host = hostOf(remark);
     if (host === undefined) return true;
-    const said = signature(host, withoutHost(remark));
-    const before = this.#told.get(said);
-    if (before === undefined) this.#told.set(said, { first: host, others: [] });
+    const key = signature(host, withoutHost(remark));
+    const before = this.#reported.get(key);
+    if (before === undefined) this.#reported.set(key, { first: host, others: [] });
     if (before === undefined || before.first === host) return true;
     before.others.push({ host, value: withoutHost(remark) });
     return false;
   }
 
-  /** What was kept back since the last call, and the names of its hosts where the remark only counts them. */
+  /** Returns the remarks held back since the last call, with host names if the remark shows only their number. */
   rest(): readonly { readonly remark: Remark; readonly names?: string }[] {
-    const kept = [...this.#told.values()].flatMap(({ others }) => others.splice(0));
-    return alike(kept).map(({ hosts, value }) => {
+    const heldBack = [...this.#reported.values()].flatMap(({ others }) => others.splice(0));
+    return alike(heldBack).map(({ hosts, value }) => {
       const { label, ...more } = hostLabel(hosts);
       return { remark: withHost(value, label), ...more };
     });
@@ -208,7 +208,7 @@ function withHost(remark: Remark, host: string): Remark {
   return remark.kind === 'note' ? { ...remark, host } : { ...remark, problem: { ...remark.problem, host } };
 }
 
-/** An event as it may be drawn and logged: hosts speak in most of them, and each text has one line. */
+/** Returns an event that is safe to draw and log: most contain output of hosts, and each text becomes one line. */
 function cleanEvent(event: FleetEvent): FleetEvent {
   return event.kind === 'problem'
     ? { ...event, problem: foreignProblem(event.problem) }

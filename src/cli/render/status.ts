@@ -13,21 +13,21 @@ import { merged, type Trouble, troubleLines, hostProblem } from './trouble.ts';
 
 interface StatusTextOptions {
   readonly width: number;
-  /** Lines of the terminal: where the table has more, hosts that are alike share a line. Undefined: no terminal. */
+  /** Lines of the terminal: if the table has more, equal hosts share a line. Undefined: no terminal. */
   readonly height?: number | undefined;
   readonly paint: Paint;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** The table, then what is wrong with its cause and cure, then one line that sums it up. */
+/** Returns the table, then each problem with its cause and fix, then the totals. */
 export function statusText(rows: readonly StatusRow[], options: StatusTextOptions): string {
   const sections = [
     tableLines(columns, tableRows(rows, options.height), options),
     ...troubles(rows).map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
     shareLines(rows, options),
-    ...[...drains(rows), ...idle(rows), ...notes(rows)].map((told) => troubleLines(told, options)),
+    ...[...drains(rows), ...idle(rows), ...notes(rows)].map((trouble) => troubleLines(trouble, options)),
     driftLines(rows, options),
     [summary(rows, options)],
   ];
@@ -48,7 +48,7 @@ function tableRows(rows: readonly StatusRow[], height: number | undefined): read
   });
 }
 
-/** Everything that is wrong, equal troubles of several hosts once. */
+/** Returns all problems, equal ones of several hosts once. */
 function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, verdict, findings }): Trouble[] => {
@@ -61,34 +61,34 @@ function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
   );
 }
 
-/** Nothing is wrong with these, but somebody must end them; a run's marks are findings. */
+/** Returns the drains that a user must end; drains by a run are findings. */
 function drains(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
-    rows.flatMap(({ host, drains: marks = [] }) =>
-      marks
+    rows.flatMap(({ host, drains: entries = [] }) =>
+      entries
         .filter(({ run }) => run === undefined)
-        .map((mark): Trouble => ({
+        .map((drain): Trouble => ({
           places: [host],
           severity: 'info',
-          what: drainLine(mark),
-          next: drainEnd(mark),
+          what: drainLine(drain),
+          next: drainEnd(drain),
         })),
     ),
   );
 }
 
-/** When hosts that cost money by the hour power off, or what keeps them on. */
+/** Returns when hosts billed by the hour power off, or what keeps them on. */
 function idle(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
-    rows.flatMap(({ host, idle: told }): Trouble[] =>
-      told === undefined
+    rows.flatMap(({ host, idle: report }): Trouble[] =>
+      report === undefined
         ? []
-        : [{ places: [host], severity: 'info', what: idleLine(told), next: told.stays?.next ?? '' }],
+        : [{ places: [host], severity: 'info', what: idleLine(report), next: report.stays?.next ?? '' }],
     ),
   );
 }
 
-/** Nothing is wrong with these either: jobs that began before the last change. */
+/** Returns notes on jobs that began before the last change. */
 function notes(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, verdict: { note } }): Trouble[] =>
@@ -97,10 +97,10 @@ function notes(rows: readonly StatusRow[]): readonly Trouble[] {
   );
 }
 
-/** Hosts whose slots are in several pools or run several images: which is which. */
+/** Returns the pool and image of each slot, for hosts that use several. */
 function placeLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[][] {
-  const said = rows.flatMap(({ host, slots: value = [] }) => (value.length === 0 ? [] : [{ host, value }]));
-  return alike(said).map(({ hosts, value: slots }) => {
+  const values = rows.flatMap(({ host, slots: value = [] }) => (value.length === 0 ? [] : [{ host, value }]));
+  return alike(values).map(({ hosts, value: slots }) => {
     const lines = slots.flatMap(({ slot, pool, image }) => {
       const runs = image === undefined ? '' : `, image ${image}`;
       return wrap(`${slot}: pool ${pool}${runs}`, width - 1, 2, 4).map((line, index) =>
@@ -111,23 +111,23 @@ function placeLines(rows: readonly StatusRow[], { width, paint }: StatusTextOpti
   });
 }
 
-/** Of one host: what each agent may use of its memory. */
+/** Returns each agent's memory limit, if only one host is shown. */
 function shareLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[] {
   const [row, ...others] = rows;
   if (row?.shares === undefined || others.length > 0) return [];
   const bySize = Map.groupBy(row.shares, ({ memoryMiB }) => memoryMiB);
-  const told = [...bySize].map(([mib, each]) => {
+  const limits = [...bySize].map(([mib, each]) => {
     const size = mib === undefined ? 'no limit' : gibText(mib);
     return bySize.size === 1 ? size : `${each.map(({ slot }) => slot).join(', ')} ${size}`;
   });
-  return wrap(`memory of each agent: ${told.join('; ')}`, width - 1, 2, 4).map((line, index) =>
+  return wrap(`memory of each agent: ${limits.join('; ')}`, width - 1, 2, 4).map((line, index) =>
     index === 0 ? `${paint('dim', '·')} ${line}` : line,
   );
 }
 
 function driftLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[] {
-  const said = rows.flatMap(({ host, drift: value = [] }) => (value.length === 0 ? [] : [{ host, value }]));
-  return alike(said).flatMap(({ hosts, value: drift }) => [
+  const values = rows.flatMap(({ host, drift: value = [] }) => (value.length === 0 ? [] : [{ host, value }]));
+  return alike(values).flatMap(({ hosts, value: drift }) => [
     ...placeHead(`${paint('yellow', '~')} `, hosts, ': provision would change', { width, paint }),
     ...drift.flatMap((title) =>
       wrap(`- ${title}`, width - 1, 4, 6).map((line, index) => (index === 0 ? `    ${line}` : line)),
@@ -164,7 +164,7 @@ function summary(rows: readonly StatusRow[], { now, paint }: StatusTextOptions):
   return `${text} ${paint('dim', `(GPUs checked ${seconds < 2 ? 'just now' : `${seconds} s ago`})`)}`;
 }
 
-/** The verdict and the host stay whole longest: they are what one looks for. */
+/** The host and the verdict are shortened last: readers search for them. */
 const columns: readonly Column[] = [
   { heading: ['host'], yields: 99 },
   { heading: ['os'], yields: 2, optional: true },
@@ -230,7 +230,7 @@ function gpuTexts({ count, names }: NonNullable<StatusRow['gpus']>): Texts {
   return [list(model), list(family), String(count)];
 }
 
-/** `RTX 4080 SUPER`, `A100-SXM4-80GB`: the maker and the series say nothing that the number does not. */
+/** Returns `RTX 4080 SUPER`, `A100-SXM4-80GB`: without vendor and series, which follow from the number. */
 function model(name: string): string {
   return name
     .replace(/^NVIDIA /, '')
@@ -238,12 +238,12 @@ function model(name: string): string {
     .replace(/ Generation$/, '');
 }
 
-/** `RTX 4080`, `A100`. */
+/** Returns `RTX 4080`, `A100`. */
 function family(name: string): string {
   return /^(?:RTX )?[^\s-]+/.exec(model(name))?.[0] ?? name;
 }
 
-/** A version without the packagers' part, and its first parts. */
+/** Returns a version without its packaging suffix, and its first parts. */
 function versionTexts(version: string | undefined, ...parts: readonly number[]): Texts {
   if (version === undefined) return ['-'];
   const upstream = version.replace(/[+~-].*/, '');

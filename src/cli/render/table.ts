@@ -1,7 +1,7 @@
 import type { Paint, Style } from './color.ts';
 import { padded, widthOf, wrap } from './lines.ts';
 
-/** One cell: its text, and shorter ways of saying it, each shorter than the one before. */
+/** One cell: its text, then shorter variants, each shorter than the one before. */
 export interface Cell {
   readonly texts: readonly [string, ...string[]];
   readonly style?: Style;
@@ -10,15 +10,15 @@ export interface Cell {
 export interface Column {
   /** The heading, which may be shortened as well. */
   readonly heading: readonly [string, ...string[]];
-  /** When there is too little room: columns with the lowest number give way first, one step at a time. */
+  /** Columns with the lowest number are shortened first, one step at a time. */
   readonly yields: number;
-  /** It is left out where its shortest texts have no room. */
+  /** True if the column may be left out when even its shortest texts do not fit. */
   readonly optional?: true;
 }
 
 const gap = '  ';
 
-/** The level of a column that is not there. */
+/** The level of a column that is left out. */
 const leftOut = Number.POSITIVE_INFINITY;
 
 interface Page {
@@ -27,9 +27,8 @@ interface Page {
 }
 
 /**
- * Lines of a table no wider than `width`. All cells of a column are shortened alike, so that they can be compared. Where
- * the shortest texts are too long, the last column is broken between words; where that is not enough, each row becomes a
- * list of its own.
+ * Returns a table no wider than `width`. All cells of a column are shortened to the same level. If the shortest texts
+ * are too long, the last column wraps between words; if that is not enough, each row becomes a list.
  */
 export function tableLines(
   columns: readonly Column[],
@@ -45,9 +44,9 @@ export function tableLines(
       ...(style === undefined ? {} : { style }),
     })),
   );
-  const room = page.width - (total(widths) - (widths.at(-1) ?? 0));
+  const space = page.width - (total(widths) - (widths.at(-1) ?? 0));
   const longest = Math.max(...table.flatMap((row) => (row.at(-1)?.text ?? '').split(' ').map(widthOf)));
-  if (longest > room) return table.slice(1).flatMap((row) => recordLines(table[0] ?? [], row, page));
+  if (longest > space) return table.slice(1).flatMap((row) => recordLines(table[0] ?? [], row, page));
   return table.flatMap((row) => rowLines(row, widths, page));
 }
 
@@ -72,7 +71,7 @@ function rowLines(row: readonly Shown[], widths: readonly number[], { width, pai
   return [line, ...more];
 }
 
-/** The first cell, then line by line the others with their headings. */
+/** Returns a row as a list: the first cell, then the others with their headings, one a line. */
 function recordLines(headings: readonly Shown[], row: readonly Shown[], { width, paint }: Page): string[] {
   const [first, ...rest] = row;
   const labels = headings.slice(1).map(({ text }) => text);
@@ -87,7 +86,7 @@ function recordLines(headings: readonly Shown[], row: readonly Shown[], { width,
   return [first?.style === undefined ? (first?.text ?? '') : paint(first.style, first.text), ...lines];
 }
 
-/** Aligned columns in one colour; the first row holds the headings. */
+/** Returns aligned columns without color; the first row holds the headings. */
 export function columns(rows: readonly (readonly string[])[], width: number): string[] {
   const [headings = [], ...rest] = rows;
   return tableLines(
@@ -98,9 +97,9 @@ export function columns(rows: readonly (readonly string[])[], width: number): st
 }
 
 /**
- * How far each column is shortened: one step each in the order in which columns yield, then again, until all fits; then
- * those that can be missed are left out, in that order.
- * A step can give more room than was needed; what is left over goes back to the columns that yield last.
+ * Returns how far each column is shortened: columns are shortened one step each in the order of `yields`, in rounds,
+ * until the table fits; then optional columns are left out in that order. Space left over goes to the columns that
+ * yield last.
  */
 function fit(
   columns: readonly Column[],
@@ -134,7 +133,7 @@ function fit(
   return levels;
 }
 
-/** As wide as its longest text at this level; nothing where it is left out. */
+/** Returns the width of the longest text at this level; 0 if the column is left out. */
 function columnWidth(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
@@ -146,12 +145,12 @@ function columnWidth(
   return Math.max(widthOf(at(columns[index]?.heading ?? [''], level)), ...cells);
 }
 
-/** The text for a level; the shortest where there are fewer. */
+/** Returns the text for a level, or the shortest one. */
 function at(texts: readonly string[], level: number): string {
   return texts[Math.min(level, texts.length - 1)] ?? '';
 }
 
 function total(widths: readonly number[]): number {
-  const there = widths.filter((width) => width > 0);
-  return there.reduce((sum, width) => sum + width, 0) + gap.length * Math.max(0, there.length - 1);
+  const shown = widths.filter((width) => width > 0);
+  return shown.reduce((sum, width) => sum + width, 0) + gap.length * Math.max(0, shown.length - 1);
 }

@@ -6,14 +6,14 @@ import type { Paint, Style } from './color.ts';
 import { count } from './inventory.ts';
 import { wrap } from './lines.ts';
 
-/** Something that is wrong, with its cure, at one or more places. */
+/** A problem with its fix, on one or more hosts. */
 export interface Trouble {
   /** Host or file names. */
   readonly places: readonly string[];
   readonly severity: Finding['severity'];
   readonly what: string;
   readonly next: string;
-  /** What `azp-fleet explain` explains. */
+  /** The argument of `azp-fleet explain`. */
   readonly code?: string;
 }
 
@@ -22,10 +22,10 @@ export function hostProblem(place: string, { code, gpu, severity, what, next }: 
   return { places: [place], severity, what: about, next, code };
 }
 
-/** Equal troubles of several places become one. */
+/** Merges equal problems of several places. */
 export function merged(troubles: readonly Trouble[]): readonly Trouble[] {
-  const said = troubles.flatMap(({ places, ...value }) => places.map((host) => ({ host, value })));
-  return alike(said).map(({ hosts, value }) => ({ ...value, places: hosts }));
+  const values = troubles.flatMap(({ places, ...value }) => places.map((host) => ({ host, value })));
+  return alike(values).map(({ hosts, value }) => ({ ...value, places: hosts }));
 }
 
 const marks: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {
@@ -59,17 +59,17 @@ export function troubleLines(
   ];
 }
 
-/** `8 agents, 1 permitted parallel job`, what follows, and where that is changed. */
+/** Returns `8 agents, 1 permitted parallel job`, the consequence, and where to change it. */
 export function jobsTrouble({ agents, permitted, used }: JobsView, organization: string): Trouble {
   const inUse = used === undefined ? '' : `, ${used} in use`;
   const what = `${count(agents, 'agent')}, ${count(permitted, 'permitted parallel job')} of private projects${inUse}`;
   const places = ['Azure DevOps'];
   if (agents <= permitted) return { places, severity: 'info', what, next: '' };
-  const works = permitted === 0 ? 'none of them gets a job' : `only ${permitted} of them can work at a time`;
+  const works = permitted === 0 ? 'no agent gets a job' : `only ${permitted} of them can run jobs at a time`;
   return {
     places,
     severity: 'warn',
     what: `${what}: ${works}, other jobs wait`,
-    next: `buy self-hosted parallel jobs, or see what uses them: Organization settings > Parallel jobs (${organization}/_settings/buildqueue)`,
+    next: `buy self-hosted parallel jobs, or check what uses them: Organization settings > Parallel jobs (${organization}/_settings/buildqueue)`,
   };
 }

@@ -19,27 +19,27 @@ import { planText } from '../render/plan.ts';
 import { declined, problemsAmong, type Result } from '../result.ts';
 import type { Connected, OpenHosts } from './hosts.ts';
 
-/** What a command that changes hosts does in the common order: read, show, ask, apply. */
+/** The parts of a command that changes hosts: read, show, ask, apply. */
 export interface HostChanges<Found extends AnySurvey> {
   readonly survey: () => Promise<Found>;
   /** In which order hosts lose their agents. */
   readonly waves: (found: Found) => WavesPlan | undefined;
   readonly apply: (found: Found) => Promise<readonly HostOutcome[]>;
-  /** What is asked before anything is changed. `where`: what the plan changes. */
+  /** The question before changes. `where`: the places that the plan changes. */
   readonly question: (where: string) => string;
-  /** Asks what is asked by itself, once the changes have been agreed to. */
+  /** Asks the separate question, after the changes are confirmed. */
   readonly agree?: (found: Found) => Promise<void>;
-  /** Nothing but that is to be asked. */
-  readonly isAskedByItself?: (plan: FleetPlan) => boolean;
-  /** What to do where nobody can be asked. */
+  /** True if only the separate question is asked. */
+  readonly isConfirmedSeparately?: (plan: FleetPlan) => boolean;
+  /** The next action if there is no terminal to ask on. */
   readonly unasked: string;
-  /** Problems beside the hosts, told where only the plan is shown. */
+  /** Problems outside the hosts, reported if only the plan is shown. */
   readonly beside?: () => readonly Problem[];
 }
 
 /**
- * Reads the hosts, shows the plan, asks, applies; `--dry-run`, `--yes`, `--diff`, `--show-scripts` and
- * `--detailed-exitcode` are honoured where the command has them. The connections are closed however it ends.
+ * Reads the hosts, shows the plan, asks, applies. Honors `--dry-run`, `--yes`, `--diff`, `--show-scripts` and
+ * `--detailed-exitcode` if the command has them. Closes the connections in any case.
  */
 export async function changeHosts<Found extends AnySurvey>(
   context: Context,
@@ -60,10 +60,10 @@ export async function changeHosts<Found extends AnySurvey>(
     await closeAll(found);
     return dryResult(input, plan, found.failures, changes.beside?.() ?? []);
   }
-  const asks = hasChanges(plan) && !options.flag('yes') && changes.isAskedByItself?.(plan) !== true;
+  const asks = hasChanges(plan) && !options.flag('yes') && changes.isConfirmedSeparately?.(plan) !== true;
   if (asks && !(await confirm(context, changes.question(changedPlaces(plan)), changes.unasked))) {
     await closeAll(found);
-    say(context.stderr, 'Nothing was changed.\n');
+    say(context.stderr, 'No changes made.\n');
     return declined;
   }
   await changes.agree?.(found);
@@ -93,7 +93,7 @@ function dryResult(
   };
 }
 
-/** The plan comes before the question, and without one too where it is all there is. */
+/** Shows the plan if it has changes, or with --dry-run. */
 function showPlan(context: Context, { options }: CommandInput, plan: FleetPlan, found: AnySurvey): void {
   if (!hasChanges(plan) && !options.flag('dryRun')) return;
   const text = planText(plan, {
@@ -106,7 +106,7 @@ function showPlan(context: Context, { options }: CommandInput, plan: FleetPlan, 
   say(context.stdout, `${text}\n`);
 }
 
-/** What is typed goes before what a saved plan was made with, and that before what the inventory says. */
+/** Returns the wave limits: options override the saved plan, which overrides the inventory. */
 export function waveLimits(options: Options, { waves }: Fleet, saved?: WavesPlan): WaveLimits {
   return {
     maxUnavailable:
@@ -118,10 +118,10 @@ export function waveLimits(options: Options, { waves }: Fleet, saved?: WavesPlan
   };
 }
 
-/** In a question: more would hide what is asked. */
+/** Longest list of hosts in a question, in characters. */
 const longest = 160;
 
-/** What a plan changes, for a question: `Azure DevOps, gpu-[000-299]`. Hosts that are refused are left alone. */
+/** Returns the places that a plan changes, for a question: `Azure DevOps, gpu-[000-299]`, without refused hosts. */
 export function changedPlaces({ fleet, hosts }: Pick<FleetPlan, 'fleet' | 'hosts'>): string {
   const changed = hosts.filter(({ stages }) => stages.length > 0);
   const places = [

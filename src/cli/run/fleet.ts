@@ -17,20 +17,20 @@ import type { CommandInput } from '../command.ts';
 import { connected, type Connected, openHosts, type OpenHosts, overSsh } from './hosts.ts';
 import { resolve, resolveRegistries, resolveWebhooks } from './secrets.ts';
 
-/** The inventory, the hosts that the command is about, and what is needed to speak to Azure DevOps. */
+/** The inventory, the selected hosts, and access to Azure DevOps. */
 export interface OpenFleet extends OpenHosts {
   /** The PAT, or the service principal's secret. */
   readonly credential: Secret;
   readonly azure: AzureClient;
-  /** What the hosts are to know of registries; undefined: nothing, or no plan is made. */
+  /** Registry logins for the hosts; undefined if there are none, or for commands without a plan. */
   readonly registries: Secret | undefined;
-  /** Where the messages of hosts go, by host; none where no plan is made. */
+  /** Webhook addresses by host; empty for commands without a plan. */
   readonly webhooks: ReadonlyMap<string, Secret>;
-  /** The content of the site's CA file. */
+  /** Returns the content of the site's CA file. */
   readonly caPem: string | undefined;
 }
 
-/** Loads the inventory and resolves its credential. Usage errors come from here, before any host is touched. */
+/** Loads the inventory and resolves its credential. Throws usage errors before any host is contacted. */
 export async function openFleet(
   context: Context,
   input: CommandInput,
@@ -48,7 +48,7 @@ export async function openFleet(
     if (!json) warn(context.stderr, { what: text });
   };
   const onPause = (server: string, ms: number) =>
-    say(`${server} asks for a pause: waiting ${Math.ceil(ms / 1000)} s`);
+    say(`${server} limits requests: waiting ${Math.ceil(ms / 1000)} s`);
   return {
     fleet,
     hosts,
@@ -57,13 +57,13 @@ export async function openFleet(
     webhooks: new Map(),
     caPem,
     azure: azureClient(context, fleet, { secret: credential, caPem, onPause }),
-    tellBy: (drawn) => {
+    noteBy: (drawn) => {
       say = drawn;
     },
   };
 }
 
-/** The same for commands that make a plan: it takes the passwords of registries and the webhooks, too. */
+/** Opens the fleet for commands with a plan: also reads registry passwords and webhooks. */
 export async function openForPlan(context: Context, input: CommandInput): Promise<OpenFleet> {
   const open = await openFleet(context, input);
   const { fleet, hosts } = open;
@@ -74,7 +74,7 @@ export async function openForPlan(context: Context, input: CommandInput): Promis
   };
 }
 
-/** For commands that speak to hosts and to Azure DevOps. */
+/** Runs a command that contacts hosts and Azure DevOps. */
 export async function withFleet<T>(
   context: Context,
   input: CommandInput,
@@ -117,7 +117,7 @@ function azureClient(
   });
 }
 
-/** The content of the site's CA file. */
+/** Returns the content of the site's CA file. */
 export async function readCa(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   return readFile(file, 'utf8').catch((error: unknown) => {

@@ -16,28 +16,28 @@ import { say } from '../render/lines.ts';
 import { createProgress, type Progress } from '../render/progress.ts';
 import { hideSecrets, resolve, withoutSecrets } from './secrets.ts';
 
-/** The inventory and the hosts that the command is about. */
+/** The inventory and the selected hosts. */
 export interface OpenHosts {
   readonly fleet: Fleet;
   readonly hosts: readonly HostSpec[];
-  /** Told once progress is drawn: from then on waits are told there. */
-  readonly tellBy?: (say: (text: string) => void) => void;
+  /** Redirects notes on waiting times to the progress display once it is drawn. */
+  readonly noteBy?: (say: (text: string) => void) => void;
 }
 
-/** Every host is reached by this configuration of ssh, whatever the inventory says. */
+/** Overrides the SSH configuration file of every host. */
 function bySshConfig(fleet: Fleet, sshConfig: string | undefined): Fleet {
   if (sshConfig === undefined) return fleet;
   return { ...fleet, hosts: fleet.hosts.map((host) => ({ ...host, ssh: { ...host.ssh, sshConfig } })) };
 }
 
-/** The inventory, its secrets hidden from now on. */
+/** Loads the inventory and redacts its secrets from now on. */
 export function openInventory(context: Context, file: string): Fleet {
   const fleet = loadFleet(file, context);
   hideSecrets(context, fleet);
   return fleet;
 }
 
-/** Loads the inventory; its secrets only to hide them, as far as they are known without asking. `patterns`: which of its hosts, within --limit. */
+/** Loads the inventory and selects hosts. `patterns`: the hosts, within --limit. */
 export function openHosts(
   context: Context,
   { inventory, options, positionals }: CommandInput,
@@ -48,27 +48,27 @@ export function openHosts(
   return { fleet, hosts: selectHosts(fleet, patterns, options.list('limit')) };
 }
 
-/** What a command has while it is connected, beside what it has opened. */
-export interface Connected<Way = Transport> {
-  readonly transport: Way;
-  /** Into the progress that is drawn at the moment. */
+/** What a command has while it is connected. */
+export interface Connected<Link = Transport> {
+  readonly transport: Link;
+  /** Sends events to the present progress display. */
   readonly emit: EventSink;
-  /** Ends the drawing, to show or ask something; `redraw` begins a new one. */
+  /** Stops the progress display, for output or questions; `redraw` starts a new one. */
   readonly quiet: () => Promise<void>;
   readonly redraw: () => void;
 }
 
-export interface Wiring<Way> {
-  /** Opens the way to the hosts. */
-  readonly connect: (parts: TransportParts) => Way;
+export interface Wiring<Link> {
+  /** Connects to the hosts. */
+  readonly connect: (parts: TransportParts) => Link;
   /** How progress is shown. */
   readonly draw: typeof createProgress;
 }
 
-/** Sessions on the hosts, and every host drawn. */
+/** SSH sessions, with the progress of every host. */
 export const overSsh: Wiring<Transport> = { connect: createTransport, draw: createProgress };
 
-/** For commands that need nothing but SSH: no token is read, and Azure DevOps is not asked. */
+/** Runs a command that needs only SSH: reads no token and does not contact Azure DevOps. */
 export async function withHosts<T>(
   context: Context,
   input: CommandInput,
@@ -77,20 +77,20 @@ export async function withHosts<T>(
   return connected(context, input, openHosts(context, input), overSsh, body);
 }
 
-/** Draws progress, opens the way to the hosts, runs the body, and puts both away again however it ended. */
-export async function connected<T, Open extends OpenHosts, Way extends { close(): void | Promise<void> }>(
+/** Draws progress, connects to the hosts, runs the body, and closes both in any case. */
+export async function connected<T, Open extends OpenHosts, Link extends { close(): void | Promise<void> }>(
   context: Context,
   { options }: CommandInput,
   open: Open,
-  { connect, draw }: Wiring<Way>,
-  body: (at: Open & Connected<Way>) => Promise<T>,
+  { connect, draw }: Wiring<Link>,
+  body: (at: Open & Connected<Link>) => Promise<T>,
 ): Promise<T> {
   const { fleet, hosts } = open;
   const json = options.flag('json');
   const start = (): Progress => draw(context, { hosts: hosts.map(({ name }) => name), json });
   let progress = start();
-  let transport: Way | undefined;
-  open.tellBy?.((text) => progress.sink({ kind: 'note', text }));
+  let transport: Link | undefined;
+  open.noteBy?.((text) => progress.sink({ kind: 'note', text }));
   try {
     transport = connect(
       transportParts(
@@ -118,7 +118,7 @@ export async function connected<T, Open extends OpenHosts, Way extends { close()
   }
 }
 
-/** For what is short: what the connections have to say, and nothing else. */
+/** Returns a progress that prints only notes, for short commands. */
 export function notesOnly(context: Context, { json }: { readonly json: boolean }): Progress {
   return {
     sink: (event) =>
@@ -128,7 +128,7 @@ export function notesOnly(context: Context, { json }: { readonly json: boolean }
   };
 }
 
-/** What a way to the hosts is made of. Questions are put only where somebody can answer; with --json nobody is asked. */
+/** Returns the parts of a transport. Questions are asked only on a terminal and without --json. */
 function transportParts(
   context: Context,
   fleet: Fleet,
@@ -162,7 +162,7 @@ function transportParts(
   };
 }
 
-/** `user@laptop`, as locks and durable changes name us. */
+/** Returns `user@laptop`, the owner name in locks and durable changes. */
 export function ownerName(context: Context): string {
   return `${context.user}@${hostname()}`;
 }

@@ -11,17 +11,17 @@ import { withoutOwnName } from '../render/alike.ts';
 import { problemsAmong, type Result } from '../result.ts';
 import { connected, notesOnly, openHosts, overSsh, type Wiring } from './hosts.ts';
 
-/** The managers of the chosen hosts. They can be asked more than once. */
+/** The managers of the chosen hosts. */
 export interface Managers {
   readonly emit: EventSink;
-  /** `only`: names of hosts; none given: all that were chosen. */
+  /** Sends a request to each manager. `only`: names of hosts; undefined: all chosen ones. */
   readonly ask: <T>(
     question: (manager: ManagerClient, host: HostSpec) => Promise<T>,
     only?: readonly string[],
   ) => Promise<readonly ManagerAnswer<T>[]>;
 }
 
-/** Needs no token: the managers have their own. `patterns`: which hosts. */
+/** Runs a command on managers. It needs no token: each manager has its own. `patterns`: the hosts. */
 export async function withManagers<T>(
   context: Context,
   input: CommandInput,
@@ -42,7 +42,7 @@ export async function withManagers<T>(
   );
 }
 
-/** Asks the managers of the chosen hosts once. */
+/** Sends one request to each manager of the chosen hosts. */
 export async function askEach<T>(
   context: Context,
   input: CommandInput,
@@ -52,7 +52,7 @@ export async function askEach<T>(
   return withManagers(context, input, patterns, (managers) => managers.ask(question));
 }
 
-/** The text of each answer on stdout, equal ones once; the problems on stderr. `text` gets what the hosts are called. */
+/** Returns the result: texts of the answers for stdout, problems for stderr. For `text` see `answersText`. */
 export function answered<T>(
   answers: readonly ManagerAnswer<T>[],
   text: (host: string, value: T) => string,
@@ -68,8 +68,8 @@ export function answered<T>(
 }
 
 /**
- * The text of each answer, what reads the same of several hosts once. `text` gets what the hosts are called: its name, or
- * those of several.
+ * Returns the text of each answer, equal texts of several hosts once. `text` gets the name of the host, or the names of
+ * several.
  */
 export function answersText<T>(
   answers: readonly ManagerAnswer<T>[],

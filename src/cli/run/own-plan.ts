@@ -20,47 +20,47 @@ import { connected, openHosts, type OpenHosts, overSsh, type Wiring } from './ho
 import { hostTools } from './planning.ts';
 import type { Result } from '../result.ts';
 
-/** What a command wants of hosts that no step of `provision` does. */
+/** The changes of a command that are in no step of `provision`. */
 export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'> {
   /**
-   * What is to be done on a host as it is now, `before` being what the first look has seen. Asked again after each stage:
-   * what has been done must show in the facts, or the host ends with `plan.no-effect`. Pure.
+   * Returns the changes to a host; `before` are its first facts. Called again after each stage: changes that do not show
+   * in the facts end the host with `plan.no-effect`. Pure.
    */
   readonly changes: (now: Facts, before: Facts, host: HostSpec) => readonly (Planned | Refusal)[];
-  /** The manager goes: no host is proven, and no agents are given back. */
+  /** True if the manager is removed: no host is verified and no agents are enabled again. */
   readonly removes?: true;
-  /** How a person goes on after failures, or after Ctrl-C: an imperative. `since`: ISO 8601, when the run began. */
+  /** Returns the next action after failures or Ctrl-C, an imperative. `since`: start of the run, ISO 8601. */
   readonly again?: (since: string) => string;
 }
 
-/** Tests bring their own; commands what they need beside the hosts. */
-interface Ends extends Partial<Pick<ApplyTools, 'gather' | 'sleep' | 'deregister'>> {
+/** Optional parts: tests replace tools, and commands pass what they have opened. */
+interface CarryOutOptions extends Partial<Pick<ApplyTools, 'gather' | 'sleep' | 'deregister'>> {
   readonly wiring?: Wiring<Transport>;
-  /** What has been opened already. */
+  /** The hosts, if they are already open. */
   readonly opened?: OpenHosts;
 }
 
 /**
- * Runs such a command by the rules of `provision`: the hosts' locks, other people's work refused by name, our agents
- * drained, in waves, and given back where the probe works, changes of an earlier run followed first. By itself it reads no
- * token and does not ask Azure DevOps: what a pool consists of the inventory says, and who listens the managers.
+ * Runs such a command by the rules of `provision`: it locks hosts, refuses to interrupt other users, follows changes of
+ * an earlier run, drains agents in waves, and enables them again after a successful probe. It reads no token and does
+ * not contact Azure DevOps: pools are taken from the inventory, and agent states from the managers.
  */
 export function carryOut(
   context: Context,
   input: CommandInput,
   { changes, question, unasked, again, removes }: OwnPlan,
-  { wiring = overSsh, opened = openHosts(context, input), ...ends }: Ends = {},
+  { wiring = overSsh, opened = openHosts(context, input), ...replaced }: CarryOutOptions = {},
 ): Promise<Result> {
-  const firstLooks = new Map<string, Facts>();
+  const firstFacts = new Map<string, Facts>();
   const plan: ApplyTools['plan'] = (facts, host) => {
     const { name } = host;
-    const before = firstLooks.get(name) ?? facts;
-    firstLooks.set(name, before);
+    const before = firstFacts.get(name) ?? facts;
+    firstFacts.set(name, before);
     return planOf(facts, name, changes(facts, before, host), input.options.flag('disturbOthers'));
   };
   const limits = waveLimits(input.options, opened.fleet);
   return connected(context, input, opened, wiring, (open) => {
-    const tools: ApplyTools = { ...hostTools(context, input, open), plan, ...ends };
+    const tools: ApplyTools = { ...hostTools(context, input, open), plan, ...replaced };
     const fleet = (found: HostsSurvey) => wavesOf(open.fleet.hosts, found, true);
     return changeHosts(context, input, open, {
       question,
@@ -68,24 +68,24 @@ export function carryOut(
       survey: () => surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }),
       waves: (found) => planWaves(fleet(found), limits, removes),
       apply: async (found) => {
-        const toGoOn = again?.(tools.owner.since);
-        const waves = { fleet: fleet(found), limits, again: toGoOn };
+        const nextAction = again?.(tools.owner.since);
+        const waves = { fleet: fleet(found), limits, again: nextAction };
         const outcomes = await applyHosts(found, waves, tools, (host) =>
           finishHost(host, tools, {
             exactFacts: false,
             ...defined({ removes }),
-            ...(removes !== true && isToBeProven(host) ? { proof: proofOf(host, undefined, tools) } : {}),
+            ...(removes !== true && needsProof(host) ? { proof: proofOf(host, undefined, tools) } : {}),
           }),
         );
-        if (context.signal.aborted && toGoOn !== undefined)
-          tools.emit({ kind: 'note', text: `to go on, ${toGoOn}` });
+        if (context.signal.aborted && nextAction !== undefined)
+          tools.emit({ kind: 'note', text: `to resume, ${nextAction}` });
         return outcomes;
       },
     });
   });
 }
 
-/** A host with a manager on which something is done. */
-function isToBeProven({ facts, plan }: Survey): boolean {
+/** Returns whether the host has a manager and changes, or was left drained. */
+function needsProof({ facts, plan }: Survey): boolean {
   return isInstalled(facts) && (!isEmpty(plan) || leftDrained(facts));
 }

@@ -27,7 +27,7 @@ import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import { type Connected, ownerName } from './hosts.ts';
 
-/** For commands that reach and read hosts, with or without Azure DevOps. */
+/** Returns the tools to reach and read hosts, with or without Azure DevOps. */
 export function hostTools(
   context: Context,
   input: CommandInput,
@@ -53,12 +53,12 @@ export function hostTools(
   };
 }
 
-/** What the commands that plan share. */
+/** The parts shared by commands with a plan. */
 interface Planning {
   readonly tools: ApplyTools;
   /** Pools that cannot be used; their hosts are planned without the manager. */
   readonly blocked: Map<string, Problem>;
-  /** Makes the files that the plan's uploads need. */
+  /** Creates the files that the plan's uploads need. */
   readonly prepare: (survey: FleetSurvey) => Promise<void>;
 }
 
@@ -90,7 +90,7 @@ export async function openPlanning(
   });
   const tools: ApplyTools = {
     ...hostTools(context, input, open),
-    plan: (facts, host, said) => planHost(facts, desired(host), how(facts, host), said),
+    plan: (facts, host, answers) => planHost(facts, desired(host), how(facts, host), answers),
     question: (facts, host, known) => questionFor(facts, desired(host), how(facts, host), known),
     credential,
     ...defined({ registries }),
@@ -104,7 +104,7 @@ export async function openPlanning(
   return { tools, blocked, prepare: prepareAll };
 }
 
-/** The runtime is the one compressed thing among the uploads. */
+/** Returns whether the plan uploads the runtime, the only compressed upload. */
 function uploadsRuntime({ stages }: HostPlan): boolean {
   const actions = stages.flat().flatMap((change) => (change.known ? change.actions : []));
   return actions.some(
@@ -120,7 +120,7 @@ function applyOptions({ options }: CommandInput): ApplyOptions {
   };
 }
 
-/** Agent's name → page of the job that it runs. Empty when the server cannot be asked: the answer only helps people. */
+/** Returns the page of each agent's job, by agent name; empty if the server does not answer, as it is only informative. */
 async function jobPages(
   client: AzureClient,
   poolName: string,
@@ -141,7 +141,7 @@ async function jobPages(
   }
 }
 
-/** Progress of checking a bundle is shown at every tenth. */
+/** Progress of the bundle check is shown at every tenth. */
 const tenth = 10;
 
 /** Returns the sources of uploads: --bundle, or the network. */
@@ -165,6 +165,6 @@ async function uploadSources(
     shown = now;
   };
   const bundle = await openBundle(resolve(cwd, file), { signal, onProgress });
-  const again = `make it again where there is a network: azp-fleet bundle ${quote(inventory)} -o ${quote(file)}`;
+  const again = `create it again on a machine with internet access: azp-fleet bundle ${quote(inventory)} -o ${quote(file)}`;
   return fromBundle(bundle, { again, cache, folders, now: clock.wall() });
 }

@@ -11,7 +11,7 @@ import { say } from '../render/lines.ts';
 import { leftoverLines, prunedLines } from '../render/pools.ts';
 import { declined, type Result } from '../result.ts';
 
-/** All pools of the inventory. A pattern may have become any pool that fits it. */
+/** Returns all pools of the inventory, with existing pools that match a pattern. */
 export async function poolsOfFleet(azure: AzureClient, { hosts }: Fleet): Promise<readonly string[]> {
   const plain = plainPools(hosts);
   const patterns = hosts.flatMap(poolsOf).filter((pool) => !plain.includes(pool));
@@ -19,24 +19,24 @@ export async function poolsOfFleet(azure: AzureClient, { hosts }: Fleet): Promis
 }
 
 /**
- * Shows what a first look has found, asks, waits, looks again, and removes what both have found. `--dry-run` and `--yes` are
- * honoured. `after`: lines for a person, below the result.
+ * Shows the leftovers of the first check, asks, waits, checks again, and removes what both checks found. Honors
+ * `--dry-run` and `--yes`. `after`: lines below the result.
  */
 export async function prunePools(
   context: Context,
   { options }: CommandInput,
   azure: AzureClient,
-  looks: readonly PoolLeftovers[],
+  leftoversByPool: readonly PoolLeftovers[],
   after: readonly string[] = [],
 ): Promise<Result> {
-  const found = looks.filter((look) => look.found.length > 0);
+  const found = leftoversByPool.filter((pool) => pool.found.length > 0);
   const show = (lines: readonly string[]) => say(context.stderr, lines.map((line) => `${line}\n`).join(''));
   show(leftoverLines(found));
   const stop = found.length === 0 || options.flag('dryRun');
   if (!stop && !options.flag('yes') && !(await confirm(context, 'Remove these agents from Azure DevOps?'))) {
     return declined;
   }
-  if (!stop) show(['looking again in 3 minutes: only what is still unused then is removed']);
+  if (!stop) show(['checking again in 3 minutes; removes only agents that are still unused']);
   const pruned = stop ? [] : await prune(azure, found, context);
   const leftovers = found.flatMap(({ pool, found: each }) => each.map((agent) => ({ pool, ...agent })));
   const lines = [...(found.length === 0 ? ['nothing to remove'] : prunedLines(pruned)), ...after];
@@ -48,8 +48,8 @@ export async function prunePools(
 }
 
 /**
- * What a host that is gone may have been called in the pool: by the pattern that is given, else by its own where the
- * inventory still has it, else by every pattern there that tells hosts apart, and the default.
+ * Returns the possible agent names of a host that no longer exists: from the given pattern, otherwise from its own in
+ * the inventory, otherwise from every pattern of the inventory with `{host}`, and the default.
  */
 export function namesOfGone(
   { hosts }: Fleet,
@@ -59,8 +59,8 @@ export function namesOfGone(
   if (pattern !== undefined && !pattern.includes('{slot}')) {
     throw usageError({
       code: 'usage.option',
-      what: '--agent-name is no pattern of agent names',
-      expected: 'what agentName: was, e.g. gpu-{host}-{slot}',
+      what: '--agent-name is not a valid pattern',
+      expected: 'the former agentName:, e.g. gpu-{host}-{slot}',
       seen: pattern,
     });
   }
@@ -75,7 +75,7 @@ export function namesOfGone(
   }));
 }
 
-/** Names of pools that these patterns may have become. */
+/** Returns the existing pools that match these patterns. */
 export async function fittingPools(
   azure: Pick<AzureClient, 'listPools'>,
   patterns: readonly string[],

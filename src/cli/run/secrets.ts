@@ -8,18 +8,18 @@ import { describeSource, peekSecrets, resolveSecret, secretVariables } from '../
 import { warn } from '../render/problem.ts';
 import { askSecret, canAsk } from '../ask.ts';
 
-/** From now on the inventory's secrets are hidden in all that is printed and logged, used or not; those to be asked for, later. */
+/** Redacts the inventory's secrets from all output and logs; secrets that must be typed are redacted later. */
 export function hideSecrets(context: Context, fleet: Fleet): void {
   for (const secret of peekSecrets(fleet, context.env)) context.log.redact(secret);
 }
 
-/** The environment for programs that we start: without the variables that hold the fleet's secrets. */
+/** Returns the environment for child processes, without the variables that hold the fleet's secrets. */
 export function withoutSecrets(env: Context['env'], fleet: Fleet): Context['env'] {
   const secret = new Set(secretVariables(fleet));
   return Object.fromEntries(Object.entries(env).filter(([name]) => !secret.has(name)));
 }
 
-/** Reads a secret of the inventory; from now on the debug log hides it. */
+/** Reads a secret of the inventory and redacts it from now on. */
 export async function resolve(
   context: Context,
   fleet: Fleet,
@@ -35,12 +35,12 @@ export async function resolve(
   context.log.redact(secret);
   if (isTooShort(secret)) {
     const seen = `${purpose} has fewer than ${shortestHidden} characters`;
-    warn(context.stderr, { what: `${seen}, too few to be hidden in what is printed and logged` });
+    warn(context.stderr, { what: `${seen}: too short to be redacted from output and logs` });
   }
   return secret;
 }
 
-/** What the hosts are to know of registries, as their file has it; undefined: nothing. */
+/** Returns the registry logins as the hosts' file has them; undefined if there are none. */
 export async function resolveRegistries(context: Context, fleet: Fleet): Promise<Secret | undefined> {
   const logins: Record<string, RegistryLogins[string]> = {};
   for (const [registry, { user, secret }] of Object.entries(fleet.registries)) {
@@ -50,7 +50,7 @@ export async function resolveRegistries(context: Context, fleet: Fleet): Promise
   return Object.keys(logins).length === 0 ? undefined : new Secret(registriesText(logins));
 }
 
-/** Where each host's messages go, by host; those that are in one place are asked for once. */
+/** Returns the webhook addresses by host; a shared source is read once. */
 export async function resolveWebhooks(
   context: Context,
   fleet: Fleet,
@@ -81,8 +81,8 @@ async function webhookAddress(
   throw usageError({
     code: 'inventory.secret',
     step: 'inventory',
-    what: `${purpose} is no http(s) address`,
-    expected: 'one address such as https://hooks.lab.example/services/…',
-    next: `look at ${describeSource(source)}`,
+    what: `${purpose} is not an HTTP(S) URL`,
+    expected: 'one URL such as https://hooks.lab.example/services/…',
+    next: `check ${describeSource(source)}`,
   });
 }

@@ -20,10 +20,10 @@ import {
 
 type AgentsChoice = Pick<Choices, 'pool' | 'agents' | 'share'>;
 
-/** Stands for a pool that is not there yet: no pool can have a name with a slash. */
+/** The choice of a new pool: pool names cannot contain a slash. */
 const newPool = '/';
 
-/** The pool, and how many agents each host runs. `pools`: names of those that the server has, where it was asked. */
+/** Asks for the pool and the number of agents on each host. `pools`: the server's pools, if they were read. */
 export async function askAgents(
   { prompts }: Wizard,
   hosts: readonly HostChoice[],
@@ -61,30 +61,30 @@ async function askPool(prompts: Prompts, pools: readonly string[]): Promise<stri
     : await prompts.choose(
         'pool.listed',
         'Agent pool:',
-        [{ name: 'a new one', value: newPool }, ...pools.map((name) => ({ name, value: name }))],
+        [{ name: 'a new pool', value: newPool }, ...pools.map((name) => ({ name, value: name }))],
         newPool,
       );
   if (chosen !== newPool) return chosen;
-  return prompts.text('pool', 'Agent pool (created when missing):', {
+  return prompts.text('pool', 'Agent pool (created if missing):', {
     default: 'gpu-lab',
     check: poolMistake,
   });
 }
 
-/** What an inventory or Azure DevOps would not take; also a pattern is a name. */
+/** Returns the mistake in a pool name or pattern, or undefined. */
 export function poolMistake(text: string): string | undefined {
   if (text === '') return 'A name';
   if (!noControl.test(text)) return 'A name without control characters';
   if (text.length > 128) return 'A name of at most 128 characters';
   const [forbidden] = /["*/:<>?\\|]/.exec(text) ?? [];
-  if (forbidden !== undefined) return `Azure DevOps takes no ${forbidden} in the name of a pool`;
+  if (forbidden !== undefined) return `Azure DevOps allows no ${forbidden} in pool names`;
   const unknown = placeholdersIn(text).find((name) => !isPlaceholder(name) || name === 'group');
   if (unknown === undefined && !hasStrayBrace(text)) return undefined;
   const known = placeholders.filter((name) => name !== 'group').map((name) => `{${name}}`);
-  return `Braces stand for what a host has: ${known.join(', ')}`;
+  return `Valid placeholders: ${known.join(', ')}`;
 }
 
-/** More agents than the smallest host has GPUs is possible only when jobs share them. */
+/** Asks for the number of agents; more than the GPUs of the smallest host requires sharing. */
 async function askDivision(prompts: Prompts, fewest: number): Promise<Pick<Choices, 'agents' | 'share'>> {
   for (;;) {
     const agents = await askCount(prompts, 'How many?', Math.min(fewest, 2));
@@ -108,7 +108,7 @@ function checkCount(text: string): string | undefined {
     : 'A number from 1 to 256';
 }
 
-/** Read-only folders for jobs: mounts that the hosts have are offered, others are typed. None is usual. */
+/** Asks for read-only folders for jobs: the hosts' mounts are offered, others are typed. */
 export async function askDatasets({ prompts }: Wizard, mounts: readonly string[]): Promise<DatasetChoice[]> {
   const chosen =
     mounts.length === 0 || prompts.answers('datasets')
@@ -146,7 +146,7 @@ export async function askDatasets({ prompts }: Wizard, mounts: readonly string[]
     );
     const requireMount = await prompts.confirm(
       `datasets.${host}.mount`,
-      `Is ${host} a mount (NFS, …) that has to be there?`,
+      `Is ${host} a mount (NFS, …) that must be present?`,
       chosen.includes(host),
     );
     datasets.push({ name, host, container: `/datasets/${name.toLowerCase()}`, requireMount });
@@ -180,7 +180,7 @@ function variableMistake(text: string, taken: readonly string[]): string | undef
   return /^[A-Z][A-Z0-9_]*$/.test(text) ? undefined : 'Capital letters, digits and _, e.g. IMAGENET';
 }
 
-/** Blanks may stand in a path: only one before a slash ends it. */
+/** Splits paths. A path may contain spaces: only a space before a slash ends it. */
 function words(text: string): string[] {
   return text
     .split(/[,\r\n]+|\s+(?=\/)/)
@@ -188,13 +188,13 @@ function words(text: string): string[] {
     .filter((path) => path !== '');
 }
 
-/** How many agents the answers make, hosts whose GPUs were not counted left out. */
+/** Returns the number of agents, without hosts whose GPUs were not counted. */
 export function agentCount(hosts: readonly HostChoice[], { agents }: AgentsChoice): number {
   if (agents !== 'one-per-gpu') return agents * hosts.length;
   return hosts.reduce((sum, { gpus = 0 }) => sum + gpus, 0);
 }
 
-/** What the organization's licence makes of that many; nothing where it is not known. */
+/** Prints how many of these agents can run jobs under the organization's license, if known. */
 export function sayJobs(
   wizard: Pick<Wizard, 'context' | 'say'>,
   organization: string,

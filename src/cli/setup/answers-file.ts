@@ -5,18 +5,18 @@ import { looksLikeSecret } from '../../fleet/inventory/secret.ts';
 import { usageError, whyNot } from '../../shared/base/errors.ts';
 import type { Answer } from './question.ts';
 
-/** Bytes of a file of answers. */
+/** Largest answers file, in characters. */
 const longest = 1024 * 1024;
 
-/** Answers by their question's key, out of a YAML file: `pool: gpu-lab`, `token: { env: AZP_TOKEN }`. Throws a usage error. */
+/** Reads answers by question key from a YAML file: `pool: gpu-lab`, `token: { env: AZP_TOKEN }`. Throws a usage error. */
 export function readAnswers(file: string): Map<string, Answer> {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw bad(file, whyNot(error), 'correct its name', error);
+    throw bad(file, whyNot(error), 'correct the path', error);
   }
-  if (text.length > longest) throw bad(file, `${text.length} characters`, 'name a file of answers');
+  if (text.length > longest) throw bad(file, `${text.length} characters`, 'name an answers file');
   let found: unknown;
   try {
     found = parse(text);
@@ -32,12 +32,12 @@ export function readAnswers(file: string): Map<string, Answer> {
       throw bad(
         file,
         `${key} looks like a secret`,
-        `take it out, and say where it is found: token: { env: AZP_TOKEN }`,
+        `remove it, and name its source: token: { env: AZP_TOKEN }`,
       );
   return answers;
 }
 
-/** Keys below keys get a dot between; numbers are text, null is the empty text. */
+/** Joins nested keys with dots; numbers become text, null becomes empty text. */
 function flatten(values: object, before: string): Map<string, Answer> {
   const answers = new Map<string, Answer>();
   for (const [name, value] of Object.entries(values) as [string, unknown][]) {
@@ -52,8 +52,8 @@ function flatten(values: object, before: string): Map<string, Answer> {
 }
 
 /**
- * What a few answers say of others: `agents: 2` is a number of agents, `token: { env: … }` says that it is kept in a
- * variable. Later ones win.
+ * Adds implied answers: `agents: 2` implies a number of agents, `token: { env: … }` implies that the token is in a
+ * variable. Later answers override.
  */
 export function completed(answers: ReadonlyMap<string, Answer>): Map<string, Answer> {
   const all = new Map(answers);
@@ -73,7 +73,7 @@ export function completed(answers: ReadonlyMap<string, Answer>): Map<string, Ans
 
 function bad(file: string, seen: string, next: string, cause?: unknown): Error {
   return usageError(
-    { code: 'usage.answer', what: `the file of answers ${file} cannot be used`, seen, next },
+    { code: 'usage.answer', what: `invalid answers file ${file}`, seen, next },
     cause,
   );
 }

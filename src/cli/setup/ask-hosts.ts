@@ -17,14 +17,14 @@ import {
   sameName,
 } from './host-notation.ts';
 import { type KnownHost, knownHosts, sshConfigHosts } from './ssh-hosts.ts';
-import { type HostChoice, lineWidth, tell, type Wizard } from './wizard-context.ts';
+import { type HostChoice, lineWidth, print, type Wizard } from './wizard-context.ts';
 
-/** As many as a checkbox list shows without scrolling. */
+/** Longest checkbox list without scrolling. */
 const shortList = 12;
 
 /**
- * Hosts from ~/.ssh/config and known_hosts, and others typed or pasted. At least one, and none whose name is taken or
- * stands for two.
+ * Asks for hosts: from ~/.ssh/config and known_hosts, or typed or pasted. At least one; names must be free and
+ * distinct.
  */
 export async function askHosts(wizard: Wizard, taken: readonly string[]): Promise<HostChoice[]> {
   const { prompts } = wizard;
@@ -47,12 +47,12 @@ export async function askHosts(wizard: Wizard, taken: readonly string[]): Promis
   return distinctNames(parsed([...chosen, ...words(more)], isKnown));
 }
 
-/** Where no configuration is read, nothing is known of anybody. */
+/** Returns the hosts of known_hosts; none if another SSH configuration is used. */
 function fromKnownHosts({ context, sshConfig }: Wizard, configured: readonly KnownHost[]): KnownHost[] {
   if (sshConfig !== undefined) return [];
-  const led = configured.flatMap(({ name, leadsTo }) => [name, leadsTo.replace(/^.*@/, '')]);
+  const listed = configured.flatMap(({ name, leadsTo }) => [name, leadsTo.replace(/^.*@/, '')]);
   return knownHosts(context)
-    .filter((word) => !led.includes(word))
+    .filter((word) => !listed.includes(word))
     .filter((word) => hostMistake(word, () => false) === undefined)
     .map((name) => ({ name, leadsTo: 'in known_hosts' }));
 }
@@ -81,7 +81,7 @@ async function chooseKnown({ prompts }: Wizard, known: readonly KnownHost[]): Pr
   return prompts.chooseMany('hosts.known', 'Hosts:', choices(found), preset);
 }
 
-/** Name or address contains one of the words; `*` stands for anything. */
+/** Returns hosts whose name or address contains one of the words; `*` matches anything. */
 export function matching(known: readonly KnownHost[], filter: string): KnownHost[] {
   const parts = words(filter).map((word) => word.split('*').filter((part) => part !== ''));
   if (parts.length === 0) return [...known];
@@ -104,14 +104,14 @@ function checkTyped(text: string, { chosen, isKnown, taken }: Typed): string | u
   const hosts = parsed([...chosen, ...list], isKnown);
   const twice = sameName(hosts);
   if (twice !== undefined)
-    return `${twice} is there twice: one machine needs one entry; two machines need names: name=address:port`;
+    return `Duplicate host ${twice}: remove one, or name both machines: name=address:port`;
   const name = hosts.find((each) => taken.includes(each.name))?.name;
   return name === undefined
     ? undefined
-    : `The inventory has a ${name} already; name=address gives another name`;
+    : `The inventory already has ${name}; use name=address for another name`;
 }
 
-/** The same words twice are one host. */
+/** Parses hosts; equal words are one host. */
 function parsed(list: readonly string[], isKnown: (name: string) => boolean): HostChoice[] {
   return [...new Set(list)].map((word) => parseHost(word, isKnown));
 }
@@ -120,8 +120,8 @@ function words(text: string): string[] {
   return text.split(/[\s,;]+/).filter((word) => word !== '');
 }
 
-/** One machine stays once: the other names for it are taken out, and said. Copies of one disk are told of. */
-export function oneEach(wizard: Wizard, settled: readonly Settled[]): Settled[] {
+/** Removes other names of the same machine and reports them. Reports copies of one disk. */
+export function withoutDuplicates(wizard: Wizard, settled: readonly Settled[]): Settled[] {
   const kept: Settled[] = [];
   for (const each of settled) {
     const machine = each.report.machine;
@@ -134,9 +134,9 @@ export function oneEach(wizard: Wizard, settled: readonly Settled[]): Settled[] 
     );
     if (same === undefined) kept.push(each);
     else
-      tell(
+      print(
         wizard,
-        `! ${each.host.name} is the same machine as ${same.host.name}: it stays once, as ${same.host.name}`,
+        `! ${each.host.name} is the same machine as ${same.host.name}: only ${same.host.name} is kept`,
       );
   }
   const seen = kept.flatMap(({ host, report: { machine } }) =>
@@ -147,7 +147,7 @@ export function oneEach(wizard: Wizard, settled: readonly Settled[]): Settled[] 
   return kept;
 }
 
-/** A host that is only called by its address is offered the name that the machine has. */
+/** Proposes the machine's hostname for each host that is named by its address. */
 export async function nameHosts(
   { prompts }: Wizard,
   settled: readonly Settled[],
@@ -164,10 +164,10 @@ export async function nameHosts(
     }
     const others = names.filter((name) => name !== host.name);
     const check = (text: string): string | undefined =>
-      others.some((name) => name.toLowerCase() === text.toLowerCase()) ? 'Taken' : nameMistake(text);
+      others.some((name) => name.toLowerCase() === text.toLowerCase()) ? 'Name already in use' : nameMistake(text);
     const name = await prompts.text(
       `hosts.${host.name}.name`,
-      `${host.address ?? host.name} calls itself ${hostname}. Its name here:`,
+      `The hostname of ${host.address ?? host.name} is ${hostname}. Name in the inventory:`,
       { default: check(hostname) === undefined ? hostname : host.name, check },
     );
     names[names.indexOf(host.name)] = name;
@@ -183,16 +183,16 @@ function renamed(host: HostChoice, name: string): HostChoice {
 
 type Machine = Pick<Facts, 'machineId' | 'bootId'>;
 
-/** Hosts of the inventory that are asked at the same time. */
-const atOnce = 50;
-/** Who does not let in as fast is not waited for: nothing is asked of these hosts but who they are. */
-const patienceMs = 10_000;
+/** Hosts of the inventory that are contacted at the same time. */
+const parallel = 50;
+/** Time limit for the login to each of these hosts, of which only the identity is read. */
+const loginLimitMs = 10_000;
 
 /**
- * Those that are no machine of the inventory under another name; the others are said and left out, copies of one disk told
- * of. Hosts of the inventory that do not answer cannot be compared, which is said.
+ * Returns the hosts that are not in the inventory under another name; reports the others, copies of one disk, and hosts
+ * of the inventory that do not answer and cannot be compared.
  */
-export async function othersThan(
+export async function notInInventory(
   wizard: Wizard,
   settled: readonly Settled[],
   inventory: readonly HostSpec[],
@@ -200,9 +200,9 @@ export async function othersThan(
   const named = settled.filter(({ report }) => (report.machine?.machineId ?? '') !== '');
   if (named.length === 0 || inventory.length === 0) return [...settled];
   const known = await wizard.prompts.once('machines of the inventory', () => machinesOf(wizard, inventory));
-  const silent = inventory.length - known.size;
-  if (silent > 0)
-    tell(wizard, `! ${silent} of the inventory's hosts did not answer: not compared with the new ones`);
+  const unreachable = inventory.length - known.size;
+  if (unreachable > 0)
+    print(wizard, `! ${unreachable} of the inventory's hosts unreachable: not compared with the new hosts`);
   return settled.filter(({ host, report: { machine } }) => {
     if (machine === undefined) return true;
     const twins = [...known].filter(
@@ -210,7 +210,7 @@ export async function othersThan(
     );
     const same = twins.find(([, { bootId }]) => bootId === machine.bootId)?.[0];
     if (same !== undefined) {
-      tell(wizard, `! ${host.name} is the same machine as ${same} of the inventory: it is not added`);
+      print(wizard, `! ${host.name} is the same machine as ${same} in the inventory: not added`);
       return false;
     }
     const seen = [...twins.map(([name, facts]) => ({ host: { name }, facts })), { host, facts: machine }];
@@ -220,12 +220,12 @@ export async function othersThan(
   });
 }
 
-/** Of those that answer, by name. */
+/** Returns the identities of the hosts that answer, by name. */
 async function machinesOf(
   wizard: Wizard,
   inventory: readonly HostSpec[],
 ): Promise<ReadonlyMap<string, Machine>> {
-  const limit = pLimit(atOnce);
+  const limit = pLimit(parallel);
   const transport = wizard.openTransport(undefined, inventory);
   try {
     const machines = await Promise.all(
@@ -242,17 +242,17 @@ async function machinesOf(
   }
 }
 
-/** Undefined: it does not answer, or lets nobody in. */
+/** Returns the identity of a host; undefined if it does not answer or the login fails. */
 async function machineOf(
   { context: { signal } }: Wizard,
   transport: Transport,
   host: HostSpec,
 ): Promise<Machine | undefined> {
-  const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(loginLimitMs)]);
   try {
-    const session = await transport.connect(host, { signal: patience });
+    const session = await transport.connect(host, { signal: limited });
     try {
-      return await machineNow(session, patience);
+      return await machineNow(session, limited);
     } finally {
       await session.close();
     }

@@ -12,23 +12,23 @@ import { problemLines } from '../render/problem.ts';
 import { organizationMistake, type Pasted, readOrganization } from './organization-forms.ts';
 import { askSecretSource } from './secrets.ts';
 import {
-  type AzureQuestions,
+  type AzureReader,
   type Choices,
   lineWidth,
   type NetworkChoice,
-  tell,
+  print,
   typedPath,
   type Wizard,
 } from './wizard-context.ts';
 
 interface AzureChoice extends Pick<Choices, 'organization' | 'credential' | 'projects' | 'network'> {
-  /** Where the credential was tried and may read it, and there is a limit. */
+  /** The limit of parallel jobs; undefined if there is none, or it could not be read. */
   readonly jobs?: ParallelJobs;
-  /** Of the server, where the credential was tried; the names of pools for jobs. */
+  /** Names of the server's pools for jobs; undefined if the credential was not tried. */
   readonly pools?: readonly string[];
 }
 
-/** Organization, network, credential and whether it works, and whose pipelines may use the pool. */
+/** Asks for organization, network, credential and projects, and checks the credential. */
 export async function askAzure(wizard: Wizard): Promise<AzureChoice> {
   for (let round = 1; ; round += 1) {
     const { organization, project } = await askOrganization(wizard);
@@ -51,49 +51,49 @@ export async function askAzure(wizard: Wizard): Promise<AzureChoice> {
 async function askOrganization(wizard: Wizard): Promise<Pasted> {
   const text = await wizard.prompts.text(
     'organization',
-    'Azure DevOps organization (name or any address of it):',
+    'Azure DevOps organization (name or URL):',
     {
       check: organizationMistake,
     },
   );
   const pasted = readOrganization(text);
   if (pasted.organization !== text)
-    tell(
+    print(
       wizard,
       `  ${pasted.organization}${pasted.project === undefined ? '' : `, project ${pasted.project}`}`,
     );
   return pasted;
 }
 
-interface Try {
+interface Attempt {
   readonly organization: string;
   readonly network: NetworkChoice;
   readonly credential: CredentialSource;
   readonly round: number;
 }
 
-/** What the server told; undefined when it was not tried or is kept although it does not work. */
-async function askCheck(wizard: Wizard, tried: Try): Promise<Seen | undefined | 'again'> {
+/** Checks the credential; returns undefined if it was not checked, or is kept although it failed. */
+async function askCheck(wizard: Wizard, tried: Attempt): Promise<Seen | undefined | 'again'> {
   const { prompts, context } = wizard;
   const { organization, credential } = tried;
   const source = credential.kind === 'pat' ? credential.token : credential.secret;
   if ('env' in source && !context.env[source.env]) {
-    tell(
+    print(
       wizard,
-      `${source.env} is not set here. Before provisioning: read -rs ${source.env} && export ${source.env}`,
+      `environment variable ${source.env} is not set. Before provisioning: read -rs ${source.env} && export ${source.env}`,
     );
     return undefined;
   }
   for (let attempt = 1; ; attempt += 1) {
     const seen = await prompts.once(`try ${tried.round} ${attempt}`, () => tryCredential(wizard, tried));
     if (!('code' in seen)) {
-      for (const line of rightsLines(organization, credential, seen)) tell(wizard, line);
+      for (const line of rightsLines(organization, credential, seen)) print(wizard, line);
       return seen;
     }
     wizard.say(...problemLines(seen, lineWidth(wizard)));
     const chosen = await prompts.choose<'retry' | 'again' | 'skip'>(
       'token.failed',
-      'The token did not work:',
+      'The token check failed:',
       [
         ...(prompts.canAsk
           ? ([
@@ -101,7 +101,7 @@ async function askCheck(wizard: Wizard, tried: Try): Promise<Seen | undefined | 
               { name: 'Correct organization and token', value: 'again' },
             ] as const)
           : []),
-        { name: 'Continue without', value: 'skip' },
+        { name: 'Continue without a check', value: 'skip' },
       ],
     );
     if (chosen === 'again') return 'again';
@@ -109,10 +109,10 @@ async function askCheck(wizard: Wizard, tried: Try): Promise<Seen | undefined | 
   }
 }
 
-/** As many as are chosen from a list; of more, names are typed. */
+/** Longest list to choose from; of more, names are typed. */
 const mostListed = 200;
 
-/** Whose pipelines may use the pool: chosen from the server's list, or typed. `pasted` came with the organization. */
+/** Asks for the projects that may use the pool: from a list, or typed. `pasted`: the project in the pasted URL. */
 async function askProjects(
   wizard: Wizard,
   seen: Seen | undefined,
@@ -135,14 +135,14 @@ async function askProjects(
 
 async function typed(
   wizard: Wizard,
-  client: AzureQuestions | undefined,
+  client: AzureReader | undefined,
   pasted: string | undefined,
 ): Promise<string[]> {
-  const answer = await wizard.prompts.text('projects', 'Projects that may use the pool (commas between):', {
+  const answer = await wizard.prompts.text('projects', 'Projects that may use the pool (separated by commas):', {
     default: pasted ?? '',
     check: async (text) => {
       for (const name of split(text))
-        if (client && (await client.findProject(name)) === undefined) return `There is no project ${name}`;
+        if (client && (await client.findProject(name)) === undefined) return `Project ${name} not found`;
       return undefined;
     },
   });
@@ -157,21 +157,21 @@ function split(text: string): string[] {
     .filter((name) => name !== '');
 }
 
-/** Whether the token may see who is permitted to use a pool: the same scope permits it. */
+/** Reports whether the token may permit pools: the same scope allows to read permissions. */
 async function sayRights(
   wizard: Wizard,
-  client: AzureQuestions | undefined,
+  client: AzureReader | undefined,
   projects: readonly string[],
 ): Promise<void> {
   if (client === undefined) return;
   for (const name of projects) {
     const refused = await wizard.prompts.once(`rights in ${name}`, () => refusal(client, name));
     if (refused !== undefined) wizard.say(...problemLines(refused, lineWidth(wizard)));
-    else tell(wizard, `✔ pools can be permitted in ${name}`);
+    else print(wizard, `✔ the token can permit pools in ${name}`);
   }
 }
 
-async function refusal(client: AzureQuestions, name: string) {
+async function refusal(client: AzureReader, name: string) {
   try {
     const [queue] = (await client.findProject(name))?.queues ?? [];
     if (queue !== undefined) await client.isQueueAuthorized(name, queue.id);
@@ -182,9 +182,9 @@ async function refusal(client: AzureQuestions, name: string) {
   }
 }
 
-/** Which token, and where it is found; or a service principal's secret. */
+/** Asks for the source of the token or of a service principal's secret. */
 async function askCredential(wizard: Wizard, organization: string): Promise<CredentialSource> {
-  sayHowToMake(wizard, organization);
+  sayHowToCreate(wizard, organization);
   const kind = await askSecretSource(
     wizard,
     { key: 'token', what: 'the access token', variable: 'AZP_TOKEN', pasted: 'token' },
@@ -196,16 +196,16 @@ async function askCredential(wizard: Wizard, organization: string): Promise<Cred
   return { kind: 'pat', token: kind };
 }
 
-/** Asked once the credential is known to work, or is kept although it does not. */
+/** Adds the expiry date; asked after the check of the credential. */
 async function withExpiry(wizard: Wizard, credential: CredentialSource): Promise<CredentialSource> {
   return { ...credential, ...defined({ expires: await askExpiry(wizard) }) };
 }
 
-function sayHowToMake(wizard: Wizard, organization: string): void {
+function sayHowToCreate(wizard: Wizard, organization: string): void {
   wizard.say('');
-  tell(
+  print(
     wizard,
-    `A personal access token is made at ${organization}/_usersSettings/tokens > New Token > Custom defined > Show all scopes:`,
+    `Create a personal access token at ${organization}/_usersSettings/tokens > New Token > Custom defined > Show all scopes:`,
   );
   wizard.say(
     '  Agent Pools (Read & manage)            needed',
@@ -220,7 +220,7 @@ async function askPrincipal(wizard: Wizard): Promise<CredentialSource> {
   const check = (text: string): string | undefined =>
     /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)
       ? undefined
-      : 'An id such as 00000000-0000-0000-0000-000000000001';
+      : 'An ID such as 00000000-0000-0000-0000-000000000001';
   const clientId = await prompts.text('principal.clientId', 'Application (client) id:', { check });
   const tenantId = await prompts.text('principal.tenantId', 'Directory (tenant) id:', { check });
   const secret = await askSecretSource(wizard, {
@@ -232,7 +232,7 @@ async function askPrincipal(wizard: Wizard): Promise<CredentialSource> {
   return { kind: 'service-principal', clientId, tenantId, secret };
 }
 
-/** The day on which the credential ends. A forgotten one stops a fleet; azp-fleet warns three weeks before. */
+/** Asks for the expiry date. azp-fleet warns three weeks before; an expired token stops the fleet. */
 async function askExpiry({ prompts, context }: Wizard): Promise<string | undefined> {
   const text = await prompts.text(
     'token.expires',
@@ -249,7 +249,7 @@ async function askExpiry({ prompts, context }: Wizard): Promise<string | undefin
 export function expiryMistake(text: string, now: number): string | undefined {
   if (!date.safeParse(text).success) return 'Year-month-day, such as 2027-05-31';
   return Date.parse(text) <= now
-    ? `${text} is over: a token that has ended is of no use; make a new one`
+    ? `${text} is in the past: create a new token`
     : undefined;
 }
 
@@ -265,7 +265,7 @@ const mirrorNames: Readonly<Record<keyof Mirrors, string>> = {
   npm: 'npm packages (https://registry.npmjs.org), for this machine',
 };
 
-/** Proxy, certificate authority and mirrors, of those who have any. */
+/** Asks for proxy, certificate authority and mirrors. */
 async function askNetwork(wizard: Wizard): Promise<NetworkChoice> {
   const { prompts } = wizard;
   const keys = ['network.proxy', 'network.noProxy', 'network.ca', ...mirrorKeys()];
@@ -273,7 +273,7 @@ async function askNetwork(wizard: Wizard): Promise<NetworkChoice> {
     keys.some((key) => prompts.answers(key)) ||
     (await prompts.confirm(
       'network',
-      'Does it take a proxy, an own CA or mirrors to reach the internet?',
+      'Does internet access need a proxy, a private CA or mirrors?',
       false,
     ));
   if (!closed) return {};
@@ -285,7 +285,7 @@ async function askNetwork(wizard: Wizard): Promise<NetworkChoice> {
     proxy === ''
       ? []
       : words(
-          await prompts.text('network.noProxy', 'Reached without it (blanks between):', {
+          await prompts.text('network.noProxy', 'Hosts without the proxy (separated by spaces):', {
             default: 'localhost',
             list: true,
           }),
@@ -304,11 +304,11 @@ async function askNetwork(wizard: Wizard): Promise<NetworkChoice> {
   });
 }
 
-/** A folder, and a certificate in another form than PEM, are named by mistake. */
+/** Returns the mistake in a certificate file, for example a folder or another format than PEM. */
 function pemMistake(file: string): string | undefined {
   try {
     const isPem = readFileSync(file, 'utf8').includes('-----BEGIN CERTIFICATE-----');
-    return isPem ? undefined : `${file} holds no certificate in PEM form`;
+    return isPem ? undefined : `${file} has no PEM certificate`;
   } catch {
     return `${file} cannot be read`;
   }
@@ -321,7 +321,7 @@ function mirrorKeys(): string[] {
 async function askMirrors(prompts: Wizard['prompts']): Promise<Mirrors | undefined> {
   const asked =
     mirrorKeys().some((key) => prompts.answers(key)) ||
-    (await prompts.confirm('network.mirrors', 'Are there mirrors of what is installed?', false));
+    (await prompts.confirm('network.mirrors', 'Use mirrors for packages and images?', false));
   if (!asked) return undefined;
   const mirrors: Record<string, string> = {};
   for (const [name, what] of Object.entries(mirrorNames)) {
@@ -350,35 +350,35 @@ function words(text: string): string[] {
   return text.split(/[\s,]+/).filter((word) => word !== '');
 }
 
-/** What a credential that works may do. */
+/** The permissions of a valid credential. */
 interface Seen {
-  readonly client: AzureQuestions;
-  /** Names of the pools for jobs, the service's own left out. */
+  readonly client: AzureReader;
+  /** Names of the pools for jobs, without hosted pools. */
   readonly pools: readonly string[];
   readonly managed: readonly string[];
   readonly mayWrite: boolean | undefined;
-  /** Undefined: it may not list them. */
+  /** Undefined if it may not list projects. */
   readonly projects: readonly string[] | undefined;
   readonly jobs: ParallelJobs | undefined;
 }
 
-/** Asks the server, and changes nothing there. A problem: it does not answer, or refuses the credential. */
+/** Checks the credential on the server and changes nothing. Returns the problem if it does not answer or rejects it. */
 async function tryCredential(
   wizard: Wizard,
-  way: {
+  access: {
     readonly organization: string;
     readonly credential: CredentialSource;
     readonly network: NetworkChoice;
   },
 ): Promise<Seen | Problem> {
-  const { credential } = way;
+  const { credential } = access;
   try {
     const secret = await wizard.secret(
       credential.kind === 'pat' ? credential.token : credential.secret,
       credential.kind === 'pat' ? 'the token' : 'the client secret',
       'again',
     );
-    const client = wizard.azure({ ...way, secret });
+    const client = wizard.azure({ ...access, secret });
     const pools = (await client.listPools()).filter(({ isHosted }) => isHosted !== true);
     const read = await readParallelJobs(client, wizard.context.log);
     return {
@@ -395,7 +395,7 @@ async function tryCredential(
   }
 }
 
-/** What it can and cannot do, each with its cure. Pure. */
+/** Returns the credential's permissions, with a fix for each missing one. Pure. */
 export function rightsLines(
   organization: string,
   credential: CredentialSource,
@@ -403,14 +403,14 @@ export function rightsLines(
 ): string[] {
   const source = describeSource(credential.kind === 'pat' ? credential.token : credential.secret);
   return [
-    `✔ ${organization} accepts ${source}; pools there: ${pools.length}`,
+    `✔ ${organization} accepts ${source}; pools: ${pools.length}`,
     mayWrite === false
-      ? '✗ it may not register agents. Next: give the token the scope "Agent Pools (Read & manage)"'
+      ? '✗ the token may not register agents. Next: add the scope "Agent Pools (Read & manage)"'
       : managed.length > 0
-        ? `✔ its user administers ${managed.length === 1 ? `the pool ${managed[0]}` : `${managed.length} pools`}`
-        : '! its user administers no pool. Next: Organization settings > Agent pools > Security > add the user as Administrator; or have the pool made by one',
+        ? `✔ the token's user administers ${managed.length === 1 ? `the pool ${managed[0]}` : `${managed.length} pools`}`
+        : "! the token's user administers no pool. Next: Organization settings > Agent pools > Security > add the user as Administrator; or ask an administrator to create the pool",
     projects === undefined
-      ? '! it may not list projects, so their names are typed below'
-      : `✔ it sees ${projects.length} project${projects.length === 1 ? '' : 's'}`,
+      ? '! the token may not list projects; type their names below'
+      : `✔ the token can read ${projects.length} project${projects.length === 1 ? '' : 's'}`,
   ];
 }

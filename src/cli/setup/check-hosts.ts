@@ -12,17 +12,17 @@ import type { Choice } from './question.ts';
 import { askHidden, askWorkingSource } from './secrets.ts';
 import { sshConfigHosts } from './ssh-hosts.ts';
 import { type Among, type HostReport, testHost } from './test-host.ts';
-import { type HostChoice, lineWidth, tell, type Wizard } from './wizard-context.ts';
+import { type HostChoice, lineWidth, print, type Wizard } from './wizard-context.ts';
 
-/** A host that stays, and what is known of it; without a report of its facts where it is kept untested. */
+/** A host to write to the inventory, with its report; without facts if it is kept although the test failed. */
 export interface Settled {
   readonly host: HostChoice;
   readonly report: HostReport;
 }
 
 /**
- * Tests hosts live and asks what to do about those that fail, until each is well, kept anyway or left out.
- * Returns those that stay in their order, with their GPUs counted.
+ * Tests hosts and asks what to do about failed ones, until each is ready, kept anyway or removed. Returns the remaining
+ * hosts in their order, with their GPUs counted.
  */
 export async function checkHosts(
   wizard: Wizard,
@@ -38,12 +38,12 @@ export async function checkHosts(
       testAll(wizard, tested, among, interactive),
     );
     wizard.say(...readyLines(reports, lineWidth(wizard)));
-    const looked = open.map(({ host, place }, index) => {
+    const results = open.map(({ host, place }, index) => {
       const report = reports[index] ?? { name: host.name };
       return { place, report, host: report.gpus === undefined ? host : { ...host, gpus: report.gpus } };
     });
-    for (const { place, host, report } of looked) if (!report.problem) settled.set(place, { host, report });
-    const failed = looked.filter(({ report }) => report.problem !== undefined);
+    for (const { place, host, report } of results) if (!report.problem) settled.set(place, { host, report });
+    const failed = results.filter(({ report }) => report.problem !== undefined);
     if (failed.length === 0) break;
     const decided = await decide(wizard, failed, among);
     interactive = decided.some(({ decision }) => decision === 'ask');
@@ -58,7 +58,7 @@ export async function checkHosts(
   return [...settled].toSorted(([one], [other]) => one - other).map(([, each]) => each);
 }
 
-/** Questions in the middle of parallel tests are hard to read: `interactive` only where they were asked for. */
+/** Tests all hosts in parallel. `interactive` allows questions, only if the user chose them: they interrupt the display. */
 async function testAll(
   wizard: Wizard,
   hosts: readonly HostChoice[],
@@ -90,11 +90,11 @@ async function testAll(
   } finally {
     await progress.finish();
     await transport.close();
-    for (const notice of wizard.notices().toSorted()) tell(wizard, notice);
+    for (const notice of wizard.notices().toSorted()) print(wizard, notice);
   }
 }
 
-/** As many as fit on a screen one by one; more are counted. */
+/** How many ready hosts are listed; of more, only the number is shown. */
 const shownOneByOne = 12;
 
 function readyLines(reports: readonly HostReport[], width: number): string[] {
@@ -105,7 +105,7 @@ function readyLines(reports: readonly HostReport[], width: number): string[] {
       Infinity,
     ).map((line) => fold(line, width));
   const gpus = ready.reduce((sum, report) => sum + (report.gpus ?? 0), 0);
-  return [`✔ ${ready.length} hosts are ready, with ${gpus} GPUs`];
+  return [`✔ ${ready.length} hosts ready, ${gpus} GPUs`];
 }
 
 interface Failed {
@@ -113,19 +113,19 @@ interface Failed {
   readonly report: HostReport;
 }
 
-/** What becomes of a host that is not ready. `ask`: tested again, with somebody to answer its questions. */
+/** The decision on a host that is not ready. `ask`: test again and pass on its questions. */
 type Decision = 'retry' | 'ask' | 'drop' | 'keep';
-/** The same, and what leads to testing it again as another host, or with another key. */
-type Way = Decision | 'edit' | 'give-key' | 'name-key' | 'each';
+/** A decision, or an action before the next test: another address or another key. */
+type Action = Decision | 'edit' | 'give-key' | 'name-key' | 'each';
 
 interface Decided {
   readonly host: HostChoice;
   readonly decision: Decision;
-  /** Which of the failed ones it is about. */
+  /** Index of the failed host. */
   readonly of: number;
 }
 
-/** Shows what is wrong, with its cure, and asks: once for many hosts if wanted. */
+/** Shows each problem with its fix, and asks what to do, on request once for all hosts. */
 async function decide(wizard: Wizard, failed: readonly Failed[], among: Among): Promise<Decided[]> {
   for (const { report } of failed) {
     const { problem } = report;
@@ -136,71 +136,71 @@ async function decide(wizard: Wizard, failed: readonly Failed[], among: Among): 
   const all = failed.map((each, of) => ({ ...each, of }));
   const unlocked = await unlock(wizard, all.filter(isLocked));
   const rest = all.filter(({ of }) => !unlocked.some((each) => each.of === of));
-  const way = rest.length < 2 ? 'each' : await askForAll(wizard, rest);
+  const action = rest.length < 2 ? 'each' : await askForAll(wizard, rest);
   const decided: Decided[] = [...unlocked];
   for (const { host, report, of } of rest) {
-    const own = way === 'each' ? await askForOne(wizard, { host, report }) : way;
+    const own = action === 'each' ? await askForOne(wizard, { host, report }) : action;
     decided.push({ of, ...(await carryOut(wizard, host, own, among)) });
   }
   return decided;
 }
 
-async function askForAll({ prompts }: Wizard, rest: readonly Failed[]): Promise<Way> {
-  return prompts.choose<Way>('unready', `${rest.length} hosts are not ready:`, [
+async function askForAll({ prompts }: Wizard, rest: readonly Failed[]): Promise<Action> {
+  return prompts.choose<Action>('unready', `${rest.length} hosts are not ready:`, [
     ...(prompts.canAsk
       ? ([
           { name: 'Try them again', value: 'retry' },
           { name: 'Decide for each', value: 'each' },
-          ...(rest.every(isRefused) ? [{ name: 'Give all of them my key', value: 'give-key' } as const] : []),
+          ...(rest.every(isRefused) ? [{ name: 'Install my key on all of them', value: 'give-key' } as const] : []),
         ] as const)
       : []),
-    ...leave('them', 'they are'),
+    ...leave('them'),
   ]);
 }
 
-async function askForOne({ prompts }: Wizard, { host, report }: Failed): Promise<Way> {
+async function askForOne({ prompts }: Wizard, { host, report }: Failed): Promise<Action> {
   const refused = isRefused({ report });
-  const ways: readonly Choice<Way>[] = [
+  const actions: readonly Choice<Action>[] = [
     { name: 'Try again', value: 'retry' },
     ...(refused
-      ? ([{ name: 'Try again, and ask me for passwords and passphrases', value: 'ask' }] as const)
+      ? ([{ name: 'Try again and ask for passwords and passphrases', value: 'ask' }] as const)
       : []),
     ...(refused
-      ? ([{ name: 'Put my key there; its password is asked for once', value: 'give-key' }] as const)
+      ? ([{ name: 'Install my key; asks for the login password once', value: 'give-key' }] as const)
       : []),
     ...(refused ? ([{ name: 'Name the key file to log in with', value: 'name-key' }] as const) : []),
     { name: 'Correct user, address or port', value: 'edit' },
   ];
   const { problem } = report;
-  return prompts.choose<Way>(
+  return prompts.choose<Action>(
     'unready',
     `${host.name} is not ready:`,
-    [...(prompts.canAsk ? ways : []), ...leave('it', 'it is')],
+    [...(prompts.canAsk ? actions : []), ...leave('it')],
     problem !== undefined && prompts.canAsk && cannotReach(problem) ? 'edit' : undefined,
   );
 }
 
-function leave(it: string, itIs: string): readonly Choice<Way>[] {
+function leave(it: string): readonly Choice<Action>[] {
   return [
-    { name: `Leave ${it} out`, value: 'drop' },
-    { name: `Keep ${it} as ${itIs}`, value: 'keep' },
+    { name: `Remove ${it}`, value: 'drop' },
+    { name: `Keep ${it} anyway`, value: 'keep' },
   ];
 }
 
-/** Does what is done at once, and tells what the test is to be run with. */
+/** Performs an action and returns the host and decision for the next test. */
 async function carryOut(
   wizard: Wizard,
   host: HostChoice,
-  way: Way,
+  action: Action,
   among: Among,
 ): Promise<Pick<Decided, 'host' | 'decision'>> {
-  if (way === 'edit') return { host: await editHost(wizard, host), decision: 'retry' };
-  if (way === 'give-key') return { host: await giveKey(wizard, host, among), decision: 'retry' };
-  if (way === 'name-key') return { host: await nameKey(wizard, host), decision: 'retry' };
-  return { host, decision: way === 'each' ? 'retry' : way };
+  if (action === 'edit') return { host: await editHost(wizard, host), decision: 'retry' };
+  if (action === 'give-key') return { host: await giveKey(wizard, host, among), decision: 'retry' };
+  if (action === 'name-key') return { host: await nameKey(wizard, host), decision: 'retry' };
+  return { host, decision: action === 'each' ? 'retry' : action };
 }
 
-/** The host let nobody in. */
+/** Returns whether the login was refused. */
 function isRefused({ report }: Pick<Failed, 'report'>): boolean {
   return report.problem?.code === 'ssh.auth';
 }
@@ -210,7 +210,7 @@ function isLocked({ report }: Pick<Failed, 'report'>): boolean {
   return code === 'ssh.sudo-password-needed' || code === 'ssh.sudo-wrong-password';
 }
 
-/** Where the sudo password is kept, asked once for all hosts that want one. */
+/** Asks for the source of the sudo password, once for all hosts that need one. */
 async function unlock(
   wizard: Wizard,
   locked: readonly (Failed & { readonly of: number })[],
@@ -218,7 +218,7 @@ async function unlock(
   const [first, ...others] = locked;
   if (first === undefined) return [];
   const where = others.length === 0 ? first.host.name : `${locked.length} hosts`;
-  tell(wizard, `sudo asks for a password on ${where}. The inventory stores only where to find it.`);
+  print(wizard, `sudo needs a password on ${where}. The inventory stores only its source.`);
   const sudoPassword = await askWorkingSource(wizard, {
     key: 'sudo',
     what: 'the sudo password',
@@ -228,7 +228,7 @@ async function unlock(
   return locked.map(({ host, of }) => ({ host: { ...host, sudoPassword }, decision: 'retry', of }));
 }
 
-/** The host with another user, address or port. A name that came from the address goes with it. */
+/** Asks for another user, address or port. A name derived from the address changes with it. */
 async function editHost(wizard: Wizard, host: HostChoice): Promise<HostChoice> {
   const { prompts, context, sshConfig } = wizard;
   const user = host.user === undefined ? '' : `${host.user}@`;

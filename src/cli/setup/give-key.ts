@@ -6,16 +6,16 @@ import { questionText } from '../../fleet/ssh/questions.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { sh } from '../../shared/base/shell.ts';
 import { problemLines } from '../render/problem.ts';
-import { askHidden, harmless } from './secrets.ts';
+import { askHidden, withoutSecretVariables } from './secrets.ts';
 import type { Among } from './test-host.ts';
-import { type HostChoice, lineWidth, tell, typedPath, type Wizard } from './wizard-context.ts';
+import { type HostChoice, lineWidth, print, typedPath, type Wizard } from './wizard-context.ts';
 
-/** As ssh tries them by itself. */
+/** The default keys of ssh, in its order. */
 const usualKeys = ['id_ed25519', 'id_ecdsa', 'id_rsa'] as const;
 
 /**
- * What ssh-copy-id does, over our own connection: the public key is appended to the login's authorized_keys, once. The
- * password is asked for by the host and kept nowhere. Where there is no key yet, one is made.
+ * Appends the public key to the login's authorized_keys, as ssh-copy-id does. The host asks for the password, which is
+ * not stored. Creates a key if there is none.
  */
 export async function giveKey(wizard: Wizard, host: HostChoice, among: Among): Promise<HostChoice> {
   const own = await ownKey(wizard, host);
@@ -31,22 +31,22 @@ export async function giveKey(wizard: Wizard, host: HostChoice, among: Among): P
       const key = readFileSync(`${own}.pub`, 'utf8').trim();
       const { code, stderr } = await session.script(installKey(key), { as: 'login', signal: context.signal });
       await session.close();
-      tell(
+      print(
         wizard,
-        code === 0 ? `✔ ${host.name} has the key ${own}.pub` : `✗ the key was not taken: ${stderr.trim()}`,
+        code === 0 ? `✔ ${host.name} has the key ${own}.pub` : `✗ the key was not installed: ${stderr.trim()}`,
       );
     } catch (error) {
       if (!(error instanceof FleetError) || context.signal.aborted) throw error;
       wizard.say(...problemLines(error.problem, lineWidth(wizard)));
     } finally {
       await transport.close();
-      for (const notice of wizard.notices()) tell(wizard, notice);
+      for (const notice of wizard.notices()) print(wizard, notice);
     }
   });
   return isUsual(wizard, own) ? host : { ...host, identityFile: own };
 }
 
-/** A private key of the user's, from its file's name. */
+/** Asks for the private key file. */
 export async function nameKey(wizard: Wizard, host: HostChoice): Promise<HostChoice> {
   const { prompts } = wizard;
   const resolve = (text: string): string => typedPath(wizard, text);
@@ -57,18 +57,18 @@ export async function nameKey(wizard: Wizard, host: HostChoice): Promise<HostCho
   return { ...host, identityFile: resolve(text) };
 }
 
-/** A public key, a folder and a file that is not there are what people name by mistake. */
+/** Returns the mistake in a key file, for example a public key, a folder or a missing file. */
 function keyMistake(file: string, typed: string): string | undefined {
-  if (file.endsWith('.pub')) return 'That is the public half; name the file without .pub';
+  if (file.endsWith('.pub')) return 'That is the public key; name the file without .pub';
   try {
     const text = readFileSync(file, 'utf8');
-    return text.includes('PRIVATE KEY') ? undefined : `${typed} is no private key`;
+    return text.includes('PRIVATE KEY') ? undefined : `${typed} is not a private key`;
   } catch {
     return `${typed} cannot be read`;
   }
 }
 
-/** The key to put on hosts: one that the host's choice names, one that is there, or a new one. */
+/** Returns the key to install: the named one, an existing one, or a new one. */
 async function ownKey(wizard: Wizard, host: HostChoice): Promise<string | undefined> {
   const folder = path.join(wizard.context.home, '.ssh');
   const candidates = [host.identityFile, ...usualKeys.map((name) => path.join(folder, name))];
@@ -76,15 +76,15 @@ async function ownKey(wizard: Wizard, host: HostChoice): Promise<string | undefi
   if (there !== undefined) return there;
   const file = path.join(folder, usualKeys[0]);
   if (existsSync(file)) {
-    tell(wizard, `${file} has no public half beside it. Next: ssh-keygen -y -f ${file} > ${file}.pub`);
+    print(wizard, `${file} has no public key file. Next: ssh-keygen -y -f ${file} > ${file}.pub`);
     return undefined;
   }
-  const make = await wizard.prompts.confirm('key.make', `You have no key yet. Make one, ${file}?`, true);
+  const make = await wizard.prompts.confirm('key.make', `No SSH key found. Create ${file}?`, true);
   if (!make) return undefined;
   return wizard.prompts.once('make key', async () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    await makeKey(file, harmless(wizard.context.env));
-    tell(wizard, `✔ ${file} made, without a passphrase`);
+    await makeKey(file, withoutSecretVariables(wizard.context.env));
+    print(wizard, `✔ ${file} created, without a passphrase`);
     return file;
   });
 }
@@ -98,9 +98,9 @@ function makeKey(file: string, env: Record<string, string | undefined>): Promise
         new FleetError(
           {
             code: 'setup.key',
-            what: 'no key could be made',
+            what: 'key could not be created',
             seen: stderr.trim() === '' ? error.message : stderr.trim(),
-            next: `make one yourself: ssh-keygen -t ed25519 -f ${file}`,
+            next: `create it: ssh-keygen -t ed25519 -f ${file}`,
           },
           { cause: error },
         ),
@@ -109,12 +109,12 @@ function makeKey(file: string, env: Record<string, string | undefined>): Promise
   });
 }
 
-/** ssh finds it without being told. */
+/** Returns whether ssh uses this key by default. */
 function isUsual({ context }: Wizard, file: string): boolean {
   return usualKeys.some((name) => path.join(context.home, '.ssh', name) === file);
 }
 
-/** Appends a line to authorized_keys unless it is there; what was there stays, also without a line break at its end. */
+/** Returns the script that appends a line to authorized_keys unless present; handles a missing final line break. */
 export function installKey(key: string): string {
   return sh`umask 077
 mkdir -p ~/.ssh

@@ -9,8 +9,8 @@ const notation =
   /^(?:(?<name>[^=@:\s]+)=)?(?:(?<user>[^=@:\s]+)@)?(?:\[(?<v6>[0-9a-fA-F:]+)\]|(?<address>[^=@:\s]+))(?::(?<port>\d+))?$/;
 
 /**
- * `[name=][user@]address[:port]`, with IPv6 addresses in brackets, as a host. `known` tells whether ssh_config has an
- * entry of that name: then it is enough. Throws a usage error.
+ * Parses `[name=][user@]address[:port]`, with IPv6 addresses in brackets. `known` returns whether ssh_config has an
+ * entry of that name, which is sufficient. Throws a usage error.
  */
 export function parseHost(text: string, known: (name: string) => boolean): HostChoice {
   const parts = notation.exec(text.trim())?.groups;
@@ -19,19 +19,19 @@ export function parseHost(text: string, known: (name: string) => boolean): HostC
   if (written === undefined || port === 0 || (port ?? 0) > 65_535)
     throw usageError({
       code: 'usage.host',
-      what: 'this is not a host',
+      what: 'invalid host',
       expected: 'address, user@address:port or name=user@address:port',
       seen: text,
-      next: inItsPlace,
+      next: useExpected,
     });
   const name = parts?.['name'] ?? (known(written) ? written : shortName(written));
   const bad = unusable(name, written, parts?.['user']);
   if (bad !== undefined)
     throw usageError({
       code: 'usage.host',
-      what: 'this is not a host',
+      what: 'invalid host',
       seen: text,
-      next: inItsPlace,
+      next: useExpected,
       ...bad,
     });
   return {
@@ -42,28 +42,28 @@ export function parseHost(text: string, known: (name: string) => boolean): HostC
   };
 }
 
-const inItsPlace = 'replace it with an expected value';
+const useExpected = 'use an expected value';
 
-/** What no inventory, or no ssh, would take. */
+/** Returns what is expected if the inventory or ssh would reject the host. */
 function unusable(
   name: string,
   address: string,
   user: string | undefined,
 ): { readonly expected: string } | undefined {
-  if (!isHostName(address)) return { expected: 'an address without blanks and signs that a shell obeys' };
-  if (user !== undefined && !isUserName(user)) return { expected: 'a user as ssh takes it' };
+  if (!isHostName(address)) return { expected: 'an address without spaces and shell characters' };
+  if (user !== undefined && !isUserName(user)) return { expected: 'a user name that ssh accepts' };
   if (inventoryName.safeParse(name).success) return undefined;
   return { expected: `${nameExpected}, as in name=address` };
 }
 
 const nameExpected = 'a name of letters, digits, ".", "_" and "-"';
 
-/** What is wrong with the name of a host, or undefined. */
+/** Returns the mistake in a host's name, or undefined. */
 export function nameMistake(name: string): string | undefined {
-  return inventoryName.safeParse(name).success ? undefined : `write ${nameExpected}, at most 63`;
+  return inventoryName.safeParse(name).success ? undefined : `write ${nameExpected}, at most 63 characters`;
 }
 
-/** What is wrong with a host as typed, or undefined. */
+/** Returns the mistake in a host as typed, or undefined. */
 export function hostMistake(text: string, known: (name: string) => boolean): string | undefined {
   try {
     parseHost(text, known);
@@ -74,12 +74,12 @@ export function hostMistake(text: string, known: (name: string) => boolean): str
   }
 }
 
-/** Whether the host is called after its address only because nothing better is known. */
+/** Returns whether the host's name is only derived from its address. */
 export function isNamedByAddress({ name, address = name }: HostChoice): boolean {
   return isIP(name) !== 0 || (isIP(address) !== 0 && name === shortName(address));
 }
 
-/** The first two words that mean one host of the inventory, or undefined. */
+/** Returns the first name that two hosts share, or undefined. */
 export function sameName(hosts: readonly HostChoice[]): string | undefined {
   const named = distinctNames(hosts);
   return named.find(({ name }, at) =>
@@ -87,13 +87,13 @@ export function sameName(hosts: readonly HostChoice[]): string | undefined {
   )?.name;
 }
 
-/** The first part of a DNS name; addresses stay whole, without the colons that names cannot have. */
+/** Returns the first part of a DNS name; addresses stay whole, with colons replaced. */
 function shortName(address: string): string {
   if (isIP(address) === 6) return `ip-${address.replaceAll(/:+/g, '-')}`.replace(/-$/, '');
   return isIP(address) === 4 ? address : (address.split('.')[0] ?? address);
 }
 
-/** Two hosts of one name get their whole addresses as names. */
+/** Replaces equal names by the whole addresses. */
 export function distinctNames(hosts: readonly HostChoice[]): HostChoice[] {
   return hosts.map((host) => {
     const { address } = host;

@@ -15,7 +15,7 @@ import {
 } from './question.ts';
 import type { Asker } from './terminal.ts';
 
-/** An answer that was given. `asked`: by somebody at the terminal, who may take it back. */
+/** An answer. `asked`: typed at the terminal, so that the user can go back to it. */
 export interface Given {
   readonly key: string;
   readonly answer: Answer;
@@ -23,26 +23,26 @@ export interface Given {
 }
 
 interface InterviewOptions {
-  /** Undefined: nobody can be asked. */
+  /** Undefined without a terminal. */
   readonly asker: Asker | undefined;
-  /** Answers that flags or a file give, by the question's key. */
+  /** Answers from flags or a file, by the question's key. */
   readonly supplied: ReadonlyMap<string, Answer>;
-  /** Those of an earlier sitting, in their order. */
+  /** Answers of an interrupted setup, in order. */
   readonly before: readonly Given[];
-  /** Told all answers after each one. */
+  /** Saves all answers after each one. */
   readonly keep: (given: readonly Given[]) => void;
   readonly say: (line: string) => void;
 }
 
 /**
- * The answers in their order. Whoever asks is run from its beginning each time somebody goes back: the answers before are
- * given again, and silently. So every question has its way back, and a draft is nothing but the list.
+ * The answers in order. When the user goes back, the questions run again from the start, and earlier answers are
+ * replayed silently. So every question supports going back, and a draft is only the list of answers.
  */
 export class Interview implements Prompts {
   readonly #options: InterviewOptions;
   #given: Given[];
   #at = 0;
-  /** How many answers are of an earlier sitting, and were not shown yet. */
+  /** How many answers of an interrupted setup were not shown yet. */
   #unseen: number;
   #rewinding = false;
   #done = new Map<string, { readonly at: number; readonly result: Promise<unknown> }>();
@@ -55,7 +55,7 @@ export class Interview implements Prompts {
     this.#unseen = options.before.length;
   }
 
-  /** What was already said to somebody who went back is said again only where they stand. */
+  /** Returns whether earlier answers are being replayed, so that nothing is printed again. */
   get silent(): boolean {
     return this.#rewinding && this.#at < this.#given.length;
   }
@@ -68,7 +68,7 @@ export class Interview implements Prompts {
     return this.#options.supplied.has(key);
   }
 
-  /** Answers of flags and files that no question has asked for. */
+  /** Returns answers from flags and files that no question used. */
   unused(): string[] {
     return [...this.#options.supplied.keys()].filter((key) => !this.#asked.has(key));
   }
@@ -85,7 +85,7 @@ export class Interview implements Prompts {
     }
   }
 
-  /** What was answered is done: from here on nobody goes back to it. */
+  /** Makes the answers final: the user cannot go back to them. */
   seal(): void {
     this.#given = [];
     this.#at = 0;
@@ -100,7 +100,7 @@ export class Interview implements Prompts {
       preset,
     );
     const chosen = choices.find(({ value }) => value === answer);
-    if (chosen === undefined) throw new RangeError(`${key}: no such choice`);
+    if (chosen === undefined) throw new RangeError(`${key}: unknown choice`);
     return chosen.value;
   };
 
@@ -121,7 +121,7 @@ export class Interview implements Prompts {
 
   async hidden(message: string): Promise<string> {
     const { asker } = this.#options;
-    if (asker === undefined) throw nobody(message);
+    if (asker === undefined) throw noTerminal(message);
     return asker.hidden(message);
   }
 
@@ -141,7 +141,7 @@ export class Interview implements Prompts {
     this.#options.keep(this.#given);
   }
 
-  async #answer(question: Question, unasked: Answer | undefined): Promise<Answer> {
+  async #answer(question: Question, fallback: Answer | undefined): Promise<Answer> {
     this.#asked.add(question.key);
     const known = await this.#known(question);
     if (known !== undefined) return known;
@@ -152,12 +152,12 @@ export class Interview implements Prompts {
       const answer = await asker.ask(withPreset(question, this.#last.get(question.key)));
       return this.#record(question, answer, true);
     }
-    const mistake = unasked === undefined ? 'nothing' : await mistakeIn(question, unasked);
-    if (unasked === undefined || mistake !== undefined) throw nobody(question.message, question);
-    return this.#record(question, unasked, false);
+    const mistake = fallback === undefined ? 'nothing' : await mistakeIn(question, fallback);
+    if (fallback === undefined || mistake !== undefined) throw noTerminal(question.message, question);
+    return this.#record(question, fallback, false);
   }
 
-  /** What was answered before, where it still is an answer. */
+  /** Returns the earlier answer if it is still valid. */
   async #known(question: Question): Promise<Answer | undefined> {
     const given = this.#given[this.#at];
     if (given === undefined) return undefined;
@@ -166,7 +166,7 @@ export class Interview implements Prompts {
       given.key === question.key &&
       ((fresh && question.kind === 'text') || (await mistakeIn(question, given.answer)) === undefined);
     if (!fits) {
-      // What follows was said to something else.
+      // Later answers belong to other questions.
       this.#given = this.#given.slice(0, this.#at);
       return undefined;
     }
@@ -191,9 +191,9 @@ export class Interview implements Prompts {
     }
     throw usageError({
       code: 'usage.answer',
-      what: `the answer to "${question.key}" cannot be used: ${mistake}`,
+      what: `invalid answer to "${question.key}": ${mistake}`,
       seen: String(raw),
-      next: 'correct it in the file of answers, or in its option',
+      next: 'correct it in the answers file or in its option',
     });
   }
 
@@ -201,7 +201,7 @@ export class Interview implements Prompts {
     this.#given = [...this.#given.slice(0, this.#at), { key: question.key, answer, asked }];
     this.#at = this.#given.length;
     this.#rewinding = false;
-    // What was chosen of one host is no proposal for the next; a text is the beginning of its correction.
+    // Only texts are proposed again, for correction; a choice for one host does not apply to the next.
     if (question.kind === 'text') this.#last.set(question.key, answer);
     else this.#last.delete(question.key);
     this.#options.keep(this.#given);
@@ -212,12 +212,12 @@ export class Interview implements Prompts {
     this.#options.say(`✔ ${question.message} ${answerText(question, answer)}`);
   }
 
-  /** Takes the last answer of a person away, with what was done because of it. */
+  /** Removes the last typed answer, with the results that depend on it. */
   #stepBack(): void {
     const given = this.#given.slice(0, this.#at);
     const last = given.findLastIndex(({ asked }) => asked);
     const left = last === -1 ? given.length : last;
-    if (last === -1) this.#options.say('There is nothing to go back to.');
+    if (last === -1) this.#options.say('This is the first question.');
     for (const { key, answer } of given.slice(left)) this.#last.set(key, answer);
     this.#given = given.slice(0, left);
     this.#unseen = 0;
@@ -227,7 +227,7 @@ export class Interview implements Prompts {
   }
 }
 
-/** Flags and files write lists, numbers and words; a question wants one kind. */
+/** Converts an answer from a flag or file to the kind of the question. */
 function fitting(question: Question, raw: Answer): Answer {
   if (question.kind === 'text' && typeof raw !== 'string')
     return typeof raw === 'boolean' ? String(raw) : raw.join(question.options.list === true ? ' ' : ', ');
@@ -238,8 +238,8 @@ function fitting(question: Question, raw: Answer): Answer {
   return raw;
 }
 
-/** `question`: one that can be answered beforehand. */
-function nobody(message: string, question?: Question): Error {
+/** Returns the error for a question without a terminal. `question`: one that an option or file can answer. */
+function noTerminal(message: string, question?: Question): Error {
   const { key } = question ?? {};
   const values = question?.kind === 'choose' ? `: ${valuesOf(question)}` : '';
   return usageError({
@@ -253,25 +253,25 @@ function nobody(message: string, question?: Question): Error {
   });
 }
 
-/** Answers of a sitting that was not finished. */
+/** Answers of an interrupted setup. */
 interface Draft {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly given: readonly Given[];
 }
 
-/** Where drafts are kept: one for each inventory file, readable by its owner only. */
+/** Stores drafts: one for each inventory file, readable by its owner only. */
 export class Drafts {
   readonly #file: string;
   #usable = true;
 
-  /** `folder`: what this program remembers between runs. `inventory`: absolute path. */
+  /** `folder`: the program's state folder. `inventory`: absolute path. */
   constructor(folder: string, inventory: string) {
     const name = createHash('sha256').update(inventory).digest('hex').slice(0, 16);
     this.#file = path.join(folder, 'setup', `${name}.json`);
   }
 
-  /** Undefined where there is none, or none that can be read. */
+  /** Returns the draft; undefined if there is none or it cannot be read. */
   read(): Draft | undefined {
     try {
       const found: unknown = JSON.parse(readFileSync(this.#file, 'utf8'));
@@ -281,7 +281,7 @@ export class Drafts {
     }
   }
 
-  /** Whole or not at all; a folder that cannot be written stops nobody. False: nothing is kept. */
+  /** Writes a draft atomically. Returns false if the folder cannot be written, which is no error. */
   keep(given: readonly Given[], at: number): boolean {
     if (!this.#usable) return false;
     const written = `${this.#file}.${process.pid}`;
@@ -310,7 +310,7 @@ function isGiven(found: unknown): found is Given {
   return typeof key === 'string' && typeof asked === 'boolean' && isAnswer(answer);
 }
 
-/** Whether a value out of a file can be an answer. */
+/** Returns whether a value from a file is a valid answer. */
 function isAnswer(found: unknown): found is Answer {
   return (
     typeof found === 'string' ||

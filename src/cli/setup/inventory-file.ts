@@ -9,7 +9,7 @@ import { FleetError, usageError } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { Choices, HostChoice, NetworkChoice, Wizard } from './wizard-context.ts';
 
-/** The inventory for these choices, with a comment where a reader would ask. */
+/** Returns the inventory for these choices, with comments. */
 export function inventoryText(choices: Choices): string {
   const document = new Document({});
   if (choices.schema !== undefined)
@@ -23,7 +23,7 @@ export function inventoryText(choices: Choices): string {
   const { credential } = choices;
   if (credential.kind === 'pat') {
     const { token, expires } = credential;
-    const comment = 'where it is found, never the token';
+    const comment = 'the source of the token, never the token itself';
     add('token', { ...source(token), ...defined({ expires }) }, { flow: true, comment });
   } else {
     const { kind: _, secret, ...principal } = credential;
@@ -31,7 +31,7 @@ export function inventoryText(choices: Choices): string {
     flowInside(document.get('servicePrincipal'));
   }
   if (choices.projects.length > 0)
-    add('projects', choices.projects, { flow: true, comment: 'whose pipelines may use the pool' });
+    add('projects', choices.projects, { flow: true, comment: 'projects whose pipelines may use the pool' });
   add('defaults', defaultsOf(choices), { spaced: true });
   add('hosts', Object.fromEntries(choices.hosts.map((host) => [host.name, hostOf(host, choices)])), {
     spaced: true,
@@ -48,7 +48,7 @@ export function inventoryText(choices: Choices): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: true });
 }
 
-/** An inventory with more hosts in it. */
+/** Returns an inventory with more hosts. */
 export function withHosts(source: string, hosts: readonly HostChoice[]): string {
   return addHosts(source, { hosts: new Map(hosts.map((host) => [host.name, entryOf(host)])) });
 }
@@ -97,7 +97,7 @@ function datasetsOf(choices: Choices): Record<string, unknown> {
   );
 }
 
-/** Only what differs from the defaults and from what ssh_config says. */
+/** Returns the settings of a host that differ from the defaults and from ssh_config. */
 function hostOf(host: HostChoice, { hosts }: Choices): Record<string, unknown> {
   const { user, identityFile, sudoPassword, ...rest } = host;
   const own = {
@@ -125,7 +125,7 @@ function entryOf(host: HostChoice): Record<string, unknown> {
   });
 }
 
-/** The one value that all have, or undefined. */
+/** Returns the value that all share, or undefined. */
 function shared<T>(values: readonly (T | undefined)[]): T | undefined {
   const [first] = values;
   return values.every((value) => JSON.stringify(value) === JSON.stringify(first)) ? first : undefined;
@@ -156,8 +156,8 @@ function comment(map: YAMLMap, key: string, text: string): void {
 const name = 'inventory.schema.json';
 
 /**
- * Where an editor finds the schema of an inventory in this folder: the one beside the package, relative where the package
- * is installed there, else by its absolute path. Undefined: it is not beside this program.
+ * Returns the path of the schema for an inventory in this folder: relative if the package is installed there, otherwise
+ * absolute. Undefined if this program has no schema file.
  */
 export function schemaPlace(folder: string, program: string = import.meta.url): string | undefined {
   const installed = path.join('node_modules', 'azp-fleet', name);
@@ -170,8 +170,8 @@ export function schemaPlace(folder: string, program: string = import.meta.url): 
 }
 
 /**
- * Puts a whole file in place or nothing at all. An existing file is kept beside it as FILE.bak-N when `replace` is
- * set, and refused otherwise. Returns where the old one went.
+ * Writes a file atomically. With `replace` an existing file is kept as FILE.bak-N; otherwise it throws. Returns the path
+ * of the backup.
  */
 export function writeInventory(
   file: string,
@@ -192,8 +192,8 @@ export function writeInventory(
       code === 'EEXIST'
         ? {
             code: 'init.exists',
-            what: `${file} exists already`,
-            next: options.next ?? 'name another file with --output FILE, or edit that one',
+            what: `${file} already exists`,
+            next: options.next ?? 'name another file with --output FILE, or edit this one',
           }
         : { code: 'init.write', what: `${file} cannot be written`, seen: code },
       error,
@@ -203,7 +203,7 @@ export function writeInventory(
   }
 }
 
-/** A second name for the old file, so that it is there at every moment. */
+/** Links the old file to a backup name, so that the file exists at every moment. */
 function keep(file: string): string | undefined {
   for (let number = 1; ; number += 1) {
     const name = `${file}.bak-${number}`;
@@ -220,7 +220,7 @@ function keep(file: string): string | undefined {
 
 type Decision = 'write' | 'other' | 'stop';
 
-/** Shows the inventory and writes it where the user wants. Undefined when the user wants it nowhere. */
+/** Shows the inventory and writes it to the chosen file. Returns undefined if the user declines. */
 export async function askToWrite(
   wizard: Wizard,
   textFor: (file: string) => string,
@@ -235,7 +235,7 @@ export async function askToWrite(
     const exists = existsSync(full);
     const decision = exists
       ? await prompts.choose<Decision>('replace', `${file} exists:`, [
-          { name: 'Replace it; the old one is kept beside it', value: 'write' },
+          { name: 'Replace it and keep a backup', value: 'write' },
           { name: 'Write to another file', value: 'other' },
           { name: 'Write nothing', value: 'stop' },
         ])
@@ -261,7 +261,7 @@ export async function askToWrite(
       decision === 'write' && exists,
     );
     if (kept === 'failed') continue;
-    say(`✔ ${file} written${kept === undefined ? '' : `; the old one is ${path.basename(kept)}`}`);
+    say(`✔ ${file} written${kept === undefined ? '' : `; backup: ${path.basename(kept)}`}`);
     return file;
   }
 }

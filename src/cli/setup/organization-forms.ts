@@ -1,15 +1,15 @@
 import { organizationUrl } from '../../shared/azure/url.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 
-/** An organization, and the project that stood beside it in what was pasted. */
+/** An organization, and the project in the pasted URL. */
 export interface Pasted {
   readonly organization: string;
   readonly project?: string;
 }
 
 /**
- * The organization in whatever was pasted: its name, the address of any page, a repository's address for git (HTTPS with or
- * without a user, SSH of either kind), `az`'s and Visual Studio's forms. Throws a usage error where there is none.
+ * Parses an organization from its name, the URL of any of its pages, a repository URL (HTTPS with or without a user, both
+ * SSH forms), or the forms of `az` and Visual Studio. Throws a usage error.
  */
 export function readOrganization(text: string): Pasted {
   const typed = text.trim().replace(/^["'<]+|["'>]+$/g, '');
@@ -18,7 +18,7 @@ export function readOrganization(text: string): Pasted {
       typed,
     ) ?? [];
   if (owner !== undefined) return withProject(`https://dev.azure.com/${owner}`, project);
-  // What has to be encoded is in no name, and no address: that is told.
+  // Names contain no characters that need encoding: organizationUrl throws for them.
   if (!/[/.:]/.test(typed) && encodeURIComponent(typed) === typed)
     return { organization: organizationUrl(`https://dev.azure.com/${typed}`) };
   const url = withScheme(typed);
@@ -38,16 +38,16 @@ function fromUrl(url: URL): Pasted {
   return inOrganization(origin, first.toLowerCase() === 'defaultcollection' ? rest : parts);
 }
 
-/** A repository that is called like its project has an address without it. */
+/** Parses the project; the URL of a repository with its project's name omits the project. */
 function inOrganization(organization: string, [first, second]: readonly string[]): Pasted {
   return withProject(organization, first?.toLowerCase() === '_git' ? second : first);
 }
 
-/** Pages that only projects have: the part before them is one. */
+/** Pages that only projects have: the part before them is the project. */
 const ofProjects =
   /^_(git|build|boards|workitems|backlogs|sprints|wiki|release|releases|versionControl|testPlans|dashboards|library|environments)$/i;
 
-/** Of a server's address without such a page nothing tells a project from a collection: the server says then what is wrong. */
+/** Parses a server URL. Without such a page a project looks like a collection: the server reports the error later. */
 function onServer(origin: string, parts: readonly string[]): Pasted {
   const page = parts.findIndex((part) => part.startsWith('_'));
   const before = page === -1 ? parts : parts.slice(0, page);
@@ -56,7 +56,7 @@ function onServer(origin: string, parts: readonly string[]): Pasted {
   return { organization: organizationUrl([origin, ...before].join('/')) };
 }
 
-/** Pages of the organization itself begin with an underscore. */
+/** Adds the project, unless the part is a page of the organization: these begin with an underscore. */
 function withProject(organization: string, part: string | undefined): Pasted {
   const url = organizationUrl(organization);
   const project = part === undefined || part.startsWith('_') || part === '' ? undefined : decoded(part);
@@ -77,16 +77,16 @@ function withScheme(text: string): URL | undefined {
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
 }
 
-/** What is wrong with what was typed, or undefined. */
+/** Returns the mistake in the typed text, or undefined. */
 export function organizationMistake(text: string): string | undefined {
-  if (text.trim() === '') return 'A name, or the address of any of its pages';
+  if (text.trim() === '') return 'A name, or the URL of any of its pages';
   try {
     readOrganization(text);
     return undefined;
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
     const { next, what } = error.problem;
-    const said = next ?? what;
-    return said.charAt(0).toUpperCase() + said.slice(1);
+    const text = next ?? what;
+    return text.charAt(0).toUpperCase() + text.slice(1);
   }
 }

@@ -1,43 +1,43 @@
-/** What is kept of an answer: text, yes or no, or several names. Never a secret. */
+/** An answer: text, yes or no, or several names. Never a secret. */
 export type Answer = string | boolean | readonly string[];
 
 export interface Choice<T extends string> {
   readonly name: string;
-  /** What stays on the screen once it is chosen; default: the name. */
+  /** Shown after the choice; default: the name. */
   readonly short?: string;
   readonly value: T;
 }
 
 interface TextOptions {
   readonly default?: string;
-  /** What is wrong with the text, or undefined. */
+  /** Returns the mistake in the text, or undefined. */
   readonly check?: (text: string) => string | undefined | Promise<string | undefined>;
-  /** Several lines may be pasted: they are taken as one, with blanks between. */
+  /** True if several lines may be pasted: they are joined with spaces. */
   readonly list?: boolean;
 }
 
-interface Asked {
-  /** Names the question in drafts, flags and files of answers; the same wherever it is asked again. */
+interface QuestionBase {
+  /** Key of the question in drafts, flags and answers files. */
   readonly key: string;
   readonly message: string;
 }
 
-/** One question as data. `preset` is what Enter alone gives. */
+/** One question as data. `preset` is the answer of Enter. */
 export type Question =
-  | (Asked & {
+  | (QuestionBase & {
       readonly kind: 'choose';
       readonly choices: readonly Choice<string>[];
       readonly preset?: string;
     })
-  | (Asked & {
+  | (QuestionBase & {
       readonly kind: 'choose-many';
       readonly choices: readonly Choice<string>[];
       readonly preset: readonly string[];
     })
-  | (Asked & { readonly kind: 'text'; readonly options: TextOptions })
-  | (Asked & { readonly kind: 'confirm'; readonly preset: boolean });
+  | (QuestionBase & { readonly kind: 'text'; readonly options: TextOptions })
+  | (QuestionBase & { readonly kind: 'confirm'; readonly preset: boolean });
 
-/** What is wrong with this answer to this question, or undefined. Checks of texts are asked, too. */
+/** Returns the mistake in an answer to a question, or undefined; runs the checks of texts. */
 export async function mistakeIn(question: Question, answer: Answer): Promise<string | undefined> {
   switch (question.kind) {
     case 'choose':
@@ -59,12 +59,12 @@ function isChoice({ choices }: WithChoices, answer: unknown): boolean {
   return choices.some(({ value }) => value === answer);
 }
 
-/** The answers that there are: `add, new`. */
+/** Returns the valid answers: `add, new`. */
 export function valuesOf({ choices }: WithChoices): string {
   return choices.map(({ value }) => value).join(', ');
 }
 
-/** An answer as it is shown. */
+/** Returns an answer as shown. */
 export function answerText(question: Question, answer: Answer): string {
   if (typeof answer === 'boolean') return answer ? 'Yes' : 'No';
   if (typeof answer !== 'string') return answer.join(', ');
@@ -73,7 +73,7 @@ export function answerText(question: Question, answer: Answer): string {
   return choice?.short ?? choice?.name ?? answer;
 }
 
-/** The same question with another answer for Enter, where that is one. */
+/** Returns the question with another preset, if the answer is valid. */
 export function withPreset(question: Question, answer: Answer | undefined): Question {
   if (answer === undefined) return question;
   if (question.kind === 'text')
@@ -87,25 +87,25 @@ export function withPreset(question: Question, answer: Answer | undefined): Ques
   return Array.isArray(answer) ? { ...question, preset: answer.map(String) } : question;
 }
 
-/** Thrown by whoever asks when the user wants the question before this one. */
+/** Thrown when the user goes back to the previous question. */
 export class Back extends Error {
   override readonly name = 'Back';
 }
 
 /**
- * The questions setup asks, each with a key. Each rejects with Back on Escape, ExitPromptError on Ctrl-C, AbortPromptError
- * when stopped, and a usage error where nobody can be asked and nothing was answered beforehand.
+ * The questions of setup, each with a key. Each rejects with Back on Escape, ExitPromptError on Ctrl-C, AbortPromptError
+ * when stopped, and a usage error without a terminal and without an answer from a flag or file.
  */
 export interface Prompts {
-  /** False: answers come from flags and files alone. */
+  /** False: answers are taken only from flags and files. */
   readonly canAsk: boolean;
-  /** Whether a flag or a file answers this. */
+  /** Returns whether a flag or a file answers this. */
   answers(key: string): boolean;
   choose<T extends string>(
     key: string,
     message: string,
     choices: readonly Choice<T>[],
-    /** What Enter gives, and what is taken where nobody can be asked; undefined: the first, and nothing. */
+    /** The answer of Enter and without a terminal; undefined: the first for Enter, none without a terminal. */
     preset?: T,
   ): Promise<T>;
   chooseMany(
@@ -116,13 +116,13 @@ export interface Prompts {
   ): Promise<readonly string[]>;
   text(key: string, message: string, options?: TextOptions): Promise<string>;
   confirm(key: string, message: string, preset: boolean): Promise<boolean>;
-  /** Is not shown, not kept, and asked again wherever it is needed again. */
+  /** Asks for a secret, which is not shown and not saved. */
   hidden(message: string): Promise<string>;
   /**
-   * Does something once as long as the answers before it stay as they are: what is said to somebody who goes back is not
-   * done again. `key` tells it from others done at the same place.
+   * Runs work once while the answers before it are unchanged, so that going back does not repeat it. `key` distinguishes
+   * it from other work at the same position.
    */
   once<T>(key: string, work: () => Promise<T>): Promise<T>;
-  /** Instead of the last answer, another one counts from now on: what became of it. */
+  /** Replaces the last answer by the answers that result from it. */
   settle(answers: Readonly<Record<string, string>>): void;
 }

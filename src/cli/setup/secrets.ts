@@ -13,33 +13,33 @@ import { codeOf, FleetError, usageError } from '../../shared/base/errors.ts';
 import { Secret } from '../../shared/base/secret.ts';
 import { problemLines } from '../render/problem.ts';
 import type { Choice } from './question.ts';
-import { lineWidth, tell, typedPath, type Wizard } from './wizard-context.ts';
+import { lineWidth, print, typedPath, type Wizard } from './wizard-context.ts';
 
 type Kind = 'paste' | 'env' | 'file' | 'cmd' | 'prompt';
 
 interface SecretQuestion {
-  /** `token`, `sudo`: where its questions' keys begin. */
+  /** `token`, `sudo`: prefix of its questions' keys. */
   readonly key: string;
   /** `the access token` */
   readonly what: string;
-  /** The usual variable. */
+  /** The default variable. */
   readonly variable: string;
-  /** Name of the file that a pasted one is kept in; undefined: none is taken. */
+  /** Name of the file for a pasted secret; undefined: pasting is not offered. */
   readonly pasted?: string;
 }
 
-/** Where a secret is found. One that is pasted is put into a file of its owner's alone; nothing else is written. */
+/** Asks for the source of a secret. A pasted one is written to a file with mode 0600. */
 export async function askSecretSource<Other extends string = never>(
   wizard: Wizard,
   { key, what, variable, pasted }: SecretQuestion,
   others: readonly Choice<Other>[] = [],
 ): Promise<SecretSource | Other> {
   const { prompts } = wizard;
-  const kind = await prompts.choose<Kind | Other>(`${key}.kept`, `Where is ${what} kept?`, [
+  const kind = await prompts.choose<Kind | Other>(`${key}.kept`, `Where is ${what} stored?`, [
     ...(pasted !== undefined && prompts.canAsk
       ? ([
           {
-            name: 'nowhere yet: I paste it, and it is kept in a file that only I can read',
+            name: 'paste it now; it is saved in a file that only I can read',
             value: 'paste',
             short: 'pasted',
           },
@@ -53,7 +53,7 @@ export async function askSecretSource<Other extends string = never>(
   ]);
   switch (kind) {
     case 'paste':
-      return { file: await takePasted(wizard, key, what, pasted ?? key) };
+      return { file: await askPasted(wizard, key, what, pasted ?? key) };
     case 'env':
       return {
         env: await prompts.text(`${key}.env`, 'Variable:', { default: variable, check: checkVariable }),
@@ -71,8 +71,8 @@ export async function askSecretSource<Other extends string = never>(
   }
 }
 
-/** From then on the answer is the file: what was pasted is asked for once. */
-async function takePasted(wizard: Wizard, key: string, what: string, name: string): Promise<string> {
+/** Asks for the secret and saves it; afterwards the answer is the file. */
+async function askPasted(wizard: Wizard, key: string, what: string, name: string): Promise<string> {
   const file = secretFile(wizard.context, name);
   for (;;) {
     const secret = await askHidden(
@@ -80,17 +80,17 @@ async function takePasted(wizard: Wizard, key: string, what: string, name: strin
       `${what.charAt(0).toUpperCase()}${what.slice(1)}${existsSync(file) ? ` (replaces ${file})` : ''}:`,
     );
     if (!/^[\x21-\x7e]+$/.test(secret.reveal().trim())) {
-      tell(wizard, `✗ ${what} is one word without blanks; paste it whole`);
+      print(wizard, `✗ ${what} has no spaces; paste it again`);
       continue;
     }
-    keepSecret(file, secret);
-    tell(wizard, `✔ kept in ${file} (mode 0600)`);
+    saveSecret(file, secret);
+    print(wizard, `✔ saved in ${file} (mode 0600)`);
     wizard.prompts.settle({ [`${key}.kept`]: 'file', [`${key}.file`]: file });
     return file;
   }
 }
 
-/** The same, tried at once. Undefined when it cannot be had and the user gives up. */
+/** Asks for the source of a secret and reads it. Returns undefined if it cannot be read and the user stops. */
 export async function askWorkingSource(
   wizard: Wizard,
   question: SecretQuestion,
@@ -103,7 +103,7 @@ export async function askWorkingSource(
     } catch (error) {
       if (!(error instanceof FleetError) || !wizard.prompts.canAsk) throw error;
       wizard.say(...problemLines(error.problem, lineWidth(wizard)));
-      if (!(await wizard.prompts.confirm(`${question.key}.again`, 'Name another place?', true)))
+      if (!(await wizard.prompts.confirm(`${question.key}.again`, 'Use another source?', true)))
         return undefined;
     }
   }
@@ -119,15 +119,15 @@ function checkPlace(text: string): string | undefined {
   return text === '' ? 'Needed' : undefined;
 }
 
-const literal = 'That looks like the secret itself. It does not belong here: say where it is found';
+const literal = 'That looks like the secret itself. Enter its source instead';
 
-/** Where a secret that was pasted is kept: `~/.config/azp-fleet/NAME`, or below $XDG_CONFIG_HOME. */
+/** Returns the file of a pasted secret: `~/.config/azp-fleet/NAME`, or below $XDG_CONFIG_HOME. */
 function secretFile({ env, home }: Pick<Context, 'env' | 'home'>, name: string): string {
   return path.join(env['XDG_CONFIG_HOME'] || path.join(home, '.config'), 'azp-fleet', name);
 }
 
-/** Writes it whole or not at all, readable by its owner only. An older one is replaced. */
-function keepSecret(file: string, secret: Secret): void {
+/** Writes a secret atomically, readable by its owner only. Replaces an older file. */
+function saveSecret(file: string, secret: Secret): void {
   const written = `${file}.${process.pid}`;
   try {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
@@ -139,24 +139,24 @@ function keepSecret(file: string, secret: Secret): void {
     throw usageError(
       {
         code: 'setup.secret',
-        what: `the secret cannot be kept in ${file}`,
+        what: `the secret cannot be written to ${file}`,
         seen: codeOf(error),
-        next: 'name another place for it, or make the folder one that you can write',
+        next: 'use another source, or make the folder writable',
       },
       error,
     );
   }
 }
 
-/** How setup reads secrets, and what it starts programs with. */
+/** Reads secrets in setup, and provides the environment for child processes. */
 interface SecretReader {
   readonly read: Wizard['secret'];
   readonly know: Wizard['know'];
-  /** The environment for programs that reach hosts: without what holds a secret of ours, named already or not. */
+  /** Returns the environment for child processes that reach hosts, without variables that hold our secrets. */
   readonly environment: () => Context['env'];
 }
 
-/** Reads each secret once, hides it from the log, and remembers which variables hold one. */
+/** Returns a reader that reads each secret once, redacts it, and remembers the variables that hold secrets. */
 export function secretReader(context: Context, ask: (message: string) => Promise<string>): SecretReader {
   const found = new Map<string, Promise<Secret>>();
   const names = new Set(Object.keys(context.env).filter(looksOurs));
@@ -181,27 +181,27 @@ export function secretReader(context: Context, ask: (message: string) => Promise
   };
 }
 
-/** What a name has that stands for a secret. */
+/** Matches names of secrets. */
 const secret = /TOKEN|PASSW|SECRET|(^|_)PAT($|_)/i;
-/** What our own secret is called: what else looks like one, a ProxyCommand may need to reach a host. */
+/** Matches names of our own secrets; a ProxyCommand may need other ones to reach a host. */
 const ours = /^(AZP|ADO|AZURE_?DEVOPS|SYSTEM)_?.*(TOKEN|PASSW|SECRET)|(^|_)PAT($|_)|^SUDO_PASSW/i;
 
-/** Before there is an inventory nothing says which variables hold secrets: those that look like any. */
+/** Returns whether a variable looks like a secret; without an inventory only its name is known. */
 function looksSecret(name: string): boolean {
   return secret.test(name);
 }
 
-/** Those that look like the token or the passwords of a fleet. */
+/** Returns whether a variable looks like the token or a password of a fleet. */
 function looksOurs(name: string): boolean {
   return ours.test(name);
 }
 
-/** An environment without them, for programs that setup starts. */
-export function harmless<T>(env: Readonly<Record<string, T>>): Record<string, T> {
+/** Returns the environment without secrets, for child processes of setup. */
+export function withoutSecretVariables<T>(env: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !looksSecret(name)));
 }
 
-/** Asks for a secret without showing it, and hides it from the log. */
+/** Asks for a secret without showing it, and redacts it. */
 export async function askHidden(
   { context, prompts }: Pick<Wizard, 'context' | 'prompts'>,
   text: string,

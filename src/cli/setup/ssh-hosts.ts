@@ -8,16 +8,16 @@ import { parseKnownHosts } from '../../fleet/ssh/connect/known-hosts.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { isHostName } from '../../shared/base/jump-chain.ts';
-import { harmless } from './secrets.ts';
+import { withoutSecretVariables } from './secrets.ts';
 
-/** A host that ssh_config names. */
+/** A host in ssh_config. */
 export interface KnownHost {
   readonly name: string;
-  /** `user@hostname:port`, the port only when it is not 22; empty where ssh does not say. */
+  /** `user@hostname:port`, the port only if it is not 22; empty if unknown. */
   readonly leadsTo: string;
 }
 
-/** Those of them that may be GPU hosts. */
+/** Returns the entries that may be GPU hosts. */
 export async function sshConfigHosts(
   context: Pick<Context, 'home' | 'user' | 'env'>,
   sshConfig?: string,
@@ -27,14 +27,14 @@ export async function sshConfigHosts(
 }
 
 /**
- * Hosts that the user's ssh configuration names outright (no patterns), files it includes as well.
- * `sshConfig`: this file instead of the usual one.
+ * Returns the hosts in the user's ssh configuration and its included files, without patterns. `sshConfig`: this file
+ * instead of the default one.
  */
 export async function sshConfigEntries(
   { home, user, env }: Pick<Context, 'home' | 'user' | 'env'>,
   sshConfig?: string,
 ): Promise<(KnownHost & { readonly isForge: boolean })[]> {
-  const ssh = new SshResolver({ home, user, env: harmless(env), notice: () => undefined, hosts: [] });
+  const ssh = new SshResolver({ home, user, env: withoutSecretVariables(env), notice: () => undefined, hosts: [] });
   const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
     const to = await ssh.resolve(name, plainSpec(sshConfig)).catch(nothing);
     if (to === undefined) return { name, leadsTo: '', hostname: name };
@@ -43,7 +43,7 @@ export async function sshConfigEntries(
   };
   try {
     const own = sshConfig ?? `${home}/.ssh/config`;
-    // Where ssh refuses the configuration, its names can still be shown.
+    // If ssh rejects the configuration, its names are still shown.
     const files = (await ssh.files(sshConfig).catch(nothing)) ?? [];
     const names = (files.length === 0 ? [own] : files)
       .filter((file) => !file.startsWith('/etc/ssh/'))
@@ -68,12 +68,12 @@ function namesIn(file: string): string[] {
       .flatMap(patternsOf)
       .filter((name) => !/[*?!]/.test(name));
   } catch {
-    // What cannot be read names nobody.
+    // Unreadable files have no hosts.
     return [];
   }
 }
 
-/** What a Host line lists; nothing where the package cannot read the line. */
+/** Returns the patterns of a Host line; none if the line cannot be parsed. */
 function patternsOf(line: string): string[] {
   try {
     const [directive] = SSHConfig.parse(line);
@@ -85,7 +85,7 @@ function patternsOf(line: string): string[] {
   }
 }
 
-/** The machines that somebody has logged in to, as typed words: `name`, `name:2222`. Hashed names and patterns are nobody's. */
+/** Returns the hosts of known_hosts as typed: `name`, `name:2222`; without hashed names and patterns. */
 export function knownHosts({ home }: Pick<Context, 'home'>): string[] {
   const lines = parseKnownHosts(readText(path.join(home, '.ssh', 'known_hosts')), 'known_hosts');
   const words = lines.flatMap(({ marker, names: [first = ''] }) =>
@@ -94,7 +94,7 @@ export function knownHosts({ home }: Pick<Context, 'home'>): string[] {
   return [...new Set(words)];
 }
 
-/** The first name of a line alone: those behind it are its addresses. */
+/** Returns the first name of a line; the others are its addresses. */
 function wordFor(name: string): string[] {
   if (/^\||[*?!]/.test(name)) return [];
   const [, inner, port] = /^\[([^\]]+)\]:(\d+)$/.exec(name) ?? [];
@@ -104,14 +104,14 @@ function wordFor(name: string): string[] {
   return [port === undefined ? address : `${address}:${port}`];
 }
 
-/** Machines that are in many configurations and never a GPU host. */
+/** Git servers, which are in many configurations and never GPU hosts. */
 const forges = /^(ssh\.)?(github|gitlab|bitbucket|codeberg|dev\.azure|vs-ssh\.visualstudio)\.(com|org)$/;
 
 function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    // What cannot be read names nobody.
+    // Unreadable files have no hosts.
     return '';
   }
 }

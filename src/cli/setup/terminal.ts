@@ -6,7 +6,7 @@ import type { Context } from '../../shared/base/context.ts';
 import { foreignLine, foreignLines } from '../../shared/base/foreign-text.ts';
 import { type Answer, Back, type Choice, type Question } from './question.ts';
 
-/** Whoever is asked. Rejects with Back on Escape. */
+/** Asks questions. Rejects with Back on Escape. */
 export interface Asker {
   ask(question: Question): Promise<Answer>;
   hidden(message: string): Promise<string>;
@@ -15,7 +15,7 @@ export interface Asker {
 type Terminal = Pick<Context, 'stdin' | 'unfiltered' | 'signal'>;
 type Ask = ReturnType<typeof inquirer.createPromptModule>;
 
-/** Questions on the terminal. */
+/** Returns an asker on the terminal. */
 export function terminalAsker(terminal: Terminal): Asker {
   return {
     ask: (question) => {
@@ -37,7 +37,7 @@ export function terminalAsker(terminal: Terminal): Asker {
   };
 }
 
-/** Escape ends the question that is open; what stands of it stays on the screen. */
+/** Runs a question; Escape ends it and rejects with Back. Its text stays on the screen. */
 async function orBack<T>(
   { stdin, unfiltered, signal }: Terminal,
   pasted: ReturnType<typeof joinPastedLines> | undefined,
@@ -54,7 +54,7 @@ async function orBack<T>(
     return await put(inquirer.createPromptModule({ input, output: unfiltered.stdout, signal: stop }));
   } catch (error) {
     if (!back.signal.aborted || signal.aborted) throw error;
-    // The question that was ended gives the terminal back a moment later; the next one must not have begun by then.
+    // The ended question releases the terminal a moment later; the next one must not start before.
     await setImmediate();
     throw new Back();
   } finally {
@@ -115,12 +115,12 @@ async function put(ask: Ask, question: Question): Promise<Answer> {
   }
 }
 
-/** A host or the server can have a say in it. */
-function complaint(said: string | undefined): string | true {
-  return said === undefined ? true : foreignLine(said);
+/** Returns the message of a check, cleaned: it may contain text of a host or the server. */
+function complaint(mistake: string | undefined): string | true {
+  return mistake === undefined ? true : foreignLine(mistake);
 }
 
-/** Choices can be words of a host or of the server. */
+/** Returns a choice for the prompt, cleaned: it may contain text of a host or the server. */
 function seen({ name, short = name }: Choice<string>, value: number) {
   return { name: foreignLine(name), short: foreignLine(short), value };
 }
@@ -133,14 +133,14 @@ function chosen(choices: readonly Choice<string>[], index: number): string {
 
 type Input = Context['stdin'];
 
-/** The whole of what a terminal gave at once: line breaks with something behind them were pasted. */
+/** Joins pasted lines: input in one chunk with text after a line break was pasted. */
 export function joinLines(text: string): string {
   return /[\r\n]+[^\r\n]/.test(text) ? text.trim().replaceAll(/[\r\n]+/g, ' ') : text;
 }
 
 /**
- * A terminal whose pasted lines come as one line, with blanks between: the first of them would else be the answer, and the
- * others answers to questions that nobody has seen. What is pasted waits for Enter. `end` gives the terminal back.
+ * Returns an input that joins pasted lines with spaces. Otherwise the first line would be the answer, and the others
+ * would answer later questions. Pasted text waits for Enter. `end` releases the terminal.
  */
 function joinPastedLines(stdin: Input): { readonly stream: Input; readonly end: () => void } {
   const raw = 'setRawMode' in stdin && typeof stdin.setRawMode === 'function' ? stdin.setRawMode : undefined;

@@ -14,20 +14,20 @@ import { sh } from '../../shared/base/shell.ts';
 import { withHosts } from './inventory-file.ts';
 import type { HostChoice, Wizard } from './wizard-context.ts';
 
-/** What a live test found. `gpus` and `summary` are there once the facts could be read. */
-export interface HostReport extends Partial<Surroundings> {
+/** The result of a test. `gpus` and `summary` are set if the facts could be read. */
+export interface HostReport extends Partial<HostDetails> {
   readonly name: string;
   readonly gpus?: number;
   /** `Debian 13, 8 GPUs, labadmin, 212 GiB free` */
   readonly summary?: string;
-  /** What tells the machine from others. */
+  /** The machine's identity. */
   readonly machine?: Pick<Facts, 'machineId' | 'bootId'>;
   readonly problem?: Problem;
 }
 
 type Stage = (state: HostState, text?: string) => void;
 
-/** Logs in, becomes root, reads the facts and judges them. Changes nothing. Rejects only when stopped. */
+/** Logs in, becomes root, reads the facts and checks them. Changes nothing. Rejects only when stopped. */
 export async function testHost(
   transport: Transport,
   describe: () => Pick<HostSpec, 'name' | 'ssh'>,
@@ -41,8 +41,8 @@ export async function testHost(
     const session = await transport.connect(host, { signal });
     try {
       stage('reading');
-      const judged = judge(name, await gatherFacts(session, host, root, signal));
-      const report = { ...judged, ...(await lookAround(session, signal)) };
+      const checked = checkFacts(name, await gatherFacts(session, host, root, signal));
+      const report = { ...checked, ...(await readDetails(session, signal)) };
       stage(report.problem ? 'failed' : 'ok', report.problem?.what ?? report.summary);
       return report;
     } finally {
@@ -58,13 +58,13 @@ export async function testHost(
 
 const gib = 1024 ** 3;
 /** The manager starts nothing below 10 GiB (docs/manager-problems.md); the driver's packages, Docker and the image need the rest. */
-const roomNeeded = 15 * gib;
+const freeNeeded = 15 * gib;
 
-/** Whether a host with these facts can be provisioned. */
-export function judge(name: string, facts: Facts): HostReport {
+/** Checks whether a host with these facts can be provisioned. */
+export function checkFacts(name: string, facts: Facts): HostReport {
   const gpus = facts.gpus.length;
-  const room = roomFor(facts);
-  const free = room === undefined ? '' : `, ${Math.floor(room.free / gib)} GiB free`;
+  const space = dockerSpace(facts);
+  const free = space === undefined ? '' : `, ${Math.floor(space.free / gib)} GiB free`;
   const { machineId, bootId } = facts;
   const summary = `${systemName(facts)}, ${gpuCount(gpus)}, ${facts.login.user}${free}`;
   const report = { name, gpus, summary, machine: { machineId, bootId } };
@@ -76,28 +76,28 @@ export function judge(name: string, facts: Facts): HostReport {
       problem: {
         code: 'setup.no-systemd',
         host: name,
-        what: 'there is no systemd to run the manager',
-        next: 'use a machine or virtual machine that boots with systemd, not a plain container',
+        what: 'systemd is missing; the manager needs it',
+        next: 'use a physical or virtual machine that boots with systemd, not a container',
       },
     };
-  if (room !== undefined && room.free < roomNeeded)
+  if (space !== undefined && space.free < freeNeeded)
     return {
       ...report,
       problem: {
         code: 'setup.no-room',
         host: name,
         step: 'disk',
-        what: `there is no room for the agents' image below ${room.path}`,
-        expected: `${roomNeeded / gib} GiB free`,
-        seen: `${(room.free / gib).toFixed(1)} GiB`,
-        next: `free some: sudo du -xh -d 2 ${room.path} | sort -h | tail; then try again`,
+        what: `not enough disk space for the agents' image in ${space.path}`,
+        expected: `${freeNeeded / gib} GiB free`,
+        seen: `${(space.free / gib).toFixed(1)} GiB`,
+        next: `free disk space: sudo du -xh -d 2 ${space.path} | sort -h | tail; then try again`,
       },
     };
   return report;
 }
 
-/** Where Docker will keep images, and what is free there. */
-function roomFor({ disk, docker }: Facts): { readonly path: string; readonly free: number } | undefined {
+/** Returns the folder of Docker's images and its free space. */
+function dockerSpace({ disk, docker }: Facts): { readonly path: string; readonly free: number } | undefined {
   for (const path of [docker.rootDir, '/var/lib/docker', '/var', '/']) {
     const free = disk[path]?.freeBytes;
     if (free !== undefined) return { path, free };
@@ -114,28 +114,28 @@ function gpuCount(count: number): string {
   return count === 0 ? 'no GPU' : `${count} GPU${count === 1 ? '' : 's'}`;
 }
 
-/** What setup asks a host beside its facts. */
-interface Surroundings {
-  /** As the machine calls itself, without its domain; undefined where that says nothing. */
+/** Details that setup reads in addition to the facts. */
+interface HostDetails {
+  /** The machine's hostname without domain; undefined if it is empty or localhost. */
   readonly hostname: string | undefined;
-  /** Mounts of other machines' file systems, where data of a lab often lies. */
+  /** Mounts of network file systems, which often contain datasets. */
   readonly mounts: readonly string[];
 }
 
-/** A host can have as many mounts as it likes; more are not offered. */
+/** Most mounts that are offered. */
 const mostMounts = 20;
 
-/** Prints the name, then one line a mount: type and path, as /proc/mounts has them. */
-export const lookScript = sh`uname -n
+/** Prints the hostname, then one line a mount: type and path from /proc/mounts. */
+export const detailsScript = sh`uname -n
 while read -r _ path type _; do
   printf '%s %s\n' "$type" "$path"
 done </proc/mounts`;
 
-/** File systems that come over a network. */
+/** Network file systems. */
 const shared =
   /^(nfs4?|cifs|smb3|lustre|beegfs|ceph|fuse\.(ceph-fuse|glusterfs|sshfs|juicefs|mfs)|glusterfs|gpfs|wekafs|panfs|orangefs)$/;
 
-export function parseLook(stdout: string): Surroundings {
+export function parseDetails(stdout: string): HostDetails {
   const [first = '', ...lines] = stdout.split('\n');
   const [hostname = ''] = foreignLine(first).trim().split('.');
   const mounts = lines.flatMap((line) => {
@@ -148,39 +148,39 @@ export function parseLook(stdout: string): Surroundings {
   };
 }
 
-/** Blanks stand there in octal. */
+/** Decodes the octal escapes of /proc/mounts, such as spaces. */
 function unescaped(path: string): string {
   return path.replaceAll(/\\([0-7]{3})/g, (_, octal: string) =>
     String.fromCharCode(Number.parseInt(octal, 8)),
   );
 }
 
-/** Never a reason for a host not to be ready. */
-async function lookAround(session: Session, signal: AbortSignal): Promise<Surroundings> {
-  const result = await session.script(lookScript, {
+/** Reads the details; a failure is ignored. */
+async function readDetails(session: Session, signal: AbortSignal): Promise<HostDetails> {
+  const result = await session.script(detailsScript, {
     as: 'login',
     totalTimeoutMs: 20_000,
     outputLimit: 1024 * 1024,
     signal,
   });
-  return parseLook(result.code === 0 ? result.stdout : '');
+  return parseDetails(result.code === 0 ? result.stdout : '');
 }
 
-/** How a host would be reached with this choice; differs when it joins an inventory that has defaults. */
+/** Returns the host's spec for this choice, with the defaults of an existing inventory. */
 type Describe = (host: HostChoice) => HostSpec;
 
-/** Where hosts are to stand. */
+/** The inventory that hosts are added to. */
 export interface Among {
   readonly describe: Describe;
-  /** With what a host has to say for itself, because the inventory does not say it for all. */
+  /** Returns the host with the settings that the inventory's defaults lack. */
   readonly entry: (host: HostChoice) => HostChoice;
-  /** The hosts that stand there already; jump hosts may be among them. */
+  /** The hosts in the inventory, which may include jump hosts. */
   readonly inventory: readonly HostSpec[];
 }
 
 /**
- * The host as it will be once it stands in this inventory: with its defaults, so that the test is the real one. The
- * ssh_config that was named here is its own where the inventory reads another one.
+ * Describes hosts as part of this inventory, with its defaults, so that the test uses the final settings. The host gets
+ * the named ssh_config as its own if the inventory uses another one.
  */
 export function describeIn(
   source: string,
@@ -191,7 +191,7 @@ export function describeIn(
   const asWritten = (host: HostChoice): HostSpec => {
     const fleet = parseFleet(withHosts(source, [host]), file, context);
     const described = fleet.hosts.find(({ name }) => name === host.name);
-    if (described === undefined) throw new TypeError(`${host.name} was added and is not there`);
+    if (described === undefined) throw new TypeError(`${host.name} was added and is missing`);
     return described;
   };
   const entry = (host: HostChoice): HostChoice =>

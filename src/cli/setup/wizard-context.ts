@@ -11,8 +11,8 @@ import type { Secret } from '../../shared/base/secret.ts';
 import { wrap } from '../render/lines.ts';
 import type { Prompts } from './question.ts';
 
-/** How the organization's server is reached. */
-interface AzureWay {
+/** Access to the organization's server. */
+interface AzureAccess {
   readonly organization: string;
   readonly credential: CredentialSource;
   readonly network: NetworkChoice;
@@ -20,22 +20,22 @@ interface AzureWay {
   readonly secret: Secret;
 }
 
-/** What the server is asked; nothing is changed there. */
-export type AzureQuestions = Pick<
+/** The requests to the server, all read-only. */
+export type AzureReader = Pick<
   AzureClient,
   'listPools' | 'findProject' | 'parallelJobs' | 'isQueueAuthorized'
 > &
   FirstLook;
 
-/** What the questions of setup need of the outside. */
+/** The dependencies of setup's questions. */
 export interface Wizard {
   readonly context: Context;
   readonly prompts: Prompts;
-  /** Absolute path of the ssh_config that is read instead of the usual ones, or `none`. */
+  /** Absolute path of the ssh_config that replaces the default ones, or `none`. */
   readonly sshConfig?: string;
   /**
-   * A new one for each round of tests, so that no answer of the round before is remembered. `inventory`: the hosts that
-   * are there already; jump hosts may be among them.
+   * Opens a transport; a new one for each round of tests, so that no answer is reused. `inventory`: the existing hosts,
+   * which may include jump hosts.
    */
   readonly openTransport: (
     ask: ((question: Question) => Promise<Secret>) | undefined,
@@ -43,40 +43,40 @@ export interface Wizard {
   ) => Transport;
   /** Reads a secret once; a prompt is asked once. `again` forgets what was read before. */
   readonly secret: (source: SecretSource, purpose: string, again?: 'again') => Promise<Secret>;
-  /** Hides the secrets of an inventory that is there already: from the log, and from programs that are started. */
+  /** Hides the secrets of an existing inventory from the log and from child processes. */
   readonly know: (fleet: Fleet) => void;
-  readonly azure: (way: AzureWay) => AzureQuestions;
-  /** What the transport had to tell since the last call: new host keys, options that are not honoured. */
+  readonly azure: (access: AzureAccess) => AzureReader;
+  /** Returns the transport's notices since the last call: new host keys, ignored options. */
   readonly notices: () => readonly string[];
-  /** Prints lines for the reader. */
+  /** Prints lines. */
   readonly say: (...lines: string[]) => void;
 }
 
-/** A path as it was typed here, whole: the inventory may lie in another folder. */
+/** Returns the absolute path of a typed path: the inventory may be in another folder. */
 export function typedPath({ context }: Pick<Wizard, 'context'>, text: string): string {
   return path.resolve(context.cwd, expandHome(text, context.home));
 }
 
-/** Columns for text, one kept free at the edge. */
+/** Returns the columns for text, one less than the terminal's. */
 export function lineWidth({ context }: Pick<Wizard, 'context'>): number {
   return (context.stdout.columns ?? 80) - 1;
 }
 
-/** Says a sentence in lines that fit, those after the first indented by two. */
-export function tell(wizard: Pick<Wizard, 'context' | 'say'>, text: string): void {
+/** Prints a sentence, wrapped, with continuation lines indented by two. */
+export function print(wizard: Pick<Wizard, 'context' | 'say'>, text: string): void {
   wizard.say(...wrap(text, lineWidth(wizard), 0, 2));
 }
 
-/** A host as setup and init know it before there is an inventory. */
+/** A host in setup and init, before it is in an inventory. */
 export interface HostChoice {
   readonly name: string;
-  /** Left out when ssh_config or the name itself says where the host is. */
+  /** Undefined if ssh_config or the name itself is the address. */
   readonly address?: string;
   readonly user?: string;
   readonly port?: number;
-  /** Private key to log in with, where ssh does not find one by itself. */
+  /** Private key for the login, if it is not one of ssh's defaults. */
   readonly identityFile?: string;
-  /** The ssh_config that this host alone is reached by: its absolute path, or `none`. */
+  /** The ssh_config of this host only: its absolute path, or `none`. */
   readonly sshConfig?: string;
   /** Counted on the PCI bus. */
   readonly gpus?: number;
@@ -90,9 +90,9 @@ export interface DatasetChoice {
   readonly requireMount: boolean;
 }
 
-/** How a network is left whose machines do not reach the vendors directly. */
+/** Internet access through a proxy or mirrors. */
 export interface NetworkChoice {
-  /** For http and https alike. */
+  /** For http and https. */
   readonly proxy?: string;
   readonly noProxy?: readonly string[];
   /** A PEM file on this machine. */
@@ -103,9 +103,9 @@ export interface NetworkChoice {
 /** The answers that an inventory is written from. */
 export interface Choices {
   readonly organization: string;
-  /** Where editors find the inventory's schema: a path or URL; undefined: nowhere. */
+  /** Path or URL of the inventory's schema for editors. */
   readonly schema?: string;
-  /** The ssh_config that is read instead of the usual ones: its absolute path, or `none`. */
+  /** The ssh_config that replaces the default ones: its absolute path, or `none`. */
   readonly sshConfig?: string;
   readonly credential: CredentialSource;
   readonly projects: readonly string[];

@@ -6,9 +6,9 @@ import { FleetError } from '../../shared/base/errors.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import { parseFleet } from '../../fleet/inventory/load.ts';
 import { askAzure } from './azure.ts';
-import { type Choices, tell, type Wizard } from './wizard-context.ts';
+import { type Choices, print, type Wizard } from './wizard-context.ts';
 import { askToWrite, inventoryText, schemaPlace, withHosts, writeInventory } from './inventory-file.ts';
-import { askHosts, nameHosts, oneEach, othersThan } from './ask-hosts.ts';
+import { askHosts, nameHosts, withoutDuplicates, notInInventory } from './ask-hosts.ts';
 import { checkHosts, type Settled } from './check-hosts.ts';
 import { type Among, describeIn } from './test-host.ts';
 import { agentCount, askAgents, askDatasets, sayJobs } from './agents.ts';
@@ -16,23 +16,23 @@ import { agentCount, askAgents, askDatasets, sayJobs } from './agents.ts';
 export interface SetupResult {
   /** As the user named it; undefined when nothing was written. */
   readonly file: string | undefined;
-  /** The hosts that it has more than before. */
+  /** The added hosts. */
   readonly hosts: readonly string[];
-  /** Theirs, where it was asked for. */
+  /** Their pool, if it was asked for. */
   readonly pool?: string;
 }
 
 const nothing: SetupResult = { file: undefined, hosts: [] };
 
-/** Asks, tests, shows, writes. Nothing is on disk before the last question, and nothing on the hosts that was not said. */
+/** Asks, tests, shows, writes. Writes nothing to disk before the last question, and changes no host without notice. */
 export async function runSetup(wizard: Wizard, file: string): Promise<SetupResult> {
   const existing = readExisting(wizard, file);
   if (!existing) return createInventory(wizard, file);
-  const way = await wizard.prompts.choose('existing', `${file} has ${count(existing.fleet.hosts.length)}:`, [
+  const choice = await wizard.prompts.choose('existing', `${file} has ${count(existing.fleet.hosts.length)}:`, [
     { name: 'Add hosts to it', value: 'add' },
-    { name: 'Begin a new one', value: 'new' },
+    { name: 'Create a new one', value: 'new' },
   ]);
-  return way === 'add' ? addHosts(wizard, file, existing) : createInventory(wizard, file);
+  return choice === 'add' ? addHosts(wizard, file, existing) : createInventory(wizard, file);
 }
 
 async function createInventory(wizard: Wizard, file: string): Promise<SetupResult> {
@@ -60,7 +60,7 @@ async function createInventory(wizard: Wizard, file: string): Promise<SetupResul
     : { file: written, hosts: hosts.map(({ name }) => name), pool: agents.pool };
 }
 
-/** What hosts are tested with before there is an inventory. */
+/** Returns the inventory for tests before there is a real one. */
 function draft({ sshConfig }: Wizard): string {
   const defaults = JSON.stringify({ pool: 'gpu-lab', sshConfig });
   return `organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\ndefaults: ${defaults}\n`;
@@ -76,32 +76,32 @@ async function addHosts(wizard: Wizard, file: string, { source, fleet }: Existin
   const add = await wizard.prompts.confirm('write', `Add ${count(hosts.length)} to ${file}?`, true);
   if (!add) return nothing;
   const kept = writeInventory(path.resolve(wizard.context.cwd, file), text, { replace: true });
-  tell(wizard, `✔ ${file} written; the old one is ${path.basename(kept ?? '')}`);
+  print(wizard, `✔ ${file} written; backup: ${path.basename(kept ?? '')}`);
   return { file, hosts: hosts.map(({ name }) => name) };
 }
 
-/** The lines that the file has more than before: everything else in it stays. */
+/** Returns the added lines of the file. */
 function addedLines(before: string, after: string): string[] {
   const old = new Set(before.split('\n'));
   return after.split('\n').flatMap((line) => (old.has(line) ? [] : [`+ ${line}`]));
 }
 
-/** Until at least one host is left. */
+/** Asks for hosts until at least one remains. */
 async function chooseHosts(wizard: Wizard, among: Among): Promise<Settled[]> {
   const taken = among.inventory.flatMap(({ name, groups }) => [name, ...groups]);
   for (;;) {
-    const tested = oneEach(wizard, await checkHosts(wizard, await askHosts(wizard, taken), among));
-    const settled = await othersThan(wizard, tested, among.inventory);
+    const tested = withoutDuplicates(wizard, await checkHosts(wizard, await askHosts(wizard, taken), among));
+    const settled = await notInInventory(wizard, tested, among.inventory);
     if (settled.length > 0) return nameHosts(wizard, settled, taken);
-    if (!wizard.prompts.canAsk) throw nobodyLeft();
-    wizard.say('No host is left. Choose again; Esc goes back, Ctrl-C leaves.');
+    if (!wizard.prompts.canAsk) throw noHosts();
+    wizard.say('No hosts remain. Choose again. Esc: back; Ctrl-C: quit.');
   }
 }
 
-function nobodyLeft(): FleetError {
+function noHosts(): FleetError {
   return new FleetError({
     code: 'usage.no-hosts',
-    what: 'no host is left',
+    what: 'no hosts remain',
     next: 'fix the problems listed above, or keep the hosts: --unready keep',
   });
 }
@@ -115,7 +115,7 @@ interface Existing {
   readonly fleet: Fleet;
 }
 
-/** Undefined when there is none, or none that could be added to. */
+/** Returns the existing inventory; undefined if there is none, or hosts cannot be added to it. */
 function readExisting(wizard: Wizard, file: string): Existing | undefined {
   const { context } = wizard;
   let source: string;
@@ -130,7 +130,7 @@ function readExisting(wizard: Wizard, file: string): Existing | undefined {
     return { source, fleet };
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
-    tell(wizard, `${file} cannot be added to: ${error.problem.what}`);
+    print(wizard, `cannot add hosts to ${file}: ${error.problem.what}`);
     return undefined;
   }
 }

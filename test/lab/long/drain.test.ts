@@ -55,7 +55,7 @@ test('a wait that ends before the jobs says which they are; the drain stays, the
   const { code, stderr } = await cli('drain', '--wait', '--drain-timeout', '4s');
   expect(code).toBe(1);
   const said = stderr.replaceAll(/\s+/g, ' ');
-  expect(said).toContain('jobs still run; the slots stay drained and take no new ones');
+  expect(said).toContain('jobs still run; the slots stay drained and take no new jobs');
   expect(said).toContain('slot 0: job');
   await expect.poll(managed.states, settings).toBe('busy drained');
   expect(await job.end()).toMatchObject({ result: 'succeeded', log: 'done\n', runs: [{ agent: 'hook-0' }] });

@@ -186,7 +186,7 @@ test('provision brings it back, without a reboot: nothing uses what is left of t
   expect(await agentsInPool()).toEqual(['leaver-bare', 'leaver-box']);
 });
 
-test('--gone removes the agents of a machine that no longer answers, without a connection to it', async () => {
+test('--gone removes the agents of a machine that no longer exists, without a connection to it', async () => {
   await leaver.powerOff();
   await until('its agents to be offline', async () =>
     (await agents()).every(({ status }) => status === 'offline'),

@@ -85,7 +85,7 @@ describe('a driver that reboots three hosts with twelve jobs on them', () => {
     );
     inventory = await writeInventory(lab, azure, { defaults: { ...fourSlots, driver: { branch: '595' } } });
     const { stdout } = await cli('plan');
-    expect(stdout).toContain(`Waves: each begins once the last is healthy; at most 25% of a pool at a time
+    expect(stdout).toContain(`Waves: each starts when the previous one is healthy; at most 25% of a pool at a time
   1 canary: w1
   2: w2
   3: w3
@@ -134,7 +134,7 @@ describe('a driver that reboots three hosts with twelve jobs on them', () => {
     const stream = await azure.control.queue({ pool, script: 'sleep 4; echo done', count: 60 });
     const { code, stdout, stderr } = await cli('provision', '--yes');
     expect(code, `${stdout}\n${stderr}`).toBe(0);
-    expect(stdout.replaceAll(/ +/g, ' ')).toContain('0: w1, left drained by an earlier run: proven');
+    expect(stdout.replaceAll(/ +/g, ' ')).toContain('0: w1, left drained by an earlier run: verified first');
     expect(stderr).toMatch(/wave 1 \(canary\): w2[^]*wave 2: w3/);
     expect(await lab.host('w1').bootId()).toBe(rebooted);
     for (const { name } of lab.hosts) expect(await traces(lab.host(name))).not.toBe(before[name]);
@@ -161,7 +161,7 @@ describe('azp-fleet reboot', () => {
     expect(await job.end()).toMatchObject({ result: 'succeeded' });
     const { code, stdout, stderr } = await run.done;
     expect(code, stderr).toBe(0);
-    expect(stdout).toMatch(/^w2 +healthy +1 change; Azure DevOps not asked$/m);
+    expect(stdout).toMatch(/^w2 +healthy +1 change; Azure DevOps not checked$/m);
     expect(await host.bootId()).not.toBe(boot);
     await expect.poll(on('w2').states, settings).toBe('idle idle idle idle');
   });

@@ -213,7 +213,7 @@ export const poolMistakes: readonly Mistake[] = [
     ),
   },
   {
-    name: 'no project is named',
+    name: 'the project is missing',
     make: async (world) => {
       await world.type('pool create --yes');
       world.edit('projects: [vision]\n', '');

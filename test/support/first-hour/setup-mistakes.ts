@@ -28,7 +28,7 @@ const answered = (name: string, right: string, wrong: string, answer: string): M
   typed: 'setup --yes -o new.yaml --ssh-config ssh_config --answers answers.yaml',
   place: `"${answer}"`,
   by: ann(
-    /^correct it in the file of answers, or in its option$/,
+    /^correct it in the answers file or in its option$/,
     `writes ${right} into answers.yaml`,
     (world) => world.edit(wrong, right, 'answers.yaml'),
   ),
@@ -46,7 +46,7 @@ export const setupMistakes: readonly Mistake[] = [
     make: write,
     typed: 'setup --yes -o new.yaml --ssh-config ssh_config --answers answer.yaml',
     place: '/home/ann.keller/answer.yaml',
-    by: ann(/^correct its name$/, 'writes answers.yaml', (world) => {
+    by: ann(/^correct the path$/, 'writes answers.yaml', (world) => {
       world.typed = world.typed.replace('answer.yaml', 'answers.yaml');
     }),
   },

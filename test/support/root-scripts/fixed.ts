@@ -9,7 +9,7 @@ import { followNew } from '../../../src/manager/gpus/observe.ts';
 import { clearUserScript } from '../../../src/manager/host-mode/user.ts';
 import { endScript } from '../../../src/manager/other-processes/watch.ts';
 import { installKey } from '../../../src/cli/setup/give-key.ts';
-import { lookScript } from '../../../src/cli/setup/test-host.ts';
+import { detailsScript } from '../../../src/cli/setup/test-host.ts';
 import { configScript } from '../../../src/manager/registration/register-by-config.ts';
 import { bootProgram, type BootRequest, type Elevation } from '../../../src/fleet/ssh/session/bootstrap.ts';
 import { followChangeScript, startChangeScript } from '../../../src/fleet/ssh/session/durable-change.ts';
@@ -40,7 +40,7 @@ export function fixedScripts(): [string, string][] {
       script,
     ]),
     ['facts in practice', frameScript(factProbes({ root: { prefix: "/practice it's" } }))],
-    ['setup looks around', lookScript],
+    ['setup looks around', detailsScript],
     ['setup gives a key', installKey("ssh-ed25519 AAAA it's")],
     ['boot id', readBootId],
     ['reboot', rebootScript],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { Options } from '../../../src/cli/options.ts';
-import { remember } from '../../../src/cli/commands/provision.ts';
+import { saveJournal } from '../../../src/cli/commands/provision.ts';
 import { failedHosts } from '../../../src/fleet/apply/journal.ts';
 import { quietContext, runCommand } from '../../support/command.ts';
 
@@ -33,7 +33,7 @@ describe('how a run ended', () => {
   test('is remembered', async () => {
     const { context, written } = quietContext({ cwd });
     const journal = join(cwd, 'state/runs/x.json');
-    await remember(context, input, { journal, inventory: 'lab.yaml' }, outcomes);
+    await saveJournal(context, input, { journal, inventory: 'lab.yaml' }, outcomes);
     expect(await failedHosts(journal)).toEqual(['h200-1']);
     expect(written.stderr.replaceAll(/\s+/g, ' ')).toBe('');
   });
@@ -41,9 +41,9 @@ describe('how a run ended', () => {
   test('is a note where it cannot be remembered, and the run stays what it was', async () => {
     const { context, written } = quietContext({ cwd });
     const journal = join(cwd, 'a-file/runs/x.json');
-    await remember(context, input, { journal, inventory: 'lab.yaml' }, outcomes);
+    await saveJournal(context, input, { journal, inventory: 'lab.yaml' }, outcomes);
     expect(written.stderr.replaceAll(/\s+/g, ' ')).toBe(
-      `! --rerun failed will not know of this run: ${journal} cannot be written (ENOTDIR) `,
+      `! --rerun failed will not include this run: ${journal} cannot be written (ENOTDIR) `,
     );
   });
 });

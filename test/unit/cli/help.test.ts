@@ -80,8 +80,8 @@ describe('a word that is no command', () => {
   });
 
   test('is not asked for where a program wants a document', () => {
-    expect(told('--json')).toMatchObject({ printed: '', what: 'no command is named' });
-    expect(told('pool --json')).toMatchObject({ printed: '', what: 'no command is named' });
+    expect(told('--json')).toMatchObject({ printed: '', what: 'the command is missing' });
+    expect(told('pool --json')).toMatchObject({ printed: '', what: 'the command is missing' });
   });
 });
 

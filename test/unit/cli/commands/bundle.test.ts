@@ -25,8 +25,8 @@ const bundle = (...args: readonly string[]) => runCommand(['bundle', ...args], {
 
 describe('azp-fleet bundle', () => {
   it.each([
-    ['no file', [], 'it is not said which file'],
-    ['two files', ['-o', 'a', '--show', 'b'], 'it is not said which file'],
+    ['no file', [], 'no bundle file'],
+    ['two files', ['-o', 'a', '--show', 'b'], 'no bundle file'],
     ['a system of nobody', ['-o', 'x', '--for', 'plan9-4'], '--for names a system that is not supported'],
     ['a machine of nobody', ['-o', 'x', '--for', 'debian-12/riscv64'], '--for names a system'],
     [
@@ -37,7 +37,7 @@ describe('azp-fleet bundle', () => {
     [
       'kernels of hosts that are read',
       ['-o', 'x', '--kernel', '6.1.0-50-amd64'],
-      '--kernel is for hosts that are not read',
+      '--kernel needs --for',
     ],
     ['a folder that is not there', ['-o', 'no/x'], 'cannot be written'],
     ['a file that is not a bundle', ['--show', 'text.bundle'], 'is not a bundle'],

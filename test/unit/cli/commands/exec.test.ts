@@ -30,8 +30,8 @@ test('a command that takes too long is named with its limit, and the host is not
     { cwd: sshd.folder, terminal: true, heard: (text) => void (drawn += text), clock: systemClock(1) },
   );
   expect(exitCode).toBe(1);
-  expect(stdout).toBe(`✗ h200-1: the command had not ended after 1s, and was stopped [exec.timeout]
-  expected  an end within --timeout
+  expect(stdout).toBe(`✗ h200-1: the command was stopped after 1s, and was stopped [exec.timeout]
+  expected  an exit within --timeout
   seen      half
   next      run it again with a longer --timeout
 `);

@@ -153,7 +153,7 @@ const example = ['--organization', 'https://dev.azure.com/example'] as const;
 
 describe('init', () => {
   test.each([
-    ['without an organization', ['a'], 'init needs to know the organization'],
+    ['without an organization', ['a'], 'init needs an organization'],
     ['for one name twice', ['a:22', 'a:2222', ...example], 'a is there twice'],
     ['with a pool that nobody can have', ['a', '--pool', 'a/b', ...example], 'Azure DevOps takes no /'],
   ])('%s nothing is written', async (_, argv, said) => {

@@ -38,7 +38,7 @@ async function azpFleet(...argv: string[]) {
 }
 
 test('list, create, authorize, and again without changes', async () => {
-  expect((await azpFleet('pool', 'list')).stdout).toMatch(/gpu-cli .*no such pool/u);
+  expect((await azpFleet('pool', 'list')).stdout).toMatch(/gpu-cli .*pool not found/u);
 
   const created = await azpFleet('pool', 'create', '--yes');
   expect(created).toMatchObject({
@@ -69,7 +69,7 @@ test('a pool that is named and not there is a mistake, with the one that was mea
   expect(stderr).toBe(`✗ pool: there is no pool gpu-clo, or the token may not see it [pool.missing]
   next      did you mean "gpu-cli"?
 ✗ pool: there is no pool zebra, or the token may not see it [pool.missing]
-  next      see the pools of the inventory: azp-fleet pool list
+  next      list the pools of the inventory: azp-fleet pool list
 `);
   const none = await azpFleet('pool', 'list', 'nope');
   expect(none).toMatchObject({ exitCode: 2, stdout: '' });
@@ -160,15 +160,15 @@ hosts:
 
   test('are shown where they may be meant, and what only the hosts know is said', async () => {
     const before = await azpFleet('pool', 'list', '-i', own);
-    expect(before.stdout).toMatch(/gpu-own .*no such pool/u);
+    expect(before.stdout).toMatch(/gpu-own .*pool not found/u);
     expect(said(before.stderr)).toContain(
-      '{arch}-cuda{cuda} is named after what each host has: no pool there fits',
+      '{arch}-cuda{cuda} depends on facts of the hosts: no existing pool matches',
     );
     await fake.client().ensurePool('x64-cuda12.8');
     const after = await azpFleet('pool', 'list', '-i', own);
     expect(after.stdout).toMatch(/x64-cuda12\.8 +0 /u);
     expect(said(after.stderr)).toContain(
-      'x64-cuda12.8 may be meant next run "azp-fleet plan", which asks the hosts',
+      'x64-cuda12.8 may be meant next run "azp-fleet plan", which reads the hosts',
     );
     expect(after.exitCode).toBe(0);
   });

@@ -9,14 +9,14 @@ test.each([
   [
     { agents: 8, permitted: 1 },
     [
-      '! Azure DevOps: 8 agents, 1 permitted parallel job of private projects: only 1 of them can work at a time, other jobs wait',
+      '! Azure DevOps: 8 agents, 1 permitted parallel job of private projects: only 1 of them can run jobs at a time, other jobs wait',
       next,
     ],
   ],
   [
     { agents: 8, permitted: 0, used: 0 },
     [
-      '! Azure DevOps: 8 agents, 0 permitted parallel jobs of private projects, 0 in use: none of them gets a job, other jobs wait',
+      '! Azure DevOps: 8 agents, 0 permitted parallel jobs of private projects, 0 in use: no agent gets a job, other jobs wait',
       next,
     ],
   ],

@@ -15,7 +15,7 @@ const wave = (...hosts: string[]) => ({ canary: false, hosts });
 const canary = (...hosts: string[]) => ({ canary: true, hosts });
 const lines = (plan: Partial<WavesPlan>, width = 80) =>
   wavesText({ ...none, ...plan }, { paint: (_, text) => text, width })?.split('\n');
-const head = 'Waves: each begins once the last is healthy; at most 25% of a pool at a time';
+const head = 'Waves: each starts when the previous one is healthy; at most 25% of a pool at a time';
 
 it('one host has nobody to wait for', () => {
   expect(lines({ waves: [canary('h200-1')] })).toBeUndefined();
@@ -32,7 +32,7 @@ it('names the canaries and the waves', () => {
 
 it('of hosts that leave the fleet none gets healthy, and no agents come back', () => {
   expect(lines({ waves: [canary('a'), wave('b')], emptied: ['solo'], removes: true })).toEqual([
-    'Waves: each begins once the last is done; at most 25% of a pool at a time',
+    'Waves: each starts when the previous one is done; at most 25% of a pool at a time',
     '  1 canary: a',
     '  2: b',
     '  ! pool solo has no agents afterwards',
@@ -43,7 +43,7 @@ it('tells of many waves in a line', () => {
   const hosts = Array.from({ length: 40 }, (_, index) => `gpu-${String(index).padStart(2, '0')}`);
   const waves = hosts.map((host, index) => ({ canary: index === 0, hosts: [host] }));
   expect(lines({ waves, maxUnavailable: '1' })).toEqual([
-    'Waves: each begins once the last is healthy; at most 1 of a pool at a time',
+    'Waves: each starts when the previous one is healthy; at most 1 of a pool at a time',
     '  1 canary: gpu-00',
     ...hosts.slice(1, 7).map((host, index) => `  ${index + 2}: ${host}`),
     '  8 to 40: gpu-[07-39], at most 1 at a time',
@@ -58,10 +58,10 @@ it('says what is proven first, which pools are without agents, and who is not be
   }));
   expect(lines({ proveFirst: ['left'], waves: [canary('solo')], emptied: ['lonely'], held })).toEqual([
     head,
-    '  0: left, left drained by an earlier run: proven',
+    '  0: left, left drained by an earlier run: verified first',
     '  1 canary: solo',
     '  ! pool lonely has no agents for a time',
-    '  ✗ a, b, not begun: pool gpu-lab can be without 1 of its 3 hosts, and dead',
+    '  ✗ a, b, not started: pool gpu-lab can be without 1 of its 3 hosts, and dead',
     '    takes no jobs already',
     '    next: bring dead back, or allow more with --max-unavailable',
   ]);

@@ -122,7 +122,7 @@ const plan = `100 hosts: the same 1 change (gpu-[00-99])
              requested with \`azp-fleet reboot\`
              interrupts the whole machine; drains agents first
 
-Waves: each begins once the last is healthy; at most 25% of a pool at a time
+Waves: each starts when the previous one is healthy; at most 25% of a pool at a time
   1 canary: gpu-00
   2: gpu-[01-25]
   3: gpu-[26-50]
@@ -144,7 +144,7 @@ describe('a hundred hosts', () => {
       hosts: names.map(() => ({ verdict: { state: 'healthy', azureAsked: false } })),
     });
     expect(screen).toBe(`${plan}
-gpu-[00-99]  healthy      1 change; Azure DevOps not asked
+gpu-[00-99]  healthy      1 change; Azure DevOps not checked
 
 100 hosts: 100 healthy
 `);

@@ -53,7 +53,7 @@ test.each([
     exitCode: 2,
     problem: {
       code: 'inventory.secret',
-      what: 'the webhook of a is no http(s) address',
+      what: 'the webhook of a is not an HTTP(S) URL',
       next: 'look at the variable HOOK',
     },
   });

@@ -71,7 +71,7 @@ test('a host whose name is taken has to get another one', async () => {
   const { keyboard } = sitting;
   const asked = askHosts(sitting.wizard, ['gpu']);
   await keyboard.answer(['Hosts (user@', 'gpu.lab.example 192.0.2.7']);
-  await keyboard.see('The inventory has a gpu already; name=address gives another name');
+  await keyboard.see('The inventory already has gpu ; use name=address for another name');
   keyboard.stdin.write('\u0015box=gpu.lab.example 192.0.2.7\r');
   expect(await asked).toEqual([{ name: 'box', address: 'gpu.lab.example' }, { name: '192.0.2.7' }]);
 });

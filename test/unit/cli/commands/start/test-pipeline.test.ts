@@ -21,9 +21,9 @@ async function outcome(result: string | undefined, projects: readonly string[]) 
 }
 
 test.each([
-  ['succeeded', 0, '✔ it succeeded: the pool runs pipelines'],
-  ['failed', 1, '✗ it ended: failed\n  next      look at its log: https://dev.azure.com/'],
-  [undefined, 1, '✗ it has not ended after 30 minutes'],
+  ['succeeded', 0, '✔ pipeline succeeded: the pool runs jobs'],
+  ['failed', 1, '✗ pipeline failed\n  next      read its log: https://dev.azure.com/'],
+  [undefined, 1, '✗ pipeline still runs after 30 minutes'],
 ])('a run that comes to %s', async (result, exitCode, text) => {
   const told = await outcome(result, ['speech', 'vision']);
   expect(told.exitCode).toBe(exitCode);

@@ -81,7 +81,7 @@ odd: 2 changes
   + docker   do a
              a is missing
   ? toolkit  whatever toolkit needs
-             not known before "driver" has run; at most this
+             known after "driver"; at most this
              no container can start for a moment; running jobs continue
 
 stuck: 0 changes

@@ -183,7 +183,7 @@ test('another branch of the driver announces the wait and the image that is buil
              the loaded module 580.95.05 holds the GPUs
              interrupts the whole machine; drains agents first
   ? manager  wait for the agent image
-             not known before "driver" has run; at most this
+             known after "driver"; at most this
              ~ base of the image: nvidia/cuda:13.0.3-base-ubuntu24.04 →
                nvidia/cuda:13.2.1-base-ubuntu24.04
                  the image is rebuilt; all slots move to it, running jobs finish

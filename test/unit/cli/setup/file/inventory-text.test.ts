@@ -29,7 +29,7 @@ test('what all hosts have in common is written once', () => {
   expect(inventoryText(choices)).toBe(`# yaml-language-server: $schema=/opt/azp-fleet/inventory.schema.json
 
 organization: https://dev.azure.com/example
-token: { env: AZP_TOKEN, expires: 2027-05-01 } # where it is found, never the token
+token: { env: AZP_TOKEN, expires: 2027-05-01 } # the source of the token, never the token itself
 projects: [ vision, speech team ] # whose pipelines may use the pool
 
 defaults:
@@ -160,8 +160,8 @@ test.each([
   ['gpu/lab', 'Azure DevOps takes no / in the name of a pool'],
   ['x'.repeat(129), 'A name of at most 128 characters'],
   ['{arch}-cuda{cuda}', undefined],
-  ['{group}', 'Braces stand for what a host has: {arch}, {cuda}, {cudaMajor}, {generation}, {host}'],
-  ['{', 'Braces stand for what a host has: {arch}, {cuda}, {cudaMajor}, {generation}, {host}'],
+  ['{group}', 'Valid placeholders: {arch}, {cuda}, {cudaMajor}, {generation}, {host}'],
+  ['{', 'Valid placeholders: {arch}, {cuda}, {cudaMajor}, {generation}, {host}'],
 ])('a pool called %j', (name, mistake) => {
   expect(poolMistake(name)).toBe(mistake);
 });

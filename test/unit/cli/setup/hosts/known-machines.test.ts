@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { Settled } from '../../../../../src/cli/setup/check-hosts.ts';
-import { othersThan } from '../../../../../src/cli/setup/ask-hosts.ts';
+import { notInInventory } from '../../../../../src/cli/setup/ask-hosts.ts';
 import { desiredOf } from '../../../../support/host.ts';
 import { sit } from '../../../../support/sitting.ts';
 
@@ -41,7 +41,7 @@ const fresh = (name: string, machineId: string, bootId = 'b'): Settled => ({
 
 async function left(machines: Machines, ...settled: readonly Settled[]) {
   const { sitting, inventory, asked } = inventoryOf(machines);
-  const kept = await othersThan(sitting.wizard, settled, inventory);
+  const kept = await notInInventory(sitting.wizard, settled, inventory);
   return { names: kept.map(({ host }) => host.name), said: sitting.said.join('\n'), asked };
 }
 
@@ -68,7 +68,7 @@ test('hosts that do not answer are not compared, which is said', async () => {
   const { names, said } = await left({ off: undefined, old: says('1', 'b') }, fresh('new', '2'));
   expect(names).toEqual(['new']);
   expect(said.replaceAll(/\s+/g, ' ')).toBe(
-    "! 1 of the inventory's hosts did not answer: not compared with the new ones",
+    "! 1 of the inventory's hosts unreachable: not compared with the new hosts",
   );
 });
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 
 import { expect, test } from 'vitest';
 
-import { lookScript, parseLook } from '../../../../../src/cli/setup/test-host.ts';
+import { detailsScript, parseDetails } from '../../../../../src/cli/setup/test-host.ts';
 
 test('the name of the machine without its domain, and what is mounted from elsewhere', () => {
   const said = [
@@ -15,15 +15,15 @@ test('the name of the machine without its domain, and what is mounted from elsew
     'lustre /scratch',
     'nfs4 /mnt/imagenet',
   ].join('\n');
-  expect(parseLook(said)).toEqual({ hostname: 'h200-7', mounts: ['/mnt/imagenet', '/scratch'] });
+  expect(parseDetails(said)).toEqual({ hostname: 'h200-7', mounts: ['/mnt/imagenet', '/scratch'] });
 });
 
 test.each(['', '\n', 'localhost\n'])('%j names no machine', (said) => {
-  expect(parseLook(said)).toEqual({ hostname: undefined, mounts: [] });
+  expect(parseDetails(said)).toEqual({ hostname: undefined, mounts: [] });
 });
 
 test('the script says as much of this machine', () => {
-  const look = parseLook(execFileSync('/bin/sh', ['-eu'], { input: lookScript, encoding: 'utf8' }));
+  const look = parseDetails(execFileSync('/bin/sh', ['-eu'], { input: detailsScript, encoding: 'utf8' }));
   const own = execFileSync('uname', ['-n'], { encoding: 'utf8' }).trim().split('.')[0];
   expect(look.hostname).toBe(own === 'localhost' ? undefined : own);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { judge } from '../../../../../src/cli/setup/test-host.ts';
+import { checkFacts } from '../../../../../src/cli/setup/test-host.ts';
 import { factsOf } from '../../../../support/host.ts';
 
 const h200 = { address: '0000:83:00.0', deviceId: '2335', boundTo: undefined };
@@ -18,7 +18,7 @@ test.each([
     'no systemd',
     factsOf({ systemd: undefined }),
     'Debian 12, 1 GPU, labadmin, 186 GiB free',
-    'there is no systemd to run the manager',
+    'systemd is missing; the manager needs it',
   ],
   [
     'another architecture',
@@ -30,7 +30,7 @@ test.each([
     'a disk that is nearly full',
     factsOf({ disk: { '/var/lib/docker': { freeBytes: 9 * 1024 ** 3, mount: '/' } } }),
     'Debian 12, 1 GPU, labadmin, 9 GiB free',
-    "there is no room for the agents' image below /var/lib/docker",
+    "not enough disk space for the agents' image in /var/lib/docker",
   ],
   [
     'room for images on another disk',
@@ -51,7 +51,7 @@ test.each([
     'Arch Linux on x86_64 is not supported',
   ],
 ])('a host with %s', (_, facts, summary, problem) => {
-  const report = judge('h200-1', facts);
+  const report = checkFacts('h200-1', facts);
   expect(report.summary).toBe(summary);
   expect(report.problem?.what).toBe(problem);
   expect(report.problem?.host).toBe(problem === undefined ? undefined : 'h200-1');
