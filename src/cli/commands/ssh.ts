@@ -29,15 +29,9 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
   try {
     const options = await ssh.resolve(host.name, host.ssh);
-<<<<<<< HEAD
-    const way = await ssh.jumpHostsTo(options);
-    const flags = loginArguments(options, way, folder, { asks: true, keepsErrors: false });
-    return await hand([...flags, '--', options.typed, ...input.rest], env, context.signal);
-=======
     const jumpHosts = await ssh.jumpHostsTo(options);
-    const flags = loginArguments(options, jumpHosts, folder, { asks: true, heard: false });
+    const flags = loginArguments(options, jumpHosts, folder, { asks: true, keepsErrors: false });
     return await runSsh([...flags, '--', options.typed, ...input.rest], env, context.signal);
->>>>>>> a9c24888 (cli: write messages and comments in plain words)
   } finally {
     ssh.close();
     rmSync(folder, { recursive: true, force: true });
