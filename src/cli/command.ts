@@ -149,7 +149,10 @@ const sshConfigOption: OptionSpec = {
   flags: '--ssh-config <file>',
   description: 'SSH configuration file (as ssh -F); none: use none',
 };
-const jsonOption: OptionSpec = { flags: '--json', description: 'one JSON document on stdout instead of text' };
+const jsonOption: OptionSpec = {
+  flags: '--json',
+  description: 'one JSON document on stdout instead of text',
+};
 const commonOptions: readonly OptionSpec[] = [
   { flags: '--yes', description: 'do not ask' },
   { flags: '--debug', description: 'show stack traces and where the debug log is' },
@@ -157,7 +160,12 @@ const commonOptions: readonly OptionSpec[] = [
 ];
 
 /** Options shared by commands. They are accepted before and after the command's name. */
-export const sharedOptions: readonly OptionSpec[] = [...inventoryOptions, sshConfigOption, jsonOption, ...commonOptions];
+export const sharedOptions: readonly OptionSpec[] = [
+  ...inventoryOptions,
+  sshConfigOption,
+  jsonOption,
+  ...commonOptions,
+];
 
 /** Returns the shared options that a command accepts. */
 export function sharedBy(spec: CommandSpec): readonly OptionSpec[] {

@@ -11,7 +11,7 @@ import {
 import { usageError } from '../shared/base/errors.ts';
 import { noControl } from '../shared/base/foreign-text.ts';
 
-const useExpected = 'use an expected value';
+const useExpected = 'replace it with an expected value';
 
 /** Typed access to parsed options. Names are camel case, as in commander. */
 export class Options {

@@ -44,7 +44,7 @@ test('a host is added to an inventory, provisioned, and its agents are online', 
   await terminal.answer('Others', 'Enter');
   await terminal.see(/✔ gpu-new +Debian 12, 2 GPUs, labadmin/);
   await terminal.answer('Add 1 host to inventory.yaml', 'Enter');
-  await terminal.see('the old one is inventory.yaml.bak-1');
+  await terminal.see('backup: inventory.yaml.bak-1');
   await terminal.answer('Provision now', 'Enter');
   await terminal.see('? Apply these changes', 180_000);
   terminal.press('y', 'Enter');

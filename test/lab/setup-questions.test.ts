@@ -51,14 +51,14 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   await terminal.see('? Hosts (user@');
   await refused('box a@', 'a@: write address, user@address:port or name=user@address:port');
   await refused('gpu!1', 'gpu!1: write a name of letters');
-  await refused('box-a:22 box-a:2222', 'box-a is there twice');
+  await refused('box-a:22 box-a:2222', 'Duplicate host box-a');
   type('box-a closd');
   await terminal.see('? closd is not ready');
   terminal.press('Enter');
   // A name that is nearly one of ~/.ssh/config is proposed.
   await terminal.see('closd, corrected (user@address:port): (closed)');
   terminal.press('Enter');
-  await terminal.see(/closed is not ready:[^]*Leave it out/);
+  await terminal.see(/closed is not ready:[^]*Remove it/);
   terminal.press('Enter');
   await terminal.see('? closed, corrected');
   type(`127.0.0.1:${desk.hosts[1]?.port ?? 0}`);
@@ -67,7 +67,7 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   await terminal.see('? Private key file');
   await refused('nothing', 'nothing cannot be read');
   type(desk.hosts[1]?.clientKeyFile ?? '');
-  await terminal.see('? 127.0.0.1 calls itself rtx-7. Name in the inventory: (rtx-7)');
+  await terminal.see('? The hostname of 127.0.0.1 is rtx-7. Name in the inventory: (rtx-7)');
   await refused('box-a', 'Taken');
   await refused('a b', 'write a name of letters');
   type('rtx-7');
@@ -108,7 +108,7 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   await terminal.answer('Projects that may use the pool', 'Enter');
   await terminal.answer('Agent pool:', 'Enter');
   await terminal.see('? Agent pool (created');
-  await refused('gpu/lab', 'Azure DevOps takes no / in the name of a pool');
+  await refused('gpu/lab', 'Azure DevOps allows no / in pool names');
   type('gpu-lab');
   await terminal.answer('Agents on each host', 'Down', 'Enter');
   await terminal.see('? How many');
@@ -273,7 +273,7 @@ hosts:
   writeFileSync(config, `${twin}${readFileSync(config, 'utf8')}`);
   writeFileSync(join(desk.folder, 'inventory.yaml'), before);
   terminal = desk.start('setup --add twin --add box-b');
-  await terminal.see('! twin is the same machine as old of the inventory: it is not added');
+  await terminal.see('! twin is the same machine as old in the inventory: not added');
   await terminal.answer('Add 1 host to inventory.yaml', 'Enter');
   await terminal.answer('Provision now', 'n', 'Enter');
   await terminal.see('[exit 0]');

@@ -107,7 +107,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
 
 organization: URL
 token: { file: TOKEN, expires: 2027-05-01 } # the source of the token, never the token itself
-projects: [ vision ] # whose pipelines may use the pool
+projects: [ vision ] # projects whose pipelines may use the pool
 
 defaults:
   pool: gpu-lab

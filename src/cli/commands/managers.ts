@@ -235,19 +235,29 @@ export function webhookText(host: string): string {
 export function drainText(host: string, status: ManagerStatus, chosen: readonly string[] = []): string {
   const slots = chosenOf(status, chosen);
   const states = (['drained', 'draining', 'waiting', 'quarantined'] as const).flatMap((stage) => {
-    const number = slots.filter((slot) => stageOf(slot) === stage).length;
-    return number === 0 ? [] : [`${number} ${stage}`];
+    const here = slots.filter((slot) => stageOf(slot) === stage);
+    return here.length === 0 ? [] : [`${here.length} ${stage}${stage === 'waiting' ? sinceText(here) : ''}`];
   });
   const jobs = slots
     .filter(({ state }) => state === 'busy')
     .map(({ slot, job, jobSince }) => {
-      const since = jobSince === undefined ? '' : `, since ${jobSince.replace('T', ' ').slice(0, 16)} UTC`;
+      const since = jobSince === undefined ? '' : `, since ${utc(jobSince)}`;
       return `slot ${slot}${job === undefined ? '' : ` (${job}${since})`}`;
     });
   const parts = [...states, ...(jobs.length === 0 ? [] : [`still running: ${jobs.join(', ')}`])];
   if (slots.length === 0) return `${host}: no slots\n${drainLines(status)}`;
   const take = slots.length === 1 ? 'takes' : 'take';
   return `${host}: ${slotsText(slots, chosen)} ${take} no more jobs: ${parts.join('; ')}\n${drainLines(status)}`;
+}
+
+/** Returns since when the longest waiting of these slots waits. */
+function sinceText(slots: readonly SlotStatus[]): string {
+  const [oldest = ''] = slots.map(({ since }) => since).toSorted();
+  return oldest === '' ? '' : ` (since ${utc(oldest)})`;
+}
+
+function utc(iso: string): string {
+  return `${iso.replace('T', ' ').slice(0, 16)} UTC`;
 }
 
 /** Returns the state to show. A slot in `stopping` without a container is drained: it only updates the pool. */
@@ -281,10 +291,12 @@ export function undrainText(host: string, status: Undrained, chosen: readonly st
   const take = slots.length === 1 ? 'takes' : 'take';
   const was = ended.length === 0 ? 'nothing was drained; ' : '';
   const again = ended.length === 0 ? '' : ' again';
-  const held = slots.filter(({ state }) => ['waiting', 'quarantined'].includes(stages[state]));
-  const but =
-    held.length === 0 ? '' : `; not available for another reason: ${slotList(held)}, check azp-fleet status`;
-  return `${host}: ${was}${slotsText(slots, chosen)} ${take} jobs${again}${but}\n${drainLines(status)}`;
+  const but = (['waiting', 'quarantined'] as const).map((stage) => {
+    const held = slots.filter(({ state }) => stages[state] === stage);
+    if (held.length === 0) return '';
+    return `; ${stage}: ${slotList(held)}${stage === 'waiting' ? sinceText(held) : ''}, check azp-fleet status`;
+  });
+  return `${host}: ${was}${slotsText(slots, chosen)} ${take} jobs${again}${but.join('')}\n${drainLines(status)}`;
 }
 
 function chosenOf({ slots }: ManagerStatus, chosen: readonly string[]): readonly SlotStatus[] {

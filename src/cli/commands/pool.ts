@@ -46,7 +46,7 @@ function missingPool(name: string, all: readonly Pool[]): Problem {
   return {
     code: 'pool.missing',
     step: 'pool',
-    what: `pool ${name} not found, or the token lacks permission`,
+    what: `${name} not found, or the token lacks permission`,
     next:
       near === undefined ? 'list the pools of the inventory: azp-fleet pool list' : `did you mean "${near}"?`,
   };

@@ -206,7 +206,10 @@ interface FinishedSetup {
 }
 
 /** Runs the steps after the file is written: provisions, prints the pipeline, runs a test pipeline. */
-export async function finishSetup(setup: FinishedSetup, { file, hosts, pool }: SetupResult): Promise<ExitCode> {
+export async function finishSetup(
+  setup: FinishedSetup,
+  { file, hosts, pool }: SetupResult,
+): Promise<ExitCode> {
   const { context, input, interview, say, pipeline } = setup;
   if (file === undefined) return ExitCode.declined;
   const now = await interview.run(() =>
@@ -227,7 +230,11 @@ export async function finishSetup(setup: FinishedSetup, { file, hosts, pool }: S
 }
 
 /** Runs the test pipeline with the credential of the inventory. */
-async function testPipeline({ context, wizard, say }: FinishedSetup, file: string, id: number): Promise<ExitCode> {
+async function testPipeline(
+  { context, wizard, say }: FinishedSetup,
+  file: string,
+  id: number,
+): Promise<ExitCode> {
   const { organization, credential, projects, proxy } = loadFleet(file, context);
   const { http, https, noProxy, ca } = proxy;
   const secret = await wizard.secret(credentialSource({ credential }), 'the token');
@@ -300,7 +307,9 @@ function reportRun({ result, url }: TestRun, say: (line: string) => void): ExitC
     return ExitCode.ok;
   }
   say(
-    result === undefined ? `✗ pipeline still runs after ${longestMs / 60_000} minutes` : `✗ pipeline ${result}`,
+    result === undefined
+      ? `✗ pipeline still runs after ${longestMs / 60_000} minutes`
+      : `✗ pipeline ${result}`,
   );
   say(`  next      read its log: ${url}`);
   return ExitCode.hostFailed;

@@ -57,7 +57,13 @@ async function compose(context: Context, input: CommandInput): Promise<FleetFile
   const standIn = new StandIn(files);
   const env = withoutSecrets(context.env, fleet);
   let notice: string | undefined;
-  const resolver = new SshResolver({ home, user, env, notice: (line) => (notice = line), hosts: fleet.hosts });
+  const resolver = new SshResolver({
+    home,
+    user,
+    env,
+    notice: (line) => (notice = line),
+    hosts: fleet.hosts,
+  });
   try {
     await resolver.files('none');
     if (notice !== undefined) throw noSsh();

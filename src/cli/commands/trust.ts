@@ -52,8 +52,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   if (!options.flag('yes') && !(await confirm(context, question))) return declined;
   const pins = new Map(fresh.map(({ host, key }) => [host, [`${key.type} ${key.base64}`]]));
   const kept = writeInventory(file, pinHostKeys(readFileSync(file, 'utf8'), pins), { replace: true });
-  if (!json)
-    say(context.stderr, `pinned in ${file}${kept === undefined ? '' : `; backup: ${kept}`}\n`);
+  if (!json) say(context.stderr, `pinned in ${file}${kept === undefined ? '' : `; backup: ${kept}`}\n`);
   return result;
 }
 

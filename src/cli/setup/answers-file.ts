@@ -72,8 +72,5 @@ export function completed(answers: ReadonlyMap<string, Answer>): Map<string, Ans
 }
 
 function bad(file: string, seen: string, next: string, cause?: unknown): Error {
-  return usageError(
-    { code: 'usage.answer', what: `invalid answers file ${file}`, seen, next },
-    cause,
-  );
+  return usageError({ code: 'usage.answer', what: `invalid answers file ${file}`, seen, next }, cause);
 }

@@ -164,7 +164,9 @@ export async function nameHosts(
     }
     const others = names.filter((name) => name !== host.name);
     const check = (text: string): string | undefined =>
-      others.some((name) => name.toLowerCase() === text.toLowerCase()) ? 'Name already in use' : nameMistake(text);
+      others.some((name) => name.toLowerCase() === text.toLowerCase())
+        ? 'Name already in use'
+        : nameMistake(text);
     const name = await prompts.text(
       `hosts.${host.name}.name`,
       `The hostname of ${host.address ?? host.name} is ${hostname}. Name in the inventory:`,

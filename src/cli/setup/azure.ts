@@ -49,13 +49,9 @@ export async function askAzure(wizard: Wizard): Promise<AzureChoice> {
 }
 
 async function askOrganization(wizard: Wizard): Promise<Pasted> {
-  const text = await wizard.prompts.text(
-    'organization',
-    'Azure DevOps organization (name or URL):',
-    {
-      check: organizationMistake,
-    },
-  );
+  const text = await wizard.prompts.text('organization', 'Azure DevOps organization (name or URL):', {
+    check: organizationMistake,
+  });
   const pasted = readOrganization(text);
   if (pasted.organization !== text)
     print(
@@ -138,14 +134,18 @@ async function typed(
   client: AzureReader | undefined,
   pasted: string | undefined,
 ): Promise<string[]> {
-  const answer = await wizard.prompts.text('projects', 'Projects that may use the pool (separated by commas):', {
-    default: pasted ?? '',
-    check: async (text) => {
-      for (const name of split(text))
-        if (client && (await client.findProject(name)) === undefined) return `Project ${name} not found`;
-      return undefined;
+  const answer = await wizard.prompts.text(
+    'projects',
+    'Projects that may use the pool (separated by commas):',
+    {
+      default: pasted ?? '',
+      check: async (text) => {
+        for (const name of split(text))
+          if (client && (await client.findProject(name)) === undefined) return `Project ${name} not found`;
+        return undefined;
+      },
     },
-  });
+  );
   await sayRights(wizard, client, split(answer));
   return split(answer);
 }
@@ -248,9 +248,7 @@ async function askExpiry({ prompts, context }: Wizard): Promise<string | undefin
 /** `now`: milliseconds since the epoch. */
 export function expiryMistake(text: string, now: number): string | undefined {
   if (!date.safeParse(text).success) return 'Year-month-day, such as 2027-05-31';
-  return Date.parse(text) <= now
-    ? `${text} is in the past: create a new token`
-    : undefined;
+  return Date.parse(text) <= now ? `${text} is in the past: create a new token` : undefined;
 }
 
 const mirrorNames: Readonly<Record<keyof Mirrors, string>> = {
@@ -271,11 +269,7 @@ async function askNetwork(wizard: Wizard): Promise<NetworkChoice> {
   const keys = ['network.proxy', 'network.noProxy', 'network.ca', ...mirrorKeys()];
   const closed =
     keys.some((key) => prompts.answers(key)) ||
-    (await prompts.confirm(
-      'network',
-      'Does internet access need a proxy, a private CA or mirrors?',
-      false,
-    ));
+    (await prompts.confirm('network', 'Does internet access need a proxy, a private CA or mirrors?', false));
   if (!closed) return {};
   const proxy = await prompts.text('network.proxy', 'Proxy (http://HOST:PORT, Enter for none):', {
     default: '',

@@ -151,7 +151,9 @@ async function askForAll({ prompts }: Wizard, rest: readonly Failed[]): Promise<
       ? ([
           { name: 'Try them again', value: 'retry' },
           { name: 'Decide for each', value: 'each' },
-          ...(rest.every(isRefused) ? [{ name: 'Install my key on all of them', value: 'give-key' } as const] : []),
+          ...(rest.every(isRefused)
+            ? [{ name: 'Install my key on all of them', value: 'give-key' } as const]
+            : []),
         ] as const)
       : []),
     ...leave('them'),

@@ -33,7 +33,9 @@ export async function giveKey(wizard: Wizard, host: HostChoice, among: Among): P
       await session.close();
       print(
         wizard,
-        code === 0 ? `✔ ${host.name} has the key ${own}.pub` : `✗ the key was not installed: ${stderr.trim()}`,
+        code === 0
+          ? `✔ ${host.name} has the key ${own}.pub`
+          : `✗ the key was not installed: ${stderr.trim()}`,
       );
     } catch (error) {
       if (!(error instanceof FleetError) || context.signal.aborted) throw error;

@@ -42,7 +42,7 @@ export function parseHost(text: string, known: (name: string) => boolean): HostC
   };
 }
 
-const useExpected = 'use an expected value';
+const useExpected = 'replace it with an expected value';
 
 /** Returns what is expected if the inventory or ssh would reject the host. */
 function unusable(

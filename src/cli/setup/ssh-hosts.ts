@@ -34,7 +34,13 @@ export async function sshConfigEntries(
   { home, user, env }: Pick<Context, 'home' | 'user' | 'env'>,
   sshConfig?: string,
 ): Promise<(KnownHost & { readonly isForge: boolean })[]> {
-  const ssh = new SshResolver({ home, user, env: withoutSecretVariables(env), notice: () => undefined, hosts: [] });
+  const ssh = new SshResolver({
+    home,
+    user,
+    env: withoutSecretVariables(env),
+    notice: () => undefined,
+    hosts: [],
+  });
   const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
     const to = await ssh.resolve(name, plainSpec(sshConfig)).catch(nothing);
     if (to === undefined) return { name, leadsTo: '', hostname: name };

@@ -28,10 +28,14 @@ const nothing: SetupResult = { file: undefined, hosts: [] };
 export async function runSetup(wizard: Wizard, file: string): Promise<SetupResult> {
   const existing = readExisting(wizard, file);
   if (!existing) return createInventory(wizard, file);
-  const choice = await wizard.prompts.choose('existing', `${file} has ${count(existing.fleet.hosts.length)}:`, [
-    { name: 'Add hosts to it', value: 'add' },
-    { name: 'Create a new one', value: 'new' },
-  ]);
+  const choice = await wizard.prompts.choose(
+    'existing',
+    `${file} has ${count(existing.fleet.hosts.length)}:`,
+    [
+      { name: 'Add hosts to it', value: 'add' },
+      { name: 'Create a new one', value: 'new' },
+    ],
+  );
   return choice === 'add' ? addHosts(wizard, file, existing) : createInventory(wizard, file);
 }
 

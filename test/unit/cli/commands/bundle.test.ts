@@ -34,11 +34,7 @@ describe('azp-fleet bundle', () => {
       ['-o', 'x', '--for', 'debian-12', '--kernel', '$(id)'],
       '--kernel is no release',
     ],
-    [
-      'kernels of hosts that are read',
-      ['-o', 'x', '--kernel', '6.1.0-50-amd64'],
-      '--kernel needs --for',
-    ],
+    ['kernels of hosts that are read', ['-o', 'x', '--kernel', '6.1.0-50-amd64'], '--kernel needs --for'],
     ['a folder that is not there', ['-o', 'no/x'], 'cannot be written'],
     ['a file that is not a bundle', ['--show', 'text.bundle'], 'is not a bundle'],
     ['what is not there', ['--show', 'none'], 'cannot be read'],

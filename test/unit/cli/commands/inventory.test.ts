@@ -154,8 +154,8 @@ const example = ['--organization', 'https://dev.azure.com/example'] as const;
 describe('init', () => {
   test.each([
     ['without an organization', ['a'], 'init needs an organization'],
-    ['for one name twice', ['a:22', 'a:2222', ...example], 'a is there twice'],
-    ['with a pool that nobody can have', ['a', '--pool', 'a/b', ...example], 'Azure DevOps takes no /'],
+    ['for one name twice', ['a:22', 'a:2222', ...example], 'duplicate host a'],
+    ['with an invalid pool name', ['a', '--pool', 'a/b', ...example], 'Azure DevOps allows no /'],
   ])('%s nothing is written', async (_, argv, said) => {
     const { exitCode, stderr } = await runCommand(['init', '-o', 'none.yaml', ...argv], { cwd });
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(said) });
@@ -214,7 +214,7 @@ describe('init', () => {
     const before = readFileSync(join(cwd, 'lab.yaml'), 'utf8');
     const { exitCode, stderr } = await runCommand(['init', 'a', '-o', 'lab.yaml', ...example], { cwd });
     expect(exitCode).toBe(2);
-    expect(stderr.replaceAll(/\s+/g, ' ')).toContain('lab.yaml exists already [init.exists]');
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain('lab.yaml already exists [init.exists]');
     expect(stderr).toContain('name another file with --output FILE');
     expect(readFileSync(join(cwd, 'lab.yaml'), 'utf8')).toBe(before);
   });

@@ -66,9 +66,9 @@ test('a pool that is named and not there is a mistake, with the one that was mea
       .split('\n')
       .map((line) => line.split(' ')[0]),
   ).toEqual(['POOL', 'gpu-cli']);
-  expect(stderr).toBe(`✗ pool: there is no pool gpu-clo, or the token may not see it [pool.missing]
+  expect(stderr).toBe(`✗ pool: gpu-clo not found, or the token lacks permission [pool.missing]
   next      did you mean "gpu-cli"?
-✗ pool: there is no pool zebra, or the token may not see it [pool.missing]
+✗ pool: zebra not found, or the token lacks permission [pool.missing]
   next      list the pools of the inventory: azp-fleet pool list
 `);
   const none = await azpFleet('pool', 'list', 'nope');

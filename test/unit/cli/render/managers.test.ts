@@ -32,19 +32,19 @@ const train = { job: 'train', jobSince: '2026-11-20T11:02:03Z' };
 describe('drain', () => {
   test.each([
     [
-      'what still runs, and who keeps jobs away since when',
+      'running jobs, and each drain with its time',
       [slotIn('0', 'busy', train), slotIn('1', 'drained')],
       [],
       `its 2 slots take no more jobs: 1 drained; still running: slot 0 (train, since 2026-11-20 11:02 UTC)`,
     ],
     [
-      'an idle host right after the order',
+      'an idle host right after the command',
       [slotIn('0', 'idle'), slotIn('1', 'stopping', { container: '0123456789ab' })],
       [],
       'its 2 slots take no more jobs: 2 draining',
     ],
     [
-      'a slot without a container of which the pool is told',
+      'a slot without a container that still updates the pool',
       [slotIn('0', 'stopping'), slotIn('1', 'drained')],
       [],
       'its 2 slots take no more jobs: 2 drained',
@@ -56,10 +56,16 @@ describe('drain', () => {
       'slot 1 takes no more jobs: 1 drained',
     ],
     [
-      'slots that took none before',
+      'slots that were not available before',
       [slotIn('0', 'quarantined'), slotIn('1', 'drained')],
       [],
       'its 2 slots take no more jobs: 1 drained; 1 quarantined',
+    ],
+    [
+      'a slot in back-off',
+      [slotIn('0', 'backing-off', { since: '2026-11-20T12:31:40Z' }), slotIn('1', 'starting')],
+      [],
+      'its 2 slots take no more jobs: 1 draining; 1 waiting (since 2026-11-20 12:31 UTC)',
     ],
     ['no slots', [], [], 'no slots'],
   ])('%s', (_, slots, chosen, expected) => {
@@ -76,11 +82,18 @@ describe('undrain', () => {
     ['one that was not drained', two, [], [], 'nothing was drained; its 2 slots take jobs'],
     ['a slot', two, [fan], ['1'], 'slot 1 takes jobs again'],
     [
-      'what something else holds back',
+      'a quarantined slot',
       [slotIn('0', 'quarantined'), slotIn('1', 'idle')],
       [fan],
       [],
-      'its 2 slots take jobs again; not available for another reason: slot 0, check azp-fleet status',
+      'its 2 slots take jobs again; quarantined: slot 0, check azp-fleet status',
+    ],
+    [
+      'a slot in back-off',
+      [slotIn('0', 'backing-off', { since: '2026-11-20T12:31:40Z' }), slotIn('1', 'idle')],
+      [fan],
+      [],
+      'its 2 slots take jobs again; waiting: slot 0 (since 2026-11-20 12:31 UTC), check azp-fleet status',
     ],
   ])('%s', (_, slots, ended, chosen, expected) => {
     expect(undrainText('h200-1', { ...managerStatus({ slots }), ended }, chosen)).toBe(
@@ -88,7 +101,7 @@ describe('undrain', () => {
     );
   });
 
-  test('names the marks that are left', () => {
+  test('names the remaining drains', () => {
     const host = { reason: 'move', at: '2026-11-20T12:30:01Z', owner: 'bob@desk', run: 'r' };
     expect(undrainText('h200-1', { ...managerStatus({ slots: two, drains: [host] }), ended: [fan] })).toBe(
       'h200-1: its 2 slots take jobs again\n  whole host drained by run r of bob@desk: move, since 2026-11-20 12:30 UTC\n',
@@ -96,7 +109,7 @@ describe('undrain', () => {
   });
 });
 
-test('runs are told apart: a job done, a job out of memory, no job at all', () => {
+test('results: a finished job, a job out of memory, no job', () => {
   const text = runsText('h200-1', [
     { ...record, durationS: 62.4, exitCode: 0, job: 'train', result: 'succeeded' },
     { ...record, slot: '1', durationS: 5, exitCode: 137, oomKilled: true, job: 'eat memory' },
@@ -114,7 +127,7 @@ test('runs are told apart: a job done, a job out of memory, no job at all', () =
   ]);
 });
 
-test('the time that an agent waited for its job is told apart from the job', () => {
+test('the waiting time of an agent is separate from the duration of its job', () => {
   const text = runsText('h200-1', [
     { ...record, waitedS: 49, durationS: 10, job: 'train', result: 'succeeded' },
     { ...record, waitedS: 300, cause: { code: 'agent.killed', what: 'killed', next: 'look' } },
@@ -126,13 +139,18 @@ test('the time that an agent waited for its job is told apart from the job', () 
   ]);
 });
 
-test('a run of which the agent itself has left logs names how they are read', () => {
+test('a run with agent logs names the options to read them', () => {
   const failed = { ...record, durationS: 2, job: 'train', result: 'failed', diagnostics: true };
   expect(runsText('h200-1', [failed])).toBe(
     'h200-1/0  2026-11-20 12:30:01  failed  2 s  train  (--diag --run 01)\n',
   );
 });
 
-test('a host without runs says so', () => {
+test('success with warnings is not one word', () => {
+  const run = { ...record, durationS: 2, job: 'train', result: 'succeededWithIssues' };
+  expect(runsText('h200-1', [run])).toContain('  succeeded (with issues)  2 s  train\n');
+});
+
+test('a host without runs has no table', () => {
   expect(runsText('h200-1', [])).toBe('h200-1: no runs yet\n');
 });

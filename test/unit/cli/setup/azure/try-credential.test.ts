@@ -11,21 +11,21 @@ test.each([
     {},
     [
       'accepts the variable AZP_TOKEN; pools there: 2',
-      '✔ its user administers 2 pools',
-      '✔ it sees 2 projects',
+      "✔ the token's user administers 2 pools",
+      '✔ the token can read 2 projects',
     ],
   ],
+  ['only reading', { mayWrite: false }, ['', '✗ the token may not register agents. Next: add the scope', '']],
   [
-    'only reading',
-    { mayWrite: false },
-    ['', '✗ it may not register agents. Next: give the token the scope', ''],
+    'no pool',
+    { managed: [] },
+    ['', "! the token's user administers no pool. Next: Organization settings", ''],
   ],
-  ['no pool', { managed: [] }, ['', '! its user administers no pool. Next: Organization settings', '']],
-  ['no projects', { projects: undefined }, ['', '', '! it may not list projects']],
+  ['no projects', { projects: undefined }, ['', '', '! the token may not list projects']],
   [
     'one pool, one project',
     { managed: ['gpu'], projects: ['a'] },
-    ['', '✔ its user administers the pool gpu', '✔ it sees 1 project'],
+    ['', "✔ the token's user administers the pool gpu", '✔ the token can read 1 project'],
   ],
 ])('a token that may see %s', (_, seen, said) => {
   const lines = rightsLines('https://dev.azure.com/example', credential, { ...all, ...seen });

@@ -30,7 +30,7 @@ test('what all hosts have in common is written once', () => {
 
 organization: https://dev.azure.com/example
 token: { env: AZP_TOKEN, expires: 2027-05-01 } # the source of the token, never the token itself
-projects: [ vision, speech team ] # whose pipelines may use the pool
+projects: [ vision, speech team ] # projects whose pipelines may use the pool
 
 defaults:
   user: labadmin
@@ -157,7 +157,7 @@ test.each([
   ['', 'A name'],
   ['gpu\u001b[2Jlab', 'A name without control characters'],
   ['gpu-lab', undefined],
-  ['gpu/lab', 'Azure DevOps takes no / in the name of a pool'],
+  ['gpu/lab', 'Azure DevOps allows no / in pool names'],
   ['x'.repeat(129), 'A name of at most 128 characters'],
   ['{arch}-cuda{cuda}', undefined],
   ['{group}', 'Valid placeholders: {arch}, {cuda}, {cudaMajor}, {generation}, {host}'],

@@ -49,11 +49,11 @@ function taking() {
 
 const among = { describe: () => ({}) as never, entry: (host: HostChoice) => host, inventory: [] };
 
-test('who has no key yet is made one, which the host then gets', async () => {
+test('without a key a new one is created and installed on the host', async () => {
   const { scripts, openTransport } = taking();
   const sitting = sit({ home, openTransport });
   const given = answering(sitting, () => giveKey(sitting.wizard, { name: 'box' }, among), [
-    'You have no key yet. Make one',
+    'No SSH key found. Create',
   ]);
   expect(await given).toEqual({ name: 'box' });
   const made = join(home, '.ssh/id_ed25519');
@@ -68,7 +68,7 @@ test('a key that is named is used, one that is none is refused where it is typed
   const named = sitting.interview.run(() => nameKey(sitting.wizard, { name: 'box' }));
   const { keyboard } = sitting;
   await keyboard.answer(['Private key file', `${file}.pub`]);
-  await keyboard.see('That is the public half');
+  await keyboard.see('That is the public key');
   keyboard.stdin.write(`\u0015${join(home, 'nothing')}\r`);
   await keyboard.see('cannot be read');
   keyboard.stdin.write(`\u0015${file}\r`);
@@ -83,7 +83,7 @@ test('the program that makes it inherits no token', async () => {
   const env = { PATH: `${home}:/usr/bin:/bin`, AZP_PAT: 'the-pat-itself', SUDO_PASSWORD: 'the-sudo-word' };
   const { openTransport } = taking();
   const sitting = sit({ home, env, openTransport });
-  const making = 'You have no key yet. Make one';
+  const making = 'No SSH key found. Create';
   await answering(sitting, () => giveKey(sitting.wizard, { name: 'box' }, among), [making]);
   expect(readFileSync(seen, 'utf8')).not.toMatch(/the-(?:pat|sudo)/);
 });

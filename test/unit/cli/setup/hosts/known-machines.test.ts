@@ -52,9 +52,7 @@ test('a machine that the inventory has under another name is not added, and that
     fresh('good', '2'),
   );
   expect(names).toEqual(['good']);
-  expect(said.replaceAll(/\s+/g, ' ')).toBe(
-    '! new is the same machine as old of the inventory: it is not added',
-  );
+  expect(said.replaceAll(/\s+/g, ' ')).toBe('! new is the same machine as old in the inventory: not added');
 });
 
 test('a copy of its disk is added, and told of with its cure', async () => {

@@ -11,23 +11,31 @@ function settled(name: string, machineId: string, bootId: string, hostname?: str
 
 const names = (hosts: readonly Settled[]) => hosts.map(({ host }) => host.name);
 
-test('a machine that is there twice stays once, and that is said', () => {
+test('a duplicate machine is removed and reported', () => {
   const { wizard, said } = sit();
   expect(
-    names(withoutDuplicates(wizard, [settled('a', '1', 'x'), settled('b', '2', 'y'), settled('c', '1', 'x')])),
+    names(
+      withoutDuplicates(wizard, [settled('a', '1', 'x'), settled('b', '2', 'y'), settled('c', '1', 'x')]),
+    ),
   ).toEqual(['a', 'b']);
   expect(said.join(' ')).toContain('! c is the same machine as a: only a');
 });
 
 test('copies of one disk stay, and are told of with their cure', () => {
   const { wizard, said } = sit();
-  expect(names(withoutDuplicates(wizard, [settled('a', '1', 'x'), settled('b', '1', 'y')]))).toEqual(['a', 'b']);
+  expect(names(withoutDuplicates(wizard, [settled('a', '1', 'x'), settled('b', '1', 'y')]))).toEqual([
+    'a',
+    'b',
+  ]);
   expect(said.join(' ')).toContain('systemd-machine-id-setup');
 });
 
 test('who tells no machine-id is nobody’s double', () => {
   const { wizard } = sit();
-  expect(names(withoutDuplicates(wizard, [settled('a', '', 'x'), settled('b', '', 'x')]))).toEqual(['a', 'b']);
+  expect(names(withoutDuplicates(wizard, [settled('a', '', 'x'), settled('b', '', 'x')]))).toEqual([
+    'a',
+    'b',
+  ]);
 });
 
 test('a host that is called by its address is offered its own name, where that is free', async () => {
@@ -40,8 +48,8 @@ test('a host that is called by its address is offered its own name, where that i
   const named = answering(
     sitting,
     () => nameHosts(sitting.wizard, hosts, []),
-    ['192.0.2.7 calls itself h200-7'],
-    ['192.0.2.8 calls itself gpu-1'],
+    ['The hostname of 192.0.2.7 is h200-7'],
+    ['The hostname of 192.0.2.8 is gpu-1'],
   );
   expect((await named).map(({ host }) => host)).toEqual([
     { name: 'gpu-1' },

@@ -131,7 +131,7 @@ describe('where nobody can be asked', () => {
     await expect(run({ word: 'bad' })).rejects.toMatchObject({
       problem: {
         code: 'usage.answer',
-        what: 'the answer to "word": Another one',
+        what: 'invalid answer to "word": Another one',
         seen: 'bad',
       },
     });

@@ -1,4 +1,4 @@
-// What the pages say of exit codes and of the environment is held to the code.
+// The pages document all exit codes and environment variables of the code.
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
@@ -11,7 +11,7 @@ const section = (text: string, heading: string) =>
   text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
 const numbers = (matches: Iterable<RegExpExecArray>) => [...matches].map(([, number]) => Number(number));
 
-describe('every exit code is told, and no other', () => {
+describe('all exit codes are documented, and no other', () => {
   const codes = Object.values(ExitCode);
 
   test('in README.md', () => {
@@ -28,24 +28,24 @@ describe('every exit code is told, and no other', () => {
     let help = '';
     const out = (text: string) => (help += text);
     parseArguments(['--help'], commands, { out, err: out, env: {}, version: '0', columns: 80 });
-    const told = help.split('Exit codes: ')[1] ?? '';
-    expect(numbers(told.matchAll(/(?:^|·|\n)\s*(\d+) /g))).toEqual(codes);
+    const documented = help.split('Exit codes: ')[1] ?? '';
+    expect(numbers(documented.matchAll(/(?:^|·|\n)\s*(\d+) /g))).toEqual(codes);
   });
 });
 
-describe('every variable of the environment is told, and no other', () => {
+describe('all environment variables are documented, and no other', () => {
   const files = globSync('src/**/*.ts').filter((file) => !file.startsWith('practice/azure/'));
   const source = files.map(read).join('\n');
-  const told = [...section(read('docs/commands.md'), 'Environment').matchAll(/`([A-Z][A-Z_]+)`/g)];
+  const documented = [...section(read('docs/commands.md'), 'Environment').matchAll(/`([A-Z][A-Z_]+)`/g)];
 
   test('in docs/commands.md', () => {
     const byName = source.matchAll(/\benv\['(\w+)'\]/g);
     const ours = source.matchAll(/\b(AZP_FLEET_[A-Z_]+)\b/g);
     const used = new Set([...byName, ...ours].map(([, name]) => name));
-    expect(new Set(told.map(([, name]) => name))).toEqual(used);
+    expect(new Set(documented.map(([, name]) => name))).toEqual(used);
   });
 
-  test('or the user names it: in the inventory, in ssh_config', () => {
+  test('other variables are named by the user in the inventory or ssh_config', () => {
     const computed = [...source.matchAll(/\benv\[([^'\]]+)\]/g)].map(([, by]) => by);
     const ours = ['clockVariable', 'unitMarkVariable'];
     const theirs = ['name', 'variable', 'source.env', 'value.slice(1)'];
