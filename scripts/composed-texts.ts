@@ -6,7 +6,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'usage.pool': [
     'a pipeline is for one pool',
     'the hosts are in several pools',
-    'the pools are named after what each host has',
+    'the pool names depend on facts of the hosts',
   ],
   'inventory.alias': ['… has no anchor', '<< merges keys, but this value has none'],
   'inventory.key': ['… has an invalid key'],

@@ -319,7 +319,7 @@ export function wavesText(
     ...heldEntries(held),
   ];
   const last = removes === true ? 'done' : 'healthy';
-  const rule = `each starts when the previous one is ${last}; at most ${maxUnavailable} of a pool at a time`;
+  const rule = `each starts once the previous is ${last}; at most ${maxUnavailable} of a pool at a time`;
   const [first = '', ...more] = wrap(rule, width, 'Waves: '.length, 4);
   return [
     `${paint('bold', 'Waves:')} ${paint('dim', first)}`,

@@ -85,8 +85,7 @@ describe('a driver that reboots three hosts with twelve jobs on them', () => {
     );
     inventory = await writeInventory(lab, azure, { defaults: { ...fourSlots, driver: { branch: '595' } } });
     const { stdout } = await cli('plan');
-    expect(stdout)
-      .toContain(`Waves: each starts when the previous one is healthy; at most 25% of a pool at a time
+    expect(stdout).toContain(`Waves: each starts once the previous is healthy; at most 25% of a pool at a time
   1 canary: w1
   2: w2
   3: w3

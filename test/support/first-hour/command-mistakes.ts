@@ -84,7 +84,7 @@ export const commandMistakes: readonly Mistake[] = [
     make: nothing,
     typed: 'exec h200-1 true',
     place: 'command',
-    by: ann(/^put it behind two dashes: azp-fleet exec -- /, 'does so', (world) => {
+    by: ann(/^put it after two dashes: azp-fleet exec -- /, 'does so', (world) => {
       world.typed = 'exec h200-1 -- true';
     }),
   },

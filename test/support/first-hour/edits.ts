@@ -33,11 +33,11 @@ const meantIn = ({ next }: Reported): string | undefined => /did you mean "([^"]
 
 /** Another word on the command line. */
 function onTheLine(reported: Reported): Change | undefined {
-  const [, quoted, bare] =
-    /there is no command "([^"]+)"|(?:matches|no (?:pool|kind)|in pool|unknown option) '?([^\s"',?]+)/.exec(
+  const [, quoted, bare, pool] =
+    /there is no command "([^"]+)"|(?:matches|pipeline kind|in pool|unknown option) '?([^\s"',?]+)|pool: (\S+) not found/.exec(
       reported.what,
     ) ?? [];
-  const wrong = quoted ?? bare;
+  const wrong = quoted ?? bare ?? pool;
   const meant = meantIn(reported)?.replace(/^azp-fleet /, '');
   return meant === undefined || wrong === undefined ? undefined : (typed) => typed.replace(wrong, meant);
 }

@@ -27,10 +27,8 @@ const answered = (name: string, right: string, wrong: string, answer: string): M
   },
   typed: 'setup --yes -o new.yaml --ssh-config ssh_config --answers answers.yaml',
   place: `"${answer}"`,
-  by: ann(
-    /^correct it in the answers file or in its option$/,
-    `writes ${right} into answers.yaml`,
-    (world) => world.edit(wrong, right, 'answers.yaml'),
+  by: ann(/^correct it in the answers file or in its option$/, `writes ${right} into answers.yaml`, (world) =>
+    world.edit(wrong, right, 'answers.yaml'),
   ),
 });
 

@@ -4,7 +4,7 @@ import { diagnosisText } from '../../../../src/cli/commands/diagnose.ts';
 
 const plain = { width: 80, paint: (_: unknown, text: string) => text };
 
-test('each file says what it is and what is wrong', () => {
+test('each file has its kind and its findings', () => {
   const files = {
     'dmesg.txt': 'NVRM: Xid (PCI:0000:9b:00): 54, cable',
     'quiet.txt': 'Linux version 6.1',
@@ -16,7 +16,7 @@ test('each file says what it is and what is wrong', () => {
   connected [xid.54]
   next  check the power cables and the card
 
-✓ quiet.txt: nothing wrong (kernel-log)
+✓ quiet.txt: no problems (kernel-log)
 
 ? package.json: neither \`nvidia-smi -q -x\` nor a kernel log
 `);

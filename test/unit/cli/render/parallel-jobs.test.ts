@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { jobsTrouble, troubleLines } from '../../../../src/cli/render/trouble.ts';
 
 const next =
-  '  next  buy self-hosted parallel jobs, or see what uses them: Organization settings > Parallel jobs (https://dev.azure.com/lab/_settings/buildqueue)';
+  '  next  buy self-hosted parallel jobs, or check what uses them: Organization settings > Parallel jobs (https://dev.azure.com/lab/_settings/buildqueue)';
 
 test.each([
   [

@@ -117,7 +117,7 @@ describe('the line display', () => {
         durationMs: 9_300,
         resumed: true,
       },
-      'a: install Docker: done in 9.3 s (begun by an earlier run)',
+      'a: install Docker: done in 9.3 s (started by an earlier run)',
     ],
     [{ kind: 'note', text: 'new host key' }, 'new host key'],
     [

@@ -15,9 +15,9 @@ const wave = (...hosts: string[]) => ({ canary: false, hosts });
 const canary = (...hosts: string[]) => ({ canary: true, hosts });
 const lines = (plan: Partial<WavesPlan>, width = 80) =>
   wavesText({ ...none, ...plan }, { paint: (_, text) => text, width })?.split('\n');
-const head = 'Waves: each starts when the previous one is healthy; at most 25% of a pool at a time';
+const head = 'Waves: each starts once the previous is healthy; at most 25% of a pool at a time';
 
-it('one host has nobody to wait for', () => {
+it('one host has no waves', () => {
   expect(lines({ waves: [canary('h200-1')] })).toBeUndefined();
 });
 
@@ -30,27 +30,27 @@ it('names the canaries and the waves', () => {
   ]);
 });
 
-it('of hosts that leave the fleet none gets healthy, and no agents come back', () => {
+it('waves of a removal end with done, and pools stay empty', () => {
   expect(lines({ waves: [canary('a'), wave('b')], emptied: ['solo'], removes: true })).toEqual([
-    'Waves: each starts when the previous one is done; at most 25% of a pool at a time',
+    'Waves: each starts once the previous is done; at most 25% of a pool at a time',
     '  1 canary: a',
     '  2: b',
     '  ! pool solo has no agents afterwards',
   ]);
 });
 
-it('tells of many waves in a line', () => {
+it('summarizes many waves in a line', () => {
   const hosts = Array.from({ length: 40 }, (_, index) => `gpu-${String(index).padStart(2, '0')}`);
   const waves = hosts.map((host, index) => ({ canary: index === 0, hosts: [host] }));
   expect(lines({ waves, maxUnavailable: '1' })).toEqual([
-    'Waves: each starts when the previous one is healthy; at most 1 of a pool at a time',
+    'Waves: each starts once the previous is healthy; at most 1 of a pool at a time',
     '  1 canary: gpu-00',
     ...hosts.slice(1, 7).map((host, index) => `  ${index + 2}: ${host}`),
     '  8 to 40: gpu-[07-39], at most 1 at a time',
   ]);
 });
 
-it('says what is proven first, which pools are without agents, and who is not begun', () => {
+it('shows hosts verified first, pools without agents, and hosts not started', () => {
   const held = ['a', 'b'].map((host) => ({
     host,
     what: 'pool gpu-lab can be without 1 of its 3 hosts, and dead takes no jobs already',

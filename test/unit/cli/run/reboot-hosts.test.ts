@@ -122,7 +122,7 @@ const plan = `100 hosts: the same 1 change (gpu-[00-99])
              requested with \`azp-fleet reboot\`
              interrupts the whole machine; drains agents first
 
-Waves: each starts when the previous one is healthy; at most 25% of a pool at a time
+Waves: each starts once the previous is healthy; at most 25% of a pool at a time
   1 canary: gpu-00
   2: gpu-[01-25]
   3: gpu-[26-50]

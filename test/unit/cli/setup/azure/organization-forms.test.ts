@@ -42,7 +42,7 @@ test.each(forms.map(([text, ...expected]) => ({ text, expected })))(
 );
 
 test.each([
-  ['', /^A name, or the address/],
+  ['', /^A name, or the URL/],
   ['https://dev.azure.com', /^Write the URL as https:\/\/dev\.azure\.com\/ORGANIZATION/],
   ['https://ann:secret@dev.azure.com/example', /^Take it out of the URL/],
 ])('%j is refused', (text, mistake) => {

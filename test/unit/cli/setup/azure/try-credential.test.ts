@@ -10,7 +10,7 @@ test.each([
     'everything',
     {},
     [
-      'accepts the variable AZP_TOKEN; pools there: 2',
+      'accepts the variable AZP_TOKEN; pools: 2',
       "✔ the token's user administers 2 pools",
       '✔ the token can read 2 projects',
     ],

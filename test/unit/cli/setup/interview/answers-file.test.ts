@@ -45,7 +45,7 @@ test('a number of agents, a service principal, and what is empty', () => {
 });
 
 test.each([
-  ['[', 'cannot be used'],
+  ['[', 'invalid answers file'],
   ['- a', 'no keys'],
   ['token: abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst', 'token looks like a secret'],
 ])('%j is refused', (text, said) => {
