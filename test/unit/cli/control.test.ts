@@ -7,7 +7,7 @@ const place = { cwd: '/nowhere', terminal: true };
 
 test.each([
   ['an escape', 'echo \u001b[2J', 'U+001B at character 6'],
-  ['what stands for line breaks on the way to a host', 'echo \u0001', 'U+0001 at character 6'],
+  ['the control character that encodes line breaks', 'echo \u0001', 'U+0001 at character 6'],
   ['a carriage return', 'a\rb', 'U+000D at character 2'],
   ['one of the second row', 'a\u009bb', 'U+009B at character 2'],
 ])('exec with %s is refused at once', async (_, command, seen) => {

@@ -12,7 +12,7 @@ const cwd = mkdtempSync(join(tmpdir(), 'azp-files-'));
 afterAll(() => rmSync(cwd, { recursive: true }));
 writeFileSync(join(cwd, 'a-file'), '');
 
-test('plan says that it cannot write its file before it looks at anything', async () => {
+test('plan reports an unwritable file before it reads hosts', async () => {
   const { exitCode, stderr } = await runCommand(['plan', 'none.yaml', '-o', 'nowhere/x.json'], { cwd });
   expect(exitCode).toBe(2);
   expect(stderr.replaceAll(/\s+/g, ' ')).toContain(`the plan cannot be written to ${cwd}/nowhere/x.json`);
@@ -38,7 +38,7 @@ describe('how a run ended', () => {
     expect(written.stderr.replaceAll(/\s+/g, ' ')).toBe('');
   });
 
-  test('is a note where it cannot be remembered, and the run stays what it was', async () => {
+  test('is a warning if it cannot be saved, and the result stays', async () => {
     const { context, written } = quietContext({ cwd });
     const journal = join(cwd, 'a-file/runs/x.json');
     await saveJournal(context, input, { journal, inventory: 'lab.yaml' }, outcomes);

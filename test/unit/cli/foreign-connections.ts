@@ -60,7 +60,7 @@ const command = {
 
 export const connectionSources: readonly Source[] = [
   {
-    source: 'what stands before the version of SSH',
+    source: 'text before the SSH version',
     command: 'trust',
     ssh: { greeting: `${evil}\r\n` },
     shown: 'never',
@@ -142,7 +142,7 @@ export const connectionSources: readonly Source[] = [
   },
   ...['exec --login', 'trust', 'plan', 'inventory show gpu-1'].flatMap((verb): Source[] => [
     {
-      source: 'what stands in known_hosts',
+      source: 'known_hosts',
       command: verb,
       keys: 'sshConfig: known.conf',
       files: known,
@@ -157,7 +157,7 @@ export const connectionSources: readonly Source[] = [
     },
   ]),
   {
-    source: "what stands in known_hosts, for the system's ssh",
+    source: "known_hosts, for the system's ssh",
     command: 'exec --login',
     keys: 'transport: openssh, sshConfig: known.conf',
     files: known,

@@ -29,7 +29,7 @@ export const sources: readonly Source[] = [
     shown: 'perhaps',
   },
   {
-    source: 'what stands around the facts',
+    source: 'text around the facts',
     command: 'status',
     host: (script) => ({ stdout: `${evil}\n${said({})(script).stdout ?? ''}${evil}`, stderr: evil }),
     shown: 'never',
@@ -176,7 +176,7 @@ export const sources: readonly Source[] = [
     shown: 'perhaps',
   },
   {
-    source: 'a proxy that lets nobody through',
+    source: 'a proxy that rejects requests',
     command: 'pool list',
     organization: 'https://dev.azure.com/lab',
     bytes: Buffer.from(`HTTP/1.1 502 ${line}\r\nvia: ${line}\r\n\r\n${evil}`),
@@ -220,7 +220,7 @@ export const sources: readonly Source[] = [
     shown: 'perhaps',
   },
   {
-    source: 'what stands where a private key should',
+    source: 'an invalid private key file',
     command: 'exec --login',
     keys: 'identityFile: FOLDER/key',
     files: { key: `-----BEGIN OPENSSH PRIVATE KEY-----\n${evil}\n-----END OPENSSH PRIVATE KEY-----\n` },

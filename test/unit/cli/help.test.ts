@@ -44,7 +44,7 @@ describe('help', () => {
     expect(usage(line)).toBe(expected);
   });
 
-  test('of a command that refuses to go on without a host does not say that it takes all', () => {
+  test('of a command that needs a host does not claim that it takes all', () => {
     expect(told('remove --help').printed).not.toContain('without any');
     expect(told('status --help').printed).toContain('without any');
   });
@@ -53,12 +53,12 @@ describe('help', () => {
     expect(told(`help ${name}`).printed).toBe(told(`${name} --help`).printed);
   });
 
-  test('names what a group consists of', () => {
+  test('lists the commands of a group', () => {
     expect(told('').printed).toMatch(/^ {2}pool +pool list, create, authorize, prune$/m);
   });
 });
 
-describe('a word that is no command', () => {
+describe('an unknown command', () => {
   test.each([
     ['statsu', 'there is no command "statsu"', 'did you mean "azp-fleet status"?'],
     ['statsu --drift', 'there is no command "statsu"', 'did you mean "azp-fleet status"?'],
@@ -79,7 +79,7 @@ describe('a word that is no command', () => {
     expect(told(line)).toEqual({ printed: '', what, next });
   });
 
-  test('is not asked for where a program wants a document', () => {
+  test('is not printed with --json', () => {
     expect(told('--json')).toMatchObject({ printed: '', what: 'the command is missing' });
     expect(told('pool --json')).toMatchObject({ printed: '', what: 'the command is missing' });
   });

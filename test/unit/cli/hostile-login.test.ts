@@ -15,7 +15,7 @@ import { problemOf, sshSpec, testTransport } from '../../support/transport.ts';
 const cwd = mkdtempSync(join(tmpdir(), 'azp-hostile-'));
 afterAll(() => rmSync(cwd, { recursive: true }));
 
-test('a prompt before login says who asks, whatever the server writes over it', async () => {
+test('a prompt before login names its source, whatever the server writes over it', async () => {
   const asking = await hostileHost({
     asks: {
       name: `${evil} prod-bastion`,

@@ -133,7 +133,7 @@ describe('exec', () => {
     expect(result.stdout).toContain('second line\n');
   });
 
-  test('into a pipe it is what the host wrote', async () => {
+  test('in a pipe it is unchanged', async () => {
     answer = () => said;
     const { stdout, stderr } = await azpFleet('exec --login gpu-1 -- x', false);
     expect(stdout).toContain(`${evil}\nsecond line\n${evil}`);
@@ -191,7 +191,7 @@ describe('facts', () => {
     });
   });
 
-  test('a refusal names who stands in the way, in words', async () => {
+  test('a refusal names the cause', async () => {
     answer = (script) => framesSaid(script, facts);
     expect((await azpFleet('status')).stdout.replaceAll(/\s+/g, ' ')).toMatch(words);
   });
@@ -257,7 +257,7 @@ describe('the manager', () => {
     expect(result.stdout + result.stderr).toMatch(/gpu-1|by a host/);
   });
 
-  test('a log goes into a pipe as the job wrote it, and whole into a document', async () => {
+  test('a log is unchanged in a pipe and complete in a document', async () => {
     answers = { '/v1/logs': `${evil}\n` };
     expect((await azpFleet('logs gpu-1/0', false)).stdout).toBe(`${evil}\n`);
     const { stdout } = await azpFleet('logs --json gpu-1/0', false);
@@ -280,7 +280,7 @@ test('the message of a server', async () => {
   expect(result.stderr).toMatch(words);
 });
 
-test('the names in an inventory that is refused, and in one that is shown', async () => {
+test('names in a refused and in a shown inventory', async () => {
   const text = readFileSync(join(cwd, 'lab.yaml'), 'utf8');
   writeFileSync(join(cwd, 'odd.yaml'), text.replace('gpu-1:', `${JSON.stringify(evil)}:`));
   const refused = await runCommand(['inventory', 'check', 'odd.yaml'], { cwd, env, terminal: true });

@@ -115,7 +115,7 @@ describe('every example of every command gives one document of one shape', () =>
       });
   });
 
-  test('what one host lacks stands with the host too', async () => {
+  test('a problem of one host is also with its host', async () => {
     expect(await json(['exec', '--', 'true'])).toMatchObject({
       hosts: [{ host: 'h200-1', problem: { code: 'ssh.refused' } }],
       problems: [{ host: 'h200-1', code: 'ssh.refused' }],

@@ -40,7 +40,7 @@ test(
   },
 );
 
-test('what stands after -- is no wish of ours', { timeout: 60_000 }, () => {
+test('flags after -- are ignored', { timeout: 60_000 }, () => {
   const { status, stdout, stderr } = azpFleet(['exec', '-i', 'none.yaml', '--', 'df', '--json'], {
     XDG_STATE_HOME: folder,
   });
@@ -60,7 +60,7 @@ test('where a host fails, the debug log is named at the end', { timeout: 60_000 
   expect(readFileSync(log, 'utf8')).toContain('"command"');
 });
 
-test('a token too short to be hidden is told, and garbles nothing', { timeout: 60_000 }, () => {
+test('a token too short to redact is reported, and other output stays readable', { timeout: 60_000 }, () => {
   const inventory = readFileSync(join(folder, 'lab.yaml'), 'utf8');
   writeFileSync(join(folder, 'ca.yaml'), `${inventory}ca: none.pem\n`);
   const { stderr } = azpFleet(['plan', 'ca.yaml'], { XDG_STATE_HOME: folder, AZP_TOKEN: 'a' });

@@ -24,7 +24,7 @@ test.each([
   ['completion csh', 'azp-fleet completion bash'],
   ['diagnose none.xml', 'nvidia-smi -q -x'],
   ['logs /0', 'azp-fleet status'],
-])('%s says what to do next', async (line, next) => {
+])('%s has a next action', async (line, next) => {
   const env = { AZP_TOKEN: 'a-token-of-some-length' };
   const { exitCode, stderr } = await runCommand(line.split(' '), { cwd, env });
   expect(exitCode).toBe(2);

@@ -48,13 +48,13 @@ describe('the inventory of a command line', () => {
   });
 });
 
-test('--limit repeats and what follows -- is left alone', () => {
+test('--limit repeats, and words after -- are unchanged', () => {
   const { parsed } = parse('provision --limit a --limit b,c lab.yaml -- rm -rf x.yaml');
   expect(parsed?.input.options.list('limit')).toEqual(['a', 'b,c']);
   expect(parsed?.input.rest).toEqual(['rm', '-rf', 'x.yaml']);
 });
 
-describe('shared options stand before, between and after the words of a command', () => {
+describe('shared options may be before, between and after the words of a command', () => {
   test.each([
     ['--json -i lab.yaml inventory show h1', { json: true }, 'lab.yaml', ['h1']],
     ['inventory --json show -i lab.yaml h1', { json: true }, 'lab.yaml', ['h1']],
@@ -91,7 +91,7 @@ describe('shared options stand before, between and after the words of a command'
     );
   });
 
-  test('what follows -- is not ours', () => {
+  test('words after -- are not options', () => {
     const input = parse('--json provision -- --yes -i x').parsed?.input;
     expect(input?.options.flag('yes')).toBe(false);
     expect(input?.rest).toEqual(['--yes', '-i', 'x']);

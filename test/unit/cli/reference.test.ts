@@ -8,11 +8,11 @@ import { version } from '../../../src/shared/base/version.ts';
 import { argumentsOf } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
 
-test('docs/commands.md is what "npm run docs" writes', () => {
+test('docs/commands.md is the output of "npm run docs"', () => {
   expect(readFileSync('docs/commands.md', 'utf8')).toBe(commandReference(commands));
 });
 
-test('man/azp-fleet.1 is what "npm run docs" writes', () => {
+test('man/azp-fleet.1 is the output of "npm run docs"', () => {
   expect(readFileSync('man/azp-fleet.1', 'utf8')).toBe(manPage(commands, version));
 });
 

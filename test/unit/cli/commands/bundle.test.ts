@@ -27,24 +27,24 @@ describe('azp-fleet bundle', () => {
   it.each([
     ['no file', [], 'no bundle file'],
     ['two files', ['-o', 'a', '--show', 'b'], 'no bundle file'],
-    ['a system of nobody', ['-o', 'x', '--for', 'plan9-4'], '--for names a system that is not supported'],
-    ['a machine of nobody', ['-o', 'x', '--for', 'debian-12/riscv64'], '--for names a system'],
+    ['an unknown system', ['-o', 'x', '--for', 'plan9-4'], '--for names a system that is not supported'],
+    ['an unknown architecture', ['-o', 'x', '--for', 'debian-12/riscv64'], '--for names a system'],
     [
       'a kernel that is none',
       ['-o', 'x', '--for', 'debian-12', '--kernel', '$(id)'],
       '--kernel is no release',
     ],
     ['kernels of hosts that are read', ['-o', 'x', '--kernel', '6.1.0-50-amd64'], '--kernel needs --for'],
-    ['a folder that is not there', ['-o', 'no/x'], 'cannot be written'],
+    ['a missing folder', ['-o', 'no/x'], 'cannot be written'],
     ['a file that is not a bundle', ['--show', 'text.bundle'], 'is not a bundle'],
-    ['what is not there', ['--show', 'none'], 'cannot be read'],
+    ['a missing file', ['--show', 'none'], 'cannot be read'],
   ])('refuses %s before anything is done', async (_, args, what) => {
     const { exitCode, stderr } = await bundle(...args);
     expect(exitCode).toBe(2);
     expect(stderr.replaceAll(/\s+/g, ' ')).toContain(what);
   });
 
-  it('makes none where a host cannot be read, and says what to do', async () => {
+  it('creates none if a host cannot be read, with a next action', async () => {
     const { exitCode, stderr } = await bundle('-o', 'x');
     expect(exitCode).toBe(1);
     const told = stderr.replaceAll(/\s+/g, ' ');

@@ -7,7 +7,7 @@ import { pipelineKinds } from '../../../../src/cli/render/pipeline.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/choosing.md'), 'utf8');
 
-test('every kind of pipeline is told of, and none that there is not', () => {
+test('every kind of pipeline is documented, and no other', () => {
   const told = [...page.matchAll(/--kind (\w+)/g)].map(([, kind]) => kind);
   expect(new Set(['gpu', ...told])).toEqual(new Set(Object.keys(pipelineKinds)));
 });

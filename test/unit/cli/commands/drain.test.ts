@@ -33,7 +33,7 @@ const env = { LOGIN: 'a-login-password' };
 const azpFleet = (...argv: readonly string[]) => runCommand(argv, { cwd: rig.directory, env });
 
 test(
-  'an idle host: what is said is what is, with the reason, there and in the pool',
+  'an idle host: the output is the state, with the reason, on the host and in the pool',
   { timeout: 60_000 },
   async () => {
     const { stdout, exitCode } = await azpFleet('drain', 'h200-1', '--reason', 'new fan');
@@ -53,16 +53,20 @@ test(
   },
 );
 
-test('undrain says that jobs come again, and that nothing was drained', { timeout: 60_000 }, async () => {
-  await azpFleet('drain', 'h200-1');
-  const again = await azpFleet('undrain', 'h200-1');
-  expect(again.stdout).toBe('h200-1: its 2 slots take jobs again\n');
-  await rig.until('idle');
-  const none = await azpFleet('undrain', 'h200-1');
-  expect(none.stdout).toBe('h200-1: nothing was drained; its 2 slots take jobs\n');
-});
+test(
+  'undrain reports that slots take jobs again, and that nothing was drained',
+  { timeout: 60_000 },
+  async () => {
+    await azpFleet('drain', 'h200-1');
+    const again = await azpFleet('undrain', 'h200-1');
+    expect(again.stdout).toBe('h200-1: its 2 slots take jobs again\n');
+    await rig.until('idle');
+    const none = await azpFleet('undrain', 'h200-1');
+    expect(none.stdout).toBe('h200-1: nothing was drained; its 2 slots take jobs\n');
+  },
+);
 
-test('a slot that is not there is told with those that are', async () => {
+test('an unknown slot is reported with the existing ones', async () => {
   const { exitCode, stderr } = await azpFleet('drain', 'h200-1', '--slot', '7');
   expect(exitCode).toBe(1);
   expect(stderr.slice(stderr.indexOf('✗'))).toBe(`✗ h200-1 · manager: there is no slot 7 [slot.unknown]
@@ -76,7 +80,7 @@ test.each([
   ['drain', ['all'], 'Drain every host of the inventory?'],
   ['undrain', [], 'Let every host of the inventory take jobs again?'],
   ['undrain', ['--limit', 'all'], 'Let every host of the inventory take jobs again?'],
-])('%s %j asks before it does so to every host', async (verb, more, question) => {
+])('%s %j asks before it applies to every host', async (verb, more, question) => {
   const { stdin } = new Keyboard();
   let heard = '';
   const done = runCommand([verb, ...more], {

@@ -14,7 +14,7 @@ describe('explain', () => {
     });
   });
 
-  test('a code is accepted as it is copied from a screen', async () => {
+  test('a code is accepted as copied from a screen', async () => {
     const { exitCode, stdout } = await runCommand(['explain', '[ssh.auth]'], { cwd: '/' });
     expect(exitCode).toBe(0);
     expect(stdout).toContain('ssh.auth · Connection to a host\n  cause     the host accepted none');
@@ -41,7 +41,7 @@ describe('an unknown code', () => {
     expect(new Set(nearestCodes(code))).toEqual(new Set(near));
   });
 
-  test('ends with exit code 2 and says what to type', async () => {
+  test('exits with 2 and a next action', async () => {
     const { exitCode, stderr } = await runCommand(['explain', 'gpu.hott'], { cwd: '/' });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('✗ there is no code "gpu.hott" [usage.code]');

@@ -21,7 +21,7 @@ function run(line: string): Promise<CommandResult> {
   return runCommand(['inventory', 'import', ...line.split(' ')], { cwd });
 }
 
-test('it shows the inventory that it would write, what it leaves, and how to go on; nothing is written', async () => {
+test('it shows the inventory, the left-out entries and the next command, and writes nothing', async () => {
   const { exitCode, stdout } = await run('--ansible hosts.ini -o lab.yaml --pool gpu-x');
   expect([exitCode, stdout]).toEqual([0, expect.stringContaining('2 hosts would be written to lab.yaml:')]);
   for (const piece of [
@@ -34,7 +34,7 @@ test('it shows the inventory that it would write, what it leaves, and how to go 
   expect(() => readFileSync(join(cwd, 'lab.yaml'))).toThrow('ENOENT');
 });
 
-test('what it writes is a usable inventory', async () => {
+test('it writes a valid inventory', async () => {
   expect((await run(`--ansible hosts.ini -o lab.yaml --write --organization ${server}`)).exitCode).toBe(0);
   const { hosts, organization } = loadFleet('lab.yaml', { cwd, env: {}, home: cwd });
   expect(organization).toBe(server);
@@ -44,7 +44,7 @@ test('what it writes is a usable inventory', async () => {
   ]);
 });
 
-test('an inventory that is there keeps its comments and its hosts, and the file before', async () => {
+test('an existing inventory keeps its comments and hosts, with a backup', async () => {
   const before = `# ours
 organization: https://dev.azure.com/example
 token: { env: AZP_TOKEN }
@@ -67,7 +67,7 @@ hosts:
   expect(again.stdout).toContain('host h200-2: the inventory has a host with that name');
 });
 
-test("hosts of ssh's configuration need no more than their names and where they are told; homes of code are left", async () => {
+test("hosts of ssh's configuration need only names and their file; Git servers are left out", async () => {
   writeFileSync(join(cwd, 'mine'), 'Host rtx h200-*\n  HostName 192.0.2.7\nHost github.com\n  User git\n');
   const { stdout } = await run('--ssh-config mine');
   expect(stdout).toContain(`rtx: { sshConfig: ${join(cwd, 'mine')} }`);
@@ -81,7 +81,7 @@ test.each([
   ['--ansible none.ini', 'inventory.import'],
   ['--terraform hosts.ini', 'inventory.import'],
   ['--ansible hosts.ini --write', 'usage.option'],
-])('%s is told', async (line, code) => {
+])('%s is reported', async (line, code) => {
   const { exitCode, stdout } = await run(`${line} --json`);
   expect([exitCode, JSON.parse(stdout)]).toEqual([
     2,

@@ -31,7 +31,7 @@ test('list shows the chosen hosts', async () => {
   expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual(['HOST', 'h200-1', '']);
 });
 
-test('show says how a host is reached and where that comes from', async () => {
+test('show prints the connection of a host and the source of each option', async () => {
   const { stdout } = await runCommand(['inventory', 'show', 'h200-1', 'lab.yaml', '--json'], { cwd });
   expect(JSON.parse(stdout)).toMatchObject({
     hosts: [
@@ -52,7 +52,7 @@ test('show says how a host is reached and where that comes from', async () => {
   expect(text.stdout).toContain('connection:\n  hostname: rtx.lab.example\n  port: 2222\n  user: me\n');
 });
 
-test('show takes another configuration of ssh, or none', async () => {
+test('show accepts another ssh configuration, or none', async () => {
   const shown = async (...more: string[]) => {
     const argv = ['inventory', 'show', 'h200-1', 'lab.yaml', '--json', ...more];
     const { stdout } = await runCommand(argv, { cwd });
@@ -94,7 +94,7 @@ test('nothing that ssh runs for show gets the token', async () => {
 });
 
 describe('check', () => {
-  test('an inventory that can be used, with what will soon be a problem', async () => {
+  test('a valid inventory, with warnings', async () => {
     const { exitCode, stdout, stderr } = await runCommand(['inventory', 'check', 'lab.yaml'], {
       cwd,
       env: { AZP_TOKEN: 'x' },
@@ -107,14 +107,14 @@ describe('check', () => {
 `);
   });
 
-  test('what is so only in this shell is a warning', async () => {
+  test('a condition of this shell only is a warning', async () => {
     const { exitCode, stderr } = await runCommand(['inventory', 'check', 'lab.yaml'], { cwd });
     expect(exitCode).toBe(0);
     expect(stderr).toContain('! the token: environment variable AZP_TOKEN is not set\n');
     expect(stderr).not.toContain('✗');
   });
 
-  test('a file that is not there, and a token that has expired, are none', async () => {
+  test('a missing file and an expired token are errors', async () => {
     const text = readFileSync(join(cwd, 'lab.yaml'), 'utf8').replace('2026-12-01', '2026-11-01');
     writeFileSync(join(cwd, 'gone.yaml'), `${text}ca: none.pem\n`);
     const { exitCode, stdout, stderr } = await runCommand(['inventory', 'check', 'gone.yaml'], {
@@ -162,7 +162,7 @@ describe('init', () => {
     expect(existsSync(join(cwd, 'none.yaml'))).toBe(false);
   });
 
-  test('takes the organization and its project out of any address, and names the schema where it is', async () => {
+  test('parses organization and project from any URL, and names the schema', async () => {
     const pasted = 'https://ann@dev.azure.com/example/vision/_git/models';
     const argv = ['init', 'a', '-o', 'pasted.yaml', '--organization', pasted];
     expect((await runCommand(argv, { cwd })).exitCode).toBe(0);
@@ -199,7 +199,7 @@ describe('init', () => {
   test.each([
     ['after it', ['init', 'rtx.lab', '-o', 'after.yaml', '--ssh-config', 'of.ssh_config', ...example]],
     ['before it', ['--ssh-config', 'of.ssh_config', 'init', 'rtx.lab', '-o', 'before.yaml', ...example]],
-  ])('takes hosts from another configuration of ssh, and names it: the option %s', async (_, argv) => {
+  ])('reads hosts from another ssh configuration, and names it: the option %s', async (_, argv) => {
     writeFileSync(join(cwd, 'of.ssh_config'), 'Host rtx.lab\n  HostName 192.0.2.17\n');
     expect((await runCommand(argv, { cwd })).exitCode).toBe(0);
     const file = argv.find((word) => word.endsWith('.yaml')) ?? '';

@@ -20,7 +20,7 @@ hosts: { h200-1: { gpus: 2 }, rtx: { pool: "rendering, at night" } }
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-test('it is printed, for the pool that is named', async () => {
+test('it is printed for the named pool', async () => {
   const { exitCode, stdout } = await runCommand(['pipeline', 'rendering, at night'], { cwd });
   expect(exitCode).toBe(0);
   expect(readPipeline(stdout).jobs[0]?.pool.name).toBe('rendering, at night');
@@ -31,7 +31,7 @@ test('--limit leaves one pool', async () => {
   expect(readPipeline(stdout).jobs[0]?.pool.name).toBe('gpu-lab');
 });
 
-test('several pools, an unknown pool, an unknown kind: said, with what there is', async () => {
+test('several pools, an unknown pool, an unknown kind: reported with the valid ones', async () => {
   const several = await runCommand(['pipeline'], { cwd });
   expect([several.exitCode, several.stdout]).toEqual([2, '']);
   expect(several.stderr).toContain('gpu-lab, rendering, at night');
@@ -45,7 +45,7 @@ test('several pools, an unknown pool, an unknown kind: said, with what there is'
   ]);
 });
 
-test('a file is written, never over another one without being told, and then the old one stays beside it', async () => {
+test('a file is written; --replace overwrites one and keeps a backup', async () => {
   const write = ['pipeline', 'gpu-lab', '-o', 'azure-pipelines.yml'];
   const file = join(cwd, 'azure-pipelines.yml');
   writeFileSync(file, 'mine');

@@ -56,7 +56,7 @@ test('list, create, authorize, and again without changes', async () => {
   });
 });
 
-test('a pool that is named and not there is a mistake, with the one that was meant', async () => {
+test('a missing named pool is an error, with a similar name', async () => {
   await fake.client().ensurePool('gpu-cli');
   const { exitCode, stdout, stderr } = await azpFleet('pool', 'list', 'gpu-clo', 'zebra', 'gpu-cli');
   expect(exitCode).toBe(2);
@@ -80,12 +80,12 @@ test('a pool that is named and not there is a mistake, with the one that was mea
   });
 });
 
-test('without a terminal nothing is changed unless --yes says so', async () => {
+test('without a terminal nothing is changed unless --yes is given', async () => {
   await expect(azpFleet('pool', 'create', 'gpu-unasked')).rejects.toMatchObject({ exitCode: 2 });
   expect(await fake.client().findPool('gpu-unasked')).toBeUndefined();
 });
 
-test('prune takes only what no slot stands for, and only after two looks', async () => {
+test('prune removes only agents without a slot, and only after two checks', async () => {
   const client = fake.client();
   const { pool } = await client.ensurePool('gpu-cli');
   const key = await generateAgentKey();
@@ -113,7 +113,7 @@ test('prune takes only what no slot stands for, and only after two looks', async
   expect((await azpFleet('pool', 'prune', '--yes')).stdout).toBe('nothing to remove\n');
 });
 
-test('agents of a host that is gone are found by the agentName that it had', async () => {
+test('agents of a removed host are found by its former agentName', async () => {
   const client = fake.client();
   const { pool } = await client.ensurePool('gpu-cli');
   const key = await generateAgentKey();
@@ -133,7 +133,7 @@ test('agents of a host that is gone are found by the agentName that it had', asy
   await expect(dry('--gone', 'five', '--agent-name', 'bench')).rejects.toMatchObject({ exitCode: 2 });
 });
 
-test('a host that the inventory still has is not gone', async () => {
+test('a host in the inventory is not accepted as removed', async () => {
   await expect(azpFleet('pool', 'prune', '--yes', '--gone', 'two')).rejects.toMatchObject({
     exitCode: 2,
     problem: { code: 'usage.host-not-gone' },
@@ -158,7 +158,7 @@ hosts:
   });
   const said = (text: string) => text.replaceAll(/\s+/gu, ' ');
 
-  test('are shown where they may be meant, and what only the hosts know is said', async () => {
+  test('are shown if they match, with a note that the hosts determine the name', async () => {
     const before = await azpFleet('pool', 'list', '-i', own);
     expect(before.stdout).toMatch(/gpu-own .*pool not found/u);
     expect(said(before.stderr)).toContain(
@@ -181,7 +181,7 @@ hosts:
     expect(await fake.client().findPool('{arch}-cuda{cuda}')).toBeUndefined();
   });
 
-  test('prune finds what a slot left in another pool, by its owner; a pool that may be meant keeps its agents', async () => {
+  test('prune finds agents in the former pool of a slot, by owner; a matching pool keeps its agents', async () => {
     const client = fake.client();
     const key = await generateAgentKey();
     const add = async (pool: string, name: string, owner: string) => {

@@ -32,7 +32,7 @@ test('hosts have to be named: none is not all', async () => {
   expect(stderr).toContain('all of them with "*"');
 });
 
-test('of a machine that is gone all agents go, once the server says twice that nothing runs there; the rest is told', async () => {
+test('all agents of a removed machine are deleted after two checks; other places that name it are printed', async () => {
   const client = fake.client();
   const { pool } = await client.ensurePool('gpu-gone');
   const key = await generateAgentKey();
@@ -51,7 +51,7 @@ test('of a machine that is gone all agents go, once the server says twice that n
   expect((await client.listAgents(pool.id)).map(({ name }) => name)).toEqual(['two-0']);
 });
 
-test('a machine whose agents cannot be told from others by name is refused, as are hosts beside it', async () => {
+test('a machine with ambiguous agent names is refused, and so are additional hosts', async () => {
   expect(await azpFleet('remove', '--gone', 'three')).toMatchObject({ exitCode: 2 });
   const both = await azpFleet('remove', 'two', '--gone', 'one');
   expect(both.exitCode).toBe(2);

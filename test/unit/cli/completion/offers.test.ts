@@ -69,7 +69,7 @@ describe('words', () => {
     expect(offered(line).values.filter((value) => !value.startsWith('owner='))).toEqual(values);
   });
 
-  test('what a shell would read as more than a word is not offered', () => {
+  test('words with special characters of the shell are not offered', () => {
     expect(offered('azp-fleet status owner').values).toEqual([]);
   });
 });
@@ -78,7 +78,7 @@ describe('options', () => {
   const longNames = (options: readonly { readonly flags: string }[]) =>
     options.flatMap(({ flags }) => /--[\w-]+/.exec(flags) ?? []);
 
-  test('before a command: those that all take', () => {
+  test('before a command: the shared ones', () => {
     expect(offered('azp-fleet --').values).toEqual([...longNames(sharedOptions), '--help']);
   });
 

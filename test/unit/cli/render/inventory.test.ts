@@ -13,7 +13,7 @@ hosts:
   slots: { agents: [{ name: train, gpus: [0] }, { gpus: [1] }] }
 `);
 
-test('the list says what --limit can name and where a host is', () => {
+test('the list has the names for --limit and the address of each host', () => {
   expect(hostTable(lab.hosts, 100)).toEqual([
     'HOST     ADDRESS                POOL        AGENTS          GROUPS  LABELS',
     'h200-1   labadmin@192.0.2.11    gpu-hopper  2, one per GPU  hopper  room=b12, rack=7',
@@ -24,7 +24,7 @@ test('the list says what --limit can name and where a host is', () => {
   expect(fleetSummary(lab)).toBe('4 hosts, 2 pools, https://dev.azure.com/example');
 });
 
-test('agents are named as far as the inventory tells', () => {
+test('agents are named as far as the inventory determines it', () => {
   expect(lab.hosts.map(agentNames)).toEqual([
     ['h200-1-0', 'h200-1-1'],
     ['rtx-box-0', 'rtx-box-1'],
@@ -33,7 +33,7 @@ test('agents are named as far as the inventory tells', () => {
   ]);
 });
 
-test('a host whose agents share its memory says so, one with a limit has that', () => {
+test('shared memory is shown as shared, a limit as a limit', () => {
   const shown = (limits: string): string => {
     const [host] = fleet(`hosts: { a: { pool: p${limits} } }`).hosts;
     return host === undefined ? '' : hostYaml(host, {});

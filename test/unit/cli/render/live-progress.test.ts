@@ -57,7 +57,7 @@ test('a question has the screen for itself', async () => {
   await progress.finish();
 });
 
-test('a terminal that has become narrower has broken the lines of the last picture, and all of it is taken back', async () => {
+test('in a terminal that became narrower all wrapped lines are erased', async () => {
   const { context, stderr, screen } = terminal();
   const progress = createProgress(context, { hosts: ['a', 'b'], json: false });
   progress.sink({ kind: 'host-state', host: 'a', state: 'applying', text: 'x'.repeat(100) });
@@ -68,7 +68,7 @@ test('a terminal that has become narrower has broken the lines of the last pictu
   await progress.finish();
 });
 
-test('one that has become lower is taken back as far as it can be reached', async () => {
+test('in a terminal that became lower all reachable lines are erased', async () => {
   const { context, stderr, screen } = terminal();
   const hosts = ['a', 'b', 'c', 'd', 'e', 'f'];
   const progress = createProgress(context, { hosts, json: false });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { outcomeText } from '../../../../src/cli/render/outcome.ts';
 
 describe('the result as text', () => {
-  it('names every host, what needs attention last', () => {
+  it('names every host, failures last', () => {
     const healthy = { state: 'healthy', cause: '', next: '' } as const;
     expect(
       outcomeText(
@@ -42,7 +42,7 @@ c     failed       2 changes, then: no room
 `);
   });
 
-  it('says "no changes" for a fleet that was as wanted', () => {
+  it('says "no changes" for a fleet that is up to date', () => {
     expect(outcomeText([{ host: 'a', state: 'ok', changes: 0 }], { color: false, width: 80 })).toContain(
       '1 host: 1 ok · no changes',
     );

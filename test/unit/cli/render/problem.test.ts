@@ -8,7 +8,7 @@ const plain = (problem: Problem, width = 80) =>
   problemLines(problem, width).map((line) => line.replaceAll(/\u001b\[\d+m/g, ''));
 
 describe('a problem on the screen', () => {
-  test('names host and step, then what was expected and seen, then what to do', () => {
+  test('names host and step, then expected and seen, then the next action', () => {
     const problem: Problem = {
       code: 'ssh.host-key-mismatch',
       host: 'h200-1',
@@ -27,7 +27,7 @@ describe('a problem on the screen', () => {
     ]);
   });
 
-  test('lists every mistake of an inventory below its head', () => {
+  test('lists every mistake of an inventory below the heading', () => {
     const problem: Problem = {
       code: 'inventory.invalid',
       what: 'inventory.yaml has 2 mistakes',
@@ -59,7 +59,7 @@ describe('an error that ends the run', () => {
   };
   const cut = new FleetError({ code: 'interrupted', host: 'a', what: 'interrupted' });
 
-  test('is told in the one JSON document', () => {
+  test('is in the JSON document', () => {
     const { exitCode, stdout, stderr } = told(new Error('oops'), { json: true });
     expect({ exitCode, stderr }).toEqual({ exitCode: 70, stderr: '' });
     expect(JSON.parse(stdout)).toMatchObject({
@@ -71,7 +71,7 @@ describe('an error that ends the run', () => {
     });
   });
 
-  test('is no fault where somebody interrupted the run, and programs are told so', () => {
+  test('is not reported after an interruption; --json reports the interruption', () => {
     expect(told(cut, { interrupted: true, json: false })).toEqual({ exitCode: 130, stdout: '', stderr: '' });
     const { exitCode, stdout } = told(cut, { interrupted: true, json: true });
     expect(exitCode).toBe(130);

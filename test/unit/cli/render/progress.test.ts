@@ -29,7 +29,7 @@ describe('the live display', () => {
     ]);
   });
 
-  test('says what is waited for, for how long, and how long at most', () => {
+  test('shows what it waits for, for how long, and the limit', () => {
     const waiting = after(['h200-1'], {
       kind: 'host-state',
       host: 'h200-1',
@@ -44,7 +44,7 @@ describe('the live display', () => {
     expect(frame(waiting, { columns: 60, rows: 20 }, 7_801_000)[0]).toMatch(/ {2}2 h 10 min$/);
   });
 
-  test('says how long what is done now may take, of a change with several parts', () => {
+  test('shows the limit of the present part of a change', () => {
     const sending = after(
       ['h200-1'],
       { kind: 'host-state', host: 'h200-1', state: 'applying' },

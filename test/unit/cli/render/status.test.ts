@@ -42,7 +42,7 @@ h200-1  Debian 12  2× H200  580.95.05  29.7.2  1.20.0   0.2.0    2/2     2/2 on
   expect(text([well, { ...well, host: 'h200-2' }])).toContain('2 hosts, all healthy');
 });
 
-test('what is wrong stands below with its cure, equal troubles once; 80 columns are enough', () => {
+test('problems are below with their fix, equal ones once; 80 columns suffice', () => {
   const lines = text([well, hot, away, { ...away, host: 'h200-4' }], 80);
   expect(lines.split('\n').filter((line) => line.length > 80)).toEqual([]);
   expect(lines).toContain(`
@@ -87,7 +87,7 @@ test('into a pipe each host has its line', () => {
   ).toHaveLength(300);
 });
 
-test('what provision would change, and pools that differ, are told once', () => {
+test('equal drift and equal pools are shown once', () => {
   const rows = many({ ...well, drift: ['install NVIDIA driver 580'] }).map((row) => ({
     ...row,
     slots: [
@@ -102,7 +102,7 @@ test('what provision would change, and pools that differ, are told once', () => 
   );
 });
 
-test('busy, drained and disabled agents are told', () => {
+test('busy, drained and disabled agents are shown', () => {
   const busy = statusRow(
     { host, facts: facts({ status: status({ slots: [slot('0', { state: 'busy' }), slot('1')] }) }) },
     () => undefined,
@@ -115,7 +115,7 @@ test('busy, drained and disabled agents are told', () => {
   );
 });
 
-test('who keeps jobs away is told with the time and what ends it; only a run’s mark has to go', () => {
+test('a drain is shown with its time and the command that ends it; only a run’s drain is a problem', () => {
   const at = '2026-11-20T09:30:00Z';
   const drains = [
     { reason: 'new fan', at, owner: 'ann@laptop' },
@@ -141,7 +141,7 @@ test('who keeps jobs away is told with the time and what ends it; only a run’s
   expect(text([statusRow({ host, facts: byHand }, () => pool, now)])).toContain('1 host: 1 healthy');
 });
 
-test('a host that powers itself off says when, or what keeps it on', () => {
+test('a host that powers itself off shows when, or what keeps it on', () => {
   const idle = { afterS: 1800, run: 'poweroff', idleS: 720 };
   const rowOf = (name: string, told: typeof idle & ManagerStatus['idle']) =>
     statusRow({ host: { ...host, name }, facts: facts({ status: status({ idle: told }) }) }, () => pool, now);
@@ -156,7 +156,7 @@ test('a host that powers itself off says when, or what keeps it on', () => {
   expect(lines).toContain('3 hosts, all healthy');
 });
 
-test('a host that has powered itself off is told beside the others, and nothing is wrong', () => {
+test('a host that is powered off is shown with the others, and is no problem', () => {
   const off: StatusRow = {
     ...away,
     verdict: {
@@ -179,13 +179,13 @@ test('a job from before the last change is named, and nothing is wrong', () => {
   expect(text([row])).toContain('1 host: 1 healthy');
 });
 
-test('drift names what would change', () => {
+test('drift lists the changes', () => {
   expect(text([{ ...well, drift: ['install Docker Engine 29.7.2'] }])).toContain(
     '~ h200-1: provision would change\n    - install Docker Engine 29.7.2',
   );
 });
 
-test('where slots differ, the pool and the image of each are told', () => {
+test('if slots differ, the pool and the image of each are shown', () => {
   const slots = [
     slot('0', { pool: 'gpu-lab', image: 'azp-fleet/agent:1' }),
     slot('1', { pool: 'gpu-training', image: 'registry.lab.example/training:7' }),
@@ -198,7 +198,7 @@ test('where slots differ, the pool and the image of each are told', () => {
 `);
 });
 
-test('of one host is said what each agent may use of its memory', () => {
+test('for one host the memory of each agent is shown', () => {
   const share = (mib: number | undefined) => ({
     share: { cpuShares: 1024, ...(mib === undefined ? {} : { memoryMiB: mib }) },
   });

@@ -24,7 +24,7 @@ test('as wide as it needs where there is room', () => {
   ]);
 });
 
-test('columns are shortened in their order, and what was too much is given back', () => {
+test('columns are shortened in order, and spare space is used again', () => {
   expect(tableLines(heads, rows, plain(27))).toEqual([
     'host       system  driver',
     'a          Debian  580',
@@ -33,7 +33,7 @@ test('columns are shortened in their order, and what was too much is given back'
   expect(tableLines(heads, rows, plain(33))[1]).toBe('a          Debian  580.95.05');
 });
 
-test('at last each row is a list of its own', () => {
+test('finally each row becomes a list', () => {
   expect(tableLines(heads, rows, plain(20))).toEqual([
     'a',
     '  system  deb',
@@ -53,7 +53,7 @@ test('columns that can be missed are left out before that', () => {
   ]);
 });
 
-test('words of the last column stand below each other', () => {
+test('the last column wraps below itself', () => {
   const words = [
     [{ texts: ['a'] as const }, { texts: ['-'] as const }, { texts: ['one two three'] as const }],
   ];
@@ -76,7 +76,7 @@ test('colour does not move anything', () => {
   expect(coloured).toEqual(['<dim>host</>  <dim>system</>  <dim>driver</>', '<red>a</>     b']);
 });
 
-test('no line is ever wider than asked while the shortest texts fit', () => {
+test('no line is wider than the width while the shortest texts fit', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 12 });
   const cell = word.map((long): Cell => ({ texts: [long, long.slice(0, 4), long.slice(0, 2)] }));
   const row = fc.tuple(cell, cell, cell, cell);
@@ -126,7 +126,7 @@ test('no word of a table is broken between 40 and 140 columns, and none is lost'
   );
 });
 
-test('wide names, marks on letters and emoji stand in line: by the columns of a terminal', () => {
+test('wide names, combining marks and emoji are aligned by terminal columns', () => {
   const names = ['東京-01', 'e\u0301te\u0301', '👩‍🔬-box', 'gpu-1', '한국'];
   const lines = columns([['HOST', 'STATE'], ...names.map((name) => [name, 'well'])], 80);
   expect(lines).toEqual([

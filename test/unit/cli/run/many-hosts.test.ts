@@ -131,7 +131,7 @@ gpu-[007-009]                  unreachable  {address}:22 does not answer
     expect(await result).toMatchObject({ exitCode: 4 });
   });
 
-  test('stand one by one in the document', async () => {
+  test('are listed one by one in the document', async () => {
     const { context, result } = install({ given: { yes: true, json: true } });
     const { exitCode, problems = [], json } = await result;
     const document = jsonDocument(

@@ -86,7 +86,7 @@ test('it locks, applies and unlocks; one host’s failure is its own; no token, 
   expect(await fake.control.requests()).toEqual([]);
 });
 
-test('the plan is shown and asked about first: where nobody can be asked, nothing is changed', async () => {
+test('the plan is shown and asked about first: without a terminal, nothing is changed', async () => {
   const { result, written } = rebootHosts({});
   await expect(result).rejects.toMatchObject({ problem: { next: 'run again with --yes' } });
   expect(written.stdout).toContain('reboot the host');
@@ -106,7 +106,7 @@ test('other people’s work is refused by name', async () => {
   expect(machine.log).not.toContain('reboot');
 });
 
-test('unless --disturb-others says that it may be hurt', async () => {
+test('unless --disturb-others permits it', async () => {
   machine.facts = merge(machine.facts, {
     others: { ...machine.facts.others, containers: ['training-of-bob'] },
   });
@@ -115,7 +115,7 @@ test('unless --disturb-others says that it may be hurt', async () => {
 });
 
 test.each([{}, { breakLock: true }])(
-  'a change that goes on there is followed to its end first (%j)',
+  'a change in progress is followed to its end first (%j)',
   async (more) => {
     machine.begin('driver');
     await rebootHosts({ yes: true, ...more }).result;
@@ -132,7 +132,7 @@ test('one whose run still holds the lock is refused by name, and the host is lef
   expect(machine.log).toEqual([]);
 });
 
-test('one that somebody begins while the person is asked is followed, too, before anything is done', async () => {
+test('a change started during the question is also followed first', async () => {
   machine.onLog = (line) => {
     if (line === 'lock' && machine.log.length === 1) machine.begin('driver');
   };

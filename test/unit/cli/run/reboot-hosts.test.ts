@@ -137,7 +137,7 @@ const of = (name: string): FakeHost => machines.get(name) ?? new FakeHost([]);
 const rebooted = () => done.filter((line) => line.endsWith('reboot')).map((line) => line.split(' ')[0]);
 
 describe('a hundred hosts', () => {
-  test('are rebooted in the waves of the plan; each is proven before its agents are given back', async () => {
+  test('are rebooted in the waves of the plan; each is verified before its agents are enabled again', async () => {
     const { result, screen } = await reboot();
     expect(result.exitCode).toBe(0);
     expect(result.json).toMatchObject({
@@ -197,7 +197,7 @@ gpu-00       failed       1 change; the host has no image for the probe containe
   });
 });
 
-describe('what is rebooted', () => {
+describe('the rebooted hosts', () => {
   const at = '2026-11-21T12:00:00Z';
   const drained = (uptimeS: number) =>
     merge(factsOf({ uptimeS }), {

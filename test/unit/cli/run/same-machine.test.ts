@@ -58,7 +58,7 @@ test.each(['plan', 'provision --dry-run', 'reboot --dry-run'])('%s refuses both 
   expect(stdout).not.toMatch(/gpu-1|big-box/);
 });
 
-test('status tells of both', async () => {
+test('status reports both', async () => {
   const { exitCode, stderr } = await azpFleet('status');
   expect(exitCode).toBe(1);
   expect(stderr).toContain(told('gpu-1', 'big-box'));

@@ -27,7 +27,7 @@ const saved: WavesPlan = {
 
 describe('how many at a time', () => {
   it.each<[string, Record<string, string>, string, WavesPlan | undefined, string]>([
-    ['nobody says anything', {}, '', undefined, '25% 0'],
+    ['no setting', {}, '', undefined, '25% 0'],
     ['the inventory says it', {}, 'waves: { maxUnavailable: 10%, maxFailures: 3 }', undefined, '10% 3'],
     ['a saved plan keeps what it was made with', {}, 'waves: { maxUnavailable: 10% }', saved, '2 1'],
     ['what is typed goes first', { maxUnavailable: '100%', maxFailures: '5%' }, '', saved, '100% 5%'],

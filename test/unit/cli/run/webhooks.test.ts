@@ -15,7 +15,7 @@ function speaking(env: Record<string, string>) {
   return { context, redactor };
 }
 
-test('each host has its address, which the log hides from then on; what nobody wants is not asked for', async () => {
+test('each host has its address, which is redacted; unused ones are not read', async () => {
   const wanted = fleet(text('{ env: HOOK }'));
   const { context, redactor } = speaking({ HOOK: 'https://hooks.lab.example/s3cret' });
   const found = await resolveWebhooks(context, wanted, wanted.hosts);
@@ -28,7 +28,7 @@ test('each host has its address, which the log hides from then on; what nobody w
   expect([...(await resolveWebhooks(speaking({}).context, wanted, []))]).toEqual([]);
 });
 
-test('one place is asked once, however many hosts use it', async () => {
+test('a shared source is read once', async () => {
   const wanted = fleet(text('{ cmd: "date +https://hooks.lab.example/%N" }'));
   const found = await resolveWebhooks(
     speaking({ PATH: process.env['PATH'] ?? '' }).context,
@@ -43,7 +43,7 @@ test.each([
   'hooks.lab.example/s3cret',
   'ftp://hooks.lab.example/s3cret',
   'https://hooks.lab.example/s3cret two',
-])('what is no address is refused before any host is touched, and not shown: %s', async (value) => {
+])('an invalid address is refused before any host is contacted, and not shown: %s', async (value) => {
   const wanted = fleet(text('{ env: HOOK }'));
   const { context } = speaking({ HOOK: value });
   const error: unknown = await resolveWebhooks(context, wanted, wanted.hosts).catch(

@@ -56,7 +56,7 @@ async function trace(
   return { seen, error };
 }
 
-describe('what a command has opened', () => {
+describe('the open parts of a command', () => {
   test('is put away in order when it is done: first the drawing, then the connections', async () => {
     const { seen } = await trace(async ({ emit }, log) => {
       emit({ kind: 'phase', phase: 'facts' });
@@ -80,7 +80,7 @@ describe('what a command has opened', () => {
     expect(error).toMatchObject({ message: 'no way' });
   });
 
-  test('is drawn anew after a question', async () => {
+  test('is drawn again after a question', async () => {
     const { seen } = await trace(async ({ emit, quiet, redraw }, log) => {
       await quiet();
       log.push('asked');

@@ -66,7 +66,7 @@ describe('agents', () => {
   });
 });
 
-test('a host whose name is taken has to get another one', async () => {
+test('a host with a name in use needs another one', async () => {
   const sitting = sit();
   const { keyboard } = sitting;
   const asked = askHosts(sitting.wizard, ['gpu']);
@@ -99,7 +99,7 @@ test('datasets get a variable and a path from their folder; mounts that were fou
   ]);
 });
 
-test('a secret typed where its place is asked for is refused', async () => {
+test('a secret typed instead of its source is refused', async () => {
   const sitting = sit();
   const { keyboard } = sitting;
   const asked = askSecretSource(sitting.wizard, {
@@ -158,7 +158,7 @@ describe('Azure DevOps', () => {
     expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools there: 1');
   });
 
-  test('where the organization may run few jobs at once, that is told beside the number of agents', async () => {
+  test('a limit of parallel jobs is shown with the number of agents', async () => {
     const control = fakeControl(fake.origin);
     await control.limitJobs(1);
     const sitting = sit({ env: { AZP_TOKEN: 'right' } });
@@ -186,7 +186,7 @@ describe('Azure DevOps', () => {
     await control.limitJobs(null);
   });
 
-  test('a wrong token is told with its cure, and organization and token can be corrected', async () => {
+  test('a wrong token is reported with its fix, and organization and token can be corrected', async () => {
     const sitting = sit({ env: { WRONG: 'wrong', AZP_TOKEN: 'right' } });
     const answers = answering(
       sitting,
@@ -211,7 +211,7 @@ describe('Azure DevOps', () => {
     expect(sitting.said.join('\n')).toContain('check that the token is of this organization');
   });
 
-  test('a variable that is not set is no obstacle, and the name of the organization is enough', async () => {
+  test('an unset variable is no error, and the name of the organization suffices', async () => {
     const sitting = sit();
     const answers = answering(
       sitting,

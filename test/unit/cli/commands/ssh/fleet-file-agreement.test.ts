@@ -63,7 +63,7 @@ function unfolded(text: string, hostname: string): string {
     .replace(/^~/, userInfo().homedir);
 }
 
-describe('ssh -G NAME is what our own connection uses', () => {
+describe('ssh -G NAME equals our own connection', () => {
   const users = `Compression yes
 Host gpu-alias
   HostName 192.0.2.77
@@ -142,7 +142,7 @@ Host named-*
     expect(theirs('gate')).not.toHaveProperty('proxyjump');
   });
 
-  test('a jump host for which nobody names a key has that of the hosts behind it', async () => {
+  test('a jump host without a key uses that of the hosts behind it', async () => {
     inventory(`  one: { address: 10.0.0.2, jump: me@gate.example, identityFile: /keys/one }
   two: { address: 10.0.0.3, jump: gate.example, identityFile: /keys/two }
   three: { address: 10.0.0.4, jump: gpu-alias, identityFile: /keys/two }
@@ -155,7 +155,7 @@ Host named-*
     expect(theirs('gpu-alias')['identityfile']).toEqual(['/keys/of-the-alias']);
   });
 
-  test('what the inventory no longer says is not kept alive by our own file', async () => {
+  test('options removed from the inventory are removed from the file', async () => {
     inventory('  plain: { user: once, port: 5, jump: gone.example }\n');
     await write();
     expect(theirs('plain')).toMatchObject({ user: ['once'], port: ['5'], proxyjump: ['gone.example'] });

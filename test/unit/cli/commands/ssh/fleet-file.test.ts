@@ -16,7 +16,7 @@ import { useSshHome } from '../../../../support/ssh-home.ts';
 
 const { cwd, ssh, config, hosts, inventory, azpFleet, write, theirs } = useSshHome();
 
-describe('what a person has in ~/.ssh', () => {
+describe("the user's own ~/.ssh", () => {
   const own = 'Host mine\n  HostName 192.0.2.1\n';
   beforeEach(() => inventory('  gpu-1: { address: 192.0.2.11 }\n'));
 
@@ -37,7 +37,7 @@ describe('what a person has in ~/.ssh', () => {
     ['line breaks of Windows', own.replaceAll('\n', '\r\n')],
     ['bytes that are no text', Buffer.from([0x23, 0xff, 0xfe, 0x0a, ...Buffer.from(own)])],
     ['options before the first host', `ServerAliveInterval 5\n\n${own}`],
-  ])('%s is as it was after --remove, and each byte is there meanwhile', async (_, before) => {
+  ])('%s is unchanged after --remove, and keeps each byte in between', async (_, before) => {
     if (before !== undefined) writeFileSync(config, before, { mode: 0o640 });
     const bytes = Buffer.from(before ?? '');
     await write();
@@ -55,14 +55,14 @@ describe('what a person has in ~/.ssh', () => {
     expect((await azpFleet('ssh-config --remove')).stdout).toContain('nothing');
   });
 
-  test('lines that somebody has moved or shortened go as well', async () => {
+  test('moved or shortened lines are removed as well', async () => {
     await write();
     writeFileSync(config, `${own}\nInclude ${hosts}\n# the end\n`);
     await azpFleet('ssh-config --remove');
     expect(readFileSync(config, 'utf8')).toBe(`${own}\n# the end\n`);
   });
 
-  test('a link stays one, and what it leads to is written', async () => {
+  test('a link stays a link, and its target is written', async () => {
     const real = join(cwd, 'dotfiles');
     writeFileSync(real, own, { mode: 0o644 });
     symlinkSync(real, config);
@@ -80,7 +80,7 @@ describe('what a person has in ~/.ssh', () => {
     expect(theirs('gpu-1')['hostname']).toEqual(['192.0.2.11']);
   });
 
-  test('a file of that name that is not ours is left alone', async () => {
+  test('a file of that name by another program is unchanged', async () => {
     writeFileSync(hosts, 'Host of-mine\n');
     for (const line of ['ssh-config -i lab.yaml --write', 'ssh-config --remove']) {
       const { exitCode, stderr } = await azpFleet(line);
@@ -110,11 +110,11 @@ describe('what a person has in ~/.ssh', () => {
     expect(theirs('gate')['hostname']).toEqual(['gate']);
   });
 
-  test('both at once is a mistake', async () => {
+  test('both at once is an error', async () => {
     expect(await azpFleet('ssh-config --write --remove')).toMatchObject({ exitCode: 2 });
   });
 
-  test('what ssh adds by itself is told', async () => {
+  test('options that ssh adds are reported', async () => {
     writeFileSync(config, 'Host gpu-*\n  IdentityFile /keys/for-the-name\n');
     inventory('  gpu-1: { address: 192.0.2.11, identityFile: /keys/one }\n');
     expect((await write()).hosts).toEqual([{ host: 'gpu-1', added: ['identityfile'] }]);

@@ -44,7 +44,7 @@ describe.each([
   ['exec', 'builtin', 'exec -i lab.yaml --login --limit box -- true', 1],
   ['exec', 'openssh', 'exec -i lab.yaml --login --limit box -- true', 1],
 ])('%s, transport: %s', (_, transport, line, refused) => {
-  test('goes through it where its key is the one that is pinned', async () => {
+  test('connects through it if its key is the pinned one', async () => {
     inventory(bastion.hostKey, transport);
     const before = logins();
     expect(await run(line)).toMatchObject({ exitCode: 0 });
@@ -59,7 +59,7 @@ describe.each([
   });
 });
 
-test('ssh goes over no connection that stands already, where another key is pinned', async () => {
+test('ssh reuses no open connection if another key is pinned', async () => {
   const way = ['-F', join(cwd, 'config'), '-o', `ControlPath=${cwd}/standing`];
   const to = ['-i', box.clientKeyFile, '-p', String(box.port), `${box.user}@127.0.0.1`];
   const more = ['-o', 'ControlMaster=yes', '-o', 'ControlPersist=60', '-o', 'StrictHostKeyChecking=no'];
@@ -72,7 +72,7 @@ test('ssh goes over no connection that stands already, where another key is pinn
   execFileSync('ssh', [...way, '-O', 'exit', ...to], { stdio: 'ignore' });
 });
 
-test('trust shows the key behind it, and says whose key it is that is refused', async () => {
+test('trust shows the key behind it, and names the owner of a refused key', async () => {
   inventory(bastion.hostKey, 'builtin');
   const keys = await run('trust -i lab.yaml --limit box --json');
   expect(keys.exitCode).toBe(0);

@@ -24,7 +24,7 @@ test.each([
   ['succeeded', 0, '✔ pipeline succeeded: the pool runs jobs'],
   ['failed', 1, '✗ pipeline failed\n  next      read its log: https://dev.azure.com/'],
   [undefined, 1, '✗ pipeline still runs after 30 minutes'],
-])('a run that comes to %s', async (result, exitCode, text) => {
+])('a run with result %s', async (result, exitCode, text) => {
   const told = await outcome(result, ['speech', 'vision']);
   expect(told.exitCode).toBe(exitCode);
   expect(told.said).toContain(`Pipeline 7 of vision runs: ${run.url}\n${text}`);

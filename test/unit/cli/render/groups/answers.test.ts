@@ -36,7 +36,7 @@ test('hosts that answer alike share a line; each host that differs has its own',
   );
 });
 
-test('what a host says of itself is the same as what another says of itself', () => {
+test('answers that differ only in the name of the host are equal', () => {
   const answers = ['gpu-1', 'gpu-2'].map((host) => ({ host, value: { agents: `${host}-0, ${host}-1` } }));
   expect(answersText(answers, (host, { agents }) => `${host}: takes over ${agents}\n`)).toBe(
     'gpu-1, gpu-2: takes over {host}-0, {host}-1\n',

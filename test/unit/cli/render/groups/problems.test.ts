@@ -14,7 +14,7 @@ const refused = (host: string, address: string): Problem => ({
 });
 const lines = (problems: readonly Problem[]) => problemsLines(problems, 79).map(stripVTControlCharacters);
 
-test('the same of many hosts is told once, and which hosts', () => {
+test('equal problems of many hosts are printed once, with the hosts', () => {
   const problems = Array.from({ length: 200 }, (_, index) =>
     refused(`gpu-${String(index).padStart(3, '0')}`, `192.0.2.${index}`),
   );
@@ -33,7 +33,7 @@ test('hosts whose names do not fold are counted before and named below', () => {
   expect(Math.max(...shown.map((line) => line.length))).toBeLessThanOrEqual(79);
 });
 
-test('what has no host is told once as well', () => {
+test('equal problems without a host are printed once', () => {
   const problem: Problem = { code: 'azure.auth', step: 'pool', what: 'the token is not valid' };
   expect(lines([problem, refused('a', '192.0.2.1'), problem])).toEqual([
     '✗ pool: the token is not valid [azure.auth]',

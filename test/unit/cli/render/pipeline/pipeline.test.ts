@@ -47,14 +47,14 @@ function published({ agent, host, gpus = 1 }: Offer): Readonly<Record<string, st
 describe.each(kinds)('%s', (kind) => {
   const { jobs } = readPipeline(printed(kind));
 
-  test('each job is for the pool, and an agent of it meets what is demanded', () => {
+  test('each job is for the pool, and an agent meets its demands', () => {
     for (const { pool } of jobs) {
       expect(pool.name).toBe('gpu-lab');
       expect(offers.filter((offer) => satisfies(published(offer), pool.demands))).not.toEqual([]);
     }
   });
 
-  test('whatever agent takes a job, the datasets that it looks at are there', () => {
+  test('every agent that can take a job has its datasets', () => {
     for (const { pool, container, steps } of jobs) {
       const used = [...JSON.stringify(steps).matchAll(/\$([A-Z]+)/g)].map(([, name]) => name);
       for (const { host } of offers.filter((offer) => satisfies(published(offer), pool.demands)))
@@ -91,7 +91,7 @@ test('jobs of a matrix have names of their own, and it is never too long', () =>
   expect(readPipeline(printed('matrix', offersOf(wide.hosts, 'gpu-lab'))).jobs).toHaveLength(8);
 });
 
-test("a job's container has the slot's GPU and the datasets, and comes from the site's copy", () => {
+test("a job's container has the slot's GPU and the datasets, and uses the site's mirror", () => {
   const { jobs } = readPipeline(printed('container', offers, 'registry.lab.example/'));
   expect(jobs[0]).toMatchObject({
     pool: { demands: ['Agent.Name -equals big-bare'] },
@@ -104,13 +104,13 @@ test("a job's container has the slot's GPU and the datasets, and comes from the 
   });
 });
 
-test('graphics goes to an agent that has it, and needs no screen', () => {
+test('graphics runs on an agent with that capability, without a screen', () => {
   const { jobs } = readPipeline(printed('graphics'));
   expect(jobs[0]?.pool.demands).toEqual(['Agent.Name -equals big-view']);
   expect(JSON.stringify(jobs[0]?.steps)).toContain('"PYOPENGL_PLATFORM":"egl"');
 });
 
-test("the own image's job goes where that image is", () => {
+test('a job for the own image demands that image', () => {
   expect(readPipeline(printed('image')).jobs[0]?.pool.demands).toEqual(['Agent.Name -equals small-0']);
   expect(printed('image')).toContain('dockerfile: of the inventory');
 });

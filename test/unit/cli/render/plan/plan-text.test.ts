@@ -22,7 +22,7 @@ const plan = (...hosts: HostPlan[]): FleetPlan => ({
 const text = (fleetPlan: FleetPlan, scripts = false) => planText(fleetPlan, { scripts, color: false });
 
 describe('the plan as text', () => {
-  it('says once what several steps refuse alike', () => {
+  it('shows equal refusals of several steps once', () => {
     const what = 'Debian 11 on x86_64 is not supported';
     const refuse = (step: 'driver' | 'docker' | 'toolkit') => ({ step, what, next: 'use Debian 12' });
     const shown = text(
@@ -44,7 +44,7 @@ describe('the plan as text', () => {
     expect(shown.split(what)).toHaveLength(2);
   });
 
-  it('shows equal hosts once, the others below, and what is to be said of each change', () => {
+  it('shows equal hosts once, the others below, and each change with its details', () => {
     const restart = change('restart', { disturbs: 'containers' });
     const shown = text({
       ...plan(
@@ -92,7 +92,7 @@ Changes: 1 in Azure DevOps, 6 on 3 hosts, 1 host refused, 1 host up to date.
 `);
   });
 
-  it('shows every line that would run as root when asked', () => {
+  it('shows every line that would run as root with --show-scripts', () => {
     const durable = {
       ...change('a'),
       actions: [
@@ -119,16 +119,16 @@ Changes: 300 on 300 hosts.
     expect(Math.max(...names.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  it('says in one line that there is nothing to do', () => {
+  it('says in one line that there are no changes', () => {
     expect(text(plan(host('one'), host('two')))).toBe('No changes: 2 hosts up to date.\n');
   });
 });
 
-describe('what could not be read', () => {
+describe('hosts and pools that could not be read', () => {
   const unread = (read: FleetPlan, hosts: number, ...pools: string[]) =>
     planText(read, { scripts: false, color: false, unread: { hosts, pools } });
 
-  it('is counted beside what was', () => {
+  it('are counted separately', () => {
     expect(unread(plan(host('one')), 1)).toBe('No changes: 1 host up to date, 1 host unreachable.\n');
     expect(unread(plan(host('one', change('a'))), 2, 'big')).toContain(
       'Changes: 1 on 1 host, 2 hosts unreachable, the pool big could not be read.\n',
@@ -142,7 +142,7 @@ describe('what could not be read', () => {
   });
 });
 
-describe('what a change consists of', () => {
+describe('the details of a change', () => {
   const agents = (name: string) => ({
     ...change('agents', { step: 'manager' }),
     title: "write the manager's configuration",
@@ -157,7 +157,7 @@ describe('what a change consists of', () => {
     ],
   });
 
-  it('is told line by line below it, broken at the margin, with the marker of its kind', () => {
+  it('are below it line by line, wrapped, with the marker of their kind', () => {
     const reboot = { ...change('reboot', { reboot: true, disturbs: 'machine' }), marker: 'change' as const };
     expect(text(plan(host('h200', agents('h200'), reboot)))).toBe(`h200: 2 changes
   ~ manager  write the manager's configuration
@@ -174,7 +174,7 @@ Changes: 2 on 1 host, 1 host to be rebooted.
 `);
   });
 
-  it('belongs to what makes hosts equal; their own names do not', () => {
+  it('must be equal in a group of hosts; host names may differ', () => {
     const shown = text(
       plan(
         host('gpu-1', agents('gpu-1')),
@@ -212,7 +212,7 @@ Changes: 2 on 1 host, 1 host to be rebooted.
       expect(colored).toContain(sign);
   });
 
-  it('comes from a file that anybody can have written', () => {
+  it('is cleaned when it comes from a file', () => {
     const evil = { marker: 'add' as const, text: 'a\n  + docker   forged\u001B[2J', effect: 'b\nc' };
     const shown = text(plan(host('a', { ...change('x'), details: [evil] })));
     expect(shown).toContain('             + a   + docker   forged\n                 b c\n');

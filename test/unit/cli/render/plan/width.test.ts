@@ -24,7 +24,7 @@ test.each([...hostStackCases, ...managerCases])('a plan fits into 80 columns: %s
   expect(tooLong(textOn80([planned(facts, desired)]))).toEqual([]);
 });
 
-test('a long title and a long refusal go on below their first words', () => {
+test('a long title and a long refusal wrap below their first words', () => {
   const left = [1, 2].map((each) => `/etc/azp-fleet/manager.json.part-${each}23456789abcdef0123`);
   const facts = merge(converged(), { manager: { leftovers: left } });
   const steps = allSteps.slice(-1);
@@ -44,7 +44,7 @@ Changes: 1 on 1 host.
              next: `);
 });
 
-test('a long title of the whole fleet goes on below its first words', () => {
+test('a long title of the fleet wraps below its first words', () => {
   const fleet = planLaterPools(new Map([['gpu-laboratory-of-the-institute-{cuda}', ['h200-1']]]));
   const rest = { version: '0.2.0', at: '', inventory: '', inventoryDigest: '', hosts: [] };
   expect(planText({ schema: 1, ...rest, fleet }, { color: false, scripts: false })).toContain(

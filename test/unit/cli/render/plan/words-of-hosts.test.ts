@@ -44,7 +44,7 @@ function complete(then = wish(count(2))): Facts {
 
 const only = (step: Step): Step => ({ ...step, plan: (facts, desired) => [...step.plan(facts, desired)] });
 
-test('a new host is told what jobs may do there and which agents come', () => {
+test('a new host shows the rights of jobs and the new agents', () => {
   expect(planOn80(factsOf(), wish({ jobs: { sudo: false, docker: true } }))).toMatch(
     /^h200-1: 4 changes\n  \+ manager  install the manager 0\.2\.0 \(.*\) with Node 24\.21\.0\n/,
   );
@@ -81,7 +81,7 @@ Changes: 2 on 1 host.
 `);
 });
 
-test('another certificate authority is told by name', () => {
+test('another certificate authority is named', () => {
   const [one, two] = [pem('site-ca-1'), pem('site-ca-2')];
   const site = (caPem: string) => wish(count(1), { proxy: { noProxy: [], caPem } });
   const facts = withTexts(runningWith(site(one)), { [HostPaths.caBundle]: one, [siteCaFile]: one });
@@ -111,7 +111,7 @@ Changes: 2 on 1 host.
 `);
 });
 
-test('another unit is told setting by setting', () => {
+test('another unit is described setting by setting', () => {
   const { text } = managerUnitFor(
     artifacts().unit.replace('Restart=always', 'Restart=no\nCPUWeight=10'),
     252,
@@ -129,7 +129,7 @@ Changes: 2 on 1 host.
 `);
 });
 
-test('another mirror is told by its address', () => {
+test('another mirror is described by its address', () => {
   const facts = complete();
   const path = sourceFile('docker');
   const seen = withTexts(facts, { [path]: 'Types: deb\nURIs: https://ann:s3cret@old.lab/docker\n' });
@@ -147,7 +147,7 @@ Changes: 1 on 1 host.
 `);
 });
 
-test("the engine's configuration is told key by key, and by --diff line by line", () => {
+test("the engine's configuration is described key by key, and by --diff line by line", () => {
   const own = '{\n    "http-proxy": "http://ann:s3cret@old.lab",\n    "log-opts": { "max-size": "9m" }\n}\n';
   const facts = merge(complete(), { docker: { daemonJson: own } });
   expect(planOn80(facts, wish(count(2)), only(dockerStep), true)).toBe(`h200-1: 1 change
@@ -172,7 +172,7 @@ Changes: 1 on 1 host.
 `);
 });
 
-test('another branch of the driver announces the wait and the image that is built for it', () => {
+test('another driver branch announces the drain and the new image', () => {
   const next = wish({ ...count(2), driver: { branch: '595' } });
   const both: Step = {
     name: 'driver',
@@ -217,7 +217,7 @@ Changes: 4 on 2 hosts.
   expect(textOn80(plans, true)).toContain('gpu-2: 2 changes');
 });
 
-test('a configuration with keys of another release, and one that is none', () => {
+test('a configuration with keys of another release, and an invalid one', () => {
   const slot = {
     state: 'idle',
     gpus: [],
@@ -252,13 +252,13 @@ test.each<[string, Facts['manager'], string]>([
              the host has another one`,
   ],
   [
-    'passwords of registries that nobody needs any more',
+    'passwords of unused registries',
     { ...runningWith(wish()).manager, registriesDigest: sha256('before') },
     `  - manager  remove the passwords of registries
              the inventory has none`,
   ],
   [
-    'the address of a webhook that is not wanted any more',
+    'the address of a removed webhook',
     { ...runningWith(wish()).manager, webhookDigest: sha256('before') },
     `  - manager  remove the address of the webhook
              the inventory has none`,

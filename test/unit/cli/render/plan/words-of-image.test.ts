@@ -160,7 +160,7 @@ Changes: 1 on 1 host.
   );
 });
 
-test('nothing is built anew where nothing has been built, or no slot runs it', () => {
+test('no rebuild is announced if nothing was built, or no slot runs it', () => {
   const before = runningWith(wish({ image: 'registry.lab/own:1' }));
   const after = `${brought}\nChanges: 1 on 1 host.\n`;
   expect(planOn80(before, release('2', 'FROM b'), imageStep)).toBe(after);

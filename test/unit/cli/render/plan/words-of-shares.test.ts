@@ -16,7 +16,7 @@ test.each([
                  running jobs finish first`,
   ],
   [
-    'no limit of its own any more',
+    'no separate limit any more',
     wish({ limits: { memory: '8g' } }),
     wish(),
     `             - limits.memory: 8g
@@ -28,7 +28,7 @@ test.each([
   expect(planOn80(runningWith(before), after)).toBe(configured(lines));
 });
 
-test('a host that does not tell its memory has nothing told of it', () => {
+test('memory is not described if the host does not report it', () => {
   const facts = { ...runningWith(wish(count(2))), memoryMiB: 0 };
   expect(planOn80(facts, wish(count(4)))).not.toContain('memory');
 });

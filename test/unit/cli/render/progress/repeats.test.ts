@@ -10,8 +10,8 @@ const problem = (host: string): Remark => {
   return { kind: 'problem', problem: said };
 };
 
-describe('what several hosts say alike', () => {
-  test('is told at once of the first, and of the others together', () => {
+describe('equal remarks of several hosts', () => {
+  test('are printed at once for the first host, and together for the others', () => {
     const repeats = new Repeats();
     const hosts = Array.from({ length: 300 }, (_, index) => `gpu-${String(index).padStart(3, '0')}`);
     const told = hosts.filter((host) => repeats.isNew(problem(host)));
@@ -32,7 +32,7 @@ describe('what several hosts say alike', () => {
     expect(repeats.rest()).toEqual([]);
   });
 
-  test('of one other host stands as it was said', () => {
+  test('of one other host are unchanged', () => {
     const repeats = new Repeats();
     for (const host of ['gpu-1', 'gpu-2']) repeats.isNew(note(host, `a new key of ${host}`));
     expect(restLines(repeats, 80)).toEqual(['gpu-2: a new key of gpu-2']);
@@ -48,7 +48,7 @@ describe('what several hosts say alike', () => {
   });
 });
 
-test('one host may say a thing twice, and what is said of no host is always told', () => {
+test('one host may repeat a remark, and remarks without a host are always printed', () => {
   const repeats = new Repeats();
   const remarks = [note('a', 'x'), note('a', 'x'), note(undefined, 'x'), note(undefined, 'x')];
   expect(remarks.filter((remark) => !repeats.isNew(remark))).toEqual([]);

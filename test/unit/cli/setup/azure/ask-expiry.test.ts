@@ -10,7 +10,7 @@ test.each([
   ['2020-01-01', /^2020-01-01 is in the past/],
   ['2027-02-31', /^Year-month-day/],
   ['soon', /^Year-month-day/],
-])('an end on %s', (text, mistake) => {
+])('an expiry on %s', (text, mistake) => {
   if (mistake === undefined) expect(expiryMistake(text, now)).toBeUndefined();
   else expect(expiryMistake(text, now)).toMatch(mistake);
 });

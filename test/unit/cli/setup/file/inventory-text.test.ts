@@ -25,7 +25,7 @@ const choices: Choices = {
   ],
 };
 
-test('what all hosts have in common is written once', () => {
+test('common settings of all hosts are written once', () => {
   expect(inventoryText(choices)).toBe(`# yaml-language-server: $schema=/opt/azp-fleet/inventory.schema.json
 
 organization: https://dev.azure.com/example
@@ -122,7 +122,7 @@ const any: fc.Arbitrary<Choices> = fc.record({
   ),
 });
 
-test('whatever is chosen is what the inventory then says', () => {
+test('the inventory contains all choices', () => {
   fc.assert(
     fc.property(any, (chosen) => {
       const names = new Set(chosen.datasets.map(({ name }) => name));

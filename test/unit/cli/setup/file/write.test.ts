@@ -10,7 +10,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'write-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const file = path.join(folder, 'inventory.yaml');
 
-test('a new file is written whole, an existing one only when asked, and then kept', () => {
+test('a new file is written atomically; an existing one only with replace, and with a backup', () => {
   expect(writeInventory(file, 'one\n', { replace: false })).toBeUndefined();
   expect(() => writeInventory(file, 'two\n', { replace: false })).toThrow(FleetError);
   expect(readFileSync(file, 'utf8')).toBe('one\n');
@@ -24,7 +24,7 @@ test('a new file is written whole, an existing one only when asked, and then kep
   });
 });
 
-test('a folder that is not there is said', () => {
+test('a missing folder is reported', () => {
   expect(() => writeInventory(path.join(folder, 'none/inventory.yaml'), 'x', { replace: false })).toThrow(
     /none\/inventory\.yaml cannot be written/,
   );

@@ -27,7 +27,7 @@ test('a key is put where there was none, once, readable by its owner only', () =
   expect(statSync(join(home, '.ssh/authorized_keys')).mode & 0o777).toBe(0o600);
 });
 
-test('what was there stays, also without a line break at its end', () => {
+test('earlier lines stay, also without a final line break', () => {
   mkdirSync(join(home, '.ssh'));
   writeFileSync(join(home, '.ssh/authorized_keys'), 'ssh-rsa AAAA ann');
   expect(install()).toBe(`ssh-rsa AAAA ann\n${key}\n`);
@@ -62,7 +62,7 @@ test('without a key a new one is created and installed on the host', async () =>
   expect(sitting.said.join(' ')).toContain('✔ box has the key');
 });
 
-test('a key that is named is used, one that is none is refused where it is typed', async () => {
+test('a named key is used; an invalid one is refused at the prompt', async () => {
   const file = makeKey(join(home, 'lab-key'));
   const sitting = sit({ home });
   const named = sitting.interview.run(() => nameKey(sitting.wizard, { name: 'box' }));

@@ -45,7 +45,7 @@ async function left(machines: Machines, ...settled: readonly Settled[]) {
   return { names: kept.map(({ host }) => host.name), said: sitting.said.join('\n'), asked };
 }
 
-test('a machine that the inventory has under another name is not added, and that is said', async () => {
+test('a machine in the inventory under another name is reported and not added', async () => {
   const { names, said } = await left(
     { old: says('1', 'b'), other: says('9', 'z') },
     fresh('new', '1'),
@@ -55,14 +55,14 @@ test('a machine that the inventory has under another name is not added, and that
   expect(said.replaceAll(/\s+/g, ' ')).toBe('! new is the same machine as old in the inventory: not added');
 });
 
-test('a copy of its disk is added, and told of with its cure', async () => {
+test('a copy of its disk is added and reported with a fix', async () => {
   const { names, said } = await left({ old: says('1', 'x') }, fresh('new', '1', 'y'));
   expect(names).toEqual(['new']);
   expect(said).toContain('the same machine-id as old');
   expect(said).toContain('systemd-machine-id-setup');
 });
 
-test('hosts that do not answer are not compared, which is said', async () => {
+test('hosts that do not answer are reported and not compared', async () => {
   const { names, said } = await left({ off: undefined, old: says('1', 'b') }, fresh('new', '2'));
   expect(names).toEqual(['new']);
   expect(said.replaceAll(/\s+/g, ' ')).toBe(
@@ -70,7 +70,7 @@ test('hosts that do not answer are not compared, which is said', async () => {
   );
 });
 
-test('who tells no machine-id is nobody’s double, and nobody is asked for it', async () => {
+test('a host without machine-id is no duplicate, and needs no comparison', async () => {
   const { names, asked } = await left({ old: says('', 'b') }, fresh('new', ''));
   expect(names).toEqual(['new']);
   expect(asked).toEqual([]);

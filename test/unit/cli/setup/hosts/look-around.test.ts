@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import { detailsScript, parseDetails } from '../../../../../src/cli/setup/test-host.ts';
 
-test('the name of the machine without its domain, and what is mounted from elsewhere', () => {
+test('reads the hostname without its domain, and network mounts', () => {
   const said = [
     'h200-7.lab.example',
     'ext4 /',
@@ -22,7 +22,7 @@ test.each(['', '\n', 'localhost\n'])('%j names no machine', (said) => {
   expect(parseDetails(said)).toEqual({ hostname: undefined, mounts: [] });
 });
 
-test('the script says as much of this machine', () => {
+test('the script runs on this machine', () => {
   const look = parseDetails(execFileSync('/bin/sh', ['-eu'], { input: detailsScript, encoding: 'utf8' }));
   const own = execFileSync('uname', ['-n'], { encoding: 'utf8' }).trim().split('.')[0];
   expect(look.hostname).toBe(own === 'localhost' ? undefined : own);

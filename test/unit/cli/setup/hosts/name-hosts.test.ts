@@ -21,7 +21,7 @@ test('a duplicate machine is removed and reported', () => {
   expect(said.join(' ')).toContain('! c is the same machine as a: only a');
 });
 
-test('copies of one disk stay, and are told of with their cure', () => {
+test('copies of one disk are kept and reported with a fix', () => {
   const { wizard, said } = sit();
   expect(names(withoutDuplicates(wizard, [settled('a', '1', 'x'), settled('b', '1', 'y')]))).toEqual([
     'a',
@@ -30,7 +30,7 @@ test('copies of one disk stay, and are told of with their cure', () => {
   expect(said.join(' ')).toContain('systemd-machine-id-setup');
 });
 
-test('who tells no machine-id is nobody’s double', () => {
+test('a host without machine-id is no duplicate', () => {
   const { wizard } = sit();
   expect(names(withoutDuplicates(wizard, [settled('a', '', 'x'), settled('b', '', 'x')]))).toEqual([
     'a',
@@ -38,7 +38,7 @@ test('who tells no machine-id is nobody’s double', () => {
   ]);
 });
 
-test('a host that is called by its address is offered its own name, where that is free', async () => {
+test('a host named by its address is offered its hostname, if that is free', async () => {
   const sitting = sit();
   const hosts = [
     settled('gpu-1', '1', 'x', 'other'),

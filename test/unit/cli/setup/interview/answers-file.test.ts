@@ -31,7 +31,7 @@ test('the file that the page shows', () => {
   });
 });
 
-test('a number of agents, a service principal, and what is empty', () => {
+test('a number of agents, a service principal, and empty answers', () => {
   expect(read('agents: 2\nprincipal: { clientId: a, env: S }\nshare: true\nnetwork: { ca: }\n')).toEqual({
     agents: 'number',
     'agents.count': '2',

@@ -49,7 +49,7 @@ async function upTo(sitting: Sitting, count: number, key: string): Promise<void>
 }
 
 describe.each([0, 1, 2, 3])('at question %i', (count) => {
-  test('Escape asks the one before again, with its answer as what Enter gives', async () => {
+  test('Escape asks the previous question again, with its answer as the default', async () => {
     const sitting = sit();
     const done: string[] = [];
     const ask = questions(done);
@@ -66,7 +66,7 @@ describe.each([0, 1, 2, 3])('at question %i', (count) => {
     expect(done).toEqual(count === 1 ? ['one', 'one'] : ['one']);
   });
 
-  test('Ctrl-C keeps the answers so far, and the next start goes on from them', async () => {
+  test('Ctrl-C saves the answers, and the next start resumes from them', async () => {
     const sitting = sit();
     const done: string[] = [];
     const ask = questions(done);
@@ -82,7 +82,7 @@ describe.each([0, 1, 2, 3])('at question %i', (count) => {
   });
 });
 
-test('what was answered to a question that is asked no more is asked again', async () => {
+test('answers after a removed question are asked again', async () => {
   const before = [
     { key: 'word', answer: 'bad', asked: true },
     { key: 'colour', answer: 'red', asked: true },
@@ -92,7 +92,7 @@ test('what was answered to a question that is asked no more is asked again', asy
   expect(await answer).toEqual(answered);
 });
 
-test('answers beforehand save questions; one that cannot be used is told and asked', async () => {
+test('supplied answers replace questions; an invalid one is reported and asked', async () => {
   const supplied = { word: 'bad', colour: 'green', hosts: 'a b', sure: false };
   const sitting = sit({ supplied });
   const answer = answering(sitting, () => questions([])(sitting.interview), ['Which word', 'two']);
@@ -105,13 +105,13 @@ test('answers beforehand save questions; one that cannot be used is told and ask
   ]);
 });
 
-describe('where nobody can be asked', () => {
+describe('without a terminal', () => {
   const run = (supplied: Readonly<Record<string, string>>) => {
     const { interview } = sit({ alone: true, supplied });
     return interview.run(() => questions([])(interview));
   };
 
-  test('what Enter gives is taken', async () => {
+  test('the default is used', async () => {
     expect(await run({ word: 'one', colour: 'red' })).toEqual({
       word: 'one',
       colour: 'red',
@@ -120,7 +120,7 @@ describe('where nobody can be asked', () => {
     });
   });
 
-  test('a question without that is an error that names its key', async () => {
+  test('a question without a default is an error that names its key', async () => {
     await expect(run({ word: 'one' })).rejects.toMatchObject({
       problem: { code: 'usage.no-answer', expected: 'an answer to "colour": red, green' },
       exitCode: 2,

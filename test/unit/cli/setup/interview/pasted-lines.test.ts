@@ -14,7 +14,7 @@ test.each([
   expect(joinLines(given)).toBe(taken);
 });
 
-test('a list that is pasted with line breaks is one answer, which waits for Enter', async () => {
+test('a pasted list with line breaks is one answer, which waits for Enter', async () => {
   const { interview, keyboard } = sit();
   const asked = interview.run(async () => [
     await interview.text('hosts', 'Hosts:', { list: true }),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { askDatasets } from '../../../../../src/cli/setup/agents.ts';
 import { sit } from '../../../../support/sitting.ts';
 
-test('each dataset needs a variable of its own: a second one of the name is refused', async () => {
+test('each dataset needs its own variable: a duplicate is refused', async () => {
   const { wizard } = sit();
   const refused: (string | undefined)[] = [];
   const offered: (string | undefined)[] = [];

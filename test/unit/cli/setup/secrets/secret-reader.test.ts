@@ -24,7 +24,7 @@ function reader() {
   return { hidden, ...secretReader({ ...context, log }, () => Promise.resolve('')) };
 }
 
-test('what may be a secret of ours is no program’s from the start, what is named from then on', async () => {
+test('child processes get no variable that may be our secret, nor a named one', async () => {
   const { read, environment } = reader();
   expect(Object.keys(environment())).toEqual(['LAB', 'NAMED', 'CLOUD_ACCESS_TOKEN', 'PATH']);
   await read({ env: 'NAMED' }, 'the token');
