@@ -32,7 +32,7 @@ describe('azp-fleet bundle', () => {
     [
       'a kernel that is none',
       ['-o', 'x', '--for', 'debian-12', '--kernel', '$(id)'],
-      '--kernel is no release',
+      '--kernel is not a kernel release',
     ],
     ['kernels of hosts that are read', ['-o', 'x', '--kernel', '6.1.0-50-amd64'], '--kernel needs --for'],
     ['a missing folder', ['-o', 'no/x'], 'cannot be written'],
@@ -48,7 +48,7 @@ describe('azp-fleet bundle', () => {
     const { exitCode, stderr } = await bundle('-o', 'x');
     expect(exitCode).toBe(1);
     const told = stderr.replaceAll(/\s+/g, ' ');
-    expect(told).toContain('no bundle was made: a could not be read');
+    expect(told).toContain('no bundle created: a unreachable');
     expect(told).toContain('--for debian-12/x86_64');
   });
 });

@@ -30,7 +30,7 @@ test('a command that exceeds its limit is reported, and the host does not count 
     { cwd: sshd.folder, terminal: true, heard: (text) => void (drawn += text), clock: systemClock(1) },
   );
   expect(exitCode).toBe(1);
-  expect(stdout).toBe(`✗ h200-1: the command was stopped after 1s, and was stopped [exec.timeout]
+  expect(stdout).toBe(`✗ h200-1: the command was stopped after 1s [exec.timeout]
   expected  an exit within --timeout
   seen      half
   next      run it again with a longer --timeout

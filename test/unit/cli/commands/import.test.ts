@@ -71,7 +71,7 @@ test("hosts of ssh's configuration need only names and their file; Git servers a
   writeFileSync(join(cwd, 'mine'), 'Host rtx h200-*\n  HostName 192.0.2.7\nHost github.com\n  User git\n');
   const { stdout } = await run('--ssh-config mine');
   expect(stdout).toContain(`rtx: { sshConfig: ${join(cwd, 'mine')} }`);
-  expect(stdout).toContain('host github.com: it is a home of code');
+  expect(stdout).toContain('host github.com: it hosts Git repositories');
   expect((await run('--ssh')).exitCode).toBe(0);
 });
 

@@ -101,7 +101,7 @@ test('prune removes only agents without a slot, and only after two checks', asyn
   await client.createAgent(pool.id, newAgent('one-3', key));
 
   const dry = await azpFleet('pool', 'prune', '--dry-run');
-  expect(dry.stderr).toBe('gpu-cli: one-2 is offline and no slot of one any more\n');
+  expect(dry.stderr).toBe('gpu-cli: one-2 is offline and belongs to no slot of one\n');
   expect(await client.listAgents(pool.id)).toHaveLength(5);
 
   expect((await azpFleet('pool', 'prune', '--yes')).stdout).toBe('gpu-cli: one-2 removed\n');
@@ -128,7 +128,7 @@ test('agents of a removed host are found by its former agentName', async () => {
   expect(found).toContain('four-0');
   expect(found).not.toContain('bench');
   expect((await dry('--gone', 'five', '--agent-name', 'bench-{slot}')).stderr).toBe(
-    'gpu-cli: bench-0 is offline and no slot of five any more\n',
+    'gpu-cli: bench-0 is offline and belongs to no slot of five\n',
   );
   await expect(dry('--gone', 'five', '--agent-name', 'bench')).rejects.toMatchObject({ exitCode: 2 });
 });
@@ -168,7 +168,7 @@ hosts:
     const after = await azpFleet('pool', 'list', '-i', own);
     expect(after.stdout).toMatch(/x64-cuda12\.8 +0 /u);
     expect(said(after.stderr)).toContain(
-      'x64-cuda12.8 may be meant next run "azp-fleet plan", which reads the hosts',
+      'x64-cuda12.8 match next run "azp-fleet plan", which reads the hosts',
     );
     expect(after.exitCode).toBe(0);
   });
@@ -196,8 +196,8 @@ hosts:
     await add('gpu-other', 'box-2', 'a');
     const { stderr } = await azpFleet('pool', 'prune', '--dry-run', '-i', own);
     expect(stderr.trim().split('\n').toSorted()).toEqual([
-      'gpu-own: box-0 is offline and no slot of box any more',
-      'x64-cuda12.8: box-1 is offline and no slot of box any more',
+      'gpu-own: box-0 is offline and belongs to no slot of box',
+      'x64-cuda12.8: box-1 is offline and belongs to no slot of box',
     ]);
   });
 });

@@ -54,7 +54,7 @@ test.each([
     problem: {
       code: 'inventory.secret',
       what: 'the webhook of a is not an HTTP(S) URL',
-      next: 'look at the variable HOOK',
+      next: 'check the variable HOOK',
     },
   });
   expect(JSON.stringify(error)).not.toContain('s3cret');

@@ -77,6 +77,6 @@ test('a name that another host has is refused, whatever its case', async () => {
     } as unknown as typeof prompts,
   };
   const named = await nameHosts(wizard, hosts, ['taken-1']);
-  expect(refused).toEqual(['Taken', 'Taken', 'Taken', undefined]);
+  expect(refused).toEqual(['Name already in use', 'Name already in use', 'Name already in use', undefined]);
   expect(names(named)).toEqual(['gpu-1', 'h200-7']);
 });
