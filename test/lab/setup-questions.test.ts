@@ -68,42 +68,42 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   await refused('nothing', 'nothing cannot be read');
   type(desk.hosts[1]?.clientKeyFile ?? '');
   await terminal.see('? The hostname of 127.0.0.1 is rtx-7. Name in the inventory: (rtx-7)');
-  await refused('box-a', 'Taken');
+  await refused('box-a', 'Name already in use');
   await refused('a b', 'write a name of letters');
   type('rtx-7');
   await terminal.see('? Azure DevOps organization');
   await refused('https://dev.azure.com', 'https://dev.azure.com/ORGANIZATION');
   type(`${desk.azure.organization}/vision/_git/models`);
-  await terminal.answer('Does it take a proxy', 'y', 'Enter');
+  await terminal.answer('Does internet access need a proxy', 'y', 'Enter');
   await terminal.see('? Proxy');
   await refused('proxy:3128', 'http://… or https://…');
   type('');
   await terminal.see('? PEM file');
   await refused('/no/ca.pem', '/no/ca.pem cannot be read');
   type('');
-  await terminal.answer('Are there mirrors', 'Enter');
-  await terminal.answer('Where is the access token kept', 'Enter');
+  await terminal.answer('Use mirrors', 'Enter');
+  await terminal.answer('Where is the access token stored', 'Enter');
   await terminal.see('? The access token');
   terminal.type('two words');
   terminal.press('Enter');
-  await terminal.see('is one word without blanks');
+  await terminal.see('has no spaces');
   terminal.type('wrong');
   terminal.press('Enter');
-  await terminal.see('? The token did not work');
+  await terminal.see('? The token check failed');
   terminal.press('Down', 'Enter');
   await terminal.see(/The token check failed: Correct[^]*Azure DevOps organization/);
   terminal.press('Enter');
-  await terminal.see(/correct[^]*Does it take a proxy/i);
+  await terminal.see(/correct[^]*Does internet access need a proxy/i);
   terminal.type('n');
   terminal.press('Enter');
-  await terminal.see('? Where is the access token kept');
+  await terminal.see('? Where is the access token stored');
   terminal.press('Enter');
   await terminal.see('? The access token (replaces');
   terminal.type('right');
   terminal.press('Enter');
   await terminal.see('? When does it expire');
   await refused('2027-5-1', 'Year-month-day');
-  await refused('2020-01-01', '2020-01-01 is over');
+  await refused('2020-01-01', '2020-01-01 is in the past');
   type('2099-05-31');
   await terminal.answer('Projects that may use the pool', 'Enter');
   await terminal.answer('Agent pool:', 'Enter');
@@ -152,8 +152,8 @@ const path: readonly (readonly [question: string, ...keys: string[]])[] = [
   ['Hosts from ~/.ssh/config', 'Space', 'Down', 'Space', 'Enter'],
   ['Others (user@', 'Enter'],
   ['Azure DevOps organization', 'ORGANIZATION', 'Enter'],
-  ['Does it take a proxy', 'Enter'],
-  ['Where is the access token kept', 'Down', 'Down', 'Enter'],
+  ['Does internet access need a proxy', 'Enter'],
+  ['Where is the access token stored', 'Down', 'Down', 'Enter'],
   ['File:', 'TOKEN', 'Enter'],
   ['When does it expire', '2099-05-31', 'Enter'],
   ['Projects that may use', 'Enter'],
@@ -194,7 +194,7 @@ test('Ctrl-C at every question writes nothing, and the next start continues from
     terminal.press('C-c');
     await terminal.see('[exit 130]');
     expect(readdirSync(desk.folder)).toEqual([]);
-    if (index > 0) expect(terminal.screen()).toContain('Your answers are kept');
+    if (index > 0) expect(terminal.screen()).toContain('Your answers are saved');
     terminal.close();
   }
   terminal = desk.start('setup');

@@ -46,7 +46,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   await terminal.answer('Hosts from ~/.ssh/config', 'a', 'Enter');
   await terminal.answer('Others', 'Enter');
   await terminal.see('sudo needs a password on gpu-b.');
-  await terminal.answer('Where is the sudo password kept', 'Down', 'Enter');
+  await terminal.answer('Where is the sudo password stored', 'Down', 'Enter');
   await terminal.see('? File:');
   terminal.type(password);
   terminal.press('Enter');
@@ -55,7 +55,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   expect(failed).toContain('next ');
   await terminal.answer('closed is not ready', 'Down', 'Enter');
   await terminal.see('sudo refused the password of labadmin');
-  await terminal.see('? Where is the sudo password kept');
+  await terminal.see('? Where is the sudo password stored');
   writeFileSync(password, 'practice makes perfect\n');
   terminal.press('Down', 'Enter');
   await terminal.see('? File:');
@@ -66,12 +66,12 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   expect(terminal.screen()).toMatch(/✔ gpu-b +Debian 12, 1 GPU, labadmin/);
   terminal.type(`${azure.organization}/vision/_build`);
   terminal.press('Enter');
-  await terminal.answer('Does it take a proxy', 'Enter');
-  await terminal.answer('Where is the access token kept', 'Down', 'Down', 'Enter');
+  await terminal.answer('Does internet access need a proxy', 'Enter');
+  await terminal.answer('Where is the access token stored', 'Down', 'Down', 'Enter');
   await terminal.see(/\? File:/);
   terminal.type(azure.tokenFile);
   terminal.press('Enter');
-  await terminal.see('pools there: ');
+  await terminal.see('pools: ');
   await terminal.see('? When does it expire');
   terminal.type('2027-5-1');
   terminal.press('Enter');
@@ -170,10 +170,10 @@ describe('Ctrl-C leaves nothing behind', () => {
     await terminal.see('? Azure DevOps organization');
     terminal.type('example');
     terminal.press('Enter');
-    await terminal.answer('Does it take a proxy', 'Enter');
-    await terminal.answer('Where is the access token kept', 'Down', 'Enter');
+    await terminal.answer('Does internet access need a proxy', 'Enter');
+    await terminal.answer('Where is the access token stored', 'Down', 'Enter');
     await terminal.answer('Variable', 'Enter');
-    await terminal.see('AZP_TOKEN is not set here');
+    await terminal.see('environment variable AZP_TOKEN is not set');
     await terminal.answer('When does it expire', 'Enter');
     await terminal.answer('Projects', 'Enter');
     await terminal.answer('Agent pool', 'Enter');

@@ -189,7 +189,7 @@ describe('init', () => {
     ];
     const { exitCode, stdout } = await runCommand(argv, { cwd });
     expect(exitCode).toBe(0);
-    expect(stdout).toBe('new.yaml written\nNext: look it over, then azp-fleet plan new.yaml\n');
+    expect(stdout).toBe('new.yaml written\nNext: review it, then run azp-fleet plan new.yaml\n');
     expect(readFileSync(join(cwd, 'new.yaml'), 'utf8')).toContain(
       'hosts:\n  h200-1: {}\n  rtx: { address: rtx.lab.example, port: 2222, user: me }\n',
     );

@@ -108,7 +108,7 @@ test('a secret typed instead of its source is refused', async () => {
     variable: 'AZP_TOKEN',
   });
   await keyboard.answer(
-    ['Where is the access token kept', 'Down', 'Down'],
+    ['Where is the access token stored', 'Down', 'Down'],
     ['Command', 'abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst'],
   );
   await keyboard.see('That looks like the secret itself');
@@ -142,8 +142,8 @@ describe('Azure DevOps', () => {
       sitting,
       () => askAzure(sitting.wizard),
       ['organization', fake.organization],
-      ['Does it take a proxy'],
-      ['Where is the access token kept', 'Down'],
+      ['Does internet access need a proxy'],
+      ['Where is the access token stored', 'Down'],
       ['Variable'],
       ['When does it expire'],
       ['Projects'],
@@ -155,7 +155,7 @@ describe('Azure DevOps', () => {
       pools: ['Default'],
       projects: ['vision'],
     });
-    expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools there: 1');
+    expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools: 1');
   });
 
   test('a limit of parallel jobs is shown with the number of agents', async () => {
@@ -166,8 +166,8 @@ describe('Azure DevOps', () => {
       sitting,
       () => askAzure(sitting.wizard),
       ['organization', fake.organization],
-      ['Does it take a proxy'],
-      ['Where is the access token kept', 'Down'],
+      ['Does internet access need a proxy'],
+      ['Where is the access token stored', 'Down'],
       ['Variable'],
       ['When does it expire'],
       ['Projects'],
@@ -192,13 +192,13 @@ describe('Azure DevOps', () => {
       sitting,
       () => askAzure(sitting.wizard),
       ['organization', fake.organization],
-      ['Does it take a proxy'],
-      ['Where is the access token kept', 'Down'],
+      ['Does internet access need a proxy'],
+      ['Where is the access token stored', 'Down'],
       ['Variable', 'WRONG'],
-      ['The token did not work', 'Down'],
+      ['The token check failed', 'Down'],
       ['organization', fake.organization],
-      ['Does it take a proxy'],
-      ['Where is the access token kept', 'Down'],
+      ['Does internet access need a proxy'],
+      ['Where is the access token stored', 'Down'],
       ['Variable', 'AZP_TOKEN'],
       ['When does it expire', '2027-05-01'],
       ['Projects', 'Space'],
@@ -217,8 +217,8 @@ describe('Azure DevOps', () => {
       sitting,
       () => askAzure(sitting.wizard),
       ['organization', 'example'],
-      ['Does it take a proxy'],
-      ['Where is the access token kept', 'Down'],
+      ['Does internet access need a proxy'],
+      ['Where is the access token stored', 'Down'],
       ['Variable'],
       ['When does it expire'],
       ['Projects', 'vision, speech'],
@@ -229,7 +229,7 @@ describe('Azure DevOps', () => {
       network: {},
       projects: ['vision', 'speech'],
     });
-    expect(sitting.said.join(' ')).toContain('AZP_TOKEN is not set here.');
+    expect(sitting.said.join(' ')).toContain('environment variable AZP_TOKEN is not set');
   });
 });
 
