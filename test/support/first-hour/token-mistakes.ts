@@ -50,7 +50,7 @@ export const tokenMistakes: readonly Mistake[] = [
     },
   },
   {
-    name: 'the token stands in quotes in its file',
+    name: 'the token is in quotes in its file',
     make: (world) => keep(world, `"${token}"\n`),
     typed,
     place: '/home/ann.keller/token',

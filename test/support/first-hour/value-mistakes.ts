@@ -5,7 +5,7 @@ const typed = 'inventory check';
 /** Names, numbers and texts that stand in the inventory and mean nothing, or something else. */
 export const valueMistakes: readonly Mistake[] = [
   {
-    name: 'a host stands there twice',
+    name: 'a duplicate host',
     make: (world) =>
       world.edit('  rtx-7:\n    address: 192.0.2.7\n', '  h200-1:\n    labels: { room: b12 }\n'),
     typed,
@@ -83,13 +83,13 @@ export const valueMistakes: readonly Mistake[] = [
     place: 'inventory.yaml:21:13',
   },
   {
-    name: 'the user stands in the address',
+    name: 'the user is in the address',
     make: (world) => world.edit('address: 127.0.0.1', 'address: ann@127.0.0.1'),
     typed,
     place: 'inventory.yaml:16:14',
   },
   {
-    name: 'the port stands in the address',
+    name: 'the port is in the address',
     make: (world) => world.edit('address: 192.0.2.7', 'address: 192.0.2.7:2222'),
     typed,
     place: 'inventory.yaml:20:14',

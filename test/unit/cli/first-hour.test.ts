@@ -25,7 +25,7 @@ vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
 
 const themes: Readonly<Record<string, readonly Mistake[]>> = {
   'The inventory, as a text': inventoryMistakes,
-  'What stands in the inventory': valueMistakes,
+  'What is in the inventory': valueMistakes,
   'Logging in': loginMistakes,
   'The way to a host': wayMistakes,
   sudo: sudoMistakes,
