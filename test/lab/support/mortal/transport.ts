@@ -23,6 +23,8 @@ import { sha256 } from '../../../../src/shared/base/digest.ts';
 import { die, effect, effectsVariable, survived } from './effects.ts';
 import { shared, traced, traceFolder } from './trace.ts';
 
+export { connectionTools } from '../../../../src/fleet/ssh/create-transport.ts';
+
 export function createTransport(parts: TransportParts): Transport {
   const real = createReal(parts);
   return {
