@@ -164,7 +164,7 @@ describe('Ctrl-C leaves nothing behind', () => {
     const before = 'organization: [\n';
     writeFileSync(join(desk.folder, 'inventory.yaml'), before);
     terminal = startCli(desk, 'setup');
-    await terminal.see('inventory.yaml cannot be added to');
+    await terminal.see('cannot add hosts to inventory.yaml');
     await terminal.answer('Hosts from ~/.ssh/config', 'Space', 'Enter');
     await terminal.answer('Others', 'Enter');
     await terminal.see('? Azure DevOps organization');

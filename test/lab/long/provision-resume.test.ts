@@ -44,7 +44,7 @@ describe('two runs on one host', () => {
     first.child.kill('SIGKILL');
     await first.done;
     const third = startCli(lab, ['provision', inventory, '--yes']);
-    await third.said(/still runs on the host: waiting for its end|begun by an earlier run/);
+    await third.said(/still runs on the host: waiting for its end|started by an earlier run/);
 
     await third.said(/d: install NVIDIA Container Toolkit .* …/);
     third.child.kill('SIGINT');

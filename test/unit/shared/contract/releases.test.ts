@@ -111,7 +111,7 @@ describe('a manager of the previous release', () => {
     await expect(createManagerClient(agent, 'h1', { ours }).testWebhook()).rejects.toMatchObject({
       problem: {
         code: 'manager.release',
-        what: 'the manager on h1 is 0.2.0 and does not know this yet',
+        what: 'the manager on h1 is 0.2.0, which does not support this',
         next: 'run "azp-fleet provision h1"',
       },
     });
