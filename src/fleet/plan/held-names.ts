@@ -111,7 +111,7 @@ function takeOver({ host, pool, names, holder }: HeldNames): FleetChange {
   const agents = names.map(({ agent }) => agent);
   const slots = names.map(({ slot }) => slot);
   return {
-    id: `agent.take-over.${pool}.${agents.join('+')}.${holder.owner ?? 'none'}`,
+    id: `agent.take-over.${pool}.${agents.join('+')}.${holder.owner ?? 'nobody'}`,
     title: `take over ${agents.length === 1 ? 'agent' : 'agents'} ${foldNames(agents)} in pool ${pool} for ${host}`,
     why: `${heldLine(holder)}; only after confirmation or with --adopt`,
     action: { kind: 'take-over', pool, host, slots },

@@ -92,7 +92,7 @@ test('each owner is judged separately, and agents without an owner one by one', 
   ];
   expect(planTakeOvers(held(agents)).map(({ id }) => id)).toEqual([
     'agent.take-over.gpu-lab.azl2-0.them',
-    'agent.take-over.gpu-lab.azl2-1.none',
+    'agent.take-over.gpu-lab.azl2-1.nobody',
   ]);
   expect(refusedTakeOvers(held(agents)).map(({ what }) => what)).toEqual([
     'agent azl2-2 was not registered by azp-fleet, online since 2026-11-20 14:03 UTC',
