@@ -89,7 +89,7 @@ export const rows: readonly Row[] = [
     what: 'has newer versions, and the inventory names none',
     proofs: [
       lab('long/enterprise-obstacles.test.ts', 'a newer version stays where no older one is configured'),
-      planned(', newer, and nobody asked for less'),
+      planned(', newer, and newer versions are allowed'),
       text,
     ],
   },

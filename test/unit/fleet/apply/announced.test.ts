@@ -14,7 +14,7 @@ import { merge } from '../../../support/host.ts';
 import { cases as hostStackCases } from '../steps/host-stack-cases.ts';
 import { simulate } from '../steps/simulate.ts';
 import { managerCases } from '../steps/manager/cases.ts';
-import { artifacts, converged, wanted } from '../steps/manager/converged.ts';
+import { artifacts, converged, defaults } from '../steps/manager/converged.ts';
 import { RecordingHost, secrets, type Effect } from './recording-host.ts';
 
 const named = (...names: readonly string[]): readonly Step[] =>
@@ -115,5 +115,5 @@ describe('apply does exactly what the plan announced', () => {
 
 /** Adds a manager to upload. */
 function whole(desired: Desired): Desired {
-  return { ...desired, artifacts: artifacts(), credentialDigest: wanted.credentialDigest };
+  return { ...desired, artifacts: artifacts(), credentialDigest: defaults.credentialDigest };
 }

@@ -3,8 +3,8 @@ import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
 
-const wanted = desiredOf();
-const ready = afterwards(factsOf(), wanted);
+const defaults = desiredOf();
+const ready = afterwards(factsOf(), defaults);
 const write = 'write the CDI specification [new-containers]';
 
 /** Which specification containers get, in the form of host-stack-cases.ts. */
@@ -12,20 +12,20 @@ export const cdiCases: readonly [string, Facts, Desired, readonly string[]][] = 
   [
     'a specification by hand, of the driver before, beside the one that wins',
     merge(ready, { toolkit: { cdiInRun: true, cdiInEtc: ['/etc/cdi/nvidia.yaml'] } }),
-    wanted,
+    defaults,
     [write],
   ],
   [
     'a specification by hand alone, of this driver',
     merge(ready, { toolkit: { cdiInEtc: ['/etc/cdi/nvidia.yaml'] } }),
-    wanted,
+    defaults,
     [],
   ],
   [
     'a specification by hand alone, of the driver before',
     merge(ready, { toolkit: { cdiInEtc: ['/etc/cdi/nvidia.yaml'], cdiDriver: '570.86.10' } }),
-    wanted,
+    defaults,
     [write],
   ],
-  ['another MIG layout', merge(ready, { toolkit: { cdiMigDiffers: true } }), wanted, [write]],
+  ['another MIG layout', merge(ready, { toolkit: { cdiMigDiffers: true } }), defaults, [write]],
 ];

@@ -6,8 +6,8 @@ import { systems, type SystemName } from '../../../support/apt-world/systems.ts'
 import type { ScriptsCase } from './exact-scripts.ts';
 import { afterwards } from './host-stack-plan.ts';
 
-const wanted = desiredOf();
-/** Nobody asked for a version. */
+const defaults = desiredOf();
+/** Accepts installed versions that are newer. */
 const least = desiredOf({
   driver: { orNewer: true },
   docker: { version: '29.7.2', orNewer: true },
@@ -26,7 +26,7 @@ function bareOf(on: SystemName, arch = 'x86_64'): Facts {
   });
 }
 
-/** The same host with another driver, of the same packages. */
+/** Returns the host with another driver version in the same packages. */
 const withDriver = (facts: Facts, version: string): Facts =>
   merge(facts, {
     driver: { loaded: version, userspace: version, open: true },
@@ -38,20 +38,25 @@ const withDriver = (facts: Facts, version: string): Facts =>
   });
 
 const debian = bareOf('Debian 13');
-const fresh: ScriptsCase = { what: 'Debian 13, fresh', facts: debian, wish: wanted };
+const fresh: ScriptsCase = { what: 'Debian 13, fresh', facts: debian, desired: defaults };
 const noble = bareOf('Ubuntu 24.04');
 const freshNoble: ScriptsCase = {
   what: 'Ubuntu 24.04, fresh',
   facts: noble,
-  wish: wanted,
+  desired: defaults,
   steps: [driverStep],
 };
 
 export const scriptsCases: readonly ScriptsCase[] = [
   fresh,
   ...withHistory('Debian 13', debian, fresh),
-  { what: 'Debian 12, fresh', facts: bareOf('Debian 12'), wish: wanted, like: fresh },
-  { what: 'Debian 13 on aarch64, fresh', facts: bareOf('Debian 13', 'aarch64'), wish: wanted, like: fresh },
+  { what: 'Debian 12, fresh', facts: bareOf('Debian 12'), desired: defaults, like: fresh },
+  {
+    what: 'Debian 13 on aarch64, fresh',
+    facts: bareOf('Debian 13', 'aarch64'),
+    desired: defaults,
+    like: fresh,
+  },
   freshNoble,
   ...withHistory('Ubuntu 24.04', noble, freshNoble),
   { ...freshNoble, what: 'Ubuntu 22.04, fresh', facts: bareOf('Ubuntu 22.04'), like: freshNoble },
@@ -69,21 +74,21 @@ export const scriptsCases: readonly ScriptsCase[] = [
   },
 ];
 
-/** A host that has been through something. */
+/** Returns the cases of a host that was changed before. */
 function withHistory(name: string, bare: Facts, like: ScriptsCase): ScriptsCase[] {
-  const ready = afterwards(bare, wanted);
+  const ready = afterwards(bare, defaults);
   const module = Object.keys(ready.packages).find((each) => /dkms/.test(each)) ?? '';
   const { [module]: _, ...half } = ready.packages;
   const newer = withDriver(ready, '595.71.05');
   return [
-    { what: `${name}, current`, facts: ready, wish: wanted },
-    { what: `${name}, older`, facts: withDriver(ready, '570.86.10'), wish: wanted },
-    { what: `${name}, newer, and 580 is asked for`, facts: newer, wish: wanted },
-    { what: `${name}, newer, and nobody asked for less`, facts: newer, wish: least },
+    { what: `${name}, current`, facts: ready, desired: defaults },
+    { what: `${name}, older`, facts: withDriver(ready, '570.86.10'), desired: defaults },
+    { what: `${name}, newer, and 580 is configured`, facts: newer, desired: defaults },
+    { what: `${name}, newer, and newer versions are allowed`, facts: newer, desired: least },
     {
       what: `${name}, held by its owner`,
       facts: merge(bare, { packages: { runc: '1.1.15-1' }, held: ['runc'] }),
-      wish: wanted,
+      desired: defaults,
       steps: [dockerStep],
     },
     {
@@ -91,18 +96,18 @@ function withHistory(name: string, bare: Facts, like: ScriptsCase): ScriptsCase[
       facts: merge(bare, {
         packages: { 'docker.io': '26.1.5-1', 'docker-buildx': '0.13.1-1', runc: '1.1.15-1' },
       }),
-      wish: wanted,
+      desired: defaults,
       steps: [dockerStep],
     },
     {
       what: `${name}, half-installed`,
       facts: { ...ready, packages: half, driver: { ...ready.driver, loaded: undefined, open: undefined } },
-      wish: wanted,
+      desired: defaults,
     },
     {
       what: `${name}, desktop`,
       facts: merge(withDriver(ready, '570.86.10'), { packages: { gdm3: '48.0-2' } }),
-      wish: wanted,
+      desired: defaults,
       steps: [driverStep],
     },
     {
@@ -111,7 +116,7 @@ function withHistory(name: string, bare: Facts, like: ScriptsCase): ScriptsCase[
         driver: { nouveau: true },
         ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }],
       }),
-      wish: wanted,
+      desired: defaults,
       ...(like.steps === undefined ? {} : { steps: like.steps }),
       like,
     },

@@ -2,7 +2,7 @@ import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 
-const wanted = desiredOf();
+const defaults = desiredOf();
 const none = desiredOf({ driver: { install: false } });
 const nvidia = {
   'docker-ce': '5:28.3.3-1~ubuntu.24.04~noble',
@@ -36,7 +36,7 @@ export const dgxCases: readonly [string, Facts, Desired, readonly string[]][] = 
   [
     'DGX OS where the inventory sets a driver',
     dgx,
-    wanted,
+    defaults,
     [
       'refused: this is DGX OS, which includes its own driver and package repositories',
       'write the CDI specification [new-containers]',

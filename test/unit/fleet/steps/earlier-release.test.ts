@@ -8,7 +8,7 @@ import { imageStep } from '../../../../src/fleet/steps/image.ts';
 import { managerStep } from '../../../../src/fleet/steps/manager/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
-import { converged, wanted } from './manager/converged.ts';
+import { converged, defaults } from './manager/converged.ts';
 
 const stack = desiredOf();
 const ready = afterwards(factsOf(), stack);
@@ -63,7 +63,7 @@ describe('files of an earlier release', () => {
       },
       manager: { current: '/opt/azp-fleet/versions/0.0.9-aaaaaaaaaaaa', context: 'of then' },
     });
-    const steps = [imageStep, managerStep].flatMap((step) => [...step.plan(before, wanted)]);
+    const steps = [imageStep, managerStep].flatMap((step) => [...step.plan(before, defaults)]);
     expect(lines(steps)).toEqual([
       'upload the build context of agent image 4.260.0 [nothing]',
       expect.stringMatching(/^install the manager /),

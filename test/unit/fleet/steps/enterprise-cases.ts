@@ -7,7 +7,7 @@ import { afterwards } from './host-stack-plan.ts';
 
 type Case = [string, Facts, Desired, readonly string[]];
 
-const wanted = desiredOf();
+const defaults = desiredOf();
 const kernel = '5.14.0-503.11.1.el9_5.x86_64';
 const newer = '5.14.0-570.12.1.el9_6.x86_64';
 const kernelPackages = {
@@ -41,7 +41,7 @@ const fresh = [
   'write the CDI specification [new-containers]',
 ];
 
-/** The same host with another driver, of the same packages. */
+/** Returns the host with another driver version in the same packages. */
 export const withDriver = (facts: Facts, version: string): Facts =>
   merge(facts, {
     driver: { loaded: version, userspace: version, open: true },
@@ -52,21 +52,21 @@ export const withDriver = (facts: Facts, version: string): Facts =>
     ),
   });
 
-/** What a host of this system may be like, and what is planned then. */
+/** Returns the cases of one system: host states and the plans for them. */
 function casesOf(id: string, versionId: string, arch?: string): Case[] {
   const name = `${id} ${versionId}${arch === undefined ? '' : ` on ${arch}`}`;
   const bare = bareOf(id, versionId, arch);
-  const ready = afterwards(bare, wanted);
+  const ready = afterwards(bare, defaults);
   const newerDriver = withDriver(ready, '595.71.05');
   const loose = ready.held.filter((each) => !each.startsWith('docker-ce'));
   const { 'kmod-nvidia-open-dkms': _, ...half } = ready.packages;
   return [
-    [`${name}, fresh`, bare, wanted, fresh],
-    [`${name}, current`, ready, wanted, []],
+    [`${name}, fresh`, bare, defaults, fresh],
+    [`${name}, current`, ready, defaults, []],
     [
       `${name}, older`,
       withDriver(ready, '570.86.10'),
-      wanted,
+      defaults,
       [
         'upgrade NVIDIA driver 570.86.10 → 580 (open kernel modules) [machine]',
         'reboot the host [machine]',
@@ -76,7 +76,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
     [
       `${name}, newer`,
       newerDriver,
-      wanted,
+      defaults,
       [
         'downgrade NVIDIA driver 595.71.05 → 580 (open kernel modules) [machine]',
         'reboot the host [machine]',
@@ -84,7 +84,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
       ],
     ],
     [
-      `${name}, newer, and nobody asked for less`,
+      `${name}, newer, and newer versions are allowed`,
       newerDriver,
       withNewerVersions(newerDriver, desiredOf({ driver: { orNewer: true } })),
       ['write the CDI specification [new-containers]'],
@@ -92,7 +92,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
     [
       `${name}, without a versionlock on Docker`,
       { ...ready, held: loose },
-      wanted,
+      defaults,
       ['hold the Docker packages [nothing]'],
     ],
     [
@@ -101,7 +101,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
         ...bare,
         packages: { ...bare.packages, docker: '1.13.1-1', runc: '4:1.1.12-1.el9', buildah: '2:1.33-1.el9' },
       },
-      wanted,
+      defaults,
       fresh.map((line) => line.replace('install Docker Engine', 'change to Docker Engine')),
     ],
     [
@@ -111,7 +111,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
         packages: half,
         driver: { ...ready.driver, loaded: undefined, open: undefined },
       },
-      wanted,
+      defaults,
       [
         'change to NVIDIA driver 580 (open kernel modules) [nothing]',
         'write the CDI specification [new-containers]',
@@ -123,7 +123,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
         driver: { nouveau: true },
         ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }],
       }),
-      wanted,
+      defaults,
       [...fresh.slice(0, 2), 'reboot the host [machine]', ...fresh.slice(2)],
     ],
     [
@@ -134,13 +134,13 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
         kernels: [...bare.kernels, { release: newer, headers: false, driver: false }],
         rebootRequired: true,
       },
-      wanted,
+      defaults,
       [...fresh.slice(0, 2), 'reboot the host [machine]', ...fresh.slice(2)],
     ],
     [
       `${name}, a Podman host`,
       { ...bare, docker: { ...bare.docker, podman: true }, packages: { ...bare.packages, podman: '4:4.9' } },
-      wanted,
+      defaults,
       [
         ...fresh.slice(0, 2),
         'refused: this is a Podman host; Docker Engine would take over its containers’ network and commands',
@@ -164,9 +164,9 @@ export const enterpriseCases: readonly Case[] = [
     .flatMap(({ id, versionId }) => casesOf(id, `${versionId}.5`)),
   ...casesOf('rocky', '9.5', 'aarch64'),
   [
-    'Amazon Linux, fresh: its own engine comes, because Docker has none for it',
+    'Amazon Linux, fresh: gets its own engine, because Docker has none for it',
     amazon,
-    wanted,
+    defaults,
     [
       ...fresh.slice(0, 2),
       'configure Docker Engine: live-restore, log-opts [nothing]',
@@ -176,11 +176,11 @@ export const enterpriseCases: readonly Case[] = [
       'write the CDI specification [new-containers]',
     ],
   ],
-  ['Amazon Linux, fresh, once its engine has come', afterwards(amazon, wanted), wanted, []],
+  ['Amazon Linux, fresh, with its engine installed', afterwards(amazon, defaults), defaults, []],
   [
     'Amazon Linux with its own engine at any version',
     withEngine,
-    wanted,
+    defaults,
     [
       ...fresh.slice(0, 2),
       'configure Docker Engine: live-restore, log-opts [containers]',
@@ -189,5 +189,5 @@ export const enterpriseCases: readonly Case[] = [
       'write the CDI specification [new-containers]',
     ],
   ],
-  ['Amazon Linux that is as wanted', afterwards(withEngine, wanted), wanted, []],
+  ['Amazon Linux that is up to date', afterwards(withEngine, defaults), defaults, []],
 ];

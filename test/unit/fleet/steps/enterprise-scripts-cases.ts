@@ -5,15 +5,15 @@ import { bareOf, withDriver } from './enterprise-cases.ts';
 import type { ScriptsCase } from './exact-scripts.ts';
 import { afterwards } from './host-stack-plan.ts';
 
-const wanted = desiredOf();
-/** Nobody asked for a version. */
+const defaults = desiredOf();
+/** Accepts installed versions that are newer. */
 const least = desiredOf({
   driver: { orNewer: true },
   docker: { version: '29.7.2', orNewer: true },
   toolkit: { version: '1.20.0', orNewer: true },
 });
 const rocky = bareOf('rocky', '9.5');
-const fresh: ScriptsCase = { what: 'Rocky Linux 9, fresh', facts: rocky, wish: wanted };
+const fresh: ScriptsCase = { what: 'Rocky Linux 9, fresh', facts: rocky, desired: defaults };
 
 export const scriptsCases: readonly ScriptsCase[] = [
   fresh,
@@ -26,24 +26,24 @@ export const scriptsCases: readonly ScriptsCase[] = [
     ['AlmaLinux 10', bareOf('almalinux', '10.0')] as const,
     ['Amazon Linux 2023', bareOf('amzn', '2023')] as const,
     ['Amazon Linux 2023, with its engine', withEngine(bareOf('amzn', '2023'))] as const,
-  ].map(([name, facts]) => ({ what: `${name}, fresh`, facts, wish: wanted, like: fresh })),
+  ].map(([name, facts]) => ({ what: `${name}, fresh`, facts, desired: defaults, like: fresh })),
 ];
 
-/** A host with a history. */
+/** Returns the cases of a host that was changed before. */
 function onRocky(bare: Facts): ScriptsCase[] {
   const name = 'Rocky Linux 9';
-  const ready = afterwards(bare, wanted);
+  const ready = afterwards(bare, defaults);
   const { 'kmod-nvidia-open-dkms': _, ...half } = ready.packages;
   const newer = withDriver(ready, '595.71.05');
   return [
-    { what: `${name}, current`, facts: ready, wish: wanted },
-    { what: `${name}, older`, facts: withDriver(ready, '570.86.10'), wish: wanted },
-    { what: `${name}, newer, and 580 is asked for`, facts: newer, wish: wanted },
-    { what: `${name}, newer, and nobody asked for less`, facts: newer, wish: least },
+    { what: `${name}, current`, facts: ready, desired: defaults },
+    { what: `${name}, older`, facts: withDriver(ready, '570.86.10'), desired: defaults },
+    { what: `${name}, newer, and 580 is configured`, facts: newer, desired: defaults },
+    { what: `${name}, newer, and newer versions are allowed`, facts: newer, desired: least },
     {
       what: `${name}, held by its owner`,
       facts: merge(bare, { packages: { runc: '4:1.2.4-2.el9' } }),
-      wish: wanted,
+      desired: defaults,
       steps: [dockerStep],
       said: { 'docker-install': ['version 29.7.2', 'held runc '] },
     },
@@ -52,7 +52,7 @@ function onRocky(bare: Facts): ScriptsCase[] {
       facts: merge(bare, {
         packages: { runc: '4:1.2.4-2.el9', buildah: '2:1.39.4-1.el9', 'docker-ce': '3:29.6.1-1.el9' },
       }),
-      wish: wanted,
+      desired: defaults,
       steps: [dockerStep],
       said: {
         'docker-install': [
@@ -68,14 +68,14 @@ function onRocky(bare: Facts): ScriptsCase[] {
     {
       what: `${name}, half-installed`,
       facts: { ...ready, packages: half, driver: { ...ready.driver, loaded: undefined, open: undefined } },
-      wish: wanted,
+      desired: defaults,
     },
     {
       what: `${name}, desktop`,
       facts: merge(withDriver(ready, '570.86.10'), {
         packages: { gdm: '1:40.1-34.el9', 'nvidia-driver': '3:570.86.10-1.el9' },
       }),
-      wish: wanted,
+      desired: defaults,
       said: { 'driver-install': ['version 580.95.05', 'remove nvidia-driver 3:570.86.10-1.el9'] },
     },
     {
@@ -84,7 +84,7 @@ function onRocky(bare: Facts): ScriptsCase[] {
         driver: { nouveau: true },
         ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }],
       }),
-      wish: wanted,
+      desired: defaults,
       like: fresh,
     },
   ];

@@ -6,7 +6,7 @@ import { scriptsCases } from './enterprise-scripts-cases.ts';
 import { exactScripts, fileOf } from './exact-scripts.ts';
 
 const fixtures = join(import.meta.dirname, '../../../fixtures/dnf/scripts');
-// Facts in, scripts out, to the letter: `vitest -u` writes them anew, for somebody to read.
+// Each fixture holds the complete scripts; `vitest -u` writes them again.
 it.each(scriptsCases.map((each) => [each.what, each] as const))('%s', async (_, one) => {
   await expect(exactScripts(one, dnfParts)).toMatchFileSnapshot(join(fixtures, fileOf(one)));
 });

@@ -5,17 +5,17 @@ import { bareOf } from './enterprise-cases.ts';
 import { afterwards } from './host-stack-plan.ts';
 import { afterDriver, bareLines, driverWithNouveau } from './host-stack-lines.ts';
 
-const wanted = desiredOf();
+const defaults = desiredOf();
 const b200 = { address: '0000:1b:00.0', deviceId: '2901', boundTo: undefined };
 const board = (umad: boolean, packages: Facts['packages']) =>
   factsOf({ gpus: [b200], nvlink5: { switches: 4, umad }, packages });
 const missing = (what: string) =>
   `refused: this NVLink 5 board (HGX B200 or B300) lacks ${what}: CUDA fails with error 802`;
 
-/** As wanted, behind NVSwitches, with another fabric manager, which has failed and is not held. */
+/** An up-to-date host behind NVSwitches with another fabric manager, which has failed and is not held. */
 function withFabric(bare: Facts, packages: Facts['packages']): Facts {
   return merge(
-    { ...afterwards(bare, wanted), nvswitches: 4 },
+    { ...afterwards(bare, defaults), nvswitches: 4 },
     {
       packages,
       driver: { services: [{ unit: 'nvidia-fabricmanager.service', file: 'enabled', active: 'failed' }] },
@@ -28,7 +28,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
   [
     'an NVLink 5 board with nothing for its switches',
     board(false, {}),
-    wanted,
+    defaults,
     [missing('the package nvlsm and the kernel module ib_umad'), ...afterDriver],
   ],
   [
@@ -37,13 +37,13 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     desiredOf({ driver: { install: false } }),
     [missing('the kernel module ib_umad'), ...afterDriver],
   ],
-  ...[wanted, desiredOf({ driver: { install: false } })].map(
+  ...[defaults, desiredOf({ driver: { install: false } })].map(
     (desired): [string, Facts, Desired, readonly string[]] => [
-      `a GPU of such a board beside a card that does not say what it is${desired === wanted ? '' : ', driver: none'}`,
+      `a GPU of such a board beside a card that does not say what it is${desired === defaults ? '' : ', driver: none'}`,
       factsOf({
         gpus: [b200],
         nvlink5: { switches: 0, umad: true, unread: ['0000:90:00.0', '0000:91:00.0'] },
-        driver: desired === wanted ? {} : { loaded: '580.95.05' },
+        driver: desired === defaults ? {} : { loaded: '580.95.05' },
       }),
       desired,
       [
@@ -59,45 +59,45 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
       nvlink5: { switches: 4, umad: true, unread: ['0000:90:00.0'] },
       packages: { nvlsm: '2025.03.1-1' },
     }),
-    wanted,
+    defaults,
     bareLines,
   ],
-  ['an NVLink 5 board whose owner has both', board(true, { nvlsm: '2025.03.1-1' }), wanted, bareLines],
+  ['an NVLink 5 board whose owner has both', board(true, { nvlsm: '2025.03.1-1' }), defaults, bareLines],
   [
     'nouveau drives GPUs behind NVSwitches: the fabric manager is enabled before the reboot',
     factsOf({ nvswitches: 4, driver: { nouveau: true } }),
-    wanted,
+    defaults,
     [...driverWithNouveau, ...afterDriver],
   ],
   [
-    'the wanted driver runs, and came without the fabric manager of its switches',
-    { ...afterwards(factsOf(), wanted), nvswitches: 4 },
-    wanted,
+    'the desired driver runs without the fabric manager of its switches',
+    { ...afterwards(factsOf(), defaults), nvswitches: 4 },
+    defaults,
     ['install NVIDIA fabric manager 580.95.05 [nothing]'],
   ],
   [
     'the same on an NVLink 5 board whose owner has the rest',
-    merge(afterwards(factsOf(), wanted), {
+    merge(afterwards(factsOf(), defaults), {
       nvlink5: { switches: 4, umad: true },
       packages: { nvlsm: '2025.03.1-1' },
     }),
-    wanted,
+    defaults,
     ['install NVIDIA fabric manager 580.95.05 [nothing]'],
   ],
   [
     'a fabric manager of another package runs behind NVSwitches',
     merge(
-      { ...afterwards(factsOf(), wanted), nvswitches: 4 },
+      { ...afterwards(factsOf(), defaults), nvswitches: 4 },
       { driver: { services: [{ unit: 'nvidia-fabricmanager.service', file: 'enabled', active: 'active' }] } },
     ),
-    wanted,
+    defaults,
     [],
   ],
-  ...[wanted, desiredOf({ driver: { install: false } })].flatMap((desired) =>
+  ...[defaults, desiredOf({ driver: { install: false } })].flatMap((desired) =>
     ['masked', 'masked-runtime'].map((file): [string, Facts, Desired, readonly string[]] => [
-      `the fabric manager of the switches is ${file}${desired === wanted ? '' : ', driver: none'}`,
+      `the fabric manager of the switches is ${file}${desired === defaults ? '' : ', driver: none'}`,
       merge(
-        { ...afterwards(factsOf(), wanted), nvswitches: 4 },
+        { ...afterwards(factsOf(), defaults), nvswitches: 4 },
         { driver: { services: [{ unit: 'nvidia-fabricmanager.service', file, active: 'inactive' }] } },
       ),
       desired,
@@ -108,12 +108,12 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
   ),
   [
     'a masked fabric manager where nothing is to be joined',
-    merge(afterwards(factsOf(), wanted), {
+    merge(afterwards(factsOf(), defaults), {
       driver: {
         services: [{ unit: 'nvidia-fabricmanager.service', file: 'masked', active: 'inactive' }],
       },
     }),
-    wanted,
+    defaults,
     [],
   ],
   ...[factsOf(), bareOf('rocky', '9'), bareOf('almalinux', '10')].flatMap((bare) =>
@@ -123,20 +123,20 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     ].map(([release = '', line = '']): [string, Facts, Desired, readonly string[]] => [
       `${bare.os.id} ${bare.os.versionId}: the driver is held, and its fabric manager went to ${release} alone`,
       withFabric(bare, { 'nvidia-fabricmanager': `${release}-1` }),
-      wanted,
+      defaults,
       [line],
     ]),
   ),
   [
     'the fabric manager of the branch before, under its own name',
     withFabric(factsOf(), { 'nvidia-fabricmanager-570': '570.158.01-1' }),
-    wanted,
+    defaults,
     ['upgrade NVIDIA fabric manager 570.158.01 → 580.95.05 [nothing]'],
   ],
   [
     "the distribution's fabric manager, under its own name, at the driver's release",
     withFabric(factsOf(), { 'nvidia-fabricmanager-580': '580.95.05-0ubuntu1' }),
-    wanted,
+    defaults,
     [],
   ],
   [
@@ -152,14 +152,14 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     merge(withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }), {
       packages: { 'nvidia-driver-cuda': '570.86.10-1' },
     }),
-    wanted,
+    defaults,
     [
       'refused: the GPUs are connected by NVSwitches and nvidia-fabricmanager 580.159.04 does not match driver 580.95.05: CUDA fails with error 802',
     ],
   ],
   ...(
     [
-      ["another user's driver without its fabric manager", wanted],
+      ["another user's driver without its fabric manager", defaults],
       ['driver: none, without its fabric manager', desiredOf({ driver: { install: false } })],
     ] as const
   ).map(([name, desired]): [string, Facts, Desired, readonly string[]] => [

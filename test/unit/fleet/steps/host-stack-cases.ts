@@ -14,9 +14,9 @@ import { methodCases } from './method-cases.ts';
 import { secureBootCases } from './secure-boot-cases.ts';
 import { afterDriver, bareLines, dockerLines } from './host-stack-lines.ts';
 
-const wanted = desiredOf();
-/** A host that is as wanted. */
-const ready = afterwards(factsOf(), wanted);
+const defaults = desiredOf();
+/** A host that is up to date. */
+const ready = afterwards(factsOf(), defaults);
 const ubuntu = {
   id: 'ubuntu',
   idLike: ['debian'],
@@ -25,10 +25,10 @@ const ubuntu = {
   pretty: 'Ubuntu 24.04',
 };
 
-/** What is planned for which host: a name, what is there, what is wanted, the lines of the plan. */
+/** Cases: name, facts, desired state, lines of the plan. */
 export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
-  ['a bare Debian 12', factsOf(), wanted, bareLines],
-  ['a host that is as wanted', ready, wanted, []],
+  ['a bare Debian 12', factsOf(), defaults, bareLines],
+  ['a host that is up to date', ready, defaults, []],
   [
     'nouveau drives the GPUs',
     factsOf({ driver: { nouveau: true } }),
@@ -56,7 +56,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
         'nvidia-kernel-open-dkms': '570.86.10-1',
       },
     }),
-    wanted,
+    defaults,
     [
       'upgrade NVIDIA driver 570.86.10 → 580 (open kernel modules) [machine]',
       'reboot the host [machine]',
@@ -66,19 +66,19 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'the libraries were upgraded under the loaded module',
     factsOf({ ...ready, driver: { ...ready.driver, loaded: '580.65.06' } }),
-    wanted,
+    defaults,
     ['reboot the host [machine]', 'write the CDI specification [new-containers]'],
   ],
   [
     'an interrupted run left the driver unloaded',
     factsOf({ ...ready, driver: { ...ready.driver, loaded: undefined, open: undefined } }),
-    wanted,
+    defaults,
     ['load the NVIDIA kernel module [nothing]', 'write the CDI specification [new-containers]'],
   ],
   [
     "another user's driver of the desired branch is left alone",
     factsOf({ driver: { loaded: '580.95.05', open: false, userspace: '580.95.05', runfile: true } }),
-    wanted,
+    defaults,
     afterDriver,
   ],
   [
@@ -93,7 +93,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
       },
       docker: { ...ready.docker, serverVersion: '20.10.24+dfsg1', liveRestore: false },
     }),
-    wanted,
+    defaults,
     ['change to Docker Engine 29.7.2 [containers]'],
   ],
   [
@@ -102,7 +102,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
       ...ready,
       docker: { ...ready.docker, daemonJson: '{"data-root":"/data/docker"}', liveRestore: false },
     }),
-    wanted,
+    defaults,
     [
       'configure Docker Engine: live-restore, log-opts [containers]',
       'restart Docker Engine with runtimes [containers]',
@@ -111,7 +111,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'nothing is held',
     { ...ready, held: [] },
-    wanted,
+    defaults,
     [
       'hold the NVIDIA driver packages [nothing]',
       'hold the Docker packages [nothing]',
@@ -121,13 +121,13 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'dockerd was stopped',
     factsOf({ ...ready, docker: { ...ready.docker, active: false, serverVersion: undefined } }),
-    wanted,
+    defaults,
     ['start Docker Engine, now and at boot [nothing]'],
   ],
   [
     'dockerd is older than the toolkit',
     factsOf({ ...ready, docker: { ...ready.docker, restartNeeded: true } }),
-    wanted,
+    defaults,
     ['restart Docker Engine for the NVIDIA Container Toolkit [new-containers]'],
   ],
   [
@@ -137,13 +137,13 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
       packages: without(ready.packages, 'docker-buildx-plugin'),
       held: ready.held.filter((name) => !name.startsWith('docker-')),
     }),
-    wanted,
+    defaults,
     ['install docker-buildx-plugin [nothing]', 'hold the Docker packages [nothing]'],
   ],
   [
     'the unit is disabled',
     factsOf({ ...ready, docker: { ...ready.docker, enabled: false } }),
-    wanted,
+    defaults,
     ['start Docker Engine, now and at boot [nothing]'],
   ],
   [
@@ -161,13 +161,13 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'a configuration that a CPU-only host’s engine has not read yet',
     factsOf({ ...ready, gpus: [], docker: { ...ready.docker, restartNeeded: true } }),
-    wanted,
+    defaults,
     ['restart Docker Engine [new-containers]'],
   ],
   [
     'a machine without GPUs gets Docker alone',
     factsOf({ gpus: [] }),
-    wanted,
+    defaults,
     [
       'add Docker package repository [nothing]',
       'configure Docker Engine: live-restore, log-opts [nothing]',
@@ -195,7 +195,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
       toolkit: { ...ready.toolkit, version: '1.19.1' },
       packages: { ...ready.packages, 'nvidia-container-toolkit': '1.19.1-1' },
     }),
-    wanted,
+    defaults,
     [
       'upgrade NVIDIA Container Toolkit 1.19.1 → 1.20.0 [containers]',
       'restart Docker Engine for the NVIDIA Container Toolkit [new-containers]',
@@ -214,7 +214,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'snap',
     factsOf({ gpus: [], docker: { snap: true } }),
-    wanted,
+    defaults,
     ['refused: Docker is installed as a snap, which does not support GPUs in containers'],
   ],
   [
@@ -229,13 +229,13 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'a comment in daemon.json',
     factsOf({ gpus: [], docker: { daemonJson: '{ // mine\n}' } }),
-    wanted,
+    defaults,
     ['refused: /etc/docker/daemon.json is not a JSON object'],
   ],
   [
     'a hanging dockerd',
     factsOf({ gpus: [], docker: { active: true } }),
-    wanted,
+    defaults,
     ['refused: dockerd is running and does not answer on its socket'],
   ],
   [
@@ -247,7 +247,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'Fedora',
     factsOf({ os: { id: 'fedora', versionId: '44', pretty: 'Fedora Linux 44' } }),
-    wanted,
+    defaults,
     Array.from({ length: 3 }, () => 'refused: Fedora Linux 44 on x86_64 is not supported'),
   ],
   [
@@ -262,7 +262,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     desiredOf({ driver: { install: false } }),
     ['refused: driver: none, and no NVIDIA driver is loaded', ...afterDriver],
   ],
-  ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, bareLines],
+  ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), defaults, bareLines],
   ...cdiCases,
   ...dgxCases,
   ...enterpriseCases,

@@ -8,7 +8,7 @@ import { afterwards, lines, plan } from './host-stack-plan.ts';
 import { simulate } from './simulate.ts';
 import { afterDriver, bareLines } from './host-stack-lines.ts';
 
-const wanted = desiredOf();
+const defaults = desiredOf();
 
 describe('driver, docker and toolkit', () => {
   it.each(cases)('%s', (_, facts, desired, expected) => {
@@ -30,15 +30,15 @@ describe('driver, docker and toolkit', () => {
   });
 
   it('plan the same changes, under the same names, each time', () => {
-    expect(plan(factsOf(), wanted)).toEqual(plan(factsOf(), wanted));
+    expect(plan(factsOf(), defaults)).toEqual(plan(factsOf(), defaults));
   });
 
   it('install the driver again after its removal, although its module is still loaded', () => {
     const left = (inUse: boolean) =>
       factsOf({ driver: { loaded: '580.95.05', open: true, wasRemoved: true, inUse } });
     // Nothing uses it: it makes room.
-    expect(lines(plan(left(false), wanted))).toEqual(bareLines);
-    const planned = plan(left(true), wanted);
+    expect(lines(plan(left(false), defaults))).toEqual(bareLines);
+    const planned = plan(left(true), defaults);
     expect(lines(planned)).toEqual([
       'add NVIDIA package repository [nothing]',
       'install NVIDIA driver 580 (open kernel modules, compute only) [machine]',
@@ -51,14 +51,14 @@ describe('driver, docker and toolkit', () => {
     // What is asked for is what is loaded.
     const same = desiredOf({ driver: { version: '580.95.05' } });
     expect(lines(plan(left(true), same))).not.toContain('reboot the host [machine]');
-    for (const inUse of [true, false]) expect(plan(afterwards(left(inUse), wanted), wanted)).toEqual([]);
+    for (const inUse of [true, false]) expect(plan(afterwards(left(inUse), defaults), defaults)).toEqual([]);
   });
 
   it('follow the pieces of a plan that a reboot cuts in two', () => {
     const facts = factsOf({ driver: { nouveau: true } });
-    const [first = [], second = []] = splitAtReboot(plan(facts, wanted));
-    const rebooted = first.reduce((seen, change) => simulate(seen, change, wanted), facts);
-    expect(plan(rebooted, wanted)).toEqual(second);
+    const [first = [], second = []] = splitAtReboot(plan(facts, defaults));
+    const rebooted = first.reduce((seen, change) => simulate(seen, change, defaults), facts);
+    expect(plan(rebooted, defaults)).toEqual(second);
   });
 });
 

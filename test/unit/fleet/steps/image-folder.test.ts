@@ -20,7 +20,7 @@ function sent(sha256: string): BuildFolder {
   };
 }
 
-function wanted(name: string, more: Partial<DockerfileSpec> = {}, digest = 'a'): Desired {
+function desiredWith(name: string, more: Partial<DockerfileSpec> = {}, digest = 'a'): Desired {
   const { host, artifacts } = desiredOf({ name, dockerfile: { folder, ...more } });
   const brought = { ...artifacts, folders: new Map([[folder, sent(digest)]]) };
   const builder = more.builder === undefined ? undefined : { ...host, name: more.builder };
@@ -36,15 +36,15 @@ const image = (desired: Desired) => managerConfig(desired, 'x64').image;
 
 describe("a team's folder", () => {
   it('is sent to each host that builds it, and the plan says what follows', () => {
-    expect(changes(wanted('a'))).toEqual([
+    expect(changes(desiredWith('a'))).toEqual([
       'upload the build context of agent image 4.260.0: the host has no build context of this version',
       'build the image of vision on top of agent image 4.260.0: the host has no such folder (3 files, 20 KiB); one agent first, the others once it works; running jobs finish first',
     ]);
-    const [, change] = [...imageStep.plan(factsOf(), wanted('a'))];
+    const [, change] = [...imageStep.plan(factsOf(), desiredWith('a'))];
     expect(change !== undefined && 'actions' in change && change.actions).toMatchObject([
       { kind: 'upload', path: `${HostPaths.folders}/${'a'.repeat(64)}.tar`, mode: 0o600 },
     ]);
-    expect(image(wanted('a'))).toMatchObject({
+    expect(image(desiredWith('a'))).toMatchObject({
       kind: 'build',
       top: { name: 'vision', folder: 'a'.repeat(64) },
     });
@@ -52,19 +52,21 @@ describe("a team's folder", () => {
 
   it('that has changed is shown as a change, and a present one is not sent again', () => {
     const facts = factsOf({ manager: { folders: ['a'.repeat(64)] } });
-    expect(changes(wanted('a'), facts)).toHaveLength(1);
-    expect(changes(wanted('a', {}, 'b'), facts)[1]).toContain('the folder has changed (3 files, 20 KiB)');
+    expect(changes(desiredWith('a'), facts)).toHaveLength(1);
+    expect(changes(desiredWith('a', {}, 'b'), facts)[1]).toContain(
+      'the folder has changed (3 files, 20 KiB)',
+    );
   });
 
   it('with a builder goes to that host alone, which pushes the image; the others pull it by the same name', () => {
-    expect(changes(wanted('h200-1', shared))[1]).toContain(`; pushed to ${push};`);
-    expect(changes(wanted('h200-2', shared))).toEqual([]);
-    const built = image(wanted('h200-1', shared));
+    expect(changes(desiredWith('h200-1', shared))[1]).toContain(`; pushed to ${push};`);
+    expect(changes(desiredWith('h200-2', shared))).toEqual([]);
+    const built = image(desiredWith('h200-1', shared));
     const reference = expect.stringMatching(
       /^registry\.lab:5000\/vision\/agent:4\.260\.0-x64-[0-9a-f]{12}$/,
     ) as string;
     expect(built).toMatchObject({ kind: 'build', top: { push: reference } });
-    expect(image(wanted('h200-2', shared))).toEqual({
+    expect(image(desiredWith('h200-2', shared))).toEqual({
       kind: 'registry',
       reference: built.kind === 'build' ? built.top?.push : '',
       builtBy: 'h200-1',
@@ -73,18 +75,22 @@ describe("a team's folder", () => {
 
   it('changes the name of what is pushed with all that the builder builds from', () => {
     const names = [
-      image(wanted('h200-2', shared)),
-      image(wanted('h200-2', shared, 'b')),
-      image(merge(wanted('h200-2', shared), { builder: { ...desiredOf().host, baseImage: 'ubuntu:24.04' } })),
-      managerConfig(wanted('h200-2', shared), 'arm64').image,
+      image(desiredWith('h200-2', shared)),
+      image(desiredWith('h200-2', shared, 'b')),
+      image(
+        merge(desiredWith('h200-2', shared), { builder: { ...desiredOf().host, baseImage: 'ubuntu:24.04' } }),
+      ),
+      managerConfig(desiredWith('h200-2', shared), 'arm64').image,
     ];
     expect(new Set(names.map((each) => (each.kind === 'registry' ? each.reference : ''))).size).toBe(4);
-    const elsewhere = merge(wanted('h200-2', shared), { builder: { ...desiredOf().host, pool: 'another' } });
+    const elsewhere = merge(desiredWith('h200-2', shared), {
+      builder: { ...desiredOf().host, pool: 'another' },
+    });
     expect(image(elsewhere)).toEqual(names[0]);
   });
 
   it('is announced to hosts that pull it as the image that agents move to', () => {
-    const desired = wanted('h200-2', shared);
+    const desired = desiredWith('h200-2', shared);
     const before = managerConfig(desired, 'x64');
     const old = configText({
       ...before,

@@ -5,8 +5,8 @@ import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
 
-const wanted = desiredOf();
-const ready = afterwards(factsOf(), wanted);
+const defaults = desiredOf();
+const ready = afterwards(factsOf(), defaults);
 const besideNouveau = merge(ready, {
   driver: {
     loaded: undefined,
@@ -27,7 +27,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
   [
     'an interrupted run left the driver’s services enabled and not started',
     factsOf({ ...ready, driver: { ...ready.driver, services: [persistenced('enabled', 'inactive')] } }),
-    wanted,
+    defaults,
     ['start nvidia-persistenced.service [nothing]'],
   ],
   [
@@ -39,7 +39,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
         services: [persistenced('disabled', 'inactive'), fabricManager('enabled', 'failed')],
       },
     }),
-    wanted,
+    defaults,
     [],
   ],
   [
@@ -51,7 +51,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
         services: [{ ...persistenced('static', 'active'), forgets: true as const }],
       },
     }),
-    wanted,
+    defaults,
     ['configure nvidia-persistenced.service to keep GPUs initialised [nothing]'],
   ],
   [
@@ -63,7 +63,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
         services: [{ ...persistenced('masked', 'inactive'), forgets: true as const }],
       },
     }),
-    wanted,
+    defaults,
     [],
   ],
   [
@@ -73,13 +73,13 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
       nvswitches: 4,
       driver: { ...ready.driver, services: [fabricManager('disabled', 'inactive')] },
     }),
-    wanted,
+    defaults,
     ['start nvidia-fabricmanager.service [nothing]'],
   ],
   [
     'an interrupted run installed the driver beside nouveau, and did not keep that away',
     { ...besideNouveau, held: ready.held.filter((name) => !name.includes('nvidia')) },
-    wanted,
+    defaults,
     [
       'enable nvidia-persistenced.service [nothing]',
       'hold the NVIDIA driver packages [nothing]',
@@ -92,7 +92,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
   [
     'the same after a whole run: its owner has disabled the daemon since',
     besideNouveau,
-    wanted,
+    defaults,
     [
       'block nouveau from the next boot on [nothing]',
       'reboot the host [machine]',
@@ -102,7 +102,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
   [
     'an interrupted run brought a toolkit and no specification by it',
     factsOf({ ...ready, toolkit: { ...ready.toolkit, cdiOlder: true } }),
-    wanted,
+    defaults,
     ['write the CDI specification [new-containers]'],
   ],
 ];

@@ -4,8 +4,8 @@ import { desiredOf, factsOf } from '../../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
 import { afterDriver, bareLines, driverWithNouveau } from './host-stack-lines.ts';
 
-const wanted = desiredOf();
-const ready = afterwards(factsOf(), wanted);
+const defaults = desiredOf();
+const ready = afterwards(factsOf(), defaults);
 const debian = { 'linux-image-6.1.0-32-amd64': '6.1.129-1', 'linux-image-amd64': '6.1.129-1' };
 const upgraded = { ...debian, 'linux-image-6.1.0-40-amd64': '6.1.153-1', 'linux-image-amd64': '6.1.153-1' };
 const running = { release: '6.1.0-32-amd64', headers: true, driver: true };
@@ -20,13 +20,13 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
   [
     'a bare host whose kernel will be upgraded',
     factsOf({ packages: debian, lacksToBuild: ['gcc', 'make'] }),
-    wanted,
+    defaults,
     bareLines,
   ],
   [
     'a bare host with a newer kernel, which does not ask for a reboot',
     factsOf({ packages: upgraded, kernels: [{ ...running, driver: false }, next] }),
-    wanted,
+    defaults,
     bareLines,
   ],
   [
@@ -36,25 +36,25 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
       kernels: [{ ...running, headers: false, driver: false }, next],
       rebootRequired: true,
     }),
-    wanted,
+    defaults,
     [...driverWithNouveau, ...afterDriver],
   ],
   [
     'a reboot that something else asks for changes nothing',
     factsOf({ rebootRequired: true, kernels: [{ ...running, headers: false, driver: false }] }),
-    wanted,
+    defaults,
     bareLines,
   ],
   [
     'a driver that would not outlive the next kernel upgrade',
     served([running], debian),
-    wanted,
+    defaults,
     ['install linux-headers-amd64 [nothing]'],
   ],
   [
     'a driver without which the next boot would be',
     served([running, next], { ...upgraded, 'linux-headers-amd64': '6.1.153-1' }),
-    wanted,
+    defaults,
     [
       'install linux-headers-6.1.0-40-amd64 [nothing]',
       'build the NVIDIA module for Linux 6.1.0-40-amd64 [nothing]',
@@ -63,7 +63,7 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
   [
     'headers that came after a build had failed',
     served([running, { ...next, headers: true }], { ...upgraded, 'linux-headers-amd64': '6.1.153-1' }),
-    wanted,
+    defaults,
     ['build the NVIDIA module for Linux 6.1.0-40-amd64 [nothing]'],
   ],
   [
@@ -72,13 +72,13 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
       ...upgraded,
       'linux-headers-amd64': '6.1.153-1',
     }),
-    wanted,
+    defaults,
     [],
   ],
   [
     'a kernel that its owner holds back',
     { ...served([running], debian), held: [...ready.held, 'linux-image-amd64'].sort() },
-    wanted,
+    defaults,
     [],
   ],
   [
@@ -87,7 +87,7 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
       ...served([{ ...next, release: '6.1.0-40-amd64' }], upgraded),
       driver: { ...ready.driver, loaded: undefined, open: undefined },
     }),
-    wanted,
+    defaults,
     [
       'install linux-headers-6.1.0-40-amd64, linux-headers-amd64 [nothing]',
       'load the NVIDIA kernel module [nothing]',
@@ -100,7 +100,7 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
       driver: { loaded: '580.95.05', open: false, userspace: '580.95.05', runfile: true },
       packages: debian,
     }),
-    wanted,
+    defaults,
     afterDriver,
   ],
 ];

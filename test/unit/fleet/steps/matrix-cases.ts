@@ -38,10 +38,10 @@ export interface MatrixCase {
 
 /** A combination that no host can have, and why. */
 export const cannotBe: Readonly<Record<string, string>> = {
-  'amzn 2023, conflicting': 'its own Docker Engine is the one that is wanted',
+  'amzn 2023, conflicting': 'its own Docker Engine is the desired one',
 };
 
-const wanted = desiredOf();
+const defaults = desiredOf();
 const spec = { install: true, branch: '580', flavor: 'auto', method: 'repo' } as const;
 
 /** A release of each row as hosts say it: `9` stands for 9.5. */
@@ -75,13 +75,13 @@ const casesBy: Readonly<Record<History, (bare: Facts, platform: Platform) => Cas
     facts,
     says: ['install NVIDIA driver 580 (open kernel modules, compute only) [nothing]'],
   }),
-  current: (bare) => ({ facts: afterwards(bare, wanted), says: [] }),
+  current: (bare) => ({ facts: afterwards(bare, defaults), says: [] }),
   older: (bare, platform) => ({
-    facts: withBranch(afterwards(bare, wanted), platform, '570.86.10'),
+    facts: withBranch(afterwards(bare, defaults), platform, '570.86.10'),
     says: changed('upgrade NVIDIA driver 570.86.10'),
   }),
   newer: (bare, platform) => ({
-    facts: withBranch(afterwards(bare, wanted), platform, '595.71.05'),
+    facts: withBranch(afterwards(bare, defaults), platform, '595.71.05'),
     says: changed('downgrade NVIDIA driver 595.71.05'),
   }),
   held: (bare) => ({
@@ -99,7 +99,7 @@ const casesBy: Readonly<Record<History, (bare: Facts, platform: Platform) => Cas
     says: ['change to Docker Engine 29.7.2 [nothing]'],
   }),
   'half-installed': (bare, { names }) => {
-    const ready = afterwards(bare, wanted);
+    const ready = afterwards(bare, defaults);
     const modules = names.driver.packages(spec, 'open', 0).at(-1) ?? '';
     const { [modules]: _, ...packages } = ready.packages;
     return {
@@ -146,6 +146,6 @@ export const matrix: readonly MatrixCase[] = systems.flatMap((row) => {
   return histories.flatMap((history) => {
     const system = `${row.id} ${row.versionId}`;
     if (`${system}, ${history}` in cannotBe) return [];
-    return [{ system, history, desired: wanted, ...casesBy[history](bare, platform) }];
+    return [{ system, history, desired: defaults, ...casesBy[history](bare, platform) }];
   });
 });

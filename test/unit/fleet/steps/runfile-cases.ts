@@ -3,7 +3,7 @@ import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
 import { runfileRefusals } from './runfile-refusals.ts';
 import {
-  asked,
+  runfileWith,
   runfile,
   built,
   release,
@@ -13,13 +13,13 @@ import {
   registered,
   ours,
   known,
-} from './runfile-wishes.ts';
+} from './runfile-desired.ts';
 import { afterDriver } from './host-stack-lines.ts';
 
 /** NVIDIA's `.run` file, in the form of host-stack-cases.ts. */
 export const runfileCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
-    'fresh: the newest .run file of the branch that is known',
+    'fresh: the newest known .run file of the branch',
     factsOf(),
     runfile,
     [
@@ -30,7 +30,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'fresh: a .run file on a kernel without headers, compiler and make, beside the one that boots next',
+    'fresh: a .run file on a kernel without headers, compiler and make, beside the kernel of the next boot',
     factsOf({
       kernels: [{ release, headers: false, driver: false }, upgraded[1]],
       lacksToBuild: ['gcc', 'make'],
@@ -45,9 +45,12 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'fresh: a .run file, exactly one version, with what draws',
+    'fresh: a .run file, an exact version, with graphics',
     factsOf(),
-    asked({ branch: '595', version: '595.84' }, { driverCapabilities: ['compute', 'utility', 'graphics'] }),
+    runfileWith(
+      { branch: '595', version: '595.84' },
+      { driverCapabilities: ['compute', 'utility', 'graphics'] },
+    ),
     [
       'install dkms, libelf-dev, pkg-config, libglvnd-dev [nothing]',
       'download NVIDIA-Linux-x86_64-595.84.run [nothing]',
@@ -88,9 +91,9 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     afterDriver,
   ],
   [
-    'current: the driver of a .run file, ours, without what is to draw now',
+    'current: the driver of a .run file, ours, graphics newly configured',
     factsOf({ driver: registered, ours, packages: built }),
-    asked({ version: '580.178.04' }, { driverCapabilities: ['compute', 'graphics'] }),
+    runfileWith({ version: '580.178.04' }, { driverCapabilities: ['compute', 'graphics'] }),
     [
       'install pkg-config, libglvnd-dev [nothing]',
       'download NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
@@ -104,7 +107,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
       driver: { loaded: '570.86.10', userspace: '570.86.10', open: true, runfile: true, dkms: 'registered' },
       packages: built,
     }),
-    asked({ version: '580.95.05' }),
+    runfileWith({ version: '580.95.05' }),
     [
       'download NVIDIA-Linux-x86_64-580.95.05.run [nothing]',
       'upgrade NVIDIA driver 570.86.10 → 580.95.05 (.run file, open kernel modules, compute only) [machine]',
@@ -113,7 +116,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'newer: the driver of a .run file of a newer branch, and less is asked for',
+    'newer: the driver of a .run file of a newer branch, and an older one is configured',
     factsOf({
       driver: { loaded: '595.84', userspace: '595.84', open: true, runfile: true, dkms: 'registered' },
       packages: built,
@@ -127,7 +130,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'conflicting: packages of a driver are there, and a .run file is asked for',
+    'conflicting: driver packages are installed, and a .run file is configured',
     factsOf({
       driver: { loaded: '570.86.10', userspace: '570.86.10', open: true },
       packages: { 'nvidia-driver-cuda': '570.86.10-1', 'nvidia-kernel-open-dkms': '570.86.10-1' },
@@ -139,7 +142,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'conflicting: a .run file is there, and packages are asked for',
+    'conflicting: a .run file is installed, and packages are configured',
     factsOf({ driver: { loaded: '570.86.10', userspace: '570.86.10', open: true, runfile: true } }),
     desiredOf(),
     ['refused: a driver from a .run file is installed; packages must not be mixed with it', ...afterDriver],
@@ -155,7 +158,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ['load the NVIDIA kernel module [nothing]', ...afterDriver],
   ],
   [
-    'half-installed: a .run file whose installer was cut off',
+    'half-installed: a .run file whose installer was interrupted',
     factsOf({ driver: { runfile: true }, packages: built }),
     runfile,
     [
@@ -165,7 +168,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'half-installed: the reboot after a .run file has not been yet',
+    'half-installed: the reboot after a .run file is pending',
     factsOf({
       driver: { ...registered, loaded: '570.86.10' },
       ours,
@@ -175,13 +178,13 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ['reboot the host [machine]', ...afterDriver],
   ],
   [
-    'desktop: a .run file beside what draws on a screen',
+    'desktop: a .run file on a host with a desktop',
     factsOf({ packages: { gdm3: '43.0-3' } }),
     runfile,
     ['refused: this host has a desktop, and a .run file overwrites its graphics libraries', ...afterDriver],
   ],
   [
-    'display card: a .run file that does not know it',
+    'display card: a .run file that does not support it',
     factsOf({
       gpus: [
         { address: '0000:03:00.0', deviceId: '128b', boundTo: undefined },
@@ -195,7 +198,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'held: a kernel that its owner keeps needs no headers to come for a .run file',
+    'held: a kernel on hold needs no headers for a .run file',
     factsOf({
       packages: { ...built, 'linux-image-amd64': '6.1.129-1' },
       held: ['linux-image-amd64'],
@@ -208,7 +211,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'the next kernel: it is built for the driver of a .run file, ours',
+    'the next kernel: its module is built for the driver of our .run file',
     factsOf({
       driver: registered,
       ours,
@@ -224,7 +227,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    "the next kernel: the driver of its owner's .run file, without DKMS, whose sources are there",
+    "the next kernel: the driver of its owner's .run file, without DKMS, with its sources",
     factsOf({
       driver: { ...runs, dkms: 'sources' },
       kernels: upgraded,
@@ -240,7 +243,7 @@ export const runfileCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    "the next kernel: the driver of its owner's .run file, of which DKMS can have nothing",
+    "the next kernel: the driver of its owner's .run file, without DKMS and without sources",
     factsOf({
       driver: runs,
       kernels: upgraded,

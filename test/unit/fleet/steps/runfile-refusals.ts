@@ -2,21 +2,21 @@ import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { factsOf } from '../../../support/host.ts';
 import { includedOf } from '../../../support/included.ts';
-import { asked, runfile, built } from './runfile-wishes.ts';
+import { runfileWith, runfile, built } from './runfile-desired.ts';
 import { afterDriver } from './host-stack-lines.ts';
 
-/** Where NVIDIA's `.run` file cannot be had, or does not fit, and where its digest says which it is. */
+/** Cases where NVIDIA's `.run` file is unknown or refused, and one with the digest in the inventory. */
 export const runfileRefusals: readonly [string, Facts, Desired, readonly string[]][] = [
   [
-    'a .run file for ARM, whose digest nobody knows',
+    'a .run file for ARM with unknown digest',
     factsOf({ arch: 'aarch64' }),
     runfile,
     ['refused: azp-fleet knows no .run file of driver branch 580 for aarch64', ...afterDriver],
   ],
   [
-    'a .run file of a version whose digest nobody knows',
+    'a .run file of a version with unknown digest',
     factsOf(),
-    asked({ version: '580.126.99' }),
+    runfileWith({ version: '580.126.99' }),
     [
       'refused: unknown sha256 of NVIDIA-Linux-x86_64-580.126.99.run: azp-fleet runs it as root only after verifying it',
       ...afterDriver,
@@ -25,7 +25,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
   [
     'a .run file for ARM, with its digest in the inventory',
     factsOf({ arch: 'aarch64', packages: built }),
-    asked({ version: '580.95.05', sha256: 'a'.repeat(64) }),
+    runfileWith({ version: '580.95.05', sha256: 'a'.repeat(64) }),
     [
       'download NVIDIA-Linux-aarch64-580.95.05.run [nothing]',
       'install NVIDIA driver 580.95.05 (.run file, open kernel modules, compute only) [nothing]',
@@ -56,14 +56,14 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
       driver: { loaded: '570.86.10', userspace: '570.86.10', open: true, runfile: true },
       packages: built,
     }),
-    asked({ branch: '535' }),
+    runfileWith({ branch: '535' }),
     [
       'refused: the loaded module 570.86.10 holds the GPUs, and the .run files of branch 535 install only where they can load their module immediately',
       ...afterDriver,
     ],
   ],
   [
-    'a .run file without room for it',
+    'a .run file without disk space for it',
     factsOf({ disk: { '/': { freeBytes: 2e9, mount: '/' } } }),
     runfile,
     [
@@ -72,7 +72,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     ],
   ],
   [
-    'a .run file beside a bundle',
+    'a .run file with a bundle',
     factsOf(),
     { ...runfile, included: includedOf([]) },
     [

@@ -13,15 +13,15 @@ const parts: Parts = [
   [consequenceFilters, '# … how what apt says is read'],
   ...dnfParts,
 ];
-const [first, ...others] = runfileCases.map(([what, facts, wish]): ScriptsCase => ({
+const [first, ...others] = runfileCases.map(([what, facts, desired]): ScriptsCase => ({
   what,
   facts,
-  wish,
+  desired,
   steps: [driverStep],
 }));
 const all = first === undefined ? [] : [first, ...others.map((each) => ({ ...each, like: first }))];
 
-// Facts in, scripts out, to the letter, and again: `vitest -u` writes them anew, for somebody to read.
+// Each fixture holds the complete scripts of two runs; `vitest -u` writes them again.
 it.each(all.map((each) => [each.what, each] as const))('%s', async (_, one) => {
   await expect(exactScripts(one, parts)).toMatchFileSnapshot(join(fixtures, fileOf(one)));
 });

@@ -31,7 +31,7 @@ it.each(globSync('src/fleet/steps/**/*.ts', { cwd: root }))('%s names no package
 describe('a system whose package manager is like no other', () => {
   const os = { id: 'toy', idLike: [], versionId: '1', codename: '', pretty: 'Toy 1' };
   const bare = factsOf({ os, packages: {} });
-  const wanted = desiredOf();
+  const defaults = desiredOf();
   let plan: typeof planOf;
   let afterwards: typeof afterwardsOf;
 
@@ -49,7 +49,7 @@ describe('a system whose package manager is like no other', () => {
     vi.resetModules();
   });
 
-  function scripts(facts: Facts, desired = wanted): Map<string, string> {
+  function scripts(facts: Facts, desired = defaults): Map<string, string> {
     const changes = plan(facts, desired).filter((item): item is Change => !('refused' in item) && item.known);
     return new Map(
       changes.flatMap(({ title, actions }) =>
@@ -65,15 +65,15 @@ describe('a system whose package manager is like no other', () => {
   }
 
   it('has the same plan as Debian', () => {
-    expect(lines(plan(bare, wanted))).toEqual(bareLines);
+    expect(lines(plan(bare, defaults))).toEqual(bareLines);
   });
 
   it.each([
     ['bare', bare],
     ['with nouveau', factsOf({ ...bare, driver: { nouveau: true } })],
     ['with its own engine', factsOf({ ...bare, packages: { 'toy-engine': '20.10.24' } })],
-  ])('ends as wanted: %s', (_, facts) => {
-    expect(plan(afterwards(facts, wanted), wanted)).toEqual([]);
+  ])('ends up to date: %s', (_, facts) => {
+    expect(plan(afterwards(facts, defaults), defaults)).toEqual([]);
   });
 
   it('gets scripts that name nothing else', () => {
@@ -85,7 +85,7 @@ describe('a system whose package manager is like no other', () => {
   });
 
   it("gets scripts for sources, holds and the site's certificate authority", () => {
-    const loose = { ...afterwards(bare, wanted), held: [] };
+    const loose = { ...afterwards(bare, defaults), held: [] };
     const site = desiredOf({}, { proxy: { noProxy: [], caPem: 'PEM' } });
     expect(scripts(bare).get('add Docker package repository')).toMatch(/^toy source docker$/m);
     expect(scripts(loose).get('hold the NVIDIA driver packages')).toMatch(
@@ -118,8 +118,8 @@ describe('a system whose package manager is like no other', () => {
   });
 
   it('is asked what its transactions would do, and held to what it said', () => {
-    const pending = plan(bare, wanted).filter(isPackageChange);
-    const { script, read } = simulationOf(pending, bare, wanted, {}) ?? { script: '', read: () => ({}) };
+    const pending = plan(bare, defaults).filter(isPackageChange);
+    const { script, read } = simulationOf(pending, bare, defaults, {}) ?? { script: '', read: () => ({}) };
     const ids = pending.map(({ id }) => id);
     expect(ids.length).toBe(3);
     expect(script).toBe(`toy ask ${JSON.stringify([ids, ['nvidia', 'docker', 'nvidia-container-toolkit']])}`);
@@ -148,7 +148,7 @@ describe('a system whose package manager is like no other', () => {
     ['toy away podman if', { podman: '5.4.2' }],
     ['toy away podman podman-docker if', { podman: '5.4.2', 'podman-docker': '5.4.2' }],
   ])('names the command that removes installed packages: %s', (begin, packages) => {
-    const [refused] = plan(factsOf({ ...bare, gpus: [], packages, docker: { podman: true } }), wanted);
+    const [refused] = plan(factsOf({ ...bare, gpus: [], packages, docker: { podman: true } }), defaults);
     expect(refused).toMatchObject({ next: expect.stringContaining(begin) as string });
   });
 

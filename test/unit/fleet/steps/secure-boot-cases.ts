@@ -4,8 +4,8 @@ import { desiredOf, factsOf } from '../../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
 import { afterDriver, bareLines } from './host-stack-lines.ts';
 
-const wanted = desiredOf();
-const ready = afterwards(factsOf(), wanted);
+const defaults = desiredOf();
+const ready = afterwards(factsOf(), defaults);
 const refused = 'refused: Secure Boot is on, and the kernel would reject modules built on this host';
 const dkmsKey = { path: '/var/lib/dkms/mok.pub', configured: false, state: 'enrolled' } as const;
 const ubuntu = {
@@ -26,7 +26,7 @@ const signed = {
   'libnvidia-compute-580-server': '580.105.08-0ubuntu0.24.04.1',
   'nvidia-utils-580-server': '580.105.08-0ubuntu0.24.04.1',
 };
-const served = afterwards(factsOf({ os: ubuntu }), wanted);
+const served = afterwards(factsOf({ os: ubuntu }), defaults);
 const { toolkit } = served;
 const stack = Object.entries(served.packages).filter(
   ([name]) => !/^(lib)?nvidia-(compute|utils|dkms)/.test(name),
@@ -45,40 +45,40 @@ export const secureBootCases: readonly [string, Facts, Desired, readonly string[
   [
     'Secure Boot, and no key yet',
     factsOf({ driver: { secureBoot: true } }),
-    wanted,
+    defaults,
     [`${refused}: no signing key exists yet`, ...afterDriver],
   ],
   [
     'Secure Boot, and a key that is enrolled',
     factsOf({ driver: { secureBoot: true, keys: [dkmsKey] } }),
-    wanted,
+    defaults,
     bareLines,
   ],
   [
     'Secure Boot, and a driver that was built there and runs',
     factsOf({ ...ready, driver: { ...ready.driver, secureBoot: true, loaded: '580.65.06' } }),
-    wanted,
+    defaults,
     ['reboot the host [machine]', 'write the CDI specification [new-containers]'],
   ],
   [
     "Canonical's signed modules, whose libraries were upgraded",
     canonical({ loaded: '580.95.05', open: true }),
-    wanted,
+    defaults,
     ['reboot the host [machine]', 'write the CDI specification [new-containers]'],
   ],
   [
     "Canonical's signed modules, not loaded yet",
     canonical({ loaded: undefined, open: undefined }),
-    wanted,
+    defaults,
     ['load the NVIDIA kernel module [nothing]', 'write the CDI specification [new-containers]'],
   ],
   [
-    "Canonical's signed driver, as wanted: it is not held, and nothing is built",
+    "Canonical's signed driver, up to date: it is not held, and nothing is built",
     {
       ...canonical({ loaded: '580.105.08', open: true }),
       toolkit: { ...toolkit, cdiDriver: '580.105.08' },
     },
-    wanted,
+    defaults,
     [],
   ],
   [
@@ -86,7 +86,7 @@ export const secureBootCases: readonly [string, Facts, Desired, readonly string[
     canonical({ loaded: '580.95.05', open: true }, [
       { release: '6.8.0-50-generic', headers: false, driver: false },
     ]),
-    wanted,
+    defaults,
     [`${refused}: no signing key exists yet`, 'write the CDI specification [new-containers]'],
   ],
 ];

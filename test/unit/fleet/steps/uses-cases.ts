@@ -4,7 +4,7 @@ import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
 import { afterDriver } from './host-stack-lines.ts';
 
-const wanted = desiredOf();
+const defaults = desiredOf();
 const drawing = desiredOf({ driverCapabilities: ['compute', 'utility', 'graphics', 'video'] });
 const filming = desiredOf({
   agents: {
@@ -12,7 +12,7 @@ const filming = desiredOf({
     slots: [{ gpus: [0], share: false, limits: {}, capabilities: ['compute', 'video'], mode: 'container' }],
   },
 });
-const ready = afterwards(factsOf(), wanted);
+const ready = afterwards(factsOf(), defaults);
 const ubuntu = {
   id: 'ubuntu',
   idLike: ['debian'],
@@ -54,11 +54,11 @@ export const usesCases: readonly [string, Facts, Desired, readonly string[]][] =
     drawing,
     ['write the CDI specification [new-containers]'],
   ],
-  ['agents that draw no more keep what is there', afterwards(ready, drawing), wanted, []],
+  ['agents that draw no more keep what is there', afterwards(ready, drawing), defaults, []],
   [
     "Canonical's driver for servers gets Canonical's libraries",
     factsOf({
-      ...afterwards(factsOf({ os: ubuntu }), wanted),
+      ...afterwards(factsOf({ os: ubuntu }), defaults),
       packages: { ...ready.packages, 'libnvidia-compute-580-server': '580.95.05-0ubuntu1' },
     }),
     filming,

@@ -9,7 +9,7 @@ import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { merge } from '../../../../support/host.ts';
 import { cases as hostStackCases } from '../../../fleet/steps/host-stack-cases.ts';
 import { managerCases } from '../../../fleet/steps/manager/cases.ts';
-import { artifacts, converged, wanted } from '../../../fleet/steps/manager/converged.ts';
+import { artifacts, converged, defaults } from '../../../fleet/steps/manager/converged.ts';
 import { textOn80 } from './manager-scene.ts';
 
 /** Lines that could have been broken: of more than one word. */
@@ -28,7 +28,7 @@ test('a long title and a long refusal wrap below their first words', () => {
   const left = [1, 2].map((each) => `/etc/azp-fleet/manager.json.part-${each}23456789abcdef0123`);
   const facts = merge(converged(), { manager: { leftovers: left } });
   const steps = allSteps.slice(-1);
-  expect(textOn80([planHost(facts, wanted, { steps, disturbOthers: false })])).toBe(`h200-1: 1 change
+  expect(textOn80([planHost(facts, defaults, { steps, disturbOthers: false })])).toBe(`h200-1: 1 change
   - manager  remove partial uploads of an interrupted run:
              manager.json.part-123456789abcdef0123,
              manager.json.part-223456789abcdef0123
@@ -37,7 +37,7 @@ test('a long title and a long refusal wrap below their first words', () => {
 Changes: 1 on 1 host.
 `);
   const newer = merge(converged(), { manager: { release: { version: '0.4.0', protocol: 9 } } });
-  const plan = planHost(newer, wanted, { steps, disturbOthers: false });
+  const plan = planHost(newer, defaults, { steps, disturbOthers: false });
   expect(textOn80([plan])).toContain(`h200-1: 0 changes
   ✗ manager  the manager on h200-1 is 0.4.0, this azp-fleet is 0.2.0: they are
              more than one release apart

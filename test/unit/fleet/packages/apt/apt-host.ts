@@ -54,8 +54,8 @@ export function locked(host: ScratchHost, file: string, pid: number): void {
 
 const madison = `shift
 while read -r name version; do
-  for wanted; do
-    [ "$name" != "$wanted" ] || echo "      $name | $version | http://mirror stable/main amd64 Packages"
+  for package; do
+    [ "$name" != "$package" ] || echo "      $name | $version | http://mirror stable/main amd64 Packages"
   done
 done <${offers}`;
 

@@ -108,8 +108,8 @@ describe('packages that conflict with a driver', () => {
       'libnvidia-compute-570 libnvidia-compute-580 nvidia-dkms-580 nvidia-dkms-580-open nvidia-driver-pinning-570 nvidia-driver-pinning-580 nvidia-headless-580-server nvidia-kernel-common-580 nvidia-kernel-source-580 nvidia-kernel-source-580-open nvidia-utils-580',
     ],
   ])('none of branch %s with %s modules', (branch, flavor, expected) => {
-    const wanted = ubuntu.driver.packages(spec(branch), flavor, 0);
-    expect(ubuntu.driver.obsolete(installed.split(' '), spec(branch), wanted).join(' ')).toBe(expected);
+    const desired = ubuntu.driver.packages(spec(branch), flavor, 0);
+    expect(ubuntu.driver.obsolete(installed.split(' '), spec(branch), desired).join(' ')).toBe(expected);
   });
 
   // Debian's `nvidia` is the proprietary module if that module's settings are installed.
@@ -120,7 +120,7 @@ describe('packages that conflict with a driver', () => {
     const own = { ...spec('535'), method: 'distro' } as const;
     const there =
       'nvidia-smi nvidia-alternative nvidia-kernel-dkms nvidia-kernel-support nvidia-open-kernel-dkms nvidia-open-kernel-support nvidia-driver-cuda';
-    const wanted = systems.debian.driver.packages(own, flavor, 0);
-    expect(systems.debian.driver.obsolete(there.split(' '), own, wanted).join(' ')).toBe(expected);
+    const desired = systems.debian.driver.packages(own, flavor, 0);
+    expect(systems.debian.driver.obsolete(there.split(' '), own, desired).join(' ')).toBe(expected);
   });
 });

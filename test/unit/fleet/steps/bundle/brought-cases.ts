@@ -6,7 +6,7 @@ const archive = '/var/lib/azp-fleet/images/1a.image';
 const [manifest, config] = [`sha256:${'a'.repeat(64)}`, `sha256:${'b'.repeat(64)}`];
 const load = loadScript(archive, 'registry.lab/x@sha256:1a', [manifest, config]);
 const archives = '/var/lib/azp-fleet/archives';
-const wanted = 'c'.repeat(64);
+const desired = 'c'.repeat(64);
 
 /** An engine that loads, and then knows the images of these names. */
 const docker = (...known: readonly string[]): string => `case $1 in
@@ -61,17 +61,17 @@ next: check the disk of Docker (docker system df), and run again
       },
     },
     {
-      name: 'of agents only the one that is wanted stays, and nothing of uploads',
-      script: onlyScript(wanted),
+      name: 'only the desired agent stays, without partial uploads',
+      script: onlyScript(desired),
       given: (host) =>
         host
-          .file(`${archives}/${wanted}.tar.gz`)
+          .file(`${archives}/${desired}.tar.gz`)
           .file(`${archives}/${'d'.repeat(64)}.tar.gz`)
-          .file(`${archives}/${wanted}.tar.gz.1.part`),
+          .file(`${archives}/${desired}.tar.gz.1.part`),
       after: {
         files: {
           [`${archives}/${'d'.repeat(64)}.tar.gz`]: 'gone',
-          [`${archives}/${wanted}.tar.gz.1.part`]: 'gone',
+          [`${archives}/${desired}.tar.gz.1.part`]: 'gone',
         },
       },
     },

@@ -20,7 +20,7 @@ function names(facts: Facts, desired: Desired = desiredOf()): string[] {
   return agentImages(facts, desired, 'x64', Buffer.from('context'), none).map(({ reference }) => reference);
 }
 
-function wanted(
+function desiredWith(
   images: readonly string[],
   system?: string,
   changes: Parameters<typeof desiredOf>[0] = {},
@@ -48,7 +48,7 @@ describe('a plan with a bundle', () => {
   const all = names(bare);
 
   it('brings the packages first, adds no source, and loads the image', () => {
-    const made = plan(bare, wanted(all));
+    const made = plan(bare, desiredWith(all));
     expect(made.refusals).toEqual([]);
     const shown = titles(made);
     expect(shown[0]).toBe('upload 2 packages from the bundle (3 MB)');
@@ -60,7 +60,7 @@ describe('a plan with a bundle', () => {
   });
 
   it('sends each file by its digest, the index and then the mark last', () => {
-    const [change] = plan(bare, wanted(all)).stages.flat();
+    const [change] = plan(bare, desiredWith(all)).stages.flat();
     if (change?.known !== true) throw new Error('not known');
     const sent = change.actions.flatMap((action) =>
       action.kind === 'upload' ? [[action.path.split('/').at(-1), action.artifact.sha256]] : [],
@@ -74,7 +74,7 @@ describe('a plan with a bundle', () => {
   });
 
   it('names no network in anything that runs on the host', () => {
-    const made = plan(bare, wanted(all));
+    const made = plan(bare, desiredWith(all));
     const text = scripts(made).join('\n');
     expect(text).toContain('\nDir::Etc::Main "$folder/last.conf";\n');
     expect(text).toContain('\nDir::Etc::SourceParts "/dev/null";\n');
@@ -87,14 +87,14 @@ describe('a plan with a bundle', () => {
   });
 
   it('asks apt about the packages of the bundle, and of no source of the host', () => {
-    const { script } = questionFor(bare, wanted(all), how, {}) ?? { script: '' };
+    const { script } = questionFor(bare, desiredWith(all), how, {}) ?? { script: '' };
     expect(script).toContain('Filename: ./pool/docker-ce_29.7.2-1_amd64.deb');
     expect(script).not.toContain('/etc/apt/sources.list.d/*.list');
   });
 
   it('finds an image referenced by digest by its content, never by a name', () => {
     const image = `registry.lab/team/x@sha256:${sha256('manifest')}`;
-    const desired = wanted([], undefined, { image });
+    const desired = desiredWith([], undefined, { image });
     const ids = [`sha256:${sha256('manifest')}`, `sha256:${sha256('config')}`];
     const manifest = { kind: 'text', text: 'manifest', sha256: sha256('manifest') } as const;
     const found = includedOf([image]).image(image, 'x86_64');
@@ -116,17 +116,17 @@ describe('a plan with a bundle', () => {
 
   it('has nothing to bring where the packages are there, and nothing to load where the image is', () => {
     const there = factsOf({ files: { [mark]: sha256(`${sha256(index)}\n`) }, docker: { images: all } });
-    const shown = titles(plan(there, wanted(all)));
+    const shown = titles(plan(there, desiredWith(all)));
     expect(shown.filter((title) => /upload \d|load image/.test(title))).toEqual([]);
     const other = factsOf({ files: { [mark]: sha256('another') } });
-    expect(plan(other, wanted(all)).stages[0]?.[0]).toMatchObject({ marker: 'change' });
+    expect(plan(other, desiredWith(all)).stages[0]?.[0]).toMatchObject({ marker: 'change' });
   });
 
   it('is the same as without one where nothing comes from a network', () => {
-    const { included: _none, ...without } = wanted(all);
+    const { included: _none, ...without } = desiredWith(all);
     const done = factsOf({ driver: driven, docker: { images: all } });
     const steps = { ...how, steps: allSteps.filter(({ name }) => name === 'image' || name === 'manager') };
-    expect(planHost(done, wanted(all), steps)).toEqual(planHost(done, without, steps));
+    expect(planHost(done, desiredWith(all), steps)).toEqual(planHost(done, without, steps));
   });
 });
 
@@ -141,7 +141,7 @@ describe('agents straight on the host', () => {
   } as const;
   const all = names(factsOf(), desiredOf(onHost));
   const agentChanges = (facts: Facts, agents: readonly string[]) => {
-    const { stages, refusals } = plan(facts, wanted(all, undefined, onHost, agents));
+    const { stages, refusals } = plan(facts, desiredWith(all, undefined, onHost, agents));
     return { changes: stages.flat().filter(({ title }) => title.includes('agent 5.300.0')), refusals };
   };
 
@@ -157,7 +157,7 @@ describe('agents straight on the host', () => {
         ],
       },
     ]);
-    const shown = titles(plan(factsOf(), wanted(all, undefined, onHost, [digest])));
+    const shown = titles(plan(factsOf(), desiredWith(all, undefined, onHost, [digest])));
     expect(shown.findIndex((title) => title.startsWith('upload agent'))).toBeLessThan(
       shown.findIndex((title) => title.startsWith('start ')),
     );
@@ -166,7 +166,9 @@ describe('agents straight on the host', () => {
   it('have nothing brought where it is there, or without slots of their kind', () => {
     const there = merge(factsOf(), { manager: { archives: [digest] } });
     expect(agentChanges(there, [digest]).changes).toEqual([]);
-    expect(titles(plan(factsOf(), wanted(all))).filter((title) => /upload agent/.test(title))).toEqual([]);
+    expect(titles(plan(factsOf(), desiredWith(all))).filter((title) => /upload agent/.test(title))).toEqual(
+      [],
+    );
   });
 
   it('are refused by name where the bundle has it not', () => {
@@ -182,7 +184,7 @@ describe('agents straight on the host', () => {
 describe('a plan with a bundle for a host with dnf', () => {
   const os = { id: 'rocky', idLike: [], versionId: '9.6', codename: '', pretty: 'Rocky Linux 9.6' };
   const bare = factsOf({ os, packages: {} });
-  const desired = wanted(names(bare), 'rocky-9');
+  const desired = desiredWith(names(bare), 'rocky-9');
 
   it('brings the packages first, with what dnf resolves by, adds no repository, and reaches none', () => {
     const made = plan(bare, desired);
@@ -234,7 +236,7 @@ describe('a plan with a bundle for a host with dnf', () => {
     expect(shown[0]).toBe('upload 2 packages from the bundle (3 MB)');
     expect(shown).toContain('hold the Docker packages');
     const onDebian = factsOf({ packages, docker });
-    const held = planHost(onDebian, wanted(names(onDebian)), one);
+    const held = planHost(onDebian, desiredWith(names(onDebian)), one);
     expect(titles(held)).toContain('hold the Docker packages');
     expect(titles(held)[0]).not.toContain('upload');
   });
@@ -246,7 +248,7 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
     plan(facts, desired).refusals.map(({ step, what }) => `${step}: ${what}`);
 
   it('packages of the system', () => {
-    const desired = wanted(names(bare), 'debian-13');
+    const desired = desiredWith(names(bare), 'debian-13');
     expect(refusals(bare, desired)).toEqual([
       'driver: the bundle lacks packages for Debian GNU/Linux 12 (bookworm) on x86_64',
     ]);
@@ -258,13 +260,13 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
 
   it('the image', () => {
     const [image = ''] = names(bare);
-    expect(refusals(bare, wanted(['azp-fleet/agent:old']))).toEqual([
+    expect(refusals(bare, desiredWith(['azp-fleet/agent:old']))).toEqual([
       `image: the bundle lacks image ${image}, which this host needs; it has azp-fleet/agent:old`,
     ]);
   });
 
   it('the Node of its machine', () => {
-    const desired = { ...wanted(names(bare)), artifacts: desiredOf().artifacts };
+    const desired = { ...desiredWith(names(bare)), artifacts: desiredOf().artifacts };
     const lacking = { ...desired, artifacts: { ...desired.artifacts, runtime: () => undefined } };
     expect(refusals(bare, lacking)).toEqual([
       'manager: the bundle lacks Node for x86_64, which the manager runs on',
@@ -272,7 +274,7 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
   });
 
   it('a version that is not in it, in the words of apt', () => {
-    const question = questionFor(bare, wanted(names(bare)), how, {});
+    const question = questionFor(bare, desiredWith(names(bare)), how, {});
     const id = /begin (\S*driver-install\S*)/.exec(question?.script ?? '')?.[1] ?? '';
     const said = question?.read(`begin ${id}\nmissing\noffer 595.71.05-1\nend\n`) ?? {};
     expect(said[id]).toMatchObject({

@@ -7,15 +7,15 @@ import { enableServices, startServices } from '../../../../../src/fleet/steps/dr
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 import { afterwards } from '../host-stack-plan.ts';
 
-const wanted = desiredOf();
-const ready = afterwards(factsOf(), wanted);
+const defaults = desiredOf();
+const ready = afterwards(factsOf(), defaults);
 const [daemon, fabricManager] = driverServices;
 const off = (unit: string) => ({ unit, file: 'disabled', active: 'inactive' });
 const older = { ...ready.driver, loaded: '570.86.10', userspace: '570.86.10' };
 const unloaded = { ...ready.driver, loaded: undefined, open: undefined };
 
 function script(facts: Facts, name: string): string {
-  const change = [...driverStep.plan(facts, wanted)].find(
+  const change = [...driverStep.plan(facts, defaults)].find(
     (item) => 'actions' in item && item.id.startsWith(`driver-${name}-`),
   );
   const action = change !== undefined && 'actions' in change ? change.actions[0] : undefined;

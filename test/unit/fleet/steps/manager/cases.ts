@@ -5,7 +5,7 @@ import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { desiredOf, driven, factsOf, merge } from '../../../../support/host.ts';
-import { artifacts, converged, status, wanted } from './converged.ts';
+import { artifacts, converged, status, defaults } from './converged.ts';
 
 const restart = 'restart the manager (jobs keep running) and wait for it [nothing]';
 const gpuByHook = merge(converged(), {
@@ -17,23 +17,23 @@ const otherUnit = { [HostPaths.unit]: sha256('old') };
 
 const knownPassword = sha256('machine:registries');
 const withRegistry: Desired = {
-  ...wanted,
+  ...defaults,
   registries: { names: ['registry.lab'], digest: () => knownPassword },
 };
 
 const knownAddress = sha256('machine:webhook');
 const withWebhook: Desired = {
-  ...wanted,
-  host: { ...wanted.host, webhook: { url: { env: 'HOOK' }, offlineS: 600, queueWaitS: 1800 } },
+  ...defaults,
+  host: { ...defaults.host, webhook: { url: { env: 'HOOK' }, offlineS: 600, queueWaitS: 1800 } },
   webhookDigest: () => knownAddress,
 };
 
-/** What is planned for which host: a name, what is there, what is wanted, the lines of the plan. */
+/** Cases: name, facts, desired state, lines of the plan. */
 export const managerCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'a host without a manager',
     factsOf({ driver: driven }),
-    wanted,
+    defaults,
     [
       'upload the build context of agent image 4.260.0 [nothing]',
       expect.stringMatching(/^install the manager 0\.2\.0 \([0-9a-f]{12}\) with Node 24\.21\.0 \[nothing\]$/),
@@ -43,11 +43,11 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
       'start the manager and wait for it [nothing]',
     ],
   ],
-  ['a host that is as wanted', converged(), wanted, []],
+  ['a host that is up to date', converged(), defaults, []],
   [
     'a manager that is more than one release newer',
     merge(converged(), { manager: { release: { version: '0.4.0', protocol: 9 } } }),
-    wanted,
+    defaults,
     [
       'refused: the manager on h200-1 is 0.4.0, this azp-fleet is 0.2.0: they are more than one release apart',
     ],
@@ -55,19 +55,19 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
   [
     'one of the release after ours',
     merge(converged(), { manager: { release: { version: '0.3.0', protocol: 3 } } }),
-    wanted,
+    defaults,
     [],
   ],
   [
     'another setting in the inventory',
     converged(),
-    { ...wanted, host: desiredOf({ share: true }).host },
+    { ...defaults, host: desiredOf({ share: true }).host },
     ["write the manager's configuration [nothing]", restart],
   ],
   [
     'another token',
     merge(converged(), { manager: { credentialDigest: sha256('other') } }),
-    wanted,
+    defaults,
     ['store the credential (root only) [nothing]', restart],
   ],
   [
@@ -91,7 +91,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
   [
     'no registry any more',
     merge(converged(), { manager: { registriesDigest: knownPassword } }),
-    wanted,
+    defaults,
     ['remove the passwords of registries [nothing]', restart],
   ],
   [
@@ -120,13 +120,13 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
   [
     'no webhook any more',
     converged(withWebhook),
-    wanted,
+    defaults,
     ["write the manager's configuration [nothing]", 'remove the address of the webhook [nothing]', restart],
   ],
   [
     'a new version of the manager',
     converged(),
-    { ...wanted, artifacts: artifacts('newer bundle') },
+    { ...defaults, artifacts: artifacts('newer bundle') },
     [
       'upload the build context of agent image 4.260.0 [nothing]',
       expect.stringContaining('install the manager'),
@@ -136,7 +136,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
   [
     'another unit where systemd would take the GPUs from running containers',
     merge(gpuByHook, { files: { ...gpuByHook.files, ...otherUnit } }),
-    wanted,
+    defaults,
     [
       'install the unit azp-fleet-manager.service [nothing]',
       'restart the manager (jobs keep running) and wait for it [containers]',
@@ -145,37 +145,37 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
   [
     'a dead manager',
     merge(converged(), { manager: { unitActive: 'failed' } }),
-    wanted,
+    defaults,
     ['start the manager and wait for it [nothing]'],
   ],
   [
     'an image that is still being built',
-    merge(converged(), { manager: { status: status(wanted, 'building') } }),
-    wanted,
+    merge(converged(), { manager: { status: status(defaults, 'building') } }),
+    defaults,
     ['wait for the agent image [nothing]'],
   ],
   [
     'a manager that has just been started by a boot',
     merge(converged(), { manager: { status: undefined } }),
-    wanted,
+    defaults,
     ['wait for the agent image [nothing]'],
   ],
   [
     'an image that could not be built',
-    merge(converged(), { manager: { status: status(wanted, 'failed') } }),
-    wanted,
+    merge(converged(), { manager: { status: status(defaults, 'failed') } }),
+    defaults,
     [restart],
   ],
   [
     'a manager that still runs with the configuration before',
-    merge(converged(), { manager: { status: { ...status(wanted), configHash: 'before' } } }),
-    wanted,
+    merge(converged(), { manager: { status: { ...status(defaults), configHash: 'before' } } }),
+    defaults,
     [restart],
   ],
   [
     'a unit that systemd has not read',
     merge(converged(), { manager: { reloadNeeded: true } }),
-    wanted,
+    defaults,
     [restart],
   ],
   [
@@ -183,7 +183,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     merge(converged(), {
       manager: {
         status: {
-          ...status(wanted),
+          ...status(defaults),
           drained: true,
           drains: [
             { reason: 'new fan', at: '2026-11-21T12:00:00Z', owner: 'bob@laptop' },
@@ -192,7 +192,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
         },
       },
     }),
-    wanted,
+    defaults,
     ['enable the agents again [nothing]'],
   ],
   [
@@ -200,7 +200,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     merge(converged(), {
       manager: { leftovers: ['/etc/azp-fleet/token.next', '/etc/azp-fleet/manager.json.0123.part'] },
     }),
-    wanted,
+    defaults,
     ['remove partial uploads of an interrupted run: token.next, manager.json.0123.part [nothing]'],
   ],
   [
@@ -211,13 +211,13 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
         leftovers: ['/etc/azp-fleet/token.next', '/etc/azp-fleet/token.next.0123.part'],
       },
     }),
-    wanted,
+    defaults,
     ['store the credential (root only) [nothing]', restart],
   ],
   [
     'an architecture without agents',
     factsOf({ arch: 'ppc64le' }),
-    wanted,
+    defaults,
     ['refused: no Azure Pipelines agent exists for ppc64le'],
   ],
 ];

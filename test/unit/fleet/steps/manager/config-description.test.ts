@@ -82,7 +82,7 @@ function withOther(config: ManagerConfig, path: Path): ManagerConfig {
   return copy as unknown as ManagerConfig;
 }
 
-const words = (before: string | undefined, wanted: ManagerConfig, gpus = 4) =>
+const words = (before: string | undefined, desired: ManagerConfig, gpus = 4) =>
   describeConfig(
     {
       digest: before === undefined ? undefined : sha256(before),
@@ -91,10 +91,10 @@ const words = (before: string | undefined, wanted: ManagerConfig, gpus = 4) =>
       memoryMiB: 131_072,
       status: undefined,
     },
-    wanted,
+    desired,
   );
-const texts = (before: ManagerConfig, wanted: ManagerConfig): string[] =>
-  words(JSON.stringify(before), wanted).details.map(({ text }) => text);
+const texts = (before: ManagerConfig, desired: ManagerConfig): string[] =>
+  words(JSON.stringify(before), desired).details.map(({ text }) => text);
 
 describe('every key of the configuration', () => {
   // `kind` tells forms apart, and `schema` has one value; both are tried by whole values in the tests of the words.

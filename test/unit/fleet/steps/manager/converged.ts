@@ -28,7 +28,7 @@ export const artifacts = (manager = 'bundle') => ({
   unit,
   nodeVersion: '24.21.0',
 });
-export const wanted = desiredOf(
+export const defaults = desiredOf(
   {},
   { artifacts: artifacts(), credentialDigest: (machineId) => sha256(`${machineId}:pat`) },
 );
@@ -55,8 +55,8 @@ export function status(
   });
 }
 
-/** The facts of a host whose manager runs with everything as wanted. */
-export function converged(desired: Desired = wanted, base: Facts = factsOf({ driver: driven })): Facts {
+/** The facts of a host whose manager is up to date. */
+export function converged(desired: Desired = defaults, base: Facts = factsOf({ driver: driven })): Facts {
   const { caPem } = desired.proxy;
   return merge(base, {
     files: {

@@ -1,4 +1,4 @@
-// A run is killed after each single effect of the manager's step; the next one heals what it left.
+// A run is killed after each single effect of the manager's step; the next one completes it.
 import { describe, expect, it } from 'vitest';
 
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
@@ -12,7 +12,7 @@ import { bareModel, effectsOf, factsOfModel, type ModelHost } from './model-host
 const text = (content: string): Artifact => ({ kind: 'text', text: content, sha256: sha256(content) });
 const unit = '[Service]\nExecStart=/opt/azp-fleet/current/node\nLoadCredential=token:/etc/azp-fleet/token\n';
 
-interface Wish {
+interface Options {
   readonly share?: boolean;
   readonly manager?: string;
   readonly unit?: string;
@@ -23,7 +23,7 @@ interface Wish {
   readonly hook?: string;
 }
 
-function desired({ share = false, ca, hook, ...wish }: Wish): Desired {
+function desired({ share = false, ca, hook, ...options }: Options): Desired {
   const webhook = { url: { env: 'HOOK' }, offlineS: 600, queueWaitS: 1800 };
   const plain = desiredOf({ share, ...(hook === undefined ? {} : { webhook }) });
   return {
@@ -31,42 +31,42 @@ function desired({ share = false, ca, hook, ...wish }: Wish): Desired {
     artifacts: {
       ...plain.artifacts,
       runtime: () => text('node'),
-      manager: text(wish.manager ?? 'bundle'),
-      unit: wish.unit ?? unit,
+      manager: text(options.manager ?? 'bundle'),
+      unit: options.unit ?? unit,
     },
-    credentialDigest: () => sha256(wish.token ?? 'pat'),
+    credentialDigest: () => sha256(options.token ?? 'pat'),
     registries:
-      wish.password === undefined
+      options.password === undefined
         ? { names: [], digest: undefined }
-        : { names: ['r.lab'], digest: () => sha256(wish.password ?? '') },
+        : { names: ['r.lab'], digest: () => sha256(options.password ?? '') },
     webhookDigest: hook === undefined ? undefined : () => sha256(hook),
     proxy: { noProxy: [], ...(ca === undefined ? {} : { caPem: ca }) },
   };
 }
 
-const plan = (host: ModelHost, wish: Wish): readonly Change[] =>
-  [...managerStep.plan(factsOfModel(host), desired(wish))] as Change[];
+const plan = (host: ModelHost, options: Options): readonly Change[] =>
+  [...managerStep.plan(factsOfModel(host), desired(options))] as Change[];
 
-const effects = (host: ModelHost, wish: Wish) =>
-  plan(host, wish).flatMap((change) => effectsOf(change, desired(wish)));
+const effects = (host: ModelHost, options: Options) =>
+  plan(host, options).flatMap((change) => effectsOf(change, desired(options)));
 
-const after = (host: ModelHost, wish: Wish, count = Number.POSITIVE_INFINITY): ModelHost =>
-  effects(host, wish)
+const after = (host: ModelHost, options: Options, count = Number.POSITIVE_INFINITY): ModelHost =>
+  effects(host, options)
     .slice(0, count)
     .reduce((seen, effect) => effect(seen), host);
 
-/** It runs with what lies there, that is what is wanted, and nothing lies there that nobody wants. */
-function expectWhole(host: ModelHost, wish: Wish): void {
+/** Expects a manager that runs with the desired files and left no partial files. */
+function expectWhole(host: ModelHost, options: Options): void {
   const left = Object.keys(host.disk).filter(
     (path) => path.endsWith('.part') || path.endsWith('.next') || path === '',
   );
   const started = host.process;
-  expect({ left, plan: plan(host, wish).map(({ title }) => title) }).toEqual({ left: [], plan: [] });
-  expect(started).toEqual(after(bareModel, wish).process);
-  expect(host.disk[HostPaths.token]).toBe(sha256(wish.token ?? 'pat'));
+  expect({ left, plan: plan(host, options).map(({ title }) => title) }).toEqual({ left: [], plan: [] });
+  expect(started).toEqual(after(bareModel, options).process);
+  expect(host.disk[HostPaths.token]).toBe(sha256(options.token ?? 'pat'));
 }
 
-const wishes: readonly [string, Wish][] = [
+const optionSets: readonly [string, Options][] = [
   ['another configuration', { share: true }],
   ['another version', { manager: 'newer bundle' }],
   ['another unit', { unit: `${unit}Restart=always\n` }],
@@ -78,45 +78,47 @@ const wishes: readonly [string, Wish][] = [
 ];
 
 describe('a run that is killed after one effect of the manager’s step', () => {
-  it('leaves a bare host that the next run brings to its end', () => {
+  it('leaves a bare host that the next run completes', () => {
     const count = effects(bareModel, {}).length;
     expect(count).toBeGreaterThan(12);
     for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(bareModel, {}, kill), {}), {});
   });
 
-  it.each(wishes)('leaves a host that the next run brings to its end: %s', (_, wish) => {
+  it.each(optionSets)('leaves a host that the next run completes: %s', (_, options) => {
     const before = after(bareModel, {});
-    const count = effects(before, wish).length;
-    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(before, wish, kill), wish), wish);
+    const count = effects(before, options).length;
+    for (let kill = 0; kill <= count; kill += 1)
+      expectWhole(after(after(before, options, kill), options), options);
   });
 
-  it.each(wishes)('leaves a host that a run with the wishes before brings back: %s', (_, wish) => {
+  it.each(optionSets)('leaves a host that a run with the earlier options restores: %s', (_, options) => {
     const before = after(bareModel, {});
-    const count = effects(before, wish).length;
-    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(before, wish, kill), {}), {});
+    const count = effects(before, options).length;
+    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(before, options, kill), {}), {});
   });
 
-  it.each(wishes)(
+  it.each(optionSets)(
     'leaves a host that the next run completes after a restart of the manager: %s',
-    (_, wish) => {
+    (_, options) => {
       const before = after(bareModel, {});
       const [restart] = effects(before, { share: true }).slice(-1);
-      const count = effects(before, wish).length;
+      const count = effects(before, options).length;
       for (let kill = 0; kill <= count; kill += 1) {
-        const killed = after(before, wish, kill);
-        expectWhole(after(restart?.(killed) ?? killed, wish), wish);
+        const killed = after(before, options, kill);
+        expectWhole(after(restart?.(killed) ?? killed, options), options);
       }
     },
   );
 
   it('leaves a host that the next run completes after another certificate authority was installed', () => {
-    const wish = { ca: 'PEM' };
-    const before = after(bareModel, wish);
+    const options = { ca: 'PEM' };
+    const before = after(bareModel, options);
     const [restart] = effects(before, { share: true }).slice(-1);
     const byHand = { ...before, disk: { ...before.disk, [HostPaths.caBundle]: 'another' } };
     const broken = restart?.(byHand) ?? byHand;
-    const count = effects(broken, wish).length;
-    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(broken, wish, kill), wish), wish);
+    const count = effects(broken, options).length;
+    for (let kill = 0; kill <= count; kill += 1)
+      expectWhole(after(after(broken, options, kill), options), options);
   });
 
   it('is found with an older manager that does not report what it was started with', () => {

@@ -12,9 +12,9 @@ import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { desiredOf, driven, factsOf } from '../../../../support/host.ts';
 import { managerCases } from './cases.ts';
-import { artifacts, converged, text, wanted } from './converged.ts';
+import { artifacts, converged, text, defaults } from './converged.ts';
 
-function plan(facts: Facts, desired: Desired = wanted): string[] {
+function plan(facts: Facts, desired: Desired = defaults): string[] {
   return [imageStep, managerStep]
     .flatMap((step) => [...step.plan(facts, desired)])
     .map((item) => ('refused' in item ? `refused: ${item.what}` : `${item.title} [${item.disturbs}]`));
@@ -33,7 +33,7 @@ describe('the image and manager steps', () => {
   ] as const)('know that systemd %s cannot start agents by mode %s', (systemd, mode, refused) => {
     const slot = { gpus: [], share: false, limits: {}, capabilities: [], mode };
     const agents = { kind: 'slots', slots: [slot] } as const;
-    const found = plan(factsOf({ systemd }), { ...wanted, host: { ...wanted.host, agents } });
+    const found = plan(factsOf({ systemd }), { ...defaults, host: { ...defaults.host, agents } });
     expect(found.filter((line) => line.startsWith('refused'))).toEqual(refused);
   });
 
@@ -57,14 +57,14 @@ describe('the image and manager steps', () => {
     ]);
     expect(later(254)).toEqual([...laterSettings.keys()]);
     expect(managerUnitFor(real, 252).text).toContain('\nRestartSec=5\n');
-    expect(plan(converged(wanted, factsOf({ systemd: 245, driver: driven })), wanted)).toEqual([]);
+    expect(plan(converged(defaults, factsOf({ systemd: 245, driver: driven })), defaults)).toEqual([]);
   });
 
   it('contain the authority of a service principal', () => {
     const principal = { kind: 'service-principal', clientId: 'c', tenantId: 't' } as const;
     const source = { ...principal, secret: { env: 'SECRET' }, expires: '2027-05-01' };
     const config = (authority: object) =>
-      managerConfig({ ...wanted, credential: { ...source, ...authority } }, 'x64').credential;
+      managerConfig({ ...defaults, credential: { ...source, ...authority } }, 'x64').credential;
     expect(config({})).toEqual(principal);
     expect(config({ authority: 'https://login.example' })).toEqual({
       ...principal,
@@ -74,7 +74,7 @@ describe('the image and manager steps', () => {
 
   it('change with the certificates of the site, so that agents that wait are replaced', () => {
     const site = (caPem?: string) =>
-      managerConfig({ ...wanted, proxy: { noProxy: [], ...(caPem !== undefined && { caPem }) } }, 'x64')
+      managerConfig({ ...defaults, proxy: { noProxy: [], ...(caPem !== undefined && { caPem }) } }, 'x64')
         .proxy;
     expect(site('PEM')).toEqual({ noProxy: [], ca: true, caSha256: sha256('PEM') });
     expect(site()).toEqual({ noProxy: [], ca: false });
@@ -91,8 +91,8 @@ describe('the image and manager steps', () => {
     } as const;
     const image = (reference: string) => {
       const agents = { kind: 'slots', slots: [{ ...slot, image: reference }] } as const;
-      const host = { ...wanted.host, image: reference, agents };
-      const config = managerConfig({ ...wanted, host, mirrors: { images: 'registry.lab/hub' } }, 'x64');
+      const host = { ...defaults.host, image: reference, agents };
+      const config = managerConfig({ ...defaults, host, mirrors: { images: 'registry.lab/hub' } }, 'x64');
       const of = config.agents.kind === 'slots' ? config.agents.slots[0]?.image : undefined;
       return [config.image, of];
     };
@@ -102,12 +102,12 @@ describe('the image and manager steps', () => {
   });
 
   it('never carry the credential in the plan', () => {
-    const secret = desiredOf({}, { ...wanted, credentialDigest: () => sha256('machine:s3cret-token') });
+    const secret = desiredOf({}, { ...defaults, credentialDigest: () => sha256('machine:s3cret-token') });
     expect(JSON.stringify([...managerStep.plan(factsOf(), secret)])).not.toContain('s3cret-token');
   });
 
   it('put a new credential in place at the moment of the restart, not before', () => {
-    const changes = [...managerStep.plan(factsOf(), wanted)] as Change[];
+    const changes = [...managerStep.plan(factsOf(), defaults)] as Change[];
     const [stored] = changes.find(({ id }) => id.startsWith('manager-credential'))?.actions ?? [];
     expect(stored).toEqual({ kind: 'credential', path: '/etc/azp-fleet/token.next' });
     const [start] = changes.at(-1)?.actions ?? [];
@@ -118,7 +118,7 @@ describe('the image and manager steps', () => {
 });
 
 describe('the scripts of the manager step', () => {
-  const version = managerVersion(wanted, text('node'));
+  const version = managerVersion(defaults, text('node'));
   const scripts = [
     activateScript({ version, reload: true, token: '/etc/azp-fleet/token.next' }),
     activateScript({ version, reload: false, token: undefined }),

@@ -6,8 +6,8 @@ import { isPackageChange, refinePackages } from '../../../../../src/fleet/steps/
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 import { lines, plan } from '../host-stack-plan.ts';
 
-const wanted = desiredOf();
-const found = plan(factsOf(), wanted);
+const defaults = desiredOf();
+const found = plan(factsOf(), defaults);
 const [driver, docker, toolkit] = found.filter(isPackageChange).map(({ id }) => id);
 const none = { removes: [], installs: [], upgrades: [], downgrades: [], kept: [] } as const;
 const takes = (downloadBytes: number, installedBytes: number): Answer => ({

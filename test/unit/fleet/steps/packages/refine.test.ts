@@ -12,8 +12,8 @@ import type { Desired, Planned } from '../../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 import { afterwards, lines, plan } from '../host-stack-plan.ts';
 
-const wanted = desiredOf();
-const ready = afterwards(factsOf(), wanted);
+const defaults = desiredOf();
+const ready = afterwards(factsOf(), defaults);
 const none = { removes: [], installs: [], upgrades: [], downgrades: [], kept: [] } as const;
 
 function refined(facts: Facts, desired: Desired, answer: Answer, final = false): (Planned | Refusal)[] {
@@ -52,7 +52,7 @@ const worn = factsOf({
 describe('what the package manager says', () => {
   it('is listed by name, removals first', () => {
     const change = only(
-      refined(worn, wanted, {
+      refined(worn, defaults, {
         kind: 'known',
         version: '29.7.2',
         removes: [
@@ -86,7 +86,7 @@ describe('what the package manager says', () => {
 
   it('is a refusal by name where a desktop would lose what it needs', () => {
     const removes = [{ name: 'gdm3', from: '43.0-3' }, { name: 'libnvidia-gl-570:i386' }, { name: 'old' }];
-    const [refused] = refined(worn, wanted, { kind: 'known', ...none, removes });
+    const [refused] = refined(worn, defaults, { kind: 'known', ...none, removes });
     expect(refused).toMatchObject({
       what: "Docker Engine 29.7.2 would remove gdm3 from this host's desktop",
       next: 'sudo apt-get remove gdm3 if this host needs no desktop, or remove this host from the inventory',
@@ -99,8 +99,8 @@ describe('what the package manager says', () => {
       const [action] = change.known ? change.actions : [];
       return action?.kind === 'run' ? action.script : '';
     };
-    const quiet = refined(worn, wanted, { kind: 'known', ...none });
-    const harmful = refined(worn, wanted, {
+    const quiet = refined(worn, defaults, { kind: 'known', ...none });
+    const harmful = refined(worn, defaults, {
       kind: 'known',
       ...none,
       removes: [{ name: 'tool-of-docker', from: '43' }],
@@ -142,7 +142,7 @@ describe('what the package manager says', () => {
   });
 
   it('calls a downgrade that also without it', () => {
-    expect(lines(plan(newer, wanted))[0]).toBe(
+    expect(lines(plan(newer, defaults))[0]).toBe(
       'downgrade NVIDIA driver 595.71.05 → 580 (open kernel modules) [machine]',
     );
   });
@@ -168,19 +168,19 @@ describe('what the package manager says', () => {
     ],
     [
       'anything at all',
-      wanted,
+      defaults,
       { kind: 'not-offered', offered: [] },
       { what: 'driver 580 is not in the repositories; they have none' },
     ],
     [
       'a way',
-      wanted,
+      defaults,
       { kind: 'impossible', what: 'tool-of-docker is held', next: 'unhold it' },
       { what: 'tool-of-docker is held', next: 'unhold it' },
     ],
     [
       'any sense',
-      wanted,
+      defaults,
       {
         kind: 'known',
         ...none,
@@ -201,7 +201,7 @@ describe('changes without a simulation', () => {
   const silent: Answer = { kind: 'unknown', why: 'connection refused' };
 
   it('is a shape with what facts show, and no more', () => {
-    const shape = only(refined(worn, wanted, silent));
+    const shape = only(refined(worn, defaults, silent));
     expect(shape).toMatchObject({
       known: false,
       step: 'docker',
@@ -213,39 +213,39 @@ describe('changes without a simulation', () => {
   });
 
   it('announces a downgrade as one', () => {
-    expect(only(refined(newer, wanted, silent)).bound?.downgrades).toContain('nvidia-driver-cuda');
+    expect(only(refined(newer, defaults, silent)).bound?.downgrades).toContain('nvidia-driver-cuda');
   });
 
   it('runs under that bound where nothing can be done before it', () => {
-    expect(only(refined(worn, wanted, silent, true))).toMatchObject({
+    expect(only(refined(worn, defaults, silent, true))).toMatchObject({
       known: true,
       bound: { removes: ['docker.io'], downgrades: [] },
     });
   });
 
   it('is asked again, and what is known is not', () => {
-    const found = plan(worn, wanted);
+    const found = plan(worn, defaults);
     const [pending] = found.filter(isPackageChange);
     const id = pending?.id ?? '';
-    expect(simulationOf(found, worn, wanted, { [id]: silent })).toBeDefined();
-    expect(simulationOf(found, worn, wanted, { [id]: { kind: 'known', ...none } })).toBeUndefined();
+    expect(simulationOf(found, worn, defaults, { [id]: silent })).toBeDefined();
+    expect(simulationOf(found, worn, defaults, { [id]: { kind: 'known', ...none } })).toBeUndefined();
   });
 });
 
 describe('the question', () => {
   it('is none where no package change is pending', () => {
-    expect(simulationOf(plan(ready, wanted), ready, wanted, {})).toBeUndefined();
+    expect(simulationOf(plan(ready, defaults), ready, defaults, {})).toBeUndefined();
     const loose = { ...ready, held: [] };
-    expect(plan(loose, wanted)).not.toEqual([]);
-    expect(simulationOf(plan(loose, wanted), loose, wanted, {})).toBeUndefined();
+    expect(plan(loose, defaults)).not.toEqual([]);
+    expect(simulationOf(plan(loose, defaults), loose, defaults, {})).toBeUndefined();
   });
 
   it('is one for all of them, with the sources that are still to come', () => {
-    const { script = '' } = simulationOf(plan(factsOf(), wanted), factsOf(), wanted, {}) ?? {};
+    const { script = '' } = simulationOf(plan(factsOf(), defaults), factsOf(), defaults, {}) ?? {};
     for (const step of ['driver', 'docker', 'toolkit'])
       expect(script).toMatch(new RegExp(`^begin ${step}-install-`, 'm'));
     expect(script).toContain('URIs: https://download.docker.com/linux/debian');
-    const { script: later = '' } = simulationOf(plan(worn, wanted), worn, wanted, {}) ?? {};
+    const { script: later = '' } = simulationOf(plan(worn, defaults), worn, defaults, {}) ?? {};
     expect(later).not.toContain('URIs: https:');
   });
 

@@ -2,9 +2,11 @@ import type { HostSpec } from '../../../../src/fleet/inventory/fleet.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf } from '../../../support/host.ts';
 
-export const asked = (driver: Partial<HostSpec['driver']> = {}, rest: Partial<HostSpec> = {}): Desired =>
-  desiredOf({ ...rest, driver: { method: 'runfile', ...driver } });
-export const runfile = asked();
+export const runfileWith = (
+  driver: Partial<HostSpec['driver']> = {},
+  rest: Partial<HostSpec> = {},
+): Desired => desiredOf({ ...rest, driver: { method: 'runfile', ...driver } });
+export const runfile = runfileWith();
 export const built = { dkms: '3.0.10-8', 'libelf-dev': '0.188-2.1' };
 export const release = '6.1.0-32-amd64';
 export const upgraded = [
