@@ -109,7 +109,7 @@ function guard(
   const next =
     bound === undefined
       ? 'remove them by hand if nothing needs them, or leave this host out, and run again'
-      : 'run it again, to see the plan as it is now and agree to it';
+      : 'run again and confirm the new plan';
   return [
     'guard() {',
     ...ask.map((line) => `  ${line}`),

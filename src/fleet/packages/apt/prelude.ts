@@ -45,7 +45,7 @@ unread() {
 }
 stop_at() {
   line=$(printf '%s\\n' "$1" | head -n 1)
-  [ -z "$line" ] || fail "\${line%%: *}" 'an answer, at the second try at the latest' "\${line#*: }" \\
+  [ -z "$line" ] || fail "\${line%%: *}" 'an answer within two attempts' "\${line#*: }" \\
     'check the network, the proxy and the mirrors in the inventory, and run again'
 }
 apt() {

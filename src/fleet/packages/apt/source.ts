@@ -147,8 +147,8 @@ printf %s ${quote(text)} >"$work/source"
 install -m 644 "$work/source" "$file"
 if ! words=$(apt-get indextargets 2>&1 >/dev/null); then
   rm -f "$file"
-  fail 'apt cannot read its sources any more, so the new one was taken back' 'sources that go together' "$words" \\
-    'take the older entry for this repository out of /etc/apt/sources.list'
+  fail 'apt cannot read its sources any more, so the new one was removed' 'sources without conflicts' "$words" \\
+    'remove the older entry for this repository from /etc/apt/sources.list'
 fi`;
 }
 

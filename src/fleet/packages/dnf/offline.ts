@@ -53,7 +53,7 @@ const withoutPlugins = [
 /** Returns shell functions that fail instead of adding a repository. `next`: the next action. */
 function noRepositories(next: string): string {
   return `more_packages() {
-  fail "packages are missing that \${1##*/} would bring" 'all of them in the bundle' none ${quote(next)}
+  fail "the bundle lacks packages that \${1##*/} provides" 'all of them in the bundle' none ${quote(next)}
 }
 more_source() {
   more_packages "$1"
@@ -159,7 +159,7 @@ take() {
     if fetched "$pause"; then break; fi
   done
   [ "$code" -eq 0 ] || fail 'dnf cannot fetch the packages' "$*" \\
-    "\${trouble:-$(printf '%s\\n' "$words" | sed -n 's/^Problem repository: /its packages carry no signature that a known key fits: /p')}" \\
+    "\${trouble:-$(printf '%s\\n' "$words" | sed -n 's/^Problem repository: /packages not signed by a known key: /p')}" \\
     'check the network, the proxy and the mirrors in the inventory, and run again'
 }
 ${noteBrought}

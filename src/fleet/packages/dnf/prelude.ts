@@ -267,7 +267,7 @@ fetched() {
       address=$(dnf_run -q repoquery --location "\${file%.rpm}" 2>/dev/null | head -n 1)
       address=\${address:-$file} ;;
   esac
-  fail "$address cannot be read" 'an answer, at the second try at the latest' "\${line#* cannot be read: }" \\
+  fail "$address cannot be read" 'an answer within two attempts' "\${line#* cannot be read: }" \\
     'check the network, the proxy and the mirrors in the inventory, and run again'
 }
 bring() {
@@ -276,7 +276,7 @@ bring() {
     aloud dnf_run -y install "$@"
     if fetched "$pause"; then break; fi
   done
-  [ "$code" -eq 0 ] || fail 'dnf could not install what is needed first' "$*" \\
+  [ "$code" -eq 0 ] || fail 'dnf could not install prerequisites' "$*" \\
     "\${trouble:-$(printf '%s\\n' "$words" | tail -n 1)}" 'check the end of /var/log/dnf.log on the host'
 }
 more_packages() {

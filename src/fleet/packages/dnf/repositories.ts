@@ -41,7 +41,7 @@ fi`;
   const fix =
     mirrors.epel === undefined
       ? `set mirrors.epel in the inventory to a mirror of ${base}`
-      : 'see that the mirror of EPEL in the inventory (mirrors.epel) answers';
+      : 'check that the EPEL mirror in the inventory (mirrors.epel) answers';
   return `if [ -z "$(installed dkms)" ] && [ -z "$(offered dkms)" ]; then
   line=
 ${mirrors.epel === undefined ? releasePackage(epel) : mirrored(epel, mirrors.epel)}

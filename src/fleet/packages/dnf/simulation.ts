@@ -101,7 +101,7 @@ more_packages() {
     cat more.words
     line=$(unfetched <more.words)
     line=\${line:-$(unread <update.words)}
-    line=\${line:-what $1 brings is not known before it is there}
+    line=\${line:-the repositories of $1 are unknown until it is installed}
   fi
 }
 switch_on() {

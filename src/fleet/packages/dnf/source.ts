@@ -133,8 +133,8 @@ export const sourceFunctions = `bring_key() (
   wait_for_lock
   until rpm --import "$2"; do
     [ -n "$(package_lock_holder)" ] ||
-      fail "rpm does not take the key of $3" 'a key that the host accepts' 'the messages above' \\
-        'look at update-crypto-policies --show on the host: newer systems refuse old keys'
+      fail "rpm rejected the key of $3" 'a key that the host accepts' 'the messages above' \\
+        'check update-crypto-policies --show on the host: newer systems reject old keys'
     wait_for_lock
   done
 )

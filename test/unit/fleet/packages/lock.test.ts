@@ -8,7 +8,7 @@ import { ScratchHost } from '../../../support/scratch/host.ts';
 const file = '/var/lib/dpkg/lock';
 const pidFile = '/var/lib/dnf/rpmdb_lock.pid';
 
-/** A process holds a file with the lock's inode, on the device `fe:00`. */
+/** Returns the lock holders if a process locks the file's inode on the device `fe:00`. */
 async function holders(mounts: (mount: string) => string, pid?: string): Promise<string> {
   const host = new ScratchHost();
   try {

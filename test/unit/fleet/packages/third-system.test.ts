@@ -16,10 +16,9 @@ const code = globSync('src/**/*.ts', { cwd: root }).map((file) => ({
     .replaceAll(/source:\s*(['"]).*?\1,/gs, ''),
 }));
 
-/** Files that name a release besides its row, and why. */
+/** Other files that name a release, with the reason. */
 const elsewhere: Readonly<Record<string, string>> = {
-  'src/fleet/packages/dnf/headers.ts':
-    'Amazon Linux counts its kernels apart, and their releases say whose they are',
+  'src/fleet/packages/dnf/headers.ts': 'Amazon Linux has its own kernel versions, and their releases name it',
 };
 
 /** Returns names that only this release has. */
@@ -30,7 +29,7 @@ function namesOf({ id, versionId, nvidia, docker }: Distribution): string[] {
 
 describe('a release of a system', () => {
   it.each(systems.map((row) => [`${row.id} ${row.versionId}`, row] as const))(
-    '%s is a row in one file, and nothing else knows of it',
+    '%s is a row in one file, and no other file names it',
     (_, row) => {
       for (const name of namesOf(row)) {
         const word = new RegExp(`(?<![\\w-])${name.replaceAll('.', String.raw`\.`)}(?![\\w-])`);

@@ -4,7 +4,7 @@ import { missingLibraries } from '../../../../../src/fleet/packages/names.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, offered, simulation, updated, updating } from './apt-host.ts';
 
-/** The transaction that contains it. */
+/** Returns a transaction that contains the script. */
 function around(before: string): string {
   return apt.install({ packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] }, before });
 }

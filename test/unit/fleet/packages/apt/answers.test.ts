@@ -21,19 +21,19 @@ describe('the answer of apt', () => {
   it.each<[string, string[], string[], unknown]>([
     ['nothing', ['end'], [], nothing],
     [
-      'the room that it takes',
+      'the disk space',
       ['room 23445 -12500', 'end'],
       [],
       { ...nothing, room: { downloadBytes: 23_445, installedBytes: -12_500 } },
     ],
     [
-      'what of the archive it adds to the sources',
+      'the archive components that it adds',
       ['source /etc/apt/sources.list.d/azp-fleet-non-free.sources contrib non-free', 'end'],
       [],
       { ...nothing, sources: ['/etc/apt/sources.list.d/azp-fleet-non-free.sources contrib non-free'] },
     ],
     [
-      'what else it reads from now on',
+      'the repositories that it adds',
       ['repository azp-fleet-epel', 'repository crb', 'end'],
       [],
       { ...nothing, repositories: ['azp-fleet-epel', 'crb'] },
@@ -68,19 +68,19 @@ describe('the answer of apt', () => {
       },
     ],
     [
-      'what is offered instead, newest first',
+      'the offered versions, newest first',
       ['missing', 'offer 570.86.10-1', 'offer 5:580.95.05-1', 'offer 580.95.05-2', 'offer 580.9.1-1', 'end'],
       [],
       { kind: 'not-offered', offered: ['580.95.05', '580.9.1', '570.86.10'] },
     ],
     [
-      'an obstacle before',
+      'a failed prerequisite',
       ['what no headers (expected linux-headers-6.1; seen: none)', 'next reboot', 'end'],
       [],
       { kind: 'impossible', what: 'no headers (expected linux-headers-6.1; seen: none)', next: 'reboot' },
     ],
     [
-      'what is held by the owner',
+      'packages held by the owner',
       ['held gdm3 ', 'end'],
       [],
       {
@@ -90,7 +90,7 @@ describe('the answer of apt', () => {
       },
     ],
     [
-      'no way',
+      'no solution',
       ['words tool : Depends: other (= 2) but 1 is to be installed', 'end'],
       [],
       {
@@ -100,7 +100,7 @@ describe('the answer of apt', () => {
       },
     ],
     [
-      'a dkms that is too old, in the words of apt 2.6',
+      'a dkms that is too old, as apt 2.6 prints it',
       [
         'words nvidia-kernel-open-dkms : Depends: dkms (>= 3.1.8) but it is not going to be installed Unable to correct problems, you have held broken packages.',
         'dkms 3.0.10-8+deb12u1',
@@ -124,20 +124,20 @@ describe('the answer of apt', () => {
       },
     ],
     [
-      'no way while an archive is silent',
+      'no solution while an archive does not answer',
       ['words tool : Depends: other (= 2)', 'end'],
       ['partial Failed to fetch http://archive/ Connection refused'],
       { kind: 'unknown', why: 'Failed to fetch http://archive/ Connection refused' },
     ],
     [
-      "a silent vendor, whatever the host's own lists say",
+      "a vendor that does not answer, despite the host's own lists",
       ['install docker-ce 1', 'end'],
       ['silent docker Failed to fetch http://mirror/ Connection refused:'],
       { kind: 'unknown', why: 'Failed to fetch http://mirror/ Connection refused' },
     ],
-    ["another's silence", ['end'], ['silent nvidia no route'], nothing],
+    ['another vendor that does not answer', ['end'], ['silent nvidia no route'], nothing],
     [
-      'an end in the middle',
+      'incomplete output',
       ['remove docker.io 1'],
       [],
       { kind: 'unknown', why: 'the simulation ended early on the host' },
@@ -149,19 +149,19 @@ describe('the answer of apt', () => {
       { kind: 'unknown', why: 'apt ended with exit code 100' },
     ],
     [
-      'a name that is none',
+      'an invalid name',
       ['remove $(reboot) 1', 'end'],
       [],
       { kind: 'unknown', why: 'its output was not understood' },
     ],
     [
-      'a version that is none',
+      'an invalid version',
       ['upgrade libc6 2.36 \u001b[2J', 'end'],
       [],
       { kind: 'unknown', why: 'its output was not understood' },
     ],
     [
-      'more than there is',
+      'too many packages',
       [...Array.from({ length: 2001 }, (_, index) => `remove p${index} 1`), 'end'],
       [],
       { kind: 'unknown', why: 'its output was not understood' },

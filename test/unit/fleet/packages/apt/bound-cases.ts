@@ -27,7 +27,7 @@ const stopped = (what: string, expected: string, seen: string) => ({
   stderr: `failed: apt would also ${what} other packages
 expected: ${expected}
 seen: ${seen}${' '}
-next: run it again, to see the plan as it is now and agree to it
+next: run again and confirm the new plan
 `,
   calls: [...opening, aptGetCall('-s install headers more'), 'apt-mark hold tool'],
   files: updated,

@@ -100,7 +100,7 @@ persist 580,1.9-1 installed
     },
   },
   ...['drv', 'drv-dkms'].map((wrong) => ({
-    name: `is not content with another branch of ${wrong}, whose source alone was read again`,
+    name: `fails at another branch of ${wrong} if only its source was read again`,
     script: driver,
     given: (host: ScratchHost) => {
       has(host);

@@ -11,7 +11,7 @@ export const bare: BuildHost = {
   held: [],
 };
 
-/** The transaction that contains it. */
+/** Returns a transaction that contains the script. */
 function around(before: string): string {
   return apt.install({
     packages: [],
@@ -35,7 +35,7 @@ const packages = {
   'linux-image-6.8.0-50-generic': '6.8.0-50.51',
   'linux-image-generic': '6.8.0-50.51',
 };
-const brings = (...names: readonly string[]) => ({
+const installs = (...names: readonly string[]) => ({
   stdout: `apt did install ${names.join(' ')}\nbuilt\n`,
   calls: [...updating, aptGetCall(`-s install ${names.join(' ')}`), aptGetCall(`install ${names.join(' ')}`)],
 });
@@ -64,7 +64,7 @@ export const headersSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'are all installed',
+      name: 'are none if all are installed',
       script: script({}),
       after: { stdout: 'built\n', calls: updating, files: updated },
     },
@@ -72,7 +72,7 @@ export const headersSuite: ScriptSuite = {
       name: 'are the headers of the running kernel, of the next one, and of all later ones',
       script: script({ kernels: [...lacking, waiting], packages, lacksToBuild: ['gcc', 'make', 'gcc-12'] }),
       after: {
-        ...brings(
+        ...installs(
           'linux-headers-6.8.0-45-generic',
           'linux-headers-6.8.0-50-generic',
           'linux-headers-generic=6.8.0-60.61',
@@ -87,12 +87,12 @@ export const headersSuite: ScriptSuite = {
       name: 'are the newest headers of a flavour if those of its image are not offered',
       script: script({ packages }),
       given: (host) => offered(host, 'linux-image-generic 6.8.0-60.61', 'linux-headers-generic 6.8.0-50.51'),
-      after: { ...brings('linux-headers-generic'), files: updated },
+      after: { ...installs('linux-headers-generic'), files: updated },
     },
     {
-      name: "is the kernel's own compiler only where it can be had",
+      name: "include the kernel's own compiler only if it is offered",
       script: script({ packages, lacksToBuild: ['gcc-14'] }),
-      after: { ...brings('linux-headers-generic=6.8.0-60.61'), files: updated },
+      after: { ...installs('linux-headers-generic=6.8.0-60.61'), files: updated },
     },
     {
       name: 'stop the script if no source offers the headers of the only kernel',
@@ -128,7 +128,7 @@ export const headersSuite: ScriptSuite = {
       ),
     },
     {
-      name: "is nothing where only the kernel's own compiler is missing, and cannot be had",
+      name: "are none if only the kernel's own compiler is missing and not offered",
       script: script({ lacksToBuild: ['gcc-14'] }),
       after: { stdout: 'built\n', calls: updating, files: updated },
     },
@@ -189,24 +189,24 @@ export const headersTable: readonly [string, Partial<BuildHost>, readonly string
   ['Ubuntu by NVIDIA', image('linux-image-nvidia-64k-hwe-22.04'), ['linux-headers-nvidia-64k-hwe-22.04']],
   ['Ubuntu at Azure', image('linux-image-azure-lts-22.04'), ['linux-headers-azure-lts-22.04']],
   ['Ubuntu at Google', image('linux-image-gcp'), ['linux-headers-gcp']],
-  ['Ubuntu at Amazon, of one line', image('linux-image-aws-6.8'), ['linux-headers-aws-6.8']],
-  ['Ubuntu by a maker of machines', image('linux-image-oem-24.04b'), ['linux-headers-oem-24.04b']],
+  ['Ubuntu at Amazon, a fixed version', image('linux-image-aws-6.8'), ['linux-headers-aws-6.8']],
+  ['Ubuntu by an OEM', image('linux-image-oem-24.04b'), ['linux-headers-oem-24.04b']],
   ['Debian', image('linux-image-amd64'), ['linux-headers-amd64']],
   ['Debian in a cloud', image('linux-image-cloud-amd64'), ['linux-headers-cloud-amd64']],
-  ['Debian on another machine', image('linux-image-arm64-16k'), ['linux-headers-arm64-16k']],
+  ['Debian on another architecture', image('linux-image-arm64-16k'), ['linux-headers-arm64-16k']],
   [
-    'headers that are there',
+    'installed headers',
     { packages: { ...image('linux-image-amd64').packages, 'linux-headers-amd64': '1' } },
     [],
   ],
   ['a kernel that is held', { ...image('linux-image-generic'), held: ['linux-image-generic'] }, []],
   [
-    'images that are no flavour',
+    'images without a flavour',
     { packages: { 'linux-image-6.1.0-18-amd64-dbg': '1', 'linux-image-extra-virtual': '1' } },
     [],
   ],
   [
-    'a newer kernel of a package, unsigned',
+    'a newer unsigned kernel from a package',
     { kernels: kernelsWith(waiting), packages: { 'linux-image-unsigned-6.8.0-50-generic': '1' } },
     ['linux-headers-6.8.0-50-generic'],
   ],

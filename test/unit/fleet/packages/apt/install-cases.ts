@@ -2,7 +2,15 @@ import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, database, has, offered, simulation, updated, updating } from './apt-host.ts';
 import { boundCases } from './bound-cases.ts';
 import { branchCases } from './branch-cases.ts';
-import { bought, engine, install, simulated, unhold, well, words } from './engine-transaction.ts';
+import {
+  installCalls,
+  engine,
+  install,
+  simulated,
+  unhold,
+  success,
+  environment,
+} from './engine-transaction.ts';
 import { listsCases } from './lists-cases.ts';
 import { ownCases } from './own-cases.ts';
 
@@ -26,7 +34,7 @@ export const installSuite: ScriptSuite = {
     {
       name: 'installs exactly the requested version, ignores its epoch, and holds it',
       script: engine,
-      after: well,
+      after: success,
     },
     {
       name: 'removes announced packages of any architecture',
@@ -36,7 +44,7 @@ export const installSuite: ScriptSuite = {
           simulation,
           'Remv old [1.0]\nPurg old-plugin:i386 [1.0]\nInst tool (2.0-1)\nRemvx not [1]\n',
         ),
-      after: well,
+      after: success,
     },
     {
       name: 'stops if another package would be removed, and names it',
@@ -45,7 +53,7 @@ export const installSuite: ScriptSuite = {
         host.file(simulation, 'Remv kubeadm [1.31]\nRemv old [1.0]\nPurg kubelet:i386 [1.31]\n'),
       after: {
         code: 1,
-        stdout: words,
+        stdout: environment,
         stderr: `failed: apt would also remove other packages
 expected: only old, old-* may be removed
 seen: kubeadm kubelet:i386${' '}
@@ -61,7 +69,7 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
       given: (host) => offered(host, ...['6', '5', '4', '3', '2', '1'].map((each) => `tool 5:1.${each}-1`)),
       after: {
         code: 1,
-        stdout: words,
+        stdout: environment,
         stderr: `failed: no package source offers tool 2.0,1-
 expected: a version that begins with 2.0,1-
 seen: 5:1.6-1 5:1.5-1 5:1.4-1 5:1.3-1 5:1.2-1${' '}
@@ -81,9 +89,9 @@ next: correct the version in the inventory, or complete the mirror
         ),
       after: {
         code: 100,
-        stdout: words,
+        stdout: environment,
         stderr: 'E: broken\n',
-        calls: [...bought.slice(0, -1), aptGetCall(`--print-uris ${install}`), 'apt-mark hold tool'],
+        calls: [...installCalls.slice(0, -1), aptGetCall(`--print-uris ${install}`), 'apt-mark hold tool'],
         files: updated,
       },
     },
@@ -93,13 +101,13 @@ next: correct the version in the inventory, or complete the mirror
       given: (host) => host.program('apt-get', ''),
       after: {
         code: 1,
-        stdout: words,
+        stdout: environment,
         stderr: `failed: tool has the wrong version after its installation
 expected: 2.0,1-
 seen: 5:1.9-1
 next: check /etc/apt/preferences.d for a pin that prefers another version
 `,
-        calls: [...bought.slice(0, -1), 'apt-mark hold tool'],
+        calls: [...installCalls.slice(0, -1), 'apt-mark hold tool'],
         files: updated,
       },
     },
@@ -113,12 +121,12 @@ next: check /etc/apt/preferences.d for a pin that prefers another version
         ),
       after: {
         code: 1,
-        stdout: words,
+        stdout: environment,
         stderr: `failed: tool has the wrong version after its installation
 expected: 2.0,1-
 seen: \nnext: check /etc/apt/preferences.d for a pin that prefers another version
 `,
-        calls: bought.slice(0, -1),
+        calls: installCalls.slice(0, -1),
         files: { ...updated, [database]: '644 tool 5:2.0,1-1 half-configured\n' },
       },
     },

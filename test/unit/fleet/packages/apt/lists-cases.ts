@@ -1,7 +1,16 @@
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { aptGetCall, database, locked, updated, updating } from './apt-host.ts';
-import { bought, engine, install, only, result, stdout, well, words } from './engine-transaction.ts';
+import {
+  installCalls,
+  engine,
+  install,
+  only,
+  result,
+  stdout,
+  success,
+  environment,
+} from './engine-transaction.ts';
 
 const source = '/etc/apt/sources.list.d/azp-fleet-docker.sources';
 const installs = `*' install '*) printf 'tool 5:2.0,1-1 installed\\nextra 9.9 installed\\n' >${database} ;;`;
@@ -46,7 +55,7 @@ const twice = [updating[0] ?? '', update, 'sleep 10', update];
 const fetched = aptGetCall(`--print-uris ${install}`);
 const downloaded = aptGetCall(`--download-only ${install}`);
 const refused = (what: string, seen: string) => `failed: ${what} cannot be read
-expected: an answer, at the second try at the latest
+expected: an answer within two attempts
 seen: ${seen}
 next: check the network, the proxy and the mirrors in the inventory, and run again
 `;
@@ -59,8 +68,8 @@ export const listsCases: readonly ScriptCase[] = [
     script: engine,
     given: (host) => flaky(host, 1, bad.docker),
     after: {
-      stdout: `${again}${words}after\n`,
-      calls: [...twice, ...bought.slice(2)],
+      stdout: `${again}${environment}after\n`,
+      calls: [...twice, ...installCalls.slice(2)],
       files: { ...updated, ...result },
     },
   },
@@ -72,8 +81,8 @@ export const listsCases: readonly ScriptCase[] = [
       flaky(host, 9, `Hit:1 http://mirror/docker\n${bad.ubuntu}\nE: Some index files failed to download.`);
     },
     after: {
-      stdout: `${again}continuing with the package lists that could be read: http://archive/ubuntu cannot be read: the repository does not have a Release file.\n${words}after\n`,
-      calls: [...twice, ...bought.slice(2)],
+      stdout: `${again}continuing with the package lists that could be read: http://archive/ubuntu cannot be read: the repository does not have a Release file.\n${environment}after\n`,
+      calls: [...twice, ...installCalls.slice(2)],
       files: { ...updated, ...result },
     },
   },
@@ -96,8 +105,8 @@ export const listsCases: readonly ScriptCase[] = [
     script: engine,
     given: (host) => flaky(host, 9, 'E: The list of sources could not be read.'),
     after: {
-      stdout: `${again}continuing with the package lists that could be read: E: The list of sources could not be read.\n${words}after\n`,
-      calls: [...twice, ...bought.slice(2)],
+      stdout: `${again}continuing with the package lists that could be read: E: The list of sources could not be read.\n${environment}after\n`,
+      calls: [...twice, ...installCalls.slice(2)],
       files: { ...updated, ...result },
     },
   },
@@ -106,9 +115,15 @@ export const listsCases: readonly ScriptCase[] = [
     script: engine,
     given: (host) => slow(host, 1, bad.docker),
     after: {
-      stdout: `${words}${fetchAgain}after\n`,
+      stdout: `${environment}${fetchAgain}after\n`,
       stderr: `${bad.docker}\n`,
-      calls: [...bought.slice(0, 5), fetched, 'sleep 10', downloaded, ...bought.slice(4)] as string[],
+      calls: [
+        ...installCalls.slice(0, 5),
+        fetched,
+        'sleep 10',
+        downloaded,
+        ...installCalls.slice(4),
+      ] as string[],
       files: { ...updated, ...result },
     },
   },
@@ -119,9 +134,9 @@ export const listsCases: readonly ScriptCase[] = [
       slow(host, 9, 'E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]'),
     after: {
       code: 1,
-      stdout: `${words}${fetchAgain}`,
+      stdout: `${environment}${fetchAgain}`,
       stderr: `E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]\n${refused('http://mirror/tool.deb', '404  Not Found [IP: 10.0.0.1 80]')}`,
-      calls: [...bought.slice(0, 5), fetched, 'sleep 10', downloaded, 'apt-mark hold tool'],
+      calls: [...installCalls.slice(0, 5), fetched, 'sleep 10', downloaded, 'apt-mark hold tool'],
       files: updated,
     },
   },
@@ -135,7 +150,7 @@ export const listsCases: readonly ScriptCase[] = [
         .age('/run/azp-fleet/package-lists', 28 * 60),
     after: {
       stdout,
-      calls: ['dpkg --audit', `${updating[1]} ${only('docker')}`, ...bought.slice(2)],
+      calls: ['dpkg --audit', `${updating[1]} ${only('docker')}`, ...installCalls.slice(2)],
       files: result,
     },
   },
@@ -147,13 +162,13 @@ export const listsCases: readonly ScriptCase[] = [
         .file(source)
         .file('/run/azp-fleet/package-lists')
         .age('/run/azp-fleet/package-lists', 31 * 60),
-    after: { stdout, calls: bought, files: { ...result, '/run/azp-fleet/package-lists': '755 ' } },
+    after: { stdout, calls: installCalls, files: { ...result, '/run/azp-fleet/package-lists': '755 ' } },
   },
   {
     name: 'reads all lists if its source is missing',
     script: engine,
     given: (host) => host.file('/run/azp-fleet/package-lists'),
-    after: { stdout, calls: bought, files: { ...result, '/run/azp-fleet/package-lists': '755 ' } },
+    after: { stdout, calls: installCalls, files: { ...result, '/run/azp-fleet/package-lists': '755 ' } },
   },
   {
     name: 'waits for the end of a first boot, with a limit',
@@ -164,16 +179,16 @@ export const listsCases: readonly ScriptCase[] = [
         .program('cloud-init', 'echo "status: done"; exit 2')
         .program('timeout', 'shift; exec "$@"'),
     after: {
-      ...well,
+      ...success,
       stdout: `waiting for cloud-init to end\n${stdout}`,
-      calls: ['timeout 1200 cloud-init status --wait', 'cloud-init status --wait', ...bought],
+      calls: ['timeout 1200 cloud-init status --wait', 'cloud-init status --wait', ...installCalls],
     },
   },
   {
     name: 'does not wait for a first boot that has ended',
     script: engine,
     given: (host) => host.program('/usr/bin/cloud-init', '').file('/run/cloud-init/result.json'),
-    after: well,
+    after: success,
   },
   {
     name: 'first finishes an interrupted dpkg run: packages',
@@ -181,11 +196,11 @@ export const listsCases: readonly ScriptCase[] = [
     given: (host) =>
       host.program('dpkg', '[ "$1" != --audit ] || echo "The following packages are only half configured"'),
     after: {
-      ...well,
+      ...success,
       calls: [
         updating[0],
         'dpkg --configure -a --force-confdef --force-confold',
-        ...bought.slice(1),
+        ...installCalls.slice(1),
       ] as string[],
     },
   },
@@ -197,14 +212,14 @@ export const listsCases: readonly ScriptCase[] = [
       locked(host, '/var/lib/dpkg/lock', 812);
     },
     after: {
-      ...well,
+      ...success,
       stdout: `${held('unknown (pid 812) holds /var/lib/dpkg/lock')}${stdout}`,
-      files: { '/proc/locks': '644 ', ...well.files },
+      files: { '/proc/locks': '644 ', ...success.files },
       calls: [
         updating[0],
         'sleep 2',
         'dpkg --configure -a --force-confdef --force-confold',
-        ...bought.slice(1),
+        ...installCalls.slice(1),
       ] as string[],
     },
   },
@@ -213,12 +228,12 @@ export const listsCases: readonly ScriptCase[] = [
     script: engine,
     given: (host) => host.file('/var/lib/dpkg/updates/0001').program('dpkg', '[ "$1" = --audit ]'),
     after: {
-      ...well,
+      ...success,
       stdout: `continuing: apt unpacks again what dpkg cannot configure\n${stdout}`,
       calls: [
         updating[0],
         'dpkg --configure -a --force-confdef --force-confold',
-        ...bought.slice(1),
+        ...installCalls.slice(1),
       ] as string[],
     },
   },
@@ -230,10 +245,10 @@ export const listsCases: readonly ScriptCase[] = [
       locked(host, '/var/lib/dpkg/lock-frontend', 812);
     },
     after: {
-      ...well,
+      ...success,
       stdout: `${held('unattended upgr (pid 812) holds /var/lib/dpkg/lock-frontend')}${stdout}`,
-      calls: [updating[0], 'sleep 2', ...bought.slice(1)] as string[],
-      files: { '/proc/locks': '644 ', ...well.files },
+      calls: [updating[0], 'sleep 2', ...installCalls.slice(1)] as string[],
+      files: { '/proc/locks': '644 ', ...success.files },
     },
   },
   {
@@ -244,10 +259,10 @@ export const listsCases: readonly ScriptCase[] = [
       locked(host, '/var/lib/apt/lists/lock', 813);
     },
     after: {
-      ...well,
+      ...success,
       stdout: `${held('unknown (pid 813) holds /var/lib/apt/lists/lock')}${stdout}`,
-      calls: [updating[0], 'sleep 2', ...bought.slice(1)] as string[],
-      files: { '/proc/locks': '644 ', ...well.files },
+      calls: [updating[0], 'sleep 2', ...installCalls.slice(1)] as string[],
+      files: { '/proc/locks': '644 ', ...success.files },
     },
   },
   {

@@ -28,7 +28,7 @@ const install = 'install --allow-downgrades drv=550,1.2-1 daemon=550,1.0-9 libdr
 /** A distribution's packages instead of a vendor's of the same names. */
 export const ownCases: readonly ScriptCase[] = [
   {
-    name: "reads no source of the vendor's, and takes what was held with its packages along",
+    name: "removes the vendor's sources, and changes held packages of the vendor, too",
     script: own,
     given: (host) => {
       has(host, 'vendor-drv 580,1.1-1', 'libdrv 580,1.1-1');

@@ -39,7 +39,7 @@ it.runIf(aptIsHere()).each([
   ['with default configuration', ''],
   ['whose apt always applies phasing', 'APT::Get::Phase-Policy "true";'],
   [
-    'whose owner wants none of them',
+    'whose owner excludes them',
     'APT::Get::Phase-Policy "true"; APT::Get::Never-Include-Phased-Updates "true";',
   ],
 ])('the plan and the run take the same phased updates on a host %s', async (_, configuration) => {

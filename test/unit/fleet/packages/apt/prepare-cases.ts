@@ -6,7 +6,7 @@ import { aptGetCall, aptHost, database, offered, updated, updating } from './apt
 
 const spec = { install: true, branch: '580', flavor: 'auto', method: 'repo' } as const;
 
-/** The script that contains it, with the lines around it. */
+/** Returns the script that contains the text, and the lines around the text. */
 function before(text: string) {
   const script = apt.install({
     vendor: 'nvidia',
@@ -57,7 +57,7 @@ const brought = (signed: string) => ({
   files: { [contrib]: added(signed), ...updated },
 });
 
-/** apt's list of its sources: \`main\` is in this file. \`takes\`: it accepts its sources with the added one. */
+/** Sets apt's list of its sources: `main` is in this file. `takes`: it accepts its sources with the added one. */
 function archive(
   host: ScratchHost,
   file: string,
@@ -89,7 +89,7 @@ export const prepareSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'are none if all are there',
+      name: 'are none if all are installed',
       script: onUbuntu,
       after: first(),
     },
@@ -118,10 +118,10 @@ export const prepareSuite: ScriptSuite = {
       after: first(...installs('nvidia-driver-pinning-580'), 'dpkg --purge nvidia-driver-pinning-595'),
     },
     {
-      name: "is Debian's contrib, signed as main is, and the lists are read again",
+      name: "is Debian's contrib with the key of main, and the lists are read again",
       script: onDebian,
       given: (host) => {
-        host.file(`${contrib}.new`, 'cut off, and longer than what comes'.repeat(9)).file(lists);
+        host.file(`${contrib}.new`, 'cut off, and longer than the new text'.repeat(9)).file(lists);
         archive(
           host,
           '/etc/apt/sources.list.d/debian,main.sources',
@@ -138,7 +138,7 @@ export const prepareSuite: ScriptSuite = {
       },
     },
     {
-      name: "is Debian's contrib, signed as an old entry says",
+      name: "is Debian's contrib with the key of a one-line entry",
       script: onDebian,
       given: (host) =>
         archive(
@@ -183,7 +183,7 @@ export const prepareSuite: ScriptSuite = {
       after: first(hasContrib, hasMain),
     },
     {
-      name: "is contrib and non-free for Debian's own driver, and nothing that pins",
+      name: "is contrib and non-free for Debian's own driver, without pins",
       script: ownDriver,
       given: (host) => {
         archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n');

@@ -23,28 +23,24 @@ import {
 import { worldCases } from './simulation-world-cases.ts';
 
 /** apt's output about disk space. */
-const roomCases: readonly ScriptCase[] = (
+const diskSpaceCases: readonly ScriptCase[] = (
   [
-    [
-      'to come',
-      'After this operation, 1,067 MB of additional disk space will be used.\n',
-      '23445 1067000000',
-    ],
-    ['that is freed', 'After this operation, 12.5 kB disk space will be freed.\n', '23445 -12500'],
-    ['of none', 'After this operation, 0 B of additional disk space will be used.\n', '23445 0'],
+    ['needed', 'After this operation, 1,067 MB of additional disk space will be used.\n', '23445 1067000000'],
+    ['freed', 'After this operation, 12.5 kB disk space will be freed.\n', '23445 -12500'],
+    ['none', 'After this operation, 0 B of additional disk space will be used.\n', '23445 0'],
   ] as const
-).map(([name, after, room]) => ({
-  name: `tells the room that is taken, ${name}`,
+).map(([name, after, bytes]) => ({
+  name: `reports the disk space: ${name}`,
   script: plain,
   given: (host: ScratchHost) =>
     host
       .file('/run/answer')
       .file(
-        '/run/room',
+        '/run/uris',
         `Need to get 9,9 MB of archives.\n${after}'http://a/b_1%2b2.deb' b_1+2.deb 23000 MD5Sum:x\n'http://a/c.deb' c.deb 445 \nx 'y z 7\n`,
       ),
   after: {
-    stdout: `begin docker-install-1\nversion 5:2.0,1-1\nroom ${room}\nend\n`,
+    stdout: `begin docker-install-1\nversion 5:2.0,1-1\nroom ${bytes}\nend\n`,
     stderr: heard,
     calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
     files: made,
@@ -86,14 +82,14 @@ E: more
         () =>
           `Get:1 ${dockerUri} bookworm InRelease\nErr:2 ${dockerUri} bookworm Packages\nE: no ${dockerUri}\n`,
       ],
-      ['that no plan named', () => `Get:1 http://other bookworm InRelease\n`],
+      ['of another address', () => `Get:1 http://other bookworm InRelease\n`],
       ['that has no list', () => `Hit:1 ${dockerUri} bookworm InRelease\n`],
     ] as const
-  ).map(([name, words], at) => ({
+  ).map(([name, output], at) => ({
     name: `reports a source ${name}`,
     script: plain,
     given: (host: ScratchHost) => {
-      host.file('/run/listened', words());
+      host.file('/run/listened', output());
       if (at === 0) host.drop(`/etc/apt/sources.list.d/${dockerSource}`);
       if (at === 4) host.file('/run/no-list');
     },
@@ -224,7 +220,7 @@ const driverWorldCases: readonly ScriptCase[] = [
     script: ask(driver),
     given: (host) => {
       host
-        .file('/run/look')
+        .file('/run/copy')
         .program(
           'dpkg-deb',
           'mkdir -p /run/d/etc/apt/preferences.d; echo pinned >/run/d/etc/apt/preferences.d/nvidia; tar -cf - -C /run/d .',
@@ -335,5 +331,5 @@ export const simulationSuite: ScriptSuite = {
     simulatedHost(host);
     offered(host, 'tool 5:2.1-1', 'tool 5:2.0,1-1');
   },
-  cases: [...worldCases, ...driverWorldCases, ...sourceCases, ...answerCases, ...roomCases],
+  cases: [...worldCases, ...driverWorldCases, ...sourceCases, ...answerCases, ...diskSpaceCases],
 };

@@ -127,7 +127,7 @@ export function ask(transaction: Transaction, parts: Partial<Question> = {}): st
 
 export const dockerSource = 'azp-fleet-docker.sources';
 
-/** The simulation folder at apt's call, copied if the case has a file /run/look. */
+/** The copy of the simulation folder at apt's call, if the case has a file /run/copy. */
 const world = '/run/seen';
 
 /** Answers of apt to a simulation, from files that a case may replace. */
@@ -162,9 +162,9 @@ const aptGet = `case " $* " in
   *'Component: contrib'*) [ -e /run/archive ] || echo contrib ;;
   *'Component: main'*) echo 'http://deb.debian.org/debian bookworm /etc/apt/main.list:1' ;;
   *' indextargets '*) [ -e /run/no-list ] || for file in "\${APT_CONFIG%/*}"/sources.list.d/*; do echo "$file:1"; done; exit 0 ;;
-  *' --print-uris '*) cat /run/room 2>/dev/null ;;
+  *' --print-uris '*) cat /run/uris 2>/dev/null ;;
   *' -s '*)
-    [ ! -e /run/look ] || [ -e ${world} ] || cp -R "\${APT_CONFIG%/*}" ${world}
+    [ ! -e /run/copy ] || [ -e ${world} ] || cp -R "\${APT_CONFIG%/*}" ${world}
     case $* in *--ignore-hold*) echo 'a word' >&2; cat /run/freed 2>/dev/null; [ -e /run/freed ]; exit ;; esac
     cat /run/answer
     [ ! -e /run/refused ] || { cat /run/refused >&2; exit 100; } ;;

@@ -21,7 +21,7 @@ export const worldCases: readonly ScriptCase[] = [
     script: plain,
     given: (host) =>
       host
-        .file('/run/look')
+        .file('/run/copy')
         .file('/etc/apt/sources.list', 'deb http://archive bookworm main')
         .file('/etc/apt/sources.list.d/my own.list', 'deb http://mirror/docker,x/debian')
         .file('/etc/apt/sources.list.d/other.txt', 'no source')
@@ -67,7 +67,7 @@ Status: hold ok installed
     },
   },
   {
-    name: "takes a source that is to come, with its key, in place of what stands in its way, and a site's authority",
+    name: "uses a source that the plan adds, with its key, instead of conflicting ones, and a site's authority",
     script: ask(docker, {
       missing: ['docker', 'nvidia-container-toolkit', 'nvidia'],
       site: {
@@ -82,13 +82,13 @@ Status: hold ok installed
           '/run/listened',
           `Get:1 ${dockerUri} x\nGet:2 http://mirror/kit/stable/deb/amd64 x\nGet:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x\n`,
         )
-        .file('/etc/apt/sources.list.d/azp-fleet-nvidia.sources', 'of before')
-        .file('/etc/apt/sources.list.d/azp-fleet-nvidia-container-toolkit.sources', 'of before')
+        .file('/etc/apt/sources.list.d/azp-fleet-nvidia.sources', 'old')
+        .file('/etc/apt/sources.list.d/azp-fleet-nvidia-container-toolkit.sources', 'old')
         .file(
           '/etc/apt/sources.list.d/downloadXdocker.list',
           'deb https://downloadXdocker.com/linux/debian x',
         )
-        .file('/run/look')
+        .file('/run/copy')
         .file('/etc/ssl/certs/ca-certificates.crt', 'many\n')
         .file('/etc/apt/sources.list.d/docker.list', 'deb https://download.docker.com/linux/debian x')
         .file('/etc/apt/sources.list.d/mirror.list', 'deb http://mirror/docker,x/debian x')
@@ -220,7 +220,7 @@ Get:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
     script: plain,
     given: (host) => {
       host
-        .file('/run/look')
+        .file('/run/copy')
         .file('/etc/apt/preferences.d/of,old', 'x')
         .file('/etc/apt/preferences.d/of-others', 'x')
         .file(

@@ -22,7 +22,7 @@ import { simulationSuite } from './simulation-cases.ts';
 
 testSuite(simulationSuite);
 
-/** Runs the script in a folder with stand-ins for apt's programs. The lab runs it with apt. */
+/** The folder of the script and of programs that replace apt's. The lab runs the script with apt. */
 let root: string;
 const at = (path: string): string => join(root, path);
 const put = (path: string, text: string): void => {

@@ -32,7 +32,7 @@ const certificates = '/etc/ssl/certs/ca-certificates.crt';
 const install = aptGetCall('install ca-certificates');
 
 /** Downloads of apt's helper, which runs as a separate user. */
-function brings(host: ScratchHost, body = 'printf "the key" >"$5"'): void {
+function downloads(host: ScratchHost, body = 'printf "the key" >"$5"'): void {
   host.program(
     '/usr/lib/apt/apt-helper',
     `stat -c '%a' "\${5%/*}"; echo "$http_proxy"; [ ! -e "$5" ] || echo 'there already'; ${body}`,
@@ -46,7 +46,7 @@ export const sourceSuite: ScriptSuite = {
   elsewhere: [aptPrelude],
   given: (host) => {
     aptHost(host);
-    brings(host);
+    downloads(host);
     host
       .file(certificates, 'many')
       .program('apt-get', 'echo "a word" >&2; echo targets')
@@ -67,10 +67,10 @@ export const sourceSuite: ScriptSuite = {
       },
     },
     {
-      name: "takes the key out of the vendor's package, whose digest is known",
+      name: "extracts the key from the vendor's package, whose digest is known",
       script: nvidia.script,
       given: (host) => {
-        brings(host, 'printf "the package" >"$5"');
+        downloads(host, 'printf "the package" >"$5"');
         host.file('/run/keyring/usr/share/keyrings/cuda-archive-keyring.gpg', 'the key');
         host.program('id', 'echo "no such user" >&2; exit 1');
       },
@@ -86,13 +86,13 @@ export const sourceSuite: ScriptSuite = {
       },
     },
     {
-      name: "switches off others' sources for the same repository, and no more",
+      name: 'disables only other sources of the same repository',
       script: docker.script,
       given: (host) =>
         host
           .file(`${sources}/docker.list`, 'deb https://download.docker.com/linux/debian bookworm stable\n')
           .file(`${sources}/my own.sources`, 'URIs: https://download.docker.com/linux/debian\n')
-          .file(`${sources}/docker.list.azp-fleet-docker.disabled`, 'of earlier days')
+          .file(`${sources}/docker.list.azp-fleet-docker.disabled`, 'old')
           .file(`${sources}/other.list`, 'deb https://downloadXdocker.com/linux/debian bookworm\n')
           .file(docker.file, 'URIs: https://download.docker.com/linux/debian\n')
           .file(docker.keyFile, 'old', { mode: 0o600 }),
@@ -114,7 +114,7 @@ ${heard}`,
       },
     },
     {
-      name: "takes a site's mirror without asking for certificates, and switches off sources for it, too",
+      name: "uses a site's mirror without certificates, and also disables its other sources",
       script: mirrored.script,
       given: (host) =>
         host
@@ -154,7 +154,7 @@ ${heard}`,
       name: 'changes nothing if the key cannot be fetched',
       script: docker.script,
       given: (host) =>
-        brings(
+        downloads(
           host,
           'echo "Err:1 $4"; echo "E: Failed to fetch $4  404  Not Found\nE: Download Failed" >&2; exit 100',
         ),
@@ -175,7 +175,7 @@ next: check the network, the proxy and the mirrors in the inventory
     {
       name: 'reports a package with another digest and the expected one',
       script: nvidia.script,
-      given: (host) => brings(host, 'echo "E: Hash Sum mismatch" >&2; exit 100'),
+      given: (host) => downloads(host, 'echo "E: Hash Sum mismatch" >&2; exit 100'),
       after: {
         code: 1,
         stdout: `${heard}E: Hash Sum mismatch\n`,
@@ -194,7 +194,7 @@ next: check the network, the proxy and the mirrors in the inventory
     {
       name: 'fails at an empty key',
       script: docker.script,
-      given: (host) => brings(host, ': >"$5"'),
+      given: (host) => downloads(host, ': >"$5"'),
       after: {
         code: 1,
         stdout: heard,
@@ -210,7 +210,7 @@ next: check the mirror
       name: 'fails at a package with an empty key',
       script: nvidia.script,
       given: (host) => {
-        brings(host, 'printf "the package" >"$5"');
+        downloads(host, 'printf "the package" >"$5"');
         host.file('/run/keyring/usr/share/keyrings/cuda-archive-keyring.gpg', '');
       },
       after: {
@@ -237,17 +237,17 @@ next: check the mirror
       after: {
         code: 1,
         stdout: heard,
-        stderr: `failed: apt cannot read its sources any more, so the new one was taken back
-expected: sources that go together
+        stderr: `failed: apt cannot read its sources any more, so the new one was removed
+expected: sources without conflicts
 seen: E: Conflicting values  set
-next: take the older entry for this repository out of /etc/apt/sources.list
+next: remove the older entry for this repository from /etc/apt/sources.list
 `,
         calls: ['id _apt', 'chown _apt /tmp/tmp.XXXXXX', dockerKey, index],
         files: { '/etc/apt/keyrings': '755 /', [docker.keyFile]: '644 the key' },
       },
     },
     {
-      name: "a site's authority is put in place in one move, and trusted",
+      name: "writes a site's authority atomically, and trusts it",
       script: trust,
       given: (host) =>
         host

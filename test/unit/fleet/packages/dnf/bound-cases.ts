@@ -35,15 +35,15 @@ const lowering = (...names: readonly string[]) => [
 
 const request = 'install tool $\nrun $\n';
 const opening = [...updating, lockCall('list')];
-const look = dnfCall('--assumeno --allowerasing shell');
+const simulateCall = dnfCall('--assumeno --allowerasing shell');
 const stopped = (what: string, expected: string, seen: string) => ({
   code: 1,
   stderr: `failed: dnf would also ${what} other packages
 expected: ${expected}
 seen: ${seen}${' '}
-next: run it again, to see the plan as it is now and agree to it
+next: run again and confirm the new plan
 `,
-  calls: [...opening, look],
+  calls: [...opening, simulateCall],
   files: { ...updated, ...asked(request), [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' },
 });
 
@@ -55,7 +55,7 @@ export const boundCases: readonly ScriptCase[] = [
     given: (host) => would(host, ...lowering('libtool', 'libc6'), ...removing('gdm')),
     after: {
       stdout: 'Complete!\n',
-      calls: [...opening, look, dnfCall('-y --allowerasing shell')],
+      calls: [...opening, simulateCall, dnfCall('-y --allowerasing shell')],
       files: {
         ...updated,
         ...asked(request, request),
@@ -108,7 +108,7 @@ export const boundCases: readonly ScriptCase[] = [
       code: 1,
       stdout: 'Nothing to do.\n',
       stderr: leftOut('tool'),
-      calls: [...opening, look, dnfCall('-y --allowerasing shell')],
+      calls: [...opening, simulateCall, dnfCall('-y --allowerasing shell')],
       files: { ...updated, ...asked(request, request), [lockList]: '644 other-0:1-1.*\n' },
     },
   },

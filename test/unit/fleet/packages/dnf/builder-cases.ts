@@ -5,7 +5,7 @@ import { dnfCall, offered, query, settled, updated, updating } from './dnf-host.
 import { around } from './epel-cases.ts';
 
 const script = around(withBuilder);
-const looks = dnfCall('-q repolist --disabled');
+const listCall = dnfCall('-q repolist --disabled');
 const asked = ['ocl-icd', 'opencl-filesystem'].map(query);
 const without = 'ocl-icd 0:2-1\n';
 const filesystem = 'opencl-filesystem 0:1.0-6\n';
@@ -27,7 +27,7 @@ export const builderCases: readonly ScriptCase[] = [
     after: { stdout: 'built\n', calls: [...updating, ...asked], files: updated },
   },
   ...['crb', 'powertools', 'ol9_codeready_builder'].map((id) => ({
-    name: `${id} is switched on where it alone has something`,
+    name: `enables ${id} if only that has a package`,
     script,
     given: (host: ScratchHost) => lacks(host, 'crb-debug', id, 'other').file('/run/manager'),
     after: {
@@ -35,7 +35,7 @@ export const builderCases: readonly ScriptCase[] = [
       calls: [
         ...updating,
         ...asked,
-        looks,
+        listCall,
         'dnf config-manager --help',
         `dnf config-manager --set-enabled ${id}`,
         settled,
@@ -53,7 +53,7 @@ export const builderCases: readonly ScriptCase[] = [
       calls: [
         ...updating,
         ...asked,
-        looks,
+        listCall,
         'dnf config-manager --help',
         dnfCall(`-y install 'dnf-command(config-manager)'`),
         'dnf config-manager --set-enabled crb',
@@ -64,7 +64,7 @@ export const builderCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: "Red Hat's own is switched on as its subscription wants it",
+    name: "enables Red Hat's repository with subscription-manager",
     script,
     given: (host) =>
       lacks(host, 'codeready-builder-for-rhel-9-x86_64-rpms').program('subscription-manager', ''),
@@ -73,7 +73,7 @@ export const builderCases: readonly ScriptCase[] = [
       calls: [
         ...updating,
         ...asked,
-        looks,
+        listCall,
         'subscription-manager repos --enable=codeready-builder-for-rhel-9-x86_64-rpms',
         settled,
         updating[1] ?? '',
@@ -85,6 +85,6 @@ export const builderCases: readonly ScriptCase[] = [
     name: 'enables nothing if there is no such repository: dnf names missing packages',
     script,
     given: (host) => lacks(host, 'crb-debug', 'mycrb'),
-    after: { stdout: 'built\n', calls: [...updating, ...asked, looks], files: updated },
+    after: { stdout: 'built\n', calls: [...updating, ...asked, listCall], files: updated },
   },
 ];

@@ -1,17 +1,17 @@
 import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import type { ScriptCase, ScriptSuite } from '../../../../support/scratch/case.ts';
-import { conflict, dead, downgrade, held, narrow, nothing, unmet } from './dnf-words.ts';
+import { conflict, deadMirror, downgrade, held, narrow, nothing, unmet } from './dnf-output.ts';
 
-function filter(name: string, command: string, words: string, ...lines: readonly string[]): ScriptCase {
+function filter(name: string, command: string, output: string, ...lines: readonly string[]): ScriptCase {
   return {
     name: `${command} of ${name}`,
     script: `${consequenceFilters}\n${command}`,
-    run: { input: words },
+    run: { input: output },
     after: { stdout: lines.map((line) => `${line}\n`).join('') },
   };
 }
 
-/** Seven reasons, the last of them long. */
+/** Seven reasons; the second is long. */
 const reasons = Array.from(
   { length: 7 },
   (_, at) => `  - reason ${at + 1}${at === 1 ? ' x'.repeat(250) : ''}\n`,
@@ -22,7 +22,7 @@ export const consequencesSuite: ScriptSuite = {
   given: (host) => host.program('uname', 'echo x86_64', { silent: true }),
   cases: [
     filter(
-      'an engine in the place of Podman’s',
+      'an engine instead of Podman’s',
       'effects',
       conflict,
       'install containerd.io 1.7.27-3.1.el9',
@@ -31,9 +31,9 @@ export const consequencesSuite: ScriptSuite = {
       'remove podman-docker 4:4.9-1.el9',
       'remove buildah 2:1.33-1.el9',
     ),
-    filter('an engine in the place of Podman’s', 'removals', conflict, 'runc', 'podman-docker', 'buildah'),
-    filter('an engine in the place of Podman’s', 'room', conflict, 'room 18432 0'),
-    filter('an engine in the place of Podman’s', 'troubles', conflict),
+    filter('an engine instead of Podman’s', 'removals', conflict, 'runc', 'podman-docker', 'buildah'),
+    filter('an engine instead of Podman’s', 'room', conflict, 'room 18432 0'),
+    filter('an engine instead of Podman’s', 'troubles', conflict),
     filter('an older version', 'effects', downgrade, 'downgrade docker-ce 3:29.7.1-1.el9'),
     filter('an older version', 'downgrades', downgrade, 'docker-ce'),
     filter('an older version', 'removals', downgrade),
@@ -55,48 +55,48 @@ export const consequencesSuite: ScriptSuite = {
       'remove a 1-1',
     ),
     filter(
-      'a table whose next begins at once',
+      'a table directly before another one',
       'effects',
       'Removing:\n a noarch 1-1 @os 4\nInstalling:\n b x86_64 2-1 os 4\n\n',
       'remove a 1-1',
       'install b 2-1',
     ),
     filter(
-      'what stands after a table',
+      'a line after a table',
       'effects',
       'Removing:\n a noarch 1-1 @os 4\n\n b noarch 1-1 @os 4\n\n',
       'remove a 1-1',
     ),
     filter(
-      'what stands after its end',
+      'a line after the end of a table',
       'effects',
       'Removing:\n a noarch 1-1 @os 4\nDone\n b noarch 1-1 @os 4\n\n',
       'remove a 1-1',
     ),
     filter(
-      'six words at most',
+      'at most six reasons',
       'troubles',
       `Error: 0\n${[1, 2, 3, 4, 5, 6].map((at) => `  - ${at}\n`).join('')}`,
       '0 1 2 3 4 5 ',
     ),
-    filter('what only goes', 'room', 'Freed space: 3 k\n', 'room 0 -3072'),
-    filter('what only goes, in bytes', 'room', 'Freed space: 30\n', 'room 0 -30'),
+    filter('removals only', 'room', 'Freed space: 3 k\n', 'room 0 -3072'),
+    filter('removals only, in bytes', 'room', 'Freed space: 30\n', 'room 0 -30'),
     filter('bytes', 'room', 'Total download size: 12\nInstalled size: 10\n', 'room 12 10'),
-    filter('what is installed alone', 'room', 'Installed size: 10\n'),
+    filter('an installed size without a download size', 'room', 'Installed size: 10\n'),
     ...['effects', 'removals', 'downgrades', 'room', 'troubles'].map((each) =>
       filter('nothing', each, nothing),
     ),
     filter(
-      'what it cannot do',
+      'an impossible request',
       'troubles',
       unmet,
       'conflicting requests nothing provides dkms needed by kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch ',
     ),
-    filter('a version that is kept away', 'troubles', held, 'Unable to find a match: docker-ce-29.10.0 '),
-    filter('a dead mirror that it skips', 'troubles', dead + downgrade),
-    filter('an empty word', 'troubles', 'Error: \nError: yes\n', 'yes '),
+    filter('an excluded version', 'troubles', held, 'Unable to find a match: docker-ce-29.10.0 '),
+    filter('a skipped mirror', 'troubles', deadMirror + downgrade),
+    filter('an empty reason', 'troubles', 'Error: \nError: yes\n', 'yes '),
     filter(
-      'more reasons than anybody reads',
+      'too many reasons',
       'troubles',
       ` Problem 1: conflict\n${reasons}`,
       `conflict reason 1 reason 2${' x'.repeat(250)}`.slice(0, 400),

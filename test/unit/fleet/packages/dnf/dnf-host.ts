@@ -32,7 +32,7 @@ export function dnfHost(host: ScratchHost): void {
     .program('dnf', dnfMemory);
 }
 
-/** `NAME EPOCH:VERSION-RELEASE`. */
+/** Installs packages: `NAME EPOCH:VERSION-RELEASE`. */
 export function has(host: ScratchHost, ...packages: readonly string[]): void {
   host.file(database, stateOf(...packages));
 }
@@ -84,7 +84,7 @@ const put = `put() { # NAME EPOCH:VERSION-RELEASE
   rest=\${2#*:}
   echo "$1 \${2%%:*} \${rest%-*} \${rest##*-} x86_64" >>${database}
 }
-# What is locked at another version cannot be had.
+# A package that is locked at another version is not available.
 get() { # NAME, or NAME-VERSION
   while read -r name version; do
     bare=\${version#*:}
@@ -102,7 +102,7 @@ get() { # NAME, or NAME-VERSION
 
 export const dnfMemory = `${put}
 set -f
-# What no repository that does not answer may stop is asked so; where /run/gone is, one does not.
+# Only calls that skip unavailable repositories succeed while /run/gone exists.
 case "$*" in
   *'*.skip_if_unavailable=1'* | *--repo=* | *'--disablerepo=*'*) ;;
   *) [ ! -e /run/gone ] || { cat /run/gone >&2; exit 1; } ;;
@@ -124,7 +124,7 @@ verb=$1
 shift
 case $verb in
   makecache)
-    # What is offered once the lists are read a second time.
+    # The second read of the lists makes these packages available.
     if [ -e /run/later ] && [ -e /run/azp-fleet/package-lists ]; then mv /run/later ${offers}; fi
     cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 1; } ;;
   repolist) cat /run/disabled ;;
@@ -201,7 +201,7 @@ seen: ${seen}
 next: check /etc/dnf/dnf.conf for an exclude, and for a repository of a higher priority that prefers another version
 `;
 
-/** The same for a missing package. */
+/** The problem of a missing package after dnf succeeded. */
 export const leftOut = (name: string): string => `failed: dnf has not installed ${name}
 expected: a package ${name}
 seen: none

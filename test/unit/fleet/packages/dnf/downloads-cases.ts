@@ -3,12 +3,20 @@ import { bringFunctions, consequenceFilters } from '../../../../../src/fleet/pac
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { asked, database, dnfCall, stateOf, updated, updating } from './dnf-host.ts';
-import { fileAddress, otherThing, unavailable, unfetchable, unfetchableAlone } from './dnf-words.ts';
-import { bought, engine, looked, request, stdout, well, words } from './engine-transaction.ts';
+import { fileAddress, otherFile, unavailable, unfetchable, unfetchableAlone } from './dnf-output.ts';
+import {
+  installCalls,
+  engine,
+  checkCalls,
+  request,
+  stdout,
+  success,
+  environment,
+} from './engine-transaction.ts';
 
 const again = 'not all packages could be fetched, trying again in 10 s\n';
-const ended = (address: string, reason: string): string => `failed: ${address} cannot be read
-expected: an answer, at the second try at the latest
+const unreadable = (address: string, reason: string): string => `failed: ${address} cannot be read
+expected: an answer within two attempts
 seen: ${reason}
 next: check the network, the proxy and the mirrors in the inventory, and run again
 `;
@@ -28,54 +36,54 @@ const brought = {
   stdout: 'dnf did install headers\n',
   files: { ...updated, [database]: `644 ${stateOf('tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'headers 0:1-1')}` },
 };
-const whereabouts = dnfCall('-q repoquery --location extra-1.0-1.el9.noarch');
+const locationCall = dnfCall('-q repoquery --location extra-1.0-1.el9.noarch');
 const offersHeaders = (host: ScratchHost) => host.file('/var/lib/dnf/offers', 'headers 0:1-1\n');
 const before = { '/etc/dnf/plugins/versionlock.list': '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
 
-/** The output for the package that failed to download. */
-function told(name: string, input: string, line: string): ScriptCase {
+/** Returns the case of a failed download and the line that reports it. */
+function reportCase(name: string, input: string, line: string): ScriptCase {
   return {
-    name: `tells of ${name}`,
+    name: `reports ${name}`,
     script: `${consequenceFilters}\n${bringFunctions}\nunfetched`,
     run: { input },
     after: { stdout: line },
   };
 }
 
-/** Packages that cannot be fetched: of the transaction, and those that it needs first. */
+/** Downloads that fail: of the transaction's packages and of prerequisites. */
 export const downloadsCases: readonly ScriptCase[] = [
-  told('a server that has an error', unavailable, `${fileAddress} cannot be read: Status code: 503\n`),
-  told(
-    'a server that breaks off',
+  reportCase('a server error', unavailable, `${fileAddress} cannot be read: Status code: 503\n`),
+  reportCase(
+    'an incomplete download',
     unfetchable(`Curl error (18): Transferred a partial file for ${fileAddress} [transfer closed]`),
     `${fileAddress} cannot be read: Curl error (18): Transferred a partial file\n`,
   ),
-  told(
+  reportCase(
     'a package by its address',
     unfetchableAlone,
     `${fileAddress} cannot be read: Curl error (6): Couldn't resolve host name\n`,
   ),
-  told(
-    'another file instead, which is reported with the file name',
-    unfetchable(`${otherThing} `),
-    `extra-1.0-1.el9.noarch.rpm cannot be read: ${otherThing}\n`,
+  reportCase(
+    'another file instead of the package, with the file name',
+    unfetchable(`${otherFile} `),
+    `extra-1.0-1.el9.noarch.rpm cannot be read: ${otherFile}\n`,
   ),
-  told(
-    'what is said at the end alone',
+  reportCase(
+    'an error that only the summary has',
     '> Error: Error downloading packages:\n  Cannot download r/extra.rpm: All mirrors were tried\n  never: mind\n',
     'r/extra.rpm cannot be read: All mirrors were tried\n',
   ),
-  told(
-    'the first of several',
+  reportCase(
+    'the first of several errors',
     'Error: Error downloading packages:\n  lib-1.noarch: Cannot download, all tried\n  extra-1.noarch: no\n',
     'lib-1.noarch cannot be read: Cannot download, all tried\n',
   ),
-  told(
-    'nothing where all came',
+  reportCase(
+    'nothing if all packages were downloaded',
     'Downloading Packages:\n[MIRROR] lib.rpm: no for http://x (IP: y)\n  a: b\n',
     '',
   ),
-  told('nothing of what a service says', '[FAILED] Failed to start it: no\nError: x\n  y: z\n', ''),
+  reportCase('no output of services', '[FAILED] Failed to start it: no\nError: x\n  y: z\n', ''),
   {
     name: 'fetches a second time',
     script: engine,
@@ -84,10 +92,10 @@ export const downloadsCases: readonly ScriptCase[] = [
       host.program('sleep', 'rm /run/unfetched');
     },
     after: {
-      ...well,
+      ...success,
       stdout: stdout.replace('Complete!', `${unavailable}${again}Complete!`),
-      calls: [...looked, perform, 'sleep 10', ...bought.slice(looked.length)],
-      files: { ...well.files, ...asked(request, request, request), '/run/unfetched': 'gone' },
+      calls: [...checkCalls, perform, 'sleep 10', ...installCalls.slice(checkCalls.length)],
+      files: { ...success.files, ...asked(request, request, request), '/run/unfetched': 'gone' },
     },
   },
   {
@@ -102,13 +110,20 @@ export const downloadsCases: readonly ScriptCase[] = [
       );
     },
     after: {
-      ...well,
+      ...success,
       stdout: stdout.replace(
         'Complete!',
         `${unavailable}${again}waiting, because dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid (0 s)\nComplete!`,
       ),
-      calls: [...looked, perform, 'sleep 10', 'sleep 2', looked.at(-1) ?? '', ...bought.slice(looked.length)],
-      files: { ...well.files, ...asked(request, request, request, request), '/run/unfetched': 'gone' },
+      calls: [
+        ...checkCalls,
+        perform,
+        'sleep 10',
+        'sleep 2',
+        checkCalls.at(-1) ?? '',
+        ...installCalls.slice(checkCalls.length),
+      ],
+      files: { ...success.files, ...asked(request, request, request, request), '/run/unfetched': 'gone' },
     },
   },
   {
@@ -119,9 +134,9 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
     after: {
       code: 1,
-      stdout: `${words}${unavailable}${again}${unavailable}`,
-      stderr: ended(fileAddress, 'Status code: 503'),
-      calls: [...looked, perform, 'sleep 10', perform],
+      stdout: `${environment}${unavailable}${again}${unavailable}`,
+      stderr: unreadable(fileAddress, 'Status code: 503'),
+      calls: [...checkCalls, perform, 'sleep 10', perform],
       files: { ...updated, ...asked(request, request, request), ...before },
     },
   },
@@ -129,14 +144,14 @@ export const downloadsCases: readonly ScriptCase[] = [
     name: 'queries the address if dnf does not print it',
     script: engine,
     given: (host) => {
-      host.file('/run/unfetched', unfetchable(otherThing)).program('sleep', '');
+      host.file('/run/unfetched', unfetchable(otherFile)).program('sleep', '');
       host.file('/run/location', `${fileAddress}\nhttp://other/${fileAddress}\n`);
     },
     after: {
       code: 1,
-      stdout: `${words}${unfetchable(otherThing)}${again}${unfetchable(otherThing)}`,
-      stderr: ended(fileAddress, otherThing),
-      calls: [...looked, perform, 'sleep 10', perform, whereabouts],
+      stdout: `${environment}${unfetchable(otherFile)}${again}${unfetchable(otherFile)}`,
+      stderr: unreadable(fileAddress, otherFile),
+      calls: [...checkCalls, perform, 'sleep 10', perform, locationCall],
       files: { ...updated, ...asked(request, request, request), ...before },
     },
   },
@@ -144,18 +159,18 @@ export const downloadsCases: readonly ScriptCase[] = [
     name: 'names the file if the address is unknown',
     script: headers,
     given: (host) => {
-      host.file('/run/unfetched', unfetchable(otherThing)).program('sleep', '');
+      host.file('/run/unfetched', unfetchable(otherFile)).program('sleep', '');
     },
     after: {
       code: 1,
-      stdout: `${unfetchable(otherThing)}${again}${unfetchable(otherThing)}`,
-      stderr: ended('extra-1.0-1.el9.noarch.rpm', otherThing),
-      calls: [...updating, bringing, 'sleep 10', bringing, whereabouts],
+      stdout: `${unfetchable(otherFile)}${again}${unfetchable(otherFile)}`,
+      stderr: unreadable('extra-1.0-1.el9.noarch.rpm', otherFile),
+      calls: [...updating, bringing, 'sleep 10', bringing, locationCall],
       files: updated,
     },
   },
   {
-    name: 'fetches packages that come first a second time',
+    name: 'fetches prerequisites a second time',
     script: headers,
     given: (host) => {
       offersHeaders(host).file('/run/unfetched', unavailable).program('sleep', 'rm /run/unfetched');
@@ -167,7 +182,7 @@ export const downloadsCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'ends if packages that come first cannot be fetched twice',
+    name: 'ends if prerequisites cannot be fetched twice',
     script: headers,
     given: (host) => {
       offersHeaders(host).file('/run/unfetched', unfetchableAlone).program('sleep', '');
@@ -175,13 +190,13 @@ export const downloadsCases: readonly ScriptCase[] = [
     after: {
       code: 1,
       stdout: `${unfetchableAlone}${again}${unfetchableAlone}`,
-      stderr: ended(fileAddress, "Curl error (6): Couldn't resolve host name"),
+      stderr: unreadable(fileAddress, "Curl error (6): Couldn't resolve host name"),
       calls: [...updating, bringing, 'sleep 10', bringing],
       files: updated,
     },
   },
   {
-    name: 'reports what prevents packages that come first',
+    name: 'reports why prerequisites cannot be installed',
     script: headers,
     after: {
       code: 1,
@@ -189,7 +204,7 @@ export const downloadsCases: readonly ScriptCase[] = [
 No match for argument: headers
 Error: Unable to find a match: headers
 `,
-      stderr: `failed: dnf could not install what is needed first
+      stderr: `failed: dnf could not install prerequisites
 expected: headers
 seen: Unable to find a match: headers${' '}
 next: check the end of /var/log/dnf.log on the host
@@ -205,7 +220,7 @@ next: check the end of /var/log/dnf.log on the host
     after: {
       code: 1,
       stdout: 'what?\nCould not open: it\n',
-      stderr: `failed: dnf could not install what is needed first
+      stderr: `failed: dnf could not install prerequisites
 expected: headers
 seen: Could not open: it
 next: check the end of /var/log/dnf.log on the host

@@ -4,7 +4,7 @@ import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { database, dnfCall, offered, query, settled, stateOf, updated, updating } from './dnf-host.ts';
 
-/** The transaction that contains it. */
+/** Returns a transaction that contains the script. */
 export function around(before: string): string {
   const transaction = { packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] } };
   return dnf.install({ ...transaction, before, after: 'echo built' });
@@ -14,7 +14,7 @@ const rocky = around(withDkms({ release: 'epel-release', major: '9' }, { mirrors
 const mirrored = around(
   withDkms({ release: 'epel-release', major: '9' }, { mirrors: { epel: 'http://mirror/epel' } }),
 );
-/** A stand-in for EPEL's key, which is checked by its digest. */
+/** Replaces EPEL's key, which is checked by its digest. */
 const epelKey = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n';
 const repository = `# Written by azp-fleet.
 [azp-fleet-epel]
@@ -29,22 +29,22 @@ const [repositoryFile, keyFile] = ['/etc/yum.repos.d/azp-fleet-epel.repo', '/etc
 const key = '-o /tmp/tmp.XXXXXX/key http://mirror/epel/RPM-GPG-KEY-EPEL-9';
 const fetches = `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 ${key}`;
 const one = dnfCall('--refresh makecache --repo=azp-fleet-epel');
-/** curl and sha256sum that return that key with EPEL's digest. */
+/** Adds curl and sha256sum that return the key and the digest. */
 function keyed(host: ScratchHost, digest: string): ScratchHost {
   return host
     .program('curl', `printf '%s' '${epelKey}' >"$9"`)
     .program('sha256sum', `cat >/dev/null; echo '${digest}  -'`, { silent: true });
 }
 const digest = 'fcf0eab4f05a1c0de6363ac4b707600a27a9d774e9b491059e59e6921b255a84';
-const noDkms = (seen: string, cure: string) => `failed: no package source offers dkms, which builds the driver
+const noDkms = (seen: string, next: string) => `failed: no package source offers dkms, which builds the driver
 expected: dkms, which EPEL has
 seen: ${seen}
-next: ${cure}, or put dkms into a package source of the host, and run again
+next: ${next}, or put dkms into a package source of the host, and run again
 `;
-const closed = 'set mirrors.epel in the inventory to a mirror of https://dl.fedoraproject.org/pub/epel';
+const setMirror = 'set mirrors.epel in the inventory to a mirror of https://dl.fedoraproject.org/pub/epel';
 const url = 'https://dl.fedoraproject.org/pub/epel/epel-release-latest-9.noarch.rpm';
 
-/** Sources of DKMS, which no release has. */
+/** Sources of DKMS, which is in no base repository. */
 export const epelCases: readonly ScriptCase[] = [
   {
     name: 'are unchanged if DKMS is offered',
@@ -59,7 +59,7 @@ export const epelCases: readonly ScriptCase[] = [
     after: { stdout: 'built\n', calls: updating, files: updated },
   },
   {
-    name: "are DKMS from EPEL, which the system's own sources bring",
+    name: "are EPEL, if the system's sources contain epel-release",
     script: rocky,
     given: (host) => host.file('/run/later', 'dkms 0:3.2.2-1\n'),
     after: {
@@ -113,7 +113,7 @@ export const epelCases: readonly ScriptCase[] = [
     after: {
       code: 1,
       stdout: 'dnf did install epel-release\n',
-      stderr: noDkms('none does', closed),
+      stderr: noDkms('none does', setMirror),
       calls: [
         ...updating,
         query('dkms'),
@@ -127,7 +127,7 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: "are DKMS from a site's mirror of EPEL, whose key is EPEL's",
+    name: "are a site's mirror of EPEL, with EPEL's key",
     script: mirrored,
     given: (host) => keyed(host, digest).file('/run/later', 'dkms 0:3.2.2-1\n'),
     run: { umask: '077' },
@@ -153,7 +153,7 @@ export const epelCases: readonly ScriptCase[] = [
     given: (host) => keyed(host, digest),
     after: {
       code: 1,
-      stderr: noDkms('none does', 'see that the mirror of EPEL in the inventory (mirrors.epel) answers'),
+      stderr: noDkms('none does', 'check that the EPEL mirror in the inventory (mirrors.epel) answers'),
       calls: [...updating, query('dkms'), fetches, settled, one, query('dkms')],
       files: {
         ...updated,

@@ -76,7 +76,7 @@ const pool = [
 ] as const satisfies readonly Pooled[];
 const [drv, extra, gcc, headers, moreTool, plugin, toolFile] = pool;
 
-/** `format`: its relations and files. */
+/** Returns the XML of a package; `format`: its relations and files. */
 function entry([file, word]: Pooled, name: string, evr: string, ...format: readonly string[]): string {
   const text = repository[word];
   return `<package type="rpm"><name>${name}</name><arch>x86_64</arch><version ${evr}/>
@@ -218,7 +218,7 @@ export const gatherSuite: ScriptSuite = {
       name: 'rejects packages without a signature',
       script: script(tool),
       given: (host) => host.file('/run/refused', unsigned),
-      after: failed(unsigned, 'its packages carry no signature that a known key fits: [baseos]'),
+      after: failed(unsigned, 'packages not signed by a known key: [baseos]'),
     },
     {
       name: 'installs missing tools first, and trusts the authority of the site',

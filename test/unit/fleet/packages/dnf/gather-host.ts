@@ -7,7 +7,7 @@ export const out = '/var/lib/azp-fleet-gathered';
 const facts = (name: string, version: string, ...lines: readonly string[]): string =>
   [`name\t${name}\t${version.replace(/[:-]/g, '\t')}\tx86_64\t12`, ...lines, ''].join('\n');
 
-/** By what dnf is asked for: it comes under a name that is the repository's own. */
+/** Packages by their name in dnf's command line; the repository uses other file names. */
 export const repository = {
   'dnf-command(versionlock)': facts(
     'python3-dnf-plugin-versionlock',

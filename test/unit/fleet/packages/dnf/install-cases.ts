@@ -19,7 +19,15 @@ import {
 import { boundCases } from './bound-cases.ts';
 import { branchCases } from './branch-cases.ts';
 import { downloadsCases } from './downloads-cases.ts';
-import { bought, engine, looked, oneRequest, twoRequests, well, words } from './engine-transaction.ts';
+import {
+  installCalls,
+  engine,
+  checkCalls,
+  oneRequest,
+  twoRequests,
+  success,
+  environment,
+} from './engine-transaction.ts';
 import { listsCases } from './lists-cases.ts';
 
 const before = { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
@@ -44,7 +52,7 @@ export const installSuite: ScriptSuite = {
     {
       name: 'installs exactly the requested version, of any epoch and release, and locks it',
       script: engine,
-      after: well,
+      after: success,
     },
     {
       name: 'removes announced packages of any architecture',
@@ -58,7 +66,7 @@ export const installSuite: ScriptSuite = {
           ' old x86_64 1.0-1 @os 4',
           ' old-plugin i686 1.0-1 @os 4',
         ),
-      after: well,
+      after: success,
     },
     {
       name: 'stops if another package would be removed, and names it',
@@ -75,13 +83,13 @@ export const installSuite: ScriptSuite = {
         ),
       after: {
         code: 1,
-        stdout: words,
+        stdout: environment,
         stderr: `failed: dnf would also remove other packages
 expected: only old, absent, old-* may be removed
 seen: kubelet:i686 kubeadm${' '}
 next: remove them by hand if nothing needs them, or leave this host out, and run again
 `,
-        calls: [...looked],
+        calls: [...checkCalls],
         files: { ...updated, ...oneRequest, ...before },
       },
     },
@@ -95,13 +103,13 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
         ),
       after: {
         code: 1,
-        stdout: words,
+        stdout: environment,
         stderr: `failed: dnf found no solution
 expected: tool-2.0 extra
 seen: conflicting requests nothing provides dkms needed by tool-2.0${' '}
 next: complete the mirror, or check the versionlocks and excludes of the host
 `,
-        calls: [...looked],
+        calls: [...checkCalls],
         files: { ...updated, ...oneRequest, ...before },
       },
     },
@@ -112,13 +120,13 @@ next: complete the mirror, or check the versionlocks and excludes of the host
         offered(host, ...['6', '5', '4', '3', '2', '1'].map((each) => `tool 5:1.${each}-1.el9`)),
       after: {
         code: 1,
-        stdout: words,
+        stdout: environment,
         stderr: `failed: no package source offers tool 2.0-
 expected: a version that begins with 2.0-
 seen: 5:1.6-1.el9 5:1.5-1.el9 5:1.4-1.el9 5:1.3-1.el9 5:1.2-1.el9${' '}
 next: correct the version in the inventory, or complete the mirror
 `,
-        calls: [...looked.slice(0, -1), looked.at(-2) ?? ''],
+        calls: [...checkCalls.slice(0, -1), checkCalls.at(-2) ?? ''],
         files: { ...updated, ...before },
       },
     },
@@ -129,14 +137,14 @@ next: correct the version in the inventory, or complete the mirror
         host.file('/run/trouble', 'Error: Transaction test error:\n  file /usr/bin/tool conflicts\n'),
       after: {
         code: 1,
-        stdout: `${words}Error: Transaction test error:\n  file /usr/bin/tool conflicts\n`,
+        stdout: `${environment}Error: Transaction test error:\n  file /usr/bin/tool conflicts\n`,
         stderr: `failed: dnf could not install the packages
 expected: tool-2.0 extra
 seen: Transaction test error:${' '}
 next: check the end of /var/log/dnf.log on the host
 `,
-        calls: bought,
-        files: { ...updated, ...twoRequests, ...well.files },
+        calls: installCalls,
+        files: { ...updated, ...twoRequests, ...success.files },
       },
     },
     {
@@ -145,9 +153,9 @@ next: check the end of /var/log/dnf.log on the host
       given: (host) => host.file('/run/idle'),
       after: {
         code: 1,
-        stdout: `${words}Nothing to do.\n`,
+        stdout: `${environment}Nothing to do.\n`,
         stderr: wrong('tool', '2.0-', '5:1.9-1.el9'),
-        calls: [...looked, dnfCall('-y --allowerasing shell')],
+        calls: [...checkCalls, dnfCall('-y --allowerasing shell')],
         files: { ...updated, ...twoRequests, ...before },
       },
     },
@@ -160,9 +168,9 @@ next: check the end of /var/log/dnf.log on the host
       },
       after: {
         code: 1,
-        stdout: `${words}Nothing to do.\n`,
+        stdout: `${environment}Nothing to do.\n`,
         stderr: leftOut('extra'),
-        calls: [...looked, dnfCall('-y --allowerasing shell')],
+        calls: [...checkCalls, dnfCall('-y --allowerasing shell')],
         files: {
           ...updated,
           ...asked(...['', ''].map(() => 'install tool-2.0 extra $\nrun $\n')),
@@ -180,13 +188,13 @@ next: check the end of /var/log/dnf.log on the host
       },
       after: {
         code: 1,
-        stdout: words,
+        stdout: environment,
         stderr: `failed: dnf would also remove other packages
 expected: only old, absent, old-* may be removed
 seen: kubelet${' '}
 next: remove them by hand if nothing needs them, or leave this host out, and run again
 `,
-        calls: looked,
+        calls: checkCalls,
         files: { ...updated, ...asked('install tool-2.0 extra $\nrun $\n') },
       },
     },
@@ -195,16 +203,16 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
       script: engine,
       given: (host) => host.drop(lockList),
       after: {
-        ...well,
-        stdout: `dnf did install dnf-command(versionlock)\n${well.stdout}`,
+        ...success,
+        stdout: `dnf did install dnf-command(versionlock)\n${success.stdout}`,
         calls: [
           ...updating,
           lockCall('list'),
           dnfCall(`-y install 'dnf-command(versionlock)'`),
-          ...bought.slice(3),
+          ...installCalls.slice(3),
         ],
         files: {
-          ...well.files,
+          ...success.files,
           [lockList]: '644 tool-5:2.0-1.el9.*\nextra-0:9.9-1.el9.*\n',
         },
       },

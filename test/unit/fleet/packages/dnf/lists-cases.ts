@@ -3,11 +3,20 @@ import { statSync } from 'node:fs';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { asked, dnfCall, settled, updating } from './dnf-host.ts';
-import { bought, engine, looked, request, result, stdout, twoRequests, well } from './engine-transaction.ts';
+import {
+  installCalls,
+  engine,
+  checkCalls,
+  request,
+  result,
+  stdout,
+  twoRequests,
+  success,
+} from './engine-transaction.ts';
 
 const url = 'http://mirror/x/repodata/repomd.xml';
 /** Output of dnf 4.14 about a mirror that does not answer. */
-const dead = `Errors during downloading metadata for repository 'x':
+const unreachable = `Errors during downloading metadata for repository 'x':
   - Status code: 404 for ${url} (IP: 10.0.0.1)
   - Curl error (28): Timeout was reached for http://other/repodata/repomd.xml []
 Error: Failed to download metadata for repo 'x': Cannot download repomd.xml
@@ -17,7 +26,7 @@ const read = updating[1] ?? '';
 const tried = [settled, read, 'sleep 3', read, 'sleep 10'];
 const skipped = { '/run/azp-fleet/package-lists': '755 without' };
 const waiting = (holder: string) => `waiting, because ${holder} (0 s)\n`;
-/** The same calls, which skip a repository that does not answer. */
+/** Returns the calls with the option that skips unavailable repositories. */
 const without = (calls: readonly string[]): string[] =>
   calls.map((call) => call.replace('--setopt=skip_if_unavailable=0', `'--setopt=*.skip_if_unavailable=1'`));
 /** The lock is released once the script has waited. */
@@ -29,25 +38,25 @@ export const listsCases: readonly ScriptCase[] = [
     name: 'tries again if a repository does not answer',
     script: engine,
     given: (host) => {
-      host.file('/run/deaf', dead);
+      host.file('/run/deaf', unreachable);
       host.program('sleep', '[ "$1" = 3 ] || rm /run/deaf');
     },
     after: {
-      ...well,
+      ...success,
       stdout: `${again(3)}${again(10)}${stdout}`,
-      calls: [...tried, ...bought.slice(1)],
-      files: { ...well.files, '/run/deaf': 'gone' },
+      calls: [...tried, ...installCalls.slice(1)],
+      files: { ...success.files, '/run/deaf': 'gone' },
     },
   },
   {
     name: 'continues without a repository that fails three times, in one line with its address',
     script: engine,
-    given: (host) => host.file('/run/gone', dead),
+    given: (host) => host.file('/run/gone', unreachable),
     after: {
-      ...well,
+      ...success,
       stdout: `${again(3)}${again(10)}continuing without a package source: ${url} cannot be read: Status code: 404\n${stdout}`,
-      calls: [...tried, read, ...without(bought.slice(2))],
-      files: { ...well.files, ...skipped },
+      calls: [...tried, read, ...without(installCalls.slice(2))],
+      files: { ...success.files, ...skipped },
     },
   },
   {
@@ -55,20 +64,24 @@ export const listsCases: readonly ScriptCase[] = [
     script: engine,
     given: (host) =>
       host
-        .file('/run/gone', dead)
+        .file('/run/gone', unreachable)
         .file('/run/azp-fleet/package-lists', 'without')
         .file('/etc/yum.repos.d/azp-fleet-docker.repo'),
     after: {
-      ...well,
-      calls: [settled, dnfCall('--refresh makecache --repo=azp-fleet-docker'), ...without(bought.slice(2))],
+      ...success,
+      calls: [
+        settled,
+        dnfCall('--refresh makecache --repo=azp-fleet-docker'),
+        ...without(installCalls.slice(2)),
+      ],
       files: { ...twoRequests, ...result },
     },
   },
   ...[true, false].map((isThere) => ({
-    name: `ends with the address where its own source does not answer three times, ${isThere ? '' : 'not '}alone`,
+    name: `ends with the address if its own source fails three times, read ${isThere ? 'alone' : 'with the others'}`,
     script: engine,
     given: (host: ScratchHost) => {
-      host.file('/run/deaf', dead.replaceAll("'x'", "'azp-fleet-docker'"));
+      host.file('/run/deaf', unreachable.replaceAll("'x'", "'azp-fleet-docker'"));
       if (isThere) host.file('/run/azp-fleet/package-lists').file('/etc/yum.repos.d/azp-fleet-docker.repo');
     },
     after: {
@@ -92,13 +105,13 @@ next: check the network, the proxy and the mirrors in the inventory
       ends(host, '/var/lib/dnf/rpmdb_lock.pid');
     },
     after: {
-      ...well,
+      ...success,
       stdout: stdout.replace(
         'Complete!',
         `${waiting('dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid')}Complete!`,
       ),
-      calls: [...looked, 'sleep 2', looked.at(-1) ?? '', ...bought.slice(looked.length)],
-      files: { ...well.files, ...asked(...Array.from({ length: 3 }, () => request)), '/run/busy': 'gone' },
+      calls: [...checkCalls, 'sleep 2', checkCalls.at(-1) ?? '', ...installCalls.slice(checkCalls.length)],
+      files: { ...success.files, ...asked(...Array.from({ length: 3 }, () => request)), '/run/busy': 'gone' },
     },
   },
   {
@@ -106,14 +119,14 @@ next: check the network, the proxy and the mirrors in the inventory
     script: engine,
     given: (host) => host.file('/run/deaf', 'what?\n'),
     after: {
-      ...well,
+      ...success,
       stdout: `${again(3)}${again(10)}continuing without a package source: it cannot be read\n${stdout}`,
-      calls: [...tried, read, ...without(bought.slice(2))],
-      files: { ...well.files, ...skipped },
+      calls: [...tried, read, ...without(installCalls.slice(2))],
+      files: { ...success.files, ...skipped },
     },
   },
   ...(['/var/lib/rpm/.rpm.lock', '/usr/lib/sysimage/rpm/.rpm.lock'] as const).map((lock) => ({
-    name: `waits for who holds ${lock}`,
+    name: `waits for the process that holds ${lock}`,
     script: engine,
     given: (host: ScratchHost) => {
       host.file(lock).file('/proc/812/comm', 'dnf-automatic\n');
@@ -122,10 +135,10 @@ next: check the network, the proxy and the mirrors in the inventory
       host.program('sleep', ': >/proc/locks');
     },
     after: {
-      ...well,
+      ...success,
       stdout: `${waiting(`dnf-automatic (pid 812) holds ${lock}`)}${stdout}`,
-      calls: ['sleep 2', ...bought],
-      files: { ...well.files, '/proc/locks': '644 ' },
+      calls: ['sleep 2', ...installCalls],
+      files: { ...success.files, '/proc/locks': '644 ' },
     },
   })),
   ...[
@@ -140,20 +153,20 @@ next: check the network, the proxy and the mirrors in the inventory
       ends(host, lock);
     },
     after: {
-      ...well,
+      ...success,
       stdout: `${waiting(`dnf (pid 812) holds ${lock}`)}${stdout}`,
-      calls: ['sleep 2', ...bought],
-      files: { ...well.files, [lock]: 'gone' },
+      calls: ['sleep 2', ...installCalls],
+      files: { ...success.files, [lock]: 'gone' },
     },
   })),
   {
     name: 'does not wait for a process that has exited',
     script: engine,
     given: (host) => host.file('/var/lib/dnf/rpmdb_lock.pid', '812'),
-    after: well,
+    after: success,
   },
   {
-    name: 'waits half an hour at most',
+    name: 'waits at most half an hour',
     script: engine,
     given: (host) => {
       host.file('/var/lib/dnf/rpmdb_lock.pid', '812').file('/proc/812/comm', 'dnf\n');
@@ -179,28 +192,28 @@ next: wait until that process exits, or stop it, and run again
     script: engine,
     given: (host) => host.file('/run/twice', 'tool-1.8-1.el9.x86_64\ntool-1.9-1.el9.x86_64\n'),
     after: {
-      ...well,
+      ...success,
       stdout: `dnf did remove\n${stdout}`.replace('remove\n', 'remove \n'),
-      calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...bought.slice(1)],
+      calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...installCalls.slice(1)],
     },
   },
   {
     name: 'rebuilds a damaged database',
     script: engine,
     given: (host) => host.file('/run/damaged'),
-    after: { ...well, files: { ...well.files, '/run/rpm': '644 rebuilt\n' } },
+    after: { ...success, files: { ...success.files, '/run/rpm': '644 rebuilt\n' } },
   },
   {
-    name: 'waits for no first boot that has ended',
+    name: 'does not wait for a first boot that has ended',
     script: engine,
     given: (host) => host.program('/usr/bin/cloud-init', '').file('/run/cloud-init/result.json', '{}'),
-    after: well,
+    after: success,
   },
   {
     name: 'reads all lists if its source is new',
     script: engine,
     given: (host) => host.file('/run/azp-fleet/package-lists'),
-    after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
+    after: { ...success, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
   },
   {
     name: 'reads all lists again after half an hour',
@@ -210,7 +223,7 @@ next: wait until that process exits, or stop it, and run again
         .file('/run/azp-fleet/package-lists')
         .age('/run/azp-fleet/package-lists', 32 * 60)
         .file('/etc/yum.repos.d/azp-fleet-docker.repo'),
-    after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
+    after: { ...success, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
   },
   {
     name: 'continues if duplicates cannot be removed',
@@ -219,9 +232,9 @@ next: wait until that process exits, or stop it, and run again
       host.file('/run/twice', 'tool-1.8-1.el9.x86_64\n').file('/run/stuck');
     },
     after: {
-      ...well,
+      ...success,
       stdout: `continuing: dnf cannot remove the duplicates that an interrupted transaction left\n${stdout}`,
-      calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...bought.slice(1)],
+      calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...installCalls.slice(1)],
     },
   },
   {
@@ -229,9 +242,9 @@ next: wait until that process exits, or stop it, and run again
     script: engine,
     given: (host) => host.program('/usr/bin/cloud-init', '').program('timeout', 'echo done; exit 2'),
     after: {
-      ...well,
+      ...success,
       stdout: `waiting for cloud-init to end\n${stdout}`,
-      calls: ['timeout 1200 cloud-init status --wait', ...bought],
+      calls: ['timeout 1200 cloud-init status --wait', ...installCalls],
     },
   },
 ];

@@ -81,7 +81,7 @@ export const folderSuite: ScriptSuite = {
       script: bundled.install({ ...tool, before: 'more_packages http://elsewhere/epel-release-9.rpm' }),
       after: {
         code: 1,
-        stderr: `failed: packages are missing that epel-release-9.rpm would bring
+        stderr: `failed: the bundle lacks packages that epel-release-9.rpm provides
 expected: all of them in the bundle
 seen: none
 next: make it again, it's old

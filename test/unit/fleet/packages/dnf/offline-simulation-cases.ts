@@ -7,7 +7,7 @@ import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';
 import { has, lockList, offered } from './dnf-host.ts';
-import { conflict } from './dnf-words.ts';
+import { conflict } from './dnf-output.ts';
 import { simulatedHost, worldAs } from './simulation-host.ts';
 
 const system = platformOf(bareOf('rocky', '9.5'));
@@ -48,7 +48,7 @@ export const folderSimulationSuite: ScriptSuite = {
     {
       name: 'uses only the packages of the bundle',
       script: ask({ ...tool, before }),
-      given: (host) => host.file('/run/look'),
+      given: (host) => host.file('/run/copy'),
       after: {
         stdout: answered(
           'version 2.0',
@@ -98,7 +98,7 @@ module_hotfixes=1
       given: (host) => offered(host, 'tool 5:2.0-1.el9'),
       after: {
         stdout: answered(
-          'what packages are missing that epel-release-latest-9.noarch.rpm would bring (expected all of them in the bundle; seen: none)',
+          'what the bundle lacks packages that epel-release-latest-9.noarch.rpm provides (expected all of them in the bundle; seen: none)',
           "next make it again, it's old",
         ),
         stderr: '0\n',

@@ -1,7 +1,7 @@
 import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { has, lockList, offered } from './dnf-host.ts';
-import { conflict, dead, downgrade, unmet } from './dnf-words.ts';
+import { conflict, deadMirror, downgrade, unmet } from './dnf-output.ts';
 import { epelCases, epelTexts } from './simulation-epel-cases.ts';
 import {
   answered,
@@ -40,7 +40,7 @@ export const simulationSuite: ScriptSuite = {
       script: plain,
       given: (host) =>
         host
-          .file('/run/look')
+          .file('/run/copy')
           .file('/etc/yum.repos.d/my own.repo', 'x')
           .file('/etc/yum.repos.d/other.txt', 'x')
           .file('/etc/dnf/plugins/copr.conf', 'of the host')
@@ -69,16 +69,16 @@ export const simulationSuite: ScriptSuite = {
       },
     },
     {
-      name: "takes a source that is to come in place of what stands in its way, and a site's authority",
+      name: "uses a source that the plan adds instead of conflicting ones, and a site's authority",
       script: ask(docker, { missing: ['docker'], site: { ...site, caPem: "it's PEM" } }),
       given: (host) =>
         host
-          .file('/run/look')
+          .file('/run/copy')
           .file('/etc/pki/tls/certs/ca-bundle.crt', 'many\n')
           .file('/etc/yum.repos.d/docker-ce.repo', 'baseurl=https://download.docker.com/linux/centos/9')
           .file('/etc/yum.repos.d/mirror.repo', 'baseurl=http://mirror/docker/centos/9/x86_64/stable')
           .file('/etc/yum.repos.d/rocky.repo', 'x')
-          .file(ours.file, 'of before'),
+          .file(ours.file, 'old'),
       after: {
         stdout: answered(...engine),
         stderr: '0\n',
@@ -96,7 +96,7 @@ export const simulationSuite: ScriptSuite = {
     {
       name: 'uses the site’s authority as the only one if the host has none',
       script: ask(docker, { missing: ['docker'], site: { ...site, caPem: "it's PEM" } }),
-      given: (host) => host.file('/run/look').drop(ours.file),
+      given: (host) => host.file('/run/copy').drop(ours.file),
       after: {
         stdout: answered(...engine),
         stderr: '0\n',
@@ -112,7 +112,7 @@ export const simulationSuite: ScriptSuite = {
         { ...docker, before: 'bring headers gcc' },
         { missing: ['docker'], site: { ...site, caPem: 'PEM' } },
       ),
-      given: (host) => host.file('/run/look').drop(lockList, ours.file),
+      given: (host) => host.file('/run/copy').drop(lockList, ours.file),
       after: {
         stdout: answered(...engine),
         stderr: '0\n',
@@ -147,13 +147,13 @@ export const simulationSuite: ScriptSuite = {
       given: (host) =>
         host.file(
           '/run/heard',
-          dead.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker'),
+          deadMirror.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker'),
         ),
       after: {
         stdout: `partial http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
 silent docker http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
 ${answered(...engine)}`,
-        stderr: `0\n${dead.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker')}`,
+        stderr: `0\n${deadMirror.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker')}`,
         files: asked(),
       },
     },
@@ -197,7 +197,7 @@ ${answered(...engine)}`,
       },
     },
     {
-      name: 'reports the problem of a part of it',
+      name: 'reports a failed prerequisite',
       script: ask({ ...docker, before: "fail 'no way' here 'the\nhost' 'go home'" }),
       after: {
         stdout: answered('what no way (expected here; seen: the host)', 'next go home'),

@@ -2,7 +2,7 @@ import { withBuilder, withDkms } from '../../../../../src/fleet/packages/dnf/rep
 import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import { offered } from './dnf-host.ts';
-import { dead, fileAddress, unfetchableAlone } from './dnf-words.ts';
+import { deadMirror, fileAddress, unfetchableAlone } from './dnf-output.ts';
 import { answered, ask, asked, docker, engine, ours, world, worldAs } from './simulation-host.ts';
 
 const kernel: Transaction = {
@@ -21,17 +21,17 @@ const silent =
   "http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server";
 const noDkms = (
   seen: string,
-  cure = 'set mirrors.epel in the inventory to a mirror of https://dl.fedoraproject.org/pub/epel',
+  next = 'set mirrors.epel in the inventory to a mirror of https://dl.fedoraproject.org/pub/epel',
 ) => [
   'certain',
   `what no package source offers dkms, which builds the driver (expected dkms, which EPEL has; seen: ${seen})`,
-  `next ${cure}, or put dkms into a package source of the host, and run again`,
+  `next ${next}, or put dkms into a package source of the host, and run again`,
 ];
 
-const leant = `${more}ocl-icd 0:2-1\nopencl-filesystem 0:1.0-6\n`;
-const leaning: Transaction = { ...docker, before: withBuilder };
+const opencl = `${more}ocl-icd 0:2-1\nopencl-filesystem 0:1.0-6\n`;
+const withOpencl: Transaction = { ...docker, before: withBuilder };
 
-export const epelTexts: readonly string[] = [kernel, mirrored, leaning].map(({ before = '' }) => before);
+export const epelTexts: readonly string[] = [kernel, mirrored, withOpencl].map(({ before = '' }) => before);
 
 /** The host's sources have no DKMS. */
 export const epelCases: readonly ScriptCase[] = [
@@ -48,7 +48,8 @@ export const epelCases: readonly ScriptCase[] = [
   {
     name: 'reports unreadable lists of it if they do not have the missing package',
     script: ask(kernel),
-    given: (host) => host.file('/run/brings', '[epel]\n').file('/run/more', more).file('/run/later', dead),
+    given: (host) =>
+      host.file('/run/brings', '[epel]\n').file('/run/more', more).file('/run/later', deadMirror),
     after: {
       stdout: answered('version 2.0', `partial ${silent}`, ...engine.slice(1)),
       stderr: '0\n',
@@ -58,7 +59,7 @@ export const epelCases: readonly ScriptCase[] = [
   {
     name: 'refuses if the only repository with the missing package cannot be read',
     script: ask(kernel),
-    given: (host) => host.file('/run/brings', '[epel]\n').file('/run/later', dead),
+    given: (host) => host.file('/run/brings', '[epel]\n').file('/run/later', deadMirror),
     after: { stdout: answered(...noDkms(silent)), stderr: '0\n' },
   },
   {
@@ -78,10 +79,10 @@ export const epelCases: readonly ScriptCase[] = [
   {
     name: 'refuses if that package is installed, and its repository cannot be read',
     script: ask(kernel),
-    given: (host) => host.file('/run/refused', 'Nothing to do.\n').file('/run/heard', dead),
+    given: (host) => host.file('/run/refused', 'Nothing to do.\n').file('/run/heard', deadMirror),
     after: {
       stdout: `partial ${silent}\n${answered(...noDkms(silent))}`,
-      stderr: `0\n${dead}Nothing to do.\n`,
+      stderr: `0\n${deadMirror}Nothing to do.\n`,
     },
   },
   {
@@ -89,14 +90,14 @@ export const epelCases: readonly ScriptCase[] = [
     script: ask(kernel),
     given: (host) => host.file('/run/refused', 'what?\n'),
     after: {
-      stdout: answered(...noDkms('what epel-release brings is not known before it is there')),
+      stdout: answered(...noDkms('the repositories of epel-release are unknown until it is installed')),
       stderr: '0\nwhat?\n',
     },
   },
   {
-    name: "reads a site's mirror of EPEL, and says so",
+    name: "reads a site's mirror of EPEL, and reports it",
     script: ask(mirrored),
-    given: (host) => host.file('/run/look').file('/run/more', more),
+    given: (host) => host.file('/run/copy').file('/run/more', more),
     after: {
       stdout: answered('repository azp-fleet-epel', ...engine),
       stderr: '0\n',
@@ -122,23 +123,23 @@ gpgkey=file:///etc/pki/rpm-gpg/azp-fleet-epel
   {
     name: 'refuses if that mirror cannot be read',
     script: ask(mirrored),
-    given: (host) => host.file('/run/later', dead),
+    given: (host) => host.file('/run/later', deadMirror),
     after: {
       stdout: answered(
         'repository azp-fleet-epel',
-        ...noDkms(silent, 'see that the mirror of EPEL in the inventory (mirrors.epel) answers'),
+        ...noDkms(silent, 'check that the EPEL mirror in the inventory (mirrors.epel) answers'),
       ),
       stderr: '0\n',
     },
   },
   {
     name: 'reads the repository for builders if only that has a package, and reports it',
-    script: ask(leaning),
-    given: (host) => host.file('/run/disabled', 'repo id name\ncrb CRB\n').file('/run/more', leant),
+    script: ask(withOpencl),
+    given: (host) => host.file('/run/disabled', 'repo id name\ncrb CRB\n').file('/run/more', opencl),
     after: {
       stdout: answered('repository crb', ...engine),
       stderr: '0\n',
-      files: { ...asked(), '/run/more': 'gone', '/var/lib/dnf/offers': `644 ${leant}` },
+      files: { ...asked(), '/run/more': 'gone', '/var/lib/dnf/offers': `644 ${opencl}` },
     },
   },
 ];

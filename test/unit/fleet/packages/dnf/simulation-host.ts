@@ -55,7 +55,7 @@ const scratch = '/run/azp-fleet-simulation.XXXXXX';
  * A dnf that must be called in a separate folder with time limits, and reports other calls. Its outputs are files that
  * a case may write: /run/answer, without locks /run/freed, for its lists /run/heard, and /run/later after another
  * repository, which /run/brings adds (else it prints /run/refused) and which
- * offers the packages in /run/more. `/run/look`: a copy of its folder is kept in /run/seen.
+ * offers the packages in /run/more. `/run/copy`: a copy of its folder is kept in /run/seen.
  */
 export function simulatedHost(host: ScratchHost): void {
   dnfHost(host);
@@ -114,7 +114,7 @@ case " $* " in
     exit ;;
   *' shell '*)
     cat >>/run/requested
-    [ ! -e /run/look ] || [ -e /run/seen ] || cp -R ${scratch} /run/seen
+    [ ! -e /run/copy ] || [ -e /run/seen ] || cp -R ${scratch} /run/seen
     case " $* " in
       *' --assumeno --allowerasing --disableplugin=versionlock shell '*) cat /run/freed >&2; exit 1 ;;
       *' --assumeno --allowerasing shell '*) cat /run/answer >&2; exit 1 ;;

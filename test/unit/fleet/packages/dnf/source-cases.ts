@@ -26,7 +26,7 @@ const written = (source: typeof docker) => ({
 });
 
 /** Downloads of curl. */
-function brings(host: ScratchHost, body: string): void {
+function downloads(host: ScratchHost, body: string): void {
   host.program('curl', `echo "$http_proxy"; [ ! -e "$9" ] || echo 'there already'; ${body}`);
 }
 
@@ -38,7 +38,7 @@ export const sourceSuite: ScriptSuite = {
   elsewhere: [dnfPrelude, consequenceFilters],
   given: (host) => {
     dnfHost(host);
-    brings(host, `printf '%s' '${key}' >"$9"`);
+    downloads(host, `printf '%s' '${key}' >"$9"`);
     host.program('update-ca-trust', '');
     has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'rest 0:1-1');
     host.file(lockList, 'other-0:1-1.*\ntool-5:1.9-1.el9.*\n');
@@ -51,13 +51,13 @@ export const sourceSuite: ScriptSuite = {
       after: { calls: [dockerKey], files: written(docker) },
     },
     {
-      name: "switches off others' sources for the same repository, and no more",
+      name: 'disables only other sources of the same repository',
       script: docker.script,
       given: (host) =>
         host
           .file(`${sources}/docker-ce.repo`, 'baseurl=https://download.docker.com/linux/centos/9\n')
           .file(`${sources}/my own.repo`, 'baseurl=https://download.docker.com/linux/rhel/9\n')
-          .file(`${sources}/docker-ce.repo.azp-fleet-docker.disabled`, 'of earlier days')
+          .file(`${sources}/docker-ce.repo.azp-fleet-docker.disabled`, 'old')
           .file(`${sources}/other.repo`, 'baseurl=https://downloadXdocker.com/linux/centos/9\n')
           .file(docker.file, 'baseurl=https://download.docker.com/linux/centos/9\n')
           .file(docker.keyFile, 'old', { mode: 0o600 }),
@@ -80,7 +80,7 @@ switching off ${sources}/my own.repo: ${docker.file} replaces it
       },
     },
     {
-      name: "takes a site's mirror, and switches off sources for it, too",
+      name: "uses a site's mirror, and also disables its other sources",
       script: mirrored.script,
       given: (host) =>
         host.file(`${sources}/mirror.repo`, 'baseurl=http://mirror/docker/centos/9/x86_64/stable\n'),
@@ -112,7 +112,7 @@ next: check the network, the proxy and the mirrors in the inventory
     {
       name: 'fails at a page instead of the key',
       script: docker.script,
-      given: (host) => brings(host, `printf '%s' '<html>log in' >"$9"`),
+      given: (host) => downloads(host, `printf '%s' '<html>log in' >"$9"`),
       after: {
         code: 1,
         stderr: `failed: https://download.docker.com/linux/centos/gpg is not the key of a package source
@@ -131,17 +131,17 @@ next: check the mirror
       after: {
         code: 1,
         stderr: `error: key 1 import failed.
-failed: rpm does not take the key of https://download.docker.com/linux/centos/9/x86_64/stable
+failed: rpm rejected the key of https://download.docker.com/linux/centos/9/x86_64/stable
 expected: a key that the host accepts
 seen: the messages above
-next: look at update-crypto-policies --show on the host: newer systems refuse old keys
+next: check update-crypto-policies --show on the host: newer systems reject old keys
 `,
         calls: [dockerKey],
         files: { '/etc/pki': '755 /', '/etc/pki/rpm-gpg': '755 /', [docker.keyFile]: `644 ${key}` },
       },
     },
     {
-      name: 'a key is imported into rpm once no other process holds the lock, also where one takes it in between',
+      name: 'imports the key into rpm once the lock is free, also if another process locks it again',
       script: docker.script,
       given: (host) => {
         host.file(busy, '812').file('/proc/812/comm', 'dnf\n').program('sleep', `rm ${busy}`);
@@ -176,7 +176,7 @@ exit 1`,
       },
     },
     {
-      name: "a site's authority is put in place in one move, and trusted",
+      name: "writes a site's authority atomically, and trusts it",
       script: trust,
       given: (host) =>
         host
@@ -188,7 +188,7 @@ exit 1`,
       },
     },
     {
-      name: "a site's authority is forgotten again",
+      name: "removes a site's authority",
       script: dnf.trust.withdraw,
       given: (host) => host.file(`${dnf.trust.file}.new`).file(dnf.trust.file, 'old'),
       after: {

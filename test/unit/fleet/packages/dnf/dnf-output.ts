@@ -85,7 +85,7 @@ ${checked}> Leaving Shell
 `;
 
 /** A mirror that does not answer, which dnf skips. */
-export const dead = `Errors during downloading metadata for repository 'dead':
+export const deadMirror = `Errors during downloading metadata for repository 'dead':
   - Curl error (7): Couldn't connect to server for http://127.0.0.1:8098/x/repodata/repomd.xml [Failed to connect to 127.0.0.1 port 8098 after 0 ms: Couldn't connect to server]
 Error: Failed to download metadata for repo 'dead': Cannot download repomd.xml: Cannot download repodata/repomd.xml: All mirrors were tried
 Ignoring repositories: dead
@@ -95,7 +95,7 @@ const file = 'extra-1.0-1.el9.noarch.rpm';
 /** dnf's output of a package's location. */
 export const fileAddress = `http://mirror/r/noarch/${file}`;
 
-/** A package that cannot be had, for this reason; another one is had at the second mirror. The release before and the one after say it alike. */
+/** Returns dnf's output about a package that fails on all mirrors; another one succeeds on the second mirror. Releases before and after dnf 4.14 print the same. */
 export function unfetchable(reason: string): string {
   const other = `[MIRROR] lib-1.0-1.el9.noarch.rpm: Status code: 404 for http://other/lib-1.0-1.el9.noarch.rpm (IP: 10.0.0.1)\n`;
   return `Downloading Packages:
@@ -114,7 +114,7 @@ You can remove cached packages by executing 'dnf clean packages'.
 export const unavailable = unfetchable(`Status code: 503 for ${fileAddress} (IP: 10.0.0.1)`);
 
 /** dnf's output after a proxy's error page. */
-export const otherThing =
+export const otherFile =
   'Interrupted by header callback: Inconsistent server data, reported file Content-Length: 19, repository metadata states file length: 36137 (please report to repository maintainer)';
 
 /** A package by its address, outside of any repository. */
