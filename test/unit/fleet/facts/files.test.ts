@@ -11,8 +11,8 @@ import { filesProbe } from '../../../../src/fleet/facts/probes/files.ts';
 const root = mkdtempSync(join(tmpdir(), 'azp-fleet-files-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** The probe's script over files that lie below the root. */
-function look(shell: readonly string[], files: Readonly<Record<string, string | Uint8Array>>) {
+/** Runs the probe's script on these files below the root. */
+function readFiles(shell: readonly string[], files: Readonly<Record<string, string | Uint8Array>>) {
   rmSync(root, { recursive: true });
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(root + path), { recursive: true });
@@ -40,17 +40,17 @@ const ca = '/etc/azp-fleet/ca.pem';
 const source = '/etc/apt/sources.list.d/azp-fleet-docker.sources';
 const key = '/etc/apt/keyrings/azp-fleet-nvidia.gpg';
 
-describe.each(shells)('the texts of what is written: %s', (...shell) => {
+describe.each(shells)('the texts of managed files: %s', (...shell) => {
   test('are read exactly', () => {
     const files = {
       [config]: '{\n  "host": "straße: 1",\n\n  "x": "a\tb\u001B[2J"\r\n}\n',
       [unit]: '[Unit]\nno newline at the end',
       [source]: '',
     };
-    expect(look(shell, files).texts).toEqual(files);
+    expect(readFiles(shell, files).texts).toEqual(files);
   });
 
-  test('are left out where they are binary or too long, which their digests are not', () => {
+  test('are left out if binary or too long, but their digests are not', () => {
     const long = 'x'.repeat(70).concat('\n').repeat(4000);
     const files = {
       [config]: '{}\n',
@@ -58,14 +58,14 @@ describe.each(shells)('the texts of what is written: %s', (...shell) => {
       [ca]: long,
       [source]: 'Types: deb\n',
     };
-    const seen = look(shell, files);
+    const seen = readFiles(shell, files);
     expect(seen.texts).toEqual({ [config]: '{}\n', [source]: 'Types: deb\n' });
     expect(seen.files).toEqual(
       Object.fromEntries(Object.entries(files).map(([path, content]) => [path, sha256(content)])),
     );
   });
 
-  test('are nothing where there is no file', () => {
-    expect(look(shell, {})).toEqual({ files: {}, texts: {} });
+  test('are empty without files', () => {
+    expect(readFiles(shell, {})).toEqual({ files: {}, texts: {} });
   });
 });

@@ -5,19 +5,19 @@ import type { Session } from '../../../../src/fleet/ssh/transport.ts';
 import { frameScript } from '../../../../src/fleet/ssh/session/frames.ts';
 import { spawnSync } from 'node:child_process';
 
-/** A host that answers with these lines for the probe of GPUs. */
+/** Returns a session of a host with this output of the GPU probe. */
 function hostWith(gpus: string): Pick<Session, 'script'> {
-  const said = (name: string, text: string) => ({ name, script: `printf '%s' '${text}'` });
+  const output = (name: string, text: string) => ({ name, script: `printf '%s' '${text}'` });
   const script = frameScript([
-    said('os', 'ID=debian\n'),
-    said('machine', 'arch x86_64\n'),
-    said('gpus', gpus),
+    output('os', 'ID=debian\n'),
+    output('machine', 'arch x86_64\n'),
+    output('gpus', gpus),
   ]);
   const { stdout } = spawnSync('/bin/sh', { input: script, encoding: 'utf8' });
   return { script: () => Promise.resolve({ code: 0, stdout, stderr: '' }) } as unknown as Session;
 }
 
-test('cards for screens are no GPUs of the host', async () => {
+test('ignored display cards are not in the GPUs of the host', async () => {
   const session = hostWith('gpu 0000:03:00.0 128b nouveau\ngpu 0000:83:00.0 2684 \n') as Session;
   const host = { name: 'a', ignoredGpus: ['10de:128b'] };
   const facts = await gatherFacts(session, host, { prefix: '' });

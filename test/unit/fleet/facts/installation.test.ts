@@ -14,7 +14,7 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'state-'))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What the script of the facts finds, run over this folder in place of the manager's. */
+/** Returns the installation that the facts script finds in this folder instead of the manager's. */
 function found(): string | undefined {
   const script = managerProbe.script({ root: machineRoot }).replaceAll(HostPaths.state, folder);
   const stdout = execFileSync('sh', ['-c', script], {
@@ -24,7 +24,7 @@ function found(): string | undefined {
   return managerProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false }).installation;
 }
 
-test('the facts find the installation that the manager goes by, also where its state is damaged', async () => {
+test('the facts find the installation that the manager uses, also if its state is damaged', async () => {
   expect(found()).toBeUndefined();
   const store = await StateStore.open(folder, 'machine');
   await store.update(() => ({ jobsRun: { '0': 1 } }));

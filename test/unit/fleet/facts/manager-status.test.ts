@@ -6,14 +6,14 @@ const frame = (stdout: string, code = 0) => ({ code, stdout, stderr: '', duratio
 
 it.each([
   ['another schema', '{"schema":2}', 0],
-  ['half a file', '{"schema":1,', 0],
+  ['a partial file', '{"schema":1,', 0],
   ['null', 'null', 0],
   ['no file', '', 1],
 ])('no status of the manager from %s', (_, text, code) => {
   expect(managerStatusProbe.parse(frame(text, code))).toEqual({ status: undefined, release: undefined });
 });
 
-it('of a manager whose status cannot be read its release', () => {
+it('the release of a manager whose status cannot be parsed', () => {
   const text = '{"schema":7,"version":"0.9.0","protocol":9,"slots":"none"}';
   expect(managerStatusProbe.parse(frame(text))).toEqual({
     status: undefined,

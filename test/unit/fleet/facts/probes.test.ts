@@ -17,7 +17,7 @@ function frame(stdout: string, code = 0): Frame {
 }
 
 describe('the probes', () => {
-  it('take any output without failing, since a host can print anything', () => {
+  it('parse any output without failing', () => {
     const words = fc.constantFrom(
       'active',
       'info {',
@@ -39,7 +39,7 @@ describe('the probes', () => {
   });
 });
 
-describe('what the probes print', () => {
+describe('the output of the probes', () => {
   it.each([
     [
       'Debian',
@@ -108,7 +108,7 @@ describe('what the probes print', () => {
     });
   });
 
-  it('cards of an NVLink 5 board that did not say what they are, in whichever order they gave up', () => {
+  it('unreadable cards of an NVLink 5 board, sorted', () => {
     const text = 'unread 0000:91:00.0\nunread 0000:90:00.1\nunread $(reboot)\n';
     expect(gpusProbe.parse(frame(text)).nvlink5).toEqual({
       switches: 0,
@@ -136,7 +136,7 @@ describe('what the probes print', () => {
     expect(userspaceVersion({ runc: '1.1.5' })).toBeUndefined();
   });
 
-  it('Docker: what the engine says, and who else uses it', () => {
+  it('Docker: the state of the engine, and other containers', () => {
     const info = {
       ServerVersion: '29.7.2',
       CgroupDriver: 'systemd',
@@ -149,7 +149,7 @@ describe('what the probes print', () => {
       { Id: 'a'.repeat(64), Names: ['/h200-1-0'], Labels: { 'azp-fleet.kind': 'agent' } },
       { Id: 'b'.repeat(64), Names: ['/grafana'], Labels: {} },
       { Id: 'c'.repeat(64), Names: [], Labels: null },
-      // Somebody else's, run from the agents' image: its label comes along.
+      // Another user's container of the agents' image, with that image's label.
       { Id: 'd'.repeat(64), Names: ['/notebook'], Labels: { 'azp-fleet.kind': 'image' } },
       { Id: 'e'.repeat(64), Names: ['/azp-fleet-probe-h200-1'], Labels: { 'azp-fleet.kind': 'probe' } },
     ];
@@ -188,27 +188,23 @@ describe('what the probes print', () => {
 
   it.each([
     [
-      'the hook came later',
+      'the hook is newer',
       'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-container-runtime-hook 10 1001',
       true,
     ],
-    [
-      'daemon.json was changed later',
-      'time /run/docker.pid 1000 1000\ntime /etc/docker/daemon.json 1005 1005',
-      true,
-    ],
-    ['everything was there', 'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-cdi-hook 10 999', false],
+    ['daemon.json is newer', 'time /run/docker.pid 1000 1000\ntime /etc/docker/daemon.json 1005 1005', true],
+    ['everything is older', 'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-cdi-hook 10 999', false],
     [
       'daemon.json was changed within the second of its start',
       'time /run/docker.pid 1000.250000000 1000.250000000\ntime /etc/docker/daemon.json 1000.7 1000.700000000',
       true,
     ],
-  ])('Docker is to be restarted: %s', (_, times, expected) => {
+  ])('Docker needs a restart: %s', (_, times, expected) => {
     expect(dockerProbe.parse(frame(`active\n${times}`)).restartNeeded).toBe(expected);
     expect(dockerProbe.parse(frame(times)).restartNeeded).toBe(false);
   });
 
-  it('a dockerd that does not answer is active and has no version', () => {
+  it('a dockerd without an answer is active and has no version', () => {
     expect(dockerProbe.parse(frame('active\ninfo \ncontainers '))).toMatchObject({
       active: true,
       serverVersion: undefined,
@@ -216,10 +212,10 @@ describe('what the probes print', () => {
   });
 
   it.each([
-    ['its own text is newer', 'yes', 'no', true],
-    ['some unit was enabled without a reload', 'yes', 'yes', false],
-    ['nothing is', 'no', 'no', false],
-  ])('systemd is to be reloaded for the manager: %s', (_, unit, scope, expected) => {
+    ['its unit file is newer', 'yes', 'no', true],
+    ['another unit was enabled without a reload', 'yes', 'yes', false],
+    ['no unit is newer', 'no', 'no', false],
+  ])('systemd needs a reload for the manager: %s', (_, unit, scope, expected) => {
     const text = `ActiveState active\nUnitFileState enabled\nNeedDaemonReload ${unit}\n\nActiveState active\nNeedDaemonReload ${scope}\n`;
     expect(managerProbe.parse(frame(text))).toMatchObject({ unitEnabled: true, reloadNeeded: expected });
   });
@@ -272,7 +268,7 @@ describe('what the probes print', () => {
     });
   });
 
-  it('other people and their GPU work, without the driver’s own services', () => {
+  it('logins and GPU processes of other users, without the services of the driver', () => {
     const text =
       'login alice pts/0\nlogin alice pts/0\ngpu-process 10 nvidia-persiste\ngpu-process 11 python3\ngpu-process 12 Xorg\n';
     expect(othersProbe.parse(frame(text))).toEqual({ logins: ['alice pts/0'], gpuProcesses: ['11 python3'] });

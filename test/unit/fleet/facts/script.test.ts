@@ -37,13 +37,13 @@ put(
 );
 put('sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c', Uint8Array.of(6, 0, 0, 0, 1));
 
-/** The shells that a host may have as /bin/sh, as far as this machine has them. */
+/** Shells that a host may use as /bin/sh, if installed here. */
 const shells = [['dash'], ['bash', '--posix'], ['busybox', 'sh']].filter(
   ([program = '', ...args]) => spawnSync(program, [...args, '-c', ':']).status === 0,
 );
 
 describe('the fact script', () => {
-  it('reads this machine, whatever it is', () => {
+  it('reads this machine', () => {
     const { stdout, status } = spawnSync('/bin/sh', {
       input: frameScript(factProbes({ root: machineRoot })),
       encoding: 'utf8',
@@ -76,7 +76,7 @@ describe('the fact script', () => {
     expect(noisy).toEqual([]);
   });
 
-  it('asks the driver nothing: a hung GPU would hold it, and process names would be read a second way', () => {
+  it('does not call the driver, because a hung GPU would block the script', () => {
     const asked = join(root, 'asked');
     for (const program of [
       'nvidia-smi',
@@ -95,7 +95,7 @@ describe('the fact script', () => {
     expect(existsSync(asked)).toBe(false);
   });
 
-  it('says so when a host cannot be read', () => {
+  it('fails if a host cannot be read', () => {
     expect(() => parseFacts(new Map())).toThrow("the host's os facts could not be read");
   });
 });

@@ -18,8 +18,8 @@ it.each([
 it.each([
   ['the same instances', 'cdi-spec\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\n', false],
   ['another instance', 'cdi-spec\ncdi-mig 12\ncdi-mig 13\nmig 12\nmig 21\n', true],
-  ['MIG was switched on since', 'cdi-spec\nmig 12\nmig 13\n', true],
-  ['MIG was switched off since', 'cdi-spec\ncdi-mig 12\n', true],
+  ['MIG enabled later', 'cdi-spec\nmig 12\nmig 13\n', true],
+  ['MIG disabled later', 'cdi-spec\ncdi-mig 12\n', true],
   ['MIG and no instance', 'cdi-spec\ncdi-mig 1\ncdi-mig 2\n', false],
   ['no specification', 'mig 12\n', false],
 ])('the CDI specification and MIG: %s', (_, text, expected) => {

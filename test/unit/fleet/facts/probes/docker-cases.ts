@@ -12,7 +12,7 @@ const mig = '/practice/proc/driver/nvidia/capabilities/gpu0/mig';
 
 export const dockerCases: readonly ScriptCase[] = [
   probe('docker', {
-    name: 'a running engine, asked by curl',
+    name: 'a running engine, read with curl',
     given: (host) =>
       host
         .file('/run/docker.pid', '4242')
@@ -36,7 +36,7 @@ time /usr/bin/nvidia-ctk
     },
   }),
   probe('docker', {
-    name: 'a running engine, asked by perl where there is no curl',
+    name: 'a running engine, read with perl if curl is missing',
     given: async (host) => {
       host.file('/run/docker.pid', '4242').folder('/proc/4242').program('stat', 'exit 1', { silent: true });
       await host.beside(`exec perl -MIO::Socket::UNIX -e '
@@ -52,7 +52,7 @@ time /usr/bin/nvidia-ctk
     after: { stdout: 'active\ninfo {"a": 1}\ncontainers []\nimages []\n' },
   }),
   probe('docker', {
-    name: 'a number that an engine left behind',
+    name: 'a stale pid file',
     given: (host) =>
       host
         .file('/run/docker.pid', '4242\n')
@@ -61,7 +61,7 @@ time /usr/bin/nvidia-ctk
     after: {},
   }),
   probe('docker', {
-    name: 'an engine that is gone is not asked: its socket would start it',
+    name: 'a stopped engine, which is not called: its socket would start it',
     run: { env: { pid: '4243' } },
     given: (host) =>
       host

@@ -20,7 +20,7 @@ function pci(
 
 export const driverCases: readonly ScriptCase[] = [
   probe('gpus', {
-    name: 'GPUs of both classes, NVSwitches, and nothing else of the vendor',
+    name: 'GPUs of both classes, NVSwitches, and no other NVIDIA devices',
     given: (host) => {
       pci(host, '0000:00:1f.0', { vendor: '0x8086', class: '0x030000', device: '0xa1c1' });
       pci(host, '0000:01:00.0', { vendor: '0x10de', class: '0x030000', device: '0x2684' }, 'vfio-pci');
@@ -32,7 +32,7 @@ export const driverCases: readonly ScriptCase[] = [
     after: { stdout: 'gpu 0000:01:00.0 2684 vfio-pci\ngpu 0000:83:00.0 2335 \nnvswitch\n' },
   }),
   probe('gpus', {
-    name: 'an NVLink 5 board, whose switches are InfiniBand devices with a mark',
+    name: 'an NVLink 5 board, whose switches are InfiniBand devices with SW_MNG',
     given: (host) => {
       const device = (address: string) => `/practice/sys/bus/pci/devices/${address}`;
       pci(host, '0000:1b:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2901' });
@@ -48,10 +48,10 @@ export const driverCases: readonly ScriptCase[] = [
     },
     after: { stdout: 'gpu 0000:1b:00.0 2901 \ngpu 0000:3d:00.0 3182 \nnvlink5\numad\n' },
   }),
-  // Several are asked at once, in no order.
+  // The script reads several devices in parallel, in no order.
   ...(
     [
-      ['takes longer than it may', 'exit 124'],
+      ['times out', 'exit 124'],
       ['cannot be read', 'echo "grep: vpd: Input/output error" >&2; exit 2'],
     ] as const
   ).map(([what, timeout]) =>
@@ -69,7 +69,7 @@ export const driverCases: readonly ScriptCase[] = [
     }),
   ),
   probe('gpus', {
-    name: 'another card beside such a device',
+    name: 'a card of another type with such a device',
     given: (host) => {
       pci(host, '0000:1b:00.0', { vendor: '0x10de', class: '0x030000', device: '0x2b85' });
       pci(host, '0000:90:00.0', { vendor: '0x15b3', class: '0x020700', device: '0x1021' });
@@ -81,7 +81,7 @@ export const driverCases: readonly ScriptCase[] = [
   }),
   probe('gpus', { name: 'a machine without a PCI bus', after: {} }),
   probe('driver', {
-    name: 'nothing, without firmware of our time',
+    name: 'nothing, without EFI firmware',
     after: { stdout: 'secure-boot 0\n' },
   }),
   probe('driver', {
@@ -148,7 +148,7 @@ ActiveState active
   ...(
     [
       [
-        'which only its own modules hold',
+        'that only its own modules hold',
         { nvidia: ['2', 'nvidia_uvm', 'nvidia_modeset'], nvidia_uvm: ['0'] },
         '',
       ],
@@ -169,7 +169,7 @@ ActiveState active
     }),
   ),
   probe('driver', {
-    name: 'another driver at work, Secure Boot off, no systemd',
+    name: 'another loaded driver, Secure Boot off, no systemd',
     given: (host) =>
       host
         .folder('/practice/sys/module/nouveau')
@@ -180,7 +180,7 @@ ActiveState active
     after: { stdout: 'nouveau\nrunfile\nsecure-boot 0\n' },
   }),
   probe('driver', {
-    name: 'what a .run file has installed, known to DKMS',
+    name: 'an installed .run driver that is registered with DKMS',
     given: (host) =>
       host
         .program('nvidia-smi', '')
@@ -193,7 +193,7 @@ ActiveState active
     after: { stdout: 'runfile\nrunfile-version 580.95.05\ndkms registered\nsecure-boot 0\n' },
   }),
   probe('driver', {
-    name: 'what a .run file has installed without DKMS',
+    name: 'an installed .run driver without DKMS',
     given: (host) =>
       host
         .program('nvidia-smi', '')
@@ -203,7 +203,7 @@ ActiveState active
     after: { stdout: 'runfile\nrunfile-version 580.95.05\ndkms sources\nsecure-boot 0\n' },
   }),
   probe('driver', {
-    name: 'what a .run file has begun to install for us',
+    name: 'our interrupted installation of a .run file',
     given: (host) =>
       host
         .program('nvidia-smi', '')
@@ -242,7 +242,7 @@ ActiveState active
   }),
   ...(
     [
-      // Older ones end with 1 where a key is known, newer ones with 0.
+      // Older versions of mokutil exit with 1 for a known key, newer ones with 0.
       ['echo "$2 is already in db"', 'firmware'],
       ['echo "$2 is already in db"; exit 1', 'firmware'],
       ['echo "$2 is blocked in dbx"', 'blocked'],
@@ -252,7 +252,7 @@ ActiveState active
     ] as const
   ).map(([says, state]) =>
     probe('driver', {
-      name: `Secure Boot on, and a key of which mokutil is asked: ${says}`,
+      name: `Secure Boot on, and mokutil that runs: ${says}`,
       given: (host) =>
         host
           .program('mokutil', says)
@@ -265,7 +265,7 @@ ActiveState active
     }),
   ),
   probe('driver', {
-    name: 'nova at work, Secure Boot on without keys',
+    name: 'nova loaded, Secure Boot on without keys',
     given: (host) =>
       host
         .program('mokutil', 'echo already enrolled')

@@ -7,7 +7,7 @@ function frame(stdout: string): Frame {
   return { code: 0, stdout, stderr: '', durationMs: 1, timedOut: false };
 }
 
-describe('what the driver probe prints', () => {
+describe('the output of the driver probe', () => {
   it.each([
     [
       'open',
@@ -21,7 +21,7 @@ describe('what the driver probe prints', () => {
     ],
     ['none, nouveau instead', 'nouveau', { loaded: undefined, open: undefined, nouveau: true }],
     [
-      'Secure Boot with keys in each state, and words that are none',
+      'Secure Boot with keys in each state, and invalid states',
       'secure-boot 1\nmok configured enrolled /etc/keys/ours.der\nmok usual requested /var/lib/dkms/mok.pub\nmok usual stolen /a\nmok usual new $(a)',
       {
         secureBoot: true,

@@ -6,7 +6,7 @@ const mainline = 'Linux version 6.1 (x@y) (gcc (Ubuntu 11.4.0) 11.4.0, GNU ld) #
 
 export const kernelCases: readonly ScriptCase[] = [
   probe('kernels', {
-    name: 'a machine with one kernel, which nothing can be built for',
+    name: 'one kernel without build tools',
     given: (host) => host.program('uname', 'echo 6.1.0,lab').file('/proc/version', mainline),
     after: {
       stdout: 'kernel 6.1.0,lab no-headers no-driver\nlacks gcc\nlacks make\n',
@@ -14,7 +14,7 @@ export const kernelCases: readonly ScriptCase[] = [
     },
   }),
   probe('kernels', {
-    name: 'kernels with headers, with a module, without either, and what is none',
+    name: 'kernels with headers, with a module, without either, and other files',
     given: (host) =>
       host
         .program('uname', 'echo 6.1.0,lab')
@@ -47,7 +47,7 @@ lacks gcc-12
     },
   }),
   probe('kernels', {
-    name: 'a kernel whose compiler is there, by its number',
+    name: 'a kernel whose compiler version is installed',
     given: (host) =>
       host
         .program('uname', 'echo 6.1.0,lab')
@@ -68,7 +68,7 @@ lacks gcc-12
     ] as const
   ).map(([module, expected]) =>
     probe('kernels', {
-      name: `a kernel with ${module}, as Debian's DKMS calls it`,
+      name: `a kernel with ${module}, as Debian's DKMS names it`,
       given: (host) =>
         host
           .program('uname', 'echo 6.1.0,lab')

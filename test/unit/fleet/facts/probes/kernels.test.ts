@@ -13,15 +13,11 @@ describe('the kernels of a host', () => {
   it.each([
     ['only the running one', ['6.1.0-18-amd64'], ['6.1.0-18-amd64']],
     [
-      'the newest one beside it',
+      'the running one and the newest one',
       ['6.8.0-45-generic', '6.8.0-110-generic', '6.8.0-50-generic'],
       ['6.8.0-45-generic', '6.8.0-110-generic'],
     ],
-    [
-      'none that is older',
-      ['6.8.0-50-generic', '6.8.0-45-generic', '5.15.0-120-generic'],
-      ['6.8.0-50-generic'],
-    ],
+    ['no older one', ['6.8.0-50-generic', '6.8.0-45-generic', '5.15.0-120-generic'], ['6.8.0-50-generic']],
     [
       'a newer release of Debian 13',
       ['6.12.9+deb13-amd64', '6.12.43+deb13-amd64'],
@@ -32,9 +28,13 @@ describe('the kernels of a host', () => {
       ['6.1.0-18-cloud-amd64', '6.1.0-40-amd64'],
       ['6.1.0-18-cloud-amd64', '6.1.0-40-amd64'],
     ],
-    ['none of another flavour alone', ['6.8.0-45-generic', '6.8.0-45-generic-64k'], ['6.8.0-45-generic']],
-    ['nothing that is no release', ['6.8.0-45-generic', '9$(reboot)', 'x'], ['6.8.0-45-generic']],
-    ['none where the running one is unknown', [], []],
+    [
+      'no kernel of another flavour with the same version',
+      ['6.8.0-45-generic', '6.8.0-45-generic-64k'],
+      ['6.8.0-45-generic'],
+    ],
+    ['no invalid release', ['6.8.0-45-generic', '9$(reboot)', 'x'], ['6.8.0-45-generic']],
+    ['none if the running one is unknown', [], []],
   ])('%s', (_, lines, expected) => {
     expect(kernels(...lines)).toEqual(expected);
   });
@@ -47,7 +47,7 @@ describe('the kernels of a host', () => {
     });
   });
 
-  it('has an order in which each two are the other way round from the other side', () => {
+  it('are compared antisymmetrically', () => {
     const release = fc.stringMatching(/^\d\.\d{1,2}(\.\d{1,2})?(-\d{1,3})?(-(generic|amd64|generic-64k))?$/);
     fc.assert(
       fc.property(release, release, (first, second) => {

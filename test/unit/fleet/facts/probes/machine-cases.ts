@@ -7,7 +7,7 @@ import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 
-/** Certificates last. */
+/** The probe reads certificates last. */
 const last: readonly string[] = [managedFiles.managerCa, siteCaFile];
 const ours = [
   ...[...Object.values(managedFiles), ...aptFiles].filter((file) => !last.includes(file)),
@@ -28,63 +28,63 @@ const machine = (host: ScratchHost): void => {
     .file('/proc/meminfo', 'MemFree: 1 kB\nMemTotal:       65536000 kB\nMemTotal: 2 kB\n')
     .folder('/run/systemd/system');
 };
-const said =
+const firstLines =
   'kernel 6.1.0-lab\narch x86_64\nmachine-id 0f8e,0\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nsystemd systemd 252 (252.36-1~deb12u1)\n+PAM\n';
-const rest = 'memory 65536000\ncpus 16\n';
-const asked = ['uname -r -m', 'date +%s', 'systemctl --version', 'nproc'];
+const lastLines = 'memory 65536000\ncpus 16\n';
+const calls = ['uname -r -m', 'date +%s', 'systemctl --version', 'nproc'];
 
 export const machineCases: readonly ScriptCase[] = [
   probe('os', {
-    name: 'os-release as it is',
+    name: 'os-release, unchanged',
     given: (host) => host.file('/etc/os-release', 'ID=debian\n'),
     after: { stdout: 'ID=debian\n' },
   }),
   probe('machine', {
-    name: 'what every machine has',
+    name: 'facts of every machine',
     given: machine,
     after: {
-      stdout: `${said}user root\nuid 0\n${rest}`,
-      calls: [...asked.slice(0, 3), 'id -un', 'id -u', 'nproc'],
+      stdout: `${firstLines}user root\nuid 0\n${lastLines}`,
+      calls: [...calls.slice(0, 3), 'id -un', 'id -u', 'nproc'],
     },
   }),
   probe('machine', {
-    name: 'the login user is the one before sudo; a reboot is due',
+    name: 'the user before sudo; a required reboot',
     given: (host) => {
       machine(host);
       host.file('/run/reboot-required').file('/etc/nv_tegra_release').file('/dev/dxg');
     },
     run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
     after: {
-      stdout: `${said}user lab,1\nuid 1000\n${rest}reboot-required\nplatform jetson\n`,
-      calls: asked,
+      stdout: `${firstLines}user lab,1\nuid 1000\n${lastLines}reboot-required\nplatform jetson\n`,
+      calls,
     },
   }),
   probe('machine', {
-    name: 'a container of Windows, without systemd and machine-id',
+    name: 'WSL, without systemd and machine-id',
     given: (host) => {
       machine(host);
       host.file('/dev/dxg').drop('/etc/machine-id', '/run/systemd/system');
     },
     run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
     after: {
-      stdout: `kernel 6.1.0-lab\narch x86_64\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nuser lab,1\nuid 1000\n${rest}platform wsl\n`,
+      stdout: `kernel 6.1.0-lab\narch x86_64\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nuser lab,1\nuid 1000\n${lastLines}platform wsl\n`,
       calls: ['uname -r -m', 'date +%s', 'nproc'],
     },
   }),
   probe('machine', {
-    name: 'DGX OS, which calls itself Ubuntu',
+    name: 'DGX OS, which identifies as Ubuntu',
     given: (host) => {
       machine(host);
       host.file('/etc/dgx-release').drop('/etc/machine-id', '/run/systemd/system');
     },
     run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
     after: {
-      stdout: `kernel 6.1.0-lab\narch x86_64\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nuser lab,1\nuid 1000\n${rest}platform dgx\n`,
+      stdout: `kernel 6.1.0-lab\narch x86_64\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nuser lab,1\nuid 1000\n${lastLines}platform dgx\n`,
       calls: ['uname -r -m', 'date +%s', 'nproc'],
     },
   }),
   probe('daemon-json', {
-    name: 'as it is',
+    name: 'unchanged',
     given: (host) => host.file('/etc/docker/daemon.json', '{}'),
     after: { stdout: '{}' },
   }),
@@ -93,7 +93,7 @@ export const machineCases: readonly ScriptCase[] = [
     after: { code: 1, stderr: 'cat: /etc/docker/daemon.json: No such file or directory\n' },
   }),
   probe('files', {
-    name: 'digests of what is there',
+    name: 'digests of existing files',
     given: (host) => ours.forEach((file) => host.file(file, 'a: b\n\nc')),
     after: {
       stdout: [
@@ -112,7 +112,7 @@ export const machineCases: readonly ScriptCase[] = [
     after: { stdout: 'trusted\n' },
   }),
   probe('site-ca', {
-    name: 'written, and not taken up',
+    name: 'written, but not trusted',
     given: (host) =>
       host
         .file('/usr/local/share/ca-certificates/azp-fleet-site.crt', 'MIN*E\n')
@@ -125,12 +125,12 @@ export const machineCases: readonly ScriptCase[] = [
     after: {},
   }),
   probe('site-ca', {
-    name: 'on a system that trusts nothing yet',
+    name: 'on a system without trusted certificates',
     given: (host) => host.file('/usr/local/share/ca-certificates/azp-fleet-site.crt', 'MINE\n'),
     after: {},
   }),
   probe('disk', {
-    name: 'of the places that are there',
+    name: 'of existing folders',
     given: (host) =>
       host
         .folder('/boot', '/var/lib/docker')
@@ -146,7 +146,7 @@ export const machineCases: readonly ScriptCase[] = [
     },
   }),
   probe('disk', {
-    name: "of Docker's data, which lies elsewhere",
+    name: "of Docker's data in another folder",
     given: (host) =>
       host
         .folder('/boot', '/srv/big,disk', '/var/lib/docker')
@@ -162,7 +162,7 @@ export const machineCases: readonly ScriptCase[] = [
     },
   }),
   probe('disk', {
-    name: 'and what of a bundle lies there, in whole and in part',
+    name: 'and complete and partial files of a bundle',
     given: (host) =>
       host
         .file(`${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb`, 'whole')

@@ -24,7 +24,7 @@ const held = (host: ScratchHost, pid: string): ScratchHost =>
 
 export const managerCases: readonly ScriptCase[] = [
   probe('manager', {
-    name: 'all that is known of it, and of secrets a salted digest',
+    name: 'the complete state, with salted digests of secrets',
     given: (host) =>
       host
         .file('/etc/machine-id', 'id,with comma\n')
@@ -62,13 +62,13 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
     },
   }),
   probe('manager', {
-    name: 'nothing where it was never installed',
+    name: 'nothing if it was never installed',
     given: (host) =>
       host.folder('/run/systemd/system').file('/etc/machine-id', 'x\n').program('systemctl', ''),
     after: {},
   }),
   probe('manager', {
-    name: 'an earlier installation, of a host that does not run systemd now',
+    name: 'an earlier installation on a host without systemd',
     given: (host) =>
       host
         .file('/etc/machine-id', 'x\n')
@@ -85,7 +85,7 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
     },
   }),
   probe('manager', {
-    name: 'the build context of its version, as this release would put it there',
+    name: 'the digest of its build context, equal to that of this release',
     given: (host) =>
       host
         .link('/opt/azp-fleet/current', 'versions/abc')
@@ -99,7 +99,7 @@ context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x
     },
   }),
   probe('manager', {
-    name: 'the installation of the state before, where the state is damaged',
+    name: 'the installation in the previous state if the state is damaged',
     given: (host) =>
       host
         .file('/var/lib/azp-fleet/manager.json', '')
@@ -107,7 +107,7 @@ context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x
     after: { stdout: 'installation 0f8e-02\n' },
   }),
   probe('manager-status', {
-    name: 'as it is',
+    name: 'unchanged',
     given: (host) => host.file('/run/azp-fleet/status.json', '{}'),
     after: { stdout: '{}' },
   }),
@@ -119,11 +119,11 @@ context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x
       change(host, 'c', { title: 'lost\n' });
       change(host, 'f', { title: 'starting\n' });
       change(host, 'g', { title: 'being stopped\n' });
-      change(host, 'h', { title: 'not told\n' });
+      change(host, 'h', { title: 'without state\n' });
       change(host, 'i', { title: 'failed\n' });
-      change(host, 'j', { title: 'ended without a word\n' });
+      change(host, 'j', { title: 'ended without a code\n' });
       change(host, 'd', { title: 'cut off\n', code: '' });
-      change(host, 'e', { owner: 'nobody' });
+      change(host, 'e', { owner: 'eve' });
       host.program(
         'systemctl',
         `case $4 in
@@ -157,13 +157,13 @@ state g running
 title being stopped
 owner${' '}
 state h running
-title not told
+title without state
 owner${' '}
 state i dead
 title failed
 owner${' '}
 state j dead
-title ended without a word
+title ended without a code
 owner${' '}
 `,
       calls: [
@@ -179,19 +179,19 @@ owner${' '}
   }),
   probe('changes', { name: 'none', after: {} }),
   probe('host-lock', {
-    name: 'who holds it',
+    name: 'the holder',
     given: (host) =>
       held(host, '812').link('/proc/812/fd/9', '/run/azp-fleet/lock').link('/proc/812/fd/8', '/dev/null'),
     after: { stdout: `held\n${lockNote}` },
   }),
   probe('host-lock', {
-    name: 'who holds it, at whatever descriptor',
+    name: 'the holder at any descriptor',
     given: (host) =>
       held(host, '812').link('/proc/812/fd/1', '/dev/null').link('/proc/812/fd/10', '/run/azp-fleet/lock'),
     after: { stdout: `held\n${lockNote}` },
   }),
   probe('host-lock', {
-    name: 'a note without an end is cut',
+    name: 'truncates a note without an end',
     given: (host) =>
       held(host, '812')
         .link('/proc/812/fd/9', '/run/azp-fleet/lock')
@@ -204,12 +204,12 @@ owner${' '}
     after: {},
   }),
   probe('host-lock', {
-    name: 'another process has its number',
+    name: 'another process has its pid',
     given: (host) => held(host, '812').link('/proc/812/fd/9', '/run/other/run/azp-fleet/lock.x'),
     after: {},
   }),
   probe('host-lock', {
-    name: 'half a note: it is just being taken',
+    name: 'a partial note: the lock is being taken',
     given: (host) => host.file('/run/azp-fleet/lock').file('/run/azp-fleet/lock.pid', ''),
     after: {},
   }),

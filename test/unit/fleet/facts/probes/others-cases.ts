@@ -5,7 +5,7 @@ import type { ScriptCase } from '../../../../support/scratch/case.ts';
 
 export const othersCases: readonly ScriptCase[] = [
   probe('packages-apt', {
-    name: 'what is installed of what steps look at',
+    name: 'installed packages that steps use',
     given: (host) => {
       aptHost(host);
       const found = ['docker-ce', 'containerd.io', 'podman-a', 'cuda-drivers-1', 'nvidia-a', 'libnvidia-ml1'];
@@ -19,13 +19,13 @@ export const othersCases: readonly ScriptCase[] = [
     },
   }),
   probe('packages-apt', {
-    name: 'nothing of it',
+    name: 'no such package',
     given: aptHost,
     after: {},
   }),
   probe('packages-apt', { name: 'a system of another family', after: {} }),
   probe('packages-dnf', {
-    name: "rpm's packages that steps use, and those of a desktop",
+    name: 'rpm packages that steps use, and those of a desktop',
     given: (host) => {
       dnfHost(host);
       host.file('/proc/stat', 'btime 1700000000\n').folder('/proc/1');
@@ -34,7 +34,7 @@ export const othersCases: readonly ScriptCase[] = [
     after: { stdout: 'docker-ce 3 29.7.2 1.el9 x86_64\ngdm 1 40.1 34.el9 x86_64\n' },
   }),
   probe('others', {
-    name: 'people on terminals, and processes with a GPU outside containers',
+    name: 'users on terminals, and GPU processes outside containers',
     given: (host) => {
       const session = (id: string, text: string) => host.file(`/run/systemd/sessions/${id}`, text);
       session('1', 'UID=1\nUSER=ann=e\nTTY=pts/0\nCLASS=user\nSTATE=active\n');
@@ -66,12 +66,12 @@ export const othersCases: readonly ScriptCase[] = [
     },
   }),
   probe('others', {
-    name: 'processes are not read without a GPU',
+    name: 'no processes without a GPU',
     given: (host) => host.file('/proc/10/comm', 'x\n').link('/proc/10/fd/0', '/dev/nvidia0'),
     after: {},
   }),
   probe('package-lock', {
-    name: 'who holds the package database',
+    name: 'the holder of the package database',
     given: (host) => {
       aptHost(host);
       host.file('/proc/812/comm', 'unattended upgr\n');
@@ -81,7 +81,7 @@ export const othersCases: readonly ScriptCase[] = [
   }),
   ...['/var/lib/dpkg/lock', '/var/lib/apt/lists/lock'].map((file) =>
     probe('package-lock', {
-      name: `who holds ${file}, and is gone from /proc`,
+      name: `the holder of ${file}, which /proc does not show`,
       given: (host) => {
         aptHost(host);
         locked(host, file, 812);
@@ -89,5 +89,5 @@ export const othersCases: readonly ScriptCase[] = [
       after: { stdout: `unknown (pid 812) holds ${file}\n` },
     }),
   ),
-  probe('package-lock', { name: 'nobody', given: aptHost, after: {} }),
+  probe('package-lock', { name: 'no holder', given: aptHost, after: {} }),
 ];

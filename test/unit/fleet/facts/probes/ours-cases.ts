@@ -8,7 +8,7 @@ const people = 'root:x:0:0::/root:/bin/sh\nann:x:58000:58000::/:/bin/sh\n';
 
 export const oursCases: readonly ScriptCase[] = [
   probe('ours', {
-    name: 'a host that was only read has nothing of azp-fleet',
+    name: 'nothing on a host that was only read',
     given: (host) =>
       host
         .file('/etc/passwd', people)
@@ -21,12 +21,12 @@ export const oursCases: readonly ScriptCase[] = [
     after: { stdout: 'runfile 580.95.05 compute\n' },
   }),
   probe('ours', {
-    name: 'a .run file that was fetched and not installed: something of ours',
+    name: 'a .run file that was downloaded but not installed',
     given: (host) => host.file('/etc/passwd', people).file(`${HostPaths.runfile}/fetched/driver.run`, 'x'),
     after: { stdout: `folder ${HostPaths.state}\n` },
   }),
   probe('ours', {
-    name: 'folders with something in them, and users with both the name and the number',
+    name: 'non-empty folders, and users with both our name and our uid',
     given: (host) =>
       host
         .file(
@@ -47,7 +47,7 @@ export const oursCases: readonly ScriptCase[] = [
     },
   }),
   probe('ours-cdi', {
-    name: 'specifications that were made for us or set aside, and no others',
+    name: 'specifications that azp-fleet wrote or set aside, and no others',
     given: (host) =>
       host
         .file('/etc/cdi/nvidia.yaml', `kind: nvidia.com/gpu\n${cdiMark}\n`)
@@ -55,9 +55,9 @@ export const oursCases: readonly ScriptCase[] = [
         .file('/etc/cdi/site.json.before-azp-fleet', '{}'),
     after: { stdout: 'made /etc/cdi/nvidia.yaml\naside /etc/cdi/site.json.before-azp-fleet\n' },
   }),
-  probe('ours-cdi', { name: 'no folder of that kind', after: {} }),
+  probe('ours-cdi', { name: 'no such folder', after: {} }),
   probe('ours-sources', {
-    name: 'sources of others that are switched off, by whom, and for whose repositories they are',
+    name: 'disabled sources of other users: who disabled them, and their repositories',
     given: (host) => {
       const [apt, dnf] = ['/etc/apt/sources.list.d', '/etc/yum.repos.d'];
       const cuda = 'https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64';
@@ -93,9 +93,9 @@ export const oursCases: readonly ScriptCase[] = [
   }),
   probe('ours-sources', { name: 'no such source', after: {} }),
   probe('ours-packages', {
-    name: 'what is noted of packages, and no more of it than that can be',
+    name: 'the package record, up to the size limit',
     given: (host) => host.file(recordFile, `part docker\n${'brought docker-ce\n'.repeat(5000)}`),
     after: { stdout: `part docker\n${'brought docker-ce\n'.repeat(5000)}`.slice(0, 65_536) },
   }),
-  probe('ours-packages', { name: 'nothing is noted', after: {} }),
+  probe('ours-packages', { name: 'no record', after: {} }),
 ];

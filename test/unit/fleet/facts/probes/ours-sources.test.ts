@@ -22,7 +22,7 @@ test('the name of a disabled source says who disabled it', () => {
 });
 
 test.each([
-  ['what is for no repository of ours, and was not noted', `free - ${folder}/x.list.disabled`],
+  ['a source of no repository of azp-fleet, not disabled by it', `free - ${folder}/x.list.disabled`],
   ['no path', 'free -,docker x.list.disabled'],
   ['a path with a control character', `free -,docker ${folder}/\u001b[31m.list.disabled`],
   ['nothing', 'free'],

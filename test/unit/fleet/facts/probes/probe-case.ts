@@ -5,7 +5,7 @@ const scripts = new Map(
   factProbes({ root: { prefix: '/practice' } }).map(({ name, script }) => [name, script]),
 );
 
-/** A case of the script of one probe. */
+/** Returns a case of a probe's script. */
 export function probe(name: string, rest: Omit<ScriptCase, 'script'>): ScriptCase {
   return { ...rest, name: `${name}: ${rest.name}`, script: scripts.get(name) ?? '' };
 }
