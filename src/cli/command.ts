@@ -21,7 +21,7 @@ export interface CommandInput {
   readonly options: Options;
   /** The inventory's path: a positional ending in .yaml or .yml, -i, $AZP_FLEET_INVENTORY or ./inventory.yaml. */
   readonly inventory: string;
-  /** The command line as the user typed it, without secrets: for locks and journals. */
+  /** The command line as the user typed it, quoted for a shell: for locks, journals and next actions. */
   readonly commandLine: string;
   /** All commands, for completion. */
   readonly commands: readonly CommandSpec[];

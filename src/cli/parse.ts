@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 
 import { FleetError, usageError } from '../shared/base/errors.ts';
 import { completed, nearest } from '../shared/base/nearest.ts';
+import { quote } from '../shared/base/shell.ts';
 import {
   argumentsOf,
   type CommandInput,
@@ -178,7 +179,7 @@ function inputOf(
     rest,
     options,
     inventory,
-    commandLine: ['azp-fleet', ...argv].join(' '),
+    commandLine: ['azp-fleet', ...argv.map(quote)].join(' '),
   };
 }
 

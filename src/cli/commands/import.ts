@@ -15,10 +15,11 @@ import { loadFleet, parseFleet } from '../../fleet/inventory/load.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { quote } from '../../shared/base/shell.ts';
 import type { CommandInput } from '../command.ts';
 import { type Options, refuseControl } from '../options.ts';
 import { count } from '../render/inventory.ts';
-import { wrap } from '../render/lines.ts';
+import { wrap, wrapNext } from '../render/lines.ts';
 import type { Result } from '../result.ts';
 import { inventoryText, schemaPlace, writeInventory } from '../setup/inventory-file.ts';
 import { readOrganization } from '../setup/organization-forms.ts';
@@ -35,11 +36,13 @@ export async function run(context: Context, { options, commandLine }: CommandInp
     isNew ? newInventory(options, path.dirname(file)) : readFileSync(file, 'utf8'),
     added,
   );
-  if (added.length > 0) parseFleet(text, name, context);
+  const isUnnamed = isNew && options.string('organization') === undefined;
+  if (added.length > 0) parseFleet(isUnnamed ? text.replace(unnamed, example) : text, name, context);
   const written = options.flag('write') && added.length > 0;
   const kept = written ? writeInventory(file, text, { replace: !isNew }) : undefined;
   const fragment = isNew ? text : withFound('hosts: {}', added);
-  const shown = { file: name, isNew, fragment, added, leftOut, written, commandLine, ...defined({ kept }) };
+  const parts = { file: name, isNew, isUnnamed, fragment, added, leftOut, written, commandLine };
+  const shown = { ...parts, ...defined({ kept }) };
   return {
     exitCode: ExitCode.ok,
     json: { file, written, hosts: added, leftOut },
@@ -77,23 +80,18 @@ async function fromSsh(context: Context, sshConfig: string | undefined): Promise
   };
 }
 
-/** Placeholder for the organization. */
+/** Placeholder for the organization, which `inventory check` reports. */
 const unnamed = 'https://dev.azure.com/NAME';
+/** Replaces the placeholder while the rest of the inventory is checked. */
+const example = 'https://dev.azure.com/example';
 
 /** Returns a new inventory without hosts. `folder`: the folder of its file. */
 function newInventory(options: Options, folder: string): string {
   const pool = options.string('pool') ?? 'gpu-lab';
   refuseControl([pool], '--pool');
-  const organization = options.string('organization') ?? (options.flag('write') ? undefined : unnamed);
-  if (organization === undefined)
-    throw usageError({
-      code: 'usage.option',
-      what: 'a new inventory needs an organization',
-      expected: '--organization https://dev.azure.com/NAME, or a collection URL of Azure DevOps Server',
-      next: 'add --organization URL',
-    });
+  const organization = options.string('organization');
   return inventoryText({
-    organization: readOrganization(organization).organization,
+    organization: organization === undefined ? unnamed : readOrganization(organization).organization,
     credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } },
     ...defined({ schema: schemaPlace(folder) }),
     projects: options.list('project'),
@@ -109,6 +107,8 @@ export interface ShownImport {
   /** As the user named it. */
   readonly file: string;
   readonly isNew: boolean;
+  /** True if the file has the placeholder for the organization. */
+  readonly isUnnamed: boolean;
   /** The added text; for a new file its whole content. */
   readonly fragment: string;
   readonly added: readonly FoundHost[];
@@ -121,7 +121,7 @@ export interface ShownImport {
 
 /** Returns what an import would write or has written, and what it left out. `width`: of a line. */
 export function importText(
-  { file, isNew, fragment, added, leftOut, written, kept, commandLine }: ShownImport,
+  { file, isNew, isUnnamed, fragment, added, leftOut, written, kept, commandLine }: ShownImport,
   width: number,
 ): string {
   const hosts = count(added.length, 'host');
@@ -136,11 +136,13 @@ export function importText(
   const left = leftOut.flatMap(({ what, why }) =>
     wrap(`${what}: ${why}`, width - 2, 2, 4).map((line) => `  ${line}`),
   );
-  const next = written ? `azp-fleet inventory check ${file}` : `${commandLine} --write`;
+  const check = `azp-fleet inventory check ${quote(file)}`;
+  const last = isUnnamed ? `replace NAME under "organization:" in ${file}, then run: ${check}` : check;
+  const next = wrapNext(`Next: ${written ? last : `${commandLine} --write`}`, width, 2);
   return [
     ...head,
     ...(left.length === 0 ? [] : ['', 'Left out:', ...left]),
-    ...(added.length === 0 ? [] : ['', `Next: ${next}`]),
+    ...(added.length === 0 ? [] : ['', ...next]),
     '',
   ].join('\n');
 }

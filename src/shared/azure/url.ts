@@ -9,8 +9,10 @@ export function organizationUrl(text: string): string {
   const url = parse(text);
   const segments = url.pathname.split('/').filter((segment) => segment !== '');
   if (url.password !== '') throw secretInUrl(url);
+  if (otherServices.test(url.hostname)) throw notAzureDevOps(url.hostname);
   const origin = `${url.protocol}//${url.host}`;
   if (url.hostname === 'dev.azure.com') {
+    refusePlaceholder(segments[0]);
     return exactly(text, `https://${url.host}`, segments, 1, 'https://dev.azure.com/ORGANIZATION');
   }
   if (url.hostname.endsWith('.visualstudio.com')) {
@@ -18,6 +20,35 @@ export function organizationUrl(text: string): string {
     return exactly(text, `https://${url.host}`, rest, 0, 'https://ORGANIZATION.visualstudio.com');
   }
   return exactly(text, origin, segments, serverDepth(segments), 'https://SERVER/[FOLDER/]COLLECTION');
+}
+
+/**
+ * Matches sites that are pasted instead of an organization, among them pages of Azure DevOps outside of organizations.
+ * Virtual machines of Azure (cloudapp.azure.com) may run an Azure DevOps Server.
+ */
+const otherServices =
+  /(^|\.)(github|gitlab|microsoftonline)\.com$|(^|\.)bitbucket\.org$|^portal\.azure\.com$|^(azure|www|learn)\.microsoft\.com$|\.dev\.azure\.com$|\..+\.visualstudio\.com$|^www\.visualstudio\.com$/;
+
+function notAzureDevOps(host: string): Error {
+  return usageError({
+    code: 'azure.url',
+    what: `${host} is not Azure DevOps`,
+    expected: 'https://dev.azure.com/ORGANIZATION, or the URL of a collection of Azure DevOps Server',
+    next: 'open https://dev.azure.com, choose your organization, and copy the address: https://dev.azure.com/ORGANIZATION',
+  });
+}
+
+/** Matches names that documentation uses instead of an organization's name; capitals only where a name may be real. */
+const placeholders = [/^<.*>$/, /^your[-_]?org(anization)?$/i, /^(ORG|ORGANIZATION|NAME)$/];
+
+function refusePlaceholder(segment = ''): void {
+  const name = segment.replace(/^%3c(.*)%3e$/i, '<$1>');
+  if (!placeholders.some((form) => form.test(name))) return;
+  throw usageError({
+    code: 'azure.url',
+    what: `"${name}" is a placeholder, not an organization`,
+    next: 'replace it with the name of your organization, as in the address of its page',
+  });
 }
 
 /**

@@ -28,7 +28,7 @@ test('it shows the inventory, the left-out entries and the next command, and wri
     'h200-1: { address: 192.0.2.11, user: lab }',
     'pool: gpu-x',
     'variable rack',
-    '-o lab.yaml --pool gpu-x --write',
+    '-o lab.yaml --pool gpu-x \\\n  --write',
   ])
     expect(stdout).toContain(piece);
   expect(() => readFileSync(join(cwd, 'lab.yaml'))).toThrow('ENOENT');
@@ -42,6 +42,42 @@ test('it writes a valid inventory', async () => {
     ['h200-1', ['hopper']],
     ['h200-2', ['hopper']],
   ]);
+});
+
+test('the printed next command works as printed, and names what is still missing', async () => {
+  const preview = await run('--ansible hosts.ini -o lab.yaml');
+  const [, next = ''] = /^Next: azp-fleet inventory import (.+)$/mu.exec(preview.stdout) ?? [];
+  const written = await run(next);
+  expect([written.exitCode, written.stdout]).toEqual([
+    0,
+    expect.stringContaining(
+      'Next: replace NAME under "organization:" in lab.yaml, then run:\n  azp-fleet inventory check lab.yaml\n',
+    ),
+  ]);
+  const check = await runCommand(['inventory', 'check', 'lab.yaml'], { cwd });
+  expect([check.exitCode, check.stderr]).toEqual([
+    2,
+    expect.stringContaining('lab.yaml:3:15: "NAME" is a placeholder'),
+  ]);
+});
+
+test('the printed next command is quoted for a shell, and continued with backslashes', async () => {
+  const argv = [
+    'inventory',
+    'import',
+    '--ansible',
+    'hosts.ini',
+    '--pool',
+    'gpu lab',
+    '-o',
+    'a/very/long/folder/lab.yaml',
+  ];
+  const { stdout } = await runCommand(argv, { cwd, terminal: { columns: 80, rows: 24 } });
+  const next = stdout.slice(stdout.indexOf('Next:')).trimEnd();
+  expect(next.replaceAll(/(?: \\)?\n\s*/gu, ' ')).toBe(
+    `Next: azp-fleet inventory import --ansible hosts.ini --pool 'gpu lab' -o a/very/long/folder/lab.yaml --write`,
+  );
+  expect(Math.max(...next.split('\n').map((line) => line.length))).toBeLessThan(80);
 });
 
 test('an existing inventory keeps its comments and hosts, with a backup', async () => {
@@ -80,7 +116,7 @@ test.each([
   ['--ansible a --terraform b', 'usage.import'],
   ['--ansible none.ini', 'inventory.import'],
   ['--terraform hosts.ini', 'inventory.import'],
-  ['--ansible hosts.ini --write', 'usage.option'],
+  ['--ansible hosts.ini --write --organization https://github.com/lab', 'azure.url'],
 ])('%s is reported', async (line, code) => {
   const { exitCode, stdout } = await run(`${line} --json`);
   expect([exitCode, JSON.parse(stdout)]).toEqual([

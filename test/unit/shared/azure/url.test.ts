@@ -57,3 +57,56 @@ test('a token in the URL is refused without repeating it', () => {
     expect(JSON.stringify(error)).not.toContain('hunter2');
   }
 });
+
+test.each([
+  ['https://github.com/example/models', 'github.com'],
+  ['https://gist.github.com/example', 'gist.github.com'],
+  ['https://gitlab.com/example', 'gitlab.com'],
+  ['https://bitbucket.org/example/models', 'bitbucket.org'],
+  ['https://portal.azure.com/', 'portal.azure.com'],
+  ['https://portal.azure.com/#home', 'portal.azure.com'],
+  ['https://azure.microsoft.com/en-us/products/devops', 'azure.microsoft.com'],
+  ['https://login.microsoftonline.com/common/oauth2', 'login.microsoftonline.com'],
+  ['https://aex.dev.azure.com/me', 'aex.dev.azure.com'],
+  ['https://app.vssps.visualstudio.com/_signin', 'app.vssps.visualstudio.com'],
+  ['https://www.visualstudio.com', 'www.visualstudio.com'],
+])('%s is the page of another service', (text, host) => {
+  expect(() => organizationUrl(text)).toThrow(
+    expect.objectContaining({
+      exitCode: 2,
+      problem: expect.objectContaining({
+        what: `${host} is not Azure DevOps`,
+        next: 'open https://dev.azure.com, choose your organization, and copy the address: https://dev.azure.com/ORGANIZATION',
+      }),
+    }),
+  );
+});
+
+test.each([
+  'YOUR-ORG',
+  'your-org',
+  'YOUR-ORGANIZATION',
+  'your_organization',
+  'ORGANIZATION',
+  'NAME',
+  'ORG',
+  '<org>',
+])('the placeholder %s is refused', (name) => {
+  expect(() => organizationUrl(`https://dev.azure.com/${name}`)).toThrow(
+    expect.objectContaining({
+      problem: expect.objectContaining({
+        what: expect.stringMatching(/ is a placeholder, not an organization$/u),
+        next: 'replace it with the name of your organization, as in the address of its page',
+      }),
+    }),
+  );
+});
+
+test.each(['name', 'org', 'organization', 'yourorganic'])('%s is a name', (name) => {
+  expect(organizationUrl(`https://dev.azure.com/${name}`)).toBe(`https://dev.azure.com/${name}`);
+});
+
+test('a server on a virtual machine of Azure is a server', () => {
+  const url = 'https://tfs.westeurope.cloudapp.azure.com/DefaultCollection';
+  expect(organizationUrl(url)).toBe(url);
+});

@@ -45,6 +45,11 @@ test.each([
   ['', /^A name, or the URL/],
   ['https://dev.azure.com', /^Write the URL as https:\/\/dev\.azure\.com\/ORGANIZATION/],
   ['https://ann:secret@dev.azure.com/example', /^Take it out of the URL/],
+  ['github.com/example/models', /^Open https:\/\/dev\.azure\.com, choose your organization/],
+  ['git@github.com:example/models.git', /^Copy the address that the browser shows/],
+  ['portal.azure.com', /^Open https:\/\/dev\.azure\.com, choose your organization/],
+  ['https://dev.azure.com/YOUR-ORG', /^Replace it with the name of your organization/],
+  ['YOUR-ORG', /^Replace it with the name of your organization/],
 ])('%j is refused', (text, mistake) => {
   expect(organizationMistake(text)).toMatch(mistake);
 });
