@@ -90,7 +90,7 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   terminal.type('wrong');
   terminal.press('Enter');
   await terminal.see('? The token check failed');
-  terminal.press('Down', 'Enter');
+  terminal.press('Down', 'Down', 'Enter');
   await terminal.see(/The token check failed: Correct[^]*Azure DevOps organization/);
   terminal.press('Enter');
   await terminal.see(/correct[^]*Does internet access need a proxy/i);

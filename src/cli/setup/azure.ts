@@ -28,14 +28,18 @@ interface AzureChoice extends Pick<Choices, 'organization' | 'credential' | 'pro
   readonly pools?: readonly string[];
 }
 
+/** How often a credential is checked before setup ends. */
+const mostChecks = 5;
+
 /** Asks for organization, network, credential and projects, and checks the credential. */
 export async function askAzure(wizard: Wizard): Promise<AzureChoice> {
-  for (let round = 1; ; round += 1) {
+  const checks = { failed: 0 };
+  for (;;) {
     const { organization, project } = await askOrganization(wizard);
     const network = await askNetwork(wizard);
-    const credential = await askCredential(wizard, organization);
-    const seen = await askCheck(wizard, { organization, credential, network, round });
-    if (seen === 'again') continue;
+    const checked = await askChecked(wizard, { organization, network, checks });
+    if (checked === undefined) continue;
+    const { credential, seen } = checked;
     const known = await withExpiry(wizard, credential);
     const projects = await askProjects(wizard, seen, project);
     return {
@@ -45,6 +49,25 @@ export async function askAzure(wizard: Wizard): Promise<AzureChoice> {
       projects,
       ...defined({ jobs: seen?.jobs, pools: seen?.pools }),
     };
+  }
+}
+
+interface Server {
+  readonly organization: string;
+  readonly network: NetworkChoice;
+  readonly checks: { failed: number };
+}
+
+/** Asks for a credential until one is valid or kept. Returns undefined if the organization is to be corrected. */
+async function askChecked(
+  wizard: Wizard,
+  server: Server,
+): Promise<{ readonly credential: CredentialSource; readonly seen: Seen | undefined } | undefined> {
+  for (;;) {
+    const credential = await askCredential(wizard, server.organization);
+    const seen = await askCheck(wizard, { ...server, credential });
+    if (seen === 'organization') return undefined;
+    if (seen !== 'token') return { credential, seen };
   }
 }
 
@@ -61,17 +84,20 @@ async function askOrganization(wizard: Wizard): Promise<Pasted> {
   return pasted;
 }
 
-interface Attempt {
-  readonly organization: string;
-  readonly network: NetworkChoice;
+interface Attempt extends Server {
   readonly credential: CredentialSource;
-  readonly round: number;
 }
 
-/** Checks the credential; returns undefined if it was not checked, or is kept although it failed. */
-async function askCheck(wizard: Wizard, tried: Attempt): Promise<Seen | undefined | 'again'> {
+/**
+ * Checks the credential; returns undefined if it was not checked, or is kept although it failed, and the question to
+ * which the user returns. Throws after too many failed checks.
+ */
+async function askCheck(
+  wizard: Wizard,
+  tried: Attempt,
+): Promise<Seen | undefined | 'token' | 'organization'> {
   const { prompts, context } = wizard;
-  const { organization, credential } = tried;
+  const { organization, credential, checks } = tried;
   const source = credential.kind === 'pat' ? credential.token : credential.secret;
   if ('env' in source && !context.env[source.env]) {
     print(
@@ -81,28 +107,48 @@ async function askCheck(wizard: Wizard, tried: Attempt): Promise<Seen | undefine
     return undefined;
   }
   for (let attempt = 1; ; attempt += 1) {
-    const seen = await prompts.once(`try ${tried.round} ${attempt}`, () => tryCredential(wizard, tried));
+    const seen = await prompts.once(`try ${attempt}`, () => tryCredential(wizard, tried));
     if (!('code' in seen)) {
       for (const line of rightsLines(organization, credential, seen)) print(wizard, line);
       return seen;
     }
+    checks.failed += 1;
+    if (prompts.canAsk && checks.failed === mostChecks) {
+      prompts.forget('token.kept');
+      throw tooManyChecks(seen, organization);
+    }
     wizard.say(...problemLines(seen, lineWidth(wizard)));
-    const chosen = await prompts.choose<'retry' | 'again' | 'skip'>(
-      'token.failed',
-      'The token check failed:',
-      [
-        ...(prompts.canAsk
-          ? ([
-              { name: 'Try again', value: 'retry' },
-              { name: 'Correct organization and token', value: 'again' },
-            ] as const)
-          : []),
-        { name: 'Continue without a check', value: 'skip' },
-      ],
-    );
-    if (chosen === 'again') return 'again';
+    const chosen = await askAfterFailure(prompts);
     if (chosen === 'skip') return undefined;
+    if (chosen === 'retry') continue;
+    prompts.forget(chosen === 'token' ? 'token.kept' : 'organization');
+    return chosen;
   }
+}
+
+function askAfterFailure(prompts: Wizard['prompts']) {
+  return prompts.choose<'retry' | 'token' | 'organization' | 'skip'>(
+    'token.failed',
+    'The token check failed:',
+    [
+      ...(prompts.canAsk
+        ? ([
+            { name: 'Try again', value: 'retry' },
+            { name: 'Use another token', value: 'token' },
+            { name: 'Correct organization and token', value: 'organization' },
+          ] as const)
+        : []),
+      { name: 'Continue without a check', value: 'skip' },
+    ],
+  );
+}
+
+function tooManyChecks(last: Problem, organization: string): FleetError {
+  return new FleetError({
+    ...last,
+    what: `${mostChecks} checks failed; the last: ${last.what}`,
+    next: `create a token at ${organization}/_usersSettings/tokens with the scopes listed above, then run azp-fleet setup again`,
+  });
 }
 
 /** Longest list to choose from; of more, names are typed. */

@@ -48,6 +48,8 @@ export class Interview implements Prompts {
   #done = new Map<string, { readonly at: number; readonly result: Promise<unknown> }>();
   readonly #last = new Map<string, Answer>();
   readonly #asked = new Set<string>();
+  /** Keys of forgotten answers: answers from flags and files are not used for them again. */
+  readonly #refused = new Set<string>();
 
   constructor(options: InterviewOptions) {
     this.#options = options;
@@ -134,6 +136,14 @@ export class Interview implements Prompts {
     return result;
   }
 
+  forget(key: string): void {
+    const at = this.#given.findLastIndex((given) => given.key === key);
+    if (at === -1) return;
+    for (const dropped of this.#given.slice(at)) this.#refused.add(dropped.key);
+    this.#cut(at);
+    this.#at = at;
+  }
+
   settle(answers: Readonly<Record<string, string>>): void {
     const made = Object.entries(answers).map(([key, answer]) => ({ key, answer, asked: true }));
     this.#given = [...this.#given.slice(0, this.#at - 1), ...made];
@@ -178,7 +188,7 @@ export class Interview implements Prompts {
 
   async #supplied(question: Question): Promise<Answer | undefined> {
     const raw = this.#options.supplied.get(question.key);
-    if (raw === undefined) return undefined;
+    if (raw === undefined || (this.canAsk && this.#refused.has(question.key))) return undefined;
     const answer = fitting(question, raw);
     const mistake = await mistakeIn(question, answer);
     if (mistake === undefined) {
@@ -219,9 +229,14 @@ export class Interview implements Prompts {
     const left = last === -1 ? given.length : last;
     if (last === -1) this.#options.say('This is the first question.');
     for (const { key, answer } of given.slice(left)) this.#last.set(key, answer);
-    this.#given = given.slice(0, left);
-    this.#unseen = 0;
     this.#rewinding = true;
+    this.#cut(left);
+  }
+
+  /** Keeps only the answers before `left`, and the results that depend on no others. */
+  #cut(left: number): void {
+    this.#given = this.#given.slice(0, left);
+    this.#unseen = 0;
     this.#done = new Map([...this.#done].filter(([, { at }]) => at <= left));
     this.#options.keep(this.#given);
   }

@@ -123,6 +123,8 @@ export interface Prompts {
    * it from other work at the same position.
    */
   once<T>(key: string, work: () => Promise<T>): Promise<T>;
+  /** Removes the newest answer to this question and all later ones: they are asked again. */
+  forget(key: string): void;
   /** Replaces the last answer by the answers that result from it. */
   settle(answers: Readonly<Record<string, string>>): void;
 }

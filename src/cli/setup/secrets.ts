@@ -71,10 +71,13 @@ export async function askSecretSource<Other extends string = never>(
   }
 }
 
+/** How often a pasted secret may be malformed before setup ends. */
+const mostPastes = 5;
+
 /** Asks for the secret and saves it; afterwards the answer is the file. */
 async function askPasted(wizard: Wizard, key: string, what: string, name: string): Promise<string> {
   const file = secretFile(wizard.context, name);
-  for (;;) {
+  for (let asked = 0; asked < mostPastes; asked += 1) {
     const secret = await askHidden(
       wizard,
       `${what.charAt(0).toUpperCase()}${what.slice(1)}${existsSync(file) ? ` (replaces ${file})` : ''}:`,
@@ -88,6 +91,13 @@ async function askPasted(wizard: Wizard, key: string, what: string, name: string
     wizard.prompts.settle({ [`${key}.kept`]: 'file', [`${key}.file`]: file });
     return file;
   }
+  wizard.prompts.forget(`${key}.kept`);
+  throw usageError({
+    code: 'usage.answer',
+    what: `${mostPastes} pasted texts cannot be ${what}`,
+    expected: 'ASCII characters without spaces',
+    next: `save ${what} in a file with mode 0600, run azp-fleet setup again, and choose "in a file that only I can read"`,
+  });
 }
 
 /** Asks for the source of a secret and reads it. Returns undefined if it cannot be read and the user stops. */

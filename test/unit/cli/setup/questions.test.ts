@@ -71,7 +71,7 @@ test('a host with a name in use needs another one', async () => {
   const { keyboard } = sitting;
   const asked = askHosts(sitting.wizard, ['gpu']);
   await keyboard.answer(['Hosts (user@', 'gpu.lab.example 192.0.2.7']);
-  await keyboard.see('The inventory already has gpu ; use name=address for another name');
+  await keyboard.see('The inventory already has gpu; use name=address for another name');
   keyboard.stdin.write('\u0015box=gpu.lab.example 192.0.2.7\r');
   expect(await asked).toEqual([{ name: 'box', address: 'gpu.lab.example' }, { name: '192.0.2.7' }]);
 });
@@ -195,7 +195,7 @@ describe('Azure DevOps', () => {
       ['Does internet access need a proxy'],
       ['Where is the access token stored', 'Down'],
       ['Variable', 'WRONG'],
-      ['The token check failed', 'Down'],
+      ['The token check failed', 'Down', 'Down'],
       ['organization', fake.organization],
       ['Does internet access need a proxy'],
       ['Where is the access token stored', 'Down'],
@@ -209,6 +209,76 @@ describe('Azure DevOps', () => {
     });
     expect(sitting.said.join('\n')).toContain('token rejected');
     expect(sitting.said.join('\n')).toContain('check that the token is of this organization');
+  });
+
+  test('another token can be used without answering the rest again', async () => {
+    const sitting = sit({ env: { WRONG: 'wrong', AZP_TOKEN: 'right' } });
+    const answers = answering(
+      sitting,
+      () => askAzure(sitting.wizard),
+      ['organization', fake.organization],
+      ['Does internet access need a proxy'],
+      ['Where is the access token stored', 'Down'],
+      ['Variable', 'WRONG'],
+      ['The token check failed', 'Down'],
+      ['Where is the access token stored', 'Down'],
+      ['Variable', 'AZP_TOKEN'],
+      ['When does it expire'],
+      ['Projects', 'Space'],
+    );
+    expect(await answers).toMatchObject({ credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } } });
+    expect(sitting.kept().map(({ key }) => key)).toEqual([
+      'organization',
+      'network',
+      'token.kept',
+      'token.env',
+      'token.expires',
+      'projects.listed',
+    ]);
+  });
+
+  test('after five wrong tokens setup ends, names the next action and keeps the answers before', async () => {
+    const home = mkdtempSync(join(folder, 'home-'));
+    const sitting = sit({ home });
+    const stored = ['Where is the access token'] as const;
+    const pasted = ['The access token', 'wrong'] as const;
+    const another = ['The token check failed', 'Down'] as const;
+    const answers = answering(
+      sitting,
+      () => askAzure(sitting.wizard),
+      ['organization', fake.organization],
+      ['Does internet access need a proxy'],
+      ...[1, 2, 3, 4].flatMap(() => [stored, pasted, another]),
+      stored,
+      pasted,
+    );
+    await expect(answers).rejects.toMatchObject({
+      problem: {
+        code: 'azure.auth',
+        what: expect.stringMatching(/^5 checks failed; the last: /u),
+        next: expect.stringContaining(`create a token at ${fake.organization}/_usersSettings/tokens`),
+      },
+    });
+    expect(sitting.kept().map(({ key }) => key)).toEqual(['organization', 'network']);
+  });
+
+  test('after five answers that are no token setup ends and names another source', async () => {
+    const home = mkdtempSync(join(folder, 'home-'));
+    const sitting = sit({ home });
+    const asked = askSecretSource(sitting.wizard, {
+      key: 'token',
+      what: 'the access token',
+      variable: 'AZP_TOKEN',
+      pasted: 'token',
+    });
+    const failed = expect(asked).rejects.toMatchObject({
+      problem: { code: 'usage.answer', next: expect.stringContaining('in a file that only I can read') },
+    });
+    await sitting.keyboard.answer(
+      ['Where is the access token'],
+      ...[1, 2, 3, 4, 5].map(() => ['The access token', 'two words'] as const),
+    );
+    await failed;
   });
 
   test('an unset variable is no error, and the name of the organization suffices', async () => {
