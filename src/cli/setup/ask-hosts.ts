@@ -31,10 +31,12 @@ export async function askHosts(wizard: Wizard, taken: readonly string[]): Promis
   const configured = await prompts.once('ssh_config', () => sshConfigHosts(wizard.context, wizard.sshConfig));
   const names = new Set(configured.map((host) => host.name));
   const isKnown = (name: string): boolean => names.has(name);
-  const offered = [...configured, ...fromKnownHosts(wizard, configured)].filter(
-    ({ name }) => !taken.includes(parseHost(name, isKnown).name),
-  );
-  const chosen = offered.length === 0 || prompts.answers('hosts') ? [] : await chooseKnown(wizard, offered);
+  const free = ({ name }: KnownHost) => !taken.includes(parseHost(name, isKnown).name);
+  const [own, seen] = [configured.filter(free), fromKnownHosts(wizard, configured).filter(free)];
+  const offered = [...own, ...seen];
+  const source = sourceOf(own, seen, wizard.sshConfig);
+  const chosen =
+    offered.length === 0 || prompts.answers('hosts') ? [] : await chooseKnown(wizard, offered, source);
   const more = await prompts.text(
     'hosts',
     chosen.length === 0 ? 'Hosts (user@address:port …):' : 'Others (user@address:port …, Enter for none):',
@@ -47,6 +49,16 @@ export async function askHosts(wizard: Wizard, taken: readonly string[]): Promis
   return distinctNames(parsed([...chosen, ...words(more)], isKnown));
 }
 
+/** Returns the files that the offered hosts come from. `own`: of the configuration; `seen`: of known_hosts. */
+export function sourceOf(
+  own: readonly KnownHost[],
+  seen: readonly KnownHost[],
+  sshConfig = '~/.ssh/config',
+): string {
+  if (seen.length === 0) return sshConfig;
+  return own.length === 0 ? '~/.ssh/known_hosts' : `${sshConfig} and known_hosts`;
+}
+
 /** Returns the hosts of known_hosts; none if another SSH configuration is used. */
 function fromKnownHosts({ context, sshConfig }: Wizard, configured: readonly KnownHost[]): KnownHost[] {
   if (sshConfig !== undefined) return [];
@@ -57,7 +69,11 @@ function fromKnownHosts({ context, sshConfig }: Wizard, configured: readonly Kno
     .map((name) => ({ name, leadsTo: 'in known_hosts' }));
 }
 
-async function chooseKnown({ prompts }: Wizard, known: readonly KnownHost[]): Promise<readonly string[]> {
+async function chooseKnown(
+  { prompts }: Wizard,
+  known: readonly KnownHost[],
+  source: string,
+): Promise<readonly string[]> {
   const width = Math.max(...known.map(({ name }) => widthOf(name)));
   const choices = (hosts: readonly KnownHost[]) =>
     hosts.map(({ name, leadsTo }) => ({
@@ -66,10 +82,10 @@ async function chooseKnown({ prompts }: Wizard, known: readonly KnownHost[]): Pr
       value: name,
     }));
   if (known.length <= shortList)
-    return prompts.chooseMany('hosts.known', 'Hosts from ~/.ssh/config:', choices(known), []);
+    return prompts.chooseMany('hosts.known', `Hosts from ${source}:`, choices(known), []);
   const filter = await prompts.text(
     'hosts.filter',
-    `${known.length} hosts in ~/.ssh/config. Part of the name, Enter for all:`,
+    `${known.length} hosts in ${source}. Part of the name, Enter for all:`,
     {
       default: '',
       check: (text) =>

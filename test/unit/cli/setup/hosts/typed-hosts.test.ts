@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { matching } from '../../../../../src/cli/setup/ask-hosts.ts';
+import { matching, sourceOf } from '../../../../../src/cli/setup/ask-hosts.ts';
 import { distinctNames, hostMistake, parseHost } from '../../../../../src/cli/setup/host-notation.ts';
 import { sshConfigHosts } from '../../../../../src/cli/setup/ssh-hosts.ts';
 
@@ -96,4 +96,15 @@ test.each([
       .map(({ name }) => name)
       .join(' '),
   ).toBe(names);
+});
+
+test.each([
+  [1, 0, undefined, '~/.ssh/config'],
+  [0, 1, undefined, '~/.ssh/known_hosts'],
+  [2, 3, undefined, '~/.ssh/config and known_hosts'],
+  [2, 0, '/lab/ssh_config', '/lab/ssh_config'],
+])('%i hosts of the configuration and %i of known_hosts, with --ssh-config %s', (own, seen, file, named) => {
+  const hosts = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ name: `h${at}`, leadsTo: '' }));
+  expect(sourceOf(hosts(own), hosts(seen), file)).toBe(named);
 });
