@@ -138,11 +138,12 @@ export function importText(
   );
   const check = `azp-fleet inventory check ${quote(file)}`;
   const last = isUnnamed ? `replace NAME under "organization:" in ${file}, then run: ${check}` : check;
-  const next = wrapNext(`Next: ${written ? last : `${commandLine} --write`}`, width, 2);
+  const command = written ? last : `${commandLine} --write`;
+  const shown = wrapNext(`Next: ${command}`, width, 2);
   return [
     ...head,
     ...(left.length === 0 ? [] : ['', 'Left out:', ...left]),
-    ...(added.length === 0 ? [] : ['', ...next]),
+    ...(added.length === 0 ? [] : ['', ...shown]),
     '',
   ].join('\n');
 }
