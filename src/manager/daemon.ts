@@ -77,7 +77,7 @@ export async function runDaemon(
     wake();
   });
   const running = Promise.all([
-    watches.run(signal, () => manager.slots()),
+    watches.run(signal, () => manager.slots(), publish),
     manager.otherProcesses.run(signal),
     manager.idle?.run(signal),
     tools.config.webhook && repeat(tools, { ms: messageEveryMs, signal }, () => messenger.deliver()),

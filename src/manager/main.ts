@@ -3,7 +3,12 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createAzureClient } from '../shared/azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../shared/azure/http/credential.ts';
-import { createPlainFetch, type Fetch } from '../shared/azure/http/proxy.ts';
+import {
+  createPlainFetch,
+  createTryConnect,
+  type Fetch,
+  type NetworkSettings,
+} from '../shared/azure/http/proxy.ts';
 import { defined } from '../shared/base/objects.ts';
 import { sha256 } from '../shared/base/digest.ts';
 import type { Logger } from '../shared/base/log.ts';
@@ -168,6 +173,7 @@ function managerTools({
       agents: new AgentStore(join(places.state, 'agents'), archives, runCommand),
     },
     azure: azureClient(config, secret, siteFetch(config, caPem), { clock, log, signal: stop }),
+    connect: createTryConnect(networkOf(config, caPem)),
     archives,
     state,
     runStore: new RunStore(join(places.state, 'runs')),
@@ -195,8 +201,12 @@ async function siteCa({ proxy }: ManagerConfig): Promise<string | undefined> {
   return proxy.ca ? readFile(HostPaths.caBundle, 'utf8') : undefined;
 }
 
-function siteFetch({ proxy }: ManagerConfig, caPem: string | undefined): Fetch {
-  return createPlainFetch({ ...proxy, ...defined({ caPem }) });
+function networkOf({ proxy }: ManagerConfig, caPem: string | undefined): NetworkSettings {
+  return { ...proxy, ...defined({ caPem }) };
+}
+
+function siteFetch(config: ManagerConfig, caPem: string | undefined): Fetch {
+  return createPlainFetch(networkOf(config, caPem));
 }
 
 function azureClient(

@@ -1,4 +1,4 @@
-import type { Fetch } from '../shared/azure/http/proxy.ts';
+import type { Fetch, TryConnect } from '../shared/azure/http/proxy.ts';
 import type { Secret } from '../shared/base/secret.ts';
 import type { NetworkIsolation } from './docker/network-isolation.ts';
 import type { Helpers } from './docker/janitor.ts';
@@ -16,6 +16,7 @@ import type { StateStore } from './state.ts';
 export interface ManagerTools extends ManagerDeps {
   /** For slots with `mode: host`; `engine` lists their runs, too. */
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
+  readonly connect: TryConnect;
   readonly archives: Pick<Archives, 'digest'>;
   readonly state: StateStore;
   /** Aborted to stop idle agents, too. The daemon exits once no agent is left. */

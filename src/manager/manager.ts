@@ -130,7 +130,7 @@ export class Manager {
 
   status(loaded: Loaded): ManagerStatus {
     const { config, state, clock, isolation } = this.#tools;
-    const { pools, gpus, images, janitor } = this.#watches;
+    const { pools, gpus, images, janitor, connection } = this.#watches;
     const slots = this.slots();
     return managerStatus({
       at: timestamp(clock),
@@ -146,6 +146,7 @@ export class Manager {
       archives: state.value.archives,
       drains: drainsOf(state.value.drain),
       idle: this.idle?.status,
+      connection: connection?.status,
       slots: slots.flatMap((slot) => this.#snapshot.status([slot], this.#runs.of(slot))),
       check: gpus.latest,
       shortfalls: this.#watches.shortfalls(slots),
@@ -153,7 +154,7 @@ export class Manager {
         this.#passProblem,
         this.#runs.problem,
         state.problem,
-        ...pools.problems,
+        ...connectionProblems(connection?.problem, pools.problems),
         janitor.cause,
         gpus.problem,
         this.idle?.problem,
@@ -293,6 +294,12 @@ export class Manager {
 
 function runs({ mode, image }: Slot, source: ImageConfig): boolean {
   return mode === 'container' && sourceName(image) === sourceName(source);
+}
+
+/** Reports a lost connection once: the pools cannot be read either. */
+function connectionProblems(lost: Cause | undefined, pools: readonly Cause[]): readonly Cause[] {
+  if (lost === undefined) return pools;
+  return [lost, ...pools.filter(({ code }) => code !== 'azure.unreachable' && code !== lost.code)];
 }
 
 function rejectedImage({ rejected = '', proven = '' }: State['image']): Cause {

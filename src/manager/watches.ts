@@ -22,6 +22,7 @@ import { ImageUsers } from './docker/job-user.ts';
 import { Janitor } from './docker/janitor.ts';
 import type { Slot } from './model.ts';
 import { NotYet, causeOf } from './causes.ts';
+import { ConnectionWatch } from './pool/connection.ts';
 import { OwnAgents } from './pool/own-agents.ts';
 import { Pools, TokenRetry } from './pool/watch.ts';
 import { Sweeper } from './pool/sweeper.ts';
@@ -61,6 +62,8 @@ const keptForMs = 7 * 24 * 3_600_000;
 /** Checks pools, GPUs, images, engine and disk, each at its own interval, and cleans up. */
 export class Watches {
   readonly pools: Pools;
+  /** Undefined: switched off. */
+  readonly connection: ConnectionWatch | undefined;
   readonly images: Images;
   readonly gpus: GpuWatch;
   readonly janitor: Janitor;
@@ -80,6 +83,9 @@ export class Watches {
     this.#wake = wake;
     const own = new OwnAgents(tools.azure, tools.state.owner, tools.clock);
     this.pools = new Pools(tools.azure, own, poolsOf(tools.config), tools.clock, wake);
+    const { organization, connectivityCheck } = tools.config;
+    this.connection =
+      connectivityCheck === 'off' ? undefined : new ConnectionWatch({ ...tools, organization });
     this.#sweeper = new Sweeper(tools, own, this.pools);
     this.#tokenRetry = new TokenRetry(tools.secret, this.pools);
     this.images = new Images(tools, wake);
@@ -116,8 +122,11 @@ export class Watches {
     this.#checkAlarm.ring();
   }
 
-  /** Runs all watches until the signal is aborted. `slots`: those that this host has now. */
-  async run(signal: AbortSignal, slots: () => readonly Slot[]): Promise<void> {
+  /**
+   * Runs all watches until the signal is aborted. `slots`: those that this host has now; `publish`: writes the status without
+   * waiting for a pass, which may take long.
+   */
+  async run(signal: AbortSignal, slots: () => readonly Slot[], publish: () => void): Promise<void> {
     const { config, state } = this.#tools;
     const { image } = config;
     await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
@@ -125,6 +134,11 @@ export class Watches {
     await Promise.all([
       watchEngine(this.#tools, this.#wake, () => this.#onEngine()),
       this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
+      this.connection?.run(signal, (isBack) => {
+        publish();
+        // Their next reads may be minutes away.
+        if (isBack) this.pools.readFailed();
+      }),
       this.#every(tokenMs, signal, () => this.#tokenRetry.check()),
       this.#every(checkEveryMs, signal, () => this.#checkGpus(), this.#checkAlarm),
       watchKernelLog(this.#tools, () => this.checkSoon()),

@@ -84,6 +84,7 @@ const host: HostSpec = {
   datasets: [],
   jobs: { sudo: false, docker: false },
   fence: 'best-effort',
+  connectivityCheck: 'on',
   registration: 'rest',
   capabilities: {},
 };

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Fetch } from '../../src/shared/azure/http/proxy.ts';
+import { createTryConnect, type Fetch, type TryConnect } from '../../src/shared/azure/http/proxy.ts';
 import type { AzureClient } from '../../src/shared/azure/client.ts';
 import { fakeControl, type FakeControl } from '../../practice/azure/control/control.ts';
 import { type RunningFake, startFake } from '../../practice/azure/start.ts';
@@ -156,6 +156,8 @@ export class ManagerRig {
   machine = { memoryMiB: 131_072, cpus: 64 };
   /** What the address of the agent's archive has. */
   archive = 'the agent';
+  /** Tests the connection to the server. */
+  connect: TryConnect = createTryConnect({ noProxy: [] });
   /** Agents' keys. Few, used by turns: making one takes long. */
   keys: KeyStock = sharedKeys;
 
@@ -195,6 +197,7 @@ export class ManagerRig {
         ),
         host: { engine: this.host, agents: new AgentStore(this.directory, archives, this.command) },
         azure: mortal(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
+        connect: (url, ended) => this.connect(url, ended),
         archives,
         state,
         runStore: new RunStore(this.#in('state/runs')),

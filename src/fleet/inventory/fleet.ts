@@ -178,6 +178,7 @@ export interface HostSpec {
   readonly datasets: readonly Dataset[];
   readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
   readonly fence: 'best-effort' | 'required';
+  readonly connectivityCheck: 'on' | 'off';
   readonly registration: 'rest' | 'config';
   readonly webhook?: WebhookSpec;
   /** How to stop an idle host; undefined: never. */

@@ -59,6 +59,7 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     datasets: resolveDatasets(vars.datasets),
     jobs: { sudo: vars.jobs?.sudo ?? false, docker: vars.jobs?.docker ?? false },
     fence: vars.network ?? 'best-effort',
+    connectivityCheck: vars.connectivityCheck ?? 'on',
     registration: vars.registration ?? 'rest',
     ...defined({ webhook: resolveWebhook(vars.webhook, folders), idle: resolveIdle(vars.idle) }),
     capabilities: texts(vars.capabilities),

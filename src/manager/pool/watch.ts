@@ -282,6 +282,11 @@ export class Pools {
     for (const watch of this.all) watch.readOnFailure();
   }
 
+  /** Reads the pools whose last read failed now: the connection is back. */
+  readFailed(): void {
+    for (const watch of this.all) if (watch.problem !== undefined) watch.readSoon();
+  }
+
   /** Reads all pools soon, after a run began or ended. */
   runChanged(): void {
     for (const watch of this.all) watch.readAfter(settleMs);

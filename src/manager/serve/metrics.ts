@@ -235,6 +235,13 @@ const statusGauges: readonly StatusGauge[] = [
       pools.map(({ name, up }) => ({ labels: { pool: name }, value: Number(up) })),
   },
   {
+    name: 'azp_fleet_connection_up',
+    help: '1 while the host can connect to the server, 0 after two failed tests in a row; absent: not tested yet, or connectivityCheck: off.',
+    labelNames: [],
+    samples: ({ status: { connection } }) =>
+      connection?.checkedAt === undefined ? [] : one(connection.failingSince === undefined),
+  },
+  {
     name: 'azp_fleet_credential_ok',
     help: '0 while the server refuses the credential.',
     labelNames: [],

@@ -6,6 +6,7 @@ import type { IdleStatus } from '../../shared/contract/idle.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { ourRelease } from '../../shared/contract/release.ts';
 import type {
+  ConnectionStatus,
   HostHealth,
   ImageStatus,
   ManagerStatus,
@@ -201,6 +202,8 @@ export function managerStatus(parts: {
   readonly archives: FirstDownloads;
   readonly drains: readonly Drain[];
   readonly idle: IdleStatus | undefined;
+  /** Undefined: the test is off. */
+  readonly connection: ConnectionStatus | undefined;
   readonly slots: readonly SlotStatus[];
   readonly check: HostCheck | undefined;
   /** Configured features that this host does not support. */
@@ -229,7 +232,7 @@ export function managerStatus(parts: {
     owner: parts.owner,
     drained: parts.drains.some(({ slot }) => slot === undefined),
     drains: parts.drains,
-    ...defined({ idle: parts.idle }),
+    ...defined({ idle: parts.idle, connection: parts.connection }),
     slots: parts.slots,
     health: healthStatus(parts.check, parts.shortfalls),
     problems: parts.problems.map(({ code, what, next }) => ({ code, what, next })),

@@ -102,6 +102,7 @@ export function parseConfig(text: string, path: string): ManagerConfig {
   const needed = ['host', 'organization', 'credential', 'pool'] as const;
   const missing = needed.find((key) => value[key] === undefined);
   if (missing !== undefined) throw broken(path, `"${missing}" is missing`);
+  if (!URL.canParse(value.organization ?? '')) throw broken(path, '"organization" is not a URL');
   const image = builtImage(process.arch);
   const config = { image, ...configDefaults, ...value } as ManagerConfig;
   const { agents, registration } = config;

@@ -54,6 +54,8 @@ export interface ManagerConfig {
   };
   /** Powers off an unused machine; undefined: never. */
   readonly idle?: IdleConfig;
+  /** Connection test to the organization's server. Undefined: on. */
+  readonly connectivityCheck?: 'off';
   /** Loopback port of the metrics, 0: none. */
   readonly metricsPort: number;
 }
@@ -246,6 +248,7 @@ const keys = {
   }),
   webhook: z.object({ offlineS: count, queueWaitS: count }),
   idle: z.object({ afterS: count, run: text }),
+  connectivityCheck: z.literal('off'),
   metricsPort: count,
 } satisfies Record<keyof ManagerConfig, z.ZodType>;
 

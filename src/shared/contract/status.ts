@@ -46,10 +46,24 @@ export interface ManagerStatus {
   readonly drains: readonly Drain[];
   /** When the unused machine powers off; absent: never. */
   readonly idle?: IdleStatus;
+  /** The connection test to the organization's server; absent: off, or the manager is of an earlier version. */
+  readonly connection?: ConnectionStatus;
   readonly slots: readonly SlotStatus[];
   readonly health: HostHealth;
   /** Problems that stop everything, with the next action: a bad credential, no Docker, … */
   readonly problems: readonly { readonly code: string; readonly what: string; readonly next: string }[];
+}
+
+/** All times are ISO 8601. */
+export interface ConnectionStatus {
+  /** Host and port. */
+  readonly to: string;
+  /** End of the last test; absent: none has ended. */
+  readonly checkedAt?: string;
+  /** Start of the first of at least two failed tests in a row; absent: it connects. */
+  readonly failingSince?: string;
+  /** Why the last test failed; absent: it succeeded. */
+  readonly why?: string;
 }
 
 /** The files that a manager was started with; the files on the disk may be newer. */
@@ -235,6 +249,14 @@ const status = z.looseObject({
       idleS: z.number(),
       stays: z.looseObject({ what: text, next: text }).optional(),
       ending: z.boolean().optional(),
+    })
+    .optional(),
+  connection: z
+    .looseObject({
+      to: text,
+      checkedAt: text.optional(),
+      failingSince: text.optional(),
+      why: text.optional(),
     })
     .optional(),
   slots: z.array(

@@ -98,6 +98,7 @@ export class Life implements Mortal {
         log,
         root: { prefix: at('/root') },
         host: { engine: host, agents: { path: async () => at('/store') } as unknown as AgentStore },
+        connect: async () => undefined,
         archives: { digest: async () => 'sha256' },
         runStore: new RunStore(at('/state/runs')),
         keys: { take: async () => keyOf(await newKey()) } as unknown as KeyStock,

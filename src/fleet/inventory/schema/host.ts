@@ -343,6 +343,10 @@ const shared = {
   network: z.enum(['best-effort', 'required'], { error: 'best-effort or required' }).optional().meta({
     description: 'Isolates jobs from cloud metadata and from each other; required: no job starts without it',
   }),
+  connectivityCheck: z.enum(['on', 'off'], { error: 'on or off' }).optional().meta({
+    description:
+      'Connects to the server of the organization every 30 s, to notice a lost connection; default on',
+  }),
   webhook: webhook.optional().meta({
     description: 'Reports closed and reopened slots, offline agents and jobs that wait long',
   }),

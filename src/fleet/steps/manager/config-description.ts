@@ -111,6 +111,12 @@ const keyTexts: KeyTexts = {
     },
   },
   'idle.afterS': { label: 'idle.after', text: timeText },
+  connectivityCheck: {
+    effect: {
+      off: 'a lost connection to Azure DevOps shows minutes later',
+      '': 'a lost connection to Azure DevOps shows within 90 s',
+    },
+  },
   metricsPort: { label: 'metrics port', text: (port: number) => (port === 0 ? 'none' : String(port)) },
 };
 
@@ -144,7 +150,7 @@ export function describeConfig(seen: OnHost, desired: ManagerConfig): ConfigDesc
 
 /** Shows keys that differ from the defaults, and the agents. */
 function newConfig(desired: ManagerConfig, seen: OnHost): readonly Detail[] {
-  const { fence: _, idle: __, ...rest } = desired;
+  const { fence: _, idle: __, connectivityCheck: ___, ...rest } = desired;
   const plain: ManagerConfig = {
     ...rest,
     agents: desired.agents.kind === 'slots' ? { kind: 'slots', slots: [] } : desired.agents,

@@ -46,6 +46,7 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
       ...(proxy.caPem === undefined ? {} : { caSha256: sha256(proxy.caPem) }),
     },
     ...defined({ webhook: webhookConfig(host), idle: host.idle }),
+    ...(host.connectivityCheck === 'off' ? { connectivityCheck: host.connectivityCheck } : {}),
     metricsPort,
   };
 }

@@ -289,5 +289,7 @@ function rootOf(error: unknown): unknown {
 
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  // Each address of the server failed; the error itself has no text.
+  if (error instanceof AggregateError) return error.errors.map(textOf).join('; ');
   return error.name === 'TimeoutError' ? 'no answer in time' : error.message || error.name;
 }

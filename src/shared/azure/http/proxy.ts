@@ -43,6 +43,26 @@ export function createPlainFetch(network: NetworkSettings): Fetch {
   return (url, init) => request(new URL(url), init, network, ca);
 }
 
+/** Connects to the server of a URL and closes the connection; rejects with the reason why there is none. */
+export type TryConnect = (url: URL, signal: AbortSignal) => Promise<void>;
+
+/** Returns a connection test that takes the same path as a request: the proxy, then TLS for https. It sends no request. */
+export function createTryConnect(network: NetworkSettings): TryConnect {
+  // Created once: it parses all root certificates.
+  const trust =
+    network.caPem === undefined
+      ? {}
+      : { secureContext: tls.createSecureContext({ ca: [...tls.rootCertificates, network.caPem] }) };
+  return async (url, signal) => {
+    const proxy = proxyFor(url, network);
+    const socket =
+      proxy === undefined
+        ? await connectDirectly(url, trust, signal)
+        : await connectThrough({ proxy, target: url, trust, signal });
+    socket.on('error', () => undefined).destroy();
+  };
+}
+
 async function request(
   url: URL,
   init: FetchInit,
@@ -114,31 +134,51 @@ function bypasses(rule: string, url: URL): boolean {
 interface Tunnel {
   readonly proxy: URL;
   readonly target: URL;
-  readonly trust: { readonly ca?: string[] };
+  readonly trust: Trust;
   readonly signal: AbortSignal;
 }
 
+/** Additional trusted certificates. */
+type Trust = Pick<tls.ConnectionOptions, 'secureContext'> & { readonly ca?: string[] };
+
 /** Connects to the target through an HTTP CONNECT proxy, with TLS on top for an https target. */
 async function connectThrough({ proxy, target, trust, signal }: Tunnel): Promise<Socket> {
-  const port = target.port || (target.protocol === 'https:' ? '443' : '80');
-  const authority = `${target.hostname}:${port}`;
-  const raw = await connect(proxy, authority, trust, signal);
+  const { host, port } = endpoint(target);
+  const raw = await connect(proxy, `${target.hostname}:${port}`, trust, signal);
   if (target.protocol === 'http:') return raw;
-  const host = target.hostname.replace(/^\[|\]$/gu, '');
-  return await new Promise<Socket>((resolve, reject) => {
-    const secure = tls.connect({
-      socket: raw,
-      ...trust,
-      ...(net.isIP(host) === 0 ? { servername: host } : { host }),
-    });
-    const abort = () => secure.destroy(signal.reason instanceof Error ? signal.reason : undefined);
+  return opened(tls.connect({ socket: raw, ...trust, ...serverName(host) }), 'secureConnect', signal);
+}
+
+/** Connects to the target without a proxy, with TLS for an https target. */
+function connectDirectly(target: URL, trust: Trust, signal: AbortSignal): Promise<Socket> {
+  const { host, port } = endpoint(target);
+  return target.protocol === 'http:'
+    ? opened(net.connect(port, host), 'connect', signal)
+    : opened(tls.connect({ port, ...trust, ...serverName(host), host }), 'secureConnect', signal);
+}
+
+function endpoint(url: URL): { readonly host: string; readonly port: number } {
+  const port = Number(url.port || (url.protocol === 'https:' ? '443' : '80'));
+  return { host: url.hostname.replace(/^\[|\]$/gu, ''), port };
+}
+
+function serverName(host: string): tls.ConnectionOptions {
+  return net.isIP(host) === 0 ? { servername: host } : { host };
+}
+
+/** Resolves when the socket has connected; destroys it when the signal is aborted before. */
+function opened(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<Socket> {
+  return new Promise<Socket>((resolve, reject) => {
+    const abort = () => socket.destroy(signal.reason instanceof Error ? signal.reason : undefined);
+    const closed = () => reject(new Error('the connection was closed'));
     signal.addEventListener('abort', abort, { once: true });
-    secure.once('error', reject);
-    secure.once('secureConnect', () => {
+    socket.once('error', reject).once('close', closed);
+    socket.once(event, () => {
       signal.removeEventListener('abort', abort);
-      secure.off('error', reject);
-      resolve(secure);
+      socket.off('error', reject).off('close', closed);
+      resolve(socket);
     });
+    if (signal.aborted) abort();
   });
 }
 
@@ -152,8 +192,8 @@ function connect(
     const client = proxy.protocol === 'https:' ? https : http;
     const request = client.request({
       protocol: proxy.protocol,
-      hostname: proxy.hostname.replace(/^\[|\]$/gu, ''),
-      port: proxy.port || (proxy.protocol === 'https:' ? 443 : 80),
+      hostname: endpoint(proxy).host,
+      port: endpoint(proxy).port,
       method: 'CONNECT',
       path: authority,
       headers: { host: authority, ...proxyAuthorization(proxy) },

@@ -12,6 +12,10 @@ export const azureCodes = {
   ],
   'azure.fake-state': ['the saved state of the practice server cannot be read', 'remove the file'],
   'azure.job-running': ['an agent with a running job cannot be removed', 'drain it first'],
+  'azure.no-connection': [
+    'the host cannot connect to Azure DevOps, so its agents get no jobs',
+    'check firewall, DNS and proxy between the host and Azure DevOps',
+  ],
   'azure.not-found': [
     'not found, or the token lacks permission',
     'check the name, and the access of the token',

@@ -30,6 +30,7 @@ test('a host needs no more than its name and a pool', () => {
     datasets: [],
     jobs: { sudo: false, docker: false },
     fence: 'best-effort',
+    connectivityCheck: 'on',
     registration: 'rest',
     capabilities: {},
   });

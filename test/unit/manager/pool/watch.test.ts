@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
 import { AzureError } from '../../../../src/shared/azure/http/errors.ts';
-import { PoolWatch } from '../../../../src/manager/pool/watch.ts';
+import { Pools, PoolWatch } from '../../../../src/manager/pool/watch.ts';
 import { SimulatedClock } from '../../../support/clock.ts';
 
 const minute = 60_000;
@@ -137,4 +137,31 @@ describe('a watch', () => {
     expect([watch.lacks('h-1'), watch.lacks('h-0')]).toEqual([true, false]);
     await end();
   });
+});
+
+test('when the connection is back, only pools that could not be read are read again', async () => {
+  const clock = new SimulatedClock();
+  let asked: string[] = [];
+  const azure = {
+    findPool: async (name: string) => {
+      asked.push(name);
+      if (name === 'lost') throw new Error('unreachable');
+      return { id: 1, name };
+    },
+    list: async () => new Map<string, AzureAgent>(),
+  };
+  const pools = new Pools(azure, azure, ['well', 'lost'], clock, () => undefined);
+  const stop = new AbortController();
+  const running = pools.run(
+    stop.signal,
+    () => [],
+    () => [],
+  );
+  await clock.pass(100);
+  asked = [];
+  pools.readFailed();
+  await clock.pass(1);
+  expect(asked).toEqual(['lost']);
+  stop.abort();
+  await running;
 });

@@ -50,6 +50,7 @@ const full: Required<ManagerConfig> = {
   proxy: { http: 'http://a:1', https: 'http://b:1', noProxy: ['.lab'], ca: true, caSha256: 'c'.repeat(64) },
   webhook: { offlineS: 600, queueWaitS: 1800 },
   idle: { afterS: 1800, run: 'poweroff' },
+  connectivityCheck: 'off',
   metricsPort: 9417,
 };
 /** The same, where a key has more than one form. */
@@ -240,6 +241,11 @@ describe('a configuration that comes', () => {
           marker: 'add',
           text: 'idle: poweroff after 30 min',
           effect: 'running and queued jobs, logins and containers of others keep the machine on',
+        },
+        {
+          marker: 'add',
+          text: 'connectivityCheck: off',
+          effect: 'a lost connection to Azure DevOps shows minutes later',
         },
         { marker: 'add', text: 'memory of each agent: 60 GiB of 128 GiB' },
         { marker: 'add', text: 'registers h200-1-0, h200-1-1 in pool gpu-lab' },
