@@ -16,7 +16,13 @@ function built(arch: 'x64' | 'arm64', version: string, x64?: string): ImageConfi
 
 test('the default version has a digest in every kind of configuration', () => {
   const values = parseArguments(['run', '--url', 'https://dev.azure.com/lab', '--pool', 'p']).values;
-  const file = { schema: 1, host: 'b', organization: 'https://dev.azure.com/lab', credential: { kind: 'pat' }, pool: 'p' };
+  const file = {
+    schema: 1,
+    host: 'b',
+    organization: 'https://dev.azure.com/lab',
+    credential: { kind: 'pat' },
+    pool: 'p',
+  };
   const configs: readonly ManagerConfig[] = [
     standaloneConfig(values, 'box'),
     parseConfig(JSON.stringify(file), 'f'),
