@@ -60,7 +60,7 @@ const head = `# Errors: every code, its cause and its fix
 Each error ends with its code in brackets:
 
 \`\`\`console
-${screen('inventory-check-slip')}\`\`\`
+${screen('inventory-check-yaml-error')}\`\`\`
 
 \`azp-fleet explain\` prints the entry of a code; this page lists all of them:
 

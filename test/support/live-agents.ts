@@ -5,30 +5,30 @@ import { AgentSession, SessionConflict } from './agent-session.ts';
 import type { StandInContainer } from './docker/state.ts';
 import type { ManagerRig } from './manager-rig.ts';
 
-/** When a container of this agent ran, milliseconds since the epoch. */
+/** The time span in which a container of this agent ran, milliseconds since the epoch. */
 export interface Life {
   readonly container: string;
   readonly agent: string;
   readonly from: number;
-  /** Undefined: it still runs. */
+  /** Undefined: still running. */
   to?: number;
   /** dockerd has forgotten it; its process may continue. */
-  isLost?: boolean;
+  isForgotten?: boolean;
 }
 
-/** The process in a container. It may outlive what dockerd knows of it. */
+/** The process in a container. It may continue after dockerd forgot the container. */
 interface Process {
   readonly container: string;
   readonly agent: string;
   readonly killed: AbortController;
   readonly stopped: AbortController;
-  /** Set while it runs a job: ends it. */
+  /** Ends the running job; undefined without one. */
   finish: (() => void) | undefined;
-  /** Its worker still runs, and reports the result of the job to the server. */
+  /** Whether the worker runs, which reports the result of the job to the server. */
   hasWorker: boolean;
 }
 
-/** Agents that speak with the fake server from the rig's containers: they take the jobs they are given, and hold them. */
+/** Agents in the rig's containers that log in to the fake server, take jobs, and run them until the test finishes them. */
 export class LiveAgents {
   readonly lives: Life[] = [];
   readonly #rig: ManagerRig;
@@ -42,18 +42,18 @@ export class LiveAgents {
     docker.end = (name, code, how) => {
       const { id = '' } = docker.get(name) ?? {};
       this.#close(id);
-      // `docker stop`, or the program's own end: it leaves in order.
+      // After `docker stop` or its own exit, the agent closes its session.
       for (const process of this.#of(id)) process.stopped.abort();
       end(name, code, how);
     };
   }
 
-  /** The job that this agent runs comes to its end. */
+  /** Ends this agent's job. */
   finish(agent: string): void {
     for (const process of this.#processes) if (process.agent === agent) process.finish?.();
   }
 
-  /** The job's worker is killed: the agent calls the job failed and leaves, and the server hears nothing of it. */
+  /** Kills the job's worker: the agent prints that the job failed and exits, and the server gets no result. */
   killWorker(agent: string): void {
     for (const process of this.#processes) {
       if (process.agent !== agent) continue;
@@ -63,25 +63,25 @@ export class LiveAgents {
   }
 
   /** Kills the container's process; the server gets no report. */
-  die(agent: string): void {
+  kill(agent: string): void {
     const container = this.#running(agent);
     if (container === undefined) return;
     for (const process of this.#of(container.id)) process.killed.abort();
     this.#rig.docker.end(container.id, 137);
   }
 
-  /** dockerd forgets the container; its process continues. */
-  lose(agent: string): void {
+  /** Makes dockerd forget the container; its process continues. */
+  forgetContainer(agent: string): void {
     const container = this.#running(agent);
     if (container === undefined) return;
     this.#close(container.id);
     const life = this.lives.findLast((each) => each.container === container.id);
-    if (life !== undefined) life.isLost = true;
+    if (life !== undefined) life.isForgotten = true;
     this.#rig.docker.containers.delete(container.id);
   }
 
-  /** Processes without a container come to their end after all. */
-  killLost(): void {
+  /** Kills the processes whose containers dockerd forgot. */
+  killForgotten(): void {
     for (const process of this.#processes)
       if (!this.#rig.docker.containers.has(process.container)) process.killed.abort();
   }
@@ -150,7 +150,7 @@ export class LiveAgents {
     }
   }
 
-  /** As the agent does: while the server has another session of its name, it asks again. */
+  /** Opens a session; retries while the server has another session of this name, like the real agent. */
   async #connect(
     container: StandInContainer,
     over: AbortSignal,
@@ -158,19 +158,19 @@ export class LiveAgents {
   ): Promise<AgentSession | undefined> {
     const [archive] = container.archives;
     const files = await untar(archive?.tar ?? Buffer.alloc(0));
-    for (let told = false; !over.aborted; told = true) {
+    for (let isReported = false; !over.aborted; isReported = true) {
       try {
         return await AgentSession.open(files);
       } catch (error) {
         if (!(error instanceof SessionConflict)) throw error;
-        if (!told) say('A session for this agent already exists.');
+        if (!isReported) say('A session for this agent already exists.');
         await delay(30, undefined, { signal: over }).catch(() => undefined);
       }
     }
     return undefined;
   }
 
-  /** Holds the job's lock until the test ends it, or something else does. */
+  /** Renews the job's lock until the job is finished or the agent stops. */
   async #work(process: Process, session: AgentSession, over: AbortSignal): Promise<void> {
     const finished = new AbortController();
     process.finish = () => finished.abort();

@@ -6,7 +6,7 @@ import { defaultUploads } from '../../fleet/inventory/schema/defaults.ts';
 import { credentialSource } from '../../fleet/inventory/secret.ts';
 import { createTransport } from '../../fleet/ssh/create-transport.ts';
 import { createAzureClient } from '../../shared/azure/create-client.ts';
-import { createFirstLook } from '../../shared/azure/first-look.ts';
+import { createTokenPermissions } from '../../shared/azure/token-permissions.ts';
 import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
 import { createFetch } from '../../shared/azure/http/proxy.ts';
 import type { RestOptions } from '../../shared/azure/http/rest.ts';
@@ -162,7 +162,7 @@ export function openWizard(
 
 function azureFor(context: Context, access: Access): ReturnType<Wizard['azure']> {
   const options = restOptions(context, access);
-  return { ...createAzureClient(options), ...createFirstLook(options) };
+  return { ...createAzureClient(options), ...createTokenPermissions(options) };
 }
 
 type Access = Parameters<Wizard['azure']>[0];

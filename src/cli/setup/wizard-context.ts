@@ -5,7 +5,7 @@ import { expandHome } from '../../fleet/ssh/config/options.ts';
 import type { Question } from '../../fleet/ssh/questions.ts';
 import type { Target, Transport } from '../../fleet/ssh/transport.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';
-import type { FirstLook } from '../../shared/azure/first-look.ts';
+import type { TokenPermissions } from '../../shared/azure/token-permissions.ts';
 import type { Context } from '../../shared/base/context.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { wrap } from '../render/lines.ts';
@@ -25,7 +25,7 @@ export type AzureReader = Pick<
   AzureClient,
   'listPools' | 'findProject' | 'parallelJobs' | 'isQueueAuthorized'
 > &
-  FirstLook;
+  TokenPermissions;
 
 /** The dependencies of setup's questions. */
 export interface Wizard {

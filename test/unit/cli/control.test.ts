@@ -1,4 +1,4 @@
-// Control characters in what is typed: refused before the inventory is read, and shown so that no terminal obeys them.
+// Control characters in arguments: refused before the inventory is read, and printed escaped.
 import { expect, test } from 'vitest';
 
 import { runCommand } from '../../support/command.ts';
@@ -19,7 +19,7 @@ test.each([
   expect(stderr).not.toContain(command);
 });
 
-test('among several words, too; line breaks and tabs are none of those', async () => {
+test('also among several words; line breaks and tabs are accepted', async () => {
   const refused = await runCommand(['exec', '--json', '--', 'printf', '%s', '\u0007'], place);
   expect(JSON.parse(refused.stdout)).toMatchObject({ problems: [{ code: 'usage.control' }] });
   const passed = await runCommand(['exec', '--json', '--', 'a\n\tb'], place);

@@ -19,7 +19,7 @@ test('plan reports an unwritable file before it reads hosts', async () => {
   expect(stderr.replaceAll(/[\s\\]+/g, ' ')).toContain(`mkdir -p ${cwd}/nowhere`);
 });
 
-describe('how a run ended', () => {
+describe('the result of a run', () => {
   const input = {
     positionals: [],
     rest: [],
@@ -30,7 +30,7 @@ describe('how a run ended', () => {
   };
   const outcomes = [{ host: 'h200-1', state: 'failed', changes: 0 }] as const;
 
-  test('is remembered', async () => {
+  test('is saved', async () => {
     const { context, written } = quietContext({ cwd });
     const journal = join(cwd, 'state/runs/x.json');
     await saveJournal(context, input, { journal, inventory: 'lab.yaml' }, outcomes);
@@ -38,7 +38,7 @@ describe('how a run ended', () => {
     expect(written.stderr.replaceAll(/\s+/g, ' ')).toBe('');
   });
 
-  test('is a warning if it cannot be saved, and the result stays', async () => {
+  test('does not change if it cannot be saved: a warning is printed', async () => {
     const { context, written } = quietContext({ cwd });
     const journal = join(cwd, 'a-file/runs/x.json');
     await saveJournal(context, input, { journal, inventory: 'lab.yaml' }, outcomes);

@@ -1,5 +1,5 @@
-// Mistakes of the first hour: each is made, what the screen says is carried out literally, and it is cured. What is seen
-// at 80 columns is kept in docs/first-hour-mistakes.txt: look at what changes there in review.
+// Makes each mistake of the first hour, runs the printed next action literally, and checks that it fixes the mistake. The
+// output at 80 columns is recorded in docs/first-hour-mistakes.txt: review changes there.
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 
@@ -17,40 +17,40 @@ import { tokenMistakes } from '../../support/first-hour/token-mistakes.ts';
 import { valueMistakes } from '../../support/first-hour/value-mistakes.ts';
 import { World } from '../../support/first-hour/world.ts';
 
-// What is uploaded is built beforehand, or not at all where only these tests run.
+// The artifacts are built in dist/, which need not exist for unit tests.
 vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });
 
 const themes: Readonly<Record<string, readonly Mistake[]>> = {
-  'The inventory, as a text': inventoryMistakes,
-  'What is in the inventory': valueMistakes,
+  'The text of the inventory': inventoryMistakes,
+  'Values in the inventory': valueMistakes,
   'Logging in': loginMistakes,
-  'The way to a host': wayMistakes,
+  'The network path to a host': wayMistakes,
   sudo: sudoMistakes,
-  'What only hosts and the server know': practiceMistakes,
+  'Known only to hosts and the server': practiceMistakes,
   'The token': tokenMistakes,
   'The network': networkMistakes,
   'Pools and projects': poolMistakes,
-  'What is typed': commandMistakes,
+  'The command line': commandMistakes,
   'Answers to setup': setupMistakes,
 };
 const table = join(import.meta.dirname, '../../../docs/first-hour-mistakes.txt');
-const head = `Mistakes of the first hour, as they are seen at 80 columns: what is typed, what is
-said, what is done (>), and how the same command ends afterwards. Made by a test
-(test/unit/cli/first-hour.test.ts), which does what is said literally.
+const head = `Mistakes of the first hour at 80 columns: the command, its output, the printed
+next action (>), and the result of the same command afterwards. Recorded by
+test/unit/cli/first-hour.test.ts, which runs each next action literally.
 `;
 
-/** One mistake from beginning to end, as text. */
+/** Returns one mistake from beginning to end, as text. */
 async function story(mistake: Mistake, world: World): Promise<string> {
   world.typed = mistake.typed;
   await mistake.make(world);
   const { typed } = world;
   const before = await world.type(world.typed);
   const { until = '\0' } = mistake;
-  const [said = '', ...rest] = world.shown(before.text).split(`\n${until}`);
-  const shown = rest.length === 0 ? said : `${said}\n…`;
+  const [printed = '', ...rest] = world.shown(before.text).split(`\n${until}`);
+  const shown = rest.length === 0 ? printed : `${printed}\n…`;
   expect(shown).toContain(mistake.place);
   expect(before.exitCode === 0).toBe(mistake.warns === true);
   expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([]);
@@ -58,7 +58,7 @@ async function story(mistake: Mistake, world: World): Promise<string> {
   expect(reported).not.toEqual([]);
   expect(reported.filter(({ next }) => next === '')).toEqual([]);
   const done: string[] = [];
-  // From the last to the first: lines below move when one above is changed.
+  // From the last to the first: a change moves the lines below it.
   for (const each of reported.toReversed()) done.push(await carryOut(world, each, mistake.by));
   const after = await world.type(world.typed);
   expect(`${after.text}\n[exit ${after.exitCode}]`).toContain(`\n[exit ${mistake.well ?? 0}]`);

@@ -1,8 +1,8 @@
-// What hosts, managers and Azure DevOps answer where each text is evil.
+// Answers of hosts, managers and Azure DevOps in which each text is hostile.
 import { evil } from '../../support/hostile-words.ts';
 import { managerStatus } from '../../support/manager-status.ts';
 
-/** A value with evil in place of each text that `keep` does not name by its key. */
+/** Returns a value with each text replaced by the hostile one, except under the keys in `keep`. */
 function poisoned(value: unknown, keep: ReadonlySet<string> = new Set(), key = ''): unknown {
   if (typeof value === 'string') return keep.has(key) ? value : evil;
   if (Array.isArray(value)) return value.map((item) => poisoned(item, keep, key));
@@ -20,7 +20,7 @@ export const facts = {
 
 const at = new Date().toISOString();
 const finding = { code: 'x', severity: 'fail', what: 'w', next: 'n', gpu: 'g' } as const;
-/** Every text that a manager can say, each as evil as it may be without being refused as no status. */
+/** A manager status in which each text is as hostile as the schema permits. */
 export const evilStatus = poisoned(
   managerStatus({
     at,
@@ -101,7 +101,7 @@ export const agent = {
   },
   lastCompletedRequest: { requestId: 2, jobName: evil, result: evil, finishTime: evil },
 };
-/** A server that has evil wherever it may name something. */
+/** Answers of Azure DevOps with hostile names everywhere. */
 export function evilAzure(path: string): readonly [number, unknown] {
   if (path.includes('/agents')) return [200, { value: [agent] }];
   if (path.includes('/jobrequests'))
@@ -132,7 +132,7 @@ export function evilAzure(path: string): readonly [number, unknown] {
   return [200, path.includes('/pools') ? { value: pools } : {}];
 }
 
-/** `SSH_MSG_DISCONNECT` with these words, which a server may send before anything else. */
+/** Returns an `SSH_MSG_DISCONNECT` with this text, which a server may send first. */
 export function disconnect(words: string): Buffer {
   const text = Buffer.from(words);
   const number = (value: number): Buffer => {

@@ -1,46 +1,46 @@
-// Who says something before anybody is logged in, or in place of a login: rows for foreign-sources.test.ts.
+// Sources of hostile text before or instead of a login: rows for foreign-sources.test.ts.
 import type { hostileHost, Said } from '../../support/hostile-host.ts';
 import { evil } from '../../support/hostile-words.ts';
 import { sshKeyPair } from '../../support/ssh-key.ts';
 import { disconnect } from './foreign-answers.ts';
 
-/** One source of words, and a command that meets it. Where nothing is said, hosts, managers and servers are well. */
+/** A source of hostile text and a command that reads it. Hosts, managers and servers without an entry work normally. */
 export interface Source {
   readonly source: string;
   readonly command: string;
-  /** What the host answers to a script. */
+  /** The host's answer to a script. */
   readonly host?: (script: string) => Said;
-  /** How it speaks SSH, where that is the source. */
+  /** Options of its SSH server, if that is the source. */
   readonly ssh?: NonNullable<Parameters<typeof hostileHost>[0]>;
-  /** A server that says this and nothing else, in place of the host. */
+  /** The only bytes that the server sends, instead of SSH. */
   readonly bytes?: Buffer;
-  /** Its manager's answers by path; any other is refused in evil words. */
+  /** The manager's answers by path; other requests fail with a hostile message. */
   readonly manager?: Readonly<Record<string, unknown>>;
-  /** The answers of Azure DevOps: a status, and anything JSON can say. */
+  /** The answers of Azure DevOps: a status, and any JSON. */
   readonly azure?: (path: string) => readonly [status: number, body: unknown];
-  /** More keys of the host, as YAML in braces has them. */
+  /** Additional keys of the host, in YAML flow style. */
   readonly keys?: string;
   /** Other files in the folder, by name. */
   readonly files?: Readonly<Record<string, string>>;
   readonly user?: string;
-  /** The comment of the key that the person's agent of ssh holds. */
+  /** The comment of the key in the user's SSH agent. */
   readonly agent?: string;
-  /** How the token is found; in it, in `keys`, `env` and files FOLDER and PORT are where they are. */
+  /** The source of the token. FOLDER and PORT are replaced here, in `keys`, `env` and files. */
   readonly token?: string;
   readonly address?: string;
   readonly organization?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether the words must be somewhere, must be nowhere, or may be: not all that is said is of interest. */
+  /** Whether the text must be shown, must never be shown, or may be shown. */
   readonly shown: 'yes' | 'never' | 'perhaps';
-  /** Files of one's own are quoted as they are, with what cannot be seen as `\\u001b`. */
+  /** The user's own files are quoted unchanged, with invisible characters as `\\u001b`. */
   readonly escaped?: true;
 }
 
 const plan = JSON.stringify;
-/** For places that are one line: a terminal's breaks are none of a file's. */
+/** The hostile text without line breaks, for one-line values. */
 const line = evil.replaceAll(/[\n\r]/g, '');
 const otherKey = 'AAAAC3NzaC1lZDI1NTE5AAAAIBUjSpgOqQKhPs0PyA3cO2B6fZs0NQBrI3zW2nQGDpnM';
-/** A file of known hosts in which somebody has written all sorts of things, and another key for the host. */
+/** A known_hosts file with hostile lines and another key for the host. */
 const known = {
   'known.conf': 'Host *\n  UserKnownHostsFile FOLDER/known\n',
   known: [
@@ -51,7 +51,7 @@ const known = {
     '',
   ].join('\n'),
 };
-/** Says words in place of keys, and beside them. */
+/** A KnownHostsCommand that prints hostile text instead of keys. */
 const command = {
   'command.conf': 'Host *\n  KnownHostsCommand /bin/sh FOLDER/command\n',
   command: 'cat FOLDER/words; cat FOLDER/words >&2; exit 1\n',
@@ -66,9 +66,9 @@ export const connectionSources: readonly Source[] = [
     shown: 'never',
   },
   { source: 'a banner', command: 'exec --login', ssh: { banner: evil }, shown: 'never' },
-  { source: 'the words of a disconnect', command: 'trust', bytes: disconnect(evil), shown: 'yes' },
+  { source: 'the reason of a disconnect', command: 'trust', bytes: disconnect(evil), shown: 'yes' },
   {
-    source: 'something else than SSH',
+    source: 'a server that is not SSH',
     command: 'trust',
     bytes: Buffer.from(`220 ${evil}\r\n`.repeat(50)),
     shown: 'perhaps',
@@ -95,7 +95,7 @@ export const connectionSources: readonly Source[] = [
     shown: 'perhaps',
   },
   {
-    source: "ssh's complaint of its configuration",
+    source: "ssh's error about its configuration",
     command: 'exec --login',
     keys: 'sshConfig: odd.conf',
     files: { 'odd.conf': `Host *\n  Odd${evil}\n` },
@@ -134,7 +134,7 @@ export const connectionSources: readonly Source[] = [
     shown: 'yes',
   },
   {
-    source: "a comment of a key in the person's agent",
+    source: "a comment of a key in the user's agent",
     command: 'exec --login',
     ssh: { keysOnly: true },
     agent: evil,
@@ -149,7 +149,7 @@ export const connectionSources: readonly Source[] = [
       shown: 'perhaps',
     },
     {
-      source: 'what a KnownHostsCommand says',
+      source: 'the output of a KnownHostsCommand',
       command: verb,
       keys: 'sshConfig: command.conf',
       files: command,
@@ -164,7 +164,7 @@ export const connectionSources: readonly Source[] = [
     shown: 'perhaps',
   },
   {
-    source: "what a KnownHostsCommand says, to the system's ssh",
+    source: "the output of a KnownHostsCommand, to the system's ssh",
     command: 'exec --login',
     keys: 'transport: openssh, sshConfig: command.conf',
     files: command,

@@ -1,5 +1,5 @@
-// Each source of foreign words against each place where they can end: a terminal with its live picture, a pipe, a JSON
-// document, the debug log. None of them gets anything that a terminal obeys, hides or turns round.
+// Each source of hostile text with each output: a terminal with live progress, a pipe, a JSON document, the debug log. No
+// output contains control, invisible or bidirectional characters.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
@@ -18,7 +18,7 @@ import { disconnect, facts } from './foreign-answers.ts';
 import type { Source } from './foreign-connections.ts';
 import { sources } from './foreign-sources.ts';
 
-// What is uploaded is built beforehand, or not at all where only these tests run.
+// The artifacts are built in dist/, which need not exist for unit tests.
 vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
@@ -44,10 +44,10 @@ function portOf(server: Server): number {
 beforeAll(async () => {
   const socket = join(cwd, 'manager.sock');
   const manager = createHttpServer((request, response) => {
-    const said = now.manager?.[request.url?.split('?')[0] ?? ''];
-    if (said === undefined)
+    const answer = now.manager?.[request.url?.split('?')[0] ?? ''];
+    if (answer === undefined)
       response.writeHead(500).end(JSON.stringify({ code: 'x', what: evil, next: evil, seen: evil }));
-    else response.end(typeof said === 'string' ? said : JSON.stringify(said));
+    else response.end(typeof answer === 'string' ? answer : JSON.stringify(answer));
   });
   await new Promise<void>((resolve) => void manager.listen(socket, resolve));
   closing.push(() => manager.close());
@@ -67,7 +67,7 @@ afterAll(() => {
   rmSync(cwd, { recursive: true });
 });
 
-/** The port on which this source speaks. */
+/** Returns the port of this source's server. */
 async function portFor({ ssh, bytes }: Source): Promise<number> {
   if (bytes !== undefined) {
     const server = createServer((socket) => {
@@ -127,25 +127,25 @@ hosts: { gpu-1: { ${own}${place}, loginPassword: { env: LOGIN }${keys === '' ? '
   return { ...result, log: readFileSync(file, 'utf8') };
 }
 
-/** As `exec` and `logs` give it out where no terminal reads it: asked for, and left as it is. */
-const asItIs = /^(?:exec|logs gpu|logs --diag)/;
+/** Commands whose output is raw without a terminal. */
+const isRaw = /^(?:exec|logs gpu|logs --diag)/;
 
 describe.each(sources)('$source: $command', (source) => {
-  test('a terminal, a pipe, a document and the log get words', async () => {
+  test('a terminal, a pipe, a document and the log get plain text', async () => {
     const terminal = await run(source, { terminal: true });
     const pipe = await run(source, {});
     const document = await run(source, { json: true });
     const outputs = {
       'the terminal': terminal.stdout + terminal.stderr,
-      'the pipe': asItIs.test(source.command) ? pipe.stderr : pipe.stdout + pipe.stderr,
+      'the pipe': isRaw.test(source.command) ? pipe.stderr : pipe.stdout + pipe.stderr,
       'the document': document.stdout + document.stderr,
       'its log': terminal.log + document.log,
     };
     for (const [sink, text] of Object.entries(outputs)) {
       expect({ [sink]: controls(text) }).toEqual({ [sink]: [] });
-      if (source.escaped === true || (sink === 'the document' && asItIs.test(source.command))) continue;
+      if (source.escaped === true || (sink === 'the document' && isRaw.test(source.command))) continue;
       expect(text).not.toContain('HIDDEN');
-      // The net had nothing to do.
+      // The escaping at the output found nothing.
       expect(text).not.toMatch(/\\u(?:00[01789]|20[26]|feff|d8)/);
     }
     expect(JSON.parse(document.stdout)).toMatchObject({ schema: 1 });
@@ -158,7 +158,7 @@ describe.each(sources)('$source: $command', (source) => {
   });
 });
 
-/** Longer than anybody reads. */
+/** A text longer than any limit. */
 const endless = `said ${'x'.repeat(300_000)} by a host`;
 
 test.each<[string, Source]>([
@@ -188,10 +188,10 @@ test.each<[string, Source]>([
     },
   ],
   [
-    'the words of a disconnect',
+    'the reason of a disconnect',
     { source: 'exec', command: 'trust', bytes: disconnect(endless.slice(0, 30_000)), shown: 'perhaps' },
   ],
-])('words without an end are cut: %s', async (_, source) => {
+])('an overlong text is truncated: %s', async (_, source) => {
   for (const way of [{ terminal: true }, {}, { json: true }]) {
     const { stdout, stderr, log } = await run(source, way);
     expect(stdout.length + stderr.length).toBeLessThan(60_000);

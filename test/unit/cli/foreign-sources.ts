@@ -1,4 +1,4 @@
-// Who says something that azp-fleet shows, and by which command: rows for foreign-sources.test.ts.
+// Sources of hostile text that azp-fleet shows, and the commands: rows for foreign-sources.test.ts.
 import { probes } from '../../../src/fleet/facts/parse.ts';
 import { framesSaid } from '../../support/hostile-host.ts';
 import { evil } from '../../support/hostile-words.ts';
@@ -6,16 +6,16 @@ import { agent, evilAzure, evilRun, evilStatus, facts } from './foreign-answers.
 
 import { connectionSources, type Source } from './foreign-connections.ts';
 
-const said = (parts: Readonly<Record<string, string>>) => (script: string) =>
+const framesOf = (parts: Readonly<Record<string, string>>) => (script: string) =>
   framesSaid(script, { ...facts, ...parts });
 
 const plan = JSON.stringify;
-/** For places that are one line: a terminal's breaks are none of a file's. */
+/** The hostile text without line breaks, for one-line values. */
 const line = evil.replaceAll(/[\n\r]/g, '');
 
 export const sources: readonly Source[] = [
   ...connectionSources,
-  // What commands on it print.
+  // Output of commands on the host.
   {
     source: 'the output of exec',
     command: 'exec --login',
@@ -31,45 +31,45 @@ export const sources: readonly Source[] = [
   {
     source: 'text around the facts',
     command: 'status',
-    host: (script) => ({ stdout: `${evil}\n${said({})(script).stdout ?? ''}${evil}`, stderr: evil }),
+    host: (script) => ({ stdout: `${evil}\n${framesOf({})(script).stdout ?? ''}${evil}`, stderr: evil }),
     shown: 'never',
   },
   ...probes.flatMap(({ name }): Source[] => [
     {
       source: `the probe ${name}`,
       command: 'plan --show-scripts',
-      host: said({ [name]: `${evil}\n` }),
+      host: framesOf({ [name]: `${evil}\n` }),
       shown: 'perhaps',
     },
     {
       source: `the probe ${name}, by status`,
       command: 'status',
-      host: said({ [name]: `${evil}\nx ${evil}\n` }),
+      host: framesOf({ [name]: `${evil}\nx ${evil}\n` }),
       shown: 'perhaps',
     },
   ]),
   {
     source: 'the name of the system',
     command: 'status',
-    host: said({ os: facts.os.replace('Ubuntu', evil) }),
+    host: framesOf({ os: facts.os.replace('Ubuntu', evil) }),
     shown: 'perhaps',
   },
   {
-    source: 'other people and what they run',
+    source: 'other users and their processes',
     command: 'plan',
-    host: said({ others: `login ${evil} tty1\ngpu-process 77 ${evil}\n` }),
+    host: framesOf({ others: `login ${evil} tty1\ngpu-process 77 ${evil}\n` }),
     shown: 'perhaps',
   },
   {
-    source: 'who holds the package manager',
+    source: 'the process that locks the package manager',
     command: 'plan',
-    host: said({ 'package-lock': `${evil} (pid 1) holds /var/lib/dpkg/lock\n` }),
+    host: framesOf({ 'package-lock': `${evil} (pid 1) holds /var/lib/dpkg/lock\n` }),
     shown: 'perhaps',
   },
   {
-    source: "other people's containers",
+    source: "other users' containers",
     command: 'plan',
-    host: said({
+    host: framesOf({
       docker: `active\ninfo {"ServerVersion":${plan(evil)},"Driver":${plan(evil)}}\ncontainers [{"Names":[${plan(evil)}],"Image":${plan(evil)},"Labels":{}}]\n`,
     }),
     shown: 'yes',
@@ -77,7 +77,7 @@ export const sources: readonly Source[] = [
   {
     source: 'daemon.json',
     command: 'plan --diff',
-    host: said({
+    host: framesOf({
       'daemon-json': plan({ [evil]: evil, 'data-root': evil, runtimes: { [evil]: { path: evil } } }),
     }),
     escaped: true,
@@ -85,37 +85,37 @@ export const sources: readonly Source[] = [
   },
   // The manager.
   {
-    source: 'the status that a manager has left',
+    source: 'the last status of a stopped manager',
     command: 'status',
-    host: said({ 'manager-status': plan(evilStatus) }),
+    host: framesOf({ 'manager-status': plan(evilStatus) }),
     shown: 'yes',
   },
   {
     source: 'the same, by diagnose',
     command: 'diagnose',
-    host: said({ 'manager-status': plan(evilStatus) }),
+    host: framesOf({ 'manager-status': plan(evilStatus) }),
     shown: 'perhaps',
   },
   {
     source: 'the same, by plan',
     command: 'plan',
-    host: said({ 'manager-status': plan(evilStatus) }),
+    host: framesOf({ 'manager-status': plan(evilStatus) }),
     shown: 'perhaps',
   },
   {
     source: 'the same, by image which',
     command: 'image which',
-    host: said({ 'manager-status': plan(evilStatus) }),
+    host: framesOf({ 'manager-status': plan(evilStatus) }),
     shown: 'perhaps',
   },
   {
-    source: 'the status that a manager gives',
+    source: 'the status of a running manager',
     command: 'drain --yes',
     manager: { '/v1/drain': {}, '/v1/status': evilStatus },
     shown: 'yes',
   },
   {
-    source: 'the runs that it knows',
+    source: 'the runs of a manager',
     command: 'logs gpu-1',
     manager: { '/v1/runs': [evilRun] },
     shown: 'yes',
@@ -134,18 +134,18 @@ export const sources: readonly Source[] = [
   },
   { source: 'a refusal of a manager', command: 'undrain gpu-1', manager: {}, shown: 'yes' },
   {
-    source: 'no JSON of a manager',
+    source: 'an invalid answer of a manager',
     command: 'drain --yes',
     manager: { '/v1/drain': {}, '/v1/status': `{${evil}` },
     shown: 'yes',
   },
-  // Azure DevOps, and who stands before it.
+  // Azure DevOps, and a proxy in front of it.
   { source: 'pools and agents', command: 'pool list', azure: evilAzure, shown: 'perhaps' },
   {
     source: 'pools and agents, by status',
     command: 'status',
     azure: evilAzure,
-    host: said({}),
+    host: framesOf({}),
     shown: 'perhaps',
   },
   {
@@ -153,7 +153,7 @@ export const sources: readonly Source[] = [
     command: 'status',
     azure: (path) =>
       path.includes('/agents') ? [200, { value: [{ ...agent, name: 'gpu-1-0' }] }] : evilAzure(path),
-    host: said({}),
+    host: framesOf({}),
     shown: 'perhaps',
   },
   {
@@ -170,7 +170,7 @@ export const sources: readonly Source[] = [
   },
   { source: 'a page of a proxy', command: 'pool list', azure: () => [407, evil], shown: 'perhaps' },
   {
-    source: 'an answer that is none',
+    source: 'an invalid answer',
     command: 'pool list',
     azure: () => [200, { value: { [evil]: evil } }],
     shown: 'perhaps',
@@ -183,7 +183,7 @@ export const sources: readonly Source[] = [
     env: { HTTPS_PROXY: 'http://127.0.0.1:PORT' },
     shown: 'perhaps',
   },
-  // Files and the person's own world.
+  // Files and the environment of the user.
   {
     source: 'a command for the token that fails',
     command: 'pool list',
@@ -192,7 +192,7 @@ export const sources: readonly Source[] = [
     shown: 'perhaps',
   },
   {
-    source: 'a token that is none',
+    source: 'an invalid token',
     command: 'pool list',
     token: '{ cmd: "cat FOLDER/words" }',
     files: { words: evil },
@@ -206,14 +206,14 @@ export const sources: readonly Source[] = [
     shown: 'perhaps',
   },
   {
-    source: 'a line of the inventory that is no YAML',
+    source: 'a YAML error in the inventory',
     command: 'inventory check',
     keys: `]: ${line}\n  `,
     escaped: true,
     shown: 'perhaps',
   },
   {
-    source: 'words in place of a number in the inventory',
+    source: 'text instead of a number in the inventory',
     command: 'inventory check',
     keys: `connectTimeout: ${plan(evil)}, jump: ${plan(evil)}, uploadLimit: ${plan(evil)}`,
     escaped: true,
@@ -248,10 +248,10 @@ export const sources: readonly Source[] = [
     shown: 'perhaps',
   },
   {
-    source: 'a saved plan that is none',
+    source: 'an invalid saved plan',
     command: 'provision --dry-run --plan evil.plan',
     files: { 'evil.plan': `{"schema":1,"hosts":[${plan(evil)}]}` },
     shown: 'perhaps',
   },
-  { source: 'who runs it', command: 'plan', user: evil, host: said({}), shown: 'perhaps' },
+  { source: 'the name of the user', command: 'plan', user: evil, host: framesOf({}), shown: 'perhaps' },
 ];

@@ -4,8 +4,8 @@ import { FleetError } from '../../../src/shared/base/errors.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { parseArguments } from '../../../src/cli/parse.ts';
 
-/** What is printed where nothing is to be run, or the problem. */
-function told(line: string) {
+/** Returns the printed help, or the problem. */
+function parse(line: string) {
   let printed = '';
   const io = {
     out: (text: string) => void (printed += text),
@@ -26,7 +26,7 @@ function told(line: string) {
 }
 
 describe('help', () => {
-  const usage = (line: string) => /^Usage: (.*)$/m.exec(told(line).printed)?.[1];
+  const usage = (line: string) => /^Usage: (.*)$/m.exec(parse(line).printed)?.[1];
   test.each([
     ['', 'azp-fleet [options] [command]'],
     ['--yes', 'azp-fleet [options] [command]'],
@@ -40,21 +40,21 @@ describe('help', () => {
     ['help pool list', 'azp-fleet pool list [options] [pools...]'],
     ['pool help list', 'azp-fleet pool list [options] [pools...]'],
     ['help help', 'azp-fleet help [options] [command...]'],
-  ])('"%s" shows that of: %s', (line, expected) => {
+  ])('"%s" shows the help of: %s', (line, expected) => {
     expect(usage(line)).toBe(expected);
   });
 
   test('of a command that needs a host does not claim that it takes all', () => {
-    expect(told('remove --help').printed).not.toContain('without any');
-    expect(told('status --help').printed).toContain('without any');
+    expect(parse('remove --help').printed).not.toContain('without any');
+    expect(parse('status --help').printed).toContain('without any');
   });
 
   test.each(commands.map(({ name }) => name))('help %s is what %s --help prints', (name) => {
-    expect(told(`help ${name}`).printed).toBe(told(`${name} --help`).printed);
+    expect(parse(`help ${name}`).printed).toBe(parse(`${name} --help`).printed);
   });
 
   test('lists the commands of a group', () => {
-    expect(told('').printed).toMatch(/^ {2}pool +pool list, create, authorize, prune$/m);
+    expect(parse('').printed).toMatch(/^ {2}pool +pool list, create, authorize, prune$/m);
   });
 });
 
@@ -76,18 +76,18 @@ describe('an unknown command', () => {
     ['pool zebra', 'there is no command "pool zebra"', 'see the commands: azp-fleet pool --help'],
     ['help status now', 'there is no command "status now"', 'see azp-fleet status --help'],
   ])('%s', (line, what, next) => {
-    expect(told(line)).toEqual({ printed: '', what, next });
+    expect(parse(line)).toEqual({ printed: '', what, next });
   });
 
   test('is not printed with --json', () => {
-    expect(told('--json')).toMatchObject({ printed: '', what: 'the command is missing' });
-    expect(told('pool --json')).toMatchObject({ printed: '', what: 'the command is missing' });
+    expect(parse('--json')).toMatchObject({ printed: '', what: 'the command is missing' });
+    expect(parse('pool --json')).toMatchObject({ printed: '', what: 'the command is missing' });
   });
 });
 
 describe('an inventory named twice', () => {
   test.each(['plan -i a.yaml b.yaml', '-i a.yaml plan b.yaml', 'plan a.yaml b.yaml'])('%s', (line) => {
-    expect(told(line)).toMatchObject({ what: 'two inventories were given', next: 'name one inventory' });
+    expect(parse(line)).toMatchObject({ what: 'two inventories were given', next: 'name one inventory' });
   });
 });
 

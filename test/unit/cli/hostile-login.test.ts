@@ -1,4 +1,4 @@
-// What a host says before anybody is logged in, and who it says is at work there.
+// Hostile text of a host before login, and in its lock.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ test('a prompt before login names its source, whatever the server writes over it
     asks: {
       name: `${evil} prod-bastion`,
       instructions: `\u001b[2J\u001b[HSudo password for prod-bastion:\n\n${'\n'.repeat(300)}prod-bastion says: hello${evil}`,
-      // As wide as the terminal: what follows would begin a row.
+      // As wide as the terminal, so that the next character begins a row.
       prompt: `\u001b[2K\r${'-'.repeat(89)}Sudo password for prod-bastion:`,
     },
   });
@@ -60,7 +60,7 @@ test.each([
   '{"who":null}',
   '{}',
   '{"a":'.repeat(1000) + '1' + '}'.repeat(1000),
-])('a lock whose note is no note: %.40s', async (note) => {
+])('a lock with an invalid note: %.40s', async (note) => {
   const host = await hostileHost({ answer: () => ({ stdout: `held 12 ${note}\n`, code: 75 }) });
   const transport = testTransport();
   const ssh = sshSpec({ address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'word' } });

@@ -1,4 +1,4 @@
-// The whole program against a host, a manager, a server and files that say what a terminal would obey.
+// The whole program with hosts, managers, servers and files that contain terminal escape sequences.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { framesSaid, hostileHost, type HostileHost, type Said } from '../../supp
 import { managerStatus } from '../../support/manager-status.ts';
 import { useFake } from '../practice/azure/server.ts';
 
-// What is uploaded is built beforehand, or not at all where only these tests run.
+// The artifacts are built in dist/, which need not exist for unit tests.
 vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
@@ -25,17 +25,17 @@ const fake = useFake();
 const env = { LOGIN: 'a-login-password' };
 let host: HostileHost;
 let manager: Server;
-/** What the host answers to a script, and its manager to a path; each test sets its own. */
+/** The host's answers by script, and the manager's by path; each test sets its own. */
 let answer: (script: string) => Said = () => ({});
 let answers: Readonly<Record<string, unknown>> = {};
 
 beforeAll(async () => {
   const socket = join(cwd, 'manager.sock');
   manager = createServer((request, response) => {
-    const said = answers[request.url?.split('?')[0] ?? ''];
-    if (said === undefined)
+    const reply = answers[request.url?.split('?')[0] ?? ''];
+    if (reply === undefined)
       response.writeHead(500).end(JSON.stringify({ code: 'x', what: evil, next: evil }));
-    else response.end(typeof said === 'string' ? said : JSON.stringify(said));
+    else response.end(typeof reply === 'string' ? reply : JSON.stringify(reply));
   });
   await new Promise<void>((resolve) => void manager.listen(socket, resolve));
   host = await hostileHost({ answer: (script) => answer(script), managerSocket: socket });
@@ -64,7 +64,7 @@ function azpFleet(line: string, terminal = true): Promise<CommandResult> {
   return runCommand([...command.split(' '), '-i', 'lab.yaml', ...rest], { cwd, env, terminal });
 }
 
-/** Facts of an ordinary machine in which everybody has an evil name. */
+/** Facts of an ordinary machine with hostile names. */
 const facts = {
   os: `ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu ${evil}"\n`,
   machine:
@@ -99,7 +99,7 @@ const facts = {
   ),
 };
 
-/** Files of ours in which others have written, as the probe says them. */
+/** Our files with hostile changes, as the probe reports them. */
 function filesFrame(texts: Readonly<Record<string, string>>): string {
   const digests = Object.entries(texts).map(([path, text]) => `${sha256(text)}  ${path}\n`);
   const lines = Object.entries(texts).flatMap(([path, text]) =>
@@ -123,10 +123,10 @@ const files = filesFrame({
 });
 
 describe('exec', () => {
-  const said = { stdout: `${evil}\nsecond line\n`, stderr: `${evil}\n`, code: 1 };
+  const output = { stdout: `${evil}\nsecond line\n`, stderr: `${evil}\n`, code: 1 };
 
   test('on a terminal the output is text', async () => {
-    answer = () => said;
+    answer = () => output;
     const result = await azpFleet('exec --login gpu-1 -- x');
     expectClean(result);
     expect(result.stdout).toMatch(words);
@@ -134,20 +134,20 @@ describe('exec', () => {
   });
 
   test('in a pipe it is unchanged', async () => {
-    answer = () => said;
+    answer = () => output;
     const { stdout, stderr } = await azpFleet('exec --login gpu-1 -- x', false);
     expect(stdout).toContain(`${evil}\nsecond line\n${evil}`);
     expect(controls(stderr)).toEqual([]);
   });
 
-  test('in a document it is whole and escaped', async () => {
-    answer = () => said;
+  test('in a document it is complete and escaped', async () => {
+    answer = () => output;
     const { stdout } = await azpFleet('exec --login --json gpu-1 -- x', false);
     expect(controls(stdout)).toEqual([]);
-    expect(JSON.parse(stdout)).toMatchObject({ hosts: [{ result: { stdout: said.stdout } }] });
+    expect(JSON.parse(stdout)).toMatchObject({ hosts: [{ result: { stdout: output.stdout } }] });
   });
 
-  test('a login that ends before anything runs', async () => {
+  test('a login that ends before a command runs', async () => {
     const other = await hostileHost({ answer: () => ({ stdout: evil, code: 3 }) });
     answer = () => ({ stderr: evil, code: 3 });
     expectClean(await azpFleet('exec gpu-1 -- x'));
@@ -166,7 +166,7 @@ describe('facts', () => {
   test.each(['plan --diff', 'plan', 'provision --dry-run --diff'])('files of ours: %s', async (line) => {
     answer = (script) => framesSaid(script, { ...facts, docker: '', others: '', files });
     const result = await azpFleet(line);
-    // By --diff a file is shown as it is: what is escaped there stays escaped.
+    // --diff shows a file unchanged: escapes in it stay.
     if (line === 'plan') expectClean(result);
     expect(controls(result.stdout)).toEqual([]);
     const text = stripVTControlCharacters(result.stdout);
@@ -176,14 +176,14 @@ describe('facts', () => {
     expect(text.includes('│ /etc/azp-fleet/manager.json\n')).toBe(line.includes('--diff'));
   });
 
-  test('facts of 640 kB are read as any others', async () => {
+  test('facts of 640 kB are read completely', async () => {
     const processes = 'gpu-process 1 x\n'.repeat(40_000);
     answer = (script) => framesSaid(script, { ...facts, others: processes });
     const { stdout } = await azpFleet('status --json', false);
     expect(JSON.parse(stdout)).toMatchObject({ hosts: [{ host: 'gpu-1', os: { id: 'ubuntu' } }] });
   });
 
-  test('facts without end are an error of their host', async () => {
+  test('endless facts are an error of their host', async () => {
     answer = (script) => framesSaid(script, { ...facts, others: 'x'.repeat(5_000_000) });
     const { stdout } = await azpFleet('status --json', false);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -196,13 +196,13 @@ describe('facts', () => {
     expect((await azpFleet('status')).stdout.replaceAll(/\s+/g, ' ')).toMatch(words);
   });
 
-  test.each(['plan --json', 'status --json'])('%s says nothing else', async (line) => {
+  test.each(['plan --json', 'status --json'])('%s is escaped as well', async (line) => {
     answer = (script) => framesSaid(script, facts);
     const { stdout } = await azpFleet(line, false);
     expect(JSON.stringify(JSON.parse(stdout))).not.toMatch(/\\u00(?:1b|07|08)|HIDDEN|\u202e|\u009b/);
   });
 
-  test('a saved plan is a file that anybody can have written', async () => {
+  test('a saved plan is not trusted', async () => {
     answer = (script) => framesSaid(script, { ...facts, docker: '', others: '' });
     await azpFleet('plan -o saved.json');
     const file = join(cwd, 'saved.json');
@@ -243,15 +243,15 @@ describe('the manager', () => {
         ],
       },
     ],
-    ['what is left after a drain', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': status }],
-    ['and after it is taken back', 'undrain gpu-1', { '/v1/undrain': {}, '/v1/status': status }],
+    ['the status after a drain', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': status }],
+    ['the status after an undrain', 'undrain gpu-1', { '/v1/undrain': {}, '/v1/status': status }],
     ['the log of a job', 'logs gpu-1/0', { '/v1/logs': `${evil}\nsecond line\n` }],
-    ['an error in its own words', 'logs gpu-1/0', {}],
-    ['no JSON', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': `not JSON ${evil}` }],
-    ['no status', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': { schema: 1, slots: [null] } }],
-    ['no list', 'logs gpu-1', { '/v1/runs': { length: 3 } }],
-  ])('%s', async (_, line, said) => {
-    answers = said;
+    ['an error message', 'logs gpu-1/0', {}],
+    ['invalid JSON', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': `not JSON ${evil}` }],
+    ['an invalid status', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': { schema: 1, slots: [null] } }],
+    ['an invalid list', 'logs gpu-1', { '/v1/runs': { length: 3 } }],
+  ])('%s', async (_, line, replies) => {
+    answers = replies;
     const result = await azpFleet(line);
     expectClean(result);
     expect(result.stdout + result.stderr).toMatch(/gpu-1|by a host/);
@@ -266,7 +266,7 @@ describe('the manager', () => {
   });
 });
 
-test('the message of a server', async () => {
+test("a server's error message", async () => {
   const server = createServer((_request, response) => {
     response.writeHead(403, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ message: evil, typeKey: evil }));
@@ -280,7 +280,7 @@ test('the message of a server', async () => {
   expect(result.stderr).toMatch(words);
 });
 
-test('names in a refused and in a shown inventory', async () => {
+test('names in an invalid and in a shown inventory', async () => {
   const text = readFileSync(join(cwd, 'lab.yaml'), 'utf8');
   writeFileSync(join(cwd, 'odd.yaml'), text.replace('gpu-1:', `${JSON.stringify(evil)}:`));
   const refused = await runCommand(['inventory', 'check', 'odd.yaml'], { cwd, env, terminal: true });

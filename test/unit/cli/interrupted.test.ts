@@ -1,4 +1,4 @@
-// Ctrl-C ends every command alike: exit 130, also where each host has said what became of it.
+// Ctrl-C ends every command with exit 130, also if each host has already reported its result.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
@@ -10,13 +10,13 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { commands } from '../../../src/cli/commands.ts';
 import { runCommand } from '../../support/command.ts';
 
-// What is uploaded is built beforehand, or not at all where only these tests run.
+// The artifacts are built in dist/, which need not exist for unit tests.
 vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });
 
-/** What is typed where it is not `NAME h1`. */
+/** Command lines other than `NAME h1`. */
 const typed: Readonly<Record<string, string>> = {
   bundle: 'bundle h1 -o site.bundle',
   diagnose: 'diagnose -',
@@ -53,7 +53,7 @@ async function silentServer(): Promise<number> {
 
 beforeAll(async () => {
   const [azure, host] = [await silentServer(), await silentServer()];
-  writeFileSync(join(cwd, 'token'), 'a-token-of-nobody\n', { mode: 0o600 });
+  writeFileSync(join(cwd, 'token'), 'an-unused-token\n', { mode: 0o600 });
   writeFileSync(
     join(cwd, 'inventory.yaml'),
     `organization: http://127.0.0.1:${azure}/lab
@@ -70,7 +70,7 @@ afterAll(() => {
   rmSync(cwd, { recursive: true });
 });
 
-/** Interrupts it when somebody is asked, and gives what it ends with. */
+/** Runs a command, interrupts it once it waits, and returns its result. */
 async function interrupted(argv: readonly string[]) {
   const stop = new AbortController();
   const stdin = new PassThrough();
@@ -81,7 +81,7 @@ async function interrupted(argv: readonly string[]) {
   return ended;
 }
 
-describe('interrupted while it waits', () => {
+describe('interrupted while waiting', () => {
   test.each(waiting)('%s ends with 130', async (_, line) => {
     const { exitCode, stdout, stderr } = await interrupted([
       ...line.split(' ').slice(0, 1),
@@ -93,7 +93,7 @@ describe('interrupted while it waits', () => {
   });
 
   test.each(['exec --json -- true', 'drain --json h1 --yes', 'status --json', 'pool list --json'])(
-    '%s says so in its document',
+    '%s reports it in the document',
     async (line) => {
       const { exitCode, stdout } = await interrupted(line.split(' '));
       expect(JSON.parse(stdout)).toMatchObject({ exitCode: 130, problems: [{ code: 'interrupted' }] });

@@ -1,4 +1,4 @@
-// Every example of the help with --json, as a user runs it: against the fake server, and a host on whose port nobody listens.
+// Every example of the help with --json, as a user runs it: with the fake server, and a host whose port is closed.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { commands } from '../../../src/cli/commands.ts';
 import { runCommand } from '../../support/command.ts';
 import { useFake } from '../practice/azure/server.ts';
 
-// What is uploaded is built beforehand, or not at all where only these tests run.
+// The artifacts are built in dist/, which need not exist for unit tests.
 vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
@@ -54,7 +54,7 @@ const problem = z.strictObject({
     return z.array(problem).optional();
   },
 });
-/** As docs/commands.md tells it. The command's own members come after these. */
+/** The envelope as docs/commands.md documents it. The members of the command follow. */
 const envelope = z.looseObject({
   schema: z.literal(1),
   command: z.string().optional(),
@@ -65,7 +65,7 @@ const envelope = z.looseObject({
 });
 
 async function json(argv: readonly string[], cwd = fake.folder) {
-  // What an example reads from a pipe.
+  // The input of examples that read from a pipe.
   const stdin = Readable.from(['[ 1.0] Linux version 6.1.0\n']);
   const result = await runCommand(['--json', '--yes', ...argv], { cwd, stdin });
   const document = envelope.parse(JSON.parse(result.stdout));
@@ -73,7 +73,7 @@ async function json(argv: readonly string[], cwd = fake.folder) {
   return document;
 }
 
-/** What an example types, as far as it is ours: up to a pipe, a redirection, or the next command. */
+/** Returns the arguments of azp-fleet in an example: up to a pipe, a redirection, or the next command. */
 function typed(line: string): readonly string[] {
   const [, own = ''] = /azp-fleet ((?:'[^']*'|"[^"]*"|[^)|>&'"])+)/.exec(line) ?? [];
   return [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
@@ -81,16 +81,16 @@ function typed(line: string): readonly string[] {
   );
 }
 
-/** What is made by Docker with a network, or needs what was made so: here they say what is missing. */
+/** Examples that need Docker and a network, or a bundle: here they report what is missing. */
 const ofBundle = /^azp-fleet bundle | --bundle /;
-/** Its document is that of `pool prune`, as its description says. */
+/** Examples whose document is that of `pool prune`, as their description says. */
 const byPrune: ReadonlySet<string> = new Set(['azp-fleet remove --gone h100-3']);
 
-describe('every example of every command gives one document of one shape', () => {
-  const told = commands.flatMap((spec) =>
+describe('every example of every command prints one valid document', () => {
+  const examples = commands.flatMap((spec) =>
     spec.json === false ? [] : spec.examples.map(([line]) => ({ line, spec, members: spec.json })),
   );
-  test.each(told.map((each) => [each.line, each] as const))('%s', async (line, { spec, members }) => {
+  test.each(examples.map((each) => [each.line, each] as const))('%s', async (line, { spec, members }) => {
     const cwd = spec.inventory === false ? elsewhere : fake.folder;
     const { schema, command, version, at, exitCode, problems, ...own } = await json(typed(line), cwd);
     expect({ schema, command, version, at }).toMatchObject({ schema: 1, command: spec.name });
@@ -105,7 +105,7 @@ describe('every example of every command gives one document of one shape', () =>
   });
 
   // setup asks on a terminal: test/lab/setup*.test.ts types its examples.
-  test('those of ssh hand over to it, and its exit code is ours', async () => {
+  test('the examples of ssh run ssh and exit with its code', async () => {
     const quiet = commands.filter(({ json: members }) => members === false).map(({ name }) => name);
     expect(quiet.toSorted()).toEqual(['setup', 'ssh']);
     for (const [line] of commands.find(({ name }) => name === 'ssh')?.examples ?? [])
@@ -115,7 +115,7 @@ describe('every example of every command gives one document of one shape', () =>
       });
   });
 
-  test('a problem of one host is also with its host', async () => {
+  test('a problem of one host is also in the entry of the host', async () => {
     expect(await json(['exec', '--', 'true'])).toMatchObject({
       hosts: [{ host: 'h200-1', problem: { code: 'ssh.refused' } }],
       problems: [{ host: 'h200-1', code: 'ssh.refused' }],
@@ -126,7 +126,7 @@ describe('every example of every command gives one document of one shape', () =>
 describe('a failure is the same document', () => {
   test.each([
     ['plan none.yaml', 'plan', 2],
-    ['inventory show nobody', 'inventory show', 2],
+    ['inventory show h999', 'inventory show', 2],
     ['setup', undefined, 2],
     ['pland', undefined, 2],
   ])('%s', async (line, command, exitCode) => {

@@ -4,12 +4,12 @@ import { commands } from '../../../src/cli/commands.ts';
 import { sourceStrings } from '../../support/source-strings.ts';
 
 const known = new Set(commands.map(({ name }) => name));
-// Pages are held by shown-commands.test.ts.
+// shown-commands.test.ts checks the pages.
 const files = globSync(['src/**/*.ts', 'dockeragent/*', 'examples/**/*.tf', 'inventory.example.yaml']);
 
-/** What follows the name of the program where a sentence is about it; anything else is a command to type. */
+/** Words after the program's name in a sentence about it; any other word is a command to type. */
 const prose = new Set(
-  'never opens takes goes itself is on was needs registered made makes manages warns works lives says knows again reaches installs do does disabled agent neither saved installed from'.split(
+  'never runs opens takes goes itself is on was needs registered made makes manages warns works lives says knows again reaches installs do does disabled agent neither saved installed from'.split(
     ' ',
   ),
 );
@@ -23,14 +23,14 @@ function unknownCommands(text: string): readonly string[] {
     .map(([whole]) => whole);
 }
 
-describe('commands that people are sent to', () => {
-  test('a command that does not exist is noticed, a sentence about the program is not', () => {
+describe('commands named in texts', () => {
+  test('an unknown command is found; a sentence about the program is not', () => {
     expect(unknownCommands('make one, then: azp-fleet token rotate')).toEqual(['azp-fleet token rotate']);
     expect(unknownCommands('`azp-fleet pool rename`')).toEqual(['azp-fleet pool rename']);
     expect(unknownCommands('azp-fleet needs Node; run azp-fleet pool list, or azp-fleet plan')).toEqual([]);
   });
 
-  test('messages, examples and the agent image name only those that exist', () => {
+  test('messages, examples and the agent image name only existing commands', () => {
     const wrong = files.flatMap((file) =>
       unknownCommands(file.endsWith('.ts') ? sourceStrings(file).join('\n') : readFileSync(file, 'utf8')).map(
         (command) => `${file}: ${command}`,

@@ -6,8 +6,8 @@ import type { CommandSpec } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { parseArguments } from '../../../src/cli/parse.ts';
 
-type Telling = Extract<CommandSpec, { readonly json: readonly string[] }>;
-const spec = (name: string, more: Partial<Omit<Telling, 'json' | 'load'>> = {}): Telling => ({
+type JsonCommand = Extract<CommandSpec, { readonly json: readonly string[] }>;
+const spec = (name: string, more: Partial<Omit<JsonCommand, 'json' | 'load'>> = {}): JsonCommand => ({
   name,
   summary: `what ${name} does`,
   positionals: '[targets...]',
@@ -64,24 +64,24 @@ describe('shared options may be before, between and after the words of a command
     ['-i one.yaml provision -i two.yaml', {}, 'two.yaml', []],
     ['--limit a provision --limit b h1', { limit: ['a', 'b'] }, 'inventory.yaml', ['h1']],
     ['--no-color init h1', { color: false }, 'inventory.yaml', ['h1']],
-  ])('%s', (line, wanted, inventory, positionals) => {
+  ])('%s', (line, expected, inventory, positionals) => {
     const input = parse(line).parsed?.input;
     const given = { json: true, yes: true, debug: true };
     const flags = Object.keys(given).filter((name) => input?.options.flag(name));
-    expect(flags).toEqual(Object.keys(given).filter((name) => name in wanted));
-    expect(input?.options.list('limit')).toEqual('limit' in wanted ? wanted.limit : []);
-    expect(input?.options.flag('color')).toBe(!('color' in wanted));
+    expect(flags).toEqual(Object.keys(given).filter((name) => name in expected));
+    expect(input?.options.list('limit')).toEqual('limit' in expected ? expected.limit : []);
+    expect(input?.options.flag('color')).toBe(!('color' in expected));
     expect(input).toMatchObject({ inventory, positionals });
   });
 
   const words = fc.constantFrom(['provision'], ['inventory', 'show']);
   const shared = fc.constantFrom(['--json'], ['--yes'], ['--debug'], ['-i', 'lab'], ['--limit', 'h1']);
-  test('anywhere means the same', () => {
+  test('the position does not matter', () => {
     fc.assert(
       fc.property(words, fc.array(fc.tuple(shared, fc.nat(2)), { maxLength: 6 }), (command, options) => {
         const at = (place: number) =>
           options
-            .filter(([, wanted]) => Math.min(wanted, command.length) === place)
+            .filter(([, expected]) => Math.min(expected, command.length) === place)
             .flatMap(([text]) => text);
         const mixed = [...at(0), ...command.flatMap((word, index) => [word, ...at(index + 1)])];
         const behind = [...command, ...[0, 1, 2].flatMap(at)];

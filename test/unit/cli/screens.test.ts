@@ -1,4 +1,4 @@
-// The whole screen of every verb, as a person sees it, in files of their own: look at what changes there in review.
+// Records the whole screen of every command in a separate file: review changes there.
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -9,7 +9,7 @@ import { practiceFleet, type PracticeFleet } from '../../support/practice-fleet.
 import { leftOnScreen } from '../../support/screen.ts';
 import { useFake } from '../practice/azure/server.ts';
 
-// What is uploaded is built beforehand, or not at all where only these tests run.
+// The artifacts are built in dist/, which need not exist for unit tests.
 vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
@@ -20,7 +20,7 @@ interface Size {
   readonly rows: number;
 }
 
-/** What is typed, by the name of the file: the command, and after a comma what of it is shown. */
+/** Command lines by the name of their file: the command, and after a comma the case. */
 const chosen: Readonly<Record<string, string>> = {
   'setup, no terminal': 'setup',
   init: 'init h9 me@192.0.2.7:2222 -o new.yaml --organization https://dev.azure.com/example',
@@ -29,7 +29,7 @@ const chosen: Readonly<Record<string, string>> = {
   'inventory show': 'inventory show h200-1',
   'inventory check': 'inventory check',
   'inventory check, mistakes': 'inventory check wrong.yaml',
-  'inventory check, slip': 'inventory check slip.yaml',
+  'inventory check, yaml error': 'inventory check yaml-error.yaml',
   'inventory import': 'inventory import --ansible hosts.ini',
   pipeline: 'pipeline gpu-lab --kind matrix',
   'pipeline, no such agent': 'pipeline gpu-lab --kind container',
@@ -66,7 +66,7 @@ const chosen: Readonly<Record<string, string>> = {
   version: 'version',
   'nothing left': 'status h200-1 --limit rtx-box',
 };
-/** Any other command is shown by the first example of its declaration. */
+/** Other commands are shown with the first example of their declaration. */
 const screens: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     commands.map(({ name, examples: [[line] = ['']] }) => [name, line.replace(/^azp-fleet /, '')]),
@@ -76,8 +76,8 @@ const screens: Readonly<Record<string, string>> = {
 const names = Object.keys(screens).filter(
   (name) => name in chosen || !Object.keys(chosen).some((each) => each.startsWith(`${name}, `)),
 );
-/** What the programs of a host write, and what programs read. */
-const asItIs: ReadonlySet<string> = new Set(['exec', 'ssh-config']);
+/** Commands whose output is from programs of a host, or for programs. */
+const rawOutput: ReadonlySet<string> = new Set(['exec', 'ssh-config']);
 
 const cwd = mkdtempSync('/tmp/azp-screens-');
 const env = { LOGIN: 'a-login-password' };
@@ -102,7 +102,7 @@ beforeAll(async () => {
       .replace('agents: 1', 'agents: per-gpu')
       .replaceAll('address:', 'adress:'),
   );
-  write('slip.yaml', inventory().replace('[h200-1, l40s-1] }', '[h200-1, l40s-1]'));
+  write('yaml-error.yaml', inventory().replace('[h200-1, l40s-1] }', '[h200-1, l40s-1]'));
   write(
     'hosts.ini',
     '[lab]\nnode[01:02].lab.example ansible_user=admin ansible_become_password=x\nodd ansible_host="$(reboot)"\n',
@@ -111,7 +111,7 @@ beforeAll(async () => {
     'kernel.log',
     '[ 1.0] Linux version 6.1.0\n[ 9.0] NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus.\n',
   );
-  // Known from now on: which of several new keys is told first differs from run to run.
+  // Accept the host keys now: the order in which several new keys are reported differs from run to run.
   await runCommand(['exec', '--', 'true'], { cwd, env });
   await runCommand(['pool', 'authorize', '--yes'], { cwd, env });
 });
@@ -120,9 +120,9 @@ afterAll(() => {
   rmSync(cwd, { recursive: true });
 });
 
-/** What is left on the terminal; what differs from run to run is replaced by text of the same width. */
+/** Returns the final screen, with values that differ from run to run replaced by texts of the same width. */
 async function screen(name: string, size: Size): Promise<string> {
-  // Each time anew: keys are pinned in it.
+  // Write it again: `trust` pins keys in it.
   write('inventory.yaml', inventory());
   rmSync(join(cwd, 'new.yaml'), { force: true });
   const line = (screens[name] ?? '').replace('COLUMNS', String(size.columns));
@@ -140,7 +140,7 @@ async function screen(name: string, size: Size): Promise<string> {
     .replaceAll(cwd, '/tmp/azp-screens-000000');
 }
 
-/** No line is longer than the screen, which would break it in the middle of a word, but for a word that is longer. */
+/** Expects no line longer than the screen, except a single word. */
 function expectWhole(shown: string, { columns }: Size): void {
   const [, ...lines] = shown.split('\n');
   const exact = /^\s*│/;
@@ -160,10 +160,10 @@ describe.each([
   test.each(names)('%s', async (name) => {
     const shown = await screen(name, size);
     await expect(shown).toMatchFileSnapshot(join(folder, fileOf(name)));
-    if (!asItIs.has(name)) expectWhole(shown, size);
+    if (!rawOutput.has(name)) expectWhole(shown, size);
   });
 
-  test('no other is kept', () => {
+  test('no file of a former command is left', () => {
     const [kept, shown] = [readdirSync(folder), names.map(fileOf)];
     // With -u the files of new commands are written after the last test.
     const isUpdate = expect.getState().snapshotState.snapshotUpdateState === 'all';
@@ -174,7 +174,7 @@ describe.each([
 
 describe('no word is broken', () => {
   const widths = [40, 56, 72, 100];
-  test.each(names.filter((name) => !asItIs.has(name)))('%s', async (name) => {
+  test.each(names.filter((name) => !rawOutput.has(name)))('%s', async (name) => {
     for (const columns of widths) {
       const size = { columns, rows: 24 };
       expectWhole(await screen(name, size), size);

@@ -39,7 +39,7 @@ test('after a killed agent its entry is created again, with its values, instead 
   const before = await entry();
   const id = before?.id ?? 0;
   await rig.azure.setUserCapabilities(rig.poolId, id, { ...before?.userCapabilities, room: 'B12' });
-  live.die('box-0');
+  live.kill('box-0');
   await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
   await rig.until('idle', ['0']);
   expect(await entry()).toMatchObject({ enabled: true, status: 'online', userCapabilities: { room: 'B12' } });
@@ -51,7 +51,7 @@ test('an agent that a user disabled stays disabled when its entry is created aga
   await rig.until('idle', ['0']);
   const id = (await entry())?.id ?? 0;
   await rig.azure.setAgentEnabled(rig.poolId, id, false);
-  live.die('box-0');
+  live.kill('box-0');
   await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
   await rig.until('idle', ['0']);
   expect(await entry()).toMatchObject({ enabled: false });
@@ -67,7 +67,7 @@ test('a crash between deleting and creating the entry loses no values', async ()
   });
   await rig.azure.setAgentEnabled(rig.poolId, before?.id ?? 0, false);
   await rig.control.fail({ count: 10_000, method: 'POST', path: '/agents$', status: 503 });
-  live.die('box-0');
+  live.kill('box-0');
   await expect.poll(() => entry(), { ...longTimeout, interval: 5 }).toBeUndefined();
   await rig.kill();
   await rig.control.clearFaults();
@@ -83,7 +83,7 @@ test('while a job waits for only this agent the entry stays, and the status show
   const { seen, end } = watch();
   await rig.azure.setAgentEnabled(rig.poolId, id ?? 0, false);
   await rig.control.queue({ pool: 'gpu-lab', name: 'only-here', demands: ['Agent.Name -equals box-0'] });
-  live.die('box-0');
+  live.kill('box-0');
   await expect
     .poll(() => seen.get('agent.session-left'), longTimeout)
     .toMatch(
@@ -101,8 +101,8 @@ test('an unexpected conflict: the container is replaced, the entry created again
   const id = (await entry())?.id;
   const { seen, end } = watch();
   // Docker has lost the container with its exit code; its process ended without output.
-  live.lose('box-0');
-  live.killLost();
+  live.forgetContainer('box-0');
+  live.killForgotten();
   await expect.poll(() => seen.has('agent.session-conflict'), longTimeout).toBe(true);
   await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
   await rig.until('idle', ['0']);

@@ -1,5 +1,5 @@
-// Ctrl-C while a bundle is made, at each of the things that it waits for: nothing of it is left here, and nothing goes on in
-// Docker. Docker is a stand-in, no kinder: its `run` hands signals on to a container that heeds none, and waits for that.
+// Interrupts `bundle` at each Docker command that it waits for: no file is left here, and no container in Docker. The fake
+// docker forwards signals to a container that ignores them, as Docker does.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-/** A docker command that is as quick as can be, but for one verb, at which it waits. */
+/** Installs a fake docker that waits at one verb and returns immediately from the others. */
 function standIn(waits: string): void {
   mkdirSync(join(cwd, 'bin'));
   writeFileSync(
@@ -82,8 +82,8 @@ const make = (signal?: AbortSignal) =>
     ...(signal === undefined ? {} : { signal }),
   });
 
-describe('Ctrl-C while a bundle is made', () => {
-  it.each(['version', 'run', 'build', 'save'])('ends docker %s, with nothing left', async (verb) => {
+describe('Ctrl-C during bundle', () => {
+  it.each(['version', 'run', 'build', 'save'])('ends docker %s and leaves no file', async (verb) => {
     standIn(verb);
     const stop = new AbortController();
     const ended = make(stop.signal);
@@ -99,7 +99,7 @@ describe('Ctrl-C while a bundle is made', () => {
     else expect(calls).not.toContain('rm -f');
   });
 
-  it('leaves the bundle that was there before', async () => {
+  it('keeps the previous bundle', async () => {
     standIn('none');
     expect((await make()).exitCode).toBe(0);
     const before = readFileSync(join(out, 'site.bundle'));

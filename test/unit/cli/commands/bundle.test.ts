@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { runCommand } from '../../../support/command.ts';
 
-// What is uploaded is built beforehand, or not at all where only these tests run.
+// The artifacts are built in dist/, which need not exist for unit tests.
 vi.mock('../../../../src/fleet/artifacts/load.ts', async (original) => {
   const { desiredOf } = await import('../../../support/host.ts');
   return { ...(await original<object>()), loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
@@ -47,9 +47,9 @@ describe('azp-fleet bundle', () => {
   it('creates none if a host cannot be read, with a next action', async () => {
     const { exitCode, stderr } = await bundle('-o', 'x');
     expect(exitCode).toBe(1);
-    const told = stderr.replaceAll(/\s+/g, ' ');
-    expect(told).toContain('no bundle created: a unreachable');
-    expect(told).toContain('--for debian-12/x86_64');
+    const message = stderr.replaceAll(/\s+/g, ' ');
+    expect(message).toContain('no bundle created: a unreachable');
+    expect(message).toContain('--for debian-12/x86_64');
   });
 });
 

@@ -1,4 +1,4 @@
-// The page that says what to choose names commands and kinds as they are.
+// docs/choosing.md names existing commands and kinds.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,6 +8,6 @@ import { pipelineKinds } from '../../../../src/cli/render/pipeline.ts';
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/choosing.md'), 'utf8');
 
 test('every kind of pipeline is documented, and no other', () => {
-  const told = [...page.matchAll(/--kind (\w+)/g)].map(([, kind]) => kind);
-  expect(new Set(['gpu', ...told])).toEqual(new Set(Object.keys(pipelineKinds)));
+  const documented = [...page.matchAll(/--kind (\w+)/g)].map(([, kind]) => kind);
+  expect(new Set(['gpu', ...documented])).toEqual(new Set(Object.keys(pipelineKinds)));
 });

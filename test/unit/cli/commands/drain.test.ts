@@ -1,4 +1,4 @@
-// drain and undrain as a user types them, over ssh, against a whole manager.
+// drain and undrain as a user types them, over ssh, with a running manager.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -24,7 +24,7 @@ describe('explain', () => {
     ['xid.79', 'XID 79: the GPU has fallen off the bus', 'drain and reboot'],
     ['xid.48', 'XID 48: a double-bit memory error', 'nvidia-smi --gpu-reset -i ADDRESS'],
     ['xid.99999', 'XID 99999: an error that this version does not know', 'watch it'],
-  ])('%s has the judgement of the manager', (code, cause, fix) => {
+  ])("%s has the manager's cause and fix", (code, cause, fix) => {
     expect(explain(code)).toMatchObject({ code, cause, fix: expect.stringContaining(fix) });
   });
 });

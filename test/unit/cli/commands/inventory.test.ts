@@ -86,7 +86,7 @@ test('show names the host that ssh refuses, and shows the others', async () => {
   });
 });
 
-test('nothing that ssh runs for show gets the token', async () => {
+test('no program that ssh runs for show gets the token', async () => {
   writeFileSync(join(cwd, 'exec.ssh_config'), 'Match exec "test -z $AZP_TOKEN"\n  User clean\n');
   const argv = ['inventory', 'show', 'h200-1', 'lab.yaml', '--json', '--ssh-config', 'exec.ssh_config'];
   const { stdout } = await runCommand(argv, { cwd, env: { AZP_TOKEN: 'secret' } });
@@ -156,9 +156,9 @@ describe('init', () => {
     ['without an organization', ['a'], 'init needs an organization'],
     ['for one name twice', ['a:22', 'a:2222', ...example], 'duplicate host a'],
     ['with an invalid pool name', ['a', '--pool', 'a/b', ...example], 'Azure DevOps allows no /'],
-  ])('%s nothing is written', async (_, argv, said) => {
+  ])('%s nothing is written', async (_, argv, message) => {
     const { exitCode, stderr } = await runCommand(['init', '-o', 'none.yaml', ...argv], { cwd });
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(said) });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(message) });
     expect(existsSync(join(cwd, 'none.yaml'))).toBe(false);
   });
 
@@ -220,7 +220,7 @@ describe('init', () => {
   });
 });
 
-test('setup without a terminal names the answer that it lacks, and how to give it', async () => {
+test('setup without a terminal names the missing answer and its option', async () => {
   const { exitCode, stderr } = await runCommand(['setup'], { cwd });
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/an answer to "hosts"[^]*--answers\s+FILE/);

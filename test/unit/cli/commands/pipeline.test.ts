@@ -20,7 +20,7 @@ hosts: { h200-1: { gpus: 2 }, rtx: { pool: "rendering, at night" } }
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-test('it is printed for the named pool', async () => {
+test('the pipeline of the named pool is printed', async () => {
   const { exitCode, stdout } = await runCommand(['pipeline', 'rendering, at night'], { cwd });
   expect(exitCode).toBe(0);
   expect(readPipeline(stdout).jobs[0]?.pool.name).toBe('rendering, at night');

@@ -1,4 +1,4 @@
-// remove as a user runs it where no host is reached: who is meant, and the agents of machines that are gone.
+// remove without a reachable host: which hosts it selects, and the agents of machines that no longer exist.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -25,11 +25,11 @@ hosts:
 
 const azpFleet = (...argv: string[]) => runCommand(argv, { cwd: fake.folder });
 
-test('hosts have to be named: none is not all', async () => {
+test('hosts must be named: no name does not mean all', async () => {
   const { exitCode, stderr } = await azpFleet('remove', '--yes');
   expect(exitCode).toBe(2);
   expect(stderr).toContain('remove needs the names of hosts');
-  expect(stderr).toContain('all of them with "*"');
+  expect(stderr).toContain('use "*" for all');
 });
 
 test('all agents of a removed machine are deleted after two checks; other places that name it are printed', async () => {
@@ -55,5 +55,5 @@ test('a machine with ambiguous agent names is refused, and so are additional hos
   expect(await azpFleet('remove', '--gone', 'three')).toMatchObject({ exitCode: 2 });
   const both = await azpFleet('remove', 'two', '--gone', 'one');
   expect(both.exitCode).toBe(2);
-  expect(both.stderr).toContain('--gone reaches no host');
+  expect(both.stderr).toContain('--gone cannot be combined with host names');
 });

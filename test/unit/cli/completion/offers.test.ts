@@ -18,7 +18,7 @@ hosts:
 const fleet = namesOf(parseFleet(source, 'lab.yaml', { env: {}, cwd: '/', home: '/' }));
 const nobody = namesOf({ hosts: [], projects: [] });
 
-/** What is offered for a line whose last word is being typed; the inventory is lab.yaml. */
+/** Returns the completions of the last word of a line; the inventory is lab.yaml. */
 function offered(line: string) {
   const { offers, paths } = offersFor(line.split(' ').slice(1), commands, (file = 'lab.yaml') =>
     file === 'lab.yaml' ? fleet : nobody,

@@ -4,7 +4,7 @@ import { diagnosisText } from '../../../../src/cli/commands/diagnose.ts';
 
 const plain = { width: 80, paint: (_: unknown, text: string) => text };
 
-test('each file has its kind and its findings', () => {
+test('each file is shown with its kind and its findings', () => {
   const files = {
     'dmesg.txt': 'NVRM: Xid (PCI:0000:9b:00): 54, cable',
     'quiet.txt': 'Linux version 6.1',

@@ -38,8 +38,8 @@ test('shared memory is shown as shared, a limit as a limit', () => {
     const [host] = fleet(`hosts: { a: { pool: p${limits} } }`).hosts;
     return host === undefined ? '' : hostYaml(host, {});
   };
-  const said = "  # memory: an equal part of the host's, as plan and status show\n  limits:";
-  expect(shown('')).toContain(said);
-  expect(shown(', limits: { cpus: 4 }')).toContain(`${said}\n    cpus: 4\n`);
+  const memoryLine = "  # memory: an equal part of the host's, as plan and status show\n  limits:";
+  expect(shown('')).toContain(memoryLine);
+  expect(shown(', limits: { cpus: 4 }')).toContain(`${memoryLine}\n    cpus: 4\n`);
   expect(shown(', limits: { memory: 8g }')).not.toContain('equal part');
 });

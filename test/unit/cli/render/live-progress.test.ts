@@ -23,12 +23,12 @@ function terminal() {
   return { context, stderr, screen: () => text };
 }
 
-test('ends when the work ended before any host was begun', async () => {
+test('ends when the work ended before any host was started', async () => {
   const { context } = terminal();
   await createProgress(context, { hosts: ['a', 'b'], json: false }).finish();
 });
 
-test('leaves notes and problems behind, the list to the result that follows, and the cursor visible', async () => {
+test('keeps notes and problems, erases the list before the result, and shows the cursor', async () => {
   const { context, screen } = terminal();
   const progress = createProgress(context, { hosts: ['a', 'b'], json: false });
   progress.sink({ kind: 'note', text: 'new host key for a' });
@@ -42,7 +42,7 @@ test('leaves notes and problems behind, the list to the result that follows, and
   expect(screen()).toContain('new host key for a\n');
 });
 
-test('a question has the screen for itself', async () => {
+test('the list is erased during a question', async () => {
   const { context, stderr, screen } = terminal();
   const progress = createProgress(context, { hosts: ['a'], json: false });
   await vi.waitFor(() => expect(screen()).toContain('waiting'));
@@ -57,18 +57,18 @@ test('a question has the screen for itself', async () => {
   await progress.finish();
 });
 
-test('in a terminal that became narrower all wrapped lines are erased', async () => {
+test('after the terminal became narrower all wrapped lines are erased', async () => {
   const { context, stderr, screen } = terminal();
   const progress = createProgress(context, { hosts: ['a', 'b'], json: false });
   progress.sink({ kind: 'host-state', host: 'a', state: 'applying', text: 'x'.repeat(100) });
   await vi.waitFor(() => expect(screen()).toMatch(/x{40}.*\n.*\n.*\n/));
   stderr.columns = 25;
-  // Sixty columns are three lines now; the line of b, and that of the counts, stay one.
+  // A line of 60 columns is now three lines; the line of b and the line of counts are still one each.
   await vi.waitFor(() => expect(screen()).toContain('\u001b[5A'));
   await progress.finish();
 });
 
-test('in a terminal that became lower all reachable lines are erased', async () => {
+test('after the terminal became lower all visible lines are erased', async () => {
   const { context, stderr, screen } = terminal();
   const hosts = ['a', 'b', 'c', 'd', 'e', 'f'];
   const progress = createProgress(context, { hosts, json: false });

@@ -130,7 +130,7 @@ test('results: a finished job, a job out of memory, no job', () => {
 test('the waiting time of an agent is separate from the duration of its job', () => {
   const text = runsText('h200-1', [
     { ...record, waitedS: 49, durationS: 10, job: 'train', result: 'succeeded' },
-    { ...record, waitedS: 300, cause: { code: 'agent.killed', what: 'killed', next: 'look' } },
+    { ...record, waitedS: 300, cause: { code: 'agent.killed', what: 'killed', next: 'check' } },
   ]);
   expect(text.split('\n')).toEqual([
     'h200-1/0  2026-11-20 12:30:01  succeeded     10 s  waited 49 s   train',
@@ -146,7 +146,7 @@ test('a run with agent logs names the options to read them', () => {
   );
 });
 
-test('success with warnings is not one word', () => {
+test('success with warnings is shown as two words', () => {
   const run = { ...record, durationS: 2, job: 'train', result: 'succeededWithIssues' };
   expect(runsText('h200-1', [run])).toContain('  succeeded (with issues)  2 s  train\n');
 });

@@ -27,7 +27,7 @@ describe('the result as text', () => {
             changes: 2,
             verdict: { ...healthy, note: 'running a job from before the last change: busy-0 (train)' },
           },
-          { host: 'c', state: 'failed', changes: 2, problem: { code: 'bug', what: 'no room' } },
+          { host: 'c', state: 'failed', changes: 2, problem: { code: 'bug', what: 'no free space' } },
         ],
         { color: false, width: 80 },
       ),
@@ -36,7 +36,7 @@ busy  healthy      2 changes; running a job from before the last change: busy-0
                    (train)
 b     degraded     1 change; persistence mode is off; next: switch it on
 down  unreachable  no answer within 10 s
-c     failed       2 changes, then: no room
+c     failed       2 changes, then: no free space
 
 5 hosts: 1 unreachable, 1 degraded, 2 healthy, 1 failed
 `);

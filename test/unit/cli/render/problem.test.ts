@@ -50,7 +50,7 @@ describe('a problem on the screen', () => {
 });
 
 describe('an error that ends the run', () => {
-  const told = (error: unknown, options: { interrupted?: boolean; json: boolean }) => {
+  const reported = (error: unknown, options: { interrupted?: boolean; json: boolean }) => {
     const { context, written } = quietContext({ cwd: '/' });
     const parts = { command: 'exec', interrupted: false, debug: false, logFile: '/log', ...options };
     const exitCode = report(error, { context, ...parts });
@@ -60,7 +60,7 @@ describe('an error that ends the run', () => {
   const cut = new FleetError({ code: 'interrupted', host: 'a', what: 'interrupted' });
 
   test('is in the JSON document', () => {
-    const { exitCode, stdout, stderr } = told(new Error('oops'), { json: true });
+    const { exitCode, stdout, stderr } = reported(new Error('oops'), { json: true });
     expect({ exitCode, stderr }).toEqual({ exitCode: 70, stderr: '' });
     expect(JSON.parse(stdout)).toMatchObject({
       schema: 1,
@@ -72,8 +72,12 @@ describe('an error that ends the run', () => {
   });
 
   test('is not reported after an interruption; --json reports the interruption', () => {
-    expect(told(cut, { interrupted: true, json: false })).toEqual({ exitCode: 130, stdout: '', stderr: '' });
-    const { exitCode, stdout } = told(cut, { interrupted: true, json: true });
+    expect(reported(cut, { interrupted: true, json: false })).toEqual({
+      exitCode: 130,
+      stdout: '',
+      stderr: '',
+    });
+    const { exitCode, stdout } = reported(cut, { interrupted: true, json: true });
     expect(exitCode).toBe(130);
     expect(JSON.parse(stdout)).toMatchObject({ exitCode: 130, problems: [{ code: 'interrupted' }] });
   });

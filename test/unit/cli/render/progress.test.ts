@@ -59,7 +59,7 @@ describe('the live display', () => {
     ]);
   });
 
-  test('is never taller or wider than the terminal, whatever happens', () => {
+  test('is never taller or wider than the terminal, for any events', () => {
     const states: HostState[] = ['waiting', 'connecting', 'applying', 'ok', 'failed'];
     const event = (hosts: number): fc.Arbitrary<FleetEvent> =>
       fc.oneof(

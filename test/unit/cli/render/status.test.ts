@@ -58,7 +58,7 @@ test('problems are below with their fix, equal ones once; 80 columns suffice', (
 const many = (row: StatusRow) =>
   Array.from({ length: 300 }, (_, index) => ({ ...row, host: `gpu-${String(index).padStart(3, '0')}` }));
 
-test('three hundred hosts fit a terminal: those that are alike share a line', () => {
+test('three hundred hosts fit a terminal: equal hosts share a line', () => {
   const rows = many(well).map((row, index) => (index === 7 ? { ...hot, host: row.host } : row));
   const gone = rows.map((row, index) => (index > 297 ? { ...away, host: row.host } : row));
   const shown = statusText(gone, { width: 80, height: 24, paint: (_, t) => t, now });
@@ -79,7 +79,7 @@ gpu-007    deb12  2        580.95  29.7.2  1.20  ok   2/2     2/2    degraded
   expect(wide).toContain('\ngpu-[000-006,008-297]  Debian 12 ');
 });
 
-test('into a pipe each host has its line', () => {
+test('in a pipe each host has its own line', () => {
   expect(
     text(many(well))
       .split('\n')
@@ -143,8 +143,12 @@ test('a drain is shown with its time and the command that ends it; only a run’
 
 test('a host that powers itself off shows when, or what keeps it on', () => {
   const idle = { afterS: 1800, run: 'poweroff', idleS: 720 };
-  const rowOf = (name: string, told: typeof idle & ManagerStatus['idle']) =>
-    statusRow({ host: { ...host, name }, facts: facts({ status: status({ idle: told }) }) }, () => pool, now);
+  const rowOf = (name: string, idleStatus: typeof idle & ManagerStatus['idle']) =>
+    statusRow(
+      { host: { ...host, name }, facts: facts({ status: status({ idle: idleStatus }) }) },
+      () => pool,
+      now,
+    );
   const stays = { what: 'lab is logged in since 2026-11-20 09:30 UTC', next: 'log out' };
   const lines = text([rowOf('a', idle), rowOf('b', idle), rowOf('c', { ...idle, stays })]);
   expect(lines).toContain(`
@@ -156,7 +160,7 @@ test('a host that powers itself off shows when, or what keeps it on', () => {
   expect(lines).toContain('3 hosts, all healthy');
 });
 
-test('a host that is powered off is shown with the others, and is no problem', () => {
+test('a host that is powered off is shown with the others, and is not a problem', () => {
   const off: StatusRow = {
     ...away,
     verdict: {
@@ -172,7 +176,7 @@ test('a host that is powered off is shown with the others, and is no problem', (
   expect(lines).toContain('2 hosts: 1 healthy, 1 off');
 });
 
-test('a job from before the last change is named, and nothing is wrong', () => {
+test('a job that began before the last change is named, and is not a problem', () => {
   const slots = [slot('0', { state: 'busy', job: 'train', settings: 'changed' }), slot('1')];
   const row = statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
   expect(text([row])).toContain('· h200-1: running a job from before the last change: h200-1-0 (train)\n');

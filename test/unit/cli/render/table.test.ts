@@ -16,7 +16,7 @@ const rows: readonly (readonly Cell[])[] = [
   [{ texts: ['long-name'] }, { texts: ['-'] }, { texts: ['-'] }],
 ];
 
-test('as wide as it needs where there is room', () => {
+test('a table is as wide as its content', () => {
   expect(tableLines(heads, rows, plain(80))).toEqual([
     'host       system            driver',
     'a          Debian GNU/Linux  580.95.05',
@@ -33,7 +33,7 @@ test('columns are shortened in order, and spare space is used again', () => {
   expect(tableLines(heads, rows, plain(33))[1]).toBe('a          Debian  580.95.05');
 });
 
-test('finally each row becomes a list', () => {
+test('if the columns do not fit, each row becomes a list', () => {
   expect(tableLines(heads, rows, plain(20))).toEqual([
     'a',
     '  system  deb',
@@ -44,7 +44,7 @@ test('finally each row becomes a list', () => {
   ]);
 });
 
-test('columns that can be missed are left out before that', () => {
+test('optional columns are left out before that', () => {
   const optional = heads.map((head, index) => (index === 1 ? { ...head, optional: true as const } : head));
   expect(tableLines(optional, rows, plain(20))).toEqual([
     'host       driver',
@@ -64,7 +64,7 @@ test('the last column wraps below itself', () => {
   ]);
 });
 
-test('colour does not move anything', () => {
+test('colour does not change the layout', () => {
   const coloured = tableLines(
     [heads[0] ?? { heading: [''], yields: 0 }, ...heads.slice(1)],
     [[{ texts: ['a'], style: 'red' }, { texts: ['b'] }, { texts: [''] }]],
@@ -76,7 +76,7 @@ test('colour does not move anything', () => {
   expect(coloured).toEqual(['<dim>host</>  <dim>system</>  <dim>driver</>', '<red>a</>     b']);
 });
 
-test('no line is wider than the width while the shortest texts fit', () => {
+test('no line exceeds the width if the shortest texts fit', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 12 });
   const cell = word.map((long): Cell => ({ texts: [long, long.slice(0, 4), long.slice(0, 2)] }));
   const row = fc.tuple(cell, cell, cell, cell);
@@ -89,7 +89,7 @@ test('no line is wider than the width while the shortest texts fit', () => {
   );
 });
 
-test('plain columns', () => {
+test('columns without a heading', () => {
   expect(
     columns(
       [
@@ -139,7 +139,7 @@ test('wide names, combining marks and emoji are aligned by terminal columns', ()
   ]);
 });
 
-test('of wide names no line is wider than the terminal', () => {
+test('with wide names no line is wider than the terminal', () => {
   const name = fc.array(fc.constantFrom('東', 'é', 'e\u0301', '한', 'x', '-', '🙂'), {
     minLength: 1,
     maxLength: 12,

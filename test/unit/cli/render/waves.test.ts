@@ -53,16 +53,16 @@ it('summarizes many waves in a line', () => {
 it('shows hosts verified first, pools without agents, and hosts not started', () => {
   const held = ['a', 'b'].map((host) => ({
     host,
-    what: 'pool gpu-lab can be without 1 of its 3 hosts, and dead takes no jobs already',
-    next: 'bring dead back, or allow more with --max-unavailable',
+    what: 'pool gpu-lab can be without 1 of its 3 hosts, and gpu-9 takes no jobs already',
+    next: 'fix gpu-9, or allow more with --max-unavailable',
   }));
   expect(lines({ proveFirst: ['left'], waves: [canary('solo')], emptied: ['lonely'], held })).toEqual([
     head,
     '  0: left, left drained by an earlier run: verified first',
     '  1 canary: solo',
     '  ! pool lonely has no agents for a time',
-    '  ✗ a, b, not started: pool gpu-lab can be without 1 of its 3 hosts, and dead',
+    '  ✗ a, b, not started: pool gpu-lab can be without 1 of its 3 hosts, and gpu-9',
     '    takes no jobs already',
-    '    next: bring dead back, or allow more with --max-unavailable',
+    '    next: fix gpu-9, or allow more with --max-unavailable',
   ]);
 });

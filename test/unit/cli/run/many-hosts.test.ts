@@ -1,4 +1,4 @@
-// Three hundred hosts on one terminal: what a person sees of a run fits the screen.
+// Output of a run over three hundred hosts fits one terminal.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ interface Run {
   readonly heard?: (text: string) => void;
 }
 
-/** Installs `a` on each. Hosts 7 to 9 cannot be reached, and 20 to 39 have no room. */
+/** Installs `a` on each host. Hosts 7 to 9 are unreachable, and 20 to 39 have no free space. */
 function install({ given = { yes: true }, keyboard, heard }: Run = {}) {
   const { context, written } = quietContext({
     cwd: fake.folder,
@@ -50,7 +50,7 @@ function install({ given = { yes: true }, keyboard, heard }: Run = {}) {
     ...(heard === undefined ? {} : { heard }),
   });
   const machineOf = (name: string): FakeHost => machines.get(name) ?? new FakeHost([]);
-  for (const name of names.slice(20, 40)) machineOf(name).onRun = () => ({ code: 1, tail: 'no room' });
+  for (const name of names.slice(20, 40)) machineOf(name).onRun = () => ({ code: 1, tail: 'no free space' });
   const connect = (): Transport => ({
     close: () => Promise.resolve(),
     connect: async (target) => {
@@ -114,10 +114,10 @@ gpu-[007-009]                  unreachable  {address}:22 does not answer
 ✗ gpu-008, gpu-009 · connect: {address}:22 does not answer [ssh.timeout]
   next      ping -c 3 {address}
 ✗ gpu-020 · docker: "do a" failed with exit code 1 [change.failed]
-  seen      no room
+  seen      no free space
   next      fix the cause and run the same command again: it continues
 ✗ gpu-[021-039] · docker: "do a" failed with exit code 1 [change.failed]
-  seen      no room
+  seen      no free space
   next      fix the cause and run the same command again: it continues
 `);
   });

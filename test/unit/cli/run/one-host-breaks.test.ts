@@ -1,4 +1,4 @@
-// A mistake of ours that only one host's words bring about is that host's trouble: the others are told of as ever.
+// A bug that only one host's facts trigger is reported for that host; the other hosts are shown as usual.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { useFake } from '../../practice/azure/server.ts';
 
 const { breaking } = vi.hoisted(() => ({ breaking: { what: '' } }));
 
-/** The same module, whose functions throw as a mistake does, once they are the broken ones and get something of gpu-2's. */
+/** Wraps a module: the function named in `breaking` throws if an argument contains data of gpu-2. */
 const { breakable } = vi.hoisted(() => ({
   breakable: (module: object): object =>
     Object.fromEntries(
@@ -23,9 +23,9 @@ const { breakable } = vi.hoisted(() => ({
         typeof value !== 'function' || /^[A-Z]/.test(name)
           ? value
           : (...args: unknown[]): unknown => {
-              const told = breaking.what === name ? JSON.stringify(args) : '';
-              // What the host says is known by its machine; how it is reached by its name.
-              if (told.includes('of-gpu-2') || (name === 'buildOptions' && told.includes('"gpu-2"')))
+              const json = breaking.what === name ? JSON.stringify(args) : '';
+              // Facts contain the machine's name, connection options the host's name.
+              if (json.includes('of-gpu-2') || (name === 'buildOptions' && json.includes('"gpu-2"')))
                 throw new TypeError('undefined is not what was meant');
               return (value as (...all: unknown[]) => unknown)(...args);
             },
@@ -33,13 +33,13 @@ const { breakable } = vi.hoisted(() => ({
     ),
 }));
 
-/** Facts of gpu-2 on which leftDrained throws: callers in its own file use no replaced module. */
+/** Returns facts of gpu-2 on which leftDrained throws: callers in its own file do not use the wrapped module. */
 const { withBrokenDrains } = vi.hoisted(() => ({
   withBrokenDrains: (facts: Facts): Facts => {
     const { status } = facts.manager;
     if (breaking.what !== 'leftDrained' || status?.host !== 'of-gpu-2') return facts;
     const get = () => {
-      if (new Error('who asks').stack?.includes('leftDrained') !== true) return status.drains;
+      if (new Error('caller').stack?.includes('leftDrained') !== true) return status.drains;
       throw new TypeError('undefined is not what was meant');
     };
     return {
@@ -74,7 +74,7 @@ const machines: HostileHost[] = [];
 const managers: Server[] = [];
 
 beforeAll(async () => {
-  // Files of tests share what is loaded: whatever another one has loaded cannot be broken.
+  // Test files share loaded modules, and a module that is already loaded is not wrapped.
   vi.resetModules();
   ({ runCommand } = await import('../../../support/command.ts'));
   const lines: string[] = [];
@@ -162,16 +162,16 @@ test.each([
   ['trust', 'buildOptions'],
   ['inventory show gpu-*', 'buildOptions'],
   ['ssh-config', 'buildOptions'],
-])('%s, where %s breaks', async (line, what) => {
+])('%s, if %s throws', async (line, what) => {
   breaking.what = '';
-  const well = await azpFleet(line);
+  const correct = await azpFleet(line);
   breaking.what = what;
   const broken = await azpFleet(line);
   breaking.what = '';
-  expect(well.problems.filter(({ code }) => code === 'bug')).toEqual([]);
+  expect(correct.problems.filter(({ code }) => code === 'bug')).toEqual([]);
   expect(broken.problems).toContainEqual(expect.objectContaining(mistake));
   expect(broken.problems.filter(({ code, host }) => code === 'bug' && host !== 'gpu-2')).toEqual([]);
-  const goodOf = ({ hosts, plan }: typeof well) =>
+  const goodOf = ({ hosts, plan }: typeof correct) =>
     JSON.stringify(
       [hosts, plan?.hosts].map((all) =>
         all?.filter((each) => (each as { name?: string }).name === 'gpu-1' || each.host === 'gpu-1'),
@@ -179,5 +179,5 @@ test.each([
     );
   const timeless = (text: string): string =>
     text.replaceAll(/\d{4}-\d\d-\d\dT[^"]+|"durationMs":\d+/g, 'then');
-  expect(timeless(goodOf(broken))).toBe(timeless(goodOf(well)));
+  expect(timeless(goodOf(broken))).toBe(timeless(goodOf(correct)));
 });

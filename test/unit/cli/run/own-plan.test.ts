@@ -1,4 +1,4 @@
-// A command with changes of its own, against a stand-in for the network: what it needs of Azure DevOps is nothing.
+// A command with its own changes, with a fake network; it sends no request to Azure DevOps.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -31,7 +31,7 @@ hosts: { up: {}, down: {} }
   );
 });
 
-/** A reboot that is asked for: done when the facts show another boot than at the first look. */
+/** Plans a reboot of each host, done once the boot id differs from the first facts. */
 function rebootHosts(given: Readonly<Record<string, unknown>>) {
   const { context, written } = quietContext({ cwd: fake.folder });
   const input = {
@@ -47,7 +47,7 @@ function rebootHosts(given: Readonly<Record<string, unknown>>) {
     close: () => transport.close(),
     connect: async (target) => {
       if (target.name === 'up') return transport.connect(target);
-      throw new FleetError({ code: 'ssh.refused', what: 'nobody listens' });
+      throw new FleetError({ code: 'ssh.refused', what: 'connection refused' });
     },
   });
   const result = carryOut(
@@ -56,15 +56,14 @@ function rebootHosts(given: Readonly<Record<string, unknown>>) {
     {
       question: (where) => `Reboot ${where}?`,
       unasked: 'run again with --yes',
-      changes: (now, before) =>
-        now.bootId === before.bootId ? [rebootChange('command', 'it was asked for')] : [],
+      changes: (now, before) => (now.bootId === before.bootId ? [rebootChange('command', 'requested')] : []),
     },
     { wiring: { ...overSsh, connect }, gather },
   );
   return { result, written };
 }
 
-test('it locks, applies and unlocks; one host’s failure is its own; no token, no request to Azure DevOps', async () => {
+test('the run locks, applies and unlocks; a failed host does not affect others; no request to Azure DevOps', async () => {
   const { result } = rebootHosts({ yes: true });
   expect(await result).toMatchObject({
     exitCode: 1,
@@ -86,14 +85,14 @@ test('it locks, applies and unlocks; one host’s failure is its own; no token, 
   expect(await fake.control.requests()).toEqual([]);
 });
 
-test('the plan is shown and asked about first: without a terminal, nothing is changed', async () => {
+test('the plan is shown with a question first: without a terminal, nothing is changed', async () => {
   const { result, written } = rebootHosts({});
   await expect(result).rejects.toMatchObject({ problem: { next: 'run again with --yes' } });
   expect(written.stdout).toContain('reboot the host');
   expect(machine.log).not.toContain('reboot');
 });
 
-test('other people’s work is refused by name', async () => {
+test('a change that would interrupt another user’s container is refused and names it', async () => {
   machine.facts = merge(machine.facts, {
     others: { ...machine.facts.others, containers: ['training-of-bob'] },
   });
@@ -106,7 +105,7 @@ test('other people’s work is refused by name', async () => {
   expect(machine.log).not.toContain('reboot');
 });
 
-test('unless --disturb-others permits it', async () => {
+test('--disturb-others permits to interrupt it', async () => {
   machine.facts = merge(machine.facts, {
     others: { ...machine.facts.others, containers: ['training-of-bob'] },
   });
@@ -114,17 +113,14 @@ test('unless --disturb-others permits it', async () => {
   expect(machine.log).toContain('reboot');
 });
 
-test.each([{}, { breakLock: true }])(
-  'a change in progress is followed to its end first (%j)',
-  async (more) => {
-    machine.begin('driver');
-    await rebootHosts({ yes: true, ...more }).result;
-    const did = machine.log.filter((line) => ['lock', 'follow driver', 'reboot'].includes(line));
-    expect(did.slice(0, 4)).toEqual(['lock', 'follow driver', 'lock', 'reboot']);
-  },
-);
+test.each([{}, { breakLock: true }])('a change in progress is awaited first (%j)', async (more) => {
+  machine.begin('driver');
+  await rebootHosts({ yes: true, ...more }).result;
+  const did = machine.log.filter((line) => ['lock', 'follow driver', 'reboot'].includes(line));
+  expect(did.slice(0, 4)).toEqual(['lock', 'follow driver', 'lock', 'reboot']);
+});
 
-test('one whose run still holds the lock is refused by name, and the host is left alone', async () => {
+test('a host that another run has locked is refused with the owner, and is not changed', async () => {
   machine.begin('driver');
   machine.lockedBy = new FleetError({ code: 'ssh.locked', what: 'bob@desk is working on this host' });
   const { result } = rebootHosts({ yes: true });
@@ -132,7 +128,7 @@ test('one whose run still holds the lock is refused by name, and the host is lef
   expect(machine.log).toEqual([]);
 });
 
-test('a change started during the question is also followed first', async () => {
+test('a change started during the question is awaited as well', async () => {
   machine.onLog = (line) => {
     if (line === 'lock' && machine.log.length === 1) machine.begin('driver');
   };

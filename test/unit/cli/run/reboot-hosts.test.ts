@@ -1,4 +1,4 @@
-// A hundred hosts that are rebooted, against a stand-in for the network: the waves, the proof, and what a person sees.
+// Reboots a hundred hosts on a fake network: the waves, the verification, and the output.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
@@ -20,7 +20,7 @@ import { useFake } from '../../practice/azure/server.ts';
 const fake = useFake();
 const names = Array.from({ length: 100 }, (_, index) => `gpu-${String(index).padStart(2, '0')}`);
 let machines: ReadonlyMap<string, FakeHost>;
-/** `gpu-00 drain`, `gpu-00 reboot`, …, of all hosts in their order. */
+/** `gpu-00 drain`, `gpu-00 reboot`, …, of all hosts in order. */
 let done: string[];
 
 function slot(state: SlotStatus['state']): readonly SlotStatus[] {
@@ -41,7 +41,7 @@ function slot(state: SlotStatus['state']): readonly SlotStatus[] {
   ];
 }
 
-/** Works, has no GPU to be probed, and takes jobs unless it is drained. */
+/** Returns a healthy host without GPUs that runs jobs unless it is drained. */
 async function machine(name: string): Promise<FakeHost> {
   const host = new FakeHost([]);
   const { log } = host;
@@ -170,7 +170,7 @@ gpu-[00-99]  healthy      1 change; Azure DevOps not checked
       expect(begins(wave)).toBeGreaterThan(ends(waves[at] ?? []));
   });
 
-  test('are left alone when the canary is not well afterwards, which stays drained', async () => {
+  test('are not rebooted if the canary has failed; it stays drained', async () => {
     const canary = of('gpu-00');
     canary.onLog = (line) => {
       done.push(`gpu-00 ${line}`);
@@ -211,11 +211,11 @@ describe('the rebooted hosts', () => {
 
   it.each([
     ['a host', factsOf(), 0, true],
-    ['one that is up for longer than was asked', factsOf({ uptimeS: 7200 }), 3600, true],
-    ['not one that is up for less', factsOf({ uptimeS: 600 }), 3600, false],
-    ['one that does not say how long', factsOf({ uptimeS: undefined }), 3600, true],
-    ['one that an earlier run had only drained', drained(7200), 0, true],
-    ['not one that an earlier run has rebooted, and not proven', drained(600), 0, false],
+    ['a host that has been up for longer', factsOf({ uptimeS: 7200 }), 3600, true],
+    ['not a host that has been up for less', factsOf({ uptimeS: 600 }), 3600, false],
+    ['a host that does not report its uptime', factsOf({ uptimeS: undefined }), 3600, true],
+    ['a host that an earlier run only drained', drained(7200), 0, true],
+    ['not a host that an earlier run rebooted and did not verify', drained(600), 0, false],
   ] as const)('%s', (_, facts, upForS, expected) => {
     expect(rebootOf(facts, facts, upForS * 1000).length > 0).toBe(expected);
   });
@@ -231,13 +231,13 @@ describe('the rebooted hosts', () => {
     expect(new Date(moment ?? 0).toISOString()).toBe(expected);
   });
 
-  it.each(['yesterday', '2026-13-01', '1 h', ''])('--booted-before %s is a mistake', (bootedBefore) => {
+  it.each(['yesterday', '2026-13-01', '1 h', ''])('--booted-before %s is refused', (bootedBefore) => {
     expect(() => new Options({ bootedBefore }).moment('bootedBefore', 0)).toThrow(
       expect.objectContaining({ exitCode: 2 }),
     );
   });
 
-  it('not twice', () => {
+  it('not a host that has already been rebooted', () => {
     expect(rebootOf(factsOf({ bootId: 'another' }), factsOf(), 0)).toEqual([]);
   });
 });

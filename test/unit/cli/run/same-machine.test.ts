@@ -1,4 +1,4 @@
-// Two names of one machine, as a user meets them: plan and provision refuse both, status tells of them.
+// Two names of one machine: plan and provision refuse both, status reports them.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { runCommand } from '../../../support/command.ts';
 import { framesSaid, hostileHost, type HostileHost } from '../../../support/hostile-host.ts';
 import { useFake } from '../../practice/azure/server.ts';
 
-// What is uploaded is built beforehand, or not at all where only these tests run.
+// The artifacts are built in dist/, which need not exist for unit tests.
 vi.mock('../../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
@@ -47,13 +47,13 @@ afterAll(() => {
 });
 
 const azpFleet = (...argv: readonly string[]) => runCommand([...argv, '-i', 'lab.yaml'], { cwd, env });
-const told = (host: string, other: string) => `✗ ${host} · facts: it is the same machine as ${other}`;
+const problem = (host: string, other: string) => `✗ ${host} · facts: it is the same machine as ${other}`;
 
 test.each(['plan', 'provision --dry-run', 'reboot --dry-run'])('%s refuses both names', async (line) => {
   const { exitCode, stdout, stderr } = await azpFleet(...line.split(' '));
   expect(exitCode).toBe(1);
-  expect(stderr).toContain(told('gpu-1', 'big-box'));
-  expect(stderr).toContain(told('big-box', 'gpu-1'));
+  expect(stderr).toContain(problem('gpu-1', 'big-box'));
+  expect(stderr).toContain(problem('big-box', 'gpu-1'));
   expect(stdout).toContain('gpu-2');
   expect(stdout).not.toMatch(/gpu-1|big-box/);
 });
@@ -61,11 +61,11 @@ test.each(['plan', 'provision --dry-run', 'reboot --dry-run'])('%s refuses both 
 test('status reports both', async () => {
   const { exitCode, stderr } = await azpFleet('status');
   expect(exitCode).toBe(1);
-  expect(stderr).toContain(told('gpu-1', 'big-box'));
-  expect(stderr).toContain(told('big-box', 'gpu-1'));
+  expect(stderr).toContain(problem('gpu-1', 'big-box'));
+  expect(stderr).toContain(problem('big-box', 'gpu-1'));
 });
 
-test('by one of them alone the machine is provisioned', async () => {
+test('with one of the names the machine is provisioned', async () => {
   const { stdout, stderr } = await azpFleet('plan', 'gpu-1', 'gpu-2');
   expect(stderr).not.toContain('same machine');
   expect(stdout).toContain('gpu-1');

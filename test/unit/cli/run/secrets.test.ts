@@ -1,4 +1,4 @@
-// What knows the secrets of an inventory: no program that we start, and the redactor from the start.
+// The secrets of an inventory: no child process inherits them, and the redactor knows them from the start.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { quietContext, runCommand } from '../../../support/command.ts';
 const cwd = mkdtempSync(join(tmpdir(), 'azp-secrets-'));
 afterAll(() => rmSync(cwd, { recursive: true }));
 
-const told = join(cwd, 'told');
+const environmentFile = join(cwd, 'environment');
 const secrets = {
   AZP_PAT: 'the-pat-itself',
   REG: 'the-registry-word',
@@ -23,12 +23,12 @@ const secrets = {
   HOOK: 'https://hooks.lab.example/the-hook',
 };
 const env = { PATH: '/usr/bin:/bin', HARMLESS: 'kept', ...secrets };
-const tell = `env >>${told}`;
-beforeEach(() => rmSync(told, { force: true }));
+const printEnvironment = `env >>${environmentFile}`;
+beforeEach(() => rmSync(environmentFile, { force: true }));
 
 writeFileSync(
   join(cwd, 'config'),
-  `Match exec "${tell}"\n  User lab\nHost *\n  ProxyCommand ${tell}; exit 1\n`,
+  `Match exec "${printEnvironment}"\n  User lab\nHost *\n  ProxyCommand ${printEnvironment}; exit 1\n`,
 );
 writeFileSync(join(cwd, 'word'), 'the-word-in-a-file\n', { mode: 0o600 });
 
@@ -43,7 +43,7 @@ defaults: { pool: p, user: lab, sshConfig: config, sudoPassword: { env: SUDO }, 
 hosts:
   one: { address: 192.0.2.1, webhook: { url: { env: HOOK } } }
   two: { address: 192.0.2.2, sudoPassword: { file: word } }
-  three: { address: 192.0.2.3, sudoPassword: { cmd: "${tell}; echo from-cmd" } }
+  three: { address: 192.0.2.3, sudoPassword: { cmd: "${printEnvironment}; echo from-cmd" } }
   four: { address: 192.0.2.4, sudoPassword: { file: none }, transport: openssh }
 `,
   );
@@ -57,25 +57,25 @@ test.each([
 ])('%s: neither Match exec nor ProxyCommand inherits a secret', async (_, argv) => {
   inventory('{ env: AZP_PAT }');
   await runCommand(argv, { cwd, env });
-  const seen = readFileSync(told, 'utf8');
+  const seen = readFileSync(environmentFile, 'utf8');
   expect(seen).toContain('HARMLESS=kept');
   for (const secret of Object.values(secrets)) expect(seen).not.toContain(secret);
 });
 
-test('nor does a command that prints one of them', async () => {
+test('a command that prints one secret does not inherit the others', async () => {
   const { context } = quietContext({ cwd, env });
-  const fleet = openInventory(context, inventory(`{ cmd: "${tell}; echo token" }`));
+  const fleet = openInventory(context, inventory(`{ cmd: "${printEnvironment}; echo token" }`));
   await resolve(context, fleet, credentialSource(fleet), 'the token');
-  const seen = readFileSync(told, 'utf8');
+  const seen = readFileSync(environmentFile, 'utf8');
   for (const [name, secret] of Object.entries(secrets))
     if (name !== 'AZP_PAT') expect(seen).not.toContain(secret);
 });
 
-test('all that can be known without asking is hidden as soon as the inventory is read', () => {
+test('secrets from variables and files are redacted as soon as the inventory is read', () => {
   const { context } = quietContext({ cwd, env });
   const hidden: string[] = [];
   const log = { ...silentLogger, redact: (secret: Secret) => void hidden.push(secret.reveal()) };
   openInventory({ ...context, log }, inventory('{ env: AZP_PAT }'));
   expect(hidden.sort()).toEqual([...Object.values(secrets), 'the-word-in-a-file'].sort());
-  expect(existsSync(told)).toBe(false);
+  expect(existsSync(environmentFile)).toBe(false);
 });

@@ -25,7 +25,7 @@ const saved: WavesPlan = {
   held: [],
 };
 
-describe('how many at a time', () => {
+describe('hosts at a time', () => {
   it.each<[string, Record<string, string>, string, WavesPlan | undefined, string]>([
     ['no setting', {}, '', undefined, '25% 0'],
     ['the inventory says it', {}, 'waves: { maxUnavailable: 10%, maxFailures: 3 }', undefined, '10% 3'],
@@ -43,7 +43,7 @@ describe('how many at a time', () => {
     ['maxFailures', 'some', '--max-failures', 'from 0, or a percentage from 0% to 100%'],
     ['maxFailures', '-1', '--max-failures', 'from 0'],
     ['maxFailures', '1.5', '--max-failures', 'a whole number'],
-  ])('%s %s is a mistake', (name, text, flag, expected) => {
+  ])('%s %s is refused', (name, text, flag, expected) => {
     const read = () => waveLimits(new Options({ [name]: text }), fleet(''));
     expect(read).toThrow(expect.objectContaining({ exitCode: 2 }));
     expect(read).toThrow(

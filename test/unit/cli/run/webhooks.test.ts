@@ -8,7 +8,7 @@ import { fleet } from '../../fleet/inventory/fixture.ts';
 const text = (url: string): string =>
   `defaults: { pool: p, webhook: { url: ${url} } }\nhosts: { a: {}, b: {}, c: { webhook: none } }\n`;
 
-function speaking(env: Record<string, string>) {
+function contextWith(env: Record<string, string>) {
   const redactor = new Redactor();
   const log = { log: () => undefined, redact: redactor.add.bind(redactor) };
   const context = { env, cwd: '/', log, stdin: {}, stderr: { write: () => true } } as unknown as Context;
@@ -16,24 +16,24 @@ function speaking(env: Record<string, string>) {
 }
 
 test('each host has its address, which is redacted; unused ones are not read', async () => {
-  const wanted = fleet(text('{ env: HOOK }'));
-  const { context, redactor } = speaking({ HOOK: 'https://hooks.lab.example/s3cret' });
-  const found = await resolveWebhooks(context, wanted, wanted.hosts);
+  const desired = fleet(text('{ env: HOOK }'));
+  const { context, redactor } = contextWith({ HOOK: 'https://hooks.lab.example/s3cret' });
+  const found = await resolveWebhooks(context, desired, desired.hosts);
   expect([...found].map(([host, secret]) => [host, secret.reveal()])).toEqual([
     ['a', 'https://hooks.lab.example/s3cret'],
     ['b', 'https://hooks.lab.example/s3cret'],
   ]);
   expect(redactor.text('see https://hooks.lab.example/s3cret')).toBe('see ***');
-  expect(secretVariables(wanted)).toContain('HOOK');
-  expect([...(await resolveWebhooks(speaking({}).context, wanted, []))]).toEqual([]);
+  expect(secretVariables(desired)).toContain('HOOK');
+  expect([...(await resolveWebhooks(contextWith({}).context, desired, []))]).toEqual([]);
 });
 
 test('a shared source is read once', async () => {
-  const wanted = fleet(text('{ cmd: "date +https://hooks.lab.example/%N" }'));
+  const desired = fleet(text('{ cmd: "date +https://hooks.lab.example/%N" }'));
   const found = await resolveWebhooks(
-    speaking({ PATH: process.env['PATH'] ?? '' }).context,
-    wanted,
-    wanted.hosts,
+    contextWith({ PATH: process.env['PATH'] ?? '' }).context,
+    desired,
+    desired.hosts,
   );
   const [a, b] = [...found.values()];
   expect(a?.reveal()).toBe(b?.reveal());
@@ -44,9 +44,9 @@ test.each([
   'ftp://hooks.lab.example/s3cret',
   'https://hooks.lab.example/s3cret two',
 ])('an invalid address is refused before any host is contacted, and not shown: %s', async (value) => {
-  const wanted = fleet(text('{ env: HOOK }'));
-  const { context } = speaking({ HOOK: value });
-  const error: unknown = await resolveWebhooks(context, wanted, wanted.hosts).catch(
+  const desired = fleet(text('{ env: HOOK }'));
+  const { context } = contextWith({ HOOK: value });
+  const error: unknown = await resolveWebhooks(context, desired, desired.hosts).catch(
     (thrown: unknown) => thrown,
   );
   expect(error).toMatchObject({

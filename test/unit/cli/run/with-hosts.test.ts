@@ -23,7 +23,7 @@ const input = {
   commands: [],
 };
 
-/** Runs a body with a progress and a way to the hosts that note what befalls them. */
+/** Runs a body with a progress and connections that record their calls. */
 async function trace(
   body: (at: Connected<{ close(): void }>, seen: string[]) => Promise<unknown>,
   connect: () => void = () => undefined,
@@ -56,8 +56,8 @@ async function trace(
   return { seen, error };
 }
 
-describe('the open parts of a command', () => {
-  test('is put away in order when it is done: first the drawing, then the connections', async () => {
+describe('the progress and the connections of a command', () => {
+  test('are closed in order when it is done: first the progress, then the connections', async () => {
     const { seen } = await trace(async ({ emit }, log) => {
       emit({ kind: 'phase', phase: 'facts' });
       await Promise.resolve(log.push('done'));
@@ -65,22 +65,22 @@ describe('the open parts of a command', () => {
     expect(seen).toEqual(['progress 1 begins', 'progress 1: phase', 'done', 'progress 1 ends', 'closed']);
   });
 
-  test('also when it fails or is interrupted', async () => {
+  test('are also closed when it fails or is interrupted', async () => {
     const { seen, error } = await trace(() => Promise.reject(new Error('broken')));
     expect(seen).toEqual(['progress 1 begins', 'progress 1 ends', 'closed']);
     expect(error).toMatchObject({ message: 'broken' });
   });
 
-  test('also when the way to the hosts cannot be opened', async () => {
+  test('the progress is also closed when connecting fails', async () => {
     const refuse = () => {
-      throw new Error('no way');
+      throw new Error('no connection');
     };
     const { seen, error } = await trace(() => Promise.resolve(), refuse);
     expect(seen).toEqual(['progress 1 begins', 'progress 1 ends']);
-    expect(error).toMatchObject({ message: 'no way' });
+    expect(error).toMatchObject({ message: 'no connection' });
   });
 
-  test('is drawn again after a question', async () => {
+  test('the progress is drawn again after a question', async () => {
     const { seen } = await trace(async ({ emit, quiet, redraw }, log) => {
       await quiet();
       log.push('asked');

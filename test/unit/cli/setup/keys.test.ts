@@ -1,4 +1,4 @@
-// Every question can be answered without a terminal: by an option or in the file of answers, as docs/setup.md has them.
+// Every question can be answered without a terminal, by an option or in the answers file, as docs/setup.md documents.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -13,7 +13,7 @@ const keys = globSync('src/cli/{setup,commands}/**/*.ts', { cwd: root }).flatMap
   ),
 );
 
-/** Why a key is in no row of its own. */
+/** Reasons why a key has no row. */
 const elsewhere: Readonly<Record<string, string>> = {
   'agents.count': 'agents: 2 is a number of agents',
   'hosts.known': 'hosts answers it',
@@ -21,25 +21,25 @@ const elsewhere: Readonly<Record<string, string>> = {
   'pool.listed': 'pool answers it',
   'projects.listed': 'projects answers it',
   'datasets.mounts': 'datasets answers it',
-  'hosts.*.address': 'only somebody at a terminal corrects a host',
-  key: 'only somebody at a terminal gives a host a key',
-  'key.make': 'only somebody at a terminal gives a host a key',
+  'hosts.*.address': 'asked only on a terminal',
+  key: 'asked only on a terminal',
+  'key.make': 'asked only on a terminal',
   network: 'any key of network answers it',
   'network.mirrors': 'any mirror answers it',
   '*.kept': 'token.env, token.file … say where it is kept',
-  '*.again': 'only somebody at a terminal gives it again',
+  '*.again': 'asked only on a terminal',
 };
 
-test('each key has its row, or its reason', () => {
+test('each key has a row or a reason', () => {
   const page = readFileSync(join(root, 'docs/setup.md'), 'utf8');
-  const told = [...page.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = '']) =>
+  const documented = [...page.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`([\w.]+)`/g)].map(([, key = '']) => key.replaceAll(/\b[A-Z]+\b/g, '*')),
   );
   expect(keys.length).toBeGreaterThan(20);
-  const isTold = (key: string): boolean =>
-    told.some(
+  const isDocumented = (key: string): boolean =>
+    documented.some(
       (each) =>
         each === key || new RegExp(`^${key.replaceAll('.', '\\.').replaceAll('*', '\\w+')}$`).test(each),
     );
-  expect([...new Set(keys)].filter((key) => !isTold(key) && !(key in elsewhere))).toEqual([]);
+  expect([...new Set(keys)].filter((key) => !isDocumented(key) && !(key in elsewhere))).toEqual([]);
 });

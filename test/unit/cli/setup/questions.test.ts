@@ -1,4 +1,4 @@
-// Real prompts on a stand-in terminal; the organization is the practice server, over HTTP.
+// Real prompts on a fake terminal; the organization is the practice server, over HTTP.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { agentCount, askAgents, askDatasets, sayJobs } from '../../../../src/cli
 import { askSecretSource } from '../../../../src/cli/setup/secrets.ts';
 import { runSetup } from '../../../../src/cli/setup/wizard.ts';
 import type { Answer } from '../../../support/keyboard.ts';
-import { answering, sit } from '../../../support/sitting.ts';
+import { answering, startWizard } from '../../../support/wizard-session.ts';
 
 const hosts = (...gpus: (number | undefined)[]) =>
   gpus.map((count, index) => ({ name: `h${index}`, ...(count === undefined ? {} : { gpus: count }) }));
@@ -22,13 +22,13 @@ describe('agents', () => {
   test.each<[string, ReturnType<typeof hosts>, readonly Answer[], object]>([
     ['one for each GPU', hosts(8, 1), [['Agents on each host']], { agents: 'one-per-gpu', share: false }],
     [
-      'as many as the smallest host has',
+      'the number of GPUs of the smallest host',
       hosts(8, 2),
       [['Agents on each host', 'Down'], ['How many']],
       { agents: 2, share: false },
     ],
     [
-      'more, sharing',
+      'more agents, with sharing',
       hosts(1),
       [
         ['Agents on each host', 'Down'],
@@ -38,7 +38,7 @@ describe('agents', () => {
       { agents: 4, share: true },
     ],
     [
-      'more, not sharing after all',
+      'more agents, then no sharing',
       hosts(2, 0),
       [
         ['Agents on each host', 'Down'],
@@ -50,26 +50,24 @@ describe('agents', () => {
     ],
     ['no GPU anywhere', hosts(0, 0), [['No GPU was found', '2']], { agents: 2, share: false }],
     [
-      'GPUs not counted',
+      'unknown number of GPUs',
       hosts(undefined),
       [['Agents on each host']],
       { agents: 'one-per-gpu', share: false },
     ],
   ])('%s', async (_, found, script, expected) => {
-    const sitting = sit();
-    expect(
-      await answering(sitting, () => askAgents(sitting.wizard, found), ['Agent pool'], ...script),
-    ).toEqual({
+    const setup = startWizard();
+    expect(await answering(setup, () => askAgents(setup.wizard, found), ['Agent pool'], ...script)).toEqual({
       pool: 'gpu-lab',
       ...expected,
     });
   });
 });
 
-test('a host with a name in use needs another one', async () => {
-  const sitting = sit();
-  const { keyboard } = sitting;
-  const asked = askHosts(sitting.wizard, ['gpu']);
+test('a host with a name in use needs another name', async () => {
+  const setup = startWizard();
+  const { keyboard } = setup;
+  const asked = askHosts(setup.wizard, ['gpu']);
   await keyboard.answer(['Hosts (user@', 'gpu.lab.example 192.0.2.7']);
   await keyboard.see('The inventory already has gpu; use name=address for another name');
   keyboard.stdin.write('\u0015box=gpu.lab.example 192.0.2.7\r');
@@ -77,10 +75,10 @@ test('a host with a name in use needs another one', async () => {
 });
 
 test('datasets get a variable and a path from their folder; mounts that were found are offered', async () => {
-  const sitting = sit();
+  const setup = startWizard();
   const answers = answering(
-    sitting,
-    () => askDatasets(sitting.wizard, ['/mnt/imagenet']),
+    setup,
+    () => askDatasets(setup.wizard, ['/mnt/imagenet']),
     ['Mounts of the hosts', 'Space'],
     ['Other folders', '/data/2024 set/'],
     ['Environment variable with the path of /mnt/imagenet'],
@@ -100,9 +98,9 @@ test('datasets get a variable and a path from their folder; mounts that were fou
 });
 
 test('a secret typed instead of its source is refused', async () => {
-  const sitting = sit();
-  const { keyboard } = sitting;
-  const asked = askSecretSource(sitting.wizard, {
+  const setup = startWizard();
+  const { keyboard } = setup;
+  const asked = askSecretSource(setup.wizard, {
     key: 'token',
     what: 'the access token',
     variable: 'AZP_TOKEN',
@@ -136,11 +134,11 @@ describe('Azure DevOps', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('a token that works', async () => {
-    const sitting = sit({ env: { AZP_TOKEN: 'right' } });
+  test('a valid token', async () => {
+    const setup = startWizard({ env: { AZP_TOKEN: 'right' } });
     const answers = answering(
-      sitting,
-      () => askAzure(sitting.wizard),
+      setup,
+      () => askAzure(setup.wizard),
       ['organization', fake.organization],
       ['Does internet access need a proxy'],
       ['Where is the access token stored', 'Down'],
@@ -155,16 +153,16 @@ describe('Azure DevOps', () => {
       pools: ['Default'],
       projects: ['vision'],
     });
-    expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools: 1');
+    expect(setup.printed.join('\n')).toContain('accepts the variable AZP_TOKEN; pools: 1');
   });
 
   test('a limit of parallel jobs is shown with the number of agents', async () => {
     const control = fakeControl(fake.origin);
     await control.limitJobs(1);
-    const sitting = sit({ env: { AZP_TOKEN: 'right' } });
+    const setup = startWizard({ env: { AZP_TOKEN: 'right' } });
     const answers = answering(
-      sitting,
-      () => askAzure(sitting.wizard),
+      setup,
+      () => askAzure(setup.wizard),
       ['organization', fake.organization],
       ['Does internet access need a proxy'],
       ['Where is the access token stored', 'Down'],
@@ -176,21 +174,21 @@ describe('Azure DevOps', () => {
     expect(jobs).toEqual({ permitted: 1, used: 0 });
     const hosts = [{ name: 'a', gpus: 6 }, { name: 'b', gpus: 2 }, { name: 'c' }];
     const agents = agentCount(hosts, { pool: 'p', agents: 'one-per-gpu', share: false });
-    sayJobs(sitting.wizard, organization, agents, jobs);
-    const said = sitting.said.join(' ').replaceAll(/\s+/gu, ' ');
-    expect(said).toContain(
+    sayJobs(setup.wizard, organization, agents, jobs);
+    const printed = setup.printed.join(' ').replaceAll(/\s+/gu, ' ');
+    expect(printed).toContain(
       '8 agents, 1 permitted parallel job of private projects, 0 in use: only 1 of them',
     );
-    expect(said).toContain(`Organization settings > Parallel jobs (${organization}/_settings/buildqueue)`);
+    expect(printed).toContain(`Organization settings > Parallel jobs (${organization}/_settings/buildqueue)`);
     expect(agentCount(hosts, { pool: 'p', agents: 2, share: true })).toBe(6);
     await control.limitJobs(null);
   });
 
   test('a wrong token is reported with its fix, and organization and token can be corrected', async () => {
-    const sitting = sit({ env: { WRONG: 'wrong', AZP_TOKEN: 'right' } });
+    const setup = startWizard({ env: { WRONG: 'wrong', AZP_TOKEN: 'right' } });
     const answers = answering(
-      sitting,
-      () => askAzure(sitting.wizard),
+      setup,
+      () => askAzure(setup.wizard),
       ['organization', fake.organization],
       ['Does internet access need a proxy'],
       ['Where is the access token stored', 'Down'],
@@ -207,8 +205,8 @@ describe('Azure DevOps', () => {
       credential: { kind: 'pat', token: { env: 'AZP_TOKEN' }, expires: '2027-05-01' },
       projects: [],
     });
-    expect(sitting.said.join('\n')).toContain('token rejected');
-    expect(sitting.said.join('\n')).toContain('check that the token is of this organization');
+    expect(setup.printed.join('\n')).toContain('token rejected');
+    expect(setup.printed.join('\n')).toContain('check that the token is of this organization');
   });
 
   test('another token can be used without answering the rest again', async () => {
@@ -282,10 +280,10 @@ describe('Azure DevOps', () => {
   });
 
   test('an unset variable is no error, and the name of the organization suffices', async () => {
-    const sitting = sit();
+    const setup = startWizard();
     const answers = answering(
-      sitting,
-      () => askAzure(sitting.wizard),
+      setup,
+      () => askAzure(setup.wizard),
       ['organization', 'example'],
       ['Does internet access need a proxy'],
       ['Where is the access token stored', 'Down'],
@@ -299,11 +297,11 @@ describe('Azure DevOps', () => {
       network: {},
       projects: ['vision', 'speech'],
     });
-    expect(sitting.said.join(' ')).toContain('environment variable AZP_TOKEN is not set');
+    expect(setup.printed.join(' ')).toContain('environment variable AZP_TOKEN is not set');
   });
 });
 
-test('hosts are tested beside those of the inventory that they join: jump hosts may be among them', async () => {
+test('new hosts are tested with the hosts of the inventory, which may be jump hosts', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'azp-join-'));
   const file = join(folder, 'lab.yaml');
   writeFileSync(
@@ -313,9 +311,11 @@ token: { env: AZP_TOKEN }
 hosts: { bastion: { pool: p }, first: { pool: p, jump: bastion } }
 `,
   );
-  const sitting = sit();
-  const failed = expect(runSetup(sitting.wizard, file)).rejects.toThrow('asked here, beside bastion first');
-  await sitting.keyboard.answer(['has 2 hosts'], ['Hosts (user@', 'second']);
+  const setup = startWizard();
+  const failed = expect(runSetup(setup.wizard, file)).rejects.toThrow(
+    'unexpected connection, with bastion first',
+  );
+  await setup.keyboard.answer(['has 2 hosts'], ['Hosts (user@', 'second']);
   await failed;
   rmSync(folder, { recursive: true });
 });

@@ -53,11 +53,11 @@ const steps: fc.Arbitrary<Step>[] = [
       ),
     ),
     fc.constant(step(`the job of ${agent} ends`, ({ live }) => live.finish(agent))),
-    fc.constant(step(`the container of ${agent} is killed`, ({ live }) => live.die(agent))),
-    fc.constant(step(`dockerd loses the container of ${agent}`, ({ live }) => live.lose(agent))),
+    fc.constant(step(`the container of ${agent} is killed`, ({ live }) => live.kill(agent))),
+    fc.constant(step(`dockerd loses the container of ${agent}`, ({ live }) => live.forgetContainer(agent))),
     fc.constant(step(`the server ends the session of ${agent}`, ({ rig }) => rig.control.endSession(agent))),
   ]),
-  fc.constant(step('lost containers exit', ({ live }) => live.killLost())),
+  fc.constant(step('lost containers exit', ({ live }) => live.killForgotten())),
   fc.constant(
     step(
       'the manager is killed',
@@ -146,14 +146,14 @@ async function calm({ rig, live }: World, model: Model): Promise<void> {
   rig.docker.faults.length = 0;
   if (!model.managerRuns) await start({ rig, live });
   await rig.post('/v1/undrain', {});
-  live.killLost();
+  live.killForgotten();
   // Finishes waiting jobs.
   const done = setInterval(() => agents.forEach((agent) => live.finish(agent)), 20);
   try {
     await rig.until('idle');
     const ids = () => agents.map((agent) => rig.docker.get(agent)?.id);
     const before = ids();
-    for (const agent of agents) live.die(agent);
+    for (const agent of agents) live.kill(agent);
     await expect.poll(() => ids().every((id, at) => id !== undefined && id !== before[at])).toBe(true);
     await rig.until('idle');
   } finally {
@@ -186,7 +186,7 @@ function breaches(requests: readonly LoggedRequest[], lives: readonly Life[]): r
       ({ agent: each, from, to }) => each === agent && from <= at && at < (to ?? Infinity),
     );
     const last = lives.findLast(({ agent: each, from }) => each === agent && from <= at);
-    const hasEnded = last?.to !== undefined && last.isLost !== true;
+    const hasEnded = last?.to !== undefined && last.isForgotten !== true;
     return [
       ...running.map(({ container }) => `${agent}: new key while container ${container.slice(0, 12)} ran`),
       ...(read === undefined ? [`${agent}: new key without a read`] : []),

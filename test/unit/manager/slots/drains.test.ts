@@ -29,20 +29,20 @@ test.each<
   ['a person, the host', none, person, ofPerson],
   ['a person, a slot', none, { ...person, slots: ['1'] }, ofSlot],
   ['a run', none, run, ofRun],
-  ['a run beside a person', ofPerson, run, ofBoth],
-  ['a person beside a run', ofRun, person, ofBoth],
-  ['a run beside a slot', ofSlot, run, { ...ofRun, ...ofSlot }],
-  ['the next run after one that was interrupted', ofRun, nextRun, { provision: nextRun, slots: {} }],
+  ['a run, with the drain of a person', ofPerson, run, ofBoth],
+  ['a person, with the drain of a run', ofRun, person, ofBoth],
+  ['a run, with a drained slot', ofSlot, run, { ...ofRun, ...ofSlot }],
+  ['the next run after an interrupted run', ofRun, nextRun, { provision: nextRun, slots: {} }],
   ['a person again, without a reason', ofPerson, { ...person, reason: '' }, ofPerson],
   ['a slot again, without a reason', ofSlot, { ...person, reason: '', slots: ['1'] }, ofSlot],
-  ['the next run beside a person', ofBoth, nextRun, { ...ofBoth, provision: nextRun }],
+  ['the next run, with the drain of a person', ofBoth, nextRun, { ...ofBoth, provision: nextRun }],
 ])('drain: %s', (_, before, { reason, owner, ...order }, after) => {
   const { run: id, slots = [] } = order;
   const full = { slots, reason, owner, ...(id === undefined ? {} : { run: id }) };
   expect(withDrain(before, full, known, now)).toEqual(after);
 });
 
-test('an entry has no owner where the request names none', () => {
+test('an entry has no owner if the request names none', () => {
   expect(withDrain(none, { slots: [], reason: 'fan' }, known, now)).toEqual({ host: unnamed, slots: {} });
 });
 
@@ -53,10 +53,10 @@ test.each<[string, DrainEntries, UndrainOrder, DrainEntries]>([
   ['a person ends every drain', { ...ofBoth, slots: { 1: person } }, all, none],
   ['a person ends the drain of an interrupted run', ofRun, all, none],
   ['a person, one slot', { slots: { 0: person, 1: person } }, { ...all, slots: ['0'] }, ofSlot],
-  ['a run ends its own', ofRun, ofR1, none],
-  ['a run leaves the person’s', ofBoth, ofR1, ofPerson],
-  ['a run leaves the slots’', { ...ofRun, slots: { 1: person } }, ofR1, ofSlot],
-  ['a run leaves the one of another run', ofRun, { ...ofR1, run: 'r2' }, ofRun],
+  ['a run ends its own drain', ofRun, ofR1, none],
+  ['a run keeps the drain of a person', ofBoth, ofR1, ofPerson],
+  ['a run keeps drained slots', { ...ofRun, slots: { 1: person } }, ofR1, ofSlot],
+  ['a run keeps the drain of another run', ofRun, { ...ofR1, run: 'r2' }, ofRun],
   ['a run whose entry was removed', ofPerson, ofR1, ofPerson],
 ])('undrain: %s', (_, before, order, after) => {
   expect(withoutDrain(before, order, known)).toEqual(after);
@@ -76,7 +76,7 @@ test('an unknown slot is reported', () => {
   expect(() => withDrain(none, { slots: ['7'], reason: '' }, known, 0)).toThrow('there is no slot 7');
 });
 
-test('a run drains no single slots', () => {
+test('a run cannot drain single slots', () => {
   expect(() => withDrain(none, { slots: ['0'], reason: '', run: 'r1' }, known, 0)).toThrow(
     'a run drains the whole host',
   );
@@ -97,7 +97,7 @@ test('every entry is listed once, by priority', () => {
 });
 
 test.each<[string, unknown, DrainEntries]>([
-  ['no drain ever', undefined, none],
+  ['no drains', undefined, none],
   ['a host without an owner', { host: unnamed, slots: {} }, { host: unnamed, slots: {} }],
   ['a slot without an owner', { slots: { 1: unnamed } }, { slots: { 1: unnamed } }],
   ['this version', ofBoth, ofBoth],

@@ -78,7 +78,7 @@ test.each([
     undefined,
   ],
   [
-    'its GPU was lost at an old check',
+    'its GPU was lost in an old check',
     slot,
     now({ isCheckOld: true, check: check(finding({ gpu: 'GPU-1' })) }),
     'close',
@@ -93,7 +93,7 @@ test.each([
     undefined,
   ],
   [
-    'its GPU is only warm',
+    'its GPU has only a warning',
     slot,
     now({ check: check(finding({ gpu: 'GPU-1', severity: 'warn' })) }),
     undefined,
@@ -120,7 +120,7 @@ test.each([
   ['the disk is full', slot, now({ disk: cause }), 'pause', 'waiting'],
   ['required network isolation is missing', slot, now({ fence: open }), 'close', 'waiting'],
   [
-    'the same before the first check at the GPUs',
+    'required network isolation is missing, before the first GPU check',
     slot,
     now({ fence: open, check: undefined }),
     'close',

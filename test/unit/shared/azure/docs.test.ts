@@ -6,7 +6,7 @@ import { negotiate } from '../../../../practice/azure/discovery/api-version.ts';
 import { locationOf } from '../../../../practice/azure/discovery/locations.ts';
 import { factTables, lines, samples, withAzureTables, type Line } from '../../../../scripts/azure-page.ts';
 import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';
-import { createFirstLook } from '../../../../src/shared/azure/first-look.ts';
+import { createTokenPermissions } from '../../../../src/shared/azure/token-permissions.ts';
 import { patCredential } from '../../../../src/shared/azure/http/credential.ts';
 import { apiVersion } from '../../../../src/shared/azure/http/rest.ts';
 import { createTestPipeline } from '../../../../src/shared/azure/test-run.ts';
@@ -39,7 +39,11 @@ function recorded() {
   };
   return {
     sent,
-    client: { ...createAzureClient(options), ...createFirstLook(options), ...createTestPipeline(options) },
+    client: {
+      ...createAzureClient(options),
+      ...createTokenPermissions(options),
+      ...createTestPipeline(options),
+    },
   };
 }
 

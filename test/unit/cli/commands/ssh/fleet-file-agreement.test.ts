@@ -1,4 +1,4 @@
-// The oracle is ssh itself, with nothing but what the command has written into ~/.ssh/config.
+// Compares our connections with those of ssh, which reads only what the command wrote into ~/.ssh/config.
 import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { useSshHome } from '../../../../support/ssh-home.ts';
 
 const { cwd, config, inventory, azpFleet, write, theirs } = useSshHome();
 
-/** By `inventory show`, which says what our own connection uses. */
+/** Returns the options of our connection, from `inventory show`. */
 async function ours(name: string): Promise<Record<string, string | number | string[]>> {
   const { stdout } = await azpFleet(`inventory show ${name} -i lab.yaml --json`);
   return (
@@ -18,7 +18,7 @@ async function ours(name: string): Promise<Record<string, string | number | stri
   );
 }
 
-/** Options in which the two have to agree; host keys that are pinned are looked at by themselves. */
+/** Options that must be equal; pinned host keys are compared separately. */
 const decisive = [
   'hostname',
   'port',
@@ -33,12 +33,12 @@ const decisive = [
 ];
 
 async function agreement(name: string) {
-  const [own, said, unset] = [await ours(name), theirs(name), theirs('localhost', 'none')];
+  const [own, ofSsh, unset] = [await ours(name), theirs(name), theirs('localhost', 'none')];
   const expected: Record<string, unknown> = {};
   const actual: Record<string, unknown> = {};
   for (const option of decisive) {
-    const value = said[option]?.filter((each) => each !== 'none');
-    // An option that nobody set is not in effect; with ssh it has a default.
+    const value = ofSsh[option]?.filter((each) => each !== 'none');
+    // We leave an unset option out; ssh prints its default.
     const isDefault = JSON.stringify(value) === JSON.stringify(unset[option]);
     const inEffect = isDefault && own[option] === undefined ? [] : (value ?? []);
     expected[option] = inEffect.map((each) => unfolded(each, String(own['hostname'])));
@@ -48,7 +48,7 @@ async function agreement(name: string) {
         ? [[listed].flat().join(',')].filter((text) => text !== '')
         : [listed].flat().map(String);
   }
-  // Where no key is named, ssh tries more kinds of them than the built-in client knows.
+  // Without a named key, ssh tries more key types than the built-in client supports.
   if ((own['from'] as unknown as Record<string, string>)['identityfile'] === 'default') {
     delete expected['identityfile'];
     delete actual['identityfile'];
@@ -56,7 +56,7 @@ async function agreement(name: string) {
   return { expected, actual };
 }
 
-/** What -G leaves as it was written. */
+/** Options that -G prints exactly as written. */
 function unfolded(text: string, hostname: string): string {
   return text
     .replaceAll(/%[%h]/g, (token) => (token === '%h' ? hostname : '%'))
@@ -122,17 +122,17 @@ Host named-*
     expect({ problems, exitCode }).toEqual({ problems: [], exitCode: 0 });
   });
 
-  test('for each of a fleet', async () => {
+  test('for each host', async () => {
     for (const [name] of table) {
       const { expected, actual } = await agreement(name);
       expect({ name, ...actual }).toEqual({ name, ...expected });
     }
     expect(theirs('strict')['stricthostkeychecking']).toEqual(['true']);
-    // What does not decide how a host is reached stays the user's.
+    // Options that do not affect the connection stay the user's.
     expect(theirs('everything')['compression']).toEqual(['yes']);
   });
 
-  test('jump hosts of the inventory are meant by their addresses as well, and lead to no other', async () => {
+  test('a jump host of the inventory is recognized by its address as well', async () => {
     inventory(`  gate: { address: 192.0.2.19, port: 2200, jump: gate }
   behind: { address: 10.0.0.2, jump: "ann@192.0.2.19:2200" }
 `);

@@ -73,7 +73,7 @@ describe("the user's own ~/.ssh", () => {
     expect(readFileSync(real, 'utf8')).toBe(own);
   });
 
-  test('there need be no ~/.ssh', async () => {
+  test('~/.ssh is created if it does not exist', async () => {
     rmSync(ssh, { recursive: true });
     await write();
     expect(statSync(ssh).mode & 0o777).toBe(0o700);
@@ -91,7 +91,7 @@ describe("the user's own ~/.ssh", () => {
     expect(existsSync(config)).toBe(false);
   });
 
-  test('the hosts of another inventory are replaced on a yes only', async () => {
+  test('the hosts of another inventory are replaced only after confirmation', async () => {
     await write();
     inventory('  gpu-2: { address: 192.0.2.12 }\n', 'other.yaml');
     expect(await azpFleet('ssh-config -i other.yaml --write')).toMatchObject({ exitCode: 2 });
@@ -101,7 +101,7 @@ describe("the user's own ~/.ssh", () => {
     expect(theirs('gpu-1')['hostname']).toEqual(['gpu-1']);
   });
 
-  test('--limit and names choose, and their jump hosts come with them', async () => {
+  test('--limit and names select hosts, and their jump hosts are included', async () => {
     inventory(
       '  a: { address: 10.0.0.1, jump: gate }\n  b: { address: 10.0.0.2 }\n  gate: { address: 192.0.2.9 }\n',
     );
@@ -121,7 +121,7 @@ describe("the user's own ~/.ssh", () => {
     expect((await azpFleet('ssh-config -i lab.yaml')).stdout).toMatch(/gpu-1: ssh adds .*identityfile/);
   });
 
-  test("one host's trouble is its own", async () => {
+  test("one host's failure does not affect the others", async () => {
     writeFileSync(config, 'Host refused\n  HostName "a b"\n', { mode: 0o600 });
     inventory(`  gpu-1: { address: 192.0.2.11 }
   refused: {}
@@ -139,7 +139,7 @@ describe("the user's own ~/.ssh", () => {
   });
 
   test.each(['gpu*', '!gpu', 'a,b', 'a b', 'a?', '-oX', 'a#b', '"a"'])(
-    'a name that ssh would read as a pattern is none: %s',
+    'a name that ssh would read as a pattern is refused: %s',
     async (name) => {
       inventory(`  ${JSON.stringify(name)}: { address: 192.0.2.11 }\n`);
       expect(await azpFleet('ssh-config -i lab.yaml')).toMatchObject({ exitCode: 2 });

@@ -1,4 +1,4 @@
-// A jump host of the inventory is held to what the inventory says of it, also where the command is about other hosts.
+// The inventory's settings of a jump host also apply if the command is about other hosts.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,7 @@ describe.each([
     expect(logins()).toBe(before + 1);
   });
 
-  test('does not log into another machine in its place', async () => {
+  test('does not log into another machine instead', async () => {
     inventory(publicKey(makeKey(join(mkdtempSync(join(cwd, 'other-')), 'key'))), transport);
     const before = logins();
     expect(await run(line)).toMatchObject({ exitCode: refused });

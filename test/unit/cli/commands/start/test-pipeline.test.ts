@@ -5,8 +5,8 @@ import { runTestPipeline } from '../../../../../src/cli/commands/setup.ts';
 
 const run = { id: 12, url: 'https://dev.azure.com/example/vision/_build/results?buildId=12' };
 
-async function outcome(result: string | undefined, projects: readonly string[]) {
-  const said: string[] = [];
+async function runWith(result: string | undefined, projects: readonly string[]) {
+  const printed: string[] = [];
   const ended: TestRun = result === undefined ? run : { ...run, result };
   const exitCode = await runTestPipeline({
     pipelines: {
@@ -15,24 +15,24 @@ async function outcome(result: string | undefined, projects: readonly string[]) 
     },
     projects,
     id: 7,
-    say: (line) => void said.push(line),
+    say: (line) => void printed.push(line),
   });
-  return { exitCode, said: said.join('\n') };
+  return { exitCode, printed: printed.join('\n') };
 }
 
 test.each([
   ['succeeded', 0, '✔ pipeline succeeded: the pool runs jobs'],
   ['failed', 1, '✗ pipeline failed\n  next      read its log: https://dev.azure.com/'],
   [undefined, 1, '✗ pipeline still runs after 30 minutes'],
-])('a run with result %s', async (result, exitCode, text) => {
-  const told = await outcome(result, ['speech', 'vision']);
-  expect(told.exitCode).toBe(exitCode);
-  expect(told.said).toContain(`Pipeline 7 of vision runs: ${run.url}\n${text}`);
+])('a run with result %s', async (outcome, exitCode, text) => {
+  const result = await runWith(outcome, ['speech', 'vision']);
+  expect(result.exitCode).toBe(exitCode);
+  expect(result.printed).toContain(`Pipeline 7 of vision runs: ${run.url}\n${text}`);
 });
 
 test.each([
   [[], 'no projects in the inventory'],
   [['speech'], 'not in speech'],
-])('a pipeline that none of %j has', async (projects, seen) => {
-  await expect(outcome('succeeded', projects)).rejects.toMatchObject({ problem: { seen }, exitCode: 2 });
+])('a pipeline that is in none of the projects %j', async (projects, seen) => {
+  await expect(runWith('succeeded', projects)).rejects.toMatchObject({ problem: { seen }, exitCode: 2 });
 });

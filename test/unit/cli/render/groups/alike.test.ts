@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 
 import { alike } from '../../../../../src/cli/render/alike.ts';
 
-const said = (...texts: (readonly [host: string, text: string])[]) =>
+const groupsOf = (...texts: (readonly [host: string, text: string])[]) =>
   alike(texts.map(([host, value]) => ({ host, value }))).map(({ hosts, value }) => [hosts.join(' '), value]);
 
-test.each<[string, Parameters<typeof said>, ReturnType<typeof said>]>([
+test.each<[string, Parameters<typeof groupsOf>, ReturnType<typeof groupsOf>]>([
   ['nothing', [], []],
-  ['one host, in its own words', [['a', 'a has no room']], [['a', 'a has no room']]],
+  ['one host, unchanged', [['a', 'a has no free space']], [['a', 'a has no free space']]],
   [
-    'equal words once, in the order in which they were first said',
+    'equal texts once, in the order of their first host',
     [
       ['a', 'x'],
       ['b', 'y'],
@@ -21,7 +21,7 @@ test.each<[string, Parameters<typeof said>, ReturnType<typeof said>]>([
     ],
   ],
   [
-    'own names, and the names of own agents',
+    'the name of the host, and the names of its agents',
     [
       ['gpu-1', 'gpu-1-0, gpu-1-1: offline; next: azp-fleet undrain gpu-1'],
       ['gpu-2', 'gpu-2-0, gpu-2-1: offline; next: azp-fleet undrain gpu-2'],
@@ -29,7 +29,7 @@ test.each<[string, Parameters<typeof said>, ReturnType<typeof said>]>([
     [['gpu-1 gpu-2', '{host}-0, {host}-1: offline; next: azp-fleet undrain {host}']],
   ],
   [
-    'not a name that only begins alike, nor another host',
+    'not a name with the same prefix, nor another host',
     [
       ['gpu-1', 'gpu-10 is in the way'],
       ['gpu-2', 'gpu-20 is in the way'],
@@ -41,7 +41,7 @@ test.each<[string, Parameters<typeof said>, ReturnType<typeof said>]>([
     ],
   ],
   [
-    'addresses that tell them apart',
+    'different addresses',
     [
       ['a', '192.0.2.1:22 does not answer'],
       ['b', '192.0.2.2:22 does not answer'],
@@ -53,7 +53,7 @@ test.each<[string, Parameters<typeof said>, ReturnType<typeof said>]>([
     ],
   ],
   [
-    'an address that they share stays',
+    'a common address stays',
     [
       ['a', 'the mirror 192.0.2.1 does not answer at 10:04:00'],
       ['b', 'the mirror 192.0.2.1 does not answer at 10:04:00'],
@@ -61,7 +61,7 @@ test.each<[string, Parameters<typeof said>, ReturnType<typeof said>]>([
     [['a b', 'the mirror 192.0.2.1 does not answer at 10:04:00']],
   ],
   [
-    'versions and times are no addresses',
+    'versions and times are not addresses',
     [
       ['a', 'driver 580.95.05 since 10:04:07'],
       ['b', 'driver 580.95.06 since 10:04:07'],
@@ -74,7 +74,7 @@ test.each<[string, Parameters<typeof said>, ReturnType<typeof said>]>([
     ],
   ],
   [
-    'the same of one host twice is one',
+    'a repeated text of one host is listed once',
     [
       ['a', 'a is full'],
       ['a', 'a is full'],
@@ -82,5 +82,5 @@ test.each<[string, Parameters<typeof said>, ReturnType<typeof said>]>([
     [['a', 'a is full']],
   ],
 ])('%s', (_, texts, groups) => {
-  expect(said(...texts)).toEqual(groups);
+  expect(groupsOf(...texts)).toEqual(groups);
 });

@@ -27,25 +27,25 @@ describe('text of wide words', () => {
     .map((parts) => parts.join(''));
   const text = fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
   const width = fc.integer({ min: 16, max: 50 });
-  const same = (lines: string, said: string): void =>
-    expect(lines.split(/\s+/).filter(Boolean).join(' ')).toBe(said);
+  const same = (lines: string, words: string): void =>
+    expect(lines.split(/\s+/).filter(Boolean).join(' ')).toBe(words);
 
-  test('is wrapped to the columns of the terminal, and all of it is there', () => {
+  test('is wrapped to the columns of the terminal, and no word is lost', () => {
     fc.assert(
-      fc.property(text, width, (said, columns) => {
-        const lines = wrap(said, columns, 0, 4);
+      fc.property(text, width, (input, columns) => {
+        const lines = wrap(input, columns, 0, 4);
         for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
-        same(lines.join('\n'), said);
+        same(lines.join('\n'), input);
       }),
     );
   });
 
-  test('so it is where it is folded, colours and all', () => {
+  test('is folded to the columns of the terminal with its colours, and no word is lost', () => {
     fc.assert(
-      fc.property(text, width, (said, columns) => {
-        const folded = fold(`\u001b[1m${said}\u001b[22m`, columns);
+      fc.property(text, width, (input, columns) => {
+        const folded = fold(`\u001b[1m${input}\u001b[22m`, columns);
         for (const line of folded.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(columns);
-        same(stripVTControlCharacters(folded), said);
+        same(stripVTControlCharacters(folded), input);
       }),
     );
   });

@@ -6,16 +6,16 @@ import { wrapNext } from '../../../../../src/cli/render/lines.ts';
 
 const lines = (text: string, width = 40) => wrapNext(text, width, 4).map((line) => line.replace(/^ {4}/, ''));
 
-describe('a command can be copied', () => {
+describe('a command stays pasteable', () => {
   test.each<[string, string, string[]]>([
     ['that fits', 'chmod 600 /home/ann/token', ['chmod 600 /home/ann/token']],
     [
-      'behind words: on a line of its own',
+      'after words: on a separate line',
       'write it there and press Ctrl-D: (umask 077; cat > /home/ann/t)',
       ['write it there and press Ctrl-D:', '(umask 077; cat > /home/ann/t)'],
     ],
     [
-      'that is too long: broken by backslashes',
+      'that is too long: continued with backslashes',
       'ssh-copy-id -i /home/ann/.ssh/id_ed25519 -p 2222 ann@192.0.2.7',
       ['ssh-copy-id -i \\', '/home/ann/.ssh/id_ed25519 -p 2222 \\', 'ann@192.0.2.7'],
     ],
@@ -25,20 +25,20 @@ describe('a command can be copied', () => {
       ['ssh-add /home/ann/.ssh/id', '# or run this at a terminal, to be', '# asked for it'],
     ],
     [
-      'with words behind it',
+      'with words after it',
       'sudo snap remove --purge docker (its images go, too), then run again',
       ['sudo snap remove --purge docker', '(its images go, too), then run again'],
     ],
     [
-      'or there is none',
-      'look at the host, and run it again after that',
-      ['look at the host, and run it again', 'after that'],
+      'or the text contains none',
+      'check the host, and run the same command again',
+      ['check the host, and run the same', 'command again'],
     ],
   ])('%s', (_, text, expected) => {
     expect(lines(text)).toEqual(expected);
   });
 
-  test('and means the same to a shell however narrow the terminal is', () => {
+  test('and does the same in a shell at any width', () => {
     const word = fc.stringMatching(/^[a-z0-9/._-]{1,12}$/);
     fc.assert(
       fc.property(

@@ -36,7 +36,7 @@ function printed(kind: PipelineKind, of: readonly Offer[] = offers, images?: str
   return pipelineText({ kind, pool: 'gpu-lab', offers: of, ...(images === undefined ? {} : { images }) });
 }
 
-/** What the manager publishes for that agent, and the agent for itself. */
+/** The capabilities that the manager and the agent publish. */
 function published({ agent, host, gpus = 1 }: Offer): Readonly<Record<string, string>>[] {
   const own = config({ host: host.name, capabilities: host.capabilities, datasets: host.datasets });
   const report = { gpus: [], driverVersion: '580.95.05', cudaVersion: '13.0' } as unknown as SmiReport;
@@ -47,7 +47,7 @@ function published({ agent, host, gpus = 1 }: Offer): Readonly<Record<string, st
 describe.each(kinds)('%s', (kind) => {
   const { jobs } = readPipeline(printed(kind));
 
-  test('each job is for the pool, and an agent meets its demands', () => {
+  test('each job names the pool, and an agent meets its demands', () => {
     for (const { pool } of jobs) {
       expect(pool.name).toBe('gpu-lab');
       expect(offers.filter((offer) => satisfies(published(offer), pool.demands))).not.toEqual([]);
@@ -64,7 +64,7 @@ describe.each(kinds)('%s', (kind) => {
     }
   });
 
-  test('fits 80 columns but where a value does not', () => {
+  test('fits 80 columns, except for long values', () => {
     const long = printed(kind)
       .split('\n')
       .filter((line) => line.length > 79 && !/^\s+(options|- script): /.test(line));
@@ -82,7 +82,7 @@ test('a matrix has a job for each number of GPUs and each value of a capability'
   ]);
 });
 
-test('jobs of a matrix have names of their own, and it is never too long', () => {
+test('jobs of a matrix have unique names, and a matrix has at most the permitted jobs', () => {
   const hosts = Array.from(
     { length: 30 },
     (_, at) => `h${at}: { capabilities: { rack: 'r ${'-'.repeat(at)}' } }`,
@@ -131,7 +131,7 @@ test.each([
   },
 );
 
-test('the pool of a pattern is any that it may become', () => {
+test('a pool pattern matches each pool name that it can become', () => {
   const { hosts } = fleet('defaults: { pool: "{arch}-cuda{cuda}" }\nhosts: { a: { gpus: 2 } }');
   expect(offersOf(hosts, 'x64-cuda13.0').map(({ agent }) => agent)).toEqual(['a-0', 'a-1']);
   expect(offersOf(hosts, 'gpu-lab')).toEqual([]);

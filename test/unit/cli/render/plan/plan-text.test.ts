@@ -31,14 +31,14 @@ describe('the plan as text', () => {
         refusals: [
           refuse('driver'),
           refuse('docker'),
-          { step: 'docker', what: 'podman is there', next: 'remove it' },
+          { step: 'docker', what: 'podman is installed', next: 'remove it' },
           refuse('toolkit'),
         ],
       }),
     );
     expect(shown).toContain(`  ✗ driver, docker, toolkit ${what}
              next: use Debian 12
-  ✗ docker   podman is there
+  ✗ docker   podman is installed
              next: remove it
 `);
     expect(shown.split(what)).toHaveLength(2);
@@ -104,7 +104,7 @@ Changes: 1 in Azure DevOps, 6 on 3 hosts, 1 host refused, 1 host up to date.
     );
   });
 
-  it('shows three hundred hosts in few lines, whatever they are called', () => {
+  it('shows three hundred hosts in few lines, for any names', () => {
     const shown = (name: (index: number) => string) =>
       text(plan(...Array.from({ length: 300 }, (_, index) => host(name(index), change('a')))));
     expect(shown((index) => `gpu-${String(index).padStart(3, '0')}`))
@@ -119,7 +119,7 @@ Changes: 300 on 300 hosts.
     expect(Math.max(...names.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  it('says in one line that there are no changes', () => {
+  it('reports no changes in one line', () => {
     expect(text(plan(host('one'), host('two')))).toBe('No changes: 2 hosts up to date.\n');
   });
 });
@@ -135,7 +135,7 @@ describe('hosts and pools that could not be read', () => {
     );
   });
 
-  it('is no plan without changes where it is everything', () => {
+  it('are reported as "No plan" if no host could be read', () => {
     expect(unread(plan(), 3, 'big', 'small')).toBe(
       'No plan: 3 hosts unreachable, the pools big, small could not be read.\n',
     );
@@ -157,7 +157,7 @@ describe('the details of a change', () => {
     ],
   });
 
-  it('are below it line by line, wrapped, with the marker of their kind', () => {
+  it('are listed below it, wrapped, with the marker of their kind', () => {
     const reboot = { ...change('reboot', { reboot: true, disturbs: 'machine' }), marker: 'change' as const };
     expect(text(plan(host('h200', agents('h200'), reboot)))).toBe(`h200: 2 changes
   ~ manager  write the manager's configuration
@@ -192,13 +192,13 @@ Changes: 2 on 1 host, 1 host to be rebooted.
     expect(shown).toContain('gpu-5: 1 change\n  + docker');
   });
 
-  it('is compared to the letter where scripts are shown', () => {
+  it('are compared exactly if scripts are shown', () => {
     const shown = text(plan(host('gpu-1', agents('gpu-1')), host('gpu-2', agents('gpu-2'))), true);
     expect(shown).toContain('gpu-2: 1 change');
     expect(shown).toContain('registers gpu-1-1\n');
   });
 
-  it('has a colour by kind', () => {
+  it('have a colour by kind', () => {
     const colored = planText(plan(host('a', agents('a'), change('r', { reboot: true }), shape('toolkit'))), {
       scripts: false,
       color: true,
@@ -212,7 +212,7 @@ Changes: 2 on 1 host, 1 host to be rebooted.
       expect(colored).toContain(sign);
   });
 
-  it('is cleaned when it comes from a file', () => {
+  it('are escaped if they come from a file', () => {
     const evil = { marker: 'add' as const, text: 'a\n  + docker   forged\u001B[2J', effect: 'b\nc' };
     const shown = text(plan(host('a', { ...change('x'), details: [evil] })));
     expect(shown).toContain('             + a   + docker   forged\n                 b c\n');

@@ -10,9 +10,9 @@ import { merge } from '../../../../support/host.ts';
 import { cases as hostStackCases } from '../../../fleet/steps/host-stack-cases.ts';
 import { managerCases } from '../../../fleet/steps/manager/cases.ts';
 import { artifacts, converged, defaults } from '../../../fleet/steps/manager/converged.ts';
-import { textOn80 } from './manager-scene.ts';
+import { textOn80 } from './manager-plans.ts';
 
-/** Lines that could have been broken: of more than one word. */
+/** Returns lines that are too long although they contain a space. */
 function tooLong(text: string): string[] {
   return text.split('\n').filter((line) => line.length > 80 && !/^ *\S+$/.test(line));
 }

@@ -1,4 +1,4 @@
-// Every kind of event with evil words in each of its texts, in each place where events are shown.
+// Every kind of event with hostile text in each field, in each output.
 import { PassThrough } from 'node:stream';
 
 import { expect, test, vi } from 'vitest';
@@ -12,7 +12,7 @@ import { leftOnScreen } from '../../../../support/screen.ts';
 import { controls, evil, words } from '../../../../support/hostile-words.ts';
 
 const host = 'gpu-1';
-/** As wide as text can be: ideographs, and emoji of several characters. */
+/** Text of wide characters: ideographs, and emoji of several code points. */
 const wide = `${'日本語'.repeat(60)}${'👩‍👩‍👧‍👦'.repeat(30)}`;
 
 type Kinds = { readonly [kind in FleetEvent['kind']]: Extract<FleetEvent, { readonly kind: kind }> };
@@ -47,11 +47,11 @@ const events: Kinds = {
   },
   verdict: { kind: 'verdict', host, verdict: { state: 'failed', cause: 'evil', next: 'evil' } },
 };
-/** The kinds that are only for programs. */
+/** Kinds that are never shown. */
 const unseen: ReadonlySet<string> = new Set(['phase', 'verdict', 'change-limit']);
 
-const saying = (event: FleetEvent, said: string): FleetEvent =>
-  foreignValue(event, (text) => (text === 'evil' ? said : text));
+const withText = (event: FleetEvent, replacement: string): FleetEvent =>
+  foreignValue(event, (text) => (text === 'evil' ? replacement : text));
 
 function screen(isTTY: boolean) {
   const stderr = Object.assign(new PassThrough(), { isTTY, columns: 60, rows: 12 });
@@ -78,7 +78,7 @@ function screen(isTTY: boolean) {
 test.each(Object.entries(events))('%s on a terminal', async (kind, event) => {
   const { progress, written, logged } = screen(true);
   progress.sink({ kind: 'host-state', host, state: 'applying' });
-  progress.sink(saying(event, evil));
+  progress.sink(withText(event, evil));
   if (!unseen.has(kind) && kind !== 'change-end')
     await vi.waitFor(() => expect(written()).toMatch(words), { timeout: 5_000 });
   await progress.finish();
@@ -90,17 +90,17 @@ test.each(Object.entries(events))('%s on a terminal', async (kind, event) => {
 
 test.each(Object.entries(events))('%s as a line', async (kind, event) => {
   const { progress, written } = screen(false);
-  progress.sink(saying(event, evil));
+  progress.sink(withText(event, evil));
   await progress.finish();
   expect(controls(written())).toEqual([]);
   expect(written()).not.toContain('HIDDEN');
   if (!unseen.has(kind) && kind !== 'change-output') expect(written()).toMatch(/gpu-1/);
 });
 
-test('words that are wider than they are long do not push the picture out of its place', async () => {
+test('wide characters do not make a row longer than the terminal', async () => {
   const { progress, written } = screen(true);
-  progress.sink(saying(events['change-start'], wide));
-  progress.sink(saying(events['change-output'], wide));
+  progress.sink(withText(events['change-start'], wide));
+  progress.sink(withText(events['change-output'], wide));
   await vi.waitFor(() => expect(written()).toContain('日本'), { timeout: 5_000 });
   const rows = leftOnScreen(written().replaceAll(/\u001b\[\?25[lh]/g, ''));
   await progress.finish();

@@ -6,16 +6,21 @@ import { type Remark, Repeats, restLines } from '../../../../../src/cli/render/p
 const note = (host: string | undefined, text: string): Remark =>
   host === undefined ? { kind: 'note', text } : { kind: 'note', host, text };
 const problem = (host: string): Remark => {
-  const said: Problem = { code: 'bug', host, what: `${host} has no room`, next: `azp-fleet ssh ${host}` };
-  return { kind: 'problem', problem: said };
+  const value: Problem = {
+    code: 'bug',
+    host,
+    what: `${host} has no free space`,
+    next: `azp-fleet ssh ${host}`,
+  };
+  return { kind: 'problem', problem: value };
 };
 
 describe('equal remarks of several hosts', () => {
   test('are printed at once for the first host, and together for the others', () => {
     const repeats = new Repeats();
     const hosts = Array.from({ length: 300 }, (_, index) => `gpu-${String(index).padStart(3, '0')}`);
-    const told = hosts.filter((host) => repeats.isNew(problem(host)));
-    expect(told).toEqual(['gpu-000']);
+    const printed = hosts.filter((host) => repeats.isNew(problem(host)));
+    expect(printed).toEqual(['gpu-000']);
     expect(repeats.rest()).toEqual([
       {
         remark: {
@@ -23,7 +28,7 @@ describe('equal remarks of several hosts', () => {
           problem: {
             code: 'bug',
             host: 'gpu-[001-299]',
-            what: '{host} has no room',
+            what: '{host} has no free space',
             next: 'azp-fleet ssh {host}',
           },
         },

@@ -27,7 +27,7 @@ test.each([
     { managed: ['gpu'], projects: ['a'] },
     ['', "✔ the token's user administers the pool gpu", '✔ the token can read 1 project'],
   ],
-])('a token that may see %s', (_, seen, said) => {
+])('a token that can read %s', (_, seen, printed) => {
   const lines = rightsLines('https://dev.azure.com/example', credential, { ...all, ...seen });
-  expect(lines).toEqual(said.map((text) => expect.stringContaining(text)));
+  expect(lines).toEqual(printed.map((text) => expect.stringContaining(text)));
 });

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { giveKey, installKey, nameKey } from '../../../../../src/cli/setup/give-key.ts';
 import type { HostChoice } from '../../../../../src/cli/setup/wizard-context.ts';
 import { makeKey, publicKey } from '../../../../support/own-sshd.ts';
-import { answering, sit } from '../../../../support/sitting.ts';
+import { answering, startWizard } from '../../../../support/wizard-session.ts';
 
 let home: string;
 beforeEach(() => void (home = mkdtempSync(join(tmpdir(), 'give-key-'))));
@@ -20,7 +20,7 @@ const install = (): string => {
   return readFileSync(join(home, '.ssh/authorized_keys'), 'utf8');
 };
 
-test('a key is put where there was none, once, readable by its owner only', () => {
+test('a key is installed once, readable only by its owner', () => {
   expect(install()).toBe(`${key}\n`);
   expect(install()).toBe(`${key}\n`);
   expect(statSync(join(home, '.ssh')).mode & 0o777).toBe(0o700);
@@ -33,8 +33,8 @@ test('earlier lines stay, also without a final line break', () => {
   expect(install()).toBe(`ssh-rsa AAAA ann\n${key}\n`);
 });
 
-/** A host that takes what it is given: the script runs here, with the home of `home`/there. */
-function taking() {
+/** Returns a host that accepts every script. */
+function acceptingHost() {
   const scripts: string[] = [];
   const session = {
     script: (text: string) => {
@@ -50,23 +50,23 @@ function taking() {
 const among = { describe: () => ({}) as never, entry: (host: HostChoice) => host, inventory: [] };
 
 test('without a key a new one is created and installed on the host', async () => {
-  const { scripts, openTransport } = taking();
-  const sitting = sit({ home, openTransport });
-  const given = answering(sitting, () => giveKey(sitting.wizard, { name: 'box' }, among), [
+  const { scripts, openTransport } = acceptingHost();
+  const setup = startWizard({ home, openTransport });
+  const given = answering(setup, () => giveKey(setup.wizard, { name: 'box' }, among), [
     'No SSH key found. Create',
   ]);
   expect(await given).toEqual({ name: 'box' });
   const made = join(home, '.ssh/id_ed25519');
   expect(statSync(made).mode & 0o777).toBe(0o600);
   expect(scripts).toEqual([installKey(readFileSync(`${made}.pub`, 'utf8').trim())]);
-  expect(sitting.said.join(' ')).toContain('✔ box has the key');
+  expect(setup.printed.join(' ')).toContain('✔ box has the key');
 });
 
 test('a named key is used; an invalid one is refused at the prompt', async () => {
   const file = makeKey(join(home, 'lab-key'));
-  const sitting = sit({ home });
-  const named = sitting.interview.run(() => nameKey(sitting.wizard, { name: 'box' }));
-  const { keyboard } = sitting;
+  const setup = startWizard({ home });
+  const named = setup.interview.run(() => nameKey(setup.wizard, { name: 'box' }));
+  const { keyboard } = setup;
   await keyboard.answer(['Private key file', `${file}.pub`]);
   await keyboard.see('That is the public key');
   keyboard.stdin.write(`\u0015${join(home, 'nothing')}\r`);
@@ -76,14 +76,14 @@ test('a named key is used; an invalid one is refused at the prompt', async () =>
   expect(publicKey(file)).toMatch(/^ssh-ed25519 /);
 });
 
-test('the program that makes it inherits no token', async () => {
+test('ssh-keygen inherits no token', async () => {
   const seen = join(home, 'seen');
   const program = `#!/bin/sh\nenv >${seen}\nexec /usr/bin/ssh-keygen "$@"\n`;
   writeFileSync(join(home, 'ssh-keygen'), program, { mode: 0o755 });
   const env = { PATH: `${home}:/usr/bin:/bin`, AZP_PAT: 'the-pat-itself', SUDO_PASSWORD: 'the-sudo-word' };
-  const { openTransport } = taking();
-  const sitting = sit({ home, env, openTransport });
+  const { openTransport } = acceptingHost();
+  const setup = startWizard({ home, env, openTransport });
   const making = 'No SSH key found. Create';
-  await answering(sitting, () => giveKey(sitting.wizard, { name: 'box' }, among), [making]);
+  await answering(setup, () => giveKey(setup.wizard, { name: 'box' }, among), [making]);
   expect(readFileSync(seen, 'utf8')).not.toMatch(/the-(?:pat|sudo)/);
 });

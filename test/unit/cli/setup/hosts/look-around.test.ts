@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { detailsScript, parseDetails } from '../../../../../src/cli/setup/test-host.ts';
 
 test('reads the hostname without its domain, and network mounts', () => {
-  const said = [
+  const output = [
     'h200-7.lab.example',
     'ext4 /',
     'tmpfs /run',
@@ -15,15 +15,15 @@ test('reads the hostname without its domain, and network mounts', () => {
     'lustre /scratch',
     'nfs4 /mnt/imagenet',
   ].join('\n');
-  expect(parseDetails(said)).toEqual({ hostname: 'h200-7', mounts: ['/mnt/imagenet', '/scratch'] });
+  expect(parseDetails(output)).toEqual({ hostname: 'h200-7', mounts: ['/mnt/imagenet', '/scratch'] });
 });
 
-test.each(['', '\n', 'localhost\n'])('%j names no machine', (said) => {
-  expect(parseDetails(said)).toEqual({ hostname: undefined, mounts: [] });
+test.each(['', '\n', 'localhost\n'])('%j names no machine', (output) => {
+  expect(parseDetails(output)).toEqual({ hostname: undefined, mounts: [] });
 });
 
 test('the script runs on this machine', () => {
-  const look = parseDetails(execFileSync('/bin/sh', ['-eu'], { input: detailsScript, encoding: 'utf8' }));
+  const details = parseDetails(execFileSync('/bin/sh', ['-eu'], { input: detailsScript, encoding: 'utf8' }));
   const own = execFileSync('uname', ['-n'], { encoding: 'utf8' }).trim().split('.')[0];
-  expect(look.hostname).toBe(own === 'localhost' ? undefined : own);
+  expect(details.hostname).toBe(own === 'localhost' ? undefined : own);
 });

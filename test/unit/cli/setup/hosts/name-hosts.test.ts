@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import type { Settled } from '../../../../../src/cli/setup/check-hosts.ts';
 import { nameHosts, withoutDuplicates } from '../../../../../src/cli/setup/ask-hosts.ts';
-import { answering, sit } from '../../../../support/sitting.ts';
+import { answering, startWizard } from '../../../../support/wizard-session.ts';
 
 function settled(name: string, machineId: string, bootId: string, hostname?: string): Settled {
   const machine = { machineId, bootId };
@@ -12,26 +12,26 @@ function settled(name: string, machineId: string, bootId: string, hostname?: str
 const names = (hosts: readonly Settled[]) => hosts.map(({ host }) => host.name);
 
 test('a duplicate machine is removed and reported', () => {
-  const { wizard, said } = sit();
+  const { wizard, printed } = startWizard();
   expect(
     names(
       withoutDuplicates(wizard, [settled('a', '1', 'x'), settled('b', '2', 'y'), settled('c', '1', 'x')]),
     ),
   ).toEqual(['a', 'b']);
-  expect(said.join(' ')).toContain('! c is the same machine as a: only a');
+  expect(printed.join(' ')).toContain('! c is the same machine as a: only a');
 });
 
 test('copies of one disk are kept and reported with a fix', () => {
-  const { wizard, said } = sit();
+  const { wizard, printed } = startWizard();
   expect(names(withoutDuplicates(wizard, [settled('a', '1', 'x'), settled('b', '1', 'y')]))).toEqual([
     'a',
     'b',
   ]);
-  expect(said.join(' ')).toContain('systemd-machine-id-setup');
+  expect(printed.join(' ')).toContain('systemd-machine-id-setup');
 });
 
 test('a host without machine-id is no duplicate', () => {
-  const { wizard } = sit();
+  const { wizard } = startWizard();
   expect(names(withoutDuplicates(wizard, [settled('a', '', 'x'), settled('b', '', 'x')]))).toEqual([
     'a',
     'b',
@@ -39,15 +39,15 @@ test('a host without machine-id is no duplicate', () => {
 });
 
 test('a host named by its address is offered its hostname, if that is free', async () => {
-  const sitting = sit();
+  const setup = startWizard();
   const hosts = [
     settled('gpu-1', '1', 'x', 'other'),
     settled('192.0.2.7', '2', 'y', 'h200-7'),
     settled('192.0.2.8', '3', 'z', 'gpu-1'),
   ];
   const named = answering(
-    sitting,
-    () => nameHosts(sitting.wizard, hosts, []),
+    setup,
+    () => nameHosts(setup.wizard, hosts, []),
     ['The hostname of 192.0.2.7 is h200-7'],
     ['The hostname of 192.0.2.8 is gpu-1'],
   );
@@ -59,12 +59,12 @@ test('a host named by its address is offered its hostname, if that is free', asy
 });
 
 test('a name that another host has is refused, whatever its case', async () => {
-  const sitting = sit();
+  const setup = startWizard();
   const hosts = [settled('gpu-1', '1', 'x', 'other'), settled('192.0.2.7', '2', 'y', 'h200-7')];
   const refused: (string | undefined)[] = [];
-  const { prompts } = sitting.wizard;
+  const { prompts } = setup.wizard;
   const wizard = {
-    ...sitting.wizard,
+    ...setup.wizard,
     prompts: {
       text: async (
         _key: string,

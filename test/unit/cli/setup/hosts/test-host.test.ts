@@ -33,7 +33,7 @@ test.each([
     "not enough disk space for the agents' image in /var/lib/docker",
   ],
   [
-    'room for images on another disk',
+    'space for images on another disk',
     factsOf({
       docker: { rootDir: '/data/docker' },
       disk: {

@@ -29,7 +29,7 @@ describe('a host as typed', () => {
     );
   });
 
-  test('two of one short name get their whole addresses', () => {
+  test('two hosts with the same short name are named by their full addresses', () => {
     const hosts = ['gpu.north.example', 'gpu.south.example', 'cpu.north.example'].map((text) =>
       parseHost(text, known),
     );
@@ -41,7 +41,7 @@ describe('a host as typed', () => {
   });
 });
 
-test('hosts of the configuration, of included files too, without patterns and forges', async () => {
+test('hosts of the configuration and its included files, without patterns and Git servers', async () => {
   const home = mkdtempSync(path.join(tmpdir(), 'home-'));
   const config = path.join(home, 'config');
   mkdirSync(path.join(home, 'more'), { recursive: true });
@@ -68,10 +68,10 @@ Host *
   rmSync(home, { recursive: true });
 });
 
-test('hosts of a configuration that ssh refuses are named without where they lead to', async () => {
+test('hosts of a configuration that ssh refuses are named without an address', async () => {
   const home = mkdtempSync(path.join(tmpdir(), 'home-'));
   const config = path.join(home, 'config');
-  // Lines on which the package that reads them throws, too.
+  // The parser package throws on these lines as well.
   writeFileSync(config, 'Host h200-1\nHost "open\nHost\nHost b""ad $(id)\nNoSuchOption yes\n');
   const hosts = await sshConfigHosts({ home, user: 'me', env: process.env }, config);
   expect(hosts[0]).toEqual({ name: 'h200-1', leadsTo: '' });

@@ -48,12 +48,12 @@ test.each([
   ['[', 'invalid answers file'],
   ['- a', 'no keys'],
   ['token: abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst', 'token looks like a secret'],
-])('%j is refused', (text, said) => {
+])('%j is refused', (text, message) => {
   const refused = expect.objectContaining({ code: 'usage.answer' });
   expect(() => read(text)).toThrow(expect.objectContaining({ problem: refused, exitCode: 2 }));
   try {
     read(text);
   } catch (error) {
-    expect(JSON.stringify(error)).toContain(said);
+    expect(JSON.stringify(error)).toContain(message);
   }
 });

@@ -2,17 +2,17 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 
 import type { Prompts } from '../../../../../src/cli/setup/question.ts';
-import { answering, sit, type Sitting } from '../../../../support/sitting.ts';
+import { answering, startWizard, type WizardSession } from '../../../../support/wizard-session.ts';
 
 const escape = '\u001b';
 
-/** Four questions of all kinds, and what is done between them. */
+/** Returns four questions of all kinds, with work between them. */
 function questions(done: string[]) {
   return async (prompts: Prompts) => {
     const word = await prompts.text('word', 'Which word?', {
       check: (text) => (text === 'bad' ? 'Another one' : undefined),
     });
-    await prompts.once(`look at ${word}`, async () => {
+    await prompts.once(`check ${word}`, async () => {
       await setImmediate();
       done.push(word);
     });
@@ -40,45 +40,45 @@ const all = [
 const answered = { word: 'one', colour: 'green', hosts: ['a'], sure: true };
 
 /** Answers the first questions, then presses one key at the next. */
-async function upTo(sitting: Sitting, count: number, key: string): Promise<void> {
-  await sitting.keyboard.answer(...all.slice(0, count));
-  await sitting.keyboard.see(all[count]?.[0] ?? '');
+async function upTo(setup: WizardSession, count: number, key: string): Promise<void> {
+  await setup.keyboard.answer(...all.slice(0, count));
+  await setup.keyboard.see(all[count]?.[0] ?? '');
   await setImmediate();
-  sitting.keyboard.forget();
-  sitting.keyboard.stdin.write(key);
+  setup.keyboard.forget();
+  setup.keyboard.stdin.write(key);
 }
 
 describe.each([0, 1, 2, 3])('at question %i', (count) => {
   test('Escape asks the previous question again, with its answer as the default', async () => {
-    const sitting = sit();
+    const setup = startWizard();
     const done: string[] = [];
     const ask = questions(done);
-    const asked = sitting.interview.run(() => ask(sitting.interview));
-    await upTo(sitting, count, escape);
+    const asked = setup.interview.run(() => ask(setup.interview));
+    await upTo(setup, count, escape);
     const before = Math.max(0, count - 1);
     const again = all
       .slice(before)
       .map(([question, ...keys], index) =>
         index === 0 && count > 0 ? ([question] as const) : ([question, ...keys] as const),
       );
-    await sitting.keyboard.answer(...again);
+    await setup.keyboard.answer(...again);
     expect(await asked).toEqual(answered);
     expect(done).toEqual(count === 1 ? ['one', 'one'] : ['one']);
   });
 
   test('Ctrl-C saves the answers, and the next start resumes from them', async () => {
-    const sitting = sit();
+    const setup = startWizard();
     const done: string[] = [];
     const ask = questions(done);
-    const asked = sitting.interview.run(() => ask(sitting.interview));
+    const asked = setup.interview.run(() => ask(setup.interview));
     const failed = expect(asked).rejects.toMatchObject({ name: 'ExitPromptError' });
-    await upTo(sitting, count, '\u0003');
+    await upTo(setup, count, '\u0003');
     await failed;
-    expect(sitting.kept()).toHaveLength(count);
-    const next = sit({ before: sitting.kept() });
+    expect(setup.kept()).toHaveLength(count);
+    const next = startWizard({ before: setup.kept() });
     const answer = answering(next, () => questions([])(next.interview), ...all.slice(count));
     expect(await answer).toEqual(answered);
-    expect(next.said).toHaveLength(count);
+    expect(next.printed).toHaveLength(count);
   });
 });
 
@@ -87,17 +87,17 @@ test('answers after a removed question are asked again', async () => {
     { key: 'word', answer: 'bad', asked: true },
     { key: 'colour', answer: 'red', asked: true },
   ];
-  const sitting = sit({ before });
-  const answer = answering(sitting, () => questions([])(sitting.interview), ...all);
+  const setup = startWizard({ before });
+  const answer = answering(setup, () => questions([])(setup.interview), ...all);
   expect(await answer).toEqual(answered);
 });
 
 test('supplied answers replace questions; an invalid one is reported and asked', async () => {
   const supplied = { word: 'bad', colour: 'green', hosts: 'a b', sure: false };
-  const sitting = sit({ supplied });
-  const answer = answering(sitting, () => questions([])(sitting.interview), ['Which word', 'two']);
+  const setup = startWizard({ supplied });
+  const answer = answering(setup, () => questions([])(setup.interview), ['Which word', 'two']);
   expect(await answer).toEqual({ word: 'two', colour: 'green', hosts: ['a', 'b'], sure: false });
-  expect(sitting.said).toEqual([
+  expect(setup.printed).toEqual([
     '✗ word: Another one',
     '✔ Which colour? Green',
     '✔ Which hosts? a, b',
@@ -107,7 +107,7 @@ test('supplied answers replace questions; an invalid one is reported and asked',
 
 describe('without a terminal', () => {
   const run = (supplied: Readonly<Record<string, string>>) => {
-    const { interview } = sit({ alone: true, supplied });
+    const { interview } = startWizard({ noTerminal: true, supplied });
     return interview.run(() => questions([])(interview));
   };
 
@@ -127,7 +127,7 @@ describe('without a terminal', () => {
     });
   });
 
-  test('an answer that cannot be used is an error', async () => {
+  test('an invalid answer is an error', async () => {
     await expect(run({ word: 'bad' })).rejects.toMatchObject({
       problem: {
         code: 'usage.answer',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { joinLines } from '../../../../../src/cli/setup/terminal.ts';
-import { sit } from '../../../../support/sitting.ts';
+import { startWizard } from '../../../../support/wizard-session.ts';
 
 test.each([
   ['a\rb\rc', 'a b c'],
@@ -15,7 +15,7 @@ test.each([
 });
 
 test('a pasted list with line breaks is one answer, which waits for Enter', async () => {
-  const { interview, keyboard } = sit();
+  const { interview, keyboard } = startWizard();
   const asked = interview.run(async () => [
     await interview.text('hosts', 'Hosts:', { list: true }),
     await interview.text('pool', 'Pool:'),

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 
 import { askDatasets } from '../../../../../src/cli/setup/agents.ts';
-import { sit } from '../../../../support/sitting.ts';
+import { startWizard } from '../../../../support/wizard-session.ts';
 
 test('each dataset needs its own variable: a duplicate is refused', async () => {
-  const { wizard } = sit();
+  const { wizard } = startWizard();
   const refused: (string | undefined)[] = [];
   const offered: (string | undefined)[] = [];
   const prompts = {

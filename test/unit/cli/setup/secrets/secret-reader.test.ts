@@ -24,14 +24,14 @@ function reader() {
   return { hidden, ...secretReader({ ...context, log }, () => Promise.resolve('')) };
 }
 
-test('child processes get no variable that may be our secret, nor a named one', async () => {
+test('child processes inherit neither likely nor named secrets', async () => {
   const { read, environment } = reader();
   expect(Object.keys(environment())).toEqual(['LAB', 'NAMED', 'CLOUD_ACCESS_TOKEN', 'PATH']);
   await read({ env: 'NAMED' }, 'the token');
   expect(Object.keys(environment())).toEqual(['LAB', 'CLOUD_ACCESS_TOKEN', 'PATH']);
 });
 
-test('the secrets of an inventory that hosts are added to are hidden before any host is reached', () => {
+test('the secrets of an existing inventory are redacted before any connection', () => {
   const { know, environment, hidden } = reader();
   const text =
     'organization: https://dev.azure.com/example\ntoken: { env: LAB }\nhosts: { one: { pool: p } }\n';

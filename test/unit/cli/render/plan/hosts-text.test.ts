@@ -18,19 +18,19 @@ import type { Step } from '../../../../../src/fleet/steps/step.ts';
 import { factsOf, merge } from '../../../../support/host.ts';
 import { afterwards } from '../../../fleet/steps/host-stack-plan.ts';
 import { artifacts } from '../../../fleet/steps/manager/converged.ts';
-import { configured, count, planOn80, runningWith, textOn80, wish } from './manager-scene.ts';
+import { configured, count, planOn80, runningWith, textOn80, desiredWith } from './manager-plans.ts';
 
 const pem = (name: string) =>
   readFileSync(join(import.meta.dirname, `../../../../fixtures/${name}.pem`), 'utf8');
 
-/** With these texts on the host. */
+/** Returns the facts with these files on the host. */
 function withTexts(facts: Facts, texts: Readonly<Record<string, string>>): Facts {
   const digests = Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, sha256(text)]));
   return merge(facts, { files: { ...facts.files, ...digests }, texts: { ...facts.texts, ...texts } });
 }
 
-/** A host with driver, engine, toolkit and manager, all as wanted. */
-function complete(then = wish(count(2))): Facts {
+/** Returns facts of a host whose driver, engine, toolkit and manager are up to date. */
+function complete(then = desiredWith(count(2))): Facts {
   const stack = afterwards(factsOf(), then);
   const health = {
     state: 'healthy',
@@ -44,11 +44,11 @@ function complete(then = wish(count(2))): Facts {
 
 const only = (step: Step): Step => ({ ...step, plan: (facts, desired) => [...step.plan(facts, desired)] });
 
-test('a new host shows the rights of jobs and the new agents', () => {
-  expect(planOn80(factsOf(), wish({ jobs: { sudo: false, docker: true } }))).toMatch(
+test('the plan of a new host shows the rights of jobs and the new agents', () => {
+  expect(planOn80(factsOf(), desiredWith({ jobs: { sudo: false, docker: true } }))).toMatch(
     /^h200-1: 4 changes\n  \+ manager  install the manager 0\.2\.0 \(.*\) with Node 24\.21\.0\n/,
   );
-  expect(planOn80(factsOf(), wish({ jobs: { sudo: false, docker: true } }))).toContain(`
+  expect(planOn80(factsOf(), desiredWith({ jobs: { sudo: false, docker: true } }))).toContain(`
   + manager  write the manager's configuration
              manager.json is missing
              + jobs.docker: true
@@ -65,8 +65,8 @@ Changes: 4 on 1 host.
 });
 
 test('an older manager on an older Node is a downgrade', () => {
-  const newer = wish({}, { artifacts: artifacts('newer') });
-  const text = planOn80(runningWith(newer, 4, { version: '0.3.0', node: '24.22.1' }), wish());
+  const newer = desiredWith({}, { artifacts: artifacts('newer') });
+  const text = planOn80(runningWith(newer, 4, { version: '0.3.0', node: '24.22.1' }), desiredWith());
   expect(text.replaceAll(/[0-9a-f]{12}/g, 'VERSION')).toBe(`h200-1: 2 changes
   ~ manager  downgrade to the manager 0.2.0 (VERSION) with Node 24.21.0
              installed: /opt/azp-fleet/versions/VERSION
@@ -83,7 +83,7 @@ Changes: 2 on 1 host.
 
 test('another certificate authority is named', () => {
   const [one, two] = [pem('site-ca-1'), pem('site-ca-2')];
-  const site = (caPem: string) => wish(count(1), { proxy: { noProxy: [], caPem } });
+  const site = (caPem: string) => desiredWith(count(1), { proxy: { noProxy: [], caPem } });
   const facts = withTexts(runningWith(site(one)), { [HostPaths.caBundle]: one, [siteCaFile]: one });
   const first: Step = { name: 'driver', plan: (...given) => [...driverStep.plan(...given)].slice(0, 1) };
   expect(planOn80(facts, site(two), first)).toBe(`h200-1: 1 change
@@ -116,8 +116,8 @@ test('another unit is described setting by setting', () => {
     artifacts().unit.replace('Restart=always', 'Restart=no\nCPUWeight=10'),
     252,
   );
-  const facts = withTexts(runningWith(wish()), { [HostPaths.unit]: text });
-  expect(planOn80(facts, wish())).toBe(`h200-1: 2 changes
+  const facts = withTexts(runningWith(desiredWith()), { [HostPaths.unit]: text });
+  expect(planOn80(facts, desiredWith())).toBe(`h200-1: 2 changes
   ~ manager  install the unit azp-fleet-manager.service
              /etc/systemd/system/azp-fleet-manager.service differs
              ~ Service.Restart: no → always
@@ -133,7 +133,7 @@ test('another mirror is described by its address', () => {
   const facts = complete();
   const path = sourceFile('docker');
   const seen = withTexts(facts, { [path]: 'Types: deb\nURIs: https://ann:s3cret@old.lab/docker\n' });
-  expect(planOn80(seen, wish(count(2)), only(dockerStep))).toBe(`h200-1: 1 change
+  expect(planOn80(seen, desiredWith(count(2)), only(dockerStep))).toBe(`h200-1: 1 change
   ~ docker   change Docker package repository
              /etc/apt/sources.list.d/azp-fleet-docker.sources differs
              ~ URIs: https://***@old.lab/docker →
@@ -150,7 +150,7 @@ Changes: 1 on 1 host.
 test("the engine's configuration is described key by key, and by --diff line by line", () => {
   const own = '{\n    "http-proxy": "http://ann:s3cret@old.lab",\n    "log-opts": { "max-size": "9m" }\n}\n';
   const facts = merge(complete(), { docker: { daemonJson: own } });
-  expect(planOn80(facts, wish(count(2)), only(dockerStep), true)).toBe(`h200-1: 1 change
+  expect(planOn80(facts, desiredWith(count(2)), only(dockerStep), true)).toBe(`h200-1: 1 change
   ~ docker   configure Docker Engine: log-opts, live-restore
              daemon.json lacks them
              + log-opts.max-file: 3
@@ -173,7 +173,7 @@ Changes: 1 on 1 host.
 });
 
 test('another driver branch announces the drain and the new image', () => {
-  const next = wish({ ...count(2), driver: { branch: '595' } });
+  const next = desiredWith({ ...count(2), driver: { branch: '595' } });
   const both: Step = {
     name: 'driver',
     plan: (...given) => [driverStep, managerStep].flatMap((step) => [...step.plan(...given)]),
@@ -193,8 +193,8 @@ Changes: 3 on 1 host, 1 host to be rebooted.
 `);
 });
 
-test('hosts whose agents differ by their own names read the same, unless their texts are shown', () => {
-  const one = { ...wish(count(1)), host: { ...wish(count(1)).host, name: 'gpu-1' } };
+test('hosts whose agents differ only by the host name are grouped, unless scripts are shown', () => {
+  const one = { ...desiredWith(count(1)), host: { ...desiredWith(count(1)).host, name: 'gpu-1' } };
   const plans = ['gpu-1', 'gpu-2'].map((name) => {
     const then = { ...one, host: { ...one.host, name } };
     const now = { ...then, host: { ...then.host, agents: { kind: 'count' as const, count: 2 } } };
@@ -226,15 +226,15 @@ test('a configuration with keys of another release, and an invalid one', () => {
     pool: 'gpu-lab',
     slot: '0',
   } as const;
-  const facts = runningWith(wish(count(1)), 4, { slots: [{ ...slot, agent: 'h200-1-0' }] });
+  const facts = runningWith(desiredWith(count(1)), 4, { slots: [{ ...slot, agent: 'h200-1-0' }] });
   const text = facts.texts[HostPaths.config] ?? '';
   const strange = text.replace('"share": false', '"share": "turns", "tenants": { "token": "s3cret" }');
-  expect(planOn80(withTexts(facts, { [HostPaths.config]: strange }), wish(count(1)))).toBe(
+  expect(planOn80(withTexts(facts, { [HostPaths.config]: strange }), desiredWith(count(1)))).toBe(
     configured(`             ~ share: unknown to this release → false
              - tenants: unknown to this release`),
   );
-  const speaking = runningWith(wish(count(1)), 4, { slots: [{ ...slot, agent: 'l40s-1-2' }] });
-  expect(planOn80(withTexts(speaking, { [HostPaths.config]: 'nonsense' }), wish(count(1)))).toBe(
+  const speaking = runningWith(desiredWith(count(1)), 4, { slots: [{ ...slot, agent: 'l40s-1-2' }] });
+  expect(planOn80(withTexts(speaking, { [HostPaths.config]: 'nonsense' }), desiredWith(count(1)))).toBe(
     configured(`             + registers h200-1-0 in pool gpu-lab
              - removes l40s-1-2 from pool gpu-lab
                  running jobs finish first`).replace(
@@ -247,25 +247,28 @@ test('a configuration with keys of another release, and an invalid one', () => {
 test.each<[string, Facts['manager'], string]>([
   [
     'another credential',
-    { ...runningWith(wish()).manager, credentialDigest: sha256('before') },
+    { ...runningWith(desiredWith()).manager, credentialDigest: sha256('before') },
     `  ~ manager  store the credential (root only)
              the host has another one`,
   ],
   [
     'passwords of unused registries',
-    { ...runningWith(wish()).manager, registriesDigest: sha256('before') },
+    { ...runningWith(desiredWith()).manager, registriesDigest: sha256('before') },
     `  - manager  remove the passwords of registries
              the inventory has none`,
   ],
   [
     'the address of a removed webhook',
-    { ...runningWith(wish()).manager, webhookDigest: sha256('before') },
+    { ...runningWith(desiredWith()).manager, webhookDigest: sha256('before') },
     `  - manager  remove the address of the webhook
              the inventory has none`,
   ],
 ])('%s', (_, manager, lines) => {
-  const desired = wish({}, { credentialDigest: () => sha256('now') });
-  const facts = { ...runningWith(wish()), manager: { credentialDigest: sha256('now'), ...defined(manager) } };
+  const desired = desiredWith({}, { credentialDigest: () => sha256('now') });
+  const facts = {
+    ...runningWith(desiredWith()),
+    manager: { credentialDigest: sha256('now'), ...defined(manager) },
+  };
   expect(planOn80(facts as Facts, desired)).toBe(`h200-1: 2 changes
 ${lines}
   ~ manager  restart the manager (jobs keep running) and wait for it
@@ -275,8 +278,8 @@ Changes: 2 on 1 host.
 `);
 });
 
-test("a team's folder that has changed", () => {
-  const desired = wish({ dockerfile: { folder: '/lab/vision' } });
+test('a changed team folder', () => {
+  const desired = desiredWith({ dockerfile: { folder: '/lab/vision' } });
   const facts = merge(runningWith(desired), { manager: { folders: ['0'.repeat(64)] } });
   expect(planOn80(facts, desired, only(imageStep))).toBe(`h200-1: 1 change
   ~ image    build the image of vision on top of agent image 4.260.0

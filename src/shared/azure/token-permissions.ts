@@ -2,8 +2,8 @@ import { calls, readPool, readProjectName } from './calls.ts';
 import { hasCode } from './http/errors.ts';
 import { createRest, type RestOptions } from './http/rest.ts';
 
-/** What a token may do, read before its first use. Reading changes nothing. */
-export interface FirstLook {
+/** Reads what a token may do, before its first use. Changes nothing. */
+export interface TokenPermissions {
   /** Names of the organization's projects, sorted; undefined when the token may not list them. */
   listProjects(): Promise<readonly string[] | undefined>;
   /** Names of the pools that the token's user administers. */
@@ -16,7 +16,7 @@ export interface FirstLook {
 const noPool = 2_147_483_647;
 const most = 1000;
 
-export function createFirstLook(options: RestOptions): FirstLook {
+export function createTokenPermissions(options: RestOptions): TokenPermissions {
   const rest = createRest(options);
   return {
     listProjects: async () => {

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 
 import type { Desired } from '../../../../../src/fleet/steps/step.ts';
-import { configured, count, planOn80, runningWith, slot, slots, wish } from './manager-scene.ts';
+import { configured, count, planOn80, runningWith, slot, slots, desiredWith } from './manager-plans.ts';
 
 const { name: _, ...plainSlot } = slot('');
 
 const cases: readonly [string, Desired, Desired, string][] = [
   [
     'more agents',
-    wish(count(2)),
-    wish(count(4)),
+    desiredWith(count(2)),
+    desiredWith(count(4)),
     configured(`             ~ agents: 2 → 4
              ~ GPUs of each agent: 0-1, 2-3 → 0, 1, 2, 3
              ~ memory of each agent: 29.25 GiB → 14.5 GiB of 62.5 GiB
@@ -19,8 +19,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'fewer agents',
-    wish(count(4)),
-    wish(count(2)),
+    desiredWith(count(4)),
+    desiredWith(count(2)),
     configured(`             ~ agents: 4 → 2
              ~ GPUs of each agent: 0, 1, 2, 3 → 0-1, 2-3
              ~ memory of each agent: 14.5 GiB → 29.25 GiB of 62.5 GiB
@@ -31,8 +31,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'one agent per GPU',
-    wish(count(2)),
-    wish(),
+    desiredWith(count(2)),
+    desiredWith(),
     configured(`             ~ agents: 2 → one per GPU
              ~ GPUs of each agent: 0-1, 2-3 → 0, 1, 2, 3
              ~ memory of each agent: 29.25 GiB → 14.5 GiB of 62.5 GiB
@@ -42,8 +42,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'slots instead of a number',
-    wish(count(2)),
-    wish(slots(slot('big', { gpus: [0, 1] }), slot('bare', { gpus: [2], mode: 'host' }))),
+    desiredWith(count(2)),
+    desiredWith(slots(slot('big', { gpus: [0, 1] }), slot('bare', { gpus: [2], mode: 'host' }))),
     configured(`             ~ agents: 2 → slot big, slot bare
              + slot big: GPUs 0, 1
              + slot bare: GPUs 2, mode host
@@ -55,15 +55,15 @@ const cases: readonly [string, Desired, Desired, string][] = [
                  running jobs finish first`),
   ],
   [
-    'a number instead of slots that were made otherwise',
-    wish(
+    'a number instead of different slots',
+    desiredWith(
       slots(
         { ...plainSlot, mode: 'host' },
         { ...plainSlot, gpus: [1], limits: { memory: '8g' }, image: 'registry.lab/own:1' },
         slot('g', { gpus: [2], capabilities: ['compute', 'utility', 'graphics'] }),
       ),
     ),
-    wish(count(2)),
+    desiredWith(count(2)),
     configured(`             ~ agents: slot 0, slot 1, slot g → 2
              ~ slot 0 gpus: 0 → 0, 1
              ~ slot 0 mode: host → container
@@ -82,9 +82,9 @@ const cases: readonly [string, Desired, Desired, string][] = [
                  running jobs finish first`),
   ],
   [
-    'slots made otherwise instead of a number',
-    wish(count(2)),
-    wish(
+    'different slots instead of a number',
+    desiredWith(count(2)),
+    desiredWith(
       slots(
         { ...plainSlot, gpus: [0, 1], mode: 'host' },
         { ...plainSlot, gpus: [2, 3], limits: { memory: '8g' }, image: 'registry.lab/own:1' },
@@ -106,15 +106,15 @@ const cases: readonly [string, Desired, Desired, string][] = [
                  running jobs finish first`),
   ],
   [
-    'a list that says the same as the number',
-    wish(count(2)),
-    wish(slots({ ...plainSlot, gpus: [0, 1] }, { ...plainSlot, gpus: [2, 3] })),
+    'a list equal to the number',
+    desiredWith(count(2)),
+    desiredWith(slots({ ...plainSlot, gpus: [0, 1] }, { ...plainSlot, gpus: [2, 3] })),
     configured(`             ~ agents: 2 → slot 0, slot 1`),
   ],
   [
-    'a slot of another division',
-    wish(slots(slot('a'), slot('b', { gpus: [1] }))),
-    wish(slots(slot('a', { gpus: [0, 1] }), slot('c', { gpus: [2], pool: 'train' }))),
+    'slots with other GPUs',
+    desiredWith(slots(slot('a'), slot('b', { gpus: [1] }))),
+    desiredWith(slots(slot('a', { gpus: [0, 1] }), slot('c', { gpus: [2], pool: 'train' }))),
     configured(`             ~ slot a gpus: 0 → 0, 1
              + slot c: GPUs 2, pool train
              - slot b: GPUs 1
@@ -125,9 +125,9 @@ const cases: readonly [string, Desired, Desired, string][] = [
                  running jobs finish first`),
   ],
   [
-    'a slot straight on the host',
-    wish(slots(slot('a'))),
-    wish(slots(slot('a', { mode: 'host' }))),
+    'a slot in host mode',
+    desiredWith(slots(slot('a'))),
+    desiredWith(slots(slot('a', { mode: 'host' }))),
     configured(`             ~ slot a mode: container → host
                  its jobs run directly on this host, without a container
              ~ slot a restarts
@@ -135,8 +135,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'shared GPUs',
-    wish(count(4)),
-    wish({ ...count(8), share: true }),
+    desiredWith(count(4)),
+    desiredWith({ ...count(8), share: true }),
     configured(`             ~ agents: 4 → 8
              ~ share: false → true
                  agents take turns on GPUs
@@ -148,8 +148,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'the expected GPUs',
-    wish(),
-    wish({ gpus: 8 }),
+    desiredWith(),
+    desiredWith({ gpus: 8 }),
     configured(`             + gpus: 8
              ~ GPUs of each agent: 0, 1, 2, 3 → 0, 1, 2, 3, 4, 5, 6, 7
              ~ memory of each agent: 14.5 GiB → 7.25 GiB of 62.5 GiB
@@ -159,8 +159,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'names of agents',
-    wish(count(1)),
-    wish({ ...count(1), agentName: 'lab-{host}-{slot}' }),
+    desiredWith(count(1)),
+    desiredWith({ ...count(1), agentName: 'lab-{host}-{slot}' }),
     configured(`             ~ agentName: {host}-{slot} → lab-{host}-{slot}
              + registers lab-h200-1-0 in pool gpu-lab
              - removes h200-1-0 from pool gpu-lab
@@ -168,8 +168,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'another pool',
-    wish(),
-    wish({ pool: 'gpu-train' }),
+    desiredWith(),
+    desiredWith({ pool: 'gpu-train' }),
     configured(`             ~ pool: gpu-lab → gpu-train
              ~ moves h200-1-0, h200-1-1, h200-1-2, h200-1-3 from pool gpu-lab to
                pool gpu-train
@@ -177,8 +177,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'another organization',
-    wish(),
-    wish({}, { organization: 'https://dev.azure.com/other' }),
+    desiredWith(),
+    desiredWith({}, { organization: 'https://dev.azure.com/other' }),
     configured(`             ~ organization: https://dev.azure.com/example →
                https://dev.azure.com/other
                  agents that are registered in https://dev.azure.com/example are
@@ -189,8 +189,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'another name of the host',
-    wish(),
-    wish({ name: 'h200-one' }),
+    desiredWith(),
+    desiredWith({ name: 'h200-one' }),
     `h200-one: 2 changes
   ~ manager  write the manager's configuration
              differs from the inventory
@@ -207,6 +207,6 @@ Changes: 2 on 1 host.
   ],
 ];
 
-test.each(cases)('how a host is divided among agents: %s', (_, before, after, text) => {
+test.each(cases)('the agents of a host: %s', (_, before, after, text) => {
   expect(planOn80(runningWith(before), after)).toBe(text);
 });

@@ -4,7 +4,7 @@ import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { imageStep } from '../../../../../src/fleet/steps/image.ts';
 import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { artifacts } from '../../../fleet/steps/manager/converged.ts';
-import { configured, planOn80, runningWith, slot, slots, wish } from './manager-scene.ts';
+import { configured, planOn80, runningWith, slot, slots, desiredWith } from './manager-plans.ts';
 
 const agent = (version: string) => ({
   agent: { version, sha256: { x64: 'a'.repeat(64), arm64: undefined } },
@@ -12,9 +12,9 @@ const agent = (version: string) => ({
 
 const cases: readonly [string, Desired, Desired, string][] = [
   [
-    'what a slot is made of',
-    wish(slots(slot('a'), slot('b'))),
-    wish(
+    'the settings of a slot',
+    desiredWith(slots(slot('a'), slot('b'))),
+    desiredWith(
       slots(
         slot('a', {
           limits: { memory: '64g', shm: '8g' },
@@ -34,9 +34,9 @@ const cases: readonly [string, Desired, Desired, string][] = [
                  first`),
   ],
   [
-    'parts of the driver',
-    wish(),
-    wish({ driverCapabilities: ['compute', 'utility', 'graphics'] }),
+    'driver capabilities',
+    desiredWith(),
+    desiredWith({ driverCapabilities: ['compute', 'utility', 'graphics'] }),
     configured(`             ~ driverCapabilities: compute, utility → compute, utility, graphics
              ~ all slots move to a new image
                  one slot first, the others once it works; running jobs finish
@@ -44,8 +44,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'a newer agent',
-    wish(agent('4.260.0')),
-    wish(agent('4.276.0')),
+    desiredWith(agent('4.260.0')),
+    desiredWith(agent('4.276.0')),
     configured(`             ~ agent version: 4.260.0 → 4.276.0
              ~ all slots move to a new image
                  one slot first, the others once it works; running jobs finish
@@ -53,8 +53,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'an older agent',
-    wish(agent('4.276.0')),
-    wish(agent('4.260.0')),
+    desiredWith(agent('4.276.0')),
+    desiredWith(agent('4.260.0')),
     configured(`             ~ agent version: 4.276.0 → 4.260.0
                  a downgrade
              ~ all slots move to a new image
@@ -63,8 +63,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'another base',
-    wish(),
-    wish({ baseImage: 'nvidia/cuda:12.8.2-base-ubuntu24.04' }),
+    desiredWith(),
+    desiredWith({ baseImage: 'nvidia/cuda:12.8.2-base-ubuntu24.04' }),
     configured(`             + baseImage: nvidia/cuda:12.8.2-base-ubuntu24.04
              ~ all slots move to a new image
                  one slot first, the others once it works; running jobs finish
@@ -72,8 +72,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'an image of a registry',
-    wish(),
-    wish({ image: 'registry.lab/team/agent:7' }),
+    desiredWith(),
+    desiredWith({ image: 'registry.lab/team/agent:7' }),
     configured(`             ~ image: built here with agent 4.260.0 → registry.lab/team/agent:7
              ~ all slots move to a new image
                  one slot first, the others once it works; running jobs finish
@@ -81,8 +81,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'another image of a registry',
-    wish({ image: 'registry.lab/team/agent:7' }),
-    wish({ image: 'registry.lab/team/agent:8' }),
+    desiredWith({ image: 'registry.lab/team/agent:7' }),
+    desiredWith({ image: 'registry.lab/team/agent:8' }),
     configured(`             ~ image: registry.lab/team/agent:7 → registry.lab/team/agent:8
              ~ all slots move to a new image
                  one slot first, the others once it works; running jobs finish
@@ -90,8 +90,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     "a team's folder",
-    wish(),
-    wish({ dockerfile: { folder: '/lab/vision' } }),
+    desiredWith(),
+    desiredWith({ dockerfile: { folder: '/lab/vision' } }),
     configured(`             + dockerfile: vision
              ~ all slots move to a new image
                  one slot first, the others once it works; running jobs finish
@@ -99,8 +99,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'mirrors',
-    wish(),
-    wish(
+    desiredWith(),
+    desiredWith(
       {},
       {
         mirrors: { images: 'registry.lab/hub', apt: 'http://mirror.lab', agent: 'https://mirror.lab/agents' },
@@ -116,15 +116,15 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
 ];
 
-test.each(cases)('what agents run on: %s', (_, before, after, text) => {
+test.each(cases)('the image of agents: %s', (_, before, after, text) => {
   expect(planOn80(runningWith(before), after)).toBe(text);
 });
 
 const context = (text: string) => [
   { path: 'Dockerfile', artifact: { kind: 'text', text, sha256: sha256(text) } as const },
 ];
-const release = (manager: string, dockerfile: string, host: Parameters<typeof wish>[0] = {}) =>
-  wish(host, { artifacts: { ...artifacts(manager), context: context(dockerfile) } });
+const release = (manager: string, dockerfile: string, host: Parameters<typeof desiredWith>[0] = {}) =>
+  desiredWith(host, { artifacts: { ...artifacts(manager), context: context(dockerfile) } });
 const brought = `h200-1: 1 change
   + image    upload the build context of agent image 4.260.0
              the host has no build context of this version
@@ -132,7 +132,7 @@ const brought = `h200-1: 1 change
 const one = slot('a');
 const own = slot('b', { image: 'registry.lab/own:1' });
 
-test.each<[string, Parameters<typeof wish>[0], string, string]>([
+test.each<[string, Parameters<typeof desiredWith>[0], string, string]>([
   ['with the same build context', {}, 'FROM a', ''],
   [
     'with another one',
@@ -144,7 +144,7 @@ test.each<[string, Parameters<typeof wish>[0], string, string]>([
 `,
   ],
   [
-    'with another one, where some slots have images of their own',
+    'with another one, if some slots have their own image',
     slots(one, own),
     'FROM b',
     `             ~ the agent image is rebuilt
@@ -161,7 +161,7 @@ Changes: 1 on 1 host.
 });
 
 test('no rebuild is announced if nothing was built, or no slot runs it', () => {
-  const before = runningWith(wish({ image: 'registry.lab/own:1' }));
+  const before = runningWith(desiredWith({ image: 'registry.lab/own:1' }));
   const after = `${brought}\nChanges: 1 on 1 host.\n`;
   expect(planOn80(before, release('2', 'FROM b'), imageStep)).toBe(after);
   const none = slots(own, slot('h', { mode: 'host' }));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import type { HostSpec } from '../../../../../src/fleet/inventory/fleet.ts';
 import type { Desired } from '../../../../../src/fleet/steps/step.ts';
-import { configured, planOn80, runningWith, wish } from './manager-scene.ts';
+import { configured, planOn80, runningWith, desiredWith } from './manager-plans.ts';
 
 const imagenet = {
   name: 'IMAGENET',
@@ -15,16 +15,16 @@ const dataset = (parts: object): HostSpec['datasets'][number] => ({ ...imagenet,
 const cases: readonly [string, Desired, Desired, string][] = [
   [
     'memory',
-    wish(),
-    wish({ limits: { memory: '64g' } }),
+    desiredWith(),
+    desiredWith({ limits: { memory: '64g' } }),
     configured(`             + limits.memory: 64g
              ~ all slots restart
                  running jobs finish first`),
   ],
   [
     'another limit',
-    wish({ limits: { memory: '64g', pids: 4096 } }),
-    wish({ limits: { memory: '32g' } }),
+    desiredWith({ limits: { memory: '64g', pids: 4096 } }),
+    desiredWith({ limits: { memory: '32g' } }),
     configured(`             ~ limits.memory: 64g → 32g
              - limits.pids: 4096
              ~ all slots restart
@@ -32,8 +32,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'datasets',
-    wish({ datasets: [imagenet, dataset({ name: 'OLD', host: '/data/old' })] }),
-    wish({
+    desiredWith({ datasets: [imagenet, dataset({ name: 'OLD', host: '/data/old' })] }),
+    desiredWith({
       datasets: [
         dataset({ host: '/fast/imagenet' }),
         dataset({ name: 'COCO', host: '/data/coco', container: '/datasets/coco', requireMount: false }),
@@ -49,8 +49,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'Docker for jobs',
-    wish(),
-    wish({ jobs: { sudo: false, docker: true } }),
+    desiredWith(),
+    desiredWith({ jobs: { sudo: false, docker: true } }),
     configured(`             ~ jobs.docker: false → true
                  jobs may use Docker's socket: root on this host
              ~ all slots move to a new image
@@ -59,8 +59,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'no Docker for jobs any more',
-    wish({ jobs: { sudo: false, docker: true } }),
-    wish(),
+    desiredWith({ jobs: { sudo: false, docker: true } }),
+    desiredWith(),
     configured(`             ~ jobs.docker: true → false
                  jobs can no longer use Docker's socket
              ~ all slots move to a new image
@@ -69,8 +69,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'sudo for jobs',
-    wish(),
-    wish({ jobs: { sudo: true, docker: false } }),
+    desiredWith(),
+    desiredWith({ jobs: { sudo: true, docker: false } }),
     configured(`             ~ jobs.sudo: false → true
                  jobs may become root inside their container
              ~ all slots move to a new image
@@ -78,31 +78,31 @@ const cases: readonly [string, Desired, Desired, string][] = [
                  first`),
   ],
   [
-    'a fence that must stand',
-    wish(),
-    wish({ fence: 'required' }),
+    'required network isolation',
+    desiredWith(),
+    desiredWith({ fence: 'required' }),
     configured(`             + network: required
                  no job starts without network isolation`),
   ],
   [
-    'a fence that need not',
-    wish({ fence: 'required' }),
-    wish(),
+    'network isolation no longer required',
+    desiredWith({ fence: 'required' }),
+    desiredWith(),
     configured(`             - network: required
                  jobs also run while network isolation fails`),
   ],
   [
     'registration',
-    wish(),
-    wish({ registration: 'config' }),
+    desiredWith(),
+    desiredWith({ registration: 'config' }),
     configured(`             ~ registration: rest → config
                  the agent's config.sh gets the token, in a container without a
                  job`),
   ],
   [
     'capabilities',
-    wish({ capabilities: { site: 'munich', room: 'b12' } }),
-    wish({ capabilities: { site: 'berlin', rack: '7' } }),
+    desiredWith({ capabilities: { site: 'munich', room: 'b12' } }),
+    desiredWith({ capabilities: { site: 'berlin', rack: '7' } }),
     configured(`             ~ capability site: munich → berlin
              + capability rack: 7
              - capability room: b12
@@ -111,8 +111,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'a proxy',
-    wish(),
-    wish({}, { proxy: { https: 'http://proxy.lab:3128', noProxy: ['.lab', '10.0.0.0/8'] } }),
+    desiredWith(),
+    desiredWith({}, { proxy: { https: 'http://proxy.lab:3128', noProxy: ['.lab', '10.0.0.0/8'] } }),
     configured(`             + proxy.https: http://proxy.lab:3128
              + proxy.noProxy: .lab, 10.0.0.0/8
              ~ all slots restart
@@ -120,8 +120,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
   [
     'a service principal',
-    wish(),
-    wish(
+    desiredWith(),
+    desiredWith(
       {},
       {
         credential: {
@@ -139,6 +139,6 @@ const cases: readonly [string, Desired, Desired, string][] = [
   ],
 ];
 
-test.each(cases)('what jobs get: %s', (_, before, after, text) => {
+test.each(cases)('the settings of jobs: %s', (_, before, after, text) => {
   expect(planOn80(runningWith(before), after)).toBe(text);
 });

@@ -1,5 +1,5 @@
 import { createAzureClient } from '../../src/shared/azure/create-client.ts';
-import { createFirstLook } from '../../src/shared/azure/first-look.ts';
+import { createTokenPermissions } from '../../src/shared/azure/token-permissions.ts';
 import { patCredential } from '../../src/shared/azure/http/credential.ts';
 import type { Context } from '../../src/shared/base/context.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
@@ -13,33 +13,40 @@ import { terminalAsker } from '../../src/cli/setup/terminal.ts';
 import type { Wizard } from '../../src/cli/setup/wizard-context.ts';
 import { type Answer, Keyboard } from './keyboard.ts';
 
-export interface Sitting {
+export interface WizardSession {
   readonly wizard: Wizard;
   readonly interview: Interview;
   readonly keyboard: Keyboard;
-  /** What was said between the questions. */
-  readonly said: string[];
-  /** The answers as they would be kept for the next start. */
+  /** Lines printed between the questions. */
+  readonly printed: string[];
+  /** Returns the answers that are saved for the next start. */
   readonly kept: () => readonly Given[];
 }
 
-interface SittingOptions {
+interface WizardOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly home?: string;
   readonly cwd?: string;
-  /** There is no terminal. */
-  readonly alone?: boolean;
+  /** stdin is not a terminal. */
+  readonly noTerminal?: boolean;
   readonly supplied?: Readonly<Record<string, Supplied>>;
   readonly before?: readonly Given[];
   readonly openTransport?: Wizard['openTransport'];
   readonly sshConfig?: string;
 }
 
-/** The wizard's questions: real prompts on a stand-in terminal, a real client for the organization. */
-export function sit(options: SittingOptions = {}): Sitting {
-  const { env = {}, home = '/home/me', cwd = '/lab', supplied = {}, before = [], alone = false } = options;
+/** Starts the wizard with real prompts on a fake terminal and a real client of the organization. */
+export function startWizard(options: WizardOptions = {}): WizardSession {
+  const {
+    env = {},
+    home = '/home/me',
+    cwd = '/lab',
+    supplied = {},
+    before = [],
+    noTerminal = false,
+  } = options;
   const keyboard = new Keyboard();
-  const said: string[] = [];
+  const printed: string[] = [];
   let kept: readonly Given[] = before;
   const context: Context = {
     env,
@@ -56,11 +63,11 @@ export function sit(options: SittingOptions = {}): Sitting {
     log: silentLogger,
   };
   const interview = new Interview({
-    asker: alone ? undefined : terminalAsker(context),
+    asker: noTerminal ? undefined : terminalAsker(context),
     supplied: new Map(Object.entries(supplied)),
     before,
     keep: (given) => (kept = given),
-    say: (line) => void said.push(line),
+    say: (line) => void printed.push(line),
   });
   const wizard: Wizard = {
     context,
@@ -75,25 +82,25 @@ export function sit(options: SittingOptions = {}): Sitting {
         signal: context.signal,
         clock: context.clock,
       };
-      return { ...createAzureClient(rest), ...createFirstLook(rest) };
+      return { ...createAzureClient(rest), ...createTokenPermissions(rest) };
     },
     notices: () => [],
     say: (...lines) => {
-      if (!interview.silent) said.push(...lines);
+      if (!interview.silent) printed.push(...lines);
     },
     openTransport:
       options.openTransport ??
       ((_ask, inventory) => {
-        throw new Error(`no host is asked here, beside ${inventory.map(({ name }) => name).join(' ')}`);
+        throw new Error(`unexpected connection, with ${inventory.map(({ name }) => name).join(' ')}`);
       }),
     ...(options.sshConfig === undefined ? {} : { sshConfig: options.sshConfig }),
   };
-  return { wizard, interview, keyboard, said, kept: () => kept };
+  return { wizard, interview, keyboard, printed, kept: () => kept };
 }
 
-/** Answers while the questions run, and goes back where the answers say so. */
+/** Answers the questions while they run, including Escape. */
 export async function answering<T>(
-  { keyboard, interview }: Sitting,
+  { keyboard, interview }: WizardSession,
   asked: () => Promise<T>,
   ...script: readonly Answer[]
 ): Promise<T> {

@@ -12,12 +12,12 @@ import type { Desired, Step } from '../../../../../src/fleet/steps/step.ts';
 import { desiredOf, driven, factsOf, merge } from '../../../../support/host.ts';
 import { artifacts, converged } from '../../../fleet/steps/manager/converged.ts';
 
-type Wish = Parameters<typeof desiredOf>[0];
+type HostOverrides = Parameters<typeof desiredOf>[0];
 
-export const wish = (host: Wish = {}, rest: Partial<Desired> = {}): Desired =>
+export const desiredWith = (host: HostOverrides = {}, rest: Partial<Desired> = {}): Desired =>
   desiredOf(host, { artifacts: artifacts(), ...rest });
 
-export const count = (agents: number): Wish => ({ agents: { kind: 'count', count: agents } });
+export const count = (agents: number): HostOverrides => ({ agents: { kind: 'count', count: agents } });
 export const slot = (name: string, parts: Partial<SlotSpec> = {}): SlotSpec => ({
   name,
   gpus: [0],
@@ -27,12 +27,12 @@ export const slot = (name: string, parts: Partial<SlotSpec> = {}): SlotSpec => (
   mode: 'container',
   ...parts,
 });
-export const slots = (...all: SlotSpec[]): Wish => ({ agents: { kind: 'slots', slots: all } });
+export const slots = (...all: SlotSpec[]): HostOverrides => ({ agents: { kind: 'slots', slots: all } });
 
-/** A host with four GPUs whose manager runs with what was wanted then. */
+/** Returns facts of a host with four GPUs whose manager runs with this desired state. */
 export function runningWith(then: Desired, gpus = 4, parts: Partial<ManagerStatus> = {}): Facts {
   const card = (slot: number) => ({ address: `0000:8${slot}:00.0`, deviceId: '2335', boundTo: 'nvidia' });
-  // What agents straight on a host load, which a plan otherwise brings.
+  // Libraries for agents in host mode, which a plan would otherwise install.
   const packages = { libicu72: '72.1', libssl3: '3.0.17', 'libgssapi-krb5-2': '1.20.1', zlib1g: '1.2.13' };
   const base = factsOf({
     driver: driven,
@@ -52,7 +52,7 @@ export function runningWith(then: Desired, gpus = 4, parts: Partial<ManagerStatu
   });
 }
 
-/** The plan of this one host as it stands on a terminal of 80 columns. */
+/** Returns the plan of one host as shown on a terminal of 80 columns. */
 export function planOn80(facts: Facts, desired: Desired, step: Step = managerStep, diff = false): string {
   return textOn80([planHost(facts, desired, { steps: [step], disturbOthers: false })], diff);
 }
@@ -62,7 +62,7 @@ export function textOn80(hosts: readonly HostPlan[], diff = false): string {
   return planText({ schema: 1, ...empty, hosts }, { scripts: false, diff, color: false, width: 80 });
 }
 
-/** Such a plan where only the configuration becomes another one: its lines in the middle. */
+/** Returns the text of a plan that changes only the manager's configuration, with these lines. */
 export function configured(lines: string): string {
   return `h200-1: 2 changes
   ~ manager  write the manager's configuration

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 
-import { configured, count, planOn80, runningWith, wish } from './manager-scene.ts';
+import { configured, count, planOn80, runningWith, desiredWith } from './manager-plans.ts';
 
 test.each([
   [
     'CPUs and a size',
-    wish(),
-    wish({ limits: { cpus: 16, disk: '200g' } }),
+    desiredWith(),
+    desiredWith({ limits: { cpus: 16, disk: '200g' } }),
     `             + limits.cpus: 16
                  applies while CPUs are short; unused CPUs are free for all
              + limits.disk: 200g
@@ -17,18 +17,18 @@ test.each([
   ],
   [
     'no separate limit any more',
-    wish({ limits: { memory: '8g' } }),
-    wish(),
+    desiredWith({ limits: { memory: '8g' } }),
+    desiredWith(),
     `             - limits.memory: 8g
              + memory of each agent: 14.5 GiB of 62.5 GiB
              ~ all slots restart
                  running jobs finish first`,
   ],
-])('another share: %s', (_, before, after, lines) => {
+])('the limits of an agent: %s', (_, before, after, lines) => {
   expect(planOn80(runningWith(before), after)).toBe(configured(lines));
 });
 
 test('memory is not described if the host does not report it', () => {
-  const facts = { ...runningWith(wish(count(2))), memoryMiB: 0 };
-  expect(planOn80(facts, wish(count(4)))).not.toContain('memory');
+  const facts = { ...runningWith(desiredWith(count(2))), memoryMiB: 0 };
+  expect(planOn80(facts, desiredWith(count(4)))).not.toContain('memory');
 });
