@@ -210,10 +210,10 @@ describe('Azure DevOps', () => {
   });
 
   test('another token can be used without answering the rest again', async () => {
-    const sitting = sit({ env: { WRONG: 'wrong', AZP_TOKEN: 'right' } });
+    const setup = startWizard({ env: { WRONG: 'wrong', AZP_TOKEN: 'right' } });
     const answers = answering(
-      sitting,
-      () => askAzure(sitting.wizard),
+      setup,
+      () => askAzure(setup.wizard),
       ['organization', fake.organization],
       ['Does internet access need a proxy'],
       ['Where is the access token stored', 'Down'],
@@ -225,7 +225,7 @@ describe('Azure DevOps', () => {
       ['Projects', 'Space'],
     );
     expect(await answers).toMatchObject({ credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } } });
-    expect(sitting.kept().map(({ key }) => key)).toEqual([
+    expect(setup.kept().map(({ key }) => key)).toEqual([
       'organization',
       'network',
       'token.kept',
@@ -237,13 +237,13 @@ describe('Azure DevOps', () => {
 
   test('after five wrong tokens setup ends, names the next action and keeps the answers before', async () => {
     const home = mkdtempSync(join(folder, 'home-'));
-    const sitting = sit({ home });
+    const setup = startWizard({ home });
     const stored = ['Where is the access token'] as const;
     const pasted = ['The access token', 'wrong'] as const;
     const another = ['The token check failed', 'Down'] as const;
     const answers = answering(
-      sitting,
-      () => askAzure(sitting.wizard),
+      setup,
+      () => askAzure(setup.wizard),
       ['organization', fake.organization],
       ['Does internet access need a proxy'],
       ...[1, 2, 3, 4].flatMap(() => [stored, pasted, another]),
@@ -257,13 +257,13 @@ describe('Azure DevOps', () => {
         next: expect.stringContaining(`create a token at ${fake.organization}/_usersSettings/tokens`),
       },
     });
-    expect(sitting.kept().map(({ key }) => key)).toEqual(['organization', 'network']);
+    expect(setup.kept().map(({ key }) => key)).toEqual(['organization', 'network']);
   });
 
   test('after five answers that are no token setup ends and names another source', async () => {
     const home = mkdtempSync(join(folder, 'home-'));
-    const sitting = sit({ home });
-    const asked = askSecretSource(sitting.wizard, {
+    const setup = startWizard({ home });
+    const asked = askSecretSource(setup.wizard, {
       key: 'token',
       what: 'the access token',
       variable: 'AZP_TOKEN',
@@ -272,7 +272,7 @@ describe('Azure DevOps', () => {
     const failed = expect(asked).rejects.toMatchObject({
       problem: { code: 'usage.answer', next: expect.stringContaining('in a file that only I can read') },
     });
-    await sitting.keyboard.answer(
+    await setup.keyboard.answer(
       ['Where is the access token'],
       ...[1, 2, 3, 4, 5].map(() => ['The access token', 'two words'] as const),
     );
