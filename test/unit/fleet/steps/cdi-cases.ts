@@ -7,22 +7,22 @@ const defaults = desiredOf();
 const ready = afterwards(factsOf(), defaults);
 const write = 'write the CDI specification [new-containers]';
 
-/** Which specification containers get, in the form of host-stack-cases.ts. */
+/** CDI specifications, in the form of host-stack-cases.ts. */
 export const cdiCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
-    'a specification by hand, of the driver before, beside the one that wins',
+    'a manual specification of an older driver, and a generated one',
     merge(ready, { toolkit: { cdiInRun: true, cdiInEtc: ['/etc/cdi/nvidia.yaml'] } }),
     defaults,
     [write],
   ],
   [
-    'a specification by hand alone, of this driver',
+    'only a manual specification, of this driver',
     merge(ready, { toolkit: { cdiInEtc: ['/etc/cdi/nvidia.yaml'] } }),
     defaults,
     [],
   ],
   [
-    'a specification by hand alone, of the driver before',
+    'only a manual specification, of an older driver',
     merge(ready, { toolkit: { cdiInEtc: ['/etc/cdi/nvidia.yaml'], cdiDriver: '570.86.10' } }),
     defaults,
     [write],

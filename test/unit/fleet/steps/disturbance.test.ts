@@ -4,7 +4,7 @@ import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { reloadDisturbs, restartDisturbs } from '../../../../src/fleet/steps/disturbance.ts';
 import { factsOf, merge } from '../../../support/host.ts';
 
-/** GPUs in containers by the hook, and systemd over the cgroups. */
+/** A host with the hook for GPUs in containers, and systemd as cgroup driver. */
 const byHook = factsOf({
   docker: { active: true, liveRestore: true, cgroupDriver: 'systemd', serverVersion: '24.0.9' },
   driver: { loaded: '580.95.05' },
@@ -14,7 +14,7 @@ const byHook = factsOf({
 test.each<[string, Facts, string, string]>([
   ['containers with GPUs by the hook', byHook, 'containers', 'new-containers'],
   [
-    'an engine that does not say its version',
+    'an engine of unknown version',
     merge(byHook, { docker: { serverVersion: undefined } }),
     'containers',
     'new-containers',
@@ -39,10 +39,10 @@ test.each<[string, Facts, string, string]>([
   ],
   ['no driver in the kernel', merge(byHook, { driver: { loaded: undefined } }), 'nothing', 'new-containers'],
   ['no toolkit', merge(byHook, { toolkit: { version: undefined } }), 'nothing', 'new-containers'],
-  ['an engine that does not run', merge(byHook, { docker: { active: false } }), 'nothing', 'new-containers'],
+  ['a stopped engine', merge(byHook, { docker: { active: false } }), 'nothing', 'new-containers'],
   ['no live-restore', merge(byHook, { docker: { liveRestore: false } }), 'containers', 'containers'],
   [
-    'no live-restore on an engine that does not run',
+    'no live-restore on a stopped engine',
     merge(byHook, { docker: { active: false, liveRestore: false } }),
     'nothing',
     'new-containers',

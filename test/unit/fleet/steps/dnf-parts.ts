@@ -8,7 +8,7 @@ import { sourceFunctions } from '../../../../src/fleet/packages/dnf/source.ts';
 import { unforeseenNames } from '../../../../src/fleet/packages/shell.ts';
 import type { Parts } from './exact-scripts.ts';
 
-/** What scripts for dnf have in common. */
+/** Text that scripts for dnf share. */
 export const dnfParts: Parts = [
   [dnfPrelude, '# … what all scripts for dnf begin with'],
   [consequenceFilters, '# … how what dnf says is read'],

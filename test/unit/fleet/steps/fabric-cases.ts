@@ -26,7 +26,7 @@ function withFabric(bare: Facts, packages: Facts['packages']): Facts {
 /** GPUs behind switches, in the form of host-stack-cases.ts. */
 export const fabricCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
-    'an NVLink 5 board with nothing for its switches',
+    'an NVLink 5 board without software for its switches',
     board(false, {}),
     defaults,
     [missing('the package nvlsm and the kernel module ib_umad'), ...afterDriver],
@@ -39,7 +39,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
   ],
   ...[defaults, desiredOf({ driver: { install: false } })].map(
     (desired): [string, Facts, Desired, readonly string[]] => [
-      `a GPU of such a board beside a card that does not say what it is${desired === defaults ? '' : ', driver: none'}`,
+      `a GPU of such a board with an unreadable card${desired === defaults ? '' : ', driver: none'}`,
       factsOf({
         gpus: [b200],
         nvlink5: { switches: 0, umad: true, unread: ['0000:90:00.0', '0000:91:00.0'] },
@@ -53,7 +53,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     ],
   ),
   [
-    'a card that does not say, beside switches that do',
+    'an unreadable card with readable switches',
     factsOf({
       gpus: [b200],
       nvlink5: { switches: 4, umad: true, unread: ['0000:90:00.0'] },
@@ -62,7 +62,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     defaults,
     bareLines,
   ],
-  ['an NVLink 5 board whose owner has both', board(true, { nvlsm: '2025.03.1-1' }), defaults, bareLines],
+  ['an NVLink 5 board with both', board(true, { nvlsm: '2025.03.1-1' }), defaults, bareLines],
   [
     'nouveau drives GPUs behind NVSwitches: the fabric manager is enabled before the reboot',
     factsOf({ nvswitches: 4, driver: { nouveau: true } }),
@@ -76,7 +76,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     ['install NVIDIA fabric manager 580.95.05 [nothing]'],
   ],
   [
-    'the same on an NVLink 5 board whose owner has the rest',
+    'the same on an NVLink 5 board with the other packages',
     merge(afterwards(factsOf(), defaults), {
       nvlink5: { switches: 4, umad: true },
       packages: { nvlsm: '2025.03.1-1' },
@@ -107,7 +107,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     ]),
   ),
   [
-    'a masked fabric manager where nothing is to be joined',
+    'a masked fabric manager without NVSwitches',
     merge(afterwards(factsOf(), defaults), {
       driver: {
         services: [{ unit: 'nvidia-fabricmanager.service', file: 'masked', active: 'inactive' }],
@@ -121,26 +121,26 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
       ['580.65.06', 'upgrade NVIDIA fabric manager 580.65.06 → 580.95.05 [nothing]'],
       ['580.159.04', 'downgrade NVIDIA fabric manager 580.159.04 → 580.95.05 [nothing]'],
     ].map(([release = '', line = '']): [string, Facts, Desired, readonly string[]] => [
-      `${bare.os.id} ${bare.os.versionId}: the driver is held, and its fabric manager went to ${release} alone`,
+      `${bare.os.id} ${bare.os.versionId}: the driver is held, and only its fabric manager is at ${release}`,
       withFabric(bare, { 'nvidia-fabricmanager': `${release}-1` }),
       defaults,
       [line],
     ]),
   ),
   [
-    'the fabric manager of the branch before, under its own name',
+    'the fabric manager of an older branch, with the branch in its name',
     withFabric(factsOf(), { 'nvidia-fabricmanager-570': '570.158.01-1' }),
     defaults,
     ['upgrade NVIDIA fabric manager 570.158.01 → 580.95.05 [nothing]'],
   ],
   [
-    "the distribution's fabric manager, under its own name, at the driver's release",
+    "the distribution's fabric manager at the driver's release",
     withFabric(factsOf(), { 'nvidia-fabricmanager-580': '580.95.05-0ubuntu1' }),
     defaults,
     [],
   ],
   [
-    'driver: none, whose fabric manager is of another release',
+    'driver: none, and a fabric manager of another release',
     withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }),
     desiredOf({ driver: { install: false } }),
     [
@@ -148,7 +148,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     ],
   ],
   [
-    "another user's driver, whose fabric manager is of another release",
+    "another user's driver, and a fabric manager of another release",
     merge(withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }), {
       packages: { 'nvidia-driver-cuda': '570.86.10-1' },
     }),

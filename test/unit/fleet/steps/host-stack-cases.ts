@@ -82,7 +82,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     afterDriver,
   ],
   [
-    "a host that brings Debian's Docker",
+    "a host with Debian's Docker",
     factsOf({
       ...ready,
       packages: {
@@ -109,7 +109,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ],
   ],
   [
-    'nothing is held',
+    'no package is held',
     { ...ready, held: [] },
     defaults,
     [
@@ -159,13 +159,13 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ["trust the site's certificate authority [nothing]", 'restart Docker Engine [new-containers]'],
   ],
   [
-    'a configuration that a CPU-only host’s engine has not read yet',
+    'a CPU-only host whose engine has not loaded its new configuration',
     factsOf({ ...ready, gpus: [], docker: { ...ready.docker, restartNeeded: true } }),
     defaults,
     ['restart Docker Engine [new-containers]'],
   ],
   [
-    'a machine without GPUs gets Docker alone',
+    'a machine without GPUs gets only Docker',
     factsOf({ gpus: [] }),
     defaults,
     [
@@ -175,7 +175,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ],
   ],
   [
-    'Docker 26 needs CDI switched on',
+    'Docker 26 needs CDI enabled',
     factsOf({
       ...ready,
       packages: {
@@ -218,7 +218,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ['refused: Docker is installed as a snap, which does not support GPUs in containers'],
   ],
   [
-    'a proxy, and a Docker that does not start with one in daemon.json',
+    'a proxy, and a Docker release without support for it in daemon.json',
     factsOf({ gpus: [] }),
     desiredOf(
       { docker: { version: '20.10.24' } },
@@ -239,7 +239,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ['refused: dockerd is running and does not answer on its socket'],
   ],
   [
-    'no GPU where the inventory has two',
+    'no GPU although the inventory has two',
     factsOf({ gpus: [] }),
     desiredOf({ gpus: 2 }),
     ['refused: PCI shows no NVIDIA GPU, and the inventory says gpus: 2', ...dockerLines],
@@ -257,7 +257,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     afterDriver,
   ],
   [
-    'driver: none, and none there',
+    'driver: none, and no driver installed',
     factsOf(),
     desiredOf({ driver: { install: false } }),
     ['refused: driver: none, and no NVIDIA driver is loaded', ...afterDriver],

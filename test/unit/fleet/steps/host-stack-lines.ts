@@ -11,7 +11,7 @@ export const bareLines: readonly string[] = [
   'write the CDI specification [new-containers]',
 ];
 
-/** The same without the driver's part. */
+/** The plan of a bare host without the driver's lines. */
 export const afterDriver: readonly string[] = [
   'add Docker package repository [nothing]',
   'configure Docker Engine: live-restore, log-opts [nothing]',
@@ -29,7 +29,7 @@ export const dockerLines: readonly string[] = [
   'install Docker Engine 29.7.2 [nothing]',
 ];
 
-/** The driver's part where nouveau is loaded. */
+/** The driver's lines while nouveau is loaded. */
 export const driverWithNouveau: readonly string[] = [
   'add NVIDIA package repository [nothing]',
   'install NVIDIA driver 580 (open kernel modules, compute only) [nothing]',

@@ -10,14 +10,14 @@ export function plan(facts: Facts, desired: Desired): (Planned | Refusal)[] {
   return [driverStep, dockerStep, toolkitStep].flatMap((step) => [...step.plan(facts, desired)]);
 }
 
-/** `TITLE [DISTURBS]`, or `refused: WHAT`. */
+/** Returns the lines of a plan: `TITLE [DISTURBS]`, or `refused: WHAT`. */
 export function lines(items: readonly (Planned | Refusal)[]): string[] {
   return items.map((item) =>
     'refused' in item ? `refused: ${item.what}` : `${item.title} [${item.disturbs}]`,
   );
 }
 
-/** What is announced for later is planned once that has come which it waits for. */
+/** Returns the facts after all changes, including those that wait for earlier ones. */
 export function afterwards(facts: Facts, desired: Desired): Facts {
   const items = plan(facts, desired);
   const later = items.findIndex((item) => !('refused' in item) && !item.known);

@@ -21,22 +21,22 @@ describe('driver, docker and toolkit', () => {
     expect(plan(afterwards(facts, desired), desired)).toEqual([]);
   });
 
-  it.each(possible)('come to the same end when a run dies after any of them: %s', (_, facts, desired) => {
+  it.each(possible)('reach the same state if a run is killed after any of them: %s', (_, facts, desired) => {
     const changes = plan(facts, desired).filter((item): item is Change => 'actions' in item);
-    for (const dead of changes.keys()) {
-      const left = changes.slice(0, dead).reduce((seen, change) => simulate(seen, change, desired), facts);
+    for (const killed of changes.keys()) {
+      const left = changes.slice(0, killed).reduce((seen, change) => simulate(seen, change, desired), facts);
       expect(afterwards(left, desired)).toEqual(afterwards(facts, desired));
     }
   });
 
-  it('plan the same changes, under the same names, each time', () => {
+  it('plan the same changes with the same names each time', () => {
     expect(plan(factsOf(), defaults)).toEqual(plan(factsOf(), defaults));
   });
 
   it('install the driver again after its removal, although its module is still loaded', () => {
     const left = (inUse: boolean) =>
       factsOf({ driver: { loaded: '580.95.05', open: true, wasRemoved: true, inUse } });
-    // Nothing uses it: it makes room.
+    // No process uses the module: the script unloads it.
     expect(lines(plan(left(false), defaults))).toEqual(bareLines);
     const planned = plan(left(true), defaults);
     expect(lines(planned)).toEqual([
@@ -48,13 +48,13 @@ describe('driver, docker and toolkit', () => {
     expect(planned[2]).toMatchObject({
       why: 'the module 580.95.05 of the removed driver is in use',
     });
-    // What is asked for is what is loaded.
+    // The loaded version is the desired one.
     const same = desiredOf({ driver: { version: '580.95.05' } });
     expect(lines(plan(left(true), same))).not.toContain('reboot the host [machine]');
     for (const inUse of [true, false]) expect(plan(afterwards(left(inUse), defaults), defaults)).toEqual([]);
   });
 
-  it('follow the pieces of a plan that a reboot cuts in two', () => {
+  it('plan the rest after a reboot', () => {
     const facts = factsOf({ driver: { nouveau: true } });
     const [first = [], second = []] = splitAtReboot(plan(facts, defaults));
     const rebooted = first.reduce((seen, change) => simulate(seen, change, defaults), facts);

@@ -35,7 +35,7 @@ const changes = (desired: Desired, facts = factsOf()): string[] =>
 const image = (desired: Desired) => managerConfig(desired, 'x64').image;
 
 describe("a team's folder", () => {
-  it('is sent to each host that builds it, and the plan says what follows', () => {
+  it('is uploaded to each host that builds it, and the plan shows the consequences', () => {
     expect(changes(desiredWith('a'))).toEqual([
       'upload the build context of agent image 4.260.0: the host has no build context of this version',
       'build the image of vision on top of agent image 4.260.0: the host has no such folder (3 files, 20 KiB); one agent first, the others once it works; running jobs finish first',

@@ -7,7 +7,7 @@ import { afterwards } from './host-stack-plan.ts';
 
 const defaults = desiredOf();
 const ready = afterwards(factsOf(), defaults);
-const besideNouveau = merge(ready, {
+const withNouveau = merge(ready, {
   driver: {
     loaded: undefined,
     open: undefined,
@@ -16,7 +16,7 @@ const besideNouveau = merge(ready, {
   },
 });
 
-/** What a run leaves that is killed between two effects of one change, in the form of host-stack-cases.ts. */
+/** Hosts after a run that was killed between two effects of one change, in the form of host-stack-cases.ts. */
 export const interruptedCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'an interrupted run left the certificate authority untrusted',
@@ -43,7 +43,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
     [],
   ],
   [
-    "Ubuntu's daemon, which keeps no GPU initialised",
+    "Ubuntu's daemon without persistence mode",
     factsOf({
       ...ready,
       driver: {
@@ -55,7 +55,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
     ['configure nvidia-persistenced.service to keep GPUs initialised [nothing]'],
   ],
   [
-    "Ubuntu's daemon, where its owner wants none",
+    "Ubuntu's daemon, masked by the owner",
     factsOf({
       ...ready,
       driver: {
@@ -77,8 +77,8 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
     ['start nvidia-fabricmanager.service [nothing]'],
   ],
   [
-    'an interrupted run installed the driver beside nouveau, and did not keep that away',
-    { ...besideNouveau, held: ready.held.filter((name) => !name.includes('nvidia')) },
+    'an interrupted run installed the driver and did not block nouveau',
+    { ...withNouveau, held: ready.held.filter((name) => !name.includes('nvidia')) },
     defaults,
     [
       'enable nvidia-persistenced.service [nothing]',
@@ -90,8 +90,8 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
     ],
   ],
   [
-    'the same after a whole run: its owner has disabled the daemon since',
-    besideNouveau,
+    'the same after a complete run: the owner disabled the daemon',
+    withNouveau,
     defaults,
     [
       'block nouveau from the next boot on [nothing]',
@@ -100,7 +100,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
     ],
   ],
   [
-    'an interrupted run brought a toolkit and no specification by it',
+    'an interrupted run installed a toolkit and wrote no specification',
     factsOf({ ...ready, toolkit: { ...ready.toolkit, cdiOlder: true } }),
     defaults,
     ['write the CDI specification [new-containers]'],

@@ -11,7 +11,7 @@ const upgraded = { ...debian, 'linux-image-6.1.0-40-amd64': '6.1.153-1', 'linux-
 const running = { release: '6.1.0-32-amd64', headers: true, driver: true };
 const next = { release: '6.1.0-40-amd64', headers: false, driver: false };
 
-/** As provisioned before: the driver runs, and nothing follows the kernel. */
+/** A provisioned host: the driver runs, and no package follows the kernel. */
 const served = (kernels: readonly InstalledKernel[], packages: Facts['packages']) =>
   factsOf({ ...ready, kernels, packages: { ...ready.packages, ...packages } });
 
@@ -24,13 +24,13 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
     bareLines,
   ],
   [
-    'a bare host with a newer kernel, which does not ask for a reboot',
+    'a bare host with a newer kernel that requires no reboot',
     factsOf({ packages: upgraded, kernels: [{ ...running, driver: false }, next] }),
     defaults,
     bareLines,
   ],
   [
-    'a bare host that waits to boot a newer kernel, and has no headers of the old one',
+    'a bare host that needs a reboot into a newer kernel, without headers of the old one',
     factsOf({
       packages: upgraded,
       kernels: [{ ...running, headers: false, driver: false }, next],
@@ -40,19 +40,19 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
     [...driverWithNouveau, ...afterDriver],
   ],
   [
-    'a reboot that something else asks for changes nothing',
+    'a reboot that another package requires changes nothing',
     factsOf({ rebootRequired: true, kernels: [{ ...running, headers: false, driver: false }] }),
     defaults,
     bareLines,
   ],
   [
-    'a driver that would not outlive the next kernel upgrade',
+    'a driver without headers for the next kernel upgrade',
     served([running], debian),
     defaults,
     ['install linux-headers-amd64 [nothing]'],
   ],
   [
-    'a driver without which the next boot would be',
+    'a driver without a module for the next boot',
     served([running, next], { ...upgraded, 'linux-headers-amd64': '6.1.153-1' }),
     defaults,
     [
@@ -61,7 +61,7 @@ export const kernelCases: readonly [string, Facts, Desired, readonly string[]][]
     ],
   ],
   [
-    'headers that came after a build had failed',
+    'headers that were installed after a failed build',
     served([running, { ...next, headers: true }], { ...upgraded, 'linux-headers-amd64': '6.1.153-1' }),
     defaults,
     ['build the NVIDIA module for Linux 6.1.0-40-amd64 [nothing]'],

@@ -10,7 +10,7 @@ const none = desiredOf({
 const dockerNone = desiredOf({ docker: { version: '29.7.2', left: true } });
 const toolkitNone = desiredOf({ toolkit: { version: '1.20.0', left: true } });
 
-/** Put there by its owner, from wherever: other versions than ours, nothing held, no source of ours, no live-restore. */
+/** Installed by the owner: other versions, no holds, no source of azp-fleet, no live-restore. */
 const owned = factsOf({
   driver: { ...driven, loaded: '570.86.10', userspace: '570.86.10' },
   packages: { 'docker.io': '26.1.5+dfsg1-9', 'nvidia-container-toolkit': '1.17.8-1', kubelet: '1.31.0' },
@@ -29,11 +29,11 @@ const managed = factsOf({
   docker: { active: true, enabled: true, serverVersion: '26.1.5' },
 });
 
-/** What the inventory leaves alone, in the form of host-stack-cases.ts. */
+/** Parts that the inventory leaves alone, in the form of host-stack-cases.ts. */
 export const leftCases: readonly [string, Facts, Desired, readonly string[]][] = [
-  ['none everywhere, and all is there', owned, none, []],
+  ['none everywhere, and all installed', owned, none, []],
   [
-    'none everywhere, on a system that is not in the tables',
+    'none everywhere, on an unsupported system',
     factsOf({
       ...owned,
       os: { ...owned.os, id: 'gentoo', pretty: 'Gentoo' },
@@ -44,7 +44,7 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     [],
   ],
   [
-    'none everywhere, and nothing is there',
+    'none everywhere, and nothing installed',
     factsOf(),
     none,
     [
@@ -72,13 +72,13 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     ['refused: Docker is installed as a snap, which does not support GPUs in containers'],
   ],
   [
-    'toolkit: none, and a specification of the driver before',
+    'toolkit: none, and a specification of another driver',
     factsOf({ ...owned, toolkit: { ...owned.toolkit, cdiDriver: '560.35.03' } }),
     none,
     ['refused: the CDI specification is for driver 560.35.03, and 570.86.10 is loaded'],
   ],
   [
-    'docker: none, and the toolkit is to come',
+    'docker: none, and the toolkit is missing',
     factsOf({ ...managed, packages: { ...managed.packages, ...withoutToolkit.packages } }),
     dockerNone,
     [
@@ -89,7 +89,7 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     ],
   ],
   [
-    'toolkit: none, and the engine is to come',
+    'toolkit: none, and the engine is missing',
     factsOf({
       ...managed,
       docker: { active: false, serverVersion: undefined },

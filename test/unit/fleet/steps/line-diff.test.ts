@@ -5,7 +5,7 @@ import { lineDiff } from '../../../../src/fleet/steps/line-diff.ts';
 
 const text = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-/** As patch(1) applies it, with no line of its place different. */
+/** Applies the hunks as patch(1) does, without fuzz. */
 function patched(before: string, hunks: readonly string[]): string {
   const lines = before.split('\n').slice(0, -1);
   const out: string[] = [];
@@ -47,9 +47,9 @@ describe('the difference of two texts', () => {
   });
 
   test.each([
-    ['nothing where they are equal', 'a\nb\n', 'a\nb\n', []],
-    ['a text that comes', '', 'a\nb\n', ['@@ -0,0 +1,2 @@', '+a', '+b']],
-    ['a text that goes', 'a\n', '', ['@@ -1,1 +0,0 @@', '-a']],
+    ['nothing if they are equal', 'a\nb\n', 'a\nb\n', []],
+    ['a new text', '', 'a\nb\n', ['@@ -0,0 +1,2 @@', '+a', '+b']],
+    ['a removed text', 'a\n', '', ['@@ -1,1 +0,0 @@', '-a']],
     ['a newline at the end', 'a', 'a\n', ['@@ -1,2 +1,1 @@', ' a', '-\\ No newline at the end']],
   ])('is %s', (_, before, after, lines) => {
     expect(lineDiff(before, after)).toEqual(lines);
@@ -57,7 +57,7 @@ describe('the difference of two texts', () => {
 
   const texts = fc.array(fc.constantFrom('a', 'b', 'c', '', ' x'), { maxLength: 30 }).map(text);
 
-  test('makes the one of the other, whatever they are', () => {
+  test('turns any text into any other', () => {
     fc.assert(
       fc.property(texts, texts, fc.integer({ min: 0, max: 4 }), (before, after, context) => {
         const hunks = lineDiff(before, after, context);
@@ -68,7 +68,7 @@ describe('the difference of two texts', () => {
     );
   });
 
-  test('of long texts without a common line ends soon', () => {
+  test('of long texts without a common line is fast', () => {
     const many = (prefix: string): string =>
       text(Array.from({ length: 20_000 }, (_, at) => `${prefix}${at}`));
     expect(lineDiff(many('a'), many('b'))).toHaveLength(40_001);

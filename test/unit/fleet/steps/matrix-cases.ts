@@ -8,7 +8,7 @@ import { bareOf } from './enterprise-cases.ts';
 import { afterwards } from './host-stack-plan.ts';
 import { driverWithNouveau } from './host-stack-lines.ts';
 
-/** What a host may have been through before our first run; every supported system is put through each. */
+/** States of a host before the first run; each is tested on every supported system. */
 export const histories = [
   'fresh',
   'current',
@@ -22,21 +22,21 @@ export const histories = [
 ] as const;
 type History = (typeof histories)[number];
 
-/** One host of one system. */
+/** A host of one system with one history. */
 export interface MatrixCase {
   readonly system: string;
   readonly history: History;
   readonly facts: Facts;
   readonly desired: Desired;
-  /** What the package manager says to every question; none: it would do just that. */
+  /** The package manager's answer to every simulation; undefined: only the planned changes. */
   readonly answer?: Answer;
-  /** Of the plan, all that tells this history from others. */
+  /** Lines of the plan that are specific to this history. */
   readonly says: readonly string[];
-  /** Words of the refusal. */
+  /** Text in the refusal. */
   readonly refused?: string;
 }
 
-/** A combination that no host can have, and why. */
+/** Impossible combinations, with the reason. */
 export const cannotBe: Readonly<Record<string, string>> = {
   'amzn 2023, conflicting': 'its own Docker Engine is the desired one',
 };
@@ -44,7 +44,7 @@ export const cannotBe: Readonly<Record<string, string>> = {
 const defaults = desiredOf();
 const spec = { install: true, branch: '580', flavor: 'auto', method: 'repo' } as const;
 
-/** A release of each row as hosts say it: `9` stands for 9.5. */
+/** Returns a release of the row as hosts report it: 9.5 for `9`. */
 const releaseOf = ({ id, versionId }: { readonly id: string; readonly versionId: string }): string =>
   /^\d+$/.test(versionId) && !['debian', 'amzn'].includes(id) ? `${versionId}.5` : versionId;
 
@@ -116,7 +116,7 @@ const casesBy: Readonly<Record<History, (bare: Facts, platform: Platform) => Cas
       refused: screen,
     };
   },
-  // nouveau drives it, and is loaded for it.
+  // nouveau is loaded for the card.
   'display card': (bare) => ({
     facts: merge(bare, {
       driver: { nouveau: true },
@@ -126,7 +126,7 @@ const casesBy: Readonly<Record<History, (bare: Facts, platform: Platform) => Cas
   }),
 };
 
-/** The same host with a driver of another branch, under the names that it has there. */
+/** Returns the host with a driver of another branch and that branch's package names. */
 function withBranch(ready: Facts, { names }: Platform, version: string): Facts {
   const ours = new Set(names.driver.packages(spec, 'open', 0));
   const [branch = ''] = version.split('.');

@@ -13,7 +13,7 @@ const options = { steps: [driverStep, dockerStep, toolkitStep], disturbOthers: t
 const named = matrix.map((one) => [`${one.system}, ${one.history}`, one] as const);
 
 describe('every supported system with every history', () => {
-  it('is put through all of it, or says why that cannot be', () => {
+  it('has a case, or a reason why that is impossible', () => {
     const all = systems.flatMap(({ id, versionId }) =>
       histories.map((history) => `${id} ${versionId}, ${history}`),
     );
@@ -28,7 +28,7 @@ describe('every supported system with every history', () => {
   });
 
   it.each(named.filter(([, { refused }]) => refused !== undefined))(
-    '%s: refused by name, again the second time',
+    '%s: refused by name, also the second time',
     (_, { facts, desired, answer, refused }) => {
       const asked = plan(facts, desired).filter(isPackageChange);
       const answers = Object.fromEntries(

@@ -15,7 +15,7 @@ const kept = (facts: ReturnType<typeof factsOf>, desired = anyVersion): string[]
 
 describe('versions newer than a default', () => {
   it.each<[string, ReturnType<typeof factsOf>, string[]]>([
-    ['nothing is there', factsOf(), ['580', '29.7.2', '1.20.0']],
+    ['nothing is installed', factsOf(), ['580', '29.7.2', '1.20.0']],
     [
       'all are newer',
       factsOf({
@@ -45,19 +45,19 @@ describe('versions newer than a default', () => {
       ['580', '30.1.3', '1.20.0'],
     ],
     [
-      'the newer branch does not know the GPU any more',
+      'the newer branch does not support the GPU any more',
       factsOf({
         gpus: [{ address: '0000:01:00.0', deviceId: '15f8', boundTo: undefined }],
         driver: { userspace: '595.71.05' },
       }),
       ['580', '29.7.2', '1.20.0'],
     ],
-    ['versions are none', factsOf({ packages: { 'docker-ce': 'edge' } }), ['580', '29.7.2', '1.20.0']],
+    ['versions are invalid', factsOf({ packages: { 'docker-ce': 'edge' } }), ['580', '29.7.2', '1.20.0']],
   ])('stays: %s', (_, facts, expected) => {
     expect(kept(facts)).toEqual(expected);
   });
 
-  it('is replaced where the inventory sets a version', () => {
+  it('is replaced if the inventory sets a version', () => {
     const facts = factsOf({
       driver: { loaded: '595.71.05' },
       packages: { 'docker-ce': '5:29.10.0-1' },

@@ -23,37 +23,32 @@ const slot = (own: Partial<SlotSpec>): SlotSpec => ({
   ...own,
 });
 
-describe('a pool named after what a host has', () => {
+describe('a pool named after properties of a host', () => {
   test.each<[string, HostSpec, Facts, object]>([
     ['the driver runs', host(), running('580.95.05'), { kind: 'known', name: 'x64-cuda13.0' }],
     ['ARM', host(), running('580.95.05', { arch: 'aarch64' }), { kind: 'known', name: 'arm64-cuda13.0' }],
     [
-      'an older branch that the inventory asks for',
+      'an older branch in the inventory',
       host({ driver: { branch: '535' } }),
       running('535.261.03'),
       { kind: 'known', name: 'x64-cuda12.2' },
     ],
     [
-      'another version of the branch is to come: CUDA stays',
+      'a planned version of the same branch: CUDA stays',
       host({ driver: { version: '580.95.05' } }),
       running('580.65.06'),
       { kind: 'known', name: 'x64-cuda13.0' },
     ],
     ['no driver yet', host(), factsOf(), { kind: 'later', pattern: 'x64-cuda{cuda}' }],
+    ['a planned other branch', host(), running('535.261.03'), { kind: 'later', pattern: 'x64-cuda{cuda}' }],
     [
-      'another branch is to come',
-      host(),
-      running('535.261.03'),
-      { kind: 'later', pattern: 'x64-cuda{cuda}' },
-    ],
-    [
-      'the driver is left alone, whatever it is',
+      'a driver that is left alone',
       host({ driver: { install: false } }),
       running('470.256.02'),
       { kind: 'known', name: 'x64-cuda11.4' },
     ],
     [
-      'the first number only',
+      'only the major version',
       host({ pool: 'cuda{cudaMajor}' }),
       running('580.95.05'),
       { kind: 'known', name: 'cuda13' },
@@ -118,7 +113,7 @@ describe('a pool named after what a host has', () => {
 describe('the manager and its image', () => {
   const plan = (facts: Facts) => [...managerStep.plan(facts, desiredOf({ pool }))];
 
-  test('is announced as a shape while the driver is to come', () => {
+  test('are announced as shapes until the driver is installed', () => {
     const shapes = plan(factsOf());
     expect(shapes.map((item) => ('known' in item ? [item.known, item.title] : item))).toEqual([
       [false, expect.stringContaining('install the manager')],
@@ -135,19 +130,19 @@ describe('the manager and its image', () => {
     });
   });
 
-  test('is announced in as many shapes as there are changes once the name is known', () => {
+  test('have as many shapes as changes once the name is known', () => {
     const { length } = plan(factsOf());
     expect(plan(running('580.95.05'))).toHaveLength(length);
   });
 
-  test('nothing of the image is brought before: it lies where the manager is started from', () => {
+  test('wait with all image changes, because they are in the folder of the manager', () => {
     const [context, ...more] = imageStep.plan(factsOf(), desiredOf({ pool }));
     expect(context).toMatchObject({ known: false, step: 'image', until: 'driver' });
     expect(more).toEqual([]);
     expect([...imageStep.plan(factsOf(), desiredOf())]).toMatchObject([{ known: true }]);
   });
 
-  test('is configured with the name once it is known', () => {
+  test('are configured with the name once it is known', () => {
     const texts = plan(running('580.95.05')).flatMap((item) =>
       'actions' in item
         ? item.actions.flatMap((action) =>
@@ -158,7 +153,7 @@ describe('the manager and its image', () => {
     expect(texts.join('\n')).toContain('"pool": "x64-cuda13.0"');
   });
 
-  test('is refused where the host has not what its pool is named after', () => {
+  test('are refused if the host lacks a property in the pool name', () => {
     expect(plan(factsOf({ gpus: [] }))).toEqual([
       expect.objectContaining({
         refused: true,

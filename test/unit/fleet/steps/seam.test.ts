@@ -18,17 +18,17 @@ import { bareLines } from './host-stack-lines.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 
-/** Programs, folders and names of any package manager, and of any family of distributions. */
+/** Programs, folders and names of package managers and distributions. */
 const foreign =
   /\b(apt|apt-\w+|dpkg|dpkg-\w+|debs?|dnf|yum|rpms?|zypper|debconf|debian|ubuntu|rhel|rocky|fedora|suse)\b|sources\.list|keyrings|yum\.repos|update-(ca-certificates|ca-trust|initramfs|alternatives)|dracut|ca-certificates|linux-headers|kernel-devel|docker\.io|versionlock/i;
 
 it.each(globSync('src/fleet/steps/**/*.ts', { cwd: root }))('%s names no package manager', (file) => {
-  // The mirror of the distribution that the agents' image is made from has nothing to do with the host.
+  // mirrors.apt is for the agents' image, not for the host.
   const text = readFileSync(join(root, file), 'utf8').replaceAll('mirrors.apt', '');
   expect(foreign.exec(text)?.[0]).toBeUndefined();
 });
 
-describe('a system whose package manager is like no other', () => {
+describe('a system with another package manager', () => {
   const os = { id: 'toy', idLike: [], versionId: '1', codename: '', pretty: 'Toy 1' };
   const bare = factsOf({ os, packages: {} });
   const defaults = desiredOf();
@@ -76,7 +76,7 @@ describe('a system whose package manager is like no other', () => {
     expect(plan(afterwards(facts, defaults), defaults)).toEqual([]);
   });
 
-  it('gets scripts that name nothing else', () => {
+  it('gets scripts that name no other package manager', () => {
     const desired = desiredOf({}, { proxy: { noProxy: [], caPem: 'PEM' } });
     const seen = { ...bare, driver: { ...bare.driver, nouveau: true } };
     const found = [...scripts(seen, desired)].map(([title, text]) => [title, foreign.exec(text)?.[0]]);
@@ -123,7 +123,7 @@ describe('a system whose package manager is like no other', () => {
     const ids = pending.map(({ id }) => id);
     expect(ids.length).toBe(3);
     expect(script).toBe(`toy ask ${JSON.stringify([ids, ['nvidia', 'docker', 'nvidia-container-toolkit']])}`);
-    expect(read('nobody knows')).toMatchObject({ [ids[0] ?? '']: { kind: 'unknown', why: 'nobody knows' } });
+    expect(read('no output')).toMatchObject({ [ids[0] ?? '']: { kind: 'unknown', why: 'no output' } });
     const [change] = refinePackages(pending, {
       answers: {
         [ids[0] ?? '']: {

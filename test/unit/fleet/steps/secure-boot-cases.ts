@@ -55,7 +55,7 @@ export const secureBootCases: readonly [string, Facts, Desired, readonly string[
     bareLines,
   ],
   [
-    'Secure Boot, and a driver that was built there and runs',
+    'Secure Boot, and a driver that was built on the host and runs',
     factsOf({ ...ready, driver: { ...ready.driver, secureBoot: true, loaded: '580.65.06' } }),
     defaults,
     ['reboot the host [machine]', 'write the CDI specification [new-containers]'],
@@ -82,7 +82,7 @@ export const secureBootCases: readonly [string, Facts, Desired, readonly string[
     [],
   ],
   [
-    "Canonical's signed modules, without one for the kernel that boots next",
+    "Canonical's signed modules, without one for the next kernel",
     canonical({ loaded: '580.95.05', open: true }, [
       { release: '6.8.0-50-generic', headers: false, driver: false },
     ]),

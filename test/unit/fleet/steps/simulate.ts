@@ -28,14 +28,14 @@ import { withInstalledVersions } from '../../../../src/fleet/steps/vendor-stack.
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { merge } from '../../../support/host.ts';
 
-/** The facts that a real host shows after a change has run; the lab proves the same with the real scripts. */
+/** Returns the facts after a change. The lab tests the same with real scripts. */
 export function simulate(facts: Facts, change: Change, desired: Desired): Facts {
   const effect = effects[change.id.replace(/-[0-9a-f]{10}$/, '')];
   if (effect === undefined) throw new Error(`no simulated effect for ${change.id}`);
   return effect(withRecord(facts, change), withInstalledVersions(facts, desired));
 }
 
-/** What its scripts note of packages. */
+/** Adds the lines that the change's scripts write to the package record. */
 function withRecord(facts: Facts, { actions }: Change): Facts {
   const noted = actions.flatMap((action) =>
     action.kind === 'run'
@@ -112,10 +112,10 @@ const effects: Readonly<Record<string, Effect>> = {
     ),
   'driver-blacklist': (facts) => facts,
   'driver-fabric': (facts, desired) => {
-    const came = fabricPackages(facts, desired.host, platform(facts));
-    const { packages, ...rest } = withPackages(facts, came, `${facts.driver.loaded}-1`);
+    const installed = fabricPackages(facts, desired.host, platform(facts));
+    const { packages, ...rest } = withPackages(facts, installed, `${facts.driver.loaded}-1`);
     const kept = Object.entries(packages).filter(
-      ([name]) => !/^nvidia-fabric-?manager/.test(name) || came.includes(name),
+      ([name]) => !/^nvidia-fabric-?manager/.test(name) || installed.includes(name),
     );
     return { ...rest, packages: Object.fromEntries(kept) };
   },
@@ -151,7 +151,7 @@ const effects: Readonly<Record<string, Effect>> = {
       names.filter((name) => facts.packages[name] !== undefined),
     );
   },
-  // Which names it has is the package manager's affair.
+  // The package names depend on the package manager.
   'manager-libraries': (facts) => facts,
   'docker-source': (facts, desired) => withSource(facts, desired, 'docker'),
   'docker-configure': (facts, desired) =>
@@ -165,14 +165,14 @@ const effects: Readonly<Record<string, Effect>> = {
     const { version } = host.docker;
     const { own, kept: ownEngine } = platform(facts).names.engine;
     if (ownEngine === true) {
-      const came = {
+      const installed = {
         active: true,
         enabled: true,
         serverVersion: '25.0.8',
         liveRestore: true,
         restartNeeded: false,
       };
-      return merge(facts, { packages: { [own]: '25.0.8-1.amzn2023' }, docker: came });
+      return merge(facts, { packages: { [own]: '25.0.8-1.amzn2023' }, docker: installed });
     }
     const engine = withPackages(facts, enginePackages, `5:${version}-1~debian.12~bookworm`);
     const rest = dockerPackages.filter((name) => !enginePackages.includes(name));
@@ -240,7 +240,7 @@ function driverPackages(facts: Facts, spec: DriverSpec, flavor: Flavor) {
   return platform(facts).names.driver.packages(spec, flavor, fabricSwitches(facts));
 }
 
-/** What modules are built with has come. It is not held. */
+/** Installs the packages that build modules, without a hold. */
 function withBuild(facts: Facts, { host }: Desired): Facts {
   const scope = awaitsBoot(facts, platform(facts)) ? 'next' : 'all';
   const { packages } =

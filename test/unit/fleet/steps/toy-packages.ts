@@ -1,7 +1,7 @@
 import type { Platform } from '../../../../src/fleet/packages/distribution.ts';
 import type { PackageManager } from '../../../../src/fleet/packages/package-manager.ts';
 
-/** A package manager that is like no other: its scripts are what they were asked for, as JSON after a word. */
+/** A package manager whose scripts are the requests, as JSON after a verb. */
 export const toy: PackageManager = {
   name: 'toy',
   files: ['/toy/docker', '/toy/docker.key', '/toy/authority'],

@@ -8,7 +8,7 @@ const load = loadScript(archive, 'registry.lab/x@sha256:1a', [manifest, config])
 const archives = '/var/lib/azp-fleet/archives';
 const desired = 'c'.repeat(64);
 
-/** An engine that loads, and then knows the images of these names. */
+/** Returns a docker that loads images and has images of these names. */
 const docker = (...known: readonly string[]): string => `case $1 in
   load) echo 'Loaded image: x'; echo 'and a warning' >&2 ;;
   image) case " ${known.join(' ')} " in *" $3 "*) echo '[{}]' ;; *) echo "No such image: $3" >&2; echo '[]'; exit 1 ;; esac ;;
@@ -17,22 +17,22 @@ const loads = `docker load -i ${archive}`;
 const inspects = (name: string): string => `docker image inspect ${name}`;
 
 export const broughtSuite: ScriptSuite = {
-  name: 'what a bundle brings to a host',
+  name: 'images and agents of a bundle',
   given: (host) => host.file(archive, 'layers').program('docker', docker(manifest)),
   cases: [
     {
-      name: 'an image is loaded, found by its content, and its archive goes',
+      name: 'loads an image, finds it by its manifest, and removes its archive',
       script: load,
       after: { calls: [loads, inspects(manifest)], files: { [archive]: 'gone' } },
     },
     {
-      name: 'it is found by its configuration, too',
+      name: 'finds the image by its configuration, too',
       script: load,
       given: (host) => host.program('docker', docker(config)),
       after: { calls: [loads, inspects(manifest), inspects(config)], files: { [archive]: 'gone' } },
     },
     {
-      name: "another image is loaded: the archive stays, and the engine's output is shown",
+      name: "fails if another image was loaded: keeps the archive, and shows the engine's output",
       script: load,
       given: (host) => host.program('docker', docker('x')),
       after: {
@@ -47,7 +47,7 @@ next: make the bundle again
       },
     },
     {
-      name: 'it cannot be loaded',
+      name: 'fails if the image cannot be loaded',
       script: load,
       given: (host) => host.program('docker', 'echo "no space left on device" >&2; exit 1'),
       after: {
@@ -61,7 +61,7 @@ next: check the disk of Docker (docker system df), and run again
       },
     },
     {
-      name: 'only the desired agent stays, without partial uploads',
+      name: 'keeps only the desired agent, without partial uploads',
       script: onlyScript(desired),
       given: (host) =>
         host

@@ -14,7 +14,7 @@ const how = { steps: allSteps, disturbOthers: false };
 const runtime = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
 const mark = '/var/lib/azp-fleet/packages/mark';
 
-/** The names that the manager of such a host will look for. */
+/** Returns the names of the images that the host's manager uses. */
 function names(facts: Facts, desired: Desired = desiredOf()): string[] {
   const none = (): Promise<Buffer> => Promise.reject(new Error('not read'));
   return agentImages(facts, desired, 'x64', Buffer.from('context'), none).map(({ reference }) => reference);
@@ -47,7 +47,7 @@ describe('a plan with a bundle', () => {
   const bare = factsOf();
   const all = names(bare);
 
-  it('brings the packages first, adds no source, and loads the image', () => {
+  it('uploads the packages first, adds no source, and loads the image', () => {
     const made = plan(bare, desiredWith(all));
     expect(made.refusals).toEqual([]);
     const shown = titles(made);
@@ -221,7 +221,7 @@ describe('a plan with a bundle for a host with dnf', () => {
     expect(script).not.toContain('\nlisten ');
   });
 
-  it('brings them also where it only locks packages, which takes one', () => {
+  it('uploads them also to lock packages, because that needs the plugin', () => {
     const engine = [
       'docker-ce',
       'docker-ce-cli',
@@ -242,7 +242,7 @@ describe('a plan with a bundle for a host with dnf', () => {
   });
 });
 
-describe('what a bundle lacks is refused by its name, with the way to another', () => {
+describe('missing parts of a bundle are refused by name, with the command for a new bundle', () => {
   const bare = factsOf();
   const refusals = (facts: Facts, desired: Desired) =>
     plan(facts, desired).refusals.map(({ step, what }) => `${step}: ${what}`);
@@ -265,7 +265,7 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
     ]);
   });
 
-  it('the Node of its machine', () => {
+  it('Node for its architecture', () => {
     const desired = { ...desiredWith(names(bare)), artifacts: desiredOf().artifacts };
     const lacking = { ...desired, artifacts: { ...desired.artifacts, runtime: () => undefined } };
     expect(refusals(bare, lacking)).toEqual([
@@ -273,7 +273,7 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
     ]);
   });
 
-  it('a version that is not in it, in the words of apt', () => {
+  it('a version that is not in it, as apt prints it', () => {
     const question = questionFor(bare, desiredWith(names(bare)), how, {});
     const id = /begin (\S*driver-install\S*)/.exec(question?.script ?? '')?.[1] ?? '';
     const said = question?.read(`begin ${id}\nmissing\noffer 595.71.05-1\nend\n`) ?? {};
@@ -284,7 +284,7 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
   });
 });
 
-describe('the image that a host will want', () => {
+describe('the image of a host', () => {
   const image = (facts: Facts, branch = '580'): string =>
     names(facts, desiredOf({ driver: { branch } }))[0]?.replace(/-[0-9a-f]{12}$/, '') ?? '';
   const gpus = (deviceId: string) => ({ gpus: [{ address: '0000:01:00.0', deviceId, boundTo: undefined }] });

@@ -2,7 +2,7 @@ import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { configScript } from '../../../../../src/fleet/steps/docker/scripts.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { answersLate, askEngine, engineHost, lastWords, wait } from './engine-host.ts';
+import { answersLate, askEngine, engineHost, lastLines, wait } from './engine-host.ts';
 
 const file = '/etc/docker/daemon.json';
 const restarted = ['systemctl reset-failed docker.service', 'systemctl restart docker.service'];
@@ -11,12 +11,12 @@ const notUp = {
   code: 1,
   stderr: `failed: Docker Engine did not start with its new configuration; the old one is restored
 expected: an answer on /var/run/docker.sock within 120 s
-seen: dockerd says why
+seen: dockerd prints why
 next: journalctl -u docker.service
 `,
 };
 
-/** It does not start with the new text, and does with any other. */
+/** Makes the engine start with any text but the new one. */
 function refusesNew(host: ScratchHost): void {
   host.program('systemctl', `[ "$1" != restart ] || ! grep -qs new ${file}`);
 }
@@ -38,7 +38,7 @@ export const configSuite: ScriptSuite = {
   given: engineHost,
   cases: [
     {
-      name: 'where there is none: it is written, and the engine restarted',
+      name: 'writes a new file, and restarts the engine',
       script: configScript({ from: undefined, to: 'new', restart: true }),
       given: answersLate,
       run: { umask: '077' },
@@ -48,7 +48,7 @@ export const configSuite: ScriptSuite = {
       },
     },
     {
-      name: "keeps the owner's file unchanged for ever",
+      name: "keeps a copy of the owner's file",
       script: configScript({ from: 'mine', to: 'new', restart: true }),
       given: (host) => host.file(file, 'mine', { mode: 0o640 }),
       after: {
@@ -61,7 +61,7 @@ export const configSuite: ScriptSuite = {
       },
     },
     {
-      name: "leaves the owner's file alone when ours is replaced, and restarts nothing before an installation",
+      name: "keeps the owner's copy when it replaces our file, and restarts nothing before an installation",
       script: configScript({ from: 'old', to: 'new', restart: false }),
       given: (host) =>
         host
@@ -75,16 +75,16 @@ export const configSuite: ScriptSuite = {
       },
     },
     {
-      name: 'forgets a previous file of other days where there is none now',
+      name: 'removes an old previous file if there is no file now',
       script: configScript({ from: undefined, to: 'new', restart: false }),
-      given: (host) => host.file(`${file}.previous`, 'of other days'),
+      given: (host) => host.file(`${file}.previous`, 'old'),
       after: { calls: tried, files: { [file]: '644 new', [`${file}.previous`]: 'gone' } },
     },
     {
       name: 'does not touch a file changed since the plan',
       script: configScript({ from: 'mine', to: 'new', restart: true }),
-      given: (host) => host.file(file, 'somebody else'),
-      after: changed('mine', 'somebody else'),
+      given: (host) => host.file(file, 'another user'),
+      after: changed('mine', 'another user'),
     },
     {
       name: 'does not write a file that was deleted since the plan',
@@ -98,7 +98,7 @@ export const configSuite: ScriptSuite = {
       after: changed(undefined, 'mine'),
     },
     {
-      name: 'only restarts when an interrupted run had written the file already',
+      name: 'only restarts if an interrupted run wrote the file',
       script: configScript({ from: 'mine', to: 'new', restart: true }),
       given: (host) => host.file(file, 'new'),
       after: { calls: [...restarted, askEngine] },
@@ -126,13 +126,13 @@ next: compare with ${file}.new and correct ${file} by hand
       },
     },
     {
-      name: 'an engine that cannot try a file, or is not there yet, is not asked',
+      name: 'skips validation if dockerd does not support it or is missing',
       script: configScript({ from: undefined, to: 'new', restart: false }),
       given: (host) => host.program('dockerd', 'echo "unknown" >&2; exit 1'),
       after: { calls: ['dockerd --help'], files: { '/etc/docker': '755 /', [file]: '644 new' } },
     },
     {
-      name: 'puts back what was there when the engine does not come up',
+      name: 'restores the file if the engine does not start',
       script: configScript({ from: 'mine', to: 'new', restart: true }),
       given: (host) => {
         host.file(file, 'mine', { mode: 0o600 });
@@ -140,22 +140,22 @@ next: compare with ${file}.new and correct ${file} by hand
       },
       after: {
         ...notUp,
-        calls: [...tried, ...restarted, lastWords, ...restarted, askEngine],
+        calls: [...tried, ...restarted, lastLines, ...restarted, askEngine],
         files: { [`${file}.before-azp-fleet`]: '600 mine', [`${file}.previous`]: '600 mine' },
       },
     },
     {
-      name: 'takes the file away again where there was none',
+      name: 'removes the file again if there was none',
       script: configScript({ from: undefined, to: 'new', restart: true }),
       given: refusesNew,
       after: {
         ...notUp,
-        calls: [...tried, ...restarted, lastWords, ...restarted, askEngine],
+        calls: [...tried, ...restarted, lastLines, ...restarted, askEngine],
         files: { '/etc/docker': '755 /' },
       },
     },
     {
-      name: 'says so when the engine is up with neither, after two minutes each',
+      name: 'fails if the engine starts with neither file, after two minutes each',
       script: configScript({ from: undefined, to: 'new', restart: true }),
       given: (host) =>
         host
@@ -163,7 +163,7 @@ next: compare with ${file}.new and correct ${file} by hand
           .program('sleep', 'echo "$1" >>/run/slept', { silent: true }),
       after: {
         ...notUp,
-        calls: [...tried, ...restarted, lastWords, ...restarted],
+        calls: [...tried, ...restarted, lastLines, ...restarted],
         files: { '/etc/docker': '755 /', '/run/slept': `644 ${'1\n'.repeat(240)}` },
       },
     },

@@ -5,14 +5,14 @@ import {
   startEngine,
 } from '../../../../../src/fleet/steps/docker/scripts.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { answersLate, askEngine, engineHost, lastWords, wait } from './engine-host.ts';
+import { answersLate, askEngine, engineHost, lastLines, wait } from './engine-host.ts';
 
 const start = `${failFunction}\n${engineFunctions}\n${startEngine}`;
 const begun = ['systemctl enable -q docker.service', 'systemctl start docker.service'];
 const restarted = ['systemctl reset-failed docker.service', 'systemctl restart docker.service'];
 const failed = (what: string, expected: string) => ({
   code: 1,
-  stderr: `failed: ${what}\nexpected: ${expected}\nseen: dockerd says why\nnext: journalctl -u docker.service\n`,
+  stderr: `failed: ${what}\nexpected: ${expected}\nseen: dockerd prints why\nnext: journalctl -u docker.service\n`,
 });
 const noStart = failed('Docker Engine did not start', 'an answer on /var/run/docker.sock within 120 s');
 const silent = 'echo "is the daemon running?" >&2; exit 1';
@@ -28,13 +28,13 @@ export const engineSuite: ScriptSuite = {
       after: { calls: [...begun, ...wait(3), askEngine], files: { '/run/asked': `644 ${'x\n'.repeat(4)}` } },
     },
     {
-      name: 'shows its last words when systemd cannot start it',
+      name: 'shows its last lines if systemd cannot start it',
       script: start,
       given: (host) => host.program('systemctl', '[ "$1" != start ]'),
-      after: { ...noStart, calls: [...begun, lastWords] },
+      after: { ...noStart, calls: [...begun, lastLines] },
     },
     {
-      name: 'shows its last words when it never answers',
+      name: 'shows its last lines if it does not answer',
       script: start,
       given: (host) =>
         host
@@ -42,12 +42,12 @@ export const engineSuite: ScriptSuite = {
           .program('sleep', 'echo "$1" >>/run/slept', { silent: true }),
       after: {
         ...noStart,
-        calls: [...begun, lastWords],
+        calls: [...begun, lastLines],
         files: { '/run/slept': `644 ${'1\n'.repeat(120)}` },
       },
     },
     {
-      name: 'does not start what cannot be enabled',
+      name: 'does not start a unit that cannot be enabled',
       script: start,
       given: (host) => host.program('systemctl', 'echo "Unit $3 does not exist" >&2; exit 1'),
       after: {
@@ -57,17 +57,17 @@ export const engineSuite: ScriptSuite = {
       },
     },
     {
-      name: 'a restart forgets earlier failures and waits for the answer',
+      name: 'resets earlier failures on a restart, and waits for the answer',
       script: restartScript,
       after: { calls: [...restarted, askEngine] },
     },
     {
-      name: 'a restart that fails shows why',
+      name: 'shows why a restart failed',
       script: restartScript,
       given: (host) => host.program('systemctl', '[ "$1" != restart ]'),
       after: {
         ...failed('Docker Engine did not restart', 'an answer within 120 s'),
-        calls: [...restarted, lastWords],
+        calls: [...restarted, lastLines],
       },
     },
   ],

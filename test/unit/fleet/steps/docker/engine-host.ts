@@ -1,10 +1,10 @@
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
-/** A host with an engine that comes up at once. What no script should show is on stderr, as from the real ones. */
+/** A host with an engine that starts immediately. Its programs also print to stderr, which no script may show. */
 export function engineHost(host: ScratchHost): void {
   host
     .program('systemctl', 'case $1 in reset-failed) echo "Unit $2 not loaded." >&2; exit 1 ;; esac')
-    .program('journalctl', 'echo "No journal files were opened" >&2; echo "dockerd says why"; exit 1')
+    .program('journalctl', 'echo "No journal files were opened" >&2; echo "dockerd prints why"; exit 1')
     .program('docker', 'echo 29.7.2; echo "WARNING: no swap limit support" >&2')
     .program(
       'dockerd',
@@ -12,7 +12,7 @@ export function engineHost(host: ScratchHost): void {
     );
 }
 
-/** An engine that gives nothing of use for some times, in every way there is. */
+/** Makes the engine fail in each possible way before it answers. */
 export function answersLate(host: ScratchHost): void {
   host.program(
     'docker',
@@ -27,9 +27,9 @@ esac`,
 }
 
 export const askEngine = "docker version --format '{{.Server.Version}}'";
-export const lastWords = 'journalctl -u docker.service -n 15 --no-pager -o cat';
+export const lastLines = 'journalctl -u docker.service -n 15 --no-pager -o cat';
 
-/** The engine is asked again and again. */
+/** Returns the calls of a wait for the engine. */
 export function wait(times: number): string[] {
   return Array.from({ length: times }, () => [askEngine, 'sleep 1']).flat();
 }

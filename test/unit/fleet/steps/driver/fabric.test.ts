@@ -17,7 +17,7 @@ it.each([
   ['NVSwitches', { nvswitches: 4 }],
   ['an NVLink 5 board', { nvlink5: { switches: 4, umad: true }, packages: { nvlsm: '2025.03.1-1' } }],
 ] as const)(
-  '%s: the fabric manager comes with the driver, and is enabled though a reboot follows',
+  '%s: the fabric manager is installed with the driver, and enabled although a reboot follows',
   (_, board) => {
     const script = installScript(factsOf({ ...board, driver: { nouveau: true } }));
     expect(script).toContain('beside nvidia-fabricmanager;');

@@ -47,45 +47,45 @@ describe('the generation of a device', () => {
   });
 });
 
-describe('which branch drives which generation', () => {
+describe('the branches of a generation', () => {
   it.each<[string, readonly string[], string, Flavor, string | undefined]>([
-    ['Turing, by its first branch', [t4], '418', 'auto', undefined],
-    ['Turing, by one before', [t4], '410', 'auto', '418 is the first one that does'],
-    ['Ampere, by its first branch', [a100], '450', 'auto', undefined],
-    ['Ampere, by one before', [rtx3090], '440', 'auto', '450 is the first one that does'],
-    ['Ada, by its first branch', [rtx4090], '520', 'auto', undefined],
-    ['Ada, by one before', [rtx4090], '515', 'auto', '520 is the first one that does'],
-    ['Hopper, by its first branch', [h100], '525', 'auto', undefined],
-    ['Hopper, by one before', [h100], '470', 'auto', '525 is the first one that does'],
-    ['Grace Hopper, by one before', [gh200], '515', 'auto', '525 is the first one that does'],
-    ['Blackwell, by its first branch', [b200], '570', 'auto', undefined],
-    ['Blackwell, by one before', [rtx5090], '565', 'auto', '570 is the first one that does'],
-    ['Pascal, by its last branch', [gtx1080], '580', 'auto', undefined],
-    ['Pascal, by the one after', [gtx1080], '590', 'auto', '580 is the last one that does'],
-    ['Kepler, by its last branch', [gt710], '470', 'auto', undefined],
+    ['Turing, first branch', [t4], '418', 'auto', undefined],
+    ['Turing, branch too old', [t4], '410', 'auto', '418 is the first one that does'],
+    ['Ampere, first branch', [a100], '450', 'auto', undefined],
+    ['Ampere, branch too old', [rtx3090], '440', 'auto', '450 is the first one that does'],
+    ['Ada, first branch', [rtx4090], '520', 'auto', undefined],
+    ['Ada, branch too old', [rtx4090], '515', 'auto', '520 is the first one that does'],
+    ['Hopper, first branch', [h100], '525', 'auto', undefined],
+    ['Hopper, branch too old', [h100], '470', 'auto', '525 is the first one that does'],
+    ['Grace Hopper, branch too old', [gh200], '515', 'auto', '525 is the first one that does'],
+    ['Blackwell, first branch', [b200], '570', 'auto', undefined],
+    ['Blackwell, branch too old', [rtx5090], '565', 'auto', '570 is the first one that does'],
+    ['Pascal, last branch', [gtx1080], '580', 'auto', undefined],
+    ['Pascal, branch too new', [gtx1080], '590', 'auto', '580 is the last one that does'],
+    ['Kepler, last branch', [gt710], '470', 'auto', undefined],
     ['the last branch with proprietary modules', [a100], '610', 'proprietary', undefined],
     [
-      'the first branch without',
+      'the first branch without proprietary modules',
       [a100],
       '615',
       'proprietary',
       'driver branch 615 has no proprietary kernel modules',
     ],
-    ['a later one', [t4], '620', 'proprietary', 'driver branch 620 has no proprietary kernel modules'],
-    ['open ones, in their first branch', [a100], '515', 'open', undefined],
+    ['a later branch', [t4], '620', 'proprietary', 'driver branch 620 has no proprietary kernel modules'],
+    ['open modules, first branch', [a100], '515', 'open', undefined],
     [
-      'open ones, before there were any',
+      'open modules, branch without them',
       [a100],
       '510',
       'open',
       'driver branch 510 has no open kernel modules',
     ],
-    ['open ones under Pascal', [gtx1080], '580', 'open', 'needs proprietary kernel modules'],
-    ['proprietary ones under Blackwell', [b200], '580', 'proprietary', 'needs open kernel modules'],
-    ['two that share a driver', [v100, t4], '580', 'auto', undefined],
-    ['two that share none', [v100, b200], '580', 'auto', 'needs open kernel modules'],
-    ['a display card beside', [gt710, rtx4090], '580', 'auto', '470 is the last one that does'],
-    ['nothing', [], '580', 'auto', undefined],
+    ['open modules with Pascal', [gtx1080], '580', 'open', 'needs proprietary kernel modules'],
+    ['proprietary modules with Blackwell', [b200], '580', 'proprietary', 'needs open kernel modules'],
+    ['two GPUs that share a driver', [v100, t4], '580', 'auto', undefined],
+    ['two GPUs without a common driver', [v100, b200], '580', 'auto', 'needs open kernel modules'],
+    ['a display card and a GPU', [gt710, rtx4090], '580', 'auto', '470 is the last one that does'],
+    ['no GPU', [], '580', 'auto', undefined],
   ])('%s', (_, ids, branch, flavor, expected) => {
     const obstacle = generationObstacle(host(...ids), spec(branch, flavor));
     if (expected === undefined) expect(obstacle).toBeUndefined();
@@ -93,7 +93,7 @@ describe('which branch drives which generation', () => {
   });
 });
 
-describe('what to do about it', () => {
+describe('the next action', () => {
   it.each<[string, readonly string[], string, Flavor, string]>([
     [
       'a branch that is too new',
@@ -103,7 +103,7 @@ describe('what to do about it', () => {
       'set driver: { branch: "580" } for this host in the inventory',
     ],
     [
-      'one that is too old',
+      'a branch that is too old',
       [h100],
       '470',
       'auto',
@@ -117,7 +117,7 @@ describe('what to do about it', () => {
       'set gpus: { ignore: ["10de:128b"] } for this host if that is a display card, or move it to another host',
     ],
     [
-      'a display card of a generation that some branch drives beside',
+      'a display card that an older branch supports with the GPU',
       [gtx1080, rtx4090],
       '595',
       'auto',
@@ -142,19 +142,19 @@ describe('what to do about it', () => {
   });
 });
 
-describe('which modules are taken', () => {
+describe('the kind of modules', () => {
   it.each<[string, readonly string[], string, string]>([
-    ['the open ones, where all GPUs can have them', [t4, a100], '580', 'open'],
-    ['the others, where one cannot', [gtx1080, a100], '580', 'proprietary'],
-    ['the others, before there were open ones', [a100], '470', 'proprietary'],
-    ['the others, while the open ones drove data-centre GPUs alone', [rtx4090, h100], '535', 'proprietary'],
-    ['the open ones, as soon as they drove all', [rtx4090], '550', 'open'],
-    ['the open ones, where one needs them', [h100, gh200], '535', 'open'],
+    ['open if all GPUs support them', [t4, a100], '580', 'open'],
+    ['proprietary if one GPU does not support open ones', [gtx1080, a100], '580', 'proprietary'],
+    ['proprietary in a branch without open ones', [a100], '470', 'proprietary'],
+    ['proprietary while open ones supported only data-centre GPUs', [rtx4090, h100], '535', 'proprietary'],
+    ['open since they support all GPUs', [rtx4090], '550', 'open'],
+    ['open if one GPU needs them', [h100, gh200], '535', 'open'],
   ])('%s', (_, ids, branch, expected) => {
     expect(flavorFor(host(...ids), spec(branch))).toBe(expected);
   });
 
-  it('leaves loaded ones that drive the GPUs', () => {
+  it('keeps loaded modules that support the GPUs', () => {
     const loaded = (open: boolean, ...ids: readonly string[]) => ({
       ...host(...ids),
       driver: { ...factsOf().driver, open },

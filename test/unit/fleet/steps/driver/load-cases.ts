@@ -8,7 +8,7 @@ import {
   enable,
   load,
   loaded,
-  look,
+  checkCalls,
   present,
   probe,
   restart,
@@ -18,13 +18,13 @@ import {
 } from './services-cases.ts';
 import { moduleCases } from './unload-cases.ts';
 
-/** systemd without these units: `is-enabled` says so and ends with 1. */
+/** systemd without these units: `is-enabled` exits with 1. */
 const absent = `case $1 in cat) echo "No files found" >&2; exit 1 ;; is-enabled) echo "Failed to get unit file state for $2: No such file or directory" >&2; exit 1 ;; esac`;
 const modules = '/lib/modules/6.1.0,lab/modules.dep';
 const refused = (what: string, seen: string, next: string) => ({
   code: 1,
   stderr: `failed: ${what}\nexpected: a loaded module\nseen: ${seen}\nnext: ${next}\n`,
-  calls: [...look, ...load],
+  calls: [...checkCalls, ...load],
 });
 const forNext = `${failFunction}\n${buildModule('6.8.0-50-generic')}`;
 const modulesOfNext = '/lib/modules/6.8.0-50-generic/modules.dep';
@@ -56,22 +56,22 @@ export const loadSuite: ScriptSuite = {
   cases: [
     ...moduleCases,
     {
-      name: 'a module that is there is loaded',
+      name: 'loads an existing module',
       script,
-      after: { calls: [...look, ...load, ...present], files: loaded },
+      after: { calls: [...checkCalls, ...load, ...present], files: loaded },
     },
     {
-      name: 'one that DKMS has not built yet is built for the running kernel first',
+      name: 'builds a missing module for the running kernel first',
       script,
       given: (host) => host.file(modules, 'kernel/nvidiafb.ko:\n'),
       after: {
         stdout: 'dkms builds\n',
-        calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe, ...present],
+        calls: [...checkCalls, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe, ...present],
         files: loaded,
       },
     },
     {
-      name: 'a failed build ends the script with its own message',
+      name: 'reports a failed build',
       script,
       given: (host) => {
         host.file(modules, '').program('dkms', 'echo "make failed" >&2; exit 10');
@@ -86,17 +86,17 @@ expected: a loaded module
 seen: not found
 next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
 `,
-        calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe],
+        calls: [...checkCalls, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe],
       },
     },
     {
-      name: 'modules that came built need no DKMS',
+      name: 'loads prebuilt modules without DKMS',
       script,
       given: (host) => host.without('dkms'),
-      after: { calls: [...look, 'uname -r', probe, ...present], files: loaded },
+      after: { calls: [...checkCalls, 'uname -r', probe, ...present], files: loaded },
     },
     {
-      name: 'the daemons that there are run from now on',
+      name: 'enables and starts the daemons',
       script,
       given: (host) => host.program('systemctl', `${disabled} esac`),
       after: {
@@ -105,7 +105,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
       },
     },
     {
-      name: 'a daemon that does not start is named, and keeps nothing else from going on',
+      name: 'reports a daemon that does not start, and continues',
       script,
       given: (host) =>
         host.program('systemctl', `${disabled} restart) [ "$2" != nvidia-persistenced.service ] ;; esac`),
@@ -116,19 +116,19 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
       },
     },
     {
-      name: 'a key that is not enrolled has its own message',
+      name: 'reports a key that is not enrolled',
       script,
       given: (host) => modprobe(host, 'echo "ERROR: nvidia: Key was rejected by service" >&2; exit 1'),
       after: rejected('ERROR: nvidia: Key was rejected by service'),
     },
     {
-      name: 'so is a missing one',
+      name: 'reports a missing key',
       script,
       given: (host) => modprobe(host, 'echo "nvidia: Required key not available" >&2; exit 1'),
       after: rejected('nvidia: Required key not available'),
     },
     {
-      name: "modprobe's yes without a module is a failure",
+      name: 'fails if modprobe succeeds without a module',
       script,
       given: (host) => modprobe(host, 'echo "an alias of  another module"'),
       after: refused(
@@ -138,7 +138,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
       ),
     },
     {
-      name: 'a missing module has its own message',
+      name: 'reports a missing module',
       script,
       given: (host) =>
         modprobe(
@@ -152,20 +152,20 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
       ),
     },
     {
-      name: "modprobe's no with a loaded module is none: the second one may be built in",
+      name: 'ignores a failure of modprobe if the module is loaded: nvidia_uvm may be built in',
       script,
       given: (host) => modprobe(host, `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; exit 1`),
-      after: { calls: [...look, ...load, ...present], files: loaded },
+      after: { calls: [...checkCalls, ...load, ...present], files: loaded },
     },
     ...serviceCases,
     {
-      name: 'a module for the next kernel is there',
+      name: 'keeps an existing module for the next kernel',
       script: forNext,
       given: (host) => host.file(modulesOfNext, 'updates/dkms/nvidia-current-open.ko.xz:\n'),
       after: {},
     },
     {
-      name: 'a module for the next kernel is built',
+      name: 'builds a module for the next kernel',
       script: forNext,
       given: (host) =>
         host.program('dkms', `echo "dkms builds"; echo updates/dkms/nvidia.ko: >${modulesOfNext}; exit 3`),
@@ -176,7 +176,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
       },
     },
     {
-      name: 'a module for the next kernel cannot be built',
+      name: 'reports a failed build for the next kernel',
       script: forNext,
       after: {
         code: 1,
@@ -190,7 +190,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log; set a newer drive
       },
     },
     {
-      name: 'modules that come built are missing for the next kernel, without DKMS',
+      name: 'reports a missing prebuilt module for the next kernel, without DKMS',
       script: forNext,
       given: (host) => host.without('dkms'),
       after: {
@@ -203,7 +203,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log; set a newer drive
       },
     },
     {
-      name: 'nouveau is kept away, and from the initramfs',
+      name: 'blocks nouveau, also in the initramfs',
       script: blacklistNouveau('if command -v update-initramfs >/dev/null; then update-initramfs -u; fi'),
       given: (host) =>
         host

@@ -8,7 +8,7 @@ import { failFunction } from '../../../../../src/shared/base/shell.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { file, own, release, runfile, there } from './runfile-host.ts';
 
-/** A `sh` in its place runs it, and as the real one notes what it installs where. */
+/** Replaces `sh` and the .run file, and writes the log of an installation. */
 const installs = `echo "$(stat -c %a "$TMPDIR")"
 mkdir -p /var/lib/nvidia
 printf '1.0-5809505 (580.95.05)\\nNVIDIA Accelerated Graphics Driver\\n' >/var/lib/nvidia/log
@@ -50,13 +50,13 @@ export const runfileSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'is run, and counted afterwards',
+      name: 'installs the driver, and records it',
       script: install(),
       given: there,
       after: { stdout: 'loading\n', calls: [runs, 'uname -r', status], files: done },
     },
     {
-      name: 'is run for another kernel, with what draws, and signed',
+      name: 'installs for another kernel, with graphics, signed',
       script: install({ kernel: '6.1.0-38-amd64', signs: true, graphics: true }),
       given: there,
       after: {
@@ -71,7 +71,7 @@ export const runfileSuite: ScriptSuite = {
       },
     },
     {
-      name: 'brings a daemon without a unit, which it gets',
+      name: 'adds a unit for the daemon',
       script: install(),
       given: (host) =>
         there(host).folder('/etc/systemd/system').file('/usr/bin/nvidia-persistenced', '', { mode: 0o755 }),
@@ -96,7 +96,7 @@ WantedBy=multi-user.target
       },
     },
     {
-      name: 'is not run where it is another than what was fetched',
+      name: 'does not run a file that changed after its download',
       script: install(),
       given: (host) => there(host, 'another'),
       after: {
@@ -109,7 +109,7 @@ next: run again
       },
     },
     {
-      name: 'gives up, in the words of its log',
+      name: 'reports the error in the installer log',
       script: install(),
       given: (host) =>
         there(host)
@@ -117,7 +117,7 @@ next: run again
             'sh',
             "printf 'Using: nvidia-installer\\nERROR: You  appear to run\\n' >/var/log/nvidia-installer.log; exit 1",
           )
-          .file('/var/log/nvidia-installer.log', 'ERROR: of another day\n')
+          .file('/var/log/nvidia-installer.log', 'ERROR: old\n')
           .file(`${own}/installed`, '570.86.10 compute\n'),
       after: {
         code: 1,
@@ -135,7 +135,7 @@ next: check /var/log/nvidia-installer.log on the host, and run again
       },
     },
     {
-      name: 'ends well, and has installed nothing',
+      name: 'fails if the installer succeeds without installing',
       script: install(),
       given: (host) => there(host).program('sh', ''),
       after: {
@@ -150,7 +150,7 @@ next: check /var/log/nvidia-installer.log on the host
       },
     },
     {
-      name: 'is installed, and DKMS has not built it',
+      name: 'fails if DKMS has not built the driver',
       script: install(),
       given: (host) => there(host).program('dkms', 'echo "nvidia/580.95.05: added"'),
       after: {
@@ -165,14 +165,14 @@ next: check the newest /var/lib/dkms/nvidia/*/build/make.log on the host
       },
     },
     {
-      name: 'is what runs',
+      name: 'confirms the loaded version',
       script: `${failFunction}\n${confirmLoaded('580.95.05', { prefix: '' })}`,
       given: (host) =>
         host.file('/sys/module/nvidia/version', '580.95.05\n').program('nvidia-smi', 'echo 580.95.05'),
       after: { calls: ['nvidia-smi --query-gpu=driver_version --format=csv,noheader'] },
     },
     {
-      name: 'is not what runs',
+      name: 'fails if another version is loaded',
       script: `${failFunction}\n${confirmLoaded('580.95.05', { prefix: '' })}`,
       given: (host) => host.file('/sys/module/nvidia/version', '570.86.10\n'),
       after: {
@@ -185,7 +185,7 @@ next: reboot the host, and run again
       },
     },
     {
-      name: 'is removed by its own uninstaller',
+      name: 'removes the driver with its uninstaller',
       script: uninstallScript('echo disabling', true),
       given: (host) =>
         there(host)
@@ -205,7 +205,7 @@ next: reboot the host, and run again
       },
     },
     {
-      name: 'is still there, whatever its uninstaller says',
+      name: 'fails if the uninstaller did not remove the driver',
       script: uninstallScript('', false),
       given: (host) =>
         host

@@ -12,14 +12,14 @@ export const probe = 'modprobe -a nvidia nvidia_uvm';
 const units = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'];
 const unit = 'systemctl cat nvidia-persistenced.service';
 export const present = units.map((unit) => `systemctl is-enabled ${unit}`);
-export const look = [unit, ...present];
+export const checkCalls = [unit, ...present];
 export const enable = [
   unit,
   ...units.flatMap((unit) => [`systemctl is-enabled ${unit}`, `systemctl enable -q ${unit}`]),
 ];
 export const restart = units.flatMap((unit) => [`systemctl is-enabled ${unit}`, `systemctl restart ${unit}`]);
 const dropIn = '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf';
-/** The unit of nvidia-compute-utils-580, as the package has it, with what a drop-in adds to it. */
+/** The unit in the package nvidia-compute-utils-580, with a drop-in if one exists. */
 function ubuntuUnit(host: ScratchHost): ScratchHost {
   return host
     .folder('/etc/systemd/system')
@@ -54,14 +54,14 @@ ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --verbose
 [Install]
 WantedBy=multi-user.target
 `;
-/** systemd with these units: `is-enabled` ends with 1 unless they are. */
+/** systemd with these units, which are disabled: `is-enabled` exits with 1. */
 export const disabled = `case $1 in cat) echo "[Unit]" ;; is-enabled) echo disabled; exit 1 ;;`;
 export const load = ['uname -r', probe];
 
-/** What becomes of the driver's daemons when it is installed or loaded. */
+/** The driver's daemons after an installation or a load. */
 export const serviceCases: readonly ScriptCase[] = [
   {
-    name: 'services are enabled by themselves where the driver runs without',
+    name: 'enables services without starting them',
     script: enabling,
     given: (host) =>
       host.program(
@@ -71,17 +71,17 @@ export const serviceCases: readonly ScriptCase[] = [
     after: { calls: [...enable.slice(0, 3), present[1]] as string[] },
   },
   {
-    name: 'missing units have their own state in newer releases of systemd',
+    name: 'skips missing units in newer releases of systemd',
     script,
     given: (host) =>
       host.program(
         'systemctl',
         'case $1 in is-enabled) echo not-found; exit 4 ;; cat) exit 1 ;; *) echo "Unit $2 not found." >&2; exit 5 ;; esac',
       ),
-    after: { calls: [...look, ...load, ...present], files: loaded },
+    after: { calls: [...checkCalls, ...load, ...present], files: loaded },
   },
   {
-    name: 'a fabric manager that does not start keeps nothing else from going on',
+    name: 'reports a fabric manager that does not start, and continues',
     script,
     given: (host) =>
       host.program('systemctl', `${disabled} restart) [ "$2" != nvidia-fabricmanager.service ] ;; esac`),
@@ -92,7 +92,7 @@ export const serviceCases: readonly ScriptCase[] = [
     },
   },
   ...['masked', 'masked-runtime'].map((word) => ({
-    name: `one that its owner has ${word} keeps nothing from going on, as in every later run`,
+    name: `continues with a daemon that its owner has ${word}`,
     script,
     given: (host: ScratchHost) =>
       host.program(
@@ -106,7 +106,7 @@ esac`,
       ),
     after: {
       calls: [
-        ...look,
+        ...checkCalls,
         'systemctl enable -q nvidia-fabricmanager.service',
         ...load,
         ...present,
@@ -116,18 +116,18 @@ esac`,
     },
   })),
   {
-    name: 'units that the owner disabled are skipped',
+    name: 'skips units that the owner disabled',
     script: loadScript({ prefix: '' }, ['nvidia-fabricmanager.service']),
     given: (host) => host.program('systemctl', `${disabled} esac`),
     after: { calls: [...enable.slice(3), ...load, ...restart.slice(2)], files: loaded },
   },
   {
-    name: 'nor is anything of systemd, where all of it is',
+    name: 'calls no systemctl if all units are disabled',
     script: loadScript({ prefix: '' }, []),
     after: { calls: load, files: loaded },
   },
   {
-    name: "Ubuntu's daemon, which keeps nothing initialised and has no start, gets both",
+    name: "adds persistence mode and a start at boot to Ubuntu's daemon",
     script: enabling,
     given: ubuntuUnit,
     after: {
@@ -139,17 +139,17 @@ esac`,
     },
   },
   {
-    name: 'and nothing where it has them',
+    name: 'leaves an existing drop-in unchanged',
     script: enabling,
     given: (host) => ubuntuUnit(host).file(dropIn, persistent),
     after: { calls: [unit, ...enable.slice(1, 3), present[1]] as string[] },
   },
   {
-    name: 'and others where the package has others now',
+    name: 'replaces a drop-in if the options of the package changed',
     script: enabling,
     given: (host) =>
       ubuntuUnit(host)
-        .file(`${dropIn}.new`, 'cut off, and longer than what comes'.repeat(20))
+        .file(`${dropIn}.new`, 'cut off, and longer than the new text'.repeat(20))
         .file(dropIn, persistent.replace('--verbose', '')),
     after: {
       calls: [unit, 'systemctl daemon-reload', ...enable.slice(1, 3), present[1]] as string[],
@@ -157,7 +157,7 @@ esac`,
     },
   },
   {
-    name: 'services that are not running are started separately',
+    name: 'starts services separately, and reports each failure',
     script: startScript(units),
     given: (host) => host.program('systemctl', '[ "$1" != restart ]'),
     after: {

@@ -26,36 +26,36 @@ function script(facts: Facts, name: string): string {
 it.each<[string, string, Facts, readonly (typeof driverServices)[number][]]>([
   ['a fresh host', 'install', factsOf(), driverServices],
   [
-    'an upgrade where the daemon is disabled',
+    'an upgrade with a disabled daemon',
     'install',
     factsOf({ driver: { ...older, services: [off(daemon)] } }),
     [fabricManager],
   ],
   [
-    'an installation that was cut before the daemon was enabled',
+    'an installation that was interrupted before the daemon was enabled',
     'install',
     factsOf({ unfinished: { 'nvidia-driver-cuda': '580.95.05-1' }, driver: { services: [off(daemon)] } }),
     driverServices,
   ],
   [
-    'a load where the daemon is disabled, and a fabric manager that no switch needs',
+    'a load with a disabled daemon, and a fabric manager without switches',
     'load',
     factsOf({ ...ready, driver: { ...unloaded, services: [off(daemon), off(fabricManager)] } }),
     [],
   ],
   [
-    'a load after a run that did not get as far as enabling',
+    'a load after a run that was interrupted before it enabled services',
     'load',
     factsOf({ ...ready, held: [], driver: { ...unloaded, services: [off(daemon)] } }),
     driverServices,
   ],
   [
-    'a fabric manager that its package leaves disabled, before switches',
+    'a fabric manager that its package leaves disabled, with switches',
     'install',
     factsOf({ nvswitches: 4, driver: { services: [off(daemon), off(fabricManager)] } }),
     [fabricManager],
   ],
-])('what is enabled: %s', (_, change, facts, units) => {
+])('enabled services: %s', (_, change, facts, units) => {
   const text = script(facts, change);
   for (const unit of driverServices) {
     const word = `systemctl enable -q ${unit}`;

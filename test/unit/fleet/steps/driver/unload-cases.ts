@@ -23,16 +23,16 @@ const gone = {
   ...uvmGone,
   ...Object.fromEntries(['', '/refcnt', '/version'].map((file) => [`/sys/module/nvidia${file}`, 'gone'])),
 };
-/** A driver goes, or one comes after another was taken away. */
+/** Modules after the removal of a driver, and before the installation of another one. */
 export const moduleCases: readonly ScriptCase[] = [
   {
-    name: 'modules that nothing uses go with their packages',
+    name: 'unloads unused modules',
     script: unloadModule(root),
     given: uses('0'),
     after: { calls: unloading, files: gone },
   },
   {
-    name: 'one that is in use stays, and that is said',
+    name: 'keeps a module that is in use, and reports it',
     script: unloadModule(root),
     given: uses('1'),
     after: {
@@ -43,19 +43,19 @@ export const moduleCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'where none is loaded there is nothing to unload',
+    name: 'does nothing if no module is loaded',
     script: `${failFunction}\n${replaceModule(root)}`,
     given: (host) => host.program('modprobe', unloads),
     after: {},
   },
   {
-    name: 'the module that a driver has left makes room for the next one',
+    name: 'unloads the module of a removed driver',
     script: `${failFunction}\n${replaceModule(root)}`,
     given: uses('0'),
     after: { calls: unloading, files: gone },
   },
   {
-    name: 'unless something has begun to use it',
+    name: 'fails if the module is in use again',
     script: `${failFunction}\n${replaceModule(root)}`,
     given: uses('1'),
     after: {

@@ -143,7 +143,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'a dead manager',
+    'a stopped manager',
     merge(converged(), { manager: { unitActive: 'failed' } }),
     defaults,
     ['start the manager and wait for it [nothing]'],

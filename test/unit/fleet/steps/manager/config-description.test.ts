@@ -27,7 +27,7 @@ const bigSlot = {
   image: 'registry.lab/own:1',
 } as const;
 
-/** With every key, which its type demands. */
+/** A configuration with every key, as its type requires. */
 const full: Required<ManagerConfig> = {
   schema: 1,
   host: 'h200-1',
@@ -53,7 +53,7 @@ const full: Required<ManagerConfig> = {
   connectivityCheck: 'off',
   metricsPort: 9417,
 };
-/** The same, where a key has more than one form. */
+/** The other forms of keys with more than one form. */
 const registry: ManagerConfig = {
   ...full,
   agents: { kind: 'count', count: 2 },
@@ -67,7 +67,7 @@ function leaves(value: unknown, path: Path = []): Path[] {
   return Object.entries(value).flatMap(([key, each]) => leaves(each, [...path, key]));
 }
 
-/** The configuration with another value in one place: a name that means something there, else any. */
+/** Returns the configuration with another value at the path: a valid name if the key has several, else any. */
 function withOther(config: ManagerConfig, path: Path): ManagerConfig {
   const copy = structuredClone(config) as unknown as Record<string | number, unknown>;
   const parent = path.slice(0, -1).reduce((each, key) => each[key] as Record<string | number, unknown>, copy);
@@ -83,7 +83,7 @@ function withOther(config: ManagerConfig, path: Path): ManagerConfig {
   return copy as unknown as ManagerConfig;
 }
 
-const words = (before: string | undefined, desired: ManagerConfig, gpus = 4) =>
+const describeChange = (before: string | undefined, desired: ManagerConfig, gpus = 4) =>
   describeConfig(
     {
       digest: before === undefined ? undefined : sha256(before),
@@ -95,25 +95,25 @@ const words = (before: string | undefined, desired: ManagerConfig, gpus = 4) =>
     desired,
   );
 const texts = (before: ManagerConfig, desired: ManagerConfig): string[] =>
-  words(JSON.stringify(before), desired).details.map(({ text }) => text);
+  describeChange(JSON.stringify(before), desired).details.map(({ text }) => text);
 
 describe('every key of the configuration', () => {
-  // `kind` tells forms apart, and `schema` has one value; both are tried by whole values in the tests of the words.
+  // `kind` selects a form, and `schema` has one value; other tests cover both.
   const places = [full, registry].flatMap((config) =>
     leaves(config)
       .filter((path) => path.at(-1) !== 'kind' && path[0] !== 'schema')
       .map((path) => [path.join('.'), config, path] as const),
   );
 
-  test.each(places)('has words where it becomes another: %s', (_, config, path) => {
+  test.each(places)('has a description if it changes: %s', (_, config, path) => {
     const [first = ''] = texts(config, withOther(config, path));
-    // What has a name comes under the new one; certificates come or go as a whole.
+    // Entries with a name use the new name; certificates are added or removed as a whole.
     const forms: Readonly<Record<string, RegExp>> = { ca: /^proxy\.ca: /, name: /→ x|^(slot|dataset) x/ };
     expect(first).toMatch(forms[String(path.at(-1))] ?? / → /);
     expect(first).not.toMatch(/order or spacing|not known/);
   });
 
-  test('has words where it comes and where it goes', () => {
+  test('has a description if it is added or removed', () => {
     const optional = ['gpus', 'limits', 'datasets', 'capabilities', 'driverCapabilities', 'share'] as const;
     for (const key of optional) {
       const { [key]: _, ...rest } = full;
@@ -135,15 +135,15 @@ describe('a configuration of another release, or an invalid one', () => {
 
   test('has its unknown keys named, without their values', () => {
     const strange = { ...full, tenants: { token: 's3cret' }, limits: { ...full.limits, gpu: 's3cret' } };
-    const { details } = words(JSON.stringify(strange), full);
+    const { details } = describeChange(JSON.stringify(strange), full);
     expect(details).toEqual([
       { marker: 'remove', text: 'limits.gpu: unknown to this release' },
       { marker: 'remove', text: 'tenants: unknown to this release' },
     ]);
   });
 
-  test('is taken as not known where a key means something else there', () => {
-    const { details } = words(
+  test('is unknown if a key has another meaning there', () => {
+    const { details } = describeChange(
       JSON.stringify({ ...registry, agents: { kind: 'by-memory', gib: 40 } }),
       registry,
     );
@@ -179,7 +179,7 @@ describe('a configuration of another release, or an invalid one', () => {
   });
 
   test('with the same values in another form is described as such', () => {
-    expect(words(JSON.stringify(full, null, 7), full).details).toEqual([
+    expect(describeChange(JSON.stringify(full, null, 7), full).details).toEqual([
       { marker: 'change', text: 'the same values in another order or spacing' },
     ]);
   });
@@ -187,13 +187,13 @@ describe('a configuration of another release, or an invalid one', () => {
   test('cannot make a plan long, slow or many lines', () => {
     const many = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`k${at}`, 'x'.repeat(30)]));
     const evil = { ...full, ...many, agents: { kind: 'count', count: 1e12 }, pool: `a\n  + forged\u001B[2J` };
-    const { details } = words(JSON.stringify(evil).slice(0, 190_000), full);
+    const { details } = describeChange(JSON.stringify(evil).slice(0, 190_000), full);
     expect(details.length).toBeLessThan(200);
-    const { details: named } = words(JSON.stringify(evil), full);
+    const { details: named } = describeChange(JSON.stringify(evil), full);
     expect(JSON.stringify(named)).not.toMatch(/\\n|u001b/i);
-    expect(words(JSON.stringify({ ...full, pool: `a\n  + forged\u001B[2J` }), full).details[0]?.text).toBe(
-      'pool: a   + forged → gpu-lab',
-    );
+    expect(
+      describeChange(JSON.stringify({ ...full, pool: `a\n  + forged\u001B[2J` }), full).details[0]?.text,
+    ).toBe('pool: a   + forged → gpu-lab');
   });
 
   test('never throws', () => {
@@ -212,17 +212,18 @@ describe('a configuration of another release, or an invalid one', () => {
           parts.map((value) => JSON.stringify(value)),
         ),
         (text) => {
-          for (const { text: line } of words(text, full).details) expect(line).not.toMatch(/[\n\u001B]/);
+          for (const { text: line } of describeChange(text, full).details)
+            expect(line).not.toMatch(/[\n\u001B]/);
         },
       ),
     );
   });
 });
 
-describe('a configuration that comes', () => {
+describe('a new configuration', () => {
   test('is described where it differs from the defaults, and by its agents', () => {
     expect(
-      words(undefined, {
+      describeChange(undefined, {
         ...registry,
         jobs: { sudo: false, docker: true },
         limits: {},

@@ -11,7 +11,7 @@ interface Process extends StartedWith {
   readonly configHash: string;
 }
 
-/** What is on the disk, what systemd has in memory, and what the manager that runs was started with. */
+/** The files, systemd's state, and the values that the manager was started with. */
 export interface ModelHost {
   readonly disk: Readonly<Record<string, string>>;
   readonly current: string | undefined;
@@ -29,7 +29,7 @@ export const bareModel: ModelHost = {
   process: undefined,
 };
 
-/** One thing that a kill can come after. */
+/** A step after which a kill is possible. */
 type Effect = (host: ModelHost) => ModelHost;
 
 const put =
@@ -43,7 +43,7 @@ const drop =
     disk: Object.fromEntries(Object.entries(host.disk).filter(([each]) => each !== path)),
   });
 
-/** All effects of a change, in their order. Half an upload is one, too. */
+/** Returns all effects of a change in order, including a partial upload. */
 export function effectsOf({ actions }: Change, desired: Desired): Effect[] {
   return actions.flatMap((action) => effectsOfAction(action, desired));
 }
@@ -74,7 +74,7 @@ function effectsOfAction(action: Action, desired: Desired): Effect[] {
   }
 }
 
-/** The commands of the start's script that change something, as far as the text holds them. */
+/** Returns the effects of the commands in the start script. */
 function activation(script: string): Effect[] {
   const directory = /^switch_to (\S+)$/m.exec(script)?.[1] ?? '';
   const next = `${HostPaths.token}.next`;
@@ -95,7 +95,7 @@ function removals(script: string): Effect[] {
 
 const reload: Effect = (host) => ({ ...host, unit: host.disk[HostPaths.unit] });
 
-/** systemd reads a unit that it does not know when it is asked for it, and keeps the text of one that it knows. */
+/** Starts the manager. systemd reads an unknown unit from disk, and keeps the text of a known one. */
 const start: Effect = (host) => {
   const unit = host.unit ?? host.disk[HostPaths.unit] ?? '';
   const config = host.disk[HostPaths.config] ?? '';
@@ -113,7 +113,7 @@ const start: Effect = (host) => {
   };
 };
 
-/** What the fact script reads there. */
+/** Returns the facts of the host. */
 export function factsOfModel({ disk, current, unit, enabled, process }: ModelHost): Facts {
   const { configHash = '', ...started } = process ?? {};
   const watched = [HostPaths.config, HostPaths.caBundle, HostPaths.unit];

@@ -14,8 +14,8 @@ const version: ManagerVersion = {
   runtime: { kind: 'text', text: '', sha256: 'aa' },
   runtimeDirectory: `${HostPaths.runtimes}/aa`,
 };
-const quiet = activateScript({ version, reload: false, token: undefined });
-const thorough = activateScript({ version, reload: true, token: `${HostPaths.token}.next` });
+const activate = activateScript({ version, reload: false, token: undefined });
+const activateWithToken = activateScript({ version, reload: true, token: `${HostPaths.token}.next` });
 
 const unit = 'azp-fleet-manager.service';
 const begun = [
@@ -38,7 +38,7 @@ function runs(host: ScratchHost, id: string): void {
   host.folder(folder(id)).link(HostPaths.current, folder(id));
 }
 
-/** The manager becomes ready unless \`current\` is one of these. */
+/** Makes the manager ready unless `current` is one of these. */
 function refuses(host: ScratchHost, ...ids: readonly string[]): void {
   const bad = ids.map((id) => `restart*/${id}`).join(' | ');
   host.program(
@@ -57,7 +57,7 @@ export const managerSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'makes the folders, those with secrets closed, and links the runtime',
+      name: 'creates the folders, those with secrets with mode 0700, and links the runtime',
       script: installScript(version),
       given: (host) => host.folder(HostPaths.runtimes),
       run: { umask: '077' },
@@ -71,7 +71,7 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'makes them once: a second time nothing changes, and a link that leads elsewhere is led back',
+      name: 'changes no existing folder, and corrects a wrong link',
       script: installScript(version),
       given: (host) =>
         host
@@ -91,13 +91,13 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'the first version is switched to, and runs at boot',
-      script: quiet,
+      name: 'activates the first version, and enables it at boot',
+      script: activate,
       after: { calls: begun, files: { [HostPaths.current]: `-> ${folder('new')}` } },
     },
     {
-      name: 'keeps the version before, and only that',
-      script: quiet,
+      name: 'keeps only the previous version',
+      script: activate,
       given: (host) => {
         host.folder(folder('a'), folder('old est')).file(`${folder('a')}/manager.mjs`);
         runs(host, '[a]');
@@ -111,8 +111,8 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'throws away a credential that was left lying',
-      script: quiet,
+      name: 'removes a leftover credential',
+      script: activate,
       given: (host) => host.file(`${HostPaths.token}.next`, 'left').file(HostPaths.token, 'in use'),
       after: {
         calls: begun,
@@ -120,8 +120,8 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'puts a new credential in place, and lets systemd read its unit again, before the restart',
-      script: thorough,
+      name: 'activates a new credential and reloads systemd before the restart',
+      script: activateWithToken,
       given: (host) => {
         host.file(`${HostPaths.token}.next`, 'new', { mode: 0o600 }).file(HostPaths.token, 'old');
         host.program('systemctl', `[ "$1" != restart ] || cat ${HostPaths.token}`);
@@ -138,16 +138,16 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'ends where the credential that was announced is not there',
-      script: thorough,
+      name: 'fails if the announced credential is missing',
+      script: activateWithToken,
       after: {
         code: 1,
         stderr: "mv: cannot stat '/etc/azp-fleet/token.next': No such file or directory\n",
       },
     },
     {
-      name: 'a switch that was cut off is done again',
-      script: quiet,
+      name: 'repeats an interrupted switch',
+      script: activate,
       given: (host) => {
         runs(host, 'before');
         host.link(`${HostPaths.current}.next`, folder('before'));
@@ -158,8 +158,8 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'restores the previous version when the new one does not become ready, and shows its last lines',
-      script: quiet,
+      name: 'restores the previous version if the new one does not become ready, and shows its last lines',
+      script: activate,
       given: (host) => {
         runs(host, 'before');
         host.folder(folder('older'));
@@ -171,8 +171,8 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'says so when there is none to go back to',
-      script: quiet,
+      name: 'reports that there is no previous version',
+      script: activate,
       given: (host) => refuses(host, 'new'),
       after: {
         ...failed('the host has no previous version'),
@@ -181,8 +181,8 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'says so when it was this version all the time',
-      script: quiet,
+      name: 'reports that this version was active before',
+      script: activate,
       given: (host) => {
         runs(host, 'new');
         refuses(host, 'new');
@@ -191,7 +191,7 @@ export const managerSuite: ScriptSuite = {
     },
     {
       name: 'reports a previous version that does not start either',
-      script: quiet,
+      script: activate,
       given: (host) => {
         runs(host, 'before');
         refuses(host, 'new', 'before');
@@ -202,8 +202,8 @@ export const managerSuite: ScriptSuite = {
       },
     },
     {
-      name: 'a unit that cannot be enabled is not restarted',
-      script: quiet,
+      name: 'does not restart a unit that cannot be enabled',
+      script: activate,
       given: (host) => host.program('systemctl', '[ "$2" != enable ]'),
       after: {
         code: 1,

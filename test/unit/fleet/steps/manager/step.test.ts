@@ -30,14 +30,14 @@ describe('the image and manager steps', () => {
     [239, 'container', []],
     [240, 'host', []],
     [undefined, 'host', []],
-  ] as const)('know that systemd %s cannot start agents by mode %s', (systemd, mode, refused) => {
+  ] as const)('check whether systemd %s supports mode %s', (systemd, mode, refused) => {
     const slot = { gpus: [], share: false, limits: {}, capabilities: [], mode };
     const agents = { kind: 'slots', slots: [slot] } as const;
     const found = plan(factsOf({ systemd }), { ...defaults, host: { ...defaults.host, agents } });
     expect(found.filter((line) => line.startsWith('refused'))).toEqual(refused);
   });
 
-  it('use no setting that the systemd of the host does not know', () => {
+  it('use only settings that the systemd of the host supports', () => {
     const real = readFileSync('units/azp-fleet-manager.service', 'utf8');
     const later = (systemd?: number): readonly string[] =>
       [...laterSettings.keys()].filter((key) =>
@@ -60,7 +60,7 @@ describe('the image and manager steps', () => {
     expect(plan(converged(defaults, factsOf({ systemd: 245, driver: driven })), defaults)).toEqual([]);
   });
 
-  it('contain the authority of a service principal', () => {
+  it('include the authority of a service principal', () => {
     const principal = { kind: 'service-principal', clientId: 'c', tenantId: 't' } as const;
     const source = { ...principal, secret: { env: 'SECRET' }, expires: '2027-05-01' };
     const config = (authority: object) =>
@@ -80,7 +80,7 @@ describe('the image and manager steps', () => {
     expect(site()).toEqual({ noProxy: [], ca: false });
   });
 
-  it('have images that name no registry come from the mirror of docker.io', () => {
+  it('pull images without a registry from the mirror of docker.io', () => {
     const slot = {
       name: '1',
       gpus: [0],
@@ -101,12 +101,12 @@ describe('the image and manager steps', () => {
     expect(image('ghcr.io/team/agent:7')).toEqual(at('ghcr.io/team/agent:7'));
   });
 
-  it('never carry the credential in the plan', () => {
+  it('have no credential in the plan', () => {
     const secret = desiredOf({}, { ...defaults, credentialDigest: () => sha256('machine:s3cret-token') });
     expect(JSON.stringify([...managerStep.plan(factsOf(), secret)])).not.toContain('s3cret-token');
   });
 
-  it('put a new credential in place at the moment of the restart, not before', () => {
+  it('activate a new credential with the restart, not before', () => {
     const changes = [...managerStep.plan(factsOf(), defaults)] as Change[];
     const [stored] = changes.find(({ id }) => id.startsWith('manager-credential'))?.actions ?? [];
     expect(stored).toEqual({ kind: 'credential', path: '/etc/azp-fleet/token.next' });
@@ -129,7 +129,7 @@ describe('the scripts of the manager step', () => {
   });
 });
 
-it('an agent whose digest is not known is announced with what the host makes of it', () => {
+it('the plan names an agent without a known digest', () => {
   const agent = (version: string) => ({ agent: { version, sha256: { x64: undefined, arm64: undefined } } });
   const why = (version: string): string | undefined =>
     [...managerStep.plan(factsOf(), desiredOf(agent(version), { artifacts: artifacts() }))]

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { managerUnit } from '../../../../../src/shared/contract/paths.ts';
 import { managerUnitFor } from '../../../../../src/fleet/steps/manager/files.ts';
 
-// What docs/systemd-unit.md says of its sandbox is what systemd sees of it. The page names the version of Debian 12.
+// Compares docs/systemd-unit.md with systemd-analyze. The page names the version of Debian 12.
 const folder = mkdtempSync(join(tmpdir(), 'unit-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -20,7 +20,7 @@ const reasons = [...page.matchAll(/^- ((?:`[^`]+`(?:, )?)+): (.+)$/gm)].map(([, 
 
 const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
 const systemd = Number(/^systemd (\d+)/.exec(analyze('--version').stdout ?? '')?.[1]);
-/** The first with `security --offline`. */
+/** The first version with `security --offline`. */
 const since = 250;
 const debian12 = 252;
 
@@ -30,20 +30,18 @@ function security(...args: readonly string[]): string {
   return analyze('security', '--offline=yes', '--no-pager', ...args, unit).stdout;
 }
 
-test('every point that systemd-analyze finds open has its reason on the page, and no other one', ({
-  annotate,
-}) => {
-  if (!(systemd >= since)) return annotate('there is no systemd-analyze that could look at the unit');
+test('the page has a reason for exactly the points that systemd-analyze reports', ({ annotate }) => {
+  if (!(systemd >= since)) return annotate('no systemd-analyze with --offline');
   const found = JSON.parse(security('--json=short')) as { name: string; exposure: string | null }[];
   const open = found.flatMap(({ name, exposure }) => (exposure === null ? [] : [name])).toSorted();
-  const told = reasons.flatMap(({ names }) => names).toSorted();
-  if (systemd === debian12) expect(told).toEqual(open);
-  else expect(open.filter((name) => !told.includes(name))).toEqual([]);
+  const documented = reasons.flatMap(({ names }) => names).toSorted();
+  if (systemd === debian12) expect(documented).toEqual(open);
+  else expect(open.filter((name) => !documented.includes(name))).toEqual([]);
   return undefined;
 });
 
-test('its score is the one that the page names', ({ annotate }) => {
-  if (systemd !== debian12) return annotate('other versions of systemd weigh otherwise');
+test('the page has its score', ({ annotate }) => {
+  if (systemd !== debian12) return annotate('other versions of systemd compute other scores');
   const [, score] = /Overall exposure level .*: ([\d.]+)/.exec(security()) ?? [];
   expect(page).toContain(`\`systemd-analyze security\` gives it ${score} ("OK") on Debian 12`);
   return undefined;

@@ -16,7 +16,7 @@ const takes = (downloadBytes: number, installedBytes: number): Answer => ({
   room: { downloadBytes, installedBytes },
 });
 
-/** What is planned on a host with these disks, where driver and Docker take so much. */
+/** Returns the refusals on a host with these disks and answers about disk space. */
 function refusals(disk: Facts['disk'], ...answers: readonly Answer[]): string[] {
   const answered = [driver, docker, toolkit].flatMap((id, at) => {
     const answer = answers[at];
@@ -30,35 +30,35 @@ function refusals(disk: Facts['disk'], ...answers: readonly Answer[]): string[] 
 }
 const root = (freeBytes: number) => ({ '/': { freeBytes, mount: '/' } });
 
-describe('room on the disks', () => {
+describe('disk space', () => {
   it.each<[string, Facts['disk'], readonly Answer[], readonly string[]]>([
     ['is enough', root(2.2e9), [takes(0.4e9, 1.7e9)], []],
     [
-      'is a byte short, the new initramfs among it',
+      'is one byte short, including the new initramfs',
       root(2.2e9 - 1),
       [takes(0.4e9, 1.7e9)],
       ['NVIDIA driver needs 2.2 GB on / including the changes before it; 2.1 GB are free'],
     ],
     [
-      'is taken by one change after the other',
+      'is used by several changes',
       root(2.5e9),
       [takes(0.4e9, 1.7e9), takes(0.1e9, 0.3e9)],
       ['Docker Engine needs 2.6 GB on / including the changes before it; 2.5 GB are free'],
     ],
     [
-      'is short where archives are downloaded to',
+      'is short for downloads',
       { ...root(50e9), '/var': { freeBytes: 300e6, mount: '/var' } },
       [takes(0.4e9, 1.7e9)],
       ['NVIDIA driver needs 400 MB on /var including the changes before it; 300 MB are free'],
     ],
     [
-      'is short where kernels are',
+      'is short for kernels',
       { ...root(50e9), '/boot': { freeBytes: 80e6, mount: '/boot' } },
       [takes(0.4e9, 1.7e9)],
       ['NVIDIA driver needs 100 MB on /boot including the changes before it; 80 MB are free'],
     ],
     [
-      'is that of the file system, however many folders lie on it',
+      'is counted per file system, not per folder',
       {
         ...root(50e9),
         '/var': { freeBytes: 1e9, mount: '/data' },
@@ -67,9 +67,9 @@ describe('room on the disks', () => {
       [takes(0.4e9, 0.7e9)],
       ['NVIDIA driver needs 1.1 GB on /data including the changes before it; 1.0 GB are free'],
     ],
-    ['is made by what goes', root(0.6e9), [takes(0.4e9, -1.7e9)], []],
-    ['is not checked where disks are unknown', {}, [takes(1e15, 1e15)], []],
-    ['is not checked where the package manager reported none', root(1), [{ kind: 'known', ...none }], []],
+    ['is freed by removals', root(0.6e9), [takes(0.4e9, -1.7e9)], []],
+    ['is not checked if disks are unknown', {}, [takes(1e15, 1e15)], []],
+    ['is not checked if the package manager reported none', root(1), [{ kind: 'known', ...none }], []],
   ])('%s', (_, disk, answers, expected) => {
     expect(refusals(disk, ...answers)).toEqual(expected);
   });

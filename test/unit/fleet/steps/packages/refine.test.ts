@@ -41,7 +41,7 @@ const newer = factsOf({
   driver: { ...ready.driver, loaded: '595.71.05', userspace: '595.71.05' },
   packages: { ...ready.packages, 'nvidia-driver-cuda': '595.71.05-1' },
 });
-const worn = factsOf({
+const withDebianDocker = factsOf({
   ...ready,
   packages: {
     ...Object.fromEntries(Object.entries(ready.packages).filter(([name]) => !name.startsWith('docker-ce'))),
@@ -49,10 +49,10 @@ const worn = factsOf({
   },
 });
 
-describe('what the package manager says', () => {
+describe('the answer of the package manager', () => {
   it('is listed by name, removals first', () => {
     const change = only(
-      refined(worn, defaults, {
+      refined(withDebianDocker, defaults, {
         kind: 'known',
         version: '29.7.2',
         removes: [
@@ -84,23 +84,23 @@ describe('what the package manager says', () => {
     });
   });
 
-  it('is a refusal by name where a desktop would lose what it needs', () => {
+  it('is a refusal by name if a desktop would lose packages', () => {
     const removes = [{ name: 'gdm3', from: '43.0-3' }, { name: 'libnvidia-gl-570:i386' }, { name: 'old' }];
-    const [refused] = refined(worn, defaults, { kind: 'known', ...none, removes });
+    const [refused] = refined(withDebianDocker, defaults, { kind: 'known', ...none, removes });
     expect(refused).toMatchObject({
       what: "Docker Engine 29.7.2 would remove gdm3 from this host's desktop",
       next: 'sudo apt-get remove gdm3 if this host needs no desktop, or remove this host from the inventory',
     });
   });
 
-  it('bounds the script, and is part of the id', () => {
+  it('limits the script, and is part of the id', () => {
     const script = (items: readonly (Planned | Refusal)[]): string => {
       const change = only(items);
       const [action] = change.known ? change.actions : [];
       return action?.kind === 'run' ? action.script : '';
     };
-    const quiet = refined(worn, defaults, { kind: 'known', ...none });
-    const harmful = refined(worn, defaults, {
+    const quiet = refined(withDebianDocker, defaults, { kind: 'known', ...none });
+    const harmful = refined(withDebianDocker, defaults, {
       kind: 'known',
       ...none,
       removes: [{ name: 'tool-of-docker', from: '43' }],
@@ -141,7 +141,7 @@ describe('what the package manager says', () => {
     });
   });
 
-  it('calls a downgrade that also without it', () => {
+  it('is not needed to plan a downgrade', () => {
     expect(lines(plan(newer, defaults))[0]).toBe(
       'downgrade NVIDIA driver 595.71.05 → 580 (open kernel modules) [machine]',
     );
@@ -167,19 +167,19 @@ describe('what the package manager says', () => {
       },
     ],
     [
-      'anything at all',
+      'any version',
       defaults,
       { kind: 'not-offered', offered: [] },
       { what: 'driver 580 is not in the repositories; they have none' },
     ],
     [
-      'a way',
+      'a solution',
       defaults,
       { kind: 'impossible', what: 'tool-of-docker is held', next: 'unhold it' },
       { what: 'tool-of-docker is held', next: 'unhold it' },
     ],
     [
-      'any sense',
+      'a reasonable number of removals',
       defaults,
       {
         kind: 'known',
@@ -188,20 +188,17 @@ describe('what the package manager says', () => {
       },
       { what: 'NVIDIA driver would remove 201 packages and downgrade 0' },
     ],
-  ])(
-    'is a refusal where there is not %s, and the rest of the step goes with it',
-    (_, desired, answer, refusal) => {
-      const items = refined(factsOf(), desired, answer).filter(({ step }) => step === 'driver');
-      expect(items).toEqual([expect.objectContaining({ refused: true, ...refusal })]);
-    },
-  );
+  ])('is a refusal without %s, and the rest of the step is left out', (_, desired, answer, refusal) => {
+    const items = refined(factsOf(), desired, answer).filter(({ step }) => step === 'driver');
+    expect(items).toEqual([expect.objectContaining({ refused: true, ...refusal })]);
+  });
 });
 
 describe('changes without a simulation', () => {
   const silent: Answer = { kind: 'unknown', why: 'connection refused' };
 
-  it('is a shape with what facts show, and no more', () => {
-    const shape = only(refined(worn, defaults, silent));
+  it('are a shape with the changes that facts show', () => {
+    const shape = only(refined(withDebianDocker, defaults, silent));
     expect(shape).toMatchObject({
       known: false,
       step: 'docker',
@@ -212,44 +209,47 @@ describe('changes without a simulation', () => {
     expect(shown(shape)).toEqual(['- docker.io']);
   });
 
-  it('announces a downgrade as one', () => {
+  it('announce a downgrade', () => {
     expect(only(refined(newer, defaults, silent)).bound?.downgrades).toContain('nvidia-driver-cuda');
   });
 
-  it('runs under that bound where nothing can be done before it', () => {
-    expect(only(refined(worn, defaults, silent, true))).toMatchObject({
+  it('run with that limit in the final plan', () => {
+    expect(only(refined(withDebianDocker, defaults, silent, true))).toMatchObject({
       known: true,
       bound: { removes: ['docker.io'], downgrades: [] },
     });
   });
 
-  it('is asked again, and what is known is not', () => {
-    const found = plan(worn, defaults);
+  it('are simulated again; known ones are not', () => {
+    const found = plan(withDebianDocker, defaults);
     const [pending] = found.filter(isPackageChange);
     const id = pending?.id ?? '';
-    expect(simulationOf(found, worn, defaults, { [id]: silent })).toBeDefined();
-    expect(simulationOf(found, worn, defaults, { [id]: { kind: 'known', ...none } })).toBeUndefined();
+    expect(simulationOf(found, withDebianDocker, defaults, { [id]: silent })).toBeDefined();
+    expect(
+      simulationOf(found, withDebianDocker, defaults, { [id]: { kind: 'known', ...none } }),
+    ).toBeUndefined();
   });
 });
 
 describe('the question', () => {
-  it('is none where no package change is pending', () => {
+  it('is none if no package change is pending', () => {
     expect(simulationOf(plan(ready, defaults), ready, defaults, {})).toBeUndefined();
     const loose = { ...ready, held: [] };
     expect(plan(loose, defaults)).not.toEqual([]);
     expect(simulationOf(plan(loose, defaults), loose, defaults, {})).toBeUndefined();
   });
 
-  it('is one for all of them, with the sources that are still to come', () => {
+  it('is one for all of them, with sources that the plan adds', () => {
     const { script = '' } = simulationOf(plan(factsOf(), defaults), factsOf(), defaults, {}) ?? {};
     for (const step of ['driver', 'docker', 'toolkit'])
       expect(script).toMatch(new RegExp(`^begin ${step}-install-`, 'm'));
     expect(script).toContain('URIs: https://download.docker.com/linux/debian');
-    const { script: later = '' } = simulationOf(plan(worn, defaults), worn, defaults, {}) ?? {};
+    const { script: later = '' } =
+      simulationOf(plan(withDebianDocker, defaults), withDebianDocker, defaults, {}) ?? {};
     expect(later).not.toContain('URIs: https:');
   });
 
-  it("trusts the site's authority where the host does not yet", () => {
+  it("trusts the site's authority if the host does not yet", () => {
     const site = desiredOf({}, { proxy: { noProxy: [], caPem: 'PEM' } });
     expect(simulationOf(plan(factsOf(), site), factsOf(), site, {})?.script).toContain("printf '%s\\n' PEM");
     const trusting = afterwards(factsOf(), site);

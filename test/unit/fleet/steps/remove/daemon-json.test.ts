@@ -1,4 +1,4 @@
-// daemon.json without our settings, after whatever has been done to it.
+// daemon.json without our settings, also after changes of the owner.
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 
@@ -18,21 +18,21 @@ const nothing = undefined;
 const whole = renderDaemonJson(written({}));
 const theirs = '{\n  "data-root": "/data/docker", "log-opts": {"max-size": "10m"}\n}';
 
-describe('what is to be there', () => {
+describe('daemon.json without our settings', () => {
   test.each<[string, string | undefined, string | undefined, ReturnType<typeof withoutOurSettings>]>([
     ['no file', nothing, nothing, nothing],
-    ['a file that we made whole: none', whole, nothing, { text: nothing }],
+    ['a file that azp-fleet wrote alone: none', whole, nothing, { text: nothing }],
     ['the same, written twice', renderDaemonJson(written({}, '27.0.0')), whole, { text: nothing }],
     ["an owner's file that azp-fleet never wrote", '{"live-restore": true}', nothing, nothing],
-    ['a file that is no JSON', '{', nothing, nothing],
+    ['a file that is not JSON', '{', nothing, nothing],
     [
-      'what was there before, to the letter',
+      'the exact previous file',
       renderDaemonJson(written(parseDaemonJson(theirs) ?? {})),
       theirs,
       { text: theirs },
     ],
     [
-      'what its owner has set since stays',
+      'keeps later settings of the owner',
       renderDaemonJson({
         ...written({ 'data-root': '/d' }),
         'log-driver': 'journald',
@@ -42,7 +42,7 @@ describe('what is to be there', () => {
       { text: renderDaemonJson({ 'data-root': '/d', 'live-restore': false, 'log-driver': 'journald' }) },
     ],
     [
-      "another runtime beside NVIDIA's stays",
+      'keeps another runtime',
       renderDaemonJson(written({ runtimes: { kata: { path: 'kata' } } })),
       '{"runtimes": {"kata": {"path": "kata"}}}',
       { text: '{"runtimes": {"kata": {"path": "kata"}}}' },
@@ -61,7 +61,7 @@ describe('what is to be there', () => {
       expect(found === undefined).toBe(expected === undefined);
   });
 
-  test('a toolkit that stays keeps what Docker must know of it, and goes with it later', () => {
+  test('keeps the runtime until the toolkit is removed', () => {
     const first = withoutOurSettings({ current: whole, before: undefined }, false);
     expect(parseDaemonJson(first?.text)).toEqual({
       runtimes: { nvidia: { args: [], path: 'nvidia-container-runtime' } },
@@ -72,7 +72,7 @@ describe('what is to be there', () => {
   });
 });
 
-it('brings back whatever there was', () => {
+it('restores any previous file', () => {
   const names = fc.constantFrom(
     'data-root',
     'live-restore',

@@ -1,4 +1,4 @@
-// Whose packages are, where no source of ours tells: on hosts that a bundle has provisioned, and those with the system's own driver.
+// Owners of packages on hosts without a source of azp-fleet: with a bundle, or with the system's own driver.
 import { describe, expect, it } from 'vitest';
 
 import { machineRoot } from '../../../../../src/shared/base/host-root.ts';
@@ -32,7 +32,7 @@ const namesIn = (change: Change) =>
     marker === 'remove' ? text.replace('hold on ', '').split(', ') : [],
   );
 
-/** The host after a removal: packages and holds as the changes say, and the record as the last script writes it. */
+/** Returns the host after a removal, with the package record that the last script writes. */
 function removed(facts: Facts, ...parts: readonly PartName[]): Facts {
   return plan(facts, ...parts).reduce((seen, item): Facts => {
     if (!('actions' in item)) throw new Error(`refused: ${'what' in item ? item.what : ''}`);
@@ -64,13 +64,13 @@ describe.each([
     afterwards(debian, distro({ branch: '535' })),
   ],
 ])('a host without a source of ours: %s', (_, facts) => {
-  it('has notes of all that we have brought', () => {
+  it('has a record of all installed packages', () => {
     expect(Object.keys(facts.files).filter((file) => file.includes('azp-fleet'))).toEqual([]);
     expect(facts.held.length).toBeGreaterThan(8);
     expect(facts.ours.packages).toMatchObject({ theirs: [], kept: [], held: [] });
   });
 
-  it('loses the holds, and a second time there is nothing to do', () => {
+  it('loses the holds, and the second plan is empty', () => {
     expect(titles(facts)).toEqual(
       expect.arrayContaining([
         'release the hold on NVIDIA Container Toolkit',
@@ -88,7 +88,7 @@ describe.each([
   it.each([
     ['at once', facts],
     ['later', removed(facts)],
-  ])('loses the packages where they are named, %s, and then the notes', (__, seen) => {
+  ])('loses the requested packages, %s, and then the record', (__, seen) => {
     const then = removed(seen, ...all);
     const left = Object.keys(then.packages);
     expect(left).toEqual(left.filter((name) => !/docker|containerd|nvidia|cuda/.test(name)));
@@ -98,7 +98,7 @@ describe.each([
     expect(plan(then)).toEqual([]);
   });
 
-  it('loses one of them, and the notes of it alone', () => {
+  it('loses one of them, and only its part of the record', () => {
     const then = removed(facts, 'docker');
     expect(then.ours.packages?.part).toEqual(['toolkit', 'driver']);
     expect(plan(then, 'docker')).toEqual([]);
@@ -106,7 +106,7 @@ describe.each([
   });
 });
 
-describe('what was there before us', () => {
+describe('packages that were installed before azp-fleet', () => {
   const theirs = merge(debian, {
     packages: {
       'docker-ce': '5:28.0.0-1~debian.12~bookworm',
@@ -119,7 +119,7 @@ describe('what was there before us', () => {
   const desired = desiredOf({ docker: { version: '29.7.2' } });
   const upgraded = afterwards(theirs, desired);
 
-  it('is not ours where we have upgraded it, though its source is; what came beside it is', () => {
+  it('stay if azp-fleet only upgraded them; packages that it added are removed', () => {
     expect(upgraded.packages['docker-ce']).toContain('29.7.2');
     const removal = plan(upgraded, 'docker').find(
       (item): item is Change => 'actions' in item && item.id.startsWith('docker-remove'),
@@ -139,12 +139,12 @@ describe('what was there before us', () => {
     expect(Object.keys(left.packages)).toEqual(expect.arrayContaining(['docker-ce', 'containerd.io']));
   });
 
-  it('keeps the hold that its owner had on it, and loses ours', () => {
+  it('keep the hold of the owner, and lose ours', () => {
     expect(upgraded.held).toContain('containerd.io');
     expect(removed(upgraded).held).toEqual(['containerd.io']);
   });
 
-  it('is refused where nothing of it is ours, today and after the rest has gone', () => {
+  it('are refused if none is ours, also after the rest is removed', () => {
     const complete = merge(theirs, {
       packages: { 'docker-buildx-plugin': '0.1', 'docker-compose-plugin': '2.1' },
     });
@@ -157,7 +157,7 @@ describe('what was there before us', () => {
     expect(titles(rest, 'docker')).toContain(what);
   });
 
-  it("is every package where the driver is its owner's, and we only held it", () => {
+  it('include every package of a driver that azp-fleet only held', () => {
     const own = merge(afterwards(debian, bundled), { held: [], ours: { packages: undefined } });
     const held = afterwards(own, bundled);
     expect(held.held).toContain('nvidia-driver-cuda');
@@ -168,16 +168,16 @@ describe('what was there before us', () => {
   });
 });
 
-describe('a host that an earlier release provisioned, which noted nothing', () => {
+describe('a host of an earlier release, without a record', () => {
   const now = afterwards(debian, desiredOf());
   const earlier = merge(now, { ours: { packages: undefined } });
 
-  it('has what sources of ours stand for', () => {
+  it('has the packages of our sources', () => {
     expect(titles(earlier, ...all)).toEqual(titles(now, ...all));
     expect(titles(earlier)).toEqual(titles(now));
   });
 
-  it('has the same notes once something is changed there', () => {
+  it('has the same record after a change', () => {
     const loose = { ...earlier, held: [] };
     const then = afterwards(loose, desiredOf());
     expect(then.ours.packages).toMatchObject({ theirs: [], held: [] });

@@ -1,4 +1,4 @@
-// What is done so that nothing of ours is left on a host, from what is found there.
+// The plan of a removal, from the facts of a host.
 import { describe, expect, test } from 'vitest';
 
 import type { DisabledSource, Facts } from '../../../../../src/fleet/facts/facts.ts';
@@ -75,7 +75,7 @@ describe('a host', () => {
     expect(plan(theirs)).toEqual([]);
   });
 
-  test('loses its agents first and the notes of the work last; what was not named stays, and gets upgrades again', () => {
+  test('loses its agents first and the records last; other parts stay, and get upgrades again', () => {
     expect(titles(provisioned)).toEqual([
       ...agents,
       "restore daemon.json without azp-fleet's settings",
@@ -85,7 +85,7 @@ describe('a host', () => {
     ]);
   });
 
-  test('loses toolkit, engine and driver with their sources and settings, where they are named', () => {
+  test('loses toolkit, engine and driver with their sources and settings, if requested', () => {
     expect(titles(provisioned, 'toolkit', 'docker', 'driver')).toEqual([
       ...agents,
       'remove daemon.json, which did not exist before',
@@ -100,7 +100,7 @@ describe('a host', () => {
     ]);
   });
 
-  test('the driver is its packages; neither toolkits nor the kernel, nor CUDA and cuDNN of the owner', () => {
+  test('loses the packages of the driver, but no toolkit, kernel, CUDA or cuDNN of the owner', () => {
     const removal = plan(provisioned, 'driver').find(
       (item) => 'title' in item && item.title === 'remove NVIDIA driver',
     );
@@ -113,7 +113,7 @@ describe('a host', () => {
     });
   });
 
-  test('its CDI specification goes with the toolkit, and what was set aside for it comes back', () => {
+  test('loses its CDI specification with the toolkit, and gets back files that were set aside', () => {
     const cdi = { made: ['/etc/cdi/nvidia.yaml'], aside: ['/etc/cdi/site.json'] };
     const facts = merge(provisioned, { ours: { cdi } });
     const undo = "remove azp-fleet's CDI specification";
@@ -122,7 +122,7 @@ describe('a host', () => {
     expect(titles(merge(bare, { ours: { cdi } }))).toEqual([undo, files.at(-1)]);
   });
 
-  test('what a cut has left in part goes, too', () => {
+  test('loses half-installed packages, too', () => {
     const cut = merge(provisioned, {
       packages: { 'docker-ce': '5:29.7.2-1' },
       unfinished: { 'docker-ce-cli': '5:29.7.2-1', 'libnvidia-ml1': '580.95.05-1' },
@@ -134,7 +134,7 @@ describe('a host', () => {
     expect(gone.join()).toContain('libnvidia-ml1');
   });
 
-  test('its services are switched off before their packages go, which would leave a start of nothing behind', () => {
+  test('disables services before it removes their packages', () => {
     const [removal] = plan(provisioned, 'driver').filter(
       (item) => 'title' in item && item.title === 'remove NVIDIA driver',
     );
@@ -144,7 +144,7 @@ describe('a host', () => {
     expect(gone).toBeGreaterThan(off ?? 0);
   });
 
-  test('packages that came from elsewhere are refused with the words to take them away by hand', () => {
+  test('refuses packages of other sources, with the command that removes them', () => {
     const theirs = { ...provisioned, files: { [HostPaths.unit]: 'a' } };
     expect(plan(theirs, 'docker')).toContainEqual(
       expect.objectContaining({
@@ -155,7 +155,7 @@ describe('a host', () => {
     );
   });
 
-  test('without the sources of ours that they were switched off for, those of others come back', () => {
+  test('enables other sources again after ours are removed', () => {
     const off = (name: string, by: 'docker' | 'nvidia' | undefined, rest: Partial<DisabledSource> = {}) => ({
       file: `/etc/apt/sources.list.d/${name}.list`,
       aside: `/etc/apt/sources.list.d/${name}.list.off`,
@@ -197,29 +197,29 @@ describe('a host', () => {
       ['both.list', undefined],
       ['cuda.list', undefined],
     ]);
-    // A removal that was cut before they came back.
+    // A removal that was interrupted before it enabled them.
     const cut = merge(bare, { ours: { sources: [off('docker', 'docker')] } });
     expect(titles(cut)).toEqual(['enable other package repositories again', files.at(-1)]);
   });
 
-  test('a system that is not known loses what is ours all the same, and nothing by name', () => {
+  test('on an unknown system loses files of azp-fleet, but no packages', () => {
     const other = merge(provisioned, { os: { id: 'plan9', pretty: 'Plan 9' } });
     expect(titles(other)).toEqual([...agents, ...files]);
     expect(titles(other, 'driver')).toContain('refused: Plan 9 on x86_64 is not supported');
   });
 
-  test("the site's authority goes", () => {
+  test("loses the site's authority", () => {
     const trusting = merge(bare, { files: { '/usr/local/share/ca-certificates/azp-fleet-site.crt': 'x' } });
     expect(titles(trusting)).toEqual(["no longer trust the site's certificate authority", files.at(-1)]);
   });
 
-  test('with halves of an interrupted removal loses the other half', () => {
+  test('completes an interrupted removal', () => {
     const half = merge(bare, { ours: { folders: [HostPaths.etc], users: [] } });
     expect(titles(half)).toEqual([...agents, ...files]);
   });
 });
 
-test('its agents are drained, and containers of others are not disturbed unless systemd takes their GPUs', () => {
+test('agents are drained, and other containers are disturbed only if systemd removes their GPUs', () => {
   const [stop] = plan(provisioned);
   expect(stop).toMatchObject({ disturbs: 'agents' });
   expect(needsDrain(plan(provisioned).filter((item) => 'title' in item))).toBe(true);
@@ -227,9 +227,9 @@ test('its agents are drained, and containers of others are not disturbed unless 
   expect(plan(byHook)[0]).toMatchObject({ disturbs: 'containers' });
 });
 
-test('agents are sought in the pools of the inventory and in those that the manager names', () => {
+test('agents are removed from the pools of the inventory and of the manager', () => {
   const status = managerStatus({ pool: { name: 'gpu-old' }, slots: [] });
-  const told = merge(provisioned, {
+  const facts = merge(provisioned, {
     manager: {
       status: {
         ...status,
@@ -247,13 +247,13 @@ test('agents are sought in the pools of the inventory and in those that the mana
       },
     },
   });
-  const deregister = plan(told).find((item) => 'title' in item && item.step === 'pool');
+  const deregister = plan(facts).find((item) => 'title' in item && item.step === 'pool');
   expect(deregister).toMatchObject({
     actions: [{ kind: 'deregister', owner: 'me', pools: ['gpu-lab', 'gpu-own'] }],
   });
 });
 
-test('a manager that has never had an agent has none to take out', () => {
+test('a manager without agents has none to remove', () => {
   const found = removalOf(provisioned, {
     host: desiredOf().host,
     owner: undefined,
@@ -270,7 +270,7 @@ describe("the driver of NVIDIA's .run file", () => {
     files: { [managedFiles.nouveauBlacklist]: 'e' },
   });
 
-  test('that we have installed goes by its own uninstaller, with what kept nouveau away', () => {
+  test('that azp-fleet installed is removed with its uninstaller and the nouveau block', () => {
     expect(titles(runfile, 'driver')).toEqual([
       'remove NVIDIA driver 580.95.05',
       "remove azp-fleet's settings for the NVIDIA driver",
@@ -278,7 +278,7 @@ describe("the driver of NVIDIA's .run file", () => {
     ]);
   });
 
-  test('stays with its settings and record where it is not requested', () => {
+  test('stays with its settings and record if it is not requested', () => {
     expect(titles(runfile)).toEqual([]);
     const managed = merge(runfile, { ours: { ...runfile.ours, folders: [HostPaths.state] } });
     expect(plan(managed).at(-1)).toMatchObject({

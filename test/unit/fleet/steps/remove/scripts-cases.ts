@@ -16,7 +16,7 @@ const list = "systemctl list-units --all --plain --no-legend 'azp-fleet-agent-*.
 const asked = ['docker version', 'docker ps -q --filter label=azp-fleet.kind=agent'];
 const file = '/etc/docker/daemon.json';
 
-/** As the real one it writes to stdout and stderr; `removal`: exit code of removing an image or a network. */
+/** Writes to stdout and stderr as docker does; `removal`: exit code of removing an image or a network. */
 const docker = (worker: string, removal = 0) => `case "$1 $*" in
   version*) echo 29.1.0; echo 'a warning' >&2 ;;
   rm*) echo c1 ;;
@@ -57,7 +57,7 @@ export const removeSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'the manager and its agents end, and its unit goes',
+      name: 'stops the manager and its agents, and removes its unit',
       script: stopScript,
       given: (host) =>
         host
@@ -84,7 +84,7 @@ export const removeSuite: ScriptSuite = {
       },
     },
     {
-      name: 'a job that runs without its manager stops everything before it begins',
+      name: 'fails first if a job runs without its manager',
       script: stopScript,
       given: (host) => host.file(HostPaths.unit, 'unit').program('docker', docker('Agent.Worker')),
       after: {
@@ -103,7 +103,7 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
       },
     },
     {
-      name: 'containers, the image by its name, the network by its label, and the rules of the fence',
+      name: 'removes containers, the image by name, the network by label, and firewall rules',
       script: containersScript,
       given: (host) =>
         host.program(
@@ -135,7 +135,7 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
       },
     },
     {
-      name: 'an image and a network that others use are left, and said',
+      name: 'keeps and reports an image and a network in use',
       script: containersScript,
       given: (host) => host.program('docker', docker('bash', 1)),
       after: {
@@ -161,7 +161,7 @@ left: other containers use azp-fleet's network
       },
     },
     {
-      name: 'a job in the unit of an agent on the host stops everything, too',
+      name: 'fails first if a job runs in an agent unit on the host, too',
       script: stopScript,
       given: (host) =>
         host
@@ -186,7 +186,7 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
       },
     },
     {
-      name: 'agents on the host without a job are stopped',
+      name: 'stops agents on the host without a job',
       script: stopScript,
       given: (host) =>
         host
@@ -211,7 +211,7 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
       },
     },
     {
-      name: 'an engine that does not answer is said, since what is in it would come back',
+      name: 'fails if the engine does not answer, because its containers would start again',
       script: containersScript,
       given: (host) =>
         host
@@ -228,7 +228,7 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'users and folders go; what this work is noted in stays until it is done',
+      name: 'removes users and folders, but keeps its own record until the end',
       script: filesScript(['azp-agent-0']),
       given: (host) =>
         host
@@ -267,7 +267,7 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'the notes go last, and in /run all but the lock that is held',
+      name: 'removes the records last, and all of /run but the held lock',
       script: traceScript([], false),
       given: (host) =>
         host
@@ -289,7 +289,7 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'a boot has emptied /run',
+      name: 'works with an empty /run after a boot',
       script: traceScript([], false),
       given: (host) => host.file(`${HostPaths.state}/lock.last`, 'me'),
       after: { files: { [HostPaths.state]: 'gone', [`${HostPaths.state}/lock.last`]: 'gone' } },
@@ -301,7 +301,7 @@ next: start it (systemctl start docker), and run again
         ['all but the notes of a .run file', traceScript([], true)],
       ] as const
     ).map(([what, script]) => ({
-      name: `files that stay fail it: ${what}`,
+      name: `fails if files stay: ${what}`,
       script,
       given: (host: ScratchHost) =>
         host
@@ -315,7 +315,7 @@ next: start it (systemctl start docker), and run again
       },
     })),
     {
-      name: 'what is noted of packages and of a .run file outlives what else is in the state',
+      name: 'keeps the records of packages and of a .run file',
       script: traceScript(['part docker', 'brought docker-ce'], true),
       given: (host) =>
         host
@@ -329,7 +329,7 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'and that of a .run file alone, whose packages are not ours',
+      name: 'keeps only the record of a .run file without packages of ours',
       script: traceScript([], true),
       given: (host) =>
         host
@@ -339,7 +339,7 @@ next: start it (systemctl start docker), and run again
       after: { files: { [`${HostPaths.state}/lock.last`]: 'gone', [recordFile]: 'gone' } },
     },
     {
-      name: 'what is noted of packages that stay is left alone, and shortened to that',
+      name: 'shortens the record to packages that stay',
       script: traceScript(['part docker', 'brought docker-ce'], false),
       given: (host) =>
         host
@@ -364,7 +364,7 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'daemon.json comes back to the letter, and the engine reads it without a restart',
+      name: 'restores daemon.json exactly, and reloads the engine without a restart',
       script: restoreScript({ from: 'ours', to: "it's theirs", keeps: false }),
       given: (host) =>
         host
@@ -384,13 +384,13 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'one that was not there before goes',
+      name: 'removes a daemon.json that did not exist before',
       script: restoreScript({ from: 'ours', to: undefined, keeps: false }),
       given: (host) => host.file(file, 'ours').program('systemctl', 'exit 3'),
       after: { files: { [file]: 'gone' }, calls: ['systemctl is-active -q docker.service'] },
     },
     {
-      name: 'a copy that is kept stays, and what was there between goes',
+      name: 'keeps the copy, and removes the previous file',
       script: restoreScript({ from: 'ours', to: undefined, keeps: true }),
       given: (host) =>
         host
@@ -404,7 +404,7 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'copies of a file that was not there before go',
+      name: 'removes copies of a file that did not exist before',
       script: restoreScript({ from: 'ours', to: undefined, keeps: false }),
       given: (host) =>
         host
@@ -418,7 +418,7 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
-      name: 'one that was changed since is left',
+      name: 'leaves a changed daemon.json',
       script: restoreScript({ from: 'ours', to: undefined, keeps: true }),
       given: (host) => host.file(file, 'theirs'),
       after: {

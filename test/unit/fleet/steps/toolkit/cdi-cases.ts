@@ -4,13 +4,13 @@ import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
 const spec = 'cdiVersion: "0.5.0"\nkind: "nvidia.com/gpu"\n';
-const encoding = `${spec}  - /usr/lib/x86_64-linux-gnu/libnvidia-encode.so.580.95.05\n`;
-const drawing = `${encoding}  - /usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.580.95.05\n`;
+const withVideo = `${spec}  - /usr/lib/x86_64-linux-gnu/libnvidia-encode.so.580.95.05\n`;
+const withGraphics = `${withVideo}  - /usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.580.95.05\n`;
 const service = 'nvidia-cdi-refresh.service';
 const withService = [`systemctl cat ${service}`, `systemctl restart ${service}`];
 const withoutService = [`systemctl cat ${service}`, 'nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'];
 
-/** From toolkit 1.18 on. */
+/** Adds the refresh service of toolkit 1.18 and newer. */
 function refreshes(host: ScratchHost, file: string, text = spec): void {
   host.folder(file.slice(0, file.lastIndexOf('/')));
   host.program('systemctl', `case $1 in cat) echo "[Unit]" ;; restart) printf %s '${text}' >${file} ;; esac`);
@@ -26,7 +26,7 @@ export const cdiSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'an older toolkit writes it itself',
+      name: 'an older toolkit writes it directly',
       script: cdiScript([]),
       run: { umask: '077' },
       after: {
@@ -35,19 +35,19 @@ export const cdiSuite: ScriptSuite = {
       },
     },
     {
-      name: 'what was made for us goes again, with its folder where that is empty then',
+      name: 'removes our specification, and its folder if that is empty',
       script: cdiUndoScript({ made: ['/etc/cdi/nvidia.yaml'], aside: [] }),
       given: (host) => host.file('/etc/cdi/nvidia.yaml', cdiMark),
       after: { files: { '/etc/cdi': 'gone', '/etc/cdi/nvidia.yaml': 'gone' } },
     },
     {
-      name: 'what was set aside comes back, and never over another file',
+      name: 'restores files that were set aside, but never over another file',
       script: cdiUndoScript({ made: [], aside: ['/etc/cdi/nvidia.yaml', '/etc/cdi/site.json'] }),
       given: (host) =>
         host
           .file('/etc/cdi/nvidia.yaml.before-azp-fleet', 'by hand')
-          .file('/etc/cdi/site.json.before-azp-fleet', 'of then')
-          .file('/etc/cdi/site.json', 'of now'),
+          .file('/etc/cdi/site.json.before-azp-fleet', 'old')
+          .file('/etc/cdi/site.json', 'new'),
       after: {
         files: {
           '/etc/cdi/nvidia.yaml.before-azp-fleet': 'gone',
@@ -56,25 +56,25 @@ export const cdiSuite: ScriptSuite = {
       },
     },
     {
-      name: 'the service of a toolkit writes it, in its own place, and no second file',
+      name: 'the refresh service writes the only specification, in /var/run/cdi',
       script: cdiScript([]),
       given: (host) => refreshes(host, '/var/run/cdi/nvidia.yaml'),
       after: { calls: withService, files: { '/var/run/cdi/nvidia.yaml': `644 ${spec}` } },
     },
     {
-      name: 'a specification in JSON is one',
+      name: 'accepts a specification in JSON',
       script: cdiScript([]),
       given: (host) => refreshes(host, '/var/run/cdi/nvidia.json'),
       after: { calls: withService, files: { '/var/run/cdi/nvidia.json': `644 ${spec}` } },
     },
     {
-      name: 'and so is one that an administrator keeps',
+      name: 'accepts a specification of an administrator',
       script: cdiScript([]),
       given: (host) => refreshes(host, '/etc/cdi/site.json'),
       after: { calls: withService, files: { '/etc/cdi/site.json': `644 ${spec}` } },
     },
     {
-      name: 'a file that was made by hand is set aside when the service has written its own',
+      name: 'sets a manual file aside after the service has written its own',
       script: cdiScript(['/etc/cdi/nvidia.yaml', '/etc/cdi/gone.json']),
       given: (host) => {
         refreshes(host, '/var/run/cdi/nvidia.yaml');
@@ -92,7 +92,7 @@ export const cdiSuite: ScriptSuite = {
       },
     },
     {
-      name: "what the GPU operator wrote for itself is none of the GPUs'",
+      name: "ignores the GPU operator's own specification",
       script: cdiScript(['/etc/cdi/nvidia.yaml']),
       given: (host) => {
         refreshes(host, '/run/nothing');
@@ -112,13 +112,13 @@ next: run nvidia-ctk cdi generate on the host and check its output
       },
     },
     {
-      name: 'an older toolkit writes over one that was made by hand',
+      name: 'an older toolkit overwrites a manual file',
       script: cdiScript(['/etc/cdi/nvidia.yaml']),
       given: (host) => host.file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu'),
       after: { calls: withoutService, files: { '/etc/cdi/nvidia.yaml': `644 ${spec}${cdiMark}\n` } },
     },
     {
-      name: 'and over the one that wins',
+      name: 'an older toolkit overwrites the file with priority',
       script: cdiScript(['/etc/cdi/nvidia.yaml']),
       given: (host) =>
         host
@@ -139,18 +139,18 @@ next: run nvidia-ctk cdi generate on the host and check its output
       '/etc/cdi/site.yaml',
       '/etc/cdi/site.json',
     ].map((file) => ({
-      name: `what agents may use is in ${file}`,
+      name: `finds graphics and video in ${file}`,
       script: cdiScript([], ['graphics', 'video']),
-      given: (host: ScratchHost) => refreshes(host, file, drawing),
-      after: { calls: withService, files: { [file]: `644 ${drawing}` } },
+      given: (host: ScratchHost) => refreshes(host, file, withGraphics),
+      after: { calls: withService, files: { [file]: `644 ${withGraphics}` } },
     })),
     {
-      name: 'a missing library is reported, every time',
+      name: 'reports a missing library in every run',
       script: cdiScript([], ['video', 'graphics']),
       given: (host) => {
-        refreshes(host, '/var/run/cdi/nvidia.yaml', encoding);
-        // Neither of these gives containers anything.
-        host.file('/etc/cdi/nvidia.yaml', drawing).file('/var/run/cdi/other.json', 'libEGL_nvidia.so.0');
+        refreshes(host, '/var/run/cdi/nvidia.yaml', withVideo);
+        // Containers use neither of these files.
+        host.file('/etc/cdi/nvidia.yaml', withGraphics).file('/var/run/cdi/other.json', 'libEGL_nvidia.so.0');
       },
       after: {
         code: 1,
@@ -160,11 +160,11 @@ seen: none
 next: install the driver's libraries for graphics at its version, from the driver's repository (a .run file has them unless run with --no-opengl-files), or remove graphics from driverCapabilities, and run again
 `,
         calls: withService,
-        files: { '/var/run/cdi/nvidia.yaml': `644 ${encoding}` },
+        files: { '/var/run/cdi/nvidia.yaml': `644 ${withVideo}` },
       },
     },
     {
-      name: 'and so it is of an older toolkit, in /etc',
+      name: 'reports it for an older toolkit, too, in /etc',
       script: cdiScript([], ['video']),
       after: {
         code: 1,
