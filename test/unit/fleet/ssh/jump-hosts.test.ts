@@ -57,7 +57,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       ['the only hop', 'one', () => [box], () => first, 'one'],
       ['the first of two', 'one,two', () => [box, second], () => first, 'one'],
       ['the second of two', 'one,two', () => [box, first], () => second, 'two'],
-    ])('%s with an unknown key is refused, and its key not written', async (_, jump, known, bad, name) => {
+    ])('%s with an unknown key is refused, and its key is not stored', async (_, jump, known, bad, name) => {
       const way = open({ config: config(), known: known() });
       const before = logins(bad());
       expect(await problemOf(way.connect(target({ ...strict, jump })))).toMatchObject({
@@ -69,12 +69,12 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       expect([isFiled(way, bad()), logins(bad())]).toEqual([false, before]);
     });
 
-    test('hops with known keys are passed', async () => {
+    test('hops with known keys are accepted', async () => {
       const way = open({ config: config(), known: [box, first, second] });
       expect(await through(way, { ...strict, jump: 'one,two' })).toBe('through\n');
     });
 
-    test('a hop behind a ProxyCommand is no exception', async () => {
+    test('the same for a hop behind a ProxyCommand', async () => {
       const command = `  ProxyCommand ssh -F none -i ${second.clientKeyFile} -p ${second.port} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -W %h:%p 127.0.0.1\n`;
       const text = block('one', first, command);
       const refused = open({ config: text, known: [box] });
@@ -88,21 +88,21 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       expect(logins(second)).toBe(before + 1);
     });
 
-    test('what ssh_config says of the hop makes it no less', async () => {
+    test('ssh_config cannot make the hop less strict', async () => {
       const text = block('one', first, '  StrictHostKeyChecking no\n');
       const way = open({ config: text, known: [box] });
       const problem = await problemOf(way.connect(target({ ...strict, jump: 'one' })));
       expect([problem.code, isFiled(way, first)]).toEqual(['ssh.host-key-unknown', false]);
     });
 
-    test('by ssh_config: a hop of which it says nothing is as strict', async () => {
+    test('by ssh_config: a hop without an own setting is as strict', async () => {
       const text = `${config()}Host 127.0.0.1\n  StrictHostKeyChecking yes\n  ProxyJump one\n`;
       const way = open({ config: text, known: [box] });
       const problem = await problemOf(way.connect(target()));
       expect([problem.code, isFiled(way, first)]).toEqual(['ssh.host-key-unknown', false]);
     });
 
-    test('while a host that is not has let the same hop in', async () => {
+    test('also if a less strict host has accepted the same hop', async () => {
       const way = open({ config: `UserKnownHostsFile /dev/null\n${config()}`, known: [box] });
       expect(await through(way, { jump: 'one', hostKeys: [box.hostKey] }, 'lax')).toBe('through\n');
       const problem = await problemOf(
@@ -112,7 +112,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
     });
   });
 
-  test('a new key of a hop is filed where the policy is to accept it', async () => {
+  test('a new key of a hop is stored with the policy accept-new', async () => {
     const way = open({ config: config() });
     expect(await through(way, { jump: 'one' })).toBe('through\n');
     expect(isFiled(way, first)).toBe(true);
@@ -129,7 +129,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       ['as the second hop', () => `two,bastion`],
     ] as const;
 
-    test.each(names)('is held to its pin %s', async (_, jump) => {
+    test.each(names)('must have its pinned key %s', async (_, jump) => {
       const way = open({
         config: config(),
         known: [box, second, first],
@@ -146,7 +146,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
     });
 
     test.each(names)(
-      'is passed with its pin, user, port and key %s, and nothing is filed',
+      'is used with its pin, user, port and key %s, and nothing is stored',
       async (_, jump) => {
         const hosts = [bastion({ hostKeys: [first.hostKey] })];
         const way = open({ config: config(), known: [box, second], hosts });
@@ -155,7 +155,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       },
     );
 
-    test('is held to it whatever else ssh_config trusts', async () => {
+    test('must have it although ssh_config trusts another key', async () => {
       const trusting = `KnownHostsCommand /bin/echo * ${first.hostKey}\nVerifyHostKeyDNS yes\n${config()}`;
       const way = open({ config: trusting, known: [box], hosts: [bastion({ hostKeys: [stranger] })] });
       const before = logins(first);
@@ -163,7 +163,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       expect(logins(first)).toBe(before);
     });
 
-    test('is held to it where a connection of the person stands already', async () => {
+    test('must have it although the user has an open connection', async () => {
       const shared = `ControlMaster auto\nControlPath ${first.folder}/shared\nControlPersist 60\n`;
       const text = block('one', first, shared.replaceAll(/^/gm, '  '));
       const lax = open({ config: text });
@@ -173,7 +173,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       spawnSync('ssh', ['-F', join(lax.home, 'config'), '-O', 'exit', 'one']);
     });
 
-    test('behind a jump host of its own', async () => {
+    test('behind its own jump host', async () => {
       const hosts = [bastion({ jump: 'two' })];
       const before = logins(second);
       expect(await through(open({ config: config(), hosts }), { jump: 'bastion' })).toBe('through\n');
@@ -196,21 +196,21 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
     });
   });
 
-  describe('a hop for which nobody names a key', () => {
+  describe('a hop without a configured key', () => {
     let shared: OwnSshd;
     beforeAll(async () => {
       shared = await startOwnSshd({ config: [`AuthorizedKeysFile ${box.clientKeyFile}.pub`] });
     });
     afterAll(() => shared.stop());
 
-    test('is offered that of the host', async () => {
+    test('is offered the key of the host', async () => {
       const jump = `${shared.user}@127.0.0.1:${shared.port}`;
       expect(await through(open(), { jump })).toBe('through\n');
       expect(await through(open({ config: config() }), { jump: `one,${jump}` })).toBe('through\n');
       expect(await through(open({ config: config() }), { jump: `${jump},one` })).toBe('through\n');
     });
 
-    test('but not where ssh_config names another', async () => {
+    test('is not offered it if ssh_config names another key', async () => {
       const text = block('shared', shared).replace(shared.clientKeyFile, second.clientKeyFile);
       const problem = await problemOf(open({ config: text }).connect(target({ jump: 'shared' })));
       expect(problem).toMatchObject({
@@ -220,7 +220,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
     });
   });
 
-  test('a hop that cannot reach the host is told', async () => {
+  test('a hop that cannot reach the host is reported', async () => {
     const problem = await problemOf(open({ config: config() }).connect(target({ jump: 'one', port: 1 })));
     expect(problem).toMatchObject({
       code: expect.stringMatching(/^ssh\.(refused|jump)$/) as string,

@@ -12,7 +12,7 @@ test('a question of ours stays as it is', () => {
   );
 });
 
-test('what the host says has its name before each row, also where the terminal would have broken it', () => {
+test('each row of text from a host has its name, also where the terminal wraps', () => {
   const said = `Two factors\n${'-'.repeat(31)}Sudo password for prod-bastion:`;
   expect(questionText({ ...asks, said }, 42)).toBe(
     [

@@ -33,14 +33,14 @@ async function sshTakes(...args: string[]): Promise<boolean> {
 test.each<[string, (text: string) => boolean, (text: string) => string[]]>([
   ['the name of a host', isHostName, (text) => ['--', text]],
   ['the name of a user', isUserName, (text) => ['-l', text, '--', 'host']],
-])('%s is what ssh takes for one', async (_, ours, args) => {
+])('%s is accepted or refused as by ssh', async (_, ours, args) => {
   const names = [...characters, ...more];
   const theirs: string[] = [];
   for (const name of names) if (await sshTakes(...args(name))) theirs.push(name);
   expect(names.filter(ours)).toEqual(theirs);
 });
 
-test('nothing at all is no name', () => {
+test('an empty text is not a name', () => {
   expect([isHostName(''), isUserName('')]).toEqual([false, false]);
 });
 
@@ -75,7 +75,7 @@ describe('a chain of jump hosts', () => {
     'h:99999',
     '`x`@h',
     '@h',
-  ])('%s is none, with us as with ssh', async (jump) => {
+  ])('%s is refused, as by ssh', async (jump) => {
     const problem = await problemOf((async () => chainOf(jump, 'box'))());
     expect(problem).toMatchObject({ code: 'ssh.config', host: 'box' });
     expect(await sshTakes('-J', jump, '--', 'host')).toBe(false);

@@ -56,7 +56,7 @@ async function resolve(config: string, spec: Partial<SshSpec> = {}, env = {}, na
   return resolver(env).resolve(name, sshSpec({ sshConfig: file, ...spec }));
 }
 
-describe('where a value comes from', () => {
+describe('the source of a value', () => {
   test('the inventory wins over ssh, ssh over the defaults', async () => {
     const config = 'Host box\n  Port 1\n  User u\n  IdentityFile /keys/second\n  ConnectTimeout 9\n';
     const key = join(folder, 'first');
@@ -82,7 +82,7 @@ describe('where a value comes from', () => {
     });
   });
 
-  test('an address in the inventory is what ssh is asked for', async () => {
+  test('ssh is run with the address of the inventory', async () => {
     const config = 'Host gpu\n  HostName 192.0.2.1\nHost box\n  User wrong\n';
     const options = await resolve(config, { address: 'gpu' });
     expect(options).toMatchObject({ name: 'box', hostname: '192.0.2.1', user: userInfo().username });
@@ -94,7 +94,7 @@ describe('where a value comes from', () => {
     expect(options).toMatchObject({ jump: ['ann@LAB@gate:23'], proxyCommand: undefined });
   });
 
-  test('keys pinned in the inventory are all that is accepted', async () => {
+  test('only keys pinned in the inventory are accepted', async () => {
     const shown = describeConnection(await resolve('', { hostKeys: ['ssh-ed25519 AAAA'] }));
     expect(shown).toMatchObject({
       stricthostkeychecking: 'true',
@@ -103,7 +103,7 @@ describe('where a value comes from', () => {
   });
 });
 
-describe('our defaults stand only where the configuration is silent', () => {
+describe('our defaults apply only to options that are not configured', () => {
   test.each([
     ['', 'accept-new', 15],
     ['StrictHostKeyChecking ask\n', 'ask', 15],
@@ -124,7 +124,7 @@ describe('our defaults stand only where the configuration is silent', () => {
     );
   });
 
-  test('nothing of the file that tells is left behind', async () => {
+  test('the temporary file is removed', async () => {
     const before = readdirSync(tmpdir()).filter((name) => name.startsWith('azp-ssh-config-'));
     await resolve('StrictHostKeyChecking ask\n');
     for (const each of open.splice(0)) each.close();
@@ -132,7 +132,7 @@ describe('our defaults stand only where the configuration is silent', () => {
   });
 });
 
-describe('ssh is asked', () => {
+describe('ssh -G is run', () => {
   test('once for each host of a run, and once for its defaults', async () => {
     writeFileSync(file, 'User u\n');
     const one = resolver(listed());
@@ -141,7 +141,7 @@ describe('ssh is asked', () => {
     expect(calls()).toHaveLength(3);
   });
 
-  test('not where nothing is configured', async () => {
+  test('not if nothing is configured', async () => {
     const options = await resolver(listed()).resolve(
       'Box',
       sshSpec({ sshConfig: 'none', user: 'ann', port: 2222, jump: 'ann@gate:23,two', identityFile: '/k' }),
@@ -161,7 +161,7 @@ describe('ssh is asked', () => {
     });
   });
 
-  test('where there is none, only the inventory counts, and that is said once', async () => {
+  test('without ssh only the inventory counts, which is reported once', async () => {
     writeFileSync(file, 'Host *\n  User u\n  Port 99\n');
     const one = resolver({ PATH: folder });
     const spec = sshSpec({ sshConfig: file, port: 2222 });
@@ -170,7 +170,7 @@ describe('ssh is asked', () => {
     expect(notices).toEqual([expect.stringMatching(/^ssh is not installed: /)]);
   });
 
-  test('with the environment that it is given, and no other', async () => {
+  test('only with the given environment', async () => {
     const config = 'Match exec "test -z $AZP_TOKEN"\n  User clean\nMatch all\n  User told\n';
     process.env['AZP_TOKEN'] = 'secret';
     const without = await resolve(config).finally(() => delete process.env['AZP_TOKEN']);
@@ -179,7 +179,7 @@ describe('ssh is asked', () => {
   });
 });
 
-describe('what ssh refuses is refused with its words', () => {
+describe('a configuration that ssh refuses is refused with its message', () => {
   test.each([
     ['a wrong option', 'NoSuchOption yes\n', /config: line 1: Bad configuration option: nosuchoption/],
     ['a value that there is not', 'StrictHostKeyChecking perhaps\n', /line 1: unsupported option "perhaps"/],
@@ -192,7 +192,7 @@ describe('what ssh refuses is refused with its words', () => {
     expect(problem.next).toBe(`correct these lines, then run: ssh -F ${file} -G box`);
   });
 
-  test('a file that others can write to', async () => {
+  test('a file that other users can write', async () => {
     const more = join(folder, 'more;id');
     writeFileSync(more, 'User u\n');
     chmodSync(more, 0o666);
@@ -203,14 +203,14 @@ describe('what ssh refuses is refused with its words', () => {
     });
   });
 
-  test('a file that is not there', async () => {
+  test('a missing file', async () => {
     const problem = await problemOf(
       resolver().resolve('box', sshSpec({ sshConfig: join(folder, 'absent') })),
     );
     expect(problem.seen).toMatch(/Can't open user config file .*absent/);
   });
 
-  test('escape sequences of it do not reach the screen', async () => {
+  test('its escape sequences are removed', async () => {
     const problem = await problemOf(
       resolve('', {}, listed("printf 'no\\033]0;x\\007 \\033[2J'>&2; exit 255")),
     );
@@ -218,7 +218,7 @@ describe('what ssh refuses is refused with its words', () => {
   });
 });
 
-describe('what hosts and files name is never code', () => {
+describe('names from hosts and files are never run as code', () => {
   test.each([
     ['an address', '', { address: '$(touch x)' }],
     ['an address that is an option', '', { address: '-oProxyCommand=x' }],
@@ -236,14 +236,14 @@ describe('what hosts and files name is never code', () => {
     expect(await problemOf(resolve(config, spec))).toMatchObject({ code: 'ssh.config', host: 'box' });
   });
 
-  test('the name of a host, when that is all there is', async () => {
+  test('the name of a host without an address', async () => {
     const problem = await problemOf(resolve('Match exec "touch %n"\n', {}, {}, '$(id)'));
     expect(problem.what).toBe('"$(id)" is not the name of a host');
   });
 });
 
-describe('an ssh that does not end well', () => {
-  test('is stopped with what it runs when the run is over', async () => {
+describe('an ssh that does not exit or fails', () => {
+  test('is stopped with its children when the run ends', async () => {
     writeFileSync(file, `Match exec "sleep 600 & echo $! >${folder}/pid; wait"\n  User u\n`);
     const one = resolver();
     const asked = problemOf(one.resolve('box', sshSpec({ sshConfig: file })));
@@ -256,20 +256,20 @@ describe('an ssh that does not end well', () => {
     await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
-  test('is stopped when it says too much', async () => {
+  test('is stopped if it prints too much', async () => {
     const problem = await problemOf(resolve('', {}, listed('exec yes')));
     expect(problem).toMatchObject({ code: 'ssh.config', seen: 'more than 1 MiB' });
   });
 });
 
-test('options that only the system’s ssh honours are told of; Kerberos not where a distribution switched it on', async () => {
+test('options that only the system’s ssh supports are reported, except Kerberos enabled by a distribution', async () => {
   const config = 'CertificateFile ~/.ssh/c\nPKCS11Provider none\nKnownHostsCommand /bin/x %H\n';
   expect((await resolve(config)).unsupported).toEqual(['certificatefile', 'knownhostscommand']);
   expect((await resolve('GSSAPIAuthentication yes\n')).unsupported).toEqual(['gssapiauthentication']);
   expect((await resolve('GSSAPIAuthentication no\n')).unsupported).toEqual([]);
 });
 
-test('files that the configuration includes are told', async () => {
+test('included files are reported', async () => {
   const more = join(folder, 'more');
   writeFileSync(more, '', { mode: 0o600 });
   writeFileSync(file, `Host never\n  Include ${more}\n`);

@@ -15,11 +15,11 @@ function chosen(algorithms: Partial<ConnectionOptions['algorithms']>) {
   return algorithmsFor({ ...plain, algorithms: { ...plain.algorithms, ...algorithms } }, []);
 }
 
-test('a list that nobody sets is not sent to ssh2', () => {
+test('a list that is not set is not sent to ssh2', () => {
   expect(Object.keys(chosen({}))).toEqual(['serverHostKey']);
 });
 
-test('of a list that somebody sets what ssh2 has counts, in that order', () => {
+test('a configured list is reduced to what ssh2 supports, in that order', () => {
   expect(chosen({ ciphers: ['3des-cbc', 'aes256-ctr', 'aes128-ctr'] }).cipher).toEqual([
     'aes256-ctr',
     'aes128-ctr',
@@ -27,7 +27,7 @@ test('of a list that somebody sets what ssh2 has counts, in that order', () => {
   expect(chosen({ hostKey: ['ssh-rsa', 'rsa-sha2-256'] }).serverHostKey).toEqual(['rsa-sha2-256']);
 });
 
-describe('a list that leaves nothing is no licence for the defaults', () => {
+describe('a list without a supported algorithm is an error, not the default', () => {
   test.each<[string, Partial<ConnectionOptions['algorithms']>]>([
     ['Ciphers', { ciphers: ['3des-cbc'] }],
     ['KexAlgorithms', { kex: ['sntrup761x25519-sha512@openssh.com'] }],

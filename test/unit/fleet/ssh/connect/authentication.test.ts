@@ -44,7 +44,7 @@ describe('a key file', () => {
     expect(await logIn(open())).toBe('in\n');
   });
 
-  test('that is encrypted is asked about once for all hosts, again where the answer was wrong', async () => {
+  test('that is encrypted is asked about once for all hosts, and again after a wrong answer', async () => {
     const locked = join(sshd.folder, 'locked');
     copyFileSync(sshd.clientKeyFile, locked);
     execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', 'open sesame', '-f', locked]);
@@ -71,7 +71,7 @@ describe('a key file', () => {
       'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6l3x5Fv3C1Kq8x0VvQm0eWb4Yk1mZx0g8mO8fC2b1N\n',
       'a public key',
     ],
-  ])('that %s offers nothing', async (what, text, leftOut) => {
+  ])('that %s is not offered', async (what, text, leftOut) => {
     const file = join(sshd.folder, what.replaceAll(' ', '-'));
     if (text !== undefined) writeFileSync(file, text, { mode: 0o600 });
     expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
@@ -81,7 +81,7 @@ describe('a key file', () => {
     });
   });
 
-  test('that others can read offers nothing, as with ssh, and the cure is told', async () => {
+  test('that other users can read is not offered, as with ssh, and the error has the fix', async () => {
     const file = makeKey(join(sshd.folder, 'open-to-others'));
     copyFileSync(sshd.clientKeyFile, file);
     chmodSync(file, 0o640);
@@ -94,7 +94,7 @@ describe('a key file', () => {
     expect(await logIn(open(), { identityFile: file })).toBe('in\n');
   });
 
-  test('that the host does not know is told, with the command that puts it there', async () => {
+  test('that the host does not accept is reported, with the command that installs it', async () => {
     const file = makeKey(join(sshd.folder, 'unknown'));
     expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
       code: 'ssh.auth',
@@ -108,7 +108,7 @@ describe('a key file', () => {
 });
 
 describe('an agent', () => {
-  test('offers the key that is named before the others, and only that where it should', async () => {
+  test('offers the named key first, and only that key with IdentitiesOnly', async () => {
     const agent = await startAgent(sshd.folder);
     try {
       const others = [1, 2, 3, 4].map((index) => makeKey(join(sshd.folder, `held${index}`)));
@@ -128,13 +128,13 @@ describe('an agent', () => {
     }
   });
 
-  test('that does not answer is as good as none', async () => {
+  test('that does not answer is ignored', async () => {
     const env = { SSH_AUTH_SOCK: join(sshd.folder, 'nobody.sock') };
     expect(await logIn(open({ env }))).toBe('in\n');
   });
 });
 
-test('a password that is given is not sent to a host that takes keys only', async () => {
+test('a configured password is not sent to a host that accepts only keys', async () => {
   const spec = { identityFile: '/nonexistent', loginPassword: { env: 'a password' } };
   expect(await problemOf(open().connect(sshd.target(spec)))).toMatchObject({
     code: 'ssh.auth',
@@ -143,7 +143,7 @@ test('a password that is given is not sent to a host that takes keys only', asyn
   expect(sshd.log()).not.toMatch(/Failed password/);
 });
 
-test('two questions of one host are not parted by another host, which hangs up and comes back in its turn', async () => {
+test('two questions of one host are asked together; another host disconnects and retries later', async () => {
   const queue = new PromptQueue();
   const asked: string[] = [];
   const hangUps: string[] = [];
@@ -169,7 +169,7 @@ test('two questions of one host are not parted by another host, which hangs up a
   expect(hangUps).toEqual(['b', 'c']);
 });
 
-test('a host that fails while others wait hands the queue on', async () => {
+test('after a host that fails, the next host in the queue asks', async () => {
   const queue = new PromptQueue();
   const [first, second] = [new PromptTurn(queue), new PromptTurn(queue)];
   first.begin();
@@ -181,7 +181,7 @@ test('a host that fails while others wait hands the queue on', async () => {
   expect(queue.take()).toBe(true);
 });
 
-test('a jump host asks at once: the host that has the queue may be waiting for it', () => {
+test('a jump host asks at once, because the host that is asking may be waiting for it', () => {
   const queue = new PromptQueue();
   new PromptTurn(queue).begin();
   const hop = new PromptTurn(undefined);
@@ -207,12 +207,12 @@ test.each([
   });
 });
 
-test('the answer is shown where the host says so, and nowhere else', () => {
+test('the answer is shown only if the host requests it', () => {
   expect(serverQuestion(options, '', { prompt: 'Name:', echo: true }).hidden).toBe(false);
   expect(serverQuestion(options, '', { prompt: 'Name:', echo: false }).hidden).toBe(true);
 });
 
-test('our own words stand alone, and there is no end of neither lines nor words', () => {
+test('our own text is on a separate line, and lines and words have a limit', () => {
   const text = fc.string({ unit: 'binary', maxLength: 50 }).map((said) => `${said}\n`.repeat(90));
   fc.assert(
     fc.property(text, text, (instructions, prompt) => {

@@ -33,7 +33,7 @@ function open(config = ''): TestTransport {
 const silentPort = () => (silent.address() as AddressInfo).port;
 
 describe('a host that does not answer', () => {
-  test('is given up after ConnectTimeout, and what was seen is told', async () => {
+  test('is an error after ConnectTimeout, with the received text', async () => {
     const problem = await problemOf(open('ConnectTimeout 1\n').connect(sshd.target({ port: silentPort() })));
     expect(problem).toMatchObject({ code: 'ssh.timeout', host: 'box' });
     expect(problem.what).toContain('accepted the connection, but sent nothing for 1 s');
@@ -46,13 +46,13 @@ describe('a host that does not answer', () => {
     expect(await problemOf(connecting)).toMatchObject({ code: 'interrupted', host: 'box' });
   });
 
-  test('nor dialled where it came before', async () => {
+  test('and is not dialled if Ctrl-C came first', async () => {
     const connecting = open().connect(sshd.target(), { signal: AbortSignal.abort() });
     expect(await problemOf(connecting)).toMatchObject({ code: 'interrupted' });
   });
 });
 
-describe('a host that answers otherwise', () => {
+describe('a host with an unexpected answer', () => {
   test('with algorithms that the built-in client lacks', async () => {
     const modern = await startOwnSshd({ config: ['KexAlgorithms sntrup761x25519-sha512@openssh.com'] });
     expect(await problemOf(open().connect(modern.target()))).toMatchObject({
@@ -62,7 +62,7 @@ describe('a host that answers otherwise', () => {
     await modern.stop();
   });
 
-  test('with algorithms that ssh_config leaves out: its list is not replaced by ours', async () => {
+  test('with algorithms that ssh_config excludes: its list is not replaced by the default', async () => {
     const before = sshd.log().length;
     expect(await problemOf(open('Ciphers 3des-cbc\n').connect(sshd.target()))).toMatchObject({
       code: 'ssh.handshake',
@@ -78,7 +78,7 @@ describe('a host that answers otherwise', () => {
     return server;
   };
 
-  test('with what is not SSH', async () => {
+  test('with another protocol than SSH', async () => {
     const web = await saying('HTTP/1.1 400 Bad Request');
     const { port } = web.address() as AddressInfo;
     let dials = 0;
@@ -91,7 +91,7 @@ describe('a host that answers otherwise', () => {
     web.close();
   });
 
-  test('with a server that has no room now', async () => {
+  test('with a server that accepts no more connections', async () => {
     const web = await saying('Exceeded MaxStartups');
     const { port } = web.address() as AddressInfo;
     const stop = new AbortController();
@@ -120,7 +120,7 @@ test('logins that sshd drops under load (MaxStartups) are made again', async () 
   await narrow.stop();
 });
 
-test('a ProxyCommand is another way', async () => {
+test('a ProxyCommand is used instead of a socket', async () => {
   const transport = open(
     'Host 127.0.0.1\n  ProxyCommand bash -c "exec 3<>/dev/tcp/%h/%p; cat <&3 & cat >&3"\n',
   );
@@ -164,7 +164,7 @@ function endless(chunk = Buffer.alloc(65_536)): Readable {
   });
 }
 
-describe('a stream without an end', () => {
+describe('an endless stream', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
   /** The loop has had as many turns as it wants. */
@@ -172,7 +172,7 @@ describe('a stream without an end', () => {
     for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
   };
 
-  test('is read a mebibyte long, then in portions, with time for others after each', async () => {
+  test('is read at full speed for a mebibyte, then at a limited rate', async () => {
     const stream = endless();
     let read = 0;
     stream.on('data', (chunk: Buffer) => (read += chunk.length));
@@ -189,7 +189,7 @@ describe('a stream without an end', () => {
     stream.destroy();
   });
 
-  test('that somebody pushes all the same is given up before it fills the memory', async () => {
+  test('that ignores flow control is closed before it fills the memory', async () => {
     const stream = new Readable({ read: () => undefined });
     const seen: Error[] = [];
     stream.on('error', (error) => seen.push(error)).on('data', () => undefined);
@@ -203,7 +203,7 @@ describe('a stream without an end', () => {
     expect(String(seen[0])).toContain('the host sent more than requested');
   });
 
-  test('is told of once, when it has passed its length, and not while it is watched no longer', async () => {
+  test('is reported once when it exceeds its length, unless it is no longer watched', async () => {
     const stream = endless();
     const told = vi.fn<() => void>(() => void stream.destroy());
     watchLength(stream, MiB, told);
@@ -246,7 +246,7 @@ function transport() {
   return made;
 }
 
-test('a host that says nothing but nothing before the login, without an end, is left after a mebibyte', async () => {
+test('endless empty data before the login is refused after a mebibyte', async () => {
   // SSH_MSG_IGNORE: allowed at any time, and as often as one likes.
   const ignore = Buffer.from('0000000c060200000000000000000000', 'hex');
   let sent = 0;
@@ -266,7 +266,7 @@ test('a host that says nothing but nothing before the login, without an end, is 
   expect(sent).toBeLessThan(64 * MiB);
 });
 
-describe('once somebody is', () => {
+describe('after the login', () => {
   async function flooding(): Promise<HostileHost> {
     const host = await hostileHost({
       answer: () => ({ stdout: endless(Buffer.from('y\n'.repeat(32_768))) }),
@@ -275,7 +275,7 @@ describe('once somebody is', () => {
     return host;
   }
 
-  test('the connection of a host that has said too much is ended, not only its channel', async () => {
+  test('too much output closes the connection, not only its channel', async () => {
     const host = await flooding();
     const session = await transport().connect(target(host.port));
     const problem = await problemOf(session.script('x', { outputLimit: MiB }));
@@ -283,7 +283,7 @@ describe('once somebody is', () => {
     if (!session.closed.aborted) await once(session.closed, 'abort');
   });
 
-  test('a host that does not let go of a connection that is over is let go of', async () => {
+  test('a connection that the host keeps open is closed', async () => {
     const host = await hostileHost();
     openPaced.push(host);
     const port = await speaking((socket) => {

@@ -36,7 +36,7 @@ function counting(text: string) {
 }
 
 describe('a ProxyCommand that fails', () => {
-  test('is told by its own last words, at once', async () => {
+  test('is reported at once with its last lines', async () => {
     const { command, tries } = counting('echo "token expired, log in again" >&2; exit 1');
     expect(await problemOf(open(command).connect(sshd.target()))).toMatchObject({
       code: 'ssh.proxy-command',
@@ -47,7 +47,7 @@ describe('a ProxyCommand that fails', () => {
     expect(tries()).toBe(1);
   });
 
-  test('with words for the terminal has them stripped, and none of their endless rest', async () => {
+  test('with escape sequences is cleaned and truncated', async () => {
     const script = join(folder, 'loud');
     writeFileSync(
       script,
@@ -59,7 +59,7 @@ describe('a ProxyCommand that fails', () => {
     expect(seen.length).toBeLessThanOrEqual(2_000);
   });
 
-  test('without a word is told by its exit code', async () => {
+  test('without output is reported by its exit code', async () => {
     const { seen } = await problemOf(open('sh -c "exit 7"').connect(sshd.target()));
     expect(seen).toBe('no output (exit 7)');
   });
@@ -76,7 +76,7 @@ exec ${process.execPath} -e '${pipe}'`,
   });
 });
 
-test('it is run by the shell of the person, with the tokens filled in', async () => {
+test('the shell of the user runs it, with the tokens filled in', async () => {
   const shell = join(folder, 'shell');
   const log = join(folder, 'log');
   writeFileSync(shell, `#!/bin/sh\necho "$@" >>${log}\nexec /bin/sh "$@"\n`, { mode: 0o755 });

@@ -43,8 +43,8 @@ async function attempt(
   }
 }
 
-describe('a key that nobody knows', () => {
-  test('is filed and told, and known the next time', async () => {
+describe('an unknown key', () => {
+  test('is stored and reported, and known the next time', async () => {
     const first = await attempt(undefined);
     expect(first.code).toBe('ok');
     expect(first.filed).toBe(`${name} ${sshd.hostKey}\n`);
@@ -52,19 +52,19 @@ describe('a key that nobody knows', () => {
     expect([again.code, again.filed, again.notices]).toEqual(['ok', first.filed, []]);
   });
 
-  test('is filed under a hash where ssh_config says so', async () => {
+  test('is stored with a hashed name if ssh_config requires it', async () => {
     const { filed = '' } = await attempt(undefined, {}, 'HashKnownHosts yes\n');
     expect(filed).toMatch(/^\|1\|\S+\|\S+ ssh-ed25519 /);
     expect((await attempt(filed)).notices).toEqual([]);
   });
 
-  test('is refused where only known ones count, and nothing is filed', async () => {
+  test('is refused with the strict policy, and not stored', async () => {
     const refused = await attempt('', { hostKeyPolicy: 'strict' });
     expect(refused).toMatchObject({ code: 'ssh.host-key-unknown', filed: '' });
     expect(refused.problem?.next).toContain('azp-fleet trust --limit box');
   });
 
-  test('of many logins at once is filed once', async () => {
+  test('of many logins at once is stored once', async () => {
     const transport = testTransport();
     await Promise.all(
       Array.from({ length: 8 }, (_, index) => transport.connect(sshd.target({}, `h${index}`))),
@@ -75,9 +75,9 @@ describe('a key that nobody knows', () => {
   });
 });
 
-describe('a new key where ssh_config says to ask', () => {
+describe('a new key with StrictHostKeyChecking ask', () => {
   const ask = 'StrictHostKeyChecking ask\n';
-  test('is refused where nobody can be asked, and nothing is filed', async () => {
+  test('is refused without a terminal, and not stored', async () => {
     const refused = await attempt('', {}, ask);
     expect(refused).toMatchObject({ code: 'ssh.host-key-unknown', filed: '' });
     expect(refused.problem?.what).toContain('it was not accepted (StrictHostKeyChecking ask)');
@@ -103,13 +103,13 @@ describe('a new key where ssh_config says to ask', () => {
     expect(asked.filed).toBe(code === 'ok' ? `${name} ${sshd.hostKey}\n` : '');
   });
 
-  test('is none when it is on file', async () => {
+  test('is not asked about if it is stored', async () => {
     expect((await attempt(`${name} ${sshd.hostKey}\n`, {}, ask)).code).toBe('ok');
   });
 });
 
-describe('a key that is not the one on file', () => {
-  test('keeps us out; the next action is a command that works', async () => {
+describe('a key that differs from the stored one', () => {
+  test('is refused; the next action is a working command', async () => {
     const { code, problem, filed } = await attempt(`${name} ${other}\n`);
     expect([code, filed]).toEqual(['ssh.host-key-mismatch', `${name} ${other}\n`]);
     expect(problem?.expected).toMatch(/^ssh-ed25519 at \S+known_hosts:1$/);
@@ -126,7 +126,7 @@ describe('a key that is not the one on file', () => {
     expect((await attempt(knownHosts())).code).toBe(code);
   });
 
-  test('counts under the bare name on any port, and under its alias', async () => {
+  test('is found under the bare name on any port, and under its alias', async () => {
     expect((await attempt(`127.0.0.1 ${sshd.hostKey}\n`)).notices).toEqual([]);
     expect((await attempt(`the-box ${other}\n`, {}, 'HostKeyAlias the-box\n')).code).toBe(
       'ssh.host-key-mismatch',
@@ -135,7 +135,7 @@ describe('a key that is not the one on file', () => {
 });
 
 describe('a pinned key', () => {
-  test('counts alone, by key or by fingerprint', async () => {
+  test('is the only accepted key, given as key or fingerprint', async () => {
     const fingerprint = execFileSync('ssh-keygen', ['-lf', `${sshd.hostKeyFile}.pub`], { encoding: 'utf8' });
     const onFile = `${name} ${other}\n`;
     expect((await attempt(onFile, { hostKeys: [sshd.hostKey] })).code).toBe('ok');

@@ -32,7 +32,7 @@ test('noise around the frames does not matter; no frames give an empty map', () 
   expect(parseFrames('bash: command not found').size).toBe(0);
 });
 
-test('any text that a probe writes is given back exactly', () => {
+test('any text that a probe writes is returned exactly', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter((value) => !value.includes('\0'));
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), (texts) => {

@@ -33,7 +33,7 @@ afterAll(async () => {
 const run = (text: string, options: ScriptOptions = {}) => session.script(text, { as: 'login', ...options });
 
 describe('a script', () => {
-  test('has its own words, whatever characters they are of, and the same environment everywhere', async () => {
+  test('gets its arguments with any characters, and the same environment on every host', async () => {
     const text = `printf '%s\\n' "it's" 'a\\b' "$LC_ALL" "$PWD" "$(umask)"; printf é; echo oops >&2; exit 3`;
     expect(await run(text)).toMatchObject({
       code: 3,
@@ -42,7 +42,7 @@ describe('a script', () => {
     });
   });
 
-  test('may be long and write much; each line comes whole, and as it is written', async () => {
+  test('may be long and write much; each line is passed on complete, when it is written', async () => {
     const lines: string[] = [];
     const long = `${'# padding\n'.repeat(20_000)}seq 1 9000; echo ü >&2`;
     const result = await run(long, { onLine: (line) => lines.push(line) });
@@ -51,7 +51,7 @@ describe('a script', () => {
     expect(lines).toContain('ü');
   });
 
-  test('that writes more lines than anybody reads loses no output; of the lines the last is told', async () => {
+  test('that writes very many lines loses no output; only the last lines are reported', async () => {
     const lines: string[] = [];
     const result = await run('seq 1 100000', { onLine: (line) => lines.push(line) });
     expect(result.stdout).toHaveLength(588_895);
@@ -67,7 +67,7 @@ describe('a script', () => {
     expect(stdout).toHaveLength(32 * 1024 * 1024);
   });
 
-  test('that writes without end is ended, and so is the connection', async () => {
+  test('that writes endlessly is stopped, and the connection closed', async () => {
     const other = await transport.connect(sshd.target());
     const problem = await problemOf(other.script('yes', { as: 'login' }));
     expect(problem).toMatchObject({ code: 'ssh.output-too-long', what: 'a script wrote more than 4 MiB' });
@@ -78,37 +78,37 @@ describe('a script', () => {
     expect(await run('cat; echo end')).toMatchObject({ code: 0, stdout: 'end\n' });
   });
 
-  test('that a signal ends has 128 + n', async () => {
+  test('that is killed by a signal exits with 128 + n', async () => {
     expect((await run('kill -9 $$')).code).toBe(137);
   });
 
-  test('that leaves something in the background ends all the same', async () => {
+  test('that leaves a background process still ends', async () => {
     const { stdout } = await run('sleep 30 & echo $!');
     expect(stdout).toMatch(/^\d+\n$/);
     await run(`kill ${stdout.trim()}`);
   });
 
-  test('stands in no list of processes', async () => {
+  test('is not in the list of processes', async () => {
     const { stdout } = await run('secret=tell-tale-text; ps -eo args');
     expect(stdout).not.toContain('tell-tale-text');
   });
 });
 
-describe('what ends a script', () => {
+describe('a script is stopped by', () => {
   test.each([
     ['silence', 'echo a; sleep 60', { silenceTimeoutMs: 200 }, 'ssh.silence-timeout'],
     ['its time', 'while :; do echo x; sleep 0.05; done', { totalTimeoutMs: 300 }, 'ssh.script-timeout'],
-  ])('%s; the session lives on', async (_, text, options, code) => {
+  ])('%s; the session stays open', async (_, text, options, code) => {
     expect(await problemOf(run(text, options))).toMatchObject({ code, host: 'box' });
     expect((await run('echo alive')).stdout).toBe('alive\n');
   });
 
-  test('the host itself, should we be gone: a little later than we would', async () => {
+  test('the host itself if we are gone, a little later', async () => {
     const { stdout } = await run('ps -o args= -p $PPID', { totalTimeoutMs: 7000 });
     expect(stdout).toMatch(/^timeout -k 5 17 \/bin\/sh /);
   });
 
-  test('a word of ours, before it begins or while it runs', async () => {
+  test('an abort, before it begins or while it runs', async () => {
     expect((await problemOf(run('true', { signal: AbortSignal.abort() }))).code).toBe('interrupted');
     const stop = new AbortController();
     const running = run('echo begun; sleep 60', {
@@ -119,7 +119,7 @@ describe('what ends a script', () => {
   });
 });
 
-test('more at once than sshd has sessions wait for each other', async () => {
+test('more scripts than sshd has sessions wait for each other', async () => {
   const narrow = await startOwnSshd({ config: ['MaxSessions 2'], plain: true });
   const other = await transport.connect(narrow.target({}, 'narrow'));
   const said = await Promise.all(
@@ -146,7 +146,7 @@ function output(limit = 64 * megabyte) {
   };
 }
 
-test('however it is cut, it is the same text and the same lines', () => {
+test('any chunks give the same text and the same lines', () => {
   const text = fc
     .array(fc.constantFrom('a', 'é', '漢', '🙂', '\n', '\r\n', ' '))
     .map((parts) => parts.join(''));
@@ -166,7 +166,7 @@ test('however it is cut, it is the same text and the same lines', () => {
   );
 });
 
-test('a line without an end, byte by byte, costs as much memory as one at once', () => {
+test('an endless line byte by byte needs as much memory as in one chunk', () => {
   const room = vi.spyOn(Buffer, 'allocUnsafe');
   const { out, lines } = output();
   const byte = Buffer.from('x');
@@ -179,7 +179,7 @@ test('a line without an end, byte by byte, costs as much memory as one at once',
   expect(lines.join('')).toHaveLength(3 * megabyte);
 });
 
-test('what is more than its limit is told once, and nothing after it is kept or told', () => {
+test('output beyond its limit is reported once, and not kept', () => {
   const { out, lines, overflow } = output(10);
   for (let count = 0; count < 100; count += 1) out.push(Buffer.from('1234\n'));
   expect(overflow).toHaveBeenCalledTimes(1);
@@ -187,7 +187,7 @@ test('what is more than its limit is told once, and nothing after it is kept or 
   expect(out.end()).toBe('1234\n1234\n');
 });
 
-test('of lines without an end the last of each chunk is told, and all are kept', () => {
+test('of endless lines the last of each chunk is reported, and all are kept', () => {
   const { out, lines } = output();
   const chunk = `${Array.from({ length: 999 }, (_, index) => `line ${index}`).join('\n')}\ncut`;
   for (let count = 0; count < 100; count += 1) out.push(Buffer.from(chunk));
@@ -197,7 +197,7 @@ test('of lines without an end the last of each chunk is told, and all are kept',
   expect(lines.length).toBeLessThan(12_000);
 });
 
-test('what is only passed on is not kept', () => {
+test('output that is only passed on is not kept', () => {
   const seen: Buffer[] = [];
   const room = vi.spyOn(Buffer, 'allocUnsafe');
   const out = new Output({
@@ -211,7 +211,7 @@ test('what is only passed on is not kept', () => {
 });
 
 // Every wait has an end, and a person can end it at once.
-describe('a host that lets a program begin and then says nothing', () => {
+describe('a host that starts a program and then sends nothing', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
@@ -260,7 +260,7 @@ describe('a host that lets a program begin and then says nothing', () => {
       ['nowhere', 30_000, 'ssh.start-timeout', undefined],
       ['to a channel', 30_000, 'ssh.start-timeout', undefined],
       ['to the script', 25_000, 'ssh.lock-failed', 'no answer within 25 s'],
-    ] as const)('on a host that comes %s', async (comes, ms, code, seen) => {
+    ] as const)('on a host that gets %s', async (comes, ms, code, seen) => {
       const { parts, kill } = host(comes);
       const waiting = problemOf(takeLock(parts, request));
       await vi.advanceTimersByTimeAsync(ms - 1);
@@ -283,7 +283,7 @@ describe('a host that lets a program begin and then says nothing', () => {
       },
     );
 
-    test('is let go in bounded time, and a word of ours does not end one that is held', async () => {
+    test('is released in bounded time, and an abort does not release a held lock', async () => {
       const { parts, kill } = host('to the lock');
       const stop = new AbortController();
       const lock = await takeLock(parts, { ...request, signal: stop.signal });
@@ -301,7 +301,7 @@ describe('a host that lets a program begin and then says nothing', () => {
     ['nowhere', 30_000, 'ssh.start-timeout'],
     ['to a channel', 30_000, 'ssh.start-timeout'],
     ['to the script', 60_000, 'ssh.script-timeout'],
-  ] as const)('a script on a host that comes %s ends, too', async (comes, ms, code) => {
+  ] as const)('a script on a host that gets %s ends', async (comes, ms, code) => {
     const waiting = problemOf(runScript({ ...host(comes).parts, text: 'true', options: {} }));
     await vi.advanceTimersByTimeAsync(ms);
     expect((await waiting).code).toBe(code);

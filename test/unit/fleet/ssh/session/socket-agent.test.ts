@@ -45,7 +45,7 @@ test('a pipe that ended while it waited in the pool is not used again', async ()
   agent.destroy();
 });
 
-test('an answer without end is an error of its request', async () => {
+test('an endless answer is an error of its request', async () => {
   const piece = Buffer.alloc(1024 * 1024, 'x');
   let said = 0;
   const endless = () =>

@@ -32,12 +32,12 @@ function boot(parts: Partial<BootRequest> = {}): BootRequest {
 }
 
 describe('the command of an exec', () => {
-  test('has nothing that a login shell could take differently', () => {
+  test('has no characters that login shells interpret differently', () => {
     const command = bootCommand(boot());
     expect(command).toMatch(/^exec \/bin\/sh -c '[A-Za-z0-9+/=$()"| -]*'$/);
   });
 
-  test('holds neither script nor password', () => {
+  test('contains neither script nor password', () => {
     expect(bootCommand(boot())).toBe(bootCommand(boot()));
     expect(scriptLine('a\nb\n')).toBe('a\u0001b\u0001\n');
     expect(() => scriptLine('a\u0001b')).toThrow(TypeError);
@@ -56,7 +56,7 @@ describe('the command of an exec', () => {
     expect(bootProgram(boot(parts))).toMatch(expected);
   });
 
-  test('asks for no password where none could be given', () => {
+  test('requests no password prompt if there is no password', () => {
     expect(bootProgram(boot({ canAnswer: false }))).not.toContain('sudo -S');
   });
 });
@@ -73,7 +73,7 @@ function pushed(bytes: Buffer, size: number) {
   return { preamble, mode: undefined, rest: Buffer.alloc(0) };
 }
 
-test('the ready line, the prompts and what follows are found however they are cut', () => {
+test('the ready line, the prompts and the output are found in any chunks', () => {
   const noise = fc.string({
     unit: fc.constantFrom('@', 'ready', ' ', '\n', 'é', 'password:'),
     maxLength: 12,
@@ -93,7 +93,7 @@ test('the ready line, the prompts and what follows are found however they are cu
   );
 });
 
-test('of noise without end the last part is kept, byte by byte, too', () => {
+test('of endless noise the last part is kept, in any chunks', () => {
   const { preamble, mode } = pushed(Buffer.alloc(1024 * 1024, 'x'), 1);
   expect([mode, preamble.size, preamble.text.length]).toEqual([undefined, 1024 * 1024, 64 * 1024]);
 });
@@ -106,7 +106,7 @@ function limited() {
   return { expire, limit: new Limit(1000, expire) };
 }
 
-test('it ends once, at its time; each start is a new one', () => {
+test('it fires once, at its time, and each start begins again', () => {
   const { expire, limit } = limited();
   vi.advanceTimersByTime(5000);
   limit.start();
@@ -118,7 +118,7 @@ test('it ends once, at its time; each start is a new one', () => {
   expect(expire).toHaveBeenCalledTimes(1);
 });
 
-test('it stands still while somebody types, and begins anew then', () => {
+test('it pauses while the user types, and then begins again', () => {
   const { expire, limit } = limited();
   limit.start();
   const resume = limit.pause();
@@ -130,7 +130,7 @@ test('it stands still while somebody types, and begins anew then', () => {
   expect(expire).toHaveBeenCalledTimes(1);
 });
 
-test('what was stopped meanwhile does not begin again, and what never ran neither', () => {
+test('a stopped timer does not begin again, nor one that never ran', () => {
   const { expire, limit } = limited();
   limit.pause()();
   limit.start();

@@ -34,14 +34,14 @@ async function session(
 const who = 'echo "${SUDO_UID:-nobody}"; cat';
 
 describe('sudo', () => {
-  test('without a password: it gets none, and nothing of one is run', async () => {
+  test('without a password it gets none, and no password command is run', async () => {
     const free = await session('free', { sudoPassword: { env: 'echo SECRET' } });
     expect(await free.script(who)).toMatchObject({ stdout: '1000\n', stderr: '' });
     expect(await free.script(who)).toMatchObject({ stdout: '1000\n', stderr: '' });
     await free.close();
   });
 
-  test('with a password by reference, at every script', async () => {
+  test('with a password by reference, for every script', async () => {
     const asked = await session(password, { sudoPassword: { env: password } });
     expect((await asked.script(who)).stdout).toBe('1000\n');
     expect((await asked.script(who)).stdout).toBe('1000\n');
@@ -49,7 +49,7 @@ describe('sudo', () => {
     await asked.close();
   });
 
-  test('that no longer asks is not given the password as if it did', async () => {
+  test('that no longer asks gets no password', async () => {
     const asked = await session(password, { sudoPassword: { env: password } });
     await asked.script(who);
     writeFileSync(real.path('sudo'), 'free');
@@ -57,7 +57,7 @@ describe('sudo', () => {
     await asked.close();
   });
 
-  test('with a password that is asked for once, however many hosts want it', async () => {
+  test('with a password asked once for all hosts', async () => {
     const transport = testTransport({ answer: () => password });
     const two = [await session(password, {}, transport), await session(password, {}, transport)];
     const said = await Promise.all(two.map((each) => each.script(who)));
@@ -73,7 +73,7 @@ describe('sudo', () => {
     ['a password that nobody can be asked for', password, {}, 'ssh.sudo-password-needed'],
     ['a terminal', 'tty', {}, 'ssh.sudo-tty'],
     ['another user', 'outsider', { sudoPassword: { env: password } }, 'ssh.not-in-sudoers'],
-  ])('that wants %s is an error of its own, and no password is told', async (_, wants, spec, code) => {
+  ])('that requires %s has its own error, which contains no password', async (_, wants, spec, code) => {
     const box = await session(wants, spec);
     const problem = await problemOf(box.script('true'));
     expect(problem).toMatchObject({ code, host: 'box', step: 'sudo' });
@@ -83,7 +83,7 @@ describe('sudo', () => {
   });
 });
 
-describe('a host that asks for the sudo password where sudo is not run', () => {
+describe('a host that asks for the sudo password although sudo is not run', () => {
   let host: HostileHost;
   afterEach(() => host.close());
 
@@ -91,7 +91,7 @@ describe('a host that asks for the sudo password where sudo is not run', () => {
     ['a login as root', { user: 'root' }, 'root'],
     ['a script for the login user', { user: 'ann' }, 'login'],
     ['both', { user: 'root' }, 'login'],
-  ] as const)('%s: it gets none, nobody is asked, and the error says so', async (_, spec, as) => {
+  ] as const)('%s: it gets none, the user is not asked, and the error reports it', async (_, spec, as) => {
     host = await hostileHost({ wantsSudo: true });
     const transport = testTransport({ answer: () => password });
     for (const given of [{}, { sudoPassword: { env: password } }]) {
@@ -105,7 +105,7 @@ describe('a host that asks for the sudo password where sudo is not run', () => {
     await transport.close();
   });
 
-  test('a script as root after sudo was free: it gets none', async () => {
+  test('a script as root, after sudo needed no password: it gets none', async () => {
     let asks = false;
     host = await hostileHost({ wantsSudo: () => asks, ready: 'sudo' });
     const transport = testTransport();
@@ -117,7 +117,7 @@ describe('a host that asks for the sudo password where sudo is not run', () => {
     await transport.close();
   });
 
-  test('a script as root by another user: it is what sudo asks, and gets it', async () => {
+  test('a script as root by another user: sudo asks and gets it', async () => {
     host = await hostileHost({ wantsSudo: true });
     const transport = testTransport();
     const session = await transport.connect(target(host.port, { sudoPassword: { env: password } }));

@@ -207,7 +207,7 @@ test.each([
   expect(nextOf(said)).toBe(`compare the fingerprint at the machine's console, then: ${command}`);
 });
 
-test('a banner cannot speak to the terminal', () => {
+test('a banner does not reach the terminal', () => {
   const { problem } = opensshFailure(
     options as unknown as ConnectionOptions,
     '\u001b[2J\u001b]0;x\u0007banner\n\u001b[1APermission denied (publickey).',
