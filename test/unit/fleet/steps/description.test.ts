@@ -11,15 +11,15 @@ const path = '/etc/x';
 const shown = (before: string | undefined, after: string) =>
   textDiff({ path, before, exists: true, after }).lines;
 
-describe('what becomes of a text', () => {
-  test('that comes is all of it, and no list of keys', () => {
+describe('the description of a changed text', () => {
+  test('is the complete text, without keys, if it is new', () => {
     expect(describeFile({ path, before: undefined, exists: false, after: 'a=1\n' })).toEqual({
       marker: 'add',
       texts: [{ path, lines: ['@@ -0,0 +1,1 @@', '+a=1'] }],
     });
   });
 
-  test('that could not be read says so', () => {
+  test('reports a text that could not be read', () => {
     expect(describeFile({ path, before: undefined, exists: true, after: 'a=1\n' })).toEqual({
       marker: 'change',
       details: [],
@@ -27,14 +27,14 @@ describe('what becomes of a text', () => {
     });
   });
 
-  test('never shows a secret, nor that it is the same', () => {
+  test('never shows a secret, nor whether it changed', () => {
     expect(shown('a_token=one\n', 'a_token=two\n')).toEqual([
       'the lines that differ may hold secrets and are not shown',
     ]);
     expect(JSON.stringify(shown('b=1\na_token=one\n', 'b=2\na_token=two\n'))).not.toMatch(/one|two/);
   });
 
-  test('is bounded, and one line is one line', () => {
+  test('is limited in length, without control characters', () => {
     const many = 'x\n'.repeat(9000);
     expect(shown(many, '')).toHaveLength(2001);
     expect(shown(many, '').at(-1)).toBe('and 7001 more lines');
@@ -66,7 +66,7 @@ describe('the keys of a text', () => {
     );
   });
 
-  test('are not read deeper than people read, nor without end', () => {
+  test('are limited in depth and number', () => {
     const deep = `${'{"a":'.repeat(3000)}1${'}'.repeat(3000)}`;
     expect(fieldDetails({ before: deep, after: '{}' })).toHaveLength(1);
     const many = Array.from({ length: 5000 }, (_, at) => `k${at}=1`).join('\n');

@@ -9,7 +9,7 @@ const nvidia = {
   'docker-ce-cli': '5:28.3.3-1~ubuntu.24.04~noble',
 };
 
-/** As NVIDIA ships it: ID=ubuntu, with a stack of its own that none of our versions matches. */
+/** DGX OS as shipped: ID=ubuntu, with its own stack in other versions. */
 const dgx = factsOf({
   os: { id: 'ubuntu', idLike: ['debian'], versionId: '24.04', codename: 'noble', pretty: 'NVIDIA DGX OS 7' },
   platform: 'dgx',
@@ -34,7 +34,7 @@ const dgx = factsOf({
 /** DGX OS, in the form of host-stack-cases.ts. */
 export const dgxCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
-    'DGX OS where the inventory sets a driver',
+    'DGX OS with a driver in the inventory',
     dgx,
     defaults,
     [

@@ -1,5 +1,5 @@
-// A host that an earlier release has provisioned: `provision` brings it to the present form, and there is nothing to do by
-// hand. In the form of host-stack-cases.ts and manager/cases.ts.
+// `provision` upgrades a host of an earlier release without manual steps. In the form of host-stack-cases.ts and
+// manager/cases.ts.
 import { describe, expect, it } from 'vitest';
 
 import { sha256 } from '../../../../src/shared/base/digest.ts';
@@ -53,7 +53,7 @@ describe('files of an earlier release', () => {
     expect(plan(afterwards(facts, stack), stack)).toEqual([]);
   });
 
-  it('its manager, unit and configuration: all are replaced, and it is restarted once, which ends no job', () => {
+  it('replaces manager, unit and configuration with one restart, which ends no job', () => {
     const now = converged();
     const before = merge(now, {
       files: {

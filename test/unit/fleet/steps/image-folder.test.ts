@@ -50,7 +50,7 @@ describe("a team's folder", () => {
     });
   });
 
-  it('that has changed is shown as a change, and a present one is not sent again', () => {
+  it('is shown as a change if it differs, and not uploaded again if present', () => {
     const facts = factsOf({ manager: { folders: ['a'.repeat(64)] } });
     expect(changes(desiredWith('a'), facts)).toHaveLength(1);
     expect(changes(desiredWith('a', {}, 'b'), facts)[1]).toContain(
@@ -58,7 +58,7 @@ describe("a team's folder", () => {
     );
   });
 
-  it('with a builder goes to that host alone, which pushes the image; the others pull it by the same name', () => {
+  it('with a builder is uploaded only to that host, which pushes the image; other hosts pull it by the same name', () => {
     expect(changes(desiredWith('h200-1', shared))[1]).toContain(`; pushed to ${push};`);
     expect(changes(desiredWith('h200-2', shared))).toEqual([]);
     const built = image(desiredWith('h200-1', shared));
@@ -73,7 +73,7 @@ describe("a team's folder", () => {
     });
   });
 
-  it('changes the name of what is pushed with all that the builder builds from', () => {
+  it('changes the name of the pushed image with each input of the build', () => {
     const names = [
       image(desiredWith('h200-2', shared)),
       image(desiredWith('h200-2', shared, 'b')),
@@ -89,7 +89,7 @@ describe("a team's folder", () => {
     expect(image(elsewhere)).toEqual(names[0]);
   });
 
-  it('is announced to hosts that pull it as the image that agents move to', () => {
+  it('is shown to pulling hosts as the new image of agents', () => {
     const desired = desiredWith('h200-2', shared);
     const before = managerConfig(desired, 'x64');
     const old = configText({

@@ -12,7 +12,7 @@ const runfile = desiredOf({ driver: { method: 'runfile' } });
 /** Where the driver comes from, in the form of host-stack-cases.ts. */
 export const methodCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
-    'the driver is to come from a system that has none for us',
+    'method distro on a system without a supported driver',
     factsOf({ os: { id: 'rocky', versionId: '9.4', pretty: 'Rocky Linux 9.4' } }),
     distro,
     ["refused: azp-fleet installs no driver from Rocky Linux 9.4's own package repositories", ...afterDriver],

@@ -117,7 +117,7 @@ describe('a system with another package manager', () => {
     });
   });
 
-  it('is asked what its transactions would do, and held to what it said', () => {
+  it('gets a simulation, and a limit from its answer', () => {
     const pending = plan(bare, defaults).filter(isPackageChange);
     const { script, read } = simulationOf(pending, bare, defaults, {}) ?? { script: '', read: () => ({}) };
     const ids = pending.map(({ id }) => id);
@@ -143,7 +143,7 @@ describe('a system with another package manager', () => {
     );
   });
 
-  // A name that no source knows would have apt remove nothing at all.
+  // apt would remove no package if one name were unknown.
   it.each([
     ['toy away podman if', { podman: '5.4.2' }],
     ['toy away podman podman-docker if', { podman: '5.4.2', 'podman-docker': '5.4.2' }],
@@ -152,7 +152,7 @@ describe('a system with another package manager', () => {
     expect(refused).toMatchObject({ next: expect.stringContaining(begin) as string });
   });
 
-  it('is what the fact script asks', async () => {
+  it('is used by the fact script', async () => {
     const { factProbes } = await import('../../../../src/fleet/facts/gather.ts');
     const text = factProbes({ root: machineRoot }).map(({ name, script }) => `${name}: ${script}`);
     const where = (word: string) =>
@@ -164,7 +164,7 @@ describe('a system with another package manager', () => {
     expect(text.filter((each) => /dpkg|\/etc\/apt/.test(each))).toEqual([]);
   });
 
-  it('says what is installed', async () => {
+  it('reports installed packages', async () => {
     const { parseFacts } = await import('../../../../src/fleet/facts/parse.ts');
     const frame = (stdout: string) => ({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false });
     const facts = parseFacts(

@@ -67,7 +67,7 @@ export const toy: PackageManager = {
   },
 };
 
-/** A system that has it. */
+/** A system with this package manager. */
 export const toyPlatform: Platform = {
   id: 'toy',
   versionId: '1',

@@ -9,7 +9,7 @@ const system = platformOf(factsOf());
 if (system === undefined) throw new Error('no system');
 
 test.each(['bring', 'pin', 'source_added'])(
-  'what prepares a transaction may call %s also where packages are gathered for a bundle',
+  'scripts before a transaction may call %s, also while packages are gathered for a bundle',
   (name) => {
     const script = apt.offline.gather({
       transactions: [],

@@ -56,7 +56,7 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'checks again after unattended-upgrades had the lock and made it a downgrade',
+    name: 'checks again after it waited for unattended-upgrades, which made it a downgrade',
     script: apt.install({ ...transaction, before: '' }, { removes: [], downgrades: [] }),
     given: (host) => {
       locked(host, '/var/lib/dpkg/lock-frontend', 812);

@@ -21,7 +21,7 @@ const driver = apt.install({
 
 const driverInstall = 'install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1';
 
-/** Packages of one branch that belong together, and their holds. */
+/** Packages of one branch, and their holds. */
 export const branchCases: readonly ScriptCase[] = [
   {
     name: 'installs the newest version of a branch for all, with optional packages, and holds its siblings',

@@ -34,7 +34,7 @@ const chosen = [query('drv'), query('persist'), query('compute')];
 const shells = [dnfCall('--assumeno --allowerasing shell'), dnfCall('-y --allowerasing shell')];
 const only = (vendor: string): string => dnfCall(`--refresh makecache --repo=azp-fleet-${vendor}`);
 
-/** Packages of one branch that belong together, and their locks. */
+/** Packages of one branch, and their locks. */
 export const branchCases: readonly ScriptCase[] = [
   {
     name: 'installs the newest version of a branch for all, with optional packages, and locks its siblings',

@@ -1,4 +1,4 @@
-// What a bundle takes on the disks of a host is known before anything is sent.
+// The plan checks the disk space of a bundle before any upload.
 import { describe, expect, it } from 'vitest';
 
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
@@ -66,14 +66,14 @@ const brought = '"upload 2 packages from the bundle (3000 MB)"';
 const loaded = `"load image ${images[0]} from the bundle (4000 MB)"`;
 
 describe('a bundle on a host', () => {
-  it('with 100 MB is refused before anything is sent', () => {
+  it('with 100 MB is refused before any upload', () => {
     expect(refusals(disks({ '/var/lib': 0.1 * gb }))).toEqual([
       `${brought} needs 3.1 GB on /var/lib including the changes before it; 100 MB are free`,
       expect.stringContaining(`${loaded} needs 11.1 GB on /var/lib`),
     ]);
   });
 
-  it('takes the archive of an image beside what the engine makes of it, and gives it back', () => {
+  it('needs space for the archive of an image and for the image, and frees the archive', () => {
     const seen = (free: number, included?: Included) => refusals(disks({ '/var/lib': free }), included);
     expect(seen(11.1 * gb)).toEqual([]);
     expect(seen(10.9 * gb)).toHaveLength(1);
@@ -81,7 +81,7 @@ describe('a bundle on a host', () => {
     expect(seen(16.1 * gb, bundle(9 * gb))).toEqual([]);
   });
 
-  it("takes what the engine makes of images on the engine's own disk", () => {
+  it("needs the space for images on the engine's disk", () => {
     const facts = disks({ '/data': 5 * gb, '/var/lib': 7.1 * gb });
     const elsewhere = merge(facts, { docker: { rootDir: '/data/docker' } });
     expect(refusals(elsewhere)).toEqual([]);
@@ -90,7 +90,7 @@ describe('a bundle on a host', () => {
     ]);
   });
 
-  it('does not take what is there already, in whole or in part', () => {
+  it('needs no space for complete and partial files on the host', () => {
     const facts = disks({ '/var/lib': 1.1 * gb, '/var/lib/docker': 50 * gb });
     const pool = `${packagesFolder}/pool`;
     const part = { [`${HostPaths.images}/${hash('c')}.image.${'c'.repeat(16)}.part`]: 3.5 * gb };
@@ -98,12 +98,12 @@ describe('a bundle on a host', () => {
     const cut = { [`${pool}/libcuda1_580.95.05-1_amd64.deb.${'b'.repeat(16)}.part`]: 1.5 * gb };
     expect(refusals(facts)).toHaveLength(2);
     expect(refusals(arrived(facts, { ...whole, ...cut, ...part }))).toEqual([]);
-    // Of another bundle's file of that name nothing stays.
+    // A file of another bundle with that name is replaced.
     const other = { [`${pool}/docker-ce_29.7.2-1_amd64.deb`]: 7 };
     expect(refusals(arrived(facts, { ...other, ...cut, ...part }))).toHaveLength(2);
   });
 
-  it('takes nothing for what is not sent', () => {
+  it('needs no space without an upload', () => {
     const tight = disks({ '/var/lib': 0.1 * gb });
     const full = merge(tight, { docker: { images } });
     expect(refusals(full)).toEqual([expect.stringContaining(brought)]);

@@ -59,7 +59,7 @@ describe('a plan with a bundle', () => {
     );
   });
 
-  it('sends each file by its digest, the index and then the mark last', () => {
+  it('uploads each file by digest, then the index, and the mark last', () => {
     const [change] = plan(bare, desiredWith(all)).stages.flat();
     if (change?.known !== true) throw new Error('not known');
     const sent = change.actions.flatMap((action) =>
@@ -73,7 +73,7 @@ describe('a plan with a bundle', () => {
     ]);
   });
 
-  it('names no network in anything that runs on the host', () => {
+  it('has no network address in scripts', () => {
     const made = plan(bare, desiredWith(all));
     const text = scripts(made).join('\n');
     expect(text).toContain('\nDir::Etc::Main "$folder/last.conf";\n');
@@ -86,13 +86,13 @@ describe('a plan with a bundle', () => {
     ).toBe(true);
   });
 
-  it('asks apt about the packages of the bundle, and of no source of the host', () => {
+  it('simulates with apt only the packages of the bundle', () => {
     const { script } = questionFor(bare, desiredWith(all), how, {}) ?? { script: '' };
     expect(script).toContain('Filename: ./pool/docker-ce_29.7.2-1_amd64.deb');
     expect(script).not.toContain('/etc/apt/sources.list.d/*.list');
   });
 
-  it('finds an image referenced by digest by its content, never by a name', () => {
+  it('identifies an image with a digest by its content', () => {
     const image = `registry.lab/team/x@sha256:${sha256('manifest')}`;
     const desired = desiredWith([], undefined, { image });
     const ids = [`sha256:${sha256('manifest')}`, `sha256:${sha256('config')}`];
@@ -114,7 +114,7 @@ describe('a plan with a bundle', () => {
     });
   });
 
-  it('has nothing to bring where the packages are there, and nothing to load where the image is', () => {
+  it('uploads no installed packages, and loads no existing image', () => {
     const there = factsOf({ files: { [mark]: sha256(`${sha256(index)}\n`) }, docker: { images: all } });
     const shown = titles(plan(there, desiredWith(all)));
     expect(shown.filter((title) => /upload \d|load image/.test(title))).toEqual([]);
@@ -122,7 +122,7 @@ describe('a plan with a bundle', () => {
     expect(plan(other, desiredWith(all)).stages[0]?.[0]).toMatchObject({ marker: 'change' });
   });
 
-  it('is the same as without one where nothing comes from a network', () => {
+  it('is the same as without a bundle if nothing is downloaded', () => {
     const { included: _none, ...without } = desiredWith(all);
     const done = factsOf({ driver: driven, docker: { images: all } });
     const steps = { ...how, steps: allSteps.filter(({ name }) => name === 'image' || name === 'manager') };
@@ -130,7 +130,7 @@ describe('a plan with a bundle', () => {
   });
 });
 
-describe('agents straight on the host', () => {
+describe('agents with mode host', () => {
   const digest = sha256('agent');
   const onHost = {
     agent: { version: '5.300.0', sha256: { x64: digest, arm64: undefined } },
@@ -145,7 +145,7 @@ describe('agents straight on the host', () => {
     return { changes: stages.flat().filter(({ title }) => title.includes('agent 5.300.0')), refusals };
   };
 
-  it('get their program out of the bundle, before the manager is started', () => {
+  it('get their program from the bundle before the manager starts', () => {
     const { changes, refusals } = agentChanges(factsOf(), [digest]);
     expect(refusals).toEqual([]);
     expect(changes).toMatchObject([
@@ -163,7 +163,7 @@ describe('agents straight on the host', () => {
     );
   });
 
-  it('have nothing brought where it is there, or without slots of their kind', () => {
+  it('upload no existing program, and none without such slots', () => {
     const there = merge(factsOf(), { manager: { archives: [digest] } });
     expect(agentChanges(there, [digest]).changes).toEqual([]);
     expect(titles(plan(factsOf(), desiredWith(all))).filter((title) => /upload agent/.test(title))).toEqual(
@@ -171,7 +171,7 @@ describe('agents straight on the host', () => {
     );
   });
 
-  it('are refused by name where the bundle has it not', () => {
+  it('are refused by name if the bundle lacks their program', () => {
     expect(agentChanges(factsOf(), []).refusals).toMatchObject([
       {
         step: 'manager',
@@ -186,7 +186,7 @@ describe('a plan with a bundle for a host with dnf', () => {
   const bare = factsOf({ os, packages: {} });
   const desired = desiredWith(names(bare), 'rocky-9');
 
-  it('brings the packages first, with what dnf resolves by, adds no repository, and reaches none', () => {
+  it('uploads the packages first, with the index for dnf, and adds and reads no repository', () => {
     const made = plan(bare, desired);
     expect(made.refusals).toEqual([]);
     expect(titles(made)[0]).toBe('upload 2 packages from the bundle (3 MB)');
@@ -214,7 +214,7 @@ describe('a plan with a bundle for a host with dnf', () => {
     ).toBe(true);
   });
 
-  it('asks dnf about the packages of the bundle, and of no repository of the host', () => {
+  it('simulates with dnf only the packages of the bundle', () => {
     const { script } = questionFor(bare, desired, how, {}) ?? { script: '' };
     expect(script).toContain('<location href="pool/docker-ce-29.7.2-1.el9.x86_64.rpm"/>');
     expect(script).not.toContain('for other in /etc/yum.repos.d');
@@ -295,7 +295,7 @@ describe('the image of a host', () => {
     ['V100', factsOf(gpus('1db4')), '580', 'cuda12.9'],
     ['B200', factsOf(gpus('2901')), '570', 'cuda12.8'],
     ['no GPU', factsOf({ gpus: [] }), '580', 'cpu'],
-    ['a driver that runs', factsOf({ driver: driven }), '580', 'cuda13.0'],
+    ['a running driver', factsOf({ driver: driven }), '580', 'cuda13.0'],
   ])('%s', (_, facts, branch, flavour) => {
     expect(image(facts, branch)).toBe(`azp-fleet/agent:4.260.0-${flavour}`);
   });

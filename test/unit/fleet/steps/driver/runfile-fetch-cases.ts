@@ -22,14 +22,14 @@ export const fetchSuite: ScriptSuite = {
   given: (host) => host.file('/etc/ssl/certs/ca-certificates.crt', 'many'),
   cases: [
     {
-      name: 'is fetched by apt, through the proxy',
+      name: 'downloads with apt through the proxy',
       script: byApt,
       given: (host) =>
         host.program('/usr/lib/apt/apt-helper', `echo "$https_proxy"; cat >"$5" <<'END'\n${runfile}END`),
       after: { calls: [helper('https://first')], files: { ...folders, ...fetched } },
     },
     {
-      name: 'is fetched from where data centres have it, where it is not in the first place',
+      name: 'tries the second URL if the first fails',
       script: byApt,
       given: (host) =>
         host.program(
@@ -43,7 +43,7 @@ export const fetchSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is at no address, and the last one is shown',
+      name: 'reports the last URL if all fail',
       script: byApt,
       given: (host) =>
         host.program('/usr/lib/apt/apt-helper', `echo 'E: Failed to fetch https://x 404' >&2; exit 100`),
@@ -62,13 +62,13 @@ next: check the network, the proxy and the mirrors in the inventory
       },
     },
     {
-      name: 'is not fetched again, once it is there',
+      name: 'keeps an existing file',
       script: byApt,
       given: there,
       after: {},
     },
     {
-      name: 'is fetched by curl, and its digest is counted',
+      name: 'downloads with curl, and verifies the digest',
       script: byCurl,
       given: (host) => {
         there(host, 'half of another').program('curl', `shift 10; cat >"$1" <<'END'\n${runfile}END`);
@@ -76,7 +76,7 @@ next: check the network, the proxy and the mirrors in the inventory
       after: { calls: [curl('https://first')], files: { [file]: `644 ${runfile}` } },
     },
     {
-      name: 'is not taken where it is another',
+      name: 'rejects a file with another digest',
       script: byCurl,
       given: (host) => host.program('curl', 'shift 10; echo other >"$1"'),
       after: {

@@ -5,7 +5,7 @@ import type { ScratchHost } from '../../../../support/scratch/host.ts';
 export const own = '/var/lib/azp-fleet/runfile';
 export const name = 'NVIDIA-Linux-x86_64-580.95.05.run';
 export const file = `${own}/fetched/${name}`;
-/** What it does itself is no test's affair: it would not be led below the scratch folder. */
+/** The content of the .run file. No test runs it, because it would leave the scratch folder. */
 export const runfile = 'a .run file\n';
 export const release: Release = {
   version: '580.95.05',

@@ -8,13 +8,13 @@ import { desiredOf } from '../../../../support/host.ts';
 const { driver } = desiredOf({ driver: { method: 'runfile', version: '595.84', branch: '595' } }).host;
 
 describe('the .run files that are known', () => {
-  test('stand in their order, each with a digest', () => {
+  test('are in ascending order, each with a digest', () => {
     const versions = Object.keys(digests);
     expect(versions).toEqual(versions.toSorted(compareVersions));
     expect(Object.values(digests).filter((each) => !/^[0-9a-f]{64}$/.test(each))).toEqual([]);
   });
 
-  test('come from NVIDIA, or from a mirror alone', () => {
+  test('are downloaded from NVIDIA, or only from a mirror', () => {
     expect(releaseOf({ arch: 'x86_64' }, driver, {})).toEqual({
       version: '595.84',
       sha256: '99c404e52131bf27bca6da0268dcce3ebedc7a73ab174071a995cf1a6c5eba06',
@@ -39,7 +39,7 @@ describe('the .run files that are known', () => {
     expect(releaseOf(facts, driver, {})).toEqual({ what, next });
   });
 
-  test("the inventory's digest wins", () => {
+  test('use the digest of the inventory', () => {
     const own = { ...driver, sha256: 'b'.repeat(64) };
     expect(releaseOf({ arch: 'x86_64' }, own, {})).toMatchObject({ sha256: 'b'.repeat(64) });
   });

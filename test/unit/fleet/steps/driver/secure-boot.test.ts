@@ -47,7 +47,7 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     `sudo mokutil --import ${dkms}, ${console}, ${off}`,
   ],
   [
-    'Debian, before the console',
+    'Debian with a requested key',
     {},
     [key(dkms, 'requested')],
     `${dkms} waits to be confirmed at the console`,
@@ -61,7 +61,7 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     `install mokutil on the host and run again, ${off}`,
   ],
   [
-    'Debian, whose mokutil says something else',
+    'Debian with unknown output of mokutil',
     {},
     [key(dkms, 'unclear')],
     `mokutil does not say whether ${dkms} is enrolled`,
@@ -82,14 +82,14 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     `sudo mokutil --import ${dkms}, ${console}, ${off}`,
   ],
   [
-    'a key of the site, whatever else is enrolled',
+    'a key of the site, with another enrolled key',
     {},
     [key('/etc/keys/site.der', 'new', true), key(dkms, 'enrolled')],
     '/etc/keys/site.der is not enrolled',
     `sudo mokutil --import /etc/keys/site.der, ${console}, ${off}`,
   ],
   [
-    'Ubuntu, where the key of another program is enrolled',
+    'Ubuntu with an enrolled key of another program',
     { os: ubuntu, packages: generic.packages },
     [key(shim, 'new'), key(dkms, 'enrolled')],
     `${shim} is not enrolled`,
@@ -103,13 +103,13 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     `sudo update-secureboot-policy --new-key, sudo mokutil --import ${shim}, ${console}, ${generic.ready}, ${off}`,
   ],
   [
-    'Ubuntu for Arm, for which nothing is signed',
+    'Ubuntu for Arm, without signed drivers',
     { os: ubuntu, packages: generic.packages, arch: 'aarch64' },
     [key(shim, 'requested')],
     `${shim} waits to be confirmed at the console`,
     `${console}, ${off}`,
   ],
-])('what a person has to do under Secure Boot: %s', (_, facts, keys, why, next) => {
+])('the next action under Secure Boot: %s', (_, facts, keys, why, next) => {
   const seen = factsOf({ ...facts, driver: { secureBoot: true, keys } });
   const platform = platformOf(seen);
   expect(platform && secureBootObstacle(seen, desiredOf().host, platform)).toEqual({
@@ -124,7 +124,7 @@ it.each<[string, Facts]>([
   ['Rocky Linux', bareOf('rocky', '8')],
   ["Oracle Linux with Red Hat's kernel", bareOf('ol', '9')],
   ['Amazon Linux', bareOf('amzn', '2023')],
-])("a key in the firmware's own list is as good as an enrolled one: %s", (_, facts) => {
+])("a key in the firmware's own list counts as enrolled: %s", (_, facts) => {
   const platform = platformOf(facts);
   const path = platform?.names.driver.signing.certificate ?? '';
   const seen = { ...facts, driver: { ...facts.driver, secureBoot: true, keys: [key(path, 'firmware')] } };

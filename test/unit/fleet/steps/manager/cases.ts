@@ -53,7 +53,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'one of the release after ours',
+    'a manager of the next release',
     merge(converged(), { manager: { release: { version: '0.3.0', protocol: 3 } } }),
     defaults,
     [],
@@ -71,7 +71,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     ['store the credential (root only) [nothing]', restart],
   ],
   [
-    'a registry with a password that the host does not know',
+    'a registry with a password that the host lacks',
     converged(),
     withRegistry,
     ['store the passwords of registries (root only): registry.lab [nothing]', restart],
@@ -95,7 +95,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     ['remove the passwords of registries [nothing]', restart],
   ],
   [
-    'a webhook that the host does not know',
+    'a webhook that the host lacks',
     converged(),
     withWebhook,
     [
@@ -112,7 +112,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
   ],
   ['the webhook that the host has', converged(withWebhook), withWebhook, []],
   [
-    'an address that was not read',
+    'a webhook address that was not read',
     merge(converged(withWebhook), { manager: { webhookDigest: undefined } }),
     { ...withWebhook, webhookDigest: undefined },
     [],
@@ -134,7 +134,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     ],
   ],
   [
-    'another unit where systemd would take the GPUs from running containers',
+    'another unit if systemd would remove the GPUs of running containers',
     merge(gpuByHook, { files: { ...gpuByHook.files, ...otherUnit } }),
     defaults,
     [
@@ -155,7 +155,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     ['wait for the agent image [nothing]'],
   ],
   [
-    'a manager that has just been started by a boot',
+    'a manager directly after a boot',
     merge(converged(), { manager: { status: undefined } }),
     defaults,
     ['wait for the agent image [nothing]'],
@@ -167,19 +167,19 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     [restart],
   ],
   [
-    'a manager that still runs with the configuration before',
+    'a manager that runs with the previous configuration',
     merge(converged(), { manager: { status: { ...status(defaults), configHash: 'before' } } }),
     defaults,
     [restart],
   ],
   [
-    'a unit that systemd has not read',
+    'a unit that systemd has not loaded',
     merge(converged(), { manager: { reloadNeeded: true } }),
     defaults,
     [restart],
   ],
   [
-    'agents that a killed run has drained, and a person too',
+    'agents that a killed run drained, and a user, too',
     merge(converged(), {
       manager: {
         status: {

@@ -208,7 +208,7 @@ next: run nvidia-smi on the host
       },
     },
     {
-      name: 'a specification that describes something else is none',
+      name: 'ignores a specification of other devices',
       script: cdiScript([]),
       given: (host) => refreshes(host, '/var/run/cdi/other.yaml', 'kind: nvidiaXcom/gpu'),
       after: {
