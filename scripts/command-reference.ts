@@ -1,6 +1,9 @@
 import {
   argumentsOf,
   type CommandSpec,
+  groupOf,
+  groupTitles,
+  ignoresInventory,
   type OptionSpec,
   sharedBy,
   sharedOptions,
@@ -13,9 +16,7 @@ export function commandReference(commands: readonly CommandSpec[]): string {
     azp-fleet --help
     azp-fleet help provision
 
-| command | |
-| --- | --- |
-${commands.map(({ name, summary }) => `| [${name}](#${anchor(name)}) | ${summary} |`).join('\n')}
+${groupTitles.map((title) => listOf(title, commands)).join('\n\n')}
 
 \`npm run docs\` writes this page from the tables in \`src/cli/commands\`.
 
@@ -74,6 +75,14 @@ azp-fleet exec --json -- uptime | jq -r '.problems[] | "\\(.host): \\(.what)"'
   return `${head}\n${commands.map(section).join('\n')}`;
 }
 
+/** Returns the commands of a group as a table. */
+function listOf(title: string, commands: readonly CommandSpec[]): string {
+  const rows = commands
+    .filter((command) => groupOf(command) === title)
+    .map(({ name, summary }) => `| [${name}](#${anchor(name)}) | ${summary} |`);
+  return [`| ${title} | |`, '| --- | --- |', ...rows].join('\n');
+}
+
 /** Returns the commands that lack a shared option, as a sentence. */
 function exceptions(commands: readonly CommandSpec[], options: readonly OptionSpec[]): string {
   const without = options.flatMap((option) => {
@@ -82,7 +91,8 @@ function exceptions(commands: readonly CommandSpec[], options: readonly OptionSp
       .map(({ name }) => `\`${name}\``);
     return names.length === 0 ? [] : [`\`${longName(option)}\` (${names.join(', ')})`];
   });
-  return `\nNot available where they have no meaning: ${without.join(', ')}.`;
+  const ignoring = commands.filter(ignoresInventory).map(({ name }) => `\`${name}\``);
+  return `\nNot available where they have no meaning: ${without.join(', ')}. ${ignoring.join(', ')} accept \`--inventory\` and ignore it.`;
 }
 
 /** Returns the anchor that GitHub gives a heading. */

@@ -1,4 +1,11 @@
-import { argumentsOf, type CommandSpec, type OptionSpec, sharedOptions } from '../src/cli/command.ts';
+import {
+  argumentsOf,
+  type CommandSpec,
+  groupOf,
+  groupTitles,
+  type OptionSpec,
+  sharedOptions,
+} from '../src/cli/command.ts';
 
 /** Returns man/azp-fleet.1, from the tables that `--help` uses, in the macros of man(7), which every man program reads. */
 export function manPage(commands: readonly CommandSpec[], version: string): string {
@@ -21,8 +28,10 @@ export function manPage(commands: readonly CommandSpec[], version: string): stri
     '.SH OPTIONS OF ALL COMMANDS',
     ...paragraph('They may come before a command or after it.'),
     ...sharedOptions.flatMap(option),
-    '.SH COMMANDS',
-    ...commands.flatMap(section),
+    ...groupTitles.flatMap((title) => [
+      `.SH ${title.toUpperCase()} COMMANDS`,
+      ...commands.filter((command) => groupOf(command) === title).flatMap(section),
+    ]),
     '.SH EXIT STATUS',
     ...exitCodes.flatMap(([code, what]) => ['.TP', `.B ${code}`, text(what)]),
     '.SH ENVIRONMENT',
@@ -50,7 +59,7 @@ const exitCodes = [
   ['3', 'changes pending'],
   ['4', 'declined at the prompt'],
   ['70', 'a bug of azp-fleet'],
-  ['130', 'interrupted'],
+  ['130', 'canceled with Ctrl-C, or ended by a signal'],
 ] as const;
 
 const environment = [

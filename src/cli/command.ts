@@ -167,6 +167,26 @@ export const sharedOptions: readonly OptionSpec[] = [
   ...commonOptions,
 ];
 
+/** The groups of `--help` and their commands, by first word. Other commands are advanced. */
+const groups: readonly (readonly [title: string, words: readonly string[]])[] = [
+  ['Start', ['setup', 'init', 'inventory', 'pipeline']],
+  ['Change', ['plan', 'provision', 'reboot', 'remove', 'drain', 'undrain']],
+  ['Inspect', ['status', 'logs', 'exec', 'ssh']],
+  ['Repair', ['diagnose', 'explain', 'repaired', 'adopt']],
+];
+export const groupTitles: readonly string[] = [...groups.map(([title]) => title), 'Advanced'];
+
+/** Returns the group of a command. */
+export function groupOf({ name }: Pick<CommandSpec, 'name'>): string {
+  const [word = name] = name.split(' ');
+  return groups.find(([, words]) => words.includes(word))?.[0] ?? 'Advanced';
+}
+
+/** Returns whether the command ignores --inventory. Commands that write an inventory refuse it. */
+export function ignoresInventory(spec: CommandSpec): boolean {
+  return spec.inventory === false && spec.sshConfig !== true;
+}
+
 /** Returns the shared options that a command accepts. */
 export function sharedBy(spec: CommandSpec): readonly OptionSpec[] {
   return [

@@ -1,4 +1,4 @@
-import type { CommandSpec, OptionSpec } from './command.ts';
+import { type CommandSpec, groupOf, groupTitles, type OptionSpec } from './command.ts';
 
 /** Options of commands that stop agents. */
 const waveOptions: readonly OptionSpec[] = [
@@ -705,11 +705,7 @@ const sshCommands: readonly CommandSpec[] = [
   },
 ];
 
-/**
- * All commands, in the order of `--help`. The tables contain declarations only and import nothing heavy, because
- * they are read at every start.
- */
-export const commands: readonly CommandSpec[] = [
+const tables: readonly CommandSpec[] = [
   ...startCommands,
   ...inventoryCommands,
   ...fleetCommands,
@@ -719,3 +715,11 @@ export const commands: readonly CommandSpec[] = [
   ...poolCommands,
   ...sshCommands,
 ];
+
+/**
+ * All commands, in the order of `--help`. The tables contain declarations only and import nothing heavy, because
+ * they are read at every start.
+ */
+export const commands: readonly CommandSpec[] = groupTitles.flatMap((title) =>
+  tables.filter((spec) => groupOf(spec) === title),
+);

@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
 
 import { FleetError, usageError } from '../shared/base/errors.ts';
 import { completed, nearest } from '../shared/base/nearest.ts';
@@ -7,6 +7,9 @@ import {
   argumentsOf,
   type CommandInput,
   type CommandSpec,
+  groupOf,
+  groupTitles,
+  ignoresInventory,
   type OptionSpec,
   sharedBy,
   sharedOptions,
@@ -35,6 +38,7 @@ export function parseArguments(
   io: ParseIo,
 ): Parsed | undefined {
   let found: Parsed | undefined;
+  let failed: CommandSpec | undefined;
   const cut = argv.indexOf('--');
   const own = cut === -1 ? argv : argv.slice(0, cut);
   const rest = cut === -1 ? [] : argv.slice(cut + 1);
@@ -46,7 +50,10 @@ export function parseArguments(
     .addHelpText('after', overview);
   for (const option of sharedOptions) program.addOption(declaredOption(option));
   for (const spec of specs) {
-    const command = declare(parentOf(program, spec, specs, print), spec, print);
+    const command = declare(parentOf(program, spec, specs, print), spec, print).exitOverride((error) => {
+      failed = spec;
+      throw error;
+    });
     command.action(() => {
       found = { spec, input: { ...inputOf(program, command, spec, rest, argv, io), commands: specs } };
     });
@@ -66,7 +73,7 @@ export function parseArguments(
       throw usageError({ code: 'usage.arguments', what: 'the command is missing', next: seeHelp }, error);
     io.out(help);
     if (error.exitCode === 0 || isUnnamed) return undefined;
-    throw parseError(error, own, specs);
+    throw parseError(error, failed ?? specs.find(({ name }) => `${own.join(' ')} `.startsWith(`${name} `)));
   }
   return found;
 }
@@ -82,14 +89,18 @@ First steps:
   azp-fleet status                       one table of the whole fleet
 
 Exit codes: 0 ok · 1 a host failed · 2 usage or inventory · 3 changes pending
-            4 declined · 70 bug in azp-fleet · 130 interrupted`;
+            4 declined · 70 bug in azp-fleet · 130 canceled (Ctrl-C)`;
 
 function base(command: Command, io: ParseIo): Command {
   return (
     command
       .exitOverride()
       .showSuggestionAfterError()
-      .configureHelp({ helpWidth: Math.min(io.columns, 100), showGlobalOptions: false })
+      .configureHelp({
+        helpWidth: Math.min(io.columns, 100),
+        showGlobalOptions: false,
+        subcommandTerm: (listed) => new Help().subcommandTerm(listed).replace(' [options]', ''),
+      })
       // commander would write help for a missing command to stderr; errors are reported by main.ts.
       .configureOutput({ writeOut: io.out, writeErr: io.out, outputError: () => undefined })
   );
@@ -104,12 +115,16 @@ function parentOf(program: Command, spec: CommandSpec, specs: readonly CommandSp
   const leaves = specs.flatMap(({ name }) =>
     name.startsWith(`${group} `) ? name.slice(group.length + 1) : [],
   );
-  return base(program.command(group), io).description(`${group} ${leaves.join(', ')}`);
+  return base(program.command(group), io)
+    .description(`${group} ${leaves.join(', ')}`)
+    .helpGroup(`${groupOf(spec)}:`);
 }
 
 function declare(parent: Command, spec: CommandSpec, io: ParseIo): Command {
   const name = spec.name.split(' ').at(-1) ?? spec.name;
-  const command = base(parent.command(name), io)
+  const command = base(parent.command(name), io);
+  if (parent.parent === null) command.helpGroup(`${groupOf(spec)}:`);
+  command
     .allowExcessArguments()
     .summary(spec.summary)
     .description(`${spec.summary}\n${spec.description ?? ''}`.trim());
@@ -142,12 +157,13 @@ function optionsOf(program: Command, command: Command, spec: CommandSpec): Optio
     ([name]) => program.getOptionValueSource(name) === 'cli',
   );
   const known = new Set(sharedBy(spec).map((option) => declaredOption(option).attributeName()));
-  const stray = given.find(([name]) => !known.has(name));
+  if (ignoresInventory(spec)) known.add('inventory');
+  const [stray] = given.find(([name]) => !known.has(name)) ?? [];
   if (stray !== undefined)
     throw usageError({
       code: 'usage.arguments',
-      what: `${spec.name} does not take --${stray[0]}`,
-      next: seeHelp,
+      what: `${spec.name} does not take --${stray}`,
+      next: stray === 'inventory' ? 'name the file with -o FILE' : seeHelpFor(spec),
     });
   return new Options({ ...command.opts(), ...Object.fromEntries(given) });
 }
@@ -172,7 +188,7 @@ function inputOf(
       next: 'name one inventory',
     });
   const positionals = command.args.filter((argument) => !isFile(argument));
-  checkCount(command, positionals);
+  checkCount(command, spec, positionals);
   const inventory = files[0] ?? io.env['AZP_FLEET_INVENTORY'] ?? 'inventory.yaml';
   return {
     positionals,
@@ -183,19 +199,21 @@ function inputOf(
   };
 }
 
-/** Returns commander's error as a usage error, with its suggestion and the command's help. */
-function parseError(error: CommanderError, own: readonly string[], specs: readonly CommandSpec[]): Error {
+/** Returns commander's error as a usage error, with its suggestion. `spec`: the command with the mistake, if known. */
+function parseError(error: CommanderError, spec: CommandSpec | undefined): Error {
   const message = error.message.replace(/^error: /, '').trim();
   const [, what = message, meant] = /^([^]*?)\s*\(Did you mean ([^)]+)\?\)$/.exec(message) ?? [];
-  const named = specs.filter(({ name }) => own.slice(0, 2).join(' ').startsWith(name) || own[0] === name);
-  const [spec] = named.toSorted((one, other) => other.name.length - one.name.length);
-  const see = spec === undefined ? seeHelp : `see azp-fleet ${spec.name} --help`;
+  const see = spec === undefined ? seeHelp : seeHelpFor(spec);
   const next = meant === undefined ? see : `did you mean "${meant}"? ${see}`;
   return usageError({ code: 'usage.arguments', what, next }, error);
 }
 
+function seeHelpFor({ name }: Pick<CommandSpec, 'name'>): string {
+  return `see azp-fleet ${name} --help`;
+}
+
 /** Checks the number of arguments. commander cannot, because an inventory file may be at any position. */
-function checkCount(command: Command, positionals: readonly string[]): void {
+function checkCount(command: Command, spec: CommandSpec, positionals: readonly string[]): void {
   const declared = command.registeredArguments;
   const most = declared.some((argument) => argument.variadic) ? Infinity : declared.length;
   const missing = declared.filter((argument) => argument.required)[positionals.length];
@@ -203,9 +221,9 @@ function checkCount(command: Command, positionals: readonly string[]): void {
   throw usageError({
     code: 'usage.arguments',
     what: missing === undefined ? 'too many arguments' : `the argument <${missing.name()}> is missing`,
-    expected: `azp-fleet ${[command.parent?.name(), command.name()].filter((name) => name !== 'azp-fleet').join(' ')} ${command.usage()}`,
+    expected: `azp-fleet ${spec.name} ${command.usage()}`,
     seen: positionals.length === 0 ? 'nothing' : positionals.join(' '),
-    next: seeHelp,
+    next: seeHelpFor(spec),
   });
 }
 
@@ -215,6 +233,7 @@ function declareHelp(parent: Command): void {
     .helpCommand(false)
     .command('help [command...]')
     .description('help for one command')
+    .helpGroup(parent.parent === null ? `${groupTitles.at(-1)}:` : 'Commands:')
     .action((words: readonly string[]) => found(parent, words).help())
     .copyInheritedSettings(parent);
 }

@@ -53,6 +53,31 @@ describe('help', () => {
     expect(parse(`help ${name}`).printed).toBe(parse(`${name} --help`).printed);
   });
 
+  test('lists each command once, in groups', () => {
+    const [, list = ''] = /^(Start:\n[^]+?)\n\n(?:Global|$)/m.exec(parse('').printed) ?? [];
+    const groups = list.split('\n\n').map((text) => {
+      const [title, ...lines] = text.split('\n');
+      return [title, lines.flatMap((line) => /^ {2}([\w-]+)/.exec(line)?.[1] ?? [])];
+    });
+    expect(Object.fromEntries(groups)).toEqual({
+      'Start:': ['setup', 'init', 'inventory', 'pipeline'],
+      'Change:': ['plan', 'provision', 'reboot', 'remove', 'drain', 'undrain'],
+      'Inspect:': ['status', 'logs', 'exec', 'ssh'],
+      'Repair:': ['diagnose', 'explain', 'repaired', 'adopt'],
+      'Advanced:': [
+        'completion',
+        'version',
+        'webhook',
+        'image',
+        'bundle',
+        'pool',
+        'ssh-config',
+        'trust',
+        'help',
+      ],
+    });
+  });
+
   test('lists the commands of a group', () => {
     expect(parse('').printed).toMatch(/^ {2}pool +pool list, create, authorize, prune$/m);
   });

@@ -20,6 +20,7 @@ const specs = [
   spec('provision', { options: [{ flags: '--parallel <n>', description: 'hosts at once', default: '20' }] }),
   spec('inventory show', { positionals: '[host]' }),
   spec('init', { inventory: false }),
+  spec('start', { inventory: false, sshConfig: true }),
   { ...spec('ssh'), json: false, load: () => Promise.reject(new Error('not loaded in this test')) } as const,
 ];
 
@@ -98,13 +99,42 @@ describe('shared options may be before, between and after the words of a command
   });
 
   test.each([
-    ['-i lab.yaml init h1', 'init does not take --inventory'],
+    ['-i lab.yaml start h1', 'start does not take --inventory'],
     ['init h1 --limit a', 'init does not take --limit'],
     ['--json ssh h1', 'ssh does not take --json'],
     ['--parallel 3 provision', "unknown option '--parallel'"],
   ])('%s is refused', (line, what) => {
     expect(() => parse(line)).toThrow(what);
   });
+});
+
+test.each([
+  ['-i lab.yaml provision --watch', 'provision'],
+  ['--json provision --watch', 'provision'],
+  ['--limit inventory provision --watch', 'provision'],
+  ['provision --ssh-config', 'provision'],
+  ['start h1 --limit a', 'start'],
+  ['inventory show --parallel 3', 'inventory show'],
+  ['inventory --yes show a b c', 'inventory show'],
+])('%s points to the help of %s', (line, name) => {
+  expect(() => parse(line)).toThrow(
+    expect.objectContaining({
+      problem: expect.objectContaining({ next: expect.stringMatching(`see azp-fleet ${name} --help$`) }),
+    }),
+  );
+});
+
+test.each(['-i lab.yaml init h1', 'init -i lab.yaml h1', '--inventory=lab.yaml init h1'])(
+  '%s: a command without an inventory ignores it',
+  (line) => {
+    expect(parse(line).parsed?.input.positionals).toEqual(['h1']);
+  },
+);
+
+test('a command that writes an inventory names its option for the file', () => {
+  expect(() => parse('start -i lab.yaml h1')).toThrow(
+    expect.objectContaining({ problem: expect.objectContaining({ next: 'name the file with -o FILE' }) }),
+  );
 });
 
 test.each([
