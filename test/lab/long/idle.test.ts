@@ -30,7 +30,7 @@ beforeAll(async () => {
   });
   const { code, stdout, stderr } = await cli('provision', '--yes');
   expect(code, `${stdout}\n${stderr}`).toBe(0);
-  expect(`${stdout}${stderr}`).toContain('idle.after: 5 min');
+  expect(`${stdout}${stderr}`).toContain('idle: poweroff after 5 min');
 });
 afterAll(() => lab.remove());
 
