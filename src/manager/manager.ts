@@ -12,7 +12,6 @@ import { IdleWatch, type IdleSlots, type PoolAgent } from './idle/watch.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
 import { Actions } from './actions.ts';
-import { outdated } from './runs/outcome.ts';
 import { reconcile } from './reconcile.ts';
 import { SnapshotBuilder } from './snapshot.ts';
 import { countWait, SlotBook } from './slots/memory.ts';
@@ -159,7 +158,6 @@ export class Manager {
         gpus.problem,
         this.idle?.problem,
         ...this.#imageProblems(slots),
-        slots.some((slot) => pools.of(slot).needsUpdate(slot.agent)) ? outdated : undefined,
         ...isolation.problems,
       ].filter((cause) => cause !== undefined),
     });

@@ -60,7 +60,8 @@ function troubles(judged: readonly Judged[]): readonly Finding[] {
   const reported = judged.flatMap(({ agent, verdict }) =>
     verdict.kind === 'trouble' && verdict.reported ? [{ agent, ...verdict }] : [],
   );
-  const all = reported.length === judged.filter(({ isDrained }) => !isDrained).length;
+  const broken = reported.filter(({ mayWork }) => mayWork !== true);
+  const all = broken.length === judged.filter(({ isDrained }) => !isDrained).length;
   const groups = Map.groupBy(reported, ({ code, what }) => `${code} ${what}`);
   return [...groups.values()].flatMap((group): Finding[] => {
     const [first] = group;

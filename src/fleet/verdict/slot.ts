@@ -16,7 +16,6 @@ export type SlotVerdict =
 
 interface Trouble {
   readonly kind: 'trouble';
-  /** Stable: `agents.` and a word. */
   readonly code: ErrorCode;
   readonly what: string;
   readonly next: string;
@@ -24,6 +23,8 @@ interface Trouble {
   readonly reported: boolean;
   /** It may end without a fix. */
   readonly temporary: boolean;
+  /** The agent may still take jobs. */
+  readonly mayWork?: true;
 }
 
 /** What a slot's verdict depends on besides the slot. */
@@ -63,13 +64,16 @@ export function judgeSlot(slot: SlotStatus, context: SlotContext): SlotVerdict {
         : trouble(`agents.${state}`, cause ?? 'is still being stopped', age.away(startMs));
     case 'busy':
       return (
-        poolTrouble(slot, context) ?? (isOutdated(slot) ? { kind: 'older-job' } : (unreported(slot) ?? ok))
+        poolTrouble(slot, context) ??
+        updateTrouble(slot) ??
+        (isOutdated(slot) ? { kind: 'older-job' } : (unreported(slot) ?? ok))
       );
     case 'idle':
       if (run === undefined) return poolTrouble(slot, context) ?? unreported(slot) ?? ok;
       if (slot.settings === undefined)
         return trouble(`agents.${state}`, cause ?? 'is still starting', age.away(startMs));
-      return isOutdated(slot) ? outdated(age.away(startMs)) : (poolTrouble(slot, context) ?? ok);
+      if (isOutdated(slot)) return outdated(age.away(startMs));
+      return poolTrouble(slot, context) ?? updateTrouble(slot) ?? ok;
     default: {
       if (state === 'waiting' && context.hostHasProblem) return ok;
       const kind = kindOf(code ?? (cause === undefined ? undefined : 'other'));
@@ -107,6 +111,15 @@ function unreported({ run }: SlotStatus): SlotVerdict | undefined {
 
 function isOutdated({ run, settings }: SlotStatus): boolean {
   return run !== undefined && settings !== undefined && run.settings !== settings;
+}
+
+/**
+ * Returns the trouble of an agent that the server asked to update itself. While it downloads it takes no jobs; it prints
+ * nothing when the download fails, and then takes jobs again.
+ */
+function updateTrouble({ code, cause = '', next = atTheJournal }: SlotStatus): Trouble | undefined {
+  if (code !== 'image.outdated') return undefined;
+  return { kind: 'trouble', code, what: cause, next, reported: true, temporary: false, mayWork: true };
 }
 
 function outdated(reported: boolean): Trouble {

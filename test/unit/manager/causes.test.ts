@@ -115,7 +115,19 @@ test('an agent that the server asks to update: image outdated, also while it is 
   const answer = await fetch(order, { method: 'POST', headers: { authorization } });
   expect(answer.status).toBe(200);
   await closedBy('image.outdated', 'idle');
-  await expect.poll(problem, longTimeout).toBe('image.outdated');
+  // It still takes jobs.
+  expect((await rig.status()).problems).toEqual([]);
+  rig.beginJob('box-0');
+  await closedBy('image.outdated', 'busy');
+});
+
+test('an agent that downloads its update: image outdated, before the pool shows it', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const { id = '' } = rig.docker.get('box-0') ?? {};
+  rig.docker.say(id, 'Agent update in progress, do not shutdown agent.');
+  rig.docker.say(id, 'Downloading 5.999.0 agent');
+  await closedBy('image.outdated', 'idle');
 });
 
 test('run records of a removed slot are deleted after a week, those of others stay', async () => {

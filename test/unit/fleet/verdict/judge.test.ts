@@ -25,6 +25,12 @@ const held = {
   cause: 'the name is held',
   next: 'adopt',
 } as const;
+const updating = {
+  state: 'idle',
+  code: 'image.outdated',
+  cause: 'the server requires a newer agent than the image has',
+  next: 'raise agent.version',
+} as const;
 const starting = { state: 'starting', since: '2026-11-20T09:59:45Z' } as const;
 const drained = { state: 'drained', code: 'drained' } as const;
 const before = { id: 'r0', startedAt: '2026-11-20T08:00:00Z', agentId: 1, settings: 'before' };
@@ -52,6 +58,30 @@ describe('the verdict', () => {
       'both are',
       withStatus({ slots: [slot('0', held), slot('1', held)] }),
       { state: 'failed', cause: 'h200-1-0, h200-1-1: the name is held' },
+    ],
+    [
+      'the only agent was asked to update: it listens, or still downloads',
+      withStatus({ slots: [slot('0', updating)] }),
+      {
+        state: 'degraded',
+        cause: 'h200-1-0: the server requires a newer agent than the image has',
+        next: 'raise agent.version',
+      },
+    ],
+    [
+      'the same, with a job',
+      withStatus({ slots: [slot('0', { ...updating, state: 'busy' })] }),
+      { state: 'degraded' },
+    ],
+    [
+      'one agent was asked to update, the other does not work',
+      withStatus({ slots: [slot('0', updating), slot('1', held)] }),
+      { state: 'degraded' },
+    ],
+    [
+      'agents that ended for the update do not work',
+      withStatus({ slots: [slot('0', { ...updating, state: 'backing-off' })] }),
+      { state: 'failed' },
     ],
     [
       'one is, and the other is drained',
