@@ -1,5 +1,5 @@
-// provision is killed with SIGKILL after each single effect that it has on a bare host, and on one where everything is
-// to change: the command, and with it the transient unit that ran. The next run continues, and is killed after the next one.
+// SIGKILL ends provision after each effect that it has on a bare host, and on one where everything changes: the command,
+// and with it the transient unit that ran. The next run continues, and is killed after its first new effect.
 // Real: the command, SSH, systemd, apt, dpkg, Docker, the manager. Stand-ins: GPUs and driver, the agent program, Azure
 // DevOps.
 import { randomBytes } from 'node:crypto';
@@ -18,9 +18,9 @@ import { makeCertificates } from '../../../practice/lab/tls.ts';
 import { endState } from '../support/end-state.ts';
 import { loadedState } from '../support/loaded-state.ts';
 import { ManagedHost, pool } from '../support/managed-host.ts';
-import { effectsIn, effectsVariable } from '../support/mortal/effects.ts';
-import { giveNouveau } from '../support/mortal/nouveau.ts';
-import { makeMortal } from '../support/mortal/release.ts';
+import { effectsIn, effectsVariable } from '../support/killed-cli/effects.ts';
+import { installNouveau } from '../support/killed-cli/nouveau.ts';
+import { buildKilledCli } from '../support/killed-cli/release.ts';
 import { release } from '../support/release.ts';
 
 const prefix = 'crash';
@@ -41,22 +41,22 @@ beforeAll(async () => {
   });
   await makeCertificates(lab.folder, ['DNS:lab.invalid']);
   azure = await startAzure(prefix, lab.folder);
-  for (const host of lab.hosts) await giveNouveau(host);
+  for (const host of lab.hosts) await installNouveau(host);
   mkdirSync(join(lab.folder, 'vision'));
   writeFileSync(join(lab.folder, 'registry-password'), 'practice\n', { mode: 0o600 });
 });
 afterAll(() => removeLab(prefix));
 
 /** The package of one release, and a copy of it whose command kills itself. */
-async function releases(name: string): Promise<{ readonly folder: string; readonly mortal: string }> {
+async function releases(name: string): Promise<{ readonly folder: string; readonly killed: string }> {
   release(lab.folder, name);
   const folder = join(lab.folder, `release-${name}`);
   if (name !== 'first')
     writeFileSync(join(folder, 'units/azp-fleet-manager.service'), `# ${name}\n`, { flag: 'a' });
-  const mortal = join(lab.folder, `mortal-${name}`);
-  cpSync(folder, mortal, { recursive: true, verbatimSymlinks: true });
-  await makeMortal(mortal);
-  return { folder, mortal };
+  const killed = join(lab.folder, `killed-${name}`);
+  cpSync(folder, killed, { recursive: true, verbatimSymlinks: true });
+  await buildKilledCli(killed);
+  return { folder, killed };
 }
 
 function cli(
@@ -74,10 +74,10 @@ function cli(
 
 const provision = (inventory: string, host: string) => ['provision', inventory, '--limit', host, '--yes'];
 
-/** Runs until a run comes to its end; what it was killed after each time. `onEffect` hears of each. */
-async function cutEach(
+/** Runs the CLI until a run completes. Returns the effect after which each run was killed, and passes it to `onEffect`. */
+async function killAfterEach(
   name: string,
-  mortal: string,
+  killed: string,
   inventory: string,
   onEffect: (effect: string) => void,
 ): Promise<readonly string[]> {
@@ -85,7 +85,7 @@ async function cutEach(
   const env = { [effectsVariable]: file };
   for (let runs = 1; runs < most; runs += 1) {
     const [began, boot] = [Date.now(), await lab.host('cut').bootId()];
-    const { code, stdout, stderr } = await cli(mortal, provision(inventory, 'cut'), env);
+    const { code, stdout, stderr } = await cli(killed, provision(inventory, 'cut'), env);
     const effects = effectsIn(file);
     const last = effects.at(-1) ?? '';
     if (code !== 137) {
@@ -97,11 +97,11 @@ async function cutEach(
     if (last === 'reboot') await lab.host('cut').rebooted(boot);
     onEffect(last);
   }
-  throw new Error('there is no end of effects');
+  throw new Error(`${most} runs were killed and none completed`);
 }
 
-/** The command as it is has nothing to do any more, and the host's agent runs a job. */
-async function expectHealed(packageFolder: string, inventory: string, host: LabHost): Promise<void> {
+/** Expects that the unmodified CLI has nothing left to change, and that the host's agent runs a job. */
+async function expectFixed(packageFolder: string, inventory: string, host: LabHost): Promise<void> {
   const second = await cli(packageFolder, provision(inventory, 'cut'));
   expect(second.code, `${second.stdout}\n${second.stderr}`).toBe(0);
   const third = await cli(packageFolder, ['plan', inventory, '--limit', 'cut']);
@@ -137,50 +137,50 @@ function inventory(
 
 describe('a run that is killed after each effect', () => {
   test('on a bare host', async () => {
-    const { folder, mortal } = await releases('first');
+    const { folder, killed } = await releases('first');
     const file = await inventory({ driver: { branch: '580' } }, {});
     let whole: Promise<Output> | undefined;
-    const effects = await cutEach('bare', mortal, file, (last) => {
+    const effects = await killAfterEach('bare', killed, file, (last) => {
       // The pool belongs to both: the other begins when it is there.
       if (last.startsWith('Azure DevOps: authorize')) whole = cli(folder, provision(file, 'whole'));
     });
-    await expectHealed(folder, file, lab.host('cut'));
+    await expectFixed(folder, file, lab.host('cut'));
     await expectSameEnd(whole ?? Promise.reject(new Error('the pool was never authorized')));
     report('a bare host', effects);
   });
 
-  test('on one where everything is to change, under agents', async () => {
-    const { folder, mortal } = await releases('second');
+  test('on a host where everything changes, with agents running', async () => {
+    const { folder, killed } = await releases('second');
     await makeCertificates(lab.folder, ['DNS:lab.invalid']);
     await changeToken();
-    for (const host of lab.hosts) await wear(host);
+    for (const host of lab.hosts) await degrade(host);
     const file = await inventory(
       { driver: { branch: '595' }, limits: { memory: '2g' } },
       { registries: { 'registry.lab.invalid': { user: 'ci', secret: { file: 'registry-password' } } } },
     );
     const whole = cli(folder, provision(file, 'whole'));
-    const effects = await cutEach('worn', mortal, file, () => undefined);
-    await expectHealed(folder, file, lab.host('cut'));
+    const effects = await killAfterEach('outdated', killed, file, () => undefined);
+    await expectFixed(folder, file, lab.host('cut'));
     await expectSameEnd(whole);
-    report('a worn host', effects);
+    report('an outdated host', effects);
   });
 });
 
-/** Says how many there were. A command that the trace does not know may be an effect that was left out. */
+/** Prints how many effects there were. A command that the trace does not know may be an effect that it missed. */
 function report(where: string, effects: readonly string[]): void {
   expect(effects.filter((each) => each.includes('unknown command'))).toEqual([]);
-  say(`killed after each of ${effects.length} effects on ${where}: all repaired`);
+  say(`killed after each of ${effects.length} effects on ${where}: all fixed`);
 }
 
-/** The server knows another token from now on; agents have separate keys. */
+/** Changes the server's token; agents have their own keys. */
 async function changeToken(): Promise<void> {
   await azure.stop();
   writeFileSync(azure.tokenFile, `${randomBytes(26).toString('hex')}\n`, { mode: 0o600 });
   azure = await startAzure(prefix, lab.folder);
 }
 
-/** Nothing is held, a plugin is gone, Docker has lost its settings and its start at boot, the toolkit is newer than all. */
-async function wear(host: LabHost): Promise<void> {
+/** Breaks the host: no holds, a plugin missing, Docker without its settings and its start at boot, a newer toolkit. */
+async function degrade(host: LabHost): Promise<void> {
   await host.exec(`set -e
 apt-mark unhold $(apt-mark showhold) >/dev/null
 dpkg -r --force-depends docker-buildx-plugin >/dev/null

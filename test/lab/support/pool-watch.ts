@@ -3,19 +3,19 @@ import { until } from '../../../practice/lab/run.ts';
 
 const everyMs = 200;
 
-/** What the server shows of agents over time, and which sessions it refused. */
+/** Records the states of agents over time, and which sessions the server refused. */
 export class PoolWatch {
   readonly #control: FakeControl;
   readonly #timer: NodeJS.Timeout;
-  /** The last request that is not counted any more. */
+  /** Number of the last request that was already counted. */
   #counted = 0;
-  /** By agent: since when it could not take a job; milliseconds. */
+  /** By agent: when it stopped taking jobs; milliseconds. */
   readonly #downSince = new Map<string, number>();
   readonly #longest = new Map<string, number>();
 
   private constructor(control: FakeControl) {
     this.#control = control;
-    this.#timer = setInterval(() => void this.#look().catch(() => undefined), everyMs);
+    this.#timer = setInterval(() => void this.#observe().catch(() => undefined), everyMs);
   }
 
   static async start(control: FakeControl): Promise<PoolWatch> {
@@ -28,11 +28,11 @@ export class PoolWatch {
     clearInterval(this.#timer);
   }
 
-  /** For how many seconds on end each of these could not take a job, at the longest. */
+  /** Returns the longest time, in seconds, in which each of these agents could not take a job. */
   async gapsDuring(names: readonly string[], work: () => Promise<void>): Promise<readonly number[]> {
     this.#longest.clear();
     await work();
-    await this.#look();
+    await this.#observe();
     return names.map((name) => (this.#longest.get(name) ?? 0) / 1000);
   }
 
@@ -41,7 +41,7 @@ export class PoolWatch {
     return names.filter((name) => up.includes(name));
   }
 
-  /** Seconds from the beginning of `work` until all of these can take jobs; `work` need not wait for it. */
+  /** Returns the seconds from the start of `work` until all of these can take jobs; `work` need not wait for that. */
   async secondsUntilAble(names: readonly string[], work: () => Promise<unknown>): Promise<number> {
     const began = performance.now();
     const working = work();
@@ -57,7 +57,7 @@ export class PoolWatch {
     return seconds;
   }
 
-  /** How many sessions were refused since the last call: each has one before it that was left behind. */
+  /** Returns how many sessions were refused since the last call: each refusal means an older session was left open. */
   async conflicts(): Promise<number> {
     const requests = await this.#control.requests(this.#counted);
     this.#counted = requests.at(-1)?.n ?? this.#counted;
@@ -68,7 +68,7 @@ export class PoolWatch {
     return (await this.#control.overview()).pools.flatMap(({ agents }) => agents);
   }
 
-  async #look(): Promise<void> {
+  async #observe(): Promise<void> {
     const agents = await this.#agents();
     const now = Date.now();
     for (const { name, status, enabled } of agents) {

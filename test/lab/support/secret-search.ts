@@ -3,12 +3,12 @@ import { join } from 'node:path';
 
 import type { LabHost } from '../../../practice/lab/host.ts';
 
-/** A secret as it may be written: plain, and in base64, also in the midst of a header or a file that is. */
+/** Returns the forms in which a secret may be written: plain, and in base64, also inside a longer encoded text. */
 export function forms(secret: string): string[] {
   return [secret, ...[0, 1, 2].map((before) => inBase64(secret, before))];
 }
 
-/** What base64 makes of it, wherever it stands behind so many bytes: without what depends on its neighbours. */
+/** Returns the base64 of the secret after `before` other bytes, without the characters that depend on its neighbours. */
 function inBase64(secret: string, before: number): string {
   const whole = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
   const from = Math.ceil((before * 8) / 6);
@@ -17,8 +17,8 @@ function inBase64(secret: string, before: number): string {
 }
 
 /**
- * Where a host shows the secret: arguments and environments of all processes, docker inspect, the journal, and every
- * file, with its mode. Reading is root's, so nothing is missed; the mode shows what only root can read.
+ * Returns where a host shows the secret: arguments and environments of all processes, docker inspect, the journal, and
+ * every file, with its mode. It reads as root, so it misses nothing; the mode shows what only root can read.
  */
 export async function placesOnHost(host: LabHost, secret: string): Promise<string[]> {
   const script = `cat >/run/needles
@@ -39,7 +39,7 @@ rm -f /run/needles`;
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-/** Files below a folder of this machine that hold the secret, with their modes. */
+/** Returns the files below a folder of this machine that contain the secret, with their modes. */
 export function filesWith(folder: string, secret: string): string[] {
   const needles = forms(secret);
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -50,17 +50,17 @@ export function filesWith(folder: string, secret: string): string[] {
 }
 
 /**
- * Looks at all processes of this machine while `work` continues, those of the lab's hosts and their containers among them:
- * whose arguments or environment hold the secret, `program: part`.
+ * Watches all processes of this machine while `work` runs, including those of the lab's hosts and their containers.
+ * Returns each whose arguments or environment contain the secret, as `program: part`.
  */
 export async function processesDuring(secret: string, work: () => Promise<void>): Promise<string[]> {
   const needles = forms(secret);
   const seen = new Set<string>();
-  const look = (): void => {
+  const check = (): void => {
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
       for (const part of partsWith(pid, needles)) seen.add(`${nameOf(pid)}: ${part}`);
   };
-  const watch = setInterval(look, 200);
+  const watch = setInterval(check, 200);
   await work().finally(() => clearInterval(watch));
   return [...seen];
 }
@@ -85,8 +85,8 @@ function nameOf(pid: string): string {
 }
 
 /**
- * The processes below `pid` (and it) whose arguments or environment hold the secret. One that was forked and has not
- * become another program yet is `pid` itself: its arguments and environment are that one's.
+ * Returns the processes from `pid` down whose arguments or environment contain the secret. A fork that has not called
+ * exec yet counts as `pid` itself: it has the same arguments and environment.
  */
 export function processesWith(pid: number, secret: string): string[] {
   const needles = forms(secret);
