@@ -31,7 +31,7 @@ import { StandInEngine } from './docker/engine.ts';
 import type { StandInContainer } from './docker/state.ts';
 import { hostRuns } from './host-runs.ts';
 import { config } from './manager-config.ts';
-import { mortal } from './mortal.ts';
+import { killable } from './killable.ts';
 import { printed, StandInPrograms } from './rig-programs.ts';
 import { makeMachine, plugInGpu } from './rig-folders.ts';
 import { sharedKeys } from './shared-keys.ts';
@@ -188,7 +188,7 @@ export class ManagerRig {
           log: (level, message, fields) => void this.logged.push({ level, message, fields }),
           redact: () => undefined,
         },
-        engine: mortal(
+        engine: killable(
           withHostRuns(
             ownContainers(createEngine({ socketPath: this.docker.socketPath }), () => state.owner),
             this.host,
@@ -196,7 +196,7 @@ export class ManagerRig {
           life,
         ),
         host: { engine: this.host, agents: new AgentStore(this.directory, archives, this.command) },
-        azure: mortal(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
+        azure: killable(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
         connect: (url, ended) => this.connect(url, ended),
         archives,
         state,

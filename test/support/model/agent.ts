@@ -9,15 +9,15 @@ export interface Vessel {
   ended(code: number): void;
 }
 
-/** What is wrong with the world of agents. */
+/** Faults of agents. */
 export interface AgentTroubles {
-  /** Agents reach no server before. */
+  /** Agents cannot reach the server until this time. */
   networkUntil: number;
-  /** So many agents will not end after their job. */
+  /** Number of agents that will not exit after their job. */
   hanging: number;
-  /** So many results will not reach the server. */
+  /** Number of results that will not reach the server. */
   undelivered: number;
-  /** So many agents will say nothing and never come to listen. */
+  /** Number of agents that will print nothing and never listen. */
   mute: number;
 }
 
@@ -41,7 +41,7 @@ const conflictRetryMs = 30_000;
 const conflictEndsMs = 212_000;
 const renewMs = 60_000;
 
-/** One agent that takes one job: what it says, and what the server sees of it. */
+/** One agent that takes one job: its output and its session. */
 export class AgentProcess implements Session {
   silentSince: number | undefined;
   /** Undefined: it found no registration. */
@@ -49,15 +49,15 @@ export class AgentProcess implements Session {
   over = false;
   /** The job that it runs; undefined after it has reported the end. */
   job: Job | undefined;
-  /** It does not end by itself any more. */
+  /** It does not exit by itself. */
   hangs = false;
-  /** It takes one, and leaves. */
+  /** It has taken its one job. */
   #hadJob = false;
   #entry: Entry | undefined;
   readonly #world: AgentWorld;
   readonly #vessel: Vessel;
 
-  /** `works`: the image holds an agent that comes to listen. */
+  /** `works`: the agent of the image listens. */
   constructor(world: AgentWorld, vessel: Vessel, identity: Identity | undefined, works: boolean) {
     this.#world = world;
     this.#vessel = vessel;
@@ -90,18 +90,18 @@ export class AgentProcess implements Session {
     this.#soon(job.takesMs, () => this.#finish(job));
   }
 
-  /** It learns at its next poll that its login is worth nothing, and leaves without a word. */
+  /** Its login is refused at the next poll; it exits without a message. */
   forbid(): void {
     this.#soon(this.#world.chance.between(500, 50_000), () => this.#end(0));
   }
 
-  /** Its job ends now. */
+  /** Ends its job now. */
   hurry(): void {
     const { job } = this;
     if (job !== undefined && !this.over) this.#finish(job);
   }
 
-  /** SIGINT. It stops its job, too. */
+  /** SIGINT: cancels its job and exits. */
   interrupt(): void {
     if (this.over || this.hangs) return;
     this.#vessel.say('Exiting...');
@@ -110,7 +110,7 @@ export class AgentProcess implements Session {
     this.#soon(this.#world.chance.between(30, 900), () => this.#end(0));
   }
 
-  /** SIGKILL, of its process or of the machine. The server gets no report. */
+  /** Kills it, or its machine. The server gets no report. */
   kill(code = 137): void {
     if (this.over) return;
     this.over = true;
@@ -119,7 +119,7 @@ export class AgentProcess implements Session {
     this.#vessel.ended(code);
   }
 
-  /** The server has forgotten its session. */
+  /** Connects again after the server lost its session. */
   reconnect(): void {
     if (!this.over && this.identity !== undefined) this.#connect(this.#world.timeline.now);
   }

@@ -1,13 +1,13 @@
 import type { AzureAgent, AzureClient } from '../../../src/shared/azure/client.ts';
 import { failureOf, unreachable } from '../../../src/shared/azure/http/errors.ts';
 import { Capabilities } from '../../../src/shared/contract/paths.ts';
-import type { Boundary, Mortal } from './boundary.ts';
+import type { Boundary, Killable } from './boundary.ts';
 import type { Judge } from './judge.ts';
 import { requestOf, type Entry, type ModelServer } from './server.ts';
 
 const organization = 'https://dev.azure.com/lab';
 
-/** What a call of the service is answered with; 0: nothing comes back. */
+/** Returns the error of a refused call; status 0: no answer. */
 export function refusal(status: number, call: string, message = 'out of order', typeKey = ''): unknown {
   const operation = { what: call, permission: 'permit it' };
   if (status === 0) return unreachable(organization, operation, new Error('connect ECONNRESET'));
@@ -15,15 +15,15 @@ export function refusal(status: number, call: string, message = 'out of order', 
   return failureOf(answer, operation, organization);
 }
 
-/** What the manager sees of the server: the client's interface, with what the real one makes of answers. */
+/** Returns the client's interface to the modelled server, with the errors of the real one. */
 export function modelClient(
   server: ModelServer,
   boundary: Boundary,
   judge: Judge,
-  life: Mortal,
+  daemon: Killable,
 ): AzureClient {
   const call = <Value>(name: string, work: () => Value): Promise<Value> =>
-    boundary.call(life, `azure.${name}`, work);
+    boundary.call(daemon, `azure.${name}`, work);
   const found = (poolId: number, id: number, name: string): Entry => {
     const entry = server.byId(poolId, id);
     if (entry !== undefined) return entry;
@@ -32,7 +32,7 @@ export function modelClient(
   const ofPool = (poolId: number): readonly AzureAgent[] =>
     server.entries.filter((entry) => entry.poolId === poolId).flatMap((entry) => server.read(entry) ?? []);
   const unused = (name: string) => (): never => {
-    throw new Error(`the manager has no use for ${name}`);
+    throw new Error(`the manager never calls ${name}`);
   };
   return {
     findPool: (name) =>
@@ -42,7 +42,7 @@ export function modelClient(
       call('listAgents', () =>
         ofPool(poolId).filter(
           ({ userCapabilities }) =>
-            owner === undefined || !server.looksAtMarks || userCapabilities?.[Capabilities.owner] === owner,
+            owner === undefined || !server.filtersByOwner || userCapabilities?.[Capabilities.owner] === owner,
         ),
       ),
     getAgent: (poolId, id) =>

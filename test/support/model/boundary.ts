@@ -2,18 +2,18 @@ import type { Chance } from './chance.ts';
 import type { Timeline } from './timeline.ts';
 
 /** One process of the manager. */
-export interface Mortal {
-  /** It was killed: nothing it asks for happens any more, and it gets no answers. */
+export interface Killable {
+  /** The process was killed: its calls have no effect and get no answer. */
   over: boolean;
 }
 
 /**
- * What goes wrong with a call: `refused` and `silent` (until its time is over) are not carried out; `unanswered` is, and
- * has no answer; `late` has one, after the caller has given up.
+ * How a call fails: `refused` and `silent` (until it times out) are not carried out; `unanswered` is, without an answer;
+ * `late` is carried out after the caller has given up.
  */
 export type Mishap = 'refused' | 'silent' | 'unanswered' | 'late';
 
-/** How the next calls fail whose names match. */
+/** How the next calls with a matching name fail. */
 export interface Fault {
   readonly calls: RegExp;
   left: number;
@@ -24,34 +24,34 @@ export interface Fault {
 
 export type Moment = 'before' | 'after' | 'answered';
 
-/** Something is to be done at the n-th change from now that the manager makes outside itself. */
-export interface Ambush {
+/** An act at the n-th change from now that the manager makes outside itself. */
+export interface ScheduledAct {
   left: number;
   readonly moment: Moment;
   readonly act: () => void;
 }
 
-/** What changes nothing outside has a name of these. */
-const looks =
+/** Matches calls that change nothing. */
+const readOnlyCall =
   /\.(?:find|list|get|unfinished|version|info|exit|logs|readTails|image|isRunning|show|take|networksNamed)/;
 
 interface Call {
-  readonly life: Mortal;
+  readonly daemon: Killable;
   carryOut(): void;
 }
 
 /**
- * Between the manager and everything else. Each call takes its time before it is carried out and before it is answered, so
- * that others overtake it; a call of a life that is over is not carried out, but for what was on its way.
+ * The boundary between the manager and everything else. Each call is delayed before it is carried out and before it is
+ * answered, so that others overtake it; calls of a killed process are not carried out unless they were already sent.
  */
 export class Boundary {
   readonly faults: Fault[] = [];
-  readonly ambushes: Ambush[] = [];
+  readonly scheduledActs: ScheduledAct[] = [];
   /** Called for each call that changes something, or fails. */
-  onCall: (told: string) => void = () => undefined;
-  /** How many calls have been carried out or failed. */
+  onCall: (call: string) => void = () => undefined;
+  /** Number of calls that were carried out or failed. */
   calls = 0;
-  /** When a call whose name begins so failed last, by the part before the dot. */
+  /** Time of the last failed call, by the part of its name before the dot. */
   readonly failedAt = new Map<string, number>();
   readonly #timeline: Timeline;
   readonly #chance: Chance;
@@ -62,23 +62,23 @@ export class Boundary {
     this.#chance = chance;
   }
 
-  call<Value>(life: Mortal, name: string, work: () => Value): Promise<Value> {
+  call<Value>(daemon: Killable, name: string, work: () => Value): Promise<Value> {
     return new Promise((resolve, reject) => {
-      if (life.over) return;
+      if (daemon.over) return;
       const call: Call = {
-        life,
+        daemon,
         carryOut: () => {
           this.#pending.delete(call);
           this.calls += 1;
-          this.#spring(name, 'before');
-          if (life.over && !this.#chance.is(0.5)) return;
+          this.#runScheduledAct(name, 'before');
+          if (daemon.over && !this.#chance.is(0.5)) return;
           const { outcome, ms } = this.#happen(name, work);
-          this.#spring(name, 'after');
+          this.#runScheduledAct(name, 'after');
           this.#timeline.after(ms, () => {
-            if (life.over) return;
+            if (daemon.over) return;
             if ('error' in outcome) reject(outcome.error);
             else resolve(outcome.value);
-            if (this.ambushes.length > 0) queueMicrotask(() => this.#spring(name, 'answered'));
+            if (this.scheduledActs.length > 0) queueMicrotask(() => this.#runScheduledAct(name, 'answered'));
           });
         },
       };
@@ -89,11 +89,11 @@ export class Boundary {
     });
   }
 
-  /** The process is gone: of what it had sent, chance decides whether it arrives. */
-  die(life: Mortal): void {
-    life.over = true;
+  /** Kills the process: chance decides which of its pending calls arrive. */
+  kill(daemon: Killable): void {
+    daemon.over = true;
     for (const call of this.#pending) {
-      if (call.life !== life) continue;
+      if (call.daemon !== daemon) continue;
       this.#pending.delete(call);
       if (this.#chance.is(0.6)) call.carryOut();
     }
@@ -109,7 +109,7 @@ export class Boundary {
     if (fault === undefined) {
       const outcome = attempt(work);
       if ('error' in outcome) this.#noteFailure(name);
-      if ('error' in outcome || !looks.test(name))
+      if ('error' in outcome || !readOnlyCall.test(name))
         this.onCall(`${name}${'error' in outcome ? ' fails' : ''}`);
       return { outcome, ms: answered };
     }
@@ -135,14 +135,14 @@ export class Boundary {
     return luck < 0.99 ? this.#chance.between(30, 500) : this.#chance.between(500, 8_000);
   }
 
-  #spring(name: string, moment: Moment): void {
-    if (looks.test(name)) return;
-    const [ambush] = this.ambushes;
-    if (ambush === undefined || ambush.moment !== moment) return;
-    ambush.left -= 1;
-    if (ambush.left > 0) return;
-    this.ambushes.shift();
-    ambush.act();
+  #runScheduledAct(name: string, moment: Moment): void {
+    if (readOnlyCall.test(name)) return;
+    const [scheduled] = this.scheduledActs;
+    if (scheduled === undefined || scheduled.moment !== moment) return;
+    scheduled.left -= 1;
+    if (scheduled.left > 0) return;
+    this.scheduledActs.shift();
+    scheduled.act();
   }
 }
 

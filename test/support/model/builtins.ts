@@ -7,14 +7,14 @@ import timers from 'node:timers/promises';
 import type { Chance } from './chance.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Paths below it are the world's; each life of a manager sees its machine under a separate name. */
+/** Paths below it belong to the world; each manager process sees its machine under a separate name. */
 export const worldRoot = '/model/';
 
-/** What of Node's own the world has in place of the machine. */
-export interface Stand {
+/** The parts of Node that the world replaces. */
+export interface Replacements {
   readonly timeline: Timeline;
   readonly chance: Chance;
-  /** `LIFE/path` of a file, and what is to be done with it. */
+  /** Calls a file function; `path` is `NUMBER/path`, with the number of the process. */
   readonly file: (path: string, name: string, given: readonly unknown[]) => Promise<unknown>;
 }
 
@@ -22,16 +22,16 @@ type Handler = (request: Readable, response: object) => void;
 type Members = Record<string, unknown>;
 
 /**
- * Timers, files below `worldRoot`, sockets there and chance are the world's while `work` continues. The program under test
- * imports them from Node, and knows of nothing.
+ * Replaces timers, files below `worldRoot`, sockets there and Math.random by the world's while `work` runs. The program
+ * under test imports them from Node and notices no difference.
  */
-export async function within<Value>(stand: Stand, work: () => Promise<Value>): Promise<Value> {
+export async function within<Value>(replacements: Replacements, work: () => Promise<Value>): Promise<Value> {
   const restore = [
-    replace(globalThis, timersOf(stand.timeline)),
-    replace(timers, { setTimeout: sleepOf(stand.timeline) }),
-    replace(files, filesOf(stand)),
+    replace(globalThis, timersOf(replacements.timeline)),
+    replace(timers, { setTimeout: sleepOf(replacements.timeline) }),
+    replace(files, filesOf(replacements)),
     replace(http, sockets()),
-    replace(Math, { random: stand.chance.real }),
+    replace(Math, { random: replacements.chance.real }),
   ];
   syncBuiltinESMExports();
   try {
@@ -89,8 +89,8 @@ function sleepOf(timeline: Timeline) {
     });
 }
 
-/** Every function of the module: of paths of the world it is the world's, of others the machine's, which time waits for. */
-function filesOf({ timeline, file }: Stand): Members {
+/** Returns every function of the module: the world's for its paths, else the machine's, for which time waits. */
+function filesOf({ timeline, file }: Replacements): Members {
   const functions = Object.entries(files).filter(([, member]) => typeof member === 'function');
   return Object.fromEntries(
     functions.map(([name, real]) => [

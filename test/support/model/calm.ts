@@ -3,13 +3,13 @@ import { keyOf } from './judge.ts';
 import type { Entry } from './server.ts';
 import type { Place, World } from './world.ts';
 
-/** More than anything that the manager must wait for takes: the lock of a lost job (14 min), the longest back-off (10 min). */
+/** Longer than any wait of the manager: the lock of a lost job (14 min), the longest back-off (10 min). */
 const recoverMs = 25 * 60_000;
 /** Maximum time between two checks. */
 const mostPasses = 1_500;
-const lookMs = 5_000;
+const checkMs = 5_000;
 /** Checks between two requests to the manager. */
-const wordEvery = 12;
+const checksPerUndrain = 12;
 
 /** How long it took every slot to serve again. */
 export interface Recovery {
@@ -17,7 +17,7 @@ export interface Recovery {
   readonly ms: number;
 }
 
-/** The storm is over: whatever has happened, every slot serves again by itself, and nothing is left of it. */
+/** Ends all faults, and expects that every slot serves again by itself and nothing is left over. */
 export async function calm(world: World): Promise<Recovery> {
   const { judge } = world;
   endTroubles(world);
@@ -37,7 +37,7 @@ export async function calm(world: World): Promise<Recovery> {
 function endTroubles(world: World): void {
   const { boundary, server, dockerd, disk, judge, troubles, timeline } = world;
   boundary.faults.length = 0;
-  boundary.ambushes.length = 0;
+  boundary.scheduledActs.length = 0;
   Object.assign(troubles, { networkUntil: 0, hanging: 0, undelivered: 0, mute: 0 });
   server.settleMs = 0;
   dockerd.isUp = true;
@@ -50,34 +50,34 @@ function endTroubles(world: World): void {
   dockerd.lost.clear();
   for (const entry of server.entries.filter(({ id }) => judge.foreign.has(id))) server.delete(entry);
   letWork(world);
-  // What the manager has just read, it writes again.
+  // The manager may write back what it has just read.
   timeline.after(60_000, () => letWork(world));
   for (const { process } of dockerd.containers.values()) process?.hurry();
   timeline.after(1_000, () => world.start());
 }
 
-/** People take back what they have done to the agents; what the manager has done, it takes back itself. */
+/** Undoes what people did to the agents; the manager undoes its own changes. */
 function letWork(world: World): void {
   const { server, judge } = world;
   for (const entry of server.entries.slice()) {
     const { [Capabilities.owner]: owner, [Capabilities.drainReason]: reason } = entry.userCapabilities;
     entry.heldByPersonAt = undefined;
-    if (owner === undefined && !isWanted(world, entry)) server.delete(entry);
+    if (owner === undefined && !isConfigured(world, entry)) server.delete(entry);
     else if (owner === undefined)
       entry.userCapabilities = { ...entry.userCapabilities, [Capabilities.owner]: judge.owner };
     if (!entry.enabled && reason === undefined) server.change(entry, () => (entry.enabled = true));
   }
 }
 
-function isWanted(world: World, entry: Entry): boolean {
+function isConfigured(world: World, entry: Entry): boolean {
   return world.places().some(({ agent, poolId }) => keyOf({ poolId, name: agent }) === keyOf(entry));
 }
 
-/** Waits until nothing is wrong any more; what still is after all that time is a breach. */
+/** Waits until there are no problems; any that remain after that time are breaches. */
 async function until(world: World, wrong: () => readonly string[]): Promise<void> {
   const { timeline, judge } = world;
   const end = timeline.now + recoverMs;
-  let looks = 0;
+  let checks = 0;
   judge.undrains();
   while (judge.violations.length === 0 && wrong().length > 0) {
     if (timeline.now > end) {
@@ -85,14 +85,14 @@ async function until(world: World, wrong: () => readonly string[]): Promise<void
       return;
     }
     // No user drains any more; a request may get lost with the manager.
-    if (looks % wordEvery === 0) world.order('/v1/undrain', {}, () => undefined);
-    looks += 1;
-    await timeline.pass(lookMs, () => judge.violations.length > 0);
+    if (checks % checksPerUndrain === 0) world.order('/v1/undrain', {}, () => undefined);
+    checks += 1;
+    await timeline.pass(checkMs, () => judge.violations.length > 0);
     for (const job of world.server.jobs) if (job.result === undefined) finishIfRunning(world, job.agent);
   }
 }
 
-/** Long jobs of the storm end early. */
+/** Ends long jobs early. */
 function finishIfRunning({ dockerd, timeline }: World, agent: string): void {
   for (const { process } of dockerd.containers.values())
     if (process?.identity?.name === agent && (process.job?.takesMs ?? 0) > 60_000 && timeline.now > 0)
@@ -107,7 +107,7 @@ function problems(world: World): readonly string[] {
     ...places.flatMap((place) => problemOf(world, place)),
     ...(own.length > places.length ? [`${own.length} containers for ${places.length} slots`] : []),
     ...server.entries
-      .filter((entry) => !judge.foreign.has(entry.id) && !isWanted(world, entry))
+      .filter((entry) => !judge.foreign.has(entry.id) && !isConfigured(world, entry))
       .map(({ name }) => `agent ${name} has no slot, and stays`),
   ];
 }
@@ -117,11 +117,12 @@ function problemOf({ server, dockerd }: World, { slot, agent, poolId }: Place): 
   const container = dockerd.named(agent);
   if (entry === undefined) return [`${agent}: not registered`];
   if (container === undefined) return [`${agent}: no container`];
-  if (container.labels[Labels.slot] !== slot) return [`${agent}: its container is of another slot`];
+  if (container.labels[Labels.slot] !== slot) return [`${agent}: its container belongs to another slot`];
   if (container.process?.listens !== true) return [`${agent}: its container does not listen`];
-  if (container.process.identity?.agentId !== entry.id) return [`${agent}: its container is another agent's`];
+  if (container.process.identity?.agentId !== entry.id)
+    return [`${agent}: its container belongs to another agent`];
   if (!entry.enabled) return [`${agent}: disabled`];
   if (entry.userCapabilities[Capabilities.drainReason] !== undefined)
-    return [`${agent}: still says why it was disabled`];
+    return [`${agent}: still has the reason for which it was disabled`];
   return [];
 }

@@ -1,4 +1,4 @@
-/** Numbers by chance that a seed decides: the same seed, the same numbers. */
+/** Random numbers from a seed: the same seed gives the same numbers. */
 export class Chance {
   #state: number;
 
@@ -7,7 +7,7 @@ export class Chance {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, and without, 1 (mulberry32). */
+  /** Returns a number from 0 to below 1 (mulberry32). */
   readonly real = (): number => {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -20,7 +20,7 @@ export class Chance {
     return low + this.real() * (high - low);
   }
 
-  /** True so often of one time. */
+  /** Returns true with this probability. */
   is(often: number): boolean {
     return this.real() < often;
   }

@@ -3,7 +3,7 @@ import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
 import type { SlotSpec } from '../../../src/shared/contract/slots.ts';
 import { config } from '../manager-config.ts';
 
-/** Slots by name: the same agents' names come out of either pattern, so that slots are renamed and their agents are not. */
+/** Slots by name: two patterns give the same agent names, so that slots are renamed and their agents are not. */
 const patterns = [
   { agentName: '{host}-{slot}', names: ['a', 'b', 'c', 'd'] },
   { agentName: '{slot}', names: ['box-a', 'box-b', 'box-c', 'box-d'] },
@@ -11,12 +11,12 @@ const patterns = [
 ] as const;
 
 const slot = fc.record({
-  isThere: fc.boolean(),
+  exists: fc.boolean(),
   pool: fc.constantFrom(undefined, undefined, 'nightly'),
   pids: fc.constantFrom(undefined, undefined, 4096),
 });
 
-/** How a host without GPUs may be divided: one to four slots in two pools, some with separate limits. */
+/** Configurations of a host without GPUs: one to four slots in two pools, some with separate limits. */
 export const configs: fc.Arbitrary<ManagerConfig> = fc
   .tuple(
     fc.constantFrom(...patterns),
@@ -25,8 +25,8 @@ export const configs: fc.Arbitrary<ManagerConfig> = fc
     fc.constantFrom(undefined, undefined, 60, 300),
   )
   .map(([{ agentName, names }, slots, capabilities, afterS]) => {
-    const specs = slots.flatMap(({ isThere, pool, pids }, at): SlotSpec[] =>
-      isThere || at === 0
+    const specs = slots.flatMap(({ exists, pool, pids }, at): SlotSpec[] =>
+      exists || at === 0
         ? [
             {
               name: names[at] ?? '',

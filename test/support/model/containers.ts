@@ -25,19 +25,19 @@ export interface ModelContainer extends Vessel {
   readonly lines: string[];
   readonly output: Feed<string>;
   /** Time of its last output; milliseconds of the world. */
-  toldAt: number;
+  outputAt: number;
   identity: Identity | undefined;
   process: AgentProcess | undefined;
   /** When it ended; milliseconds of the world. */
   endedAt: number | undefined;
 }
 
-/** What dockerd is asked about a container that is not there, and the like. */
+/** Returns the error of a dockerd answer. */
 export function dockerSays(statusCode: number, message: string): unknown {
   return engineFault(Object.assign(new Error(message), { statusCode }), 'working for the model');
 }
 
-/** Its process gets no answer. */
+/** Returns the error of a request without an answer. */
 export function dockerSilent(): unknown {
   return engineFault(new DOMException('no answer in time', 'TimeoutError'), 'working for the model');
 }
@@ -49,26 +49,26 @@ export function dockerGone(): unknown {
 const never = '0001-01-01T00:00:00Z';
 export const reference = 'registry.example/agent:1';
 
-/** dockerd: its containers, images and events. Which calls reach it, the boundary decides. */
+/** dockerd: its containers, images and events. The boundary decides which calls reach it. */
 export class Dockerd {
   readonly containers = new Map<string, ModelContainer>();
-  /** What the tag means in its registry. */
+  /** Image id of the tag in its registry. */
   registryImage = imageId(1);
-  /** Images of which no agent comes to listen. */
+  /** Images whose agents never listen. */
   readonly broken = new Set<string>();
   readonly networks: FoundNetwork[] = [];
   readonly images = new Map<string, { readonly created: number }>();
-  /** What the tag means here. */
+  /** Image id of the tag on this machine. */
   localImage: string | undefined;
   isUp = true;
-  /** Events get lost before. */
+  /** Events are lost until this time. */
   deafUntil = Number.NEGATIVE_INFINITY;
   /** Delay of container output until this time. */
   lag = { ms: 0, until: Number.NEGATIVE_INFINITY };
   events = new Feed<EngineEvent>();
   /** Processes of containers that dockerd has forgotten. */
   readonly lost = new Set<AgentProcess>();
-  /** Called when a container is started: its process. */
+  /** Called when a container is started; returns its process. */
   onStart: (container: ModelContainer) => AgentProcess | undefined = () => undefined;
   readonly #timeline: Timeline;
   readonly #chance: Chance;
@@ -108,13 +108,13 @@ export class Dockerd {
       exit: { code: 0, oomKilled: false, startedAt: never, finishedAt: never },
       lines: [],
       output: new Feed(),
-      toldAt: 0,
+      outputAt: 0,
       identity: undefined,
       process: undefined,
       endedAt: undefined,
       say: (line) => {
         container.lines.push(line);
-        this.#later(container, () => container.output.tell(line));
+        this.#later(container, () => container.output.send(line));
       },
       ended: (code) => this.#end(container, code),
     };
@@ -164,8 +164,8 @@ export class Dockerd {
     Options = {},
     Labels: labels = {},
   }: NetworkCreateOptions): string {
-    const isThere = this.networksNamed(name).length > 0;
-    if (isThere) throw dockerSays(409, `network with name ${name} already exists`);
+    const exists = this.networksNamed(name).length > 0;
+    if (exists) throw dockerSays(409, `network with name ${name} already exists`);
     const open = {
       internal: false,
       attachable: false,
@@ -191,7 +191,7 @@ export class Dockerd {
       .map(({ id, name, state, labels, image, created }) => ({ id, name, state, labels, image, created }));
   }
 
-  /** Every stream breaks; containers continue, unless they are stopped with it. */
+  /** Breaks every stream; containers keep running unless `withContainers`. */
   goDown(withContainers: boolean): void {
     this.isUp = false;
     this.events.end();
@@ -202,7 +202,7 @@ export class Dockerd {
     }
   }
 
-  /** The machine stops and comes back. */
+  /** Cuts the machine's power and starts it again. */
   cutPower(): void {
     this.goDown(false);
     for (const container of this.containers.values()) container.process?.kill(255);
@@ -224,15 +224,15 @@ export class Dockerd {
   #emit(action: string, { id, labels }: ModelContainer): void {
     if (this.#timeline.now < this.deafUntil) return;
     const times = this.#chance.is(0.05) ? 2 : 1;
-    for (let time = 0; time < times; time += 1) this.events.tell({ type: 'container', action, id, labels });
+    for (let time = 0; time < times; time += 1) this.events.send({ type: 'container', action, id, labels });
   }
 
-  /** In the order in which it was printed. */
-  #later(container: ModelContainer, tell: () => void): void {
+  /** Sends output in the order in which it was printed. */
+  #later(container: ModelContainer, send: () => void): void {
     const { now } = this.#timeline;
-    container.toldAt = Math.max(container.toldAt, now < this.lag.until ? now + this.lag.ms : now);
-    if (container.toldAt <= now) tell();
-    else this.#timeline.after(container.toldAt - now, tell);
+    container.outputAt = Math.max(container.outputAt, now < this.lag.until ? now + this.lag.ms : now);
+    if (container.outputAt <= now) send();
+    else this.#timeline.after(container.outputAt - now, send);
   }
 
   #now(): string {

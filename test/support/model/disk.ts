@@ -3,19 +3,19 @@ import type { Chance } from './chance.ts';
 
 interface File {
   content: Buffer;
-  /** What of it has reached the disk. */
+  /** Its content on the disk. */
   durable: Buffer;
   mtimeMs: number;
 }
 
 /**
- * The files of a machine. Contents and names are in memory until they are synced: a power cut leaves of each what was
- * there or what was synced last.
+ * The files of a machine. Contents and names are in memory until they are synced: after a power cut each is either the
+ * latest or the last synced one.
  */
 export class Disk {
-  /** Nothing more can be written. */
+  /** Writes fail with ENOSPC. */
   isFull = false;
-  /** A write was refused last at this time; milliseconds of the world. */
+  /** Time of the last refused write; milliseconds of the world. */
   refusedAt = Number.NEGATIVE_INFINITY;
   #files = new Map<string, File>();
   #durable = new Map<string, File>();
@@ -23,7 +23,7 @@ export class Disk {
   readonly #now: () => number;
   readonly #wall: () => number;
 
-  /** `now`: milliseconds of the world; `wall`: for the dates of files. */
+  /** `now`: milliseconds of the world; `wall`: dates of files. */
   constructor(now: () => number, wall: () => number) {
     this.#now = now;
     this.#wall = wall;
@@ -45,13 +45,13 @@ export class Disk {
     this.#files.set(path, file);
   }
 
-  /** An empty file where there was none. */
+  /** Creates an empty file; fails if it exists. */
   create(path: string): void {
     if (this.#files.has(path)) throw failure('EEXIST', path);
     this.write(path, empty);
   }
 
-  /** Of a file its content, of a folder the names in it. */
+  /** Syncs the content of a file, or the names in a folder. */
   sync(path: string): void {
     const file = this.#files.get(path);
     if (file !== undefined) {

@@ -1,21 +1,21 @@
 import type { Engine } from '../../../src/shared/engine/engine.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Identity } from './agent.ts';
-import type { Boundary, Mortal } from './boundary.ts';
+import type { Boundary, Killable } from './boundary.ts';
 import { dockerGone, dockerSays, reference, type Dockerd } from './containers.ts';
 import type { Judge } from './judge.ts';
 
 const pollMs = 200;
 
-/** What the manager sees of dockerd: the engine's interface, with what the real one makes of answers. */
-export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, life: Mortal): Engine {
+/** Returns the engine's interface to the modelled dockerd, with the errors of the real one. */
+export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, daemon: Killable): Engine {
   const call = <Value>(name: string, work: () => Value): Promise<Value> =>
-    boundary.call(life, `engine.${name}`, () => {
+    boundary.call(daemon, `engine.${name}`, () => {
       if (!dockerd.isUp) throw dockerGone();
       return work();
     });
   const unused = (name: string) => (): never => {
-    throw new Error(`the manager has no use for ${name} here`);
+    throw new Error(`the manager never calls ${name} here`);
   };
   const remove = (id: string, force: boolean): void => {
     const container = dockerd.containers.get(id);
@@ -88,7 +88,7 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
       const container = await call('followLogs', () => dockerd.get(id));
       const isOver = container.state !== 'running';
       if (isOver) yield* container.lines;
-      else yield* mortal(container.output.follow(container.lines, signal), life);
+      else yield* untilKilled(container.output.follow(container.lines, signal), daemon);
     },
     remove: (id) => call('remove', () => remove(id, true)),
     removeUnlessRunning: (id) => call('removeUnlessRunning', () => remove(id, false)),
@@ -125,20 +125,20 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
     run: unused('run'),
     async *events(signal) {
       const events = await call('events', () => dockerd.events);
-      yield* mortal(events.follow([], signal), life);
+      yield* untilKilled(events.follow([], signal), daemon);
     },
   };
 }
 
-/** A stream of which a life that is over hears no more. */
-async function* mortal<Value>(stream: AsyncGenerator<Value>, life: Mortal): AsyncGenerator<Value> {
+/** Ends the stream once the process is killed. */
+async function* untilKilled<Value>(stream: AsyncGenerator<Value>, daemon: Killable): AsyncGenerator<Value> {
   for await (const value of stream) {
-    if (life.over) return;
+    if (daemon.over) return;
     yield value;
   }
 }
 
-/** Of the registration that an archive holds. */
+/** Returns the identity of the registration in an archive. */
 function identityIn(archive: Buffer): Identity | undefined {
   const text = archive.toString('latin1');
   const [, agentId] = /"agentId":(\d+)/.exec(text) ?? [];

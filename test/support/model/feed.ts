@@ -1,12 +1,12 @@
 /** Sends values to listeners, each from the start of its subscription. */
 export class Feed<Value> {
-  readonly #listeners = new Set<(told: Value | undefined, isBroken: boolean) => void>();
+  readonly #listeners = new Set<(value: Value | undefined, isBroken: boolean) => void>();
 
-  tell(value: Value): void {
+  send(value: Value): void {
     for (const listener of this.#listeners) listener(value, false);
   }
 
-  /** Nothing more will come. */
+  /** Ends the feed for all listeners. */
   end(): void {
     for (const listener of this.#listeners) listener(undefined, false);
     this.#listeners.clear();
@@ -24,9 +24,9 @@ export class Feed<Value> {
     let over = false;
     let broken = false;
     let wake = (): void => undefined;
-    const listener = (told: Value | undefined, isBroken: boolean): void => {
-      if (told === undefined) over = true;
-      else waiting.push(told);
+    const listener = (value: Value | undefined, isBroken: boolean): void => {
+      if (value === undefined) over = true;
+      else waiting.push(value);
       broken ||= isBroken;
       wake();
     };

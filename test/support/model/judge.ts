@@ -7,10 +7,10 @@ import type { Disk } from './disk.ts';
 import type { Entry, ModelServer } from './server.ts';
 import type { Timeline } from './timeline.ts';
 
-/** A launch that has begun when its slot is drained comes to its end within this time, however slow the answers. */
+/** A launch that has begun when its slot is drained ends within this time, however slow the answers. */
 const launchMs = 3 * 60_000;
 
-/** The slowest answers, and what is done between them. */
+/** Maximum time of the slowest answers and the work between them. */
 const answerMs = 3 * 60_000;
 
 interface Watched {
@@ -24,33 +24,33 @@ interface Watched {
   readonly config: Pick<ManagerConfig, 'idle'>;
 }
 
-/** Says what the manager must not have done, at the moment at which it does it. */
+/** Records what the manager must not do, at the moment when it does it. */
 export class Judge {
   readonly violations: string[] = [];
-  /** The manager's own mark. */
+  /** The manager's own id. */
   owner = '';
-  /** Names of agents that the configuration has, each with its pool's id. */
+  /** Names of configured agents, each with its pool's id. */
   configured: ReadonlySet<string> = new Set();
-  /** When the present life began. */
-  lifeBeganAt = 0;
-  /** By slot, `*` for the host: since when the manager has said that it is drained. */
+  /** When the current manager process started. */
+  daemonStartedAt = 0;
+  /** By slot, `*` for the host: when the manager confirmed the drain. */
   readonly #drainedAt = new Map<string, number>();
   #undrains = 0;
-  /** Slots whose names a person has allowed to take over. */
+  /** Slots whose agent names a user has allowed to take over. */
   readonly adopted = new Set<string>();
   /** Entries of another owner. */
   readonly foreign = new Set<number>();
   readonly #world: Watched;
   /** By id of an entry: when the manager last read its current state. */
   readonly #readAt = new Map<number, number>();
-  /** By pool and name: entries that a person kept disabled when they were deleted before a new registration. */
+  /** By pool and name: entries that were deleted while a user kept them disabled. */
   readonly #held = new Map<string, number>();
 
   constructor(world: Watched) {
     this.#world = world;
   }
 
-  /** A user asks for a drain; the answer is to be called when the manager says that it is one. */
+  /** Notes a user's drain; call the result when the manager confirms it. */
   drains(slot: string): () => void {
     const undrains = this.#undrains;
     return () => {
@@ -58,7 +58,7 @@ export class Judge {
     };
   }
 
-  /** A user has ended all drains, whether or not the manager has received it. */
+  /** Notes that a user ended all drains, whether or not the manager received the request. */
   undrains(): void {
     this.#undrains += 1;
     this.#drainedAt.clear();
@@ -85,7 +85,7 @@ export class Judge {
     for (const { id, process } of this.#world.dockerd.containers.values()) {
       const { agentId, key } = process?.identity ?? {};
       if (process?.over === false && agentId === entry.id && key === entry.key)
-        this.breach(`${entry.name}: its key is replaced while container ${id} lives`);
+        this.breach(`${entry.name}: its key is replaced while container ${id} is running`);
     }
     this.#requireOurs(entry, 'its key is replaced');
     this.switches(entry, enabled);
@@ -111,12 +111,14 @@ export class Judge {
 
   deletes(entry: Entry): void {
     this.#requireOurs(entry, 'it is deleted');
-    const isWanted = this.configured.has(keyOf(entry));
+    const isConfigured = this.configured.has(keyOf(entry));
     for (const { id, process } of this.#world.dockerd.containers.values()) {
       if (process?.over !== false || process.identity?.agentId !== entry.id) continue;
-      if (isWanted || process.runsJob) this.breach(`${entry.name}: deleted while container ${id} lives`);
+      if (isConfigured || process.runsJob)
+        this.breach(`${entry.name}: deleted while container ${id} is running`);
     }
-    if (isWanted && entry.heldByPersonAt !== undefined) this.#held.set(keyOf(entry), entry.heldByPersonAt);
+    if (isConfigured && entry.heldByPersonAt !== undefined)
+      this.#held.set(keyOf(entry), entry.heldByPersonAt);
   }
 
   starts(container: ModelContainer): void {
@@ -130,7 +132,7 @@ export class Judge {
     const { now } = this.#world.timeline;
     for (const slot of ['*', labels[Labels.slot] ?? '']) {
       const since = this.#drainedAt.get(slot);
-      if (since !== undefined && (this.lifeBeganAt > since || now - since > launchMs))
+      if (since !== undefined && (this.daemonStartedAt > since || now - since > launchMs))
         this.breach(`${name}: started although slot ${slot} is drained`);
     }
   }
@@ -139,11 +141,11 @@ export class Judge {
   ends(): void {
     const { dockerd, server, timeline, login, config } = this.#world;
     const { now } = timeline;
-    if (now - this.lifeBeganAt < (config.idle?.afterS ?? 0) * 1000)
+    if (now - this.daemonStartedAt < (config.idle?.afterS ?? 0) * 1000)
       this.breach('it powers off right after its start');
     if (login.from < now - answerMs && now < login.until) this.breach('it powers off under a login');
     for (const { name, process } of dockerd.containers.values())
-      if (process?.over === false) this.breach(`${name}: it powers off while its agent lives`);
+      if (process?.over === false) this.breach(`${name}: it powers off while its agent is running`);
     for (const entry of server.entries) {
       const isOurs = entry.userCapabilities[Capabilities.owner] === this.owner;
       if (!isOurs || !this.configured.has(keyOf(entry)) || server.assigned(entry) === undefined) continue;

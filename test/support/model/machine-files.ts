@@ -1,9 +1,9 @@
-import type { Boundary, Mortal } from './boundary.ts';
+import type { Boundary, Killable } from './boundary.ts';
 import type { Disk } from './disk.ts';
 
 type Given = readonly unknown[];
 
-/** Node's file functions on a disk of the world, for one life. What writes to the manager's state can be cut off at each step. */
+/** Node's file functions on a disk of the world, for one process. Writes to the manager's state can be cut off at each step. */
 export class MachineFiles {
   readonly #disk: Disk;
   readonly #boundary: Boundary;
@@ -13,16 +13,16 @@ export class MachineFiles {
     this.#boundary = boundary;
   }
 
-  async call(life: Mortal, path: string, name: string, given: Given): Promise<unknown> {
-    if (life.over) return new Promise(() => undefined);
+  async call(daemon: Killable, path: string, name: string, given: Given): Promise<unknown> {
+    if (daemon.over) return new Promise(() => undefined);
     const work = this.#functions[name];
-    if (work === undefined) throw new Error(`the world's files know no ${name}`);
+    if (work === undefined) throw new Error(`the model has no file function ${name}`);
     if (path.startsWith('/state/') && writes.has(name))
-      return this.#boundary.call(life, `file.${name}`, () => work(path, given, life));
-    return work(path, given, life);
+      return this.#boundary.call(daemon, `file.${name}`, () => work(path, given, daemon));
+    return work(path, given, daemon);
   }
 
-  readonly #functions: Readonly<Record<string, (path: string, given: Given, life: Mortal) => unknown>> = {
+  readonly #functions: Readonly<Record<string, (path: string, given: Given, daemon: Killable) => unknown>> = {
     readFile: (path, [, encoding]) => {
       const content = this.#disk.read(path);
       return encoding === undefined ? content : content.toString('utf8');
@@ -38,14 +38,14 @@ export class MachineFiles {
     access: (path) => void this.#disk.stat(path),
     chmod: () => undefined,
     readlink: (path) => this.#disk.read(path).toString(),
-    open: (path, [, flags], life) => this.#open(path, flags === 'wx', life),
+    open: (path, [, flags], daemon) => this.#open(path, flags === 'wx', daemon),
   };
 
-  #open(path: string, isNew: boolean, life: Mortal): object {
+  #open(path: string, isNew: boolean, daemon: Killable): object {
     if (isNew) this.#disk.create(path);
     else this.#disk.stat(path);
     const change = (name: string, work: () => void): Promise<void> =>
-      this.#boundary.call(life, `file.${name}`, work);
+      this.#boundary.call(daemon, `file.${name}`, work);
     return {
       writeFile: (content: unknown) => change('write', () => this.#disk.write(path, bytes(content))),
       sync: () => change('sync', () => this.#disk.sync(path)),
@@ -59,7 +59,7 @@ export class MachineFiles {
 
 const writes: ReadonlySet<string> = new Set(['writeFile', 'rename']);
 
-/** Without the name by which a life sees the machine. */
+/** Returns the path without the prefix of its process. */
 function worldPath(path: unknown): string {
   return String(path).replace(/^\/model\/\d+/, '');
 }

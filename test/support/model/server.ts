@@ -17,15 +17,15 @@ export interface Entry {
   key: string;
   statusChangedOn: string | undefined;
   session: Session | undefined;
-  /** Since when a person keeps it disabled; milliseconds of the world. */
+  /** When a user disabled it; milliseconds of the world. */
   heldByPersonAt: number | undefined;
 }
 
-/** What listens with the server as an agent. */
+/** A session of an agent. */
 export interface Session {
-  /** When it was polled last; undefined: it is polled all the time. */
+  /** Time of its last poll; undefined: it polls continuously. */
   silentSince: number | undefined;
-  /** A job is given to it; it will know of it in a moment. */
+  /** Delivers a job. */
   offer(job: Job): void;
   /** Its agent was deleted. */
   forbid(): void;
@@ -37,7 +37,7 @@ export interface Job {
   readonly agent: string;
   readonly takesMs: number;
   entry: Entry | undefined;
-  /** When it was given to an agent; milliseconds of the world. */
+  /** When it was assigned to an agent; milliseconds of the world. */
   assignedAt: number | undefined;
   received: boolean;
   lockedUntil: number;
@@ -47,12 +47,12 @@ export interface Job {
 const sessionMs = 5 * 60_000;
 const lockMs = 10 * 60_000;
 const lockGraceMs = 4 * 60_000;
-/** Until a message has come to an agent that polls. */
+/** Maximum time until a message reaches an agent that polls. */
 const messageMs = 2_000;
 
 export const epoch = Date.parse('2026-11-21T02:00:00Z');
 
-/** Pools, agents, sessions and jobs by the rules of the service, as far as they concern the manager. */
+/** Pools, agents, sessions and jobs, by the rules of the service that matter to the manager. */
 export class ModelServer {
   readonly pools = [
     { id: 1, name: 'gpu-lab' },
@@ -61,7 +61,7 @@ export class ModelServer {
   readonly entries: Entry[] = [];
   readonly jobs: Job[] = [];
   /** Lists can filter by owner; older servers list all. */
-  readonly looksAtMarks: boolean;
+  readonly filtersByOwner: boolean;
   /** Reads see a write this much later; less than the manager waits between disabling an agent and stopping it. */
   settleMs = 0;
   readonly #stale = new Map<number, { readonly until: number; readonly before: AzureAgent | undefined }>();
@@ -73,7 +73,7 @@ export class ModelServer {
   constructor(timeline: Timeline, chance: Chance) {
     this.#timeline = timeline;
     this.#chance = chance;
-    this.looksAtMarks = chance.is(0.5);
+    this.filtersByOwner = chance.is(0.5);
   }
 
   named(poolId: number, name: string): Entry | undefined {
@@ -84,14 +84,14 @@ export class ModelServer {
     return this.entries.find((entry) => entry.poolId === poolId && entry.id === id);
   }
 
-  /** As the calls of the service show it; undefined: they do not. */
+  /** Returns the agent as a read shows it, which may be stale; undefined: not shown. */
   read(entry: Entry): AzureAgent | undefined {
     const stale = this.#stale.get(entry.id);
     if (stale !== undefined && stale.until > this.#timeline.now) return stale.before;
     return this.shown(entry);
   }
 
-  /** Until when a read showed something older than what is, or will; milliseconds of the world. */
+  /** Reads may be stale until this time; milliseconds of the world. */
   get staleUntil(): number {
     return this.#staleUntil;
   }
@@ -132,12 +132,12 @@ export class ModelServer {
     this.entries.splice(this.entries.indexOf(entry), 1);
   }
 
-  /** The job that the server counts on it. */
+  /** Returns the unfinished job of the agent. */
   assigned(entry: Entry): Job | undefined {
     return this.jobs.find((job) => job.entry === entry && job.result === undefined);
   }
 
-  /** A session begins; false: there is one already. */
+  /** Begins a session; false: the agent already has one. */
   begin(entry: Entry, session: Session): boolean {
     this.#expire();
     if (entry.session !== undefined) return false;
@@ -147,7 +147,7 @@ export class ModelServer {
     return true;
   }
 
-  /** The session ends; what was offered to it and not begun goes back. */
+  /** Ends the session; a job that it has not received returns to the queue. */
   end(entry: Entry, session: Session | undefined): void {
     if (session === undefined || entry.session !== session) return;
     entry.session = undefined;
@@ -173,7 +173,7 @@ export class ModelServer {
     return job;
   }
 
-  /** The agent has it, or renews its lock. */
+  /** Renews the job's lock; the agent has received it. */
   renew(job: Job): void {
     job.received = true;
     job.lockedUntil = this.#timeline.now + lockMs;
@@ -218,7 +218,7 @@ export class ModelServer {
     }
   }
 
-  /** As it is. */
+  /** Returns the agent's current state. */
   shown(entry: Entry): AzureAgent {
     this.#expire();
     const { id, name, version, enabled, userCapabilities, systemCapabilities, statusChangedOn } = entry;
@@ -267,6 +267,6 @@ function ofRegistration({ version, enabled = true, systemCapabilities, publicKey
   return { version, enabled, systemCapabilities, key: publicKey.modulus };
 }
 
-function isNamed({ name }: Entry, wanted: string): boolean {
-  return name.toLowerCase() === wanted.toLowerCase();
+function isNamed({ name }: Entry, other: string): boolean {
+  return name.toLowerCase() === other.toLowerCase();
 }

@@ -8,7 +8,7 @@ import { service } from './acts/service.ts';
 
 import type { Moment } from './boundary.ts';
 
-/** When: so long after what came before it, or at the n-th change that the manager makes outside itself from then on. */
+/** An act, and when: a time after the previous step, or at the n-th change that the manager makes from then on. */
 export interface Step extends Act {
   readonly when: { readonly ms: number } | { readonly nth: number; readonly moment: Moment };
 }
@@ -22,22 +22,22 @@ const acts = fc.oneof(
   { arbitrary: people, weight: 5 },
 );
 
-const ambush: fc.Arbitrary<Step['when']> = fc.record({
+const scheduled: fc.Arbitrary<Step['when']> = fc.record({
   nth: fc.integer({ min: 1, max: 8 }),
   moment: fc.constantFrom<Moment>('before', 'after', 'answered'),
 });
 
 const when: fc.Arbitrary<Step['when']> = fc.oneof(
   { arbitrary: span.map((ms) => ({ ms })), weight: 3 },
-  { arbitrary: ambush, weight: 2 },
+  { arbitrary: scheduled, weight: 2 },
 );
 
 /** One step of a world's history. */
 export const steps: fc.Arbitrary<Step> = fc
   .oneof(
     { arbitrary: fc.tuple(when, acts), weight: 6 },
-    // What it was doing shows in what it finds afterwards.
-    { arbitrary: fc.tuple(ambush, kills), weight: 1 },
+    // Kills in the middle of the manager's changes.
+    { arbitrary: fc.tuple(scheduled, kills), weight: 1 },
   )
   .map(([moment, { name, carryOut }]) => ({
     when: moment,

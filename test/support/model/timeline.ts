@@ -1,4 +1,4 @@
-/** Something that is to happen, until it has or is taken back. */
+/** A planned callback, which can be canceled. */
 export interface Appointment {
   readonly cancel: () => void;
 }
@@ -10,7 +10,7 @@ interface Entry {
   cancelled: boolean;
 }
 
-/** Time of a world: it passes only from one thing that happens to the next. Milliseconds. */
+/** Time of a world, in milliseconds: it jumps from one event to the next. */
 export class Timeline {
   #now = 0;
   #order = 0;
@@ -30,7 +30,7 @@ export class Timeline {
     return { cancel: () => (entry.cancelled = true) };
   }
 
-  /** What the world does not know (a file of this machine): time waits for it. */
+  /** Makes time wait for real work, such as reading a file of this machine. */
   async outside<Value>(work: Promise<Value>): Promise<Value> {
     this.#outside += 1;
     try {
@@ -40,7 +40,7 @@ export class Timeline {
     }
   }
 
-  /** Lets everything happen that is due within `ms`, until `isOver`; whatever follows from one thing comes before the next. */
+  /** Runs everything that is due within `ms`, until `isOver`; promises settle between two events. */
   async pass(ms: number, isOver: () => boolean = () => false): Promise<void> {
     const until = this.#now + ms;
     await this.#settled();

@@ -5,20 +5,20 @@ import { configs } from './configs.ts';
 import { steps, type Step } from './steps.ts';
 import { World } from './world.ts';
 
-/** A world and what happens in it. */
+/** A world and the steps that happen in it. */
 export interface History {
   readonly seed: number;
   readonly config: ManagerConfig;
   readonly steps: readonly Step[];
 }
 
-/** What worlds have gone through. */
+/** Totals over all worlds. */
 export interface Tally {
   worlds: number;
-  /** Calls of the manager that were carried out or failed, and what else was done to a world. */
+  /** Calls of the manager that were carried out or failed, and steps of histories. */
   steps: number;
   kills: number;
-  /** How often a machine has powered itself off. */
+  /** Number of power-offs because a machine was idle. */
   ends: number;
   passes: number;
   /** Milliseconds of the worlds. */
@@ -39,10 +39,10 @@ export function newTally(): Tally {
   return { worlds: 0, steps: 0, kills: 0, ends: 0, passes: 0, ms: 0, mostPasses: 0, mostMs: 0 };
 }
 
-/** An ambush into which the manager does not walk within this time is sprung. */
-const ambushMs = 30_000;
+/** A scheduled act that the manager does not trigger within this time runs anyway. */
+const waitMs = 30_000;
 
-/** Lives through a history and the calm after it; rejects with the first thing that the manager must not have done. */
+/** Runs a history and the recovery after it; rejects with the first violation by the manager. */
 export async function tryOut({ seed, config, steps: history }: History, tally: Tally): Promise<void> {
   const world = new World(seed, config);
   const { judge, timeline, boundary } = world;
@@ -53,7 +53,7 @@ export async function tryOut({ seed, config, steps: history }: History, tally: T
       await timeline.pass(2_000, isOver);
       for (const step of history) {
         if (isOver()) break;
-        await undergo(world, step, isOver);
+        await runStep(world, step, isOver);
       }
       if (!isOver()) await timeline.pass(5_000, isOver);
       if (isOver()) return;
@@ -73,7 +73,7 @@ export async function tryOut({ seed, config, steps: history }: History, tally: T
     throw new Error([...judge.violations, 'the log before:', ...world.logged.slice(-60)].join('\n'));
 }
 
-async function undergo(world: World, step: Step, isOver: () => boolean): Promise<void> {
+async function runStep(world: World, step: Step, isOver: () => boolean): Promise<void> {
   const { timeline, boundary } = world;
   if ('ms' in step.when) {
     await timeline.pass(step.when.ms, isOver);
@@ -81,11 +81,11 @@ async function undergo(world: World, step: Step, isOver: () => boolean): Promise
     return;
   }
   const { nth, moment } = step.when;
-  const ambush = { left: nth, moment, act: () => step.carryOut(world) };
-  boundary.ambushes.push(ambush);
-  await timeline.pass(ambushMs, () => isOver() || !boundary.ambushes.includes(ambush));
-  const at = boundary.ambushes.indexOf(ambush);
+  const scheduled = { left: nth, moment, act: () => step.carryOut(world) };
+  boundary.scheduledActs.push(scheduled);
+  await timeline.pass(waitMs, () => isOver() || !boundary.scheduledActs.includes(scheduled));
+  const at = boundary.scheduledActs.indexOf(scheduled);
   if (at < 0) return;
-  boundary.ambushes.splice(at, 1);
+  boundary.scheduledActs.splice(at, 1);
   step.carryOut(world);
 }

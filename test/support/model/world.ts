@@ -10,12 +10,12 @@ import { Dockerd } from './containers.ts';
 import { Disk } from './disk.ts';
 import { modelEngine } from './engine.ts';
 import { Judge, keyOf } from './judge.ts';
-import { Life, type Outsides } from './life.ts';
+import { DaemonProcess, type Outsides } from './daemon-process.ts';
 import { MachineFiles } from './machine-files.ts';
 import { epoch, ModelServer } from './server.ts';
 import { Timeline } from './timeline.ts';
 
-/** An agent's name in its pool, and the slot that it is of. */
+/** An agent's name in its pool, and its slot. */
 export interface Place {
   readonly slot: string;
   readonly agent: string;
@@ -25,7 +25,7 @@ export interface Place {
 /** Time after which a user starts a machine that is off. */
 const offMs = 30_000;
 
-/** A machine with Docker, a server, agents, and the manager that is tried on them. */
+/** A machine with Docker, a server and agents, and the manager under test. */
 export class World {
   readonly timeline = new Timeline();
   readonly chance: Chance;
@@ -35,23 +35,23 @@ export class World {
   readonly disk: Disk;
   readonly judge: Judge;
   readonly troubles: AgentTroubles = { networkUntil: 0, hanging: 0, undelivered: 0, mute: 0 };
-  /** What the manager has logged, with the world's seconds, and what it has changed. */
+  /** The manager's log and changes, with the world's time in seconds. */
   logged: string[] = [];
   config: ManagerConfig;
-  life: Life | undefined;
-  /** How much more the host's clock shows than the server's. */
+  daemon: DaemonProcess | undefined;
+  /** How far the host's clock is ahead of the server's; milliseconds. */
   wallAhead = 0;
   /** A user is logged in during this time. */
   login = { from: 0, until: 0 };
-  /** Number of power-offs without use. */
+  /** Number of power-offs because the machine was idle. */
   ends = 0;
-  /** Of Docker's disk. */
+  /** Docker's disk is almost full. */
   isTight = false;
   kills = 0;
   passes = 0;
-  lives = 0;
+  starts = 0;
   readonly #files: MachineFiles;
-  readonly #all = new Map<string, Life>();
+  readonly #all = new Map<string, DaemonProcess>();
   #keys = 0;
 
   constructor(seed: number, config: ManagerConfig) {
@@ -67,8 +67,8 @@ export class World {
     );
     this.#files = new MachineFiles(this.disk, this.boundary);
     this.judge = new Judge(this);
-    this.boundary.onCall = (told) => {
-      if (!/^(?:file|command)\./.test(told)) this.#note(told);
+    this.boundary.onCall = (call) => {
+      if (!/^(?:file|command)\./.test(call)) this.#note(call);
     };
     this.dockerd.onStart = (container) =>
       new AgentProcess(this, container, container.identity, !this.dockerd.broken.has(container.image));
@@ -100,17 +100,17 @@ export class World {
         timeline,
         chance,
         file: async (path, name, given) => {
-          const [life = ''] = path.split('/', 1);
-          const known = this.#all.get(life);
-          if (known === undefined) throw new Error(`no life ${life}`);
-          return this.#files.call(known, path.slice(life.length), name, given);
+          const [daemon = ''] = path.split('/', 1);
+          const known = this.#all.get(daemon);
+          if (known === undefined) throw new Error(`no daemon process ${daemon}`);
+          return this.#files.call(known, path.slice(daemon.length), name, given);
         },
       },
       work,
     );
   }
 
-  /** The agents that the configuration asks for. */
+  /** Returns the configured agents. */
   places(): readonly Place[] {
     const { config, server } = this;
     return slotNames(config).map((slot) => ({
@@ -121,76 +121,76 @@ export class World {
   }
 
   start(): void {
-    if (this.life !== undefined) return;
-    this.lives += 1;
-    this.#note(`life ${this.lives} begins`);
+    if (this.daemon !== undefined) return;
+    this.starts += 1;
+    this.#note(`daemon process ${this.starts} starts`);
     const { judge } = this;
-    judge.lifeBeganAt = this.timeline.now;
+    judge.daemonStartedAt = this.timeline.now;
     judge.configured = new Set(this.places().map(({ agent, poolId }) => keyOf({ poolId, name: agent })));
-    const number = this.lives;
-    const life: Life = new Life(number, (born) => {
-      this.#all.set(String(number), born);
-      return this.#outsides(born);
+    const number = this.starts;
+    const daemon: DaemonProcess = new DaemonProcess(number, (created) => {
+      this.#all.set(String(number), created);
+      return this.#outsides(created);
     });
-    this.life = life;
-    life.ended.then(
-      () => this.#noteEnd(life, 'it ended by itself'),
+    this.daemon = daemon;
+    daemon.ended.then(
+      () => this.#noteEnd(daemon, 'without an error'),
       (error: unknown) =>
-        this.#noteEnd(life, error instanceof Error ? (error.stack ?? error.message) : String(error)),
+        this.#noteEnd(daemon, error instanceof Error ? (error.stack ?? error.message) : String(error)),
     );
   }
 
   /** SIGKILL. */
   kill(): void {
-    const { life } = this;
-    if (life === undefined) return;
+    const { daemon } = this;
+    if (daemon === undefined) return;
     this.kills += 1;
-    this.life = undefined;
-    this.boundary.die(life);
+    this.daemon = undefined;
+    this.boundary.kill(daemon);
   }
 
-  /** SIGTERM; it ends in its own time. */
+  /** Sends SIGTERM; the process exits by itself. */
   stop(): void {
-    const { life } = this;
-    if (life === undefined) return;
-    life.stop();
-    life.ended.then(
-      () => this.life === life && (this.life = undefined),
+    const { daemon } = this;
+    if (daemon === undefined) return;
+    daemon.stop();
+    daemon.ended.then(
+      () => this.daemon === daemon && (this.daemon = undefined),
       () => undefined,
     );
-    this.#stopping.add(life);
+    this.#stopping.add(daemon);
   }
 
-  /** A person's word to the manager; `then` when it has said that it will. */
+  /** Sends a user's request to the manager; calls `then` after its answer. */
   order(path: string, body: object, then: () => void): void {
-    const { life } = this;
-    life?.ask('POST', path, body).then(
+    const { daemon } = this;
+    daemon?.ask('POST', path, body).then(
       () => {
-        if (!life.over) then();
+        if (!daemon.over) then();
       },
       () => undefined,
     );
   }
 
-  readonly #stopping = new Set<Life>();
+  readonly #stopping = new Set<DaemonProcess>();
 
-  #noteEnd(life: Life, how: string): void {
-    if (life.over || this.#stopping.has(life)) return;
-    if (this.life === life) this.life = undefined;
-    this.judge.breach(`the manager is not there any more: ${how}`);
+  #noteEnd(daemon: DaemonProcess, how: string): void {
+    if (daemon.over || this.#stopping.has(daemon)) return;
+    if (this.daemon === daemon) this.daemon = undefined;
+    this.judge.breach(`the manager exited: ${how}`);
   }
 
-  #outsides(life: Life): Outsides {
+  #outsides(daemon: DaemonProcess): Outsides {
     const { boundary, judge, dockerd, server, config, clock } = this;
     return {
       config,
       clock,
-      engine: modelEngine(dockerd, boundary, judge, life),
-      azure: modelClient(server, boundary, judge, life),
+      engine: modelEngine(dockerd, boundary, judge, daemon),
+      azure: modelClient(server, boundary, judge, daemon),
       command: (program) =>
-        boundary.call(life, `command.${program}`, () => {
+        boundary.call(daemon, `command.${program}`, () => {
           const isEnd = program === 'systemd-run';
-          if (isEnd) this.#powerOff(life);
+          if (isEnd) this.#powerOff(daemon);
           return {
             code: isEnd || program === 'ip' ? 0 : 127,
             output: '',
@@ -199,44 +199,44 @@ export class World {
           };
         }),
       presence: () =>
-        boundary.call(life, 'presence', () =>
+        boundary.call(daemon, 'presence', () =>
           this.timeline.now < this.login.until
             ? [{ key: 'session', kind: 'visit', what: 'a user is logged in', next: 'log out' }]
             : [],
         ),
       diskSpace: () =>
-        boundary.call(life, 'disk.getSpace', () => ({
+        boundary.call(daemon, 'disk.getSpace', () => ({
           freeBytes: this.isTight ? 1e9 : 1e12,
           totalBytes: 2e12,
           freeInodes: 1,
         })),
       log: {
         log: (level, message, fields) => {
-          if (life.over) return;
+          if (daemon.over) return;
           this.#note(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
         },
         redact: () => undefined,
       },
       onPass: () => {
         this.passes += 1;
-        this.#noteOwner(life);
+        this.#noteOwner(daemon);
       },
       newKey: () =>
-        boundary.call(life, 'keys.take', () => {
+        boundary.call(daemon, 'keys.take', () => {
           this.#keys += 1;
           return Buffer.from(`key ${this.#keys}`).toString('base64');
         }),
     };
   }
 
-  /** The machine ends, and a user starts it again after a while. */
-  #powerOff(life: Life): void {
+  /** Powers the machine off; a user starts it again after a while. */
+  #powerOff(daemon: DaemonProcess): void {
     const { timeline, dockerd, judge } = this;
     this.ends += 1;
     judge.ends();
     this.#note('the machine powers itself off');
-    if (this.life === life) this.life = undefined;
-    this.boundary.die(life);
+    if (this.daemon === daemon) this.daemon = undefined;
+    this.boundary.kill(daemon);
     dockerd.goDown(true);
     timeline.after(offMs, () => {
       dockerd.isUp = true;
@@ -244,15 +244,15 @@ export class World {
     });
   }
 
-  #note(told: string): void {
-    this.logged.push(`${(this.timeline.now / 1000).toFixed(3)} ${told}`);
+  #note(call: string): void {
+    this.logged.push(`${(this.timeline.now / 1000).toFixed(3)} ${call}`);
     if (this.logged.length > 400) this.logged.splice(0, 200);
   }
 
   /** A restarted manager keeps its identity. */
-  #noteOwner({ owner }: Life): void {
+  #noteOwner({ owner }: DaemonProcess): void {
     if (owner === undefined) return;
     if (this.judge.owner === '') this.judge.owner = owner;
-    else if (this.judge.owner !== owner) this.judge.breach('the manager has become a stranger to itself');
+    else if (this.judge.owner !== owner) this.judge.breach('the manager changed its identity');
   }
 }

@@ -3,7 +3,7 @@ import type { Entry } from '../server.ts';
 import type { ModelContainer } from '../containers.ts';
 import type { Place, World } from '../world.ts';
 
-/** Something that happens in a world. */
+/** An event in a world. */
 export interface Act {
   readonly name: string;
   readonly carryOut: (world: World) => void;
@@ -13,10 +13,10 @@ export const act = (name: string, carryOut: Act['carryOut']): Act => ({ name, ca
 
 export const minute = 60_000;
 
-/** One of the agents, by turns. */
+/** Number of one of the agents. */
 export const anyAgent = fc.nat({ max: 3 });
 
-/** How long something lasts, milliseconds. */
+/** A duration in milliseconds. */
 export const span = fc.oneof(
   { arbitrary: fc.integer({ min: 0, max: 2_000 }), weight: 3 },
   { arbitrary: fc.integer({ min: 2_000, max: minute }), weight: 3 },
@@ -29,11 +29,11 @@ export function placeAt(world: World, at: number): Place | undefined {
 }
 
 export function entryAt(world: World, at: number): Entry | undefined {
-  const wanted = placeAt(world, at);
-  return wanted === undefined ? undefined : world.server.named(wanted.poolId, wanted.agent);
+  const place = placeAt(world, at);
+  return place === undefined ? undefined : world.server.named(place.poolId, place.agent);
 }
 
-/** A container that runs. */
+/** Returns a running container. */
 export function containerAt({ dockerd }: World, at: number): ModelContainer | undefined {
   const all = [...dockerd.containers.values()].filter(({ process }) => process?.over === false);
   return all[at % Math.max(1, all.length)];

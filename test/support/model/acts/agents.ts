@@ -9,12 +9,12 @@ export const jobs: fc.Arbitrary<Act> = fc
   )
   .map(([at, takesMs]) =>
     act(`job of ${Math.round(takesMs / 1000)} s for agent ${at}`, (world) => {
-      const wanted = placeAt(world, at);
-      if (wanted !== undefined) world.server.queue(wanted.agent, takesMs);
+      const place = placeAt(world, at);
+      if (place !== undefined) world.server.queue(place.agent, takesMs);
     }),
   );
 
-/** What becomes of agents. */
+/** Events of agents. */
 export const agents: fc.Arbitrary<Act> = fc.oneof(
   anyAgent.map((at) =>
     act(`the job of container ${at} ends`, (world) => containerAt(world, at)?.process?.hurry()),

@@ -3,11 +3,11 @@ import type { Mishap } from '../boundary.ts';
 import { dockerSays, dockerSilent, imageId } from '../containers.ts';
 import { act, minute, span, type Act } from './act.ts';
 
-/** What goes wrong with Docker and the host. */
+/** Faults of Docker and the host. */
 export const machine: fc.Arbitrary<Act> = fc.oneof(
   fc.tuple(span, fc.boolean()).map(([ms, withContainers]) =>
     act(
-      `dockerd is away for ${ms} ms${withContainers ? ', and its containers end' : ''}`,
+      `dockerd is down for ${ms} ms${withContainers ? ', and its containers end' : ''}`,
       ({ dockerd, timeline }) => {
         if (!dockerd.isUp) return;
         dockerd.goDown(withContainers);
@@ -42,7 +42,7 @@ export const machine: fc.Arbitrary<Act> = fc.oneof(
     .tuple(span, fc.constant('x'))
     .map(([ms]) =>
       act(
-        `events get lost for ${ms} ms`,
+        `events are lost for ${ms} ms`,
         ({ dockerd, timeline }) => void (dockerd.deafUntil = timeline.now + ms),
       ),
     ),

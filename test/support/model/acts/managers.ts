@@ -4,7 +4,7 @@ import { configs } from '../configs.ts';
 import type { World } from '../world.ts';
 import { act, type Act } from './act.ts';
 
-/** SIGKILL, and systemd starts it again. */
+/** Kills the manager; systemd starts it again. */
 export const kills: fc.Arbitrary<Act> = fc.integer({ min: 200, max: 20_000 }).map((ms) =>
   act(`the manager is killed, and back in ${ms} ms`, (world) => {
     world.kill();
@@ -12,7 +12,7 @@ export const kills: fc.Arbitrary<Act> = fc.integer({ min: 200, max: 20_000 }).ma
   }),
 );
 
-/** What becomes of the manager. */
+/** Events of the manager. */
 export const managers: fc.Arbitrary<Act> = fc.oneof(
   {
     arbitrary: kills,
@@ -21,9 +21,9 @@ export const managers: fc.Arbitrary<Act> = fc.oneof(
   {
     arbitrary: fc.constant(
       act('the manager is restarted', (world) => {
-        const { life } = world;
+        const { daemon } = world;
         world.stop();
-        life?.ended.then(
+        daemon?.ended.then(
           () => world.timeline.after(300, () => world.start()),
           () => undefined,
         );
@@ -60,14 +60,14 @@ export const managers: fc.Arbitrary<Act> = fc.oneof(
   },
 );
 
-/** Written, and the manager restarted with it. */
+/** Writes the configuration and restarts the manager. */
 function reconfigure(world: World, config: ManagerConfig): void {
-  const { life } = world;
+  const { daemon } = world;
   world.stop();
   const begin = (): void => {
     world.config = config;
     world.timeline.after(500, () => world.start());
   };
-  if (life === undefined) world.config = config;
-  else life.ended.then(begin, () => undefined);
+  if (daemon === undefined) world.config = config;
+  else daemon.ended.then(begin, () => undefined);
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Capabilities, Labels } from '../../../../src/shared/contract/paths.ts';
 import { act, anyAgent, entryAt, placeAt, type Act } from './act.ts';
 
-/** What people do, here and in the pool, and other installations. */
+/** What users and other installations do. */
 export const people: fc.Arbitrary<Act> = fc.oneof(
   fc.option(anyAgent, { nil: undefined }).map((at) =>
     act(`drain ${at ?? 'the host'}`, (world) => {
@@ -12,14 +12,14 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
     }),
   ),
   fc.tuple(anyAgent, fc.integer({ min: 1, max: 7 })).map(([at, nth]) =>
-    act(`drain ${at}, and a job comes at change ${nth}`, (world) => {
-      const wanted = placeAt(world, at);
-      if (wanted === undefined) return;
-      world.order('/v1/drain', { slots: [wanted.slot] }, world.judge.drains(wanted.slot));
-      world.boundary.ambushes.push({
+    act(`drain ${at}, and a job is queued at change ${nth}`, (world) => {
+      const place = placeAt(world, at);
+      if (place === undefined) return;
+      world.order('/v1/drain', { slots: [place.slot] }, world.judge.drains(place.slot));
+      world.boundary.scheduledActs.push({
         left: nth,
         moment: 'before',
-        act: () => void world.server.queue(wanted.agent, 90_000),
+        act: () => void world.server.queue(place.agent, 90_000),
       });
     }),
   ),
@@ -31,7 +31,7 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
   ),
   fc.constant(
     act('adopt', (world) => {
-      // It may have come to the manager, though its answer has not come back.
+      // The manager may have received it even if its answer is lost.
       world.judge.adopted.add('*');
       world.order('/v1/adopt', {}, () => undefined);
     }),
@@ -64,7 +64,7 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
     }),
   ),
   anyAgent.map((at) =>
-    act(`a person takes the mark of agent ${at} away`, (world) => {
+    act(`a person removes the owner of agent ${at}`, (world) => {
       const entry = entryAt(world, at);
       if (entry === undefined) return;
       const { [Capabilities.owner]: _, ...rest } = entry.userCapabilities;
@@ -73,17 +73,17 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
   ),
   anyAgent.map((at) =>
     act(`another owner registers agent ${at}`, (world) => {
-      const wanted = placeAt(world, at);
-      if (wanted === undefined) return;
-      const before = world.server.named(wanted.poolId, wanted.agent);
+      const place = placeAt(world, at);
+      if (place === undefined) return;
+      const before = world.server.named(place.poolId, place.agent);
       if (before?.session !== undefined || (before && world.server.assigned(before))) return;
       if (before !== undefined) world.server.delete(before);
-      const entry = world.server.add(wanted.poolId, {
-        name: wanted.agent,
+      const entry = world.server.add(place.poolId, {
+        name: place.agent,
         version: '4.275.0',
         osDescription: 'Linux',
         systemCapabilities: {},
-        userCapabilities: { [Capabilities.owner]: 'somebody', [Capabilities.host]: 'other' },
+        userCapabilities: { [Capabilities.owner]: 'another-owner', [Capabilities.host]: 'other' },
         publicKey: { exponent: 'AQAB', modulus: 'foreign' },
       });
       world.judge.foreign.add(entry.id);
@@ -92,14 +92,14 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
   anyAgent.map((at) =>
     act(`another owner has a container beside slot ${at}`, (world) => {
       const { dockerd } = world;
-      const wanted = placeAt(world, at);
+      const place = placeAt(world, at);
       const [image] = dockerd.images.keys();
-      const name = `other-${wanted?.agent ?? at}`;
+      const name = `other-${place?.agent ?? at}`;
       if (image === undefined || dockerd.named(name) !== undefined) return;
       const labels = {
         [Labels.kind]: 'agent',
-        [Labels.slot]: wanted?.slot ?? '',
-        [Labels.owner]: 'somebody',
+        [Labels.slot]: place?.slot ?? '',
+        [Labels.owner]: 'another-owner',
       };
       dockerd.create(name, { Image: image, Labels: labels }).state = 'running';
     }),

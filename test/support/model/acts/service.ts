@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { refusal } from '../azure.ts';
 import { act, span, type Act } from './act.ts';
 
-/** What goes wrong with the server. */
+/** Faults of the server. */
 export const service: fc.Arbitrary<Act> = fc.oneof(
   fc
     .tuple(

@@ -20,10 +20,10 @@ import { ask } from '../../../src/manager/serve/control.ts';
 import { Metrics } from '../../../src/manager/serve/metrics.ts';
 import { StateStore } from '../../../src/manager/state.ts';
 import { hostRuns } from '../host-runs.ts';
-import type { Mortal } from './boundary.ts';
+import type { Killable } from './boundary.ts';
 import { worldRoot } from './builtins.ts';
 
-/** What a life of the manager finds outside itself. */
+/** Everything outside the manager process. */
 export interface Outsides {
   readonly config: ManagerConfig;
   readonly clock: Clock;
@@ -33,24 +33,24 @@ export interface Outsides {
   readonly diskSpace: () => Promise<DiskSpace>;
   readonly presence: ReadPresence;
   readonly log: Logger;
-  /** A pass has come to its end. */
+  /** Called at the end of each pass. */
   readonly onPass: () => void;
   /** Moduli of fresh keys. */
   readonly newKey: () => Promise<string>;
 }
 
-/** One process of the manager, from its start to its end or its death. */
-export class Life implements Mortal {
+/** One process of the manager, from its start until it exits or is killed. */
+export class DaemonProcess implements Killable {
   over = false;
   /** The daemon's exit; rejects with its error. */
   readonly ended: Promise<void>;
-  /** The mark of its agents, once it is known. */
+  /** Owner of its agents, once known. */
   owner: string | undefined;
   readonly #stop = new AbortController();
   readonly #root: string;
 
-  /** `number`: no two lives have the same. */
-  constructor(number: number, outsides: (life: Life) => Outsides) {
+  /** `number`: unique per process. */
+  constructor(number: number, outsides: (daemon: DaemonProcess) => Outsides) {
     this.#root = `${worldRoot}${number}`;
     this.ended = this.#run(outsides(this));
   }
