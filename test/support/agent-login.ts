@@ -19,7 +19,7 @@ export function privateKey(file: Readonly<Record<string, string>>): KeyObject {
   });
 }
 
-/** What an agent posts to get an access token. */
+/** Body of an agent's request for an access token. */
 export function loginForm(claims: object, key: KeyObject): URLSearchParams {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const unsigned = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`;

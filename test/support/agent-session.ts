@@ -22,8 +22,8 @@ interface Job {
 export class SessionConflict extends Error {}
 
 /**
- * What the server sees of an agent program, in this process: it logs in with the agent's files, holds a session, takes
- * a job and ends it. Real HTTP, signatures and encryption; nothing runs.
+ * An agent in this process: it logs in with the agent's files, holds a session, takes a job and ends it. Real HTTP,
+ * signatures and encryption; no job runs.
  */
 export class AgentSession {
   readonly #server: string;
@@ -63,7 +63,7 @@ export class AgentSession {
     return new AgentSession(server, pool, bearer, answer.sessionId, secret);
   }
 
-  /** Waits for one long poll and takes the job it brings; its name, or undefined. */
+  /** Waits for one long poll and takes its job. Returns the job's name, or undefined. */
   async take(signal?: AbortSignal): Promise<string | undefined> {
     const query = `sessionId=${this.#id}&lastMessageId=${this.#last}`;
     const response = await this.#send('GET', `/messages?${query}`, undefined, signal);
@@ -104,7 +104,7 @@ export class AgentSession {
     this.#job = undefined;
   }
 
-  /** The clean end; an agent that is killed leaves its session behind. */
+  /** Ends the session; a killed agent leaves it open. */
   async close(): Promise<void> {
     await this.#send('DELETE', `/sessions/${this.#id}`);
   }
@@ -133,7 +133,7 @@ function send(
   });
 }
 
-/** Signed for the server's own name, sent to the address by which it is reached. */
+/** Signed for the server's name, sent to the address of the connection. */
 async function login(credentials: Readonly<Record<string, string>>, key: KeyObject): Promise<string> {
   const { clientId, authorizationUrl: aud, oauthEndpointUrl = '' } = credentials;
   const nbf = Math.floor(Date.now() / 1000);

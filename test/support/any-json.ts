@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Deeper than any function that calls itself for each level can go. */
+/** Deeper than recursion can go. */
 const bomb = 200_000;
 
 /** Arbitrary JSON texts: values of every kind, some of them deep. */
@@ -21,7 +21,7 @@ export const anyJson: fc.Arbitrary<string> = fc.oneof(
 
 const mark = '\u0001here\u0001';
 
-/** Texts of a value in which one part, or a part more, is something else. */
+/** Texts of a value in which one part is replaced or added. */
 export function damagedJson(whole: unknown): fc.Arbitrary<string> {
   return fc
     .tuple(fc.constantFrom(...pathsOf(whole)), fc.boolean(), anyJson)

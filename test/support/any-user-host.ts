@@ -12,14 +12,14 @@ import { sshKeyPair } from './ssh-key.ts';
 
 export interface AnyUserHost {
   readonly port: number;
-  /** A file that is below `/run/azp-fleet` and the like on the host. */
+  /** Path on this machine of a file of the host. */
   path(onHost: string): string;
   close(): void;
 }
 
 /**
- * An honest host that lets everybody in by any name and password: a real sshd that needs no rights takes none but whoever
- * runs the tests, often root. Commands run in real shells, with the host's programs before the machine's (`own-sshd.ts`).
+ * A host that accepts any user and password; the real sshd of `own-sshd.ts` accepts only the user who runs the tests, often
+ * root. Commands run in real shells, with the host's programs before the machine's.
  */
 export async function anyUserHost(programs: Readonly<Record<string, string>>): Promise<AnyUserHost> {
   const folder = mkdtempSync(join(tmpdir(), 'azp-any-user-'));

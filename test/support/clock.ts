@@ -1,10 +1,10 @@
 import { systemClock, type Clock } from '../../src/shared/base/clock.ts';
 
-/** A stopped clock: a wait passes at once and is recorded, and the test moves the wall clock. */
+/** A stopped clock: a wait returns at once and is recorded; the test moves the wall clock. */
 export class StillClock implements Clock {
-  /** What was waited for, milliseconds. */
+  /** Recorded waits, milliseconds. */
   readonly waits: number[] = [];
-  /** How much the wall shows more than the time that has passed since the start of the test. */
+  /** How far the wall clock is ahead of the time since the start of the test, milliseconds. */
   wallAhead = Date.parse('2026-11-21T12:00:00Z');
   #passed: number;
 
@@ -12,7 +12,7 @@ export class StillClock implements Clock {
     this.#passed = passed;
   }
 
-  /** Time passes, for the wall, too. */
+  /** Advances both clocks. */
   pass(ms: number): void {
     this.#passed += ms;
   }
@@ -30,13 +30,13 @@ export class StillClock implements Clock {
   };
 }
 
-/** The machine's clocks, which the test may put forward and run at another speed. */
+/** The machine's clocks, which the test may advance and speed up. */
 export class MovedClock implements Clock {
-  /** How many times as fast its waits pass. */
+  /** Factor by which waits are shortened. */
   speed: number;
-  /** Milliseconds that have passed at once. */
+  /** Milliseconds by which it was advanced. */
   passed = 0;
-  /** How much more the wall shows than this machine's, milliseconds. */
+  /** How far the wall clock is ahead of this machine's, milliseconds. */
   wallAhead = 0;
 
   constructor(speed: number) {
@@ -58,7 +58,7 @@ interface Timer {
   readonly end: () => void;
 }
 
-/** A clock that advances only when the test says so, and wakes waiters in order. */
+/** A clock that only the test advances, and that wakes waiters in order. */
 export class SimulatedClock implements Clock {
   #passed = 0;
   #timers: Timer[] = [];
@@ -81,7 +81,7 @@ export class SimulatedClock implements Clock {
     this.#timers = this.#timers.filter((each) => each !== timer);
   };
 
-  /** Lets so many milliseconds pass. `settled`: resolves when all that was woken has done what it does. */
+  /** Advances by these milliseconds. `settled`: resolves when all woken work is done. */
   async pass(ms: number, settled: () => Promise<void> = turn): Promise<void> {
     const end = this.#passed + ms;
     for (;;) {
@@ -95,7 +95,7 @@ export class SimulatedClock implements Clock {
   }
 }
 
-/** All that is to be done without waiting is done. */
+/** Resolves when all work that does not wait is done. */
 async function turn(): Promise<void> {
   for (let round = 0; round < 20; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -16,21 +16,21 @@ export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Both, as one terminal gets them. */
+  /** stdout and stderr together, as a terminal shows them. */
   readonly both: string;
 }
 
 interface Place {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** stdout and stderr are one, of 100 columns and 30 rows or so many. */
+  /** stdout and stderr are one terminal, of 100 columns and 30 rows by default. */
   readonly terminal?: boolean | { readonly columns: number; readonly rows: number };
   /** The source of answers; none by default. */
   readonly stdin?: Context['stdin'];
-  /** Gets what is written to stderr, as it is written. */
+  /** Called with each write to stderr. */
   readonly heard?: (text: string) => void;
   readonly log?: Logger;
-  /** Who runs it. */
+  /** The user who runs it. */
   readonly user?: string;
   /** Default: a stopped clock. */
   readonly clock?: Clock;
@@ -39,7 +39,7 @@ interface Place {
 }
 
 /**
- * What a command is given; `written` grows with what it says, through the same guard as in the program.
+ * Returns a command's context; its output is collected in `written`, through the same filter as in the program.
  */
 export function quietContext({
   cwd,

@@ -18,10 +18,10 @@ export interface ConnectProxy {
   close(): Promise<void>;
 }
 
-/** Where a tunnel leads, or the status with which it is refused. */
+/** Target of a tunnel, or the status with which it is refused. */
 type Route = (request: TunnelRequest) => { readonly host: string; readonly port: number } | number;
 
-/** A real HTTP CONNECT proxy. It alone decides what a name means, so that what arrives has come through it. */
+/** A real HTTP CONNECT proxy. Only it can resolve the names, so a connection that arrives came through it. */
 export async function startConnectProxy(host: string, route: Route): Promise<ConnectProxy> {
   const requests: TunnelRequest[] = [];
   const open = new Set<Socket>();

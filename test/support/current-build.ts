@@ -2,8 +2,8 @@ import { globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Throws unless `dist` is newer than all that it is built from: a test of an old build proves nothing. It builds nothing
- * itself, because a lab run beside it may be using `dist`.
+ * Throws unless `dist` is newer than all its sources: a test of an old build proves nothing. It does not build, because a
+ * lab run may be using `dist`.
  */
 export function requireCurrentBuild(root: string): void {
   const changed = (path: string) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;

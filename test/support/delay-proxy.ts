@@ -4,13 +4,13 @@ import { connect, createServer, type Socket } from 'node:net';
 export interface DelayProxy {
   readonly port: number;
   /**
-   * Round trips begun so far: what the client says within one round trip of the last one's beginning cannot be an
-   * answer to it and belongs to it. Counted, so that a slow machine does not look like a slow link.
+   * Round trips begun so far: bytes that the client sends within one round trip after the last start belong to it. They
+   * are counted rather than timed, because a slow machine takes as long as a slow link.
    */
   turns(): number;
-  /** Ends every connection that there is; new ones are taken. */
+  /** Closes every connection; new ones are accepted. */
   cut(): void;
-  /** From now on bytes are taken and never passed on, as when packets are dropped. */
+  /** From now on bytes are accepted and never forwarded, as when packets are dropped. */
   swallow(): void;
   close(): void;
 }

@@ -13,7 +13,7 @@ function entry(name: string, epoch: number, version: string): string {
 `;
 }
 
-/** An index as a bundle has it for a system with dnf, of two packages. */
+/** Index of a bundle for a system with dnf, with two packages. */
 export const index = `<?xml version="1.0" encoding="UTF-8"?>
 <metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm" packages="2">
 ${entry('docker-ce', 3, '29.7.2-1.el9')}${entry('passt', 0, '0^20240806-2.el9')}</metadata>

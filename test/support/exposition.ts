@@ -23,8 +23,8 @@ const sampleLine = new RegExp(
 );
 
 /**
- * The families in their order. Refuses what a scraper may pass over in silence: a family listed twice, samples away from
- * their family or before its HELP and TYPE, a series listed twice, a histogram whose buckets do not add up.
+ * Returns the families in order. Refuses what a scraper may ignore: a family listed twice, samples outside their family or
+ * before its HELP and TYPE, a series listed twice, a histogram whose buckets do not add up.
  */
 export function readExposition(text: string): readonly Family[] {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');

@@ -22,14 +22,14 @@ const none: Unit = {
   ExecMainStatus: '0',
 };
 
-/** Transient units as systemd keeps them: their states, their logs, and what is forgotten when they are stopped. */
+/** Transient units as systemd keeps them: their states and logs, and what it forgets when they are stopped. */
 export class FakeSystemd {
   readonly units = new Map<string, Unit>();
-  /** What it has been asked for, as command lines. */
+  /** Command lines that were run. */
   readonly calls: string[] = [];
-  /** Where units write to. */
+  /** Output of the units. */
   readonly #logs = new Map<string, string>();
-  /** Verbs of systemctl that get no answer. */
+  /** systemctl verbs that get no answer. */
   readonly deaf = new Set<string>();
   /** Called once a unit has been started, before the caller of systemd-run has its answer. */
   onStarted: (unit: string) => void = () => undefined;
@@ -41,7 +41,7 @@ export class FakeSystemd {
     return Promise.resolve(program === 'systemd-run' ? this.#run(args) : this.#control(args));
   };
 
-  /** Its main process ends: RemainAfterExit= keeps what ended well as active. */
+  /** Ends its main process: RemainAfterExit= keeps a unit that succeeded active. */
   end(name: string, status: number): void {
     const unit = this.units.get(name) ?? none;
     const after =
@@ -74,7 +74,7 @@ export class FakeSystemd {
 
   #run(args: readonly string[]): CommandResult {
     const name = args.find((arg) => arg.startsWith('--unit='))?.slice('--unit='.length);
-    // One that waits for its program leaves nothing behind.
+    // A unit that waits for its program is not kept.
     if (name === undefined) return answer(0, '');
     if (this.units.has(name))
       return answer(1, `Failed to start transient service unit: Unit ${name} already exists.`);

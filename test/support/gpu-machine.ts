@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What replaces a GPU machine with systemd, for `writePrograms`: everything else of a login is this machine's. */
+/** Programs of a GPU machine with systemd, for `writePrograms`: everything else is this machine's. */
 export const gpuPrograms = {
   moved: `bin=ROOT/../bin
 exec sed -e "s#/run/azp-fleet#ROOT/run/azp-fleet#g" -e "s#/var/lib/azp-fleet#ROOT/var/lib/azp-fleet#g" \\
@@ -17,7 +17,7 @@ for path; do echo "/dev/sda1 900000000 1 $(cat ROOT/free) 1% /"; done
 `,
 };
 
-/** Its files. `path`: where a file of the host lies. */
+/** Its files. `path`: path on this machine of a file of the host. */
 export function writeGpuMachine(path: (onHost: string) => string, hostname: string, gpus: number): void {
   const write = (file: string, text: string) => writeFileSync(path(file), text);
   write('machine-id', `${hostname.padEnd(32, '0').replaceAll(/[^\da-f]/g, 'a')}\n`);

@@ -16,7 +16,7 @@ export function gpuFrom(values: Values): GpuReport {
   return gpu;
 }
 
-/** All values of an H200 that is well. */
+/** All values of a healthy H200. */
 export const healthyGpu: Values = (() => {
   const file = new URL('../fixtures/nvidia-smi/h200-pair-v13.xml', import.meta.url);
   const parsed = parseXml(readFileSync(file, 'utf8'));

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /**
- * Terraform's own language, by its own parser. The package's types are left aside: they bring a browser's with them, in
- * which mistakes of programs that run without one go unseen.
+ * Terraform's language, by its own parser. The package's types are not used: they include the browser's types, which hide
+ * mistakes in programs for Node.
  */
 const library = require('@cdktn/hcl2json') as {
   parse(name: string, text: string): Promise<unknown>;

@@ -23,7 +23,7 @@ export function hostRuns(
   return new HostEngine(join(directory, 'host'), roots, command, clock);
 }
 
-/** A Docker in which no agent has left anything. */
+/** A Docker without containers of agents. */
 export const cleanDocker = {
   withLabel: () => Promise.resolve({ containers: [], networks: [] }),
   remove: () => Promise.resolve(),

@@ -45,7 +45,7 @@ const bare: Facts = {
   cpus: 16,
 };
 
-/** The driver that the inventory's defaults ask for runs. */
+/** The driver of the inventory's defaults is running. */
 export const driven = { loaded: '580.95.05', userspace: '580.95.05', open: true } as const;
 
 /** A freshly installed Debian 12 with one H200 and nothing on it; groups of facts are merged one level deep. */
@@ -91,7 +91,7 @@ const host: HostSpec = {
 
 const text = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
 
-/** What the inventory's defaults ask of one host. */
+/** The desired state of one host by the inventory's defaults. */
 export function desiredOf(overrides: Overrides<HostSpec> = {}, rest: Partial<Desired> = {}): Desired {
   return {
     host: merge(host, overrides),

@@ -19,7 +19,7 @@ export async function hostileAgent(socket: string, comment: string): Promise<{ c
   ]);
   const server = createServer((client) => {
     client.on('error', () => undefined);
-    // Questions of an agent's client are short: each comes in one piece.
+    // Requests to an agent are short: each arrives in one piece.
     client.on('data', (asked) => client.write(text(answers.get(asked[4] ?? 0) ?? Buffer.of(5))));
   });
   await new Promise<void>((resolve) => void server.listen(socket, resolve));

@@ -6,7 +6,7 @@ import ssh2 from 'ssh2';
 
 import { sshKeyPair } from './ssh-key.ts';
 
-/** What a script on such a host says; a stream may have no end. */
+/** Output of a script on such a host; a stream may be endless. */
 export interface Said {
   readonly stdout?: string | Readable;
   readonly stderr?: string;
@@ -17,18 +17,18 @@ export interface HostileHost {
   readonly port: number;
   /** `ssh-ed25519 AAAA…` */
   readonly hostKey: string;
-  /** All that commands were given on standard input, passwords among it. */
+  /** Everything that commands got on standard input, including passwords. */
   readonly heard: () => string;
   close(): void;
 }
 
 interface Behaviour {
-  /** The questions before a login; without them a password is enough. */
+  /** Questions before the login; without them a password is enough. */
   readonly asks?: { readonly instructions: string; readonly prompt: string; readonly name?: string };
   /** Sent before the version line, and when a login begins. */
   readonly greeting?: string;
   readonly banner?: string;
-  /** Whatever it likes, instead of running the script. */
+  /** Its answer instead of running the script. */
   readonly answer?: (script: string) => Said;
   /** Asks for the sudo password with each command's own marker, whatever the command is, and continues when it has one. */
   readonly wantsSudo?: boolean | (() => boolean);
@@ -40,13 +40,13 @@ interface Behaviour {
   readonly open?: true;
   /** Takes keys only, and none of them. */
   readonly keysOnly?: true;
-  /** What it says where it opens no channel. */
+  /** Its text when it refuses a channel. */
   readonly refusal?: string;
   /** A logged-in client has disconnected. */
   readonly left?: () => void;
 }
 
-/** An SSH server that takes our scripts and answers as it pleases. */
+/** An SSH server that accepts our scripts and gives the answers of the test. */
 export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHost> {
   const { asks, managerSocket, greeting, banner } = behaviour;
   const { private: key, public: hostKey } = sshKeyPair();
@@ -58,7 +58,7 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
   const server = new ssh2.Server({ hostKeys: [key], ...says }, (client) => {
     client.on('error', () => undefined);
     client.once('close', () => behaviour.left?.());
-    // The types of ssh2 do not know this of a server's side, nor the event of a connection to a socket of the host.
+    // The types of ssh2 lack this for servers, and the event of a connection to a socket of the host.
     const untyped = client as unknown as NodeJS.EventEmitter & { setNoDelay(on: boolean): void };
     untyped.setNoDelay(true);
     if (behaviour.refusal !== undefined) refuseInWords(client, behaviour.refusal);
@@ -97,7 +97,7 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
   };
 }
 
-/** The library says nothing where it opens no channel; the protocol has room for words. */
+/** The library refuses a channel without a text; the protocol allows one. */
 function refuseInWords(client: unknown, words: string): void {
   type Fail = (channel: number, reason: number, words: string) => void;
   const { _protocol: protocol } = client as { readonly _protocol: { channelOpenFail: Fail } };
@@ -105,7 +105,7 @@ function refuseInWords(client: unknown, words: string): void {
   protocol.channelOpenFail = (channel, reason) => fail(channel, reason, words);
 }
 
-/** The host's side of how a script is started: says that it is ready, takes the script as one line, ends. */
+/** The host's side of starting a script: reports that it is ready, reads the script as one line, exits. */
 function run(
   channel: ssh2.ServerChannel,
   command: string,
@@ -144,7 +144,7 @@ function run(
   });
 }
 
-/** The answer to a script of several probes: by name what each of them found, nothing for the others. */
+/** Returns the answer to a script of several probes: the given results by name, empty for the others. */
 export function framesSaid(
   script: string,
   found: Readonly<Record<string, string>>,

@@ -7,7 +7,7 @@ import type { SmiRun } from '../../src/shared/health/smi-run.ts';
 /** A document of `nvidia-smi -q -x`, taken apart. */
 export interface SmiDocument {
   readonly head: string;
-  /** By PCI address as the report has it; up to where processes stand, and from there on. */
+  /** By PCI address as the report has it; the text before and after the processes. */
   readonly gpus: readonly { readonly address: string; readonly before: string; readonly after: string }[];
   readonly tail: string;
 }

@@ -11,7 +11,7 @@ const file = (name: string) => ({
   part: { start: 512, bytes: 1_500_000 },
 });
 
-/** An index as a bundle has it, of two packages. */
+/** Index of a bundle with two packages. */
 export const index = `Package: docker-ce
 Version: 5:29.7.2-1~debian.12~bookworm
 Architecture: amd64

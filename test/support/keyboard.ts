@@ -7,7 +7,7 @@ const keys = { Enter: '\r', Down: '\u001b[B', Space: ' ', Backspace: '\u007f' } 
 /** A question (part of it is enough) and the keys that answer it. */
 export type Answer = readonly [question: string, ...keys: string[]];
 
-/** Replaces the terminal's two streams: real prompts draw into it and read what is typed. */
+/** Replaces the terminal's two streams: real prompts draw into it and read the typed keys. */
 export class Keyboard {
   readonly stdin = new PassThrough();
   readonly stdout = Object.assign(new PassThrough(), { columns: 80 });
@@ -17,7 +17,7 @@ export class Keyboard {
   #wake: () => void = () => undefined;
 
   constructor() {
-    // Each prompt ends its output when it is done; a terminal takes no notice.
+    // Each prompt ends its output when it is done; a terminal ignores that.
     this.stdout.end = () => this.stdout;
     this.stdout.on('data', (chunk: Buffer) => {
       this.#drawn += stripVTControlCharacters(chunk.toString());
@@ -37,7 +37,7 @@ export class Keyboard {
     }
   }
 
-  /** What was drawn until now is not seen any more. */
+  /** Clears everything drawn so far. */
   forget(): void {
     this.#drawn = '';
   }

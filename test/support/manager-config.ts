@@ -1,6 +1,6 @@
 import type { ManagerConfig } from '../../src/shared/contract/config.ts';
 
-/** A configuration as the CLI could have written it. */
+/** A valid configuration, as the CLI writes it. */
 export function config(changes: Partial<ManagerConfig> = {}): ManagerConfig {
   return {
     schema: 1,

@@ -38,23 +38,23 @@ import { sharedKeys } from './shared-keys.ts';
 import { tokenClient } from './token-client.ts';
 import { webhookTools } from './webhook-tools.ts';
 
-/** Less than a test's own limit, so that the failure shows what was seen. */
+/** Less than a test's own timeout, so that the failure shows the states. */
 const longestMs = 50_000;
 
 export { failed, printed } from './rig-programs.ts';
 
 /**
- * The whole daemon in this process: real HTTP to a fake Azure DevOps server and to a stand-in dockerd. Agents print
- * what the test tells them to; each listens as soon as it is started, unless the test says otherwise.
+ * The whole daemon in this process: real HTTP to a fake Azure DevOps server and to a stand-in dockerd. Each agent prints
+ * the test's output; it listens as soon as it is started, unless the test changes that.
  */
 export class ManagerRig {
   readonly directory = mkdtempSync(join(tmpdir(), 'manager-'));
   readonly #in = (name: string): string => join(this.directory, name);
   readonly tokenFile = this.#in('token');
   readonly socket = this.#in('manager.sock');
-  /** Of the image, where the configuration says that it is built. */
+  /** Build context of the image, if it is built. */
   readonly context = this.#in('context');
-  /** Of the machine's stand-in GPUs. */
+  /** The machine's stand-in GPUs. */
   readonly root: HostRoot = { prefix: this.#in('root') };
   readonly docker: StandInEngine;
   readonly fake: RunningFake;
@@ -65,10 +65,10 @@ export class ManagerRig {
   readonly hostPrograms = new StandInPrograms();
   /** Answers of the host's programs by name; the default: there are none. */
   readonly programs = this.hostPrograms.programs;
-  /** How long each program was given the last time, milliseconds. */
+  /** Last timeout of each program, milliseconds. */
   readonly deadlines = this.hostPrograms.deadlines;
   readonly command = this.hostPrograms.command;
-  /** Lines that the kernel writes reach whoever follows its log. */
+  /** Followers of the kernel log. */
   readonly follow: FollowCommand = (_, __, onLine, signal) => {
     this.#kernel.add(onLine);
     return new Promise((resolve) => {
@@ -78,7 +78,7 @@ export class ManagerRig {
   kernelLog = '';
   /** Notifications that were sent to systemd. */
   readonly notified: string[] = [];
-  /** What is measured of the disk of Docker. */
+  /** Space on the disk of Docker. */
   disk: DiskSpace = { freeBytes: 1e12, totalBytes: 2e12, freeInodes: 1 };
   /** The daemon's. */
   readonly clock: MovedClock;
@@ -109,7 +109,7 @@ export class ManagerRig {
     writeFileSync(this.tokenFile, 'good-token\n');
   }
 
-  /** `speed`: of the server's slow rules and of the daemon. */
+  /** `speed`: factor for the server's timeouts and the daemon. */
   static async create(speed = 100): Promise<ManagerRig> {
     const docker = await new StandInEngine().start();
     docker.addImage('registry.example/agent:1');
@@ -136,25 +136,25 @@ export class ManagerRig {
     });
   }
 
-  /** Puts an NVIDIA GPU on the machine's PCI bus. What nvidia-smi says of it, `programs` tells: it is run by sh. */
+  /** Puts an NVIDIA GPU on the machine's PCI bus. Its nvidia-smi output comes from `programs`, run by sh. */
   plugIn(address: string): void {
     plugInGpu(this.root, address);
   }
 
-  /** The kernel writes a line: into its log, and to whoever follows it. */
+  /** Writes a line into the kernel log and to its followers. */
   kernelSays(line: string): void {
     this.kernelLog += `${line}\n`;
     this.programs.set('dmesg', printed(this.kernelLog));
-    for (const tell of this.#kernel) tell(line);
+    for (const write of this.#kernel) write(line);
   }
 
-  /** Somebody follows the kernel log. */
+  /** Returns whether the kernel log has a follower. */
   get isFollowed(): boolean {
     return this.#kernel.size > 0;
   }
 
   machine = { memoryMiB: 131_072, cpus: 64 };
-  /** What the address of the agent's archive has. */
+  /** Content at the URL of the agent's archive. */
   archive = 'the agent';
   /** Tests the connection to the server. */
   connect: TryConnect = createTryConnect({ noProxy: [] });
@@ -234,13 +234,13 @@ export class ManagerRig {
     );
   }
 
-  /** SIGKILL: what it has sent is carried out, nothing more is. */
+  /** SIGKILL: requests already sent are carried out, no others. */
   async kill(): Promise<void> {
     this.#life.over = true;
     await this.stop();
   }
 
-  /** The first Ctrl-C of a manager that somebody runs by hand; resolves when it has ended. */
+  /** Sends the first Ctrl-C to a manager in a terminal; resolves when it has exited. */
   leave(): Promise<void> {
     this.#leave.abort();
     return this.#running ?? Promise.resolve();
@@ -290,13 +290,13 @@ export class ManagerRig {
     return slot;
   }
 
-  /** Asks until all slots are in this state; the failure shows what they were in. */
+  /** Waits until all slots are in this state; the failure shows their states. */
   async until(state: SlotStatus['state'], slots: readonly string[] = ['0', '1']): Promise<void> {
     const deadline = Date.now() + longestMs;
     for (;;) {
       const status = await this.status().catch(() => undefined);
-      const wanted = status?.slots.filter(({ slot }) => slots.includes(slot)) ?? [];
-      if (wanted.length === slots.length && wanted.every((slot) => slot.state === state)) return;
+      const found = status?.slots.filter(({ slot }) => slots.includes(slot)) ?? [];
+      if (found.length === slots.length && found.every((slot) => slot.state === state)) return;
       if (Date.now() > deadline) throw new Error(`not ${state}: ${JSON.stringify(status)}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }

@@ -54,7 +54,7 @@ export class OwnSshd {
     return { name, ssh: sshSpec({ address: '127.0.0.1', port, user, identityFile, ...spec }) };
   }
 
-  /** A file that is below `/run/azp-fleet` and the like on the host. */
+  /** Path on this machine of a file of the host. */
   path(onHost: string): string {
     return join(this.root, onHost);
   }

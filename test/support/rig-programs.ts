@@ -27,7 +27,7 @@ export class StandInPrograms {
   readonly process: ReadProcess = (pid) => Promise.resolve(this.processes.get(pid));
   /** Who is at work on the machine beside the agents. */
   presence: readonly Use[] = [];
-  /** How long each program was given the last time, milliseconds. */
+  /** Last timeout of each program, milliseconds. */
   readonly deadlines = new Map<string, number>();
   /** For slots straight on the host; then programs that copy and remove are the real ones. */
   systemd: FakeSystemd | undefined;

@@ -9,7 +9,7 @@ export interface SentRequest {
   /** With its query. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Parsed where it is JSON; undefined without one. */
+  /** Parsed if it is JSON; undefined without a body. */
   readonly body?: unknown;
   status?: number;
 }
@@ -20,10 +20,10 @@ interface OwnAnswer {
   readonly content: string | Buffer;
 }
 
-/** Stands before the practice server: keeps what is sent, and can be away, so that connections are refused. */
+/** A proxy of the practice server: records requests, and can be down, so that connections are refused. */
 export class Front {
   readonly sent: SentRequest[] = [];
-  /** What it answers by itself. */
+  /** Its own answers, instead of the server's. */
   answer: (request: SentRequest) => OwnAnswer | undefined = () => undefined;
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();

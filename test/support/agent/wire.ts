@@ -8,7 +8,7 @@ interface Recorded extends SentRequest {
 
 const file = new URL('../../fixtures/agent/wire-5.278.jsonl', import.meta.url);
 
-/** What the real agent sent in one of the recorded scenarios. */
+/** Requests of the real agent in one of the recorded scenarios. */
 export function recorded(scenario: string): readonly SentRequest[] {
   return readFileSync(file, 'utf8')
     .trim()
@@ -44,7 +44,7 @@ export function isTask({ url }: SentRequest): boolean {
   return url.includes('/_apis/distributedtask/tasks/');
 }
 
-/** What the worker reports about its job: in batches, whose number and order follow from the time that things take. */
+/** The worker's reports about its job: in batches, whose number and order depend on timing. */
 export function isOfPlan({ url }: SentRequest): boolean {
   return url.includes('/plans/');
 }
@@ -62,7 +62,7 @@ function collect(value: unknown, path: string, members: Map<string, Set<string>>
     return;
   }
   if (typeof value === 'object' && value !== null) {
-    // What a machine has is its own.
+    // Capabilities differ by machine.
     for (const [name, member] of Object.entries(value)) {
       if (path !== '.systemCapabilities') collect(member, `${path}.${name}`, members);
     }

@@ -13,7 +13,7 @@ import { newContainer, type Call, type StandInContainer, type StandInImage } fro
 
 /**
  * A stand-in for dockerd: the part of its HTTP interface that we use, on a real unix socket. Containers are entries in
- * a table; the test says what they print and when they end.
+ * a table; the test decides their output and when they exit.
  */
 export class StandInEngine {
   readonly directory = mkdtempSync(join(tmpdir(), 'stand-in-docker-'));
@@ -21,28 +21,28 @@ export class StandInEngine {
   readonly containers = new Map<string, StandInContainer>();
   readonly images: StandInImage[] = [];
   readonly calls: Call[] = [];
-  /** What was built and pushed, in order. */
+  /** Builds and pushes, in order. */
   readonly builds: { readonly tag: string; readonly args: Readonly<Record<string, string>> }[] = [];
   readonly pushed: string[] = [];
-  /** The next requests that match are answered with this error. */
+  /** Errors for the next matching requests. */
   readonly faults: {
     readonly path: RegExp;
     readonly status: number;
     readonly message: string;
     times: number;
   }[] = [];
-  /** What the next builds print instead of succeeding. */
+  /** Errors of the next builds. */
   failedBuild: readonly object[] | undefined;
   /** The same for builds on top of an agent image. */
   failedTop: readonly object[] | undefined;
   /** Called when a container starts; prints or ends it. */
   onStart: (container: StandInContainer) => void = () => undefined;
-  /** Called when a container goes. */
+  /** Called when a container is removed. */
   onRemove: (container: StandInContainer) => void = () => undefined;
-  /** Of the machine that it runs on. */
+  /** Properties of its machine. */
   kernel = '6.8.0-45-generic';
   driverStatus = [['Backing Filesystem', 'extfs']];
-  /** Its storage holds containers to sizes: xfs with pquota. */
+  /** Its storage limits the size of containers: xfs with pquota. */
   storesSizes = false;
   /** /etc/passwd in every image. */
   passwd = 'root:x:0:0:root:/root:/bin/bash\nagent:x:4000:4000::/home/agent:/bin/bash\n';
@@ -64,7 +64,7 @@ export class StandInEngine {
     return this;
   }
 
-  /** dockerd goes away: every connection breaks. */
+  /** Stops dockerd: every connection breaks. */
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -104,8 +104,8 @@ export class StandInEngine {
   }
 
   /**
-   * The main process of a container ends. `isUnwritten`: the list does not report it; `isTakenDown`: the event has come,
-   * the end of the output has not.
+   * Ends the main process of a container. `isUnwritten`: the list does not report it; `isTakenDown`: the event was sent,
+   * the end of the output was not.
    */
   end(
     name: string,
@@ -131,7 +131,7 @@ export class StandInEngine {
     this.#emit('die', container);
   }
 
-  /** Who follows the output of a container gets no more of it, though it runs. */
+  /** Cuts off followers of the container's output while it runs. */
   breakOff(name: string): void {
     const { id } = this.get(name) ?? { id: '' };
     for (const follower of this.#followers.get(id) ?? []) follower.end();
@@ -237,7 +237,7 @@ export class StandInEngine {
         response.writeHead(204).end();
         return this.#emit('destroy', container);
       default:
-        return json(response, 501, { message: `the stand-in knows no ${what}` });
+        return json(response, 501, { message: `the stand-in does not support ${what}` });
     }
   }
 

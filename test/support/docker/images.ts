@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { StandInEngine } from './engine.ts';
 import { json } from './reply.ts';
 
-/** What the interface answers about images. */
+/** Answers requests about images. */
 export function answerImages(
   engine: StandInEngine,
   method: string,
@@ -35,7 +35,7 @@ export function answerImages(
   }
   const verb = method === 'POST' ? path.split('/').at(-1) : undefined;
   if (verb === 'push') {
-    // Docker up to 22 takes no push without the header, whatever the registry asks for.
+    // Docker up to 22 refuses a push without the header, even if the registry needs no login.
     if (response.req.headers['x-registry-auth'] === undefined)
       return json(response, 400, { message: 'Bad parameters and missing X-Registry-Auth: EOF' });
     const pushed = `${path.slice('/images/'.length, -'/push'.length)}:${url.searchParams.get('tag')}`;

@@ -9,7 +9,7 @@ interface Mount {
   readonly BindOptions?: { readonly Propagation?: string; readonly ReadOnlyForceRecursive?: boolean };
 }
 
-/** What `docker info` says of the runtime: mounts can be made read-only at every level. */
+/** `docker info` of a runtime that can make mounts recursively read-only. */
 export const runtimes = {
   DefaultRuntime: 'runc',
   Runtimes: {
@@ -22,7 +22,7 @@ export const runtimes = {
 
 type HostConfig = StandInContainer['body']['HostConfig'];
 
-/** What dockerd answers to a container that it cannot make. */
+/** dockerd's answer when it cannot create a container. */
 export function createFault(
   hostConfig: HostConfig,
   storesSizes: boolean,
@@ -34,7 +34,7 @@ export function createFault(
   return { status: 500, message };
 }
 
-/** What is wrong with its mounts. Of a bind's folder it makes one that is not there, of a mount's not. */
+/** Returns the error of its mounts. dockerd creates the missing folder of a bind, but not of a mount. */
 function mountFault(hostConfig: HostConfig): string | undefined {
   const targets = new Set<string>();
   for (const mount of (hostConfig?.['Mounts'] ?? []) as readonly Mount[]) {
@@ -54,7 +54,7 @@ function mountFault(hostConfig: HostConfig): string | undefined {
   return undefined;
 }
 
-/** Paths of the host that are mounted in a container, asked for either way. */
+/** Returns the host paths that are mounted in a container, as binds or as mounts. */
 export function bindSources({ body: { HostConfig } }: StandInContainer): readonly string[] {
   const binds = (HostConfig?.['Binds'] ?? []) as readonly string[];
   const mounts = (HostConfig?.['Mounts'] ?? []) as readonly Mount[];

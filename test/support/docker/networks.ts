@@ -33,7 +33,7 @@ export function standInNetwork(asked: Partial<StandInNetwork> & { readonly Name:
   };
 }
 
-/** What the interface answers about networks. */
+/** Answers requests about networks. */
 export function answerNetworks(
   engine: StandInEngine,
   method: string,
@@ -71,7 +71,7 @@ export function answerNetworks(
 
 const bridgeName = 'com.docker.network.bridge.name';
 
-/** The filter of names is for a part of them. */
+/** The name filter matches parts of names. */
 function listed({ networks }: StandInEngine, url: URL): readonly StandInNetwork[] {
   const { name = [] } = JSON.parse(url.searchParams.get('filters') ?? '{}') as { name?: string[] };
   const matches = labelFilter(url);
@@ -80,7 +80,7 @@ function listed({ networks }: StandInEngine, url: URL): readonly StandInNetwork[
   );
 }
 
-/** Only what runs has a place in it. */
+/** Only running containers are in it. */
 function isUsed({ containers }: StandInEngine, { Id, Name }: StandInNetwork): boolean {
   return [...containers.values()].some(
     ({ state, body: { HostConfig } }) =>

@@ -14,15 +14,15 @@ export interface StandInContainer {
     readonly [key: string]: unknown;
   };
   state: 'created' | 'running' | 'exited' | 'dead' | 'removing';
-  /** What the list says instead: Docker could not write down the end of the container. */
+  /** State in the list, if it differs: Docker could not save the exit of the container. */
   listedAs?: 'running';
   exitCode: number;
   oomKilled: boolean;
   startedAt: string;
   finishedAt: string;
-  /** What was copied in: path of the folder → archive. */
+  /** Archives that were copied in, by folder. */
   readonly archives: { readonly path: string; readonly tar: Buffer }[];
-  /** What is given out of it, for any path: a tar archive. */
+  /** The tar archive that is read out of it, for any path. */
   outgoing: Buffer;
   lines: string[];
 }
@@ -35,7 +35,7 @@ export interface StandInImage {
   readonly bytes: number;
 }
 
-/** What happened, for the test to check. */
+/** Calls, for the test to check. */
 export interface Call {
   readonly method: string;
   readonly path: string;

@@ -116,7 +116,7 @@ export const networkMistakes: readonly Mistake[] = [
     }),
   },
   {
-    name: 'the proxy wants a password',
+    name: 'the proxy requires a password',
     make: async (world) => {
       const { hostname: host, port } = new URL(world.azure.origin);
       let open = false;

@@ -40,14 +40,14 @@ const program =
   /(?:^|: |:\n|then |\n)(?=(?:azp-fleet|chmod|ssh-keygen|ssh-add|ssh-copy-id|echo|usermod|read|\(umask) )/;
 
 interface Command {
-  /** As copied from the screen. */
+  /** The text as copied from the screen. */
   readonly copied: string;
   /** On one line. */
   readonly text: string;
   readonly where: 'here' | 'host';
 }
 
-/** The command in a text: all of it, or what follows a colon, with its comment. */
+/** Returns the command in a text: all of it, or the part after a colon, with its comment. */
 function commandIn({ lines, next }: Reported): Command | undefined {
   const at = program.exec(lines);
   if (at === null) return undefined;
@@ -72,7 +72,7 @@ async function run(world: World, { copied, text, where }: Command): Promise<stri
   return `$ ${text}`;
 }
 
-/** A person is there, and says yes. */
+/** The user answers yes. */
 async function typed(world: World, ours: string) {
   const { exitCode, text } = await world.type(ours, [['?', 'y']]);
   return { code: exitCode, text };

@@ -2,7 +2,7 @@ import { ann, inItsPlace, type Mistake } from './mistake.ts';
 
 const nothing = (): undefined => undefined;
 
-/** What is typed, and where. */
+/** Mistakes in the command and its folder. */
 export const commandMistakes: readonly Mistake[] = [
   { name: 'a command is misspelt', make: nothing, typed: 'inventry list', place: 'inventry' },
   {

@@ -8,13 +8,13 @@ interface Place {
 
 type Change = (text: string) => string;
 
-/** A change of a file, or of the command line where no file is named. */
+/** A change of a file, or of the command line if no file is named. */
 export interface Edit {
   readonly file: string | undefined;
   readonly change: Change;
 }
 
-/** What a text about a file or a command line asks for, literally; undefined where it asks for nothing of the kind. */
+/** Returns the change that a text requests, literally; undefined if it requests none. */
 export function editFor(reported: Reported): Edit | undefined {
   const [, file, line, column] = /(\S+\.ya?ml):(\d+):(\d+): /.exec(reported.what) ?? [];
   if (file === undefined) {
@@ -61,7 +61,7 @@ const onLine =
       .map((old, at) => (at === line - 1 ? change(old) : old))
       .join('\n');
 
-/** The line is indented as the next one above with text on it. */
+/** Indents the line like the next one above with text. */
 const asAbove =
   (place: Place): Change =>
   (text) => {
@@ -81,7 +81,7 @@ const replaceBy = (place: Place, lines: readonly string[]): Change =>
 
 type Form = (reported: Reported, place: Place) => Change | undefined;
 
-/** A form that is a pattern of the next action, with what it names. */
+/** A pattern of next actions, with its change. */
 const whereNext =
   (pattern: RegExp, change: (place: Place, named: string) => Change): Form =>
   ({ next }, place) => {

@@ -2,7 +2,7 @@ import { ann, type Helper, type Mistake } from './mistake.ts';
 
 const typed = 'inventory check';
 
-/** The person sees the line, and corrects it. */
+/** The user corrects the named line. */
 const atTheCaret = (wrong: string, right: string): Helper =>
   ann(/^correct the YAML here or in the lines above/, 'corrects the line', (world) =>
     world.edit(wrong, right),

@@ -12,21 +12,21 @@ import { writePrograms } from '../own-sshd.ts';
 import { ownSudo } from '../own-sudo.ts';
 import { sshKeyPair } from '../ssh-key.ts';
 
-/** How sshd, sudo and the account are set up on it; a test changes what it is about. */
+/** Settings of sshd, sudo and the account; a test changes some. */
 interface Settings {
-  /** Who may log in, by a key of ~/.ssh/authorized_keys, or by `loginPassword`. */
+  /** User that may log in, by a key of ~/.ssh/authorized_keys or by `loginPassword`. */
   user: string;
   loginPassword: string | undefined;
   /** Below 1 no command may run: MaxSessions. */
   maxSessions: number;
-  /** It hangs up on everybody: MaxStartups, or a filter of addresses. */
+  /** Closes every connection: MaxStartups, or a filter of addresses. */
   hangsUp: boolean;
   forwards: boolean;
 }
 
 /**
- * A machine in the lab as sshd shows it: keys and passwords are checked, commands run in real shells, as a user whom sudo
- * (`own-sudo.ts`) makes root. Its files lie in a separate folder.
+ * A lab machine seen through sshd: keys and passwords are checked; commands run in real shells, as a user whom sudo
+ * (`own-sudo.ts`) makes root. Its files are in a separate folder.
  */
 export class LabHost {
   readonly folder = mkdtempSync(join(tmpdir(), 'azp-lab-host-'));
@@ -52,12 +52,12 @@ export class LabHost {
     this.shell('exec /bin/sh -c "$1"');
   }
 
-  /** What sudo wants: `free`, `tty`, `outsider`, or a password. */
-  sudo(wants: string): void {
-    writeFileSync(this.#path('sudo'), wants);
+  /** Sets what sudo requires: `free`, `tty`, `outsider`, or a password. */
+  sudo(requires: string): void {
+    writeFileSync(this.#path('sudo'), requires);
   }
 
-  /** What the account has for a login shell: shell text that is given the command as `$1`. */
+  /** Sets the login shell: shell text that gets the command as `$1`. */
   shell(text: string): void {
     writeFileSync(this.#path('shell'), text);
   }
@@ -85,7 +85,7 @@ export class LabHost {
     await closed;
   }
 
-  /** It has another key afterwards. */
+  /** Replaces its host key. */
   async reinstall(): Promise<void> {
     await this.stop();
     this.#key = sshKeyPair();
@@ -97,7 +97,7 @@ export class LabHost {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** A command that a person types there, at the console. */
+  /** Runs a command as typed at its console. */
   typed(command: string): Promise<{ readonly code: number; readonly text: string }> {
     return new Promise((resolve) => {
       const moved = command.replaceAll('/etc/', `${this.#path('etc')}/`);
@@ -186,7 +186,7 @@ export class LabHost {
   }
 }
 
-/** Who sits there has a terminal; and what sudoers.d says of terminals counts. */
+/** The console is a terminal, and the terminal settings of sudoers.d apply. */
 const atConsole = `[ -z "$CONSOLE" ] || exec "$@"
 if grep -qsx 'Defaults:ann !requiretty' ROOT/etc/sudoers.d/*; then echo free > ROOT/sudo; fi
 `;

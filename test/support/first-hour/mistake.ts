@@ -3,19 +3,19 @@ import type { World } from './world.ts';
 /** A mistake of the first hour. */
 export interface Mistake {
   readonly name: string;
-  /** Makes it, in a sound world. */
+  /** Makes the mistake in a correct world. */
   readonly make: (world: World) => unknown;
-  /** What is typed behind `azp-fleet`. */
+  /** Arguments of `azp-fleet`. */
   readonly typed: string;
-  /** File, line and column, host or server, as the screen must name it. */
+  /** File, line and column, host or server that the screen must name. */
   readonly place: string;
-  /** Who carries out a next action that no program can; the text must ask for exactly that. */
+  /** Carries out a next action that no program can; the text must request exactly that. */
   readonly by?: Helper;
-  /** The line from which on nothing is said about it: it is not kept. */
+  /** The line after which the report does not mention the mistake again. */
   readonly until?: string;
-  /** The exit code of the command where all is well; 3: changes are pending. */
+  /** The exit code of the command without the mistake; 3: changes are pending. */
   readonly well?: number;
-  /** Only a message: the command continues. */
+  /** A warning: the command continues. */
   readonly warns?: boolean;
 }
 
@@ -23,12 +23,12 @@ export interface Helper {
   /** `the network's administrator` */
   readonly who: string;
   readonly asked: RegExp;
-  /** What was done, in words. */
+  /** Description of the fix. */
   readonly does: string;
   readonly carry: (world: World, asked: RegExpExecArray) => unknown;
 }
 
-/** Who wrote the inventory, or types at the laptop. */
+/** The author of the inventory, or the user at the laptop. */
 export const ann = (asked: RegExp, does: string, carry: Helper['carry']): Helper => ({
   who: 'ann',
   asked,
@@ -36,5 +36,5 @@ export const ann = (asked: RegExp, does: string, carry: Helper['carry']): Helper
   carry,
 });
 
-/** Next actions where only the user knows what was meant. */
+/** Next actions for which only the user knows the correct value. */
 export const inItsPlace = /^replace it with an expected value$/;

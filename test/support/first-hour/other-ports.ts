@@ -14,7 +14,7 @@ async function listening(world: World, server: Server): Promise<number> {
 
 export { freePort as closedPort };
 
-/** Takes connections and never says a word. */
+/** Accepts connections and never answers. */
 export function silentPort(world: World): Promise<number> {
   return listening(
     world,
@@ -35,7 +35,7 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 });`;
 
-/** No request for a connection gets an answer, as behind a firewall: the listener accepts none, and its queue is full. */
+/** Answers no connection request, as behind a firewall: the listener accepts none, and its queue is full. */
 export async function deafPort(world: World): Promise<number> {
   const child = spawn(process.execPath, ['-e', deaf], { stdio: ['ignore', 'pipe', 'ignore'] });
   world.onEnd(() => child.kill('SIGKILL'));

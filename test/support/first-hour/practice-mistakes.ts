@@ -9,7 +9,7 @@ import { practiceFleet } from '../practice-fleet.ts';
 import { ann, type Mistake } from './mistake.ts';
 import { token, type World } from './world.ts';
 
-/** Hosts with facts, that always say the same, in place of the one with real shells. */
+/** Replaces the host with real shells by hosts with fixed answers. */
 async function withFacts(world: World): Promise<void> {
   const fleet = await practiceFleet(world.folder);
   world.onEnd(() => fleet.close());
@@ -49,7 +49,7 @@ async function elsewhere(world: World, name: string): Promise<void> {
   await AgentSession.open(new Map(files.map((file) => [file.name, file.content])));
 }
 
-/** What only the hosts and the server know. */
+/** Mistakes that only the hosts and the server show. */
 export const practiceMistakes: readonly Mistake[] = [
   {
     name: 'one machine by two addresses',

@@ -1,6 +1,6 @@
 /** A mistake as the screen reports it. */
 export interface Reported {
-  /** What is wrong, with its place; wrapped lines joined. */
+  /** The problem with its place; wrapped lines joined. */
   readonly what: string;
   readonly expected: string;
   readonly seen: string;
@@ -35,7 +35,7 @@ export function reportedOn(screen: string): Reported[] {
   }));
 }
 
-/** Without what keeps the lines of a command, and those of a comment, together. */
+/** Removes the continuation marks of commands and comments. */
 function joined(lines: readonly string[]): string {
   return lines
     .map((line, at) => {

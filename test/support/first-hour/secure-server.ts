@@ -23,8 +23,8 @@ subjectAltName = DNS:localhost
 `;
 
 /**
- * The organization behind TLS, by a separate certificate, which lies in `file`. `past`: it has been valid until
- * yesterday; after `world.notes.get('valid')` it is valid.
+ * The organization behind TLS, with a separate certificate in `file`. `past`: it expired yesterday; after
+ * `world.notes.get('valid')` it is valid.
  */
 export async function secureServer(world: World, file: string, validity: 'past' | ''): Promise<string> {
   const key = world.path('key.pem');

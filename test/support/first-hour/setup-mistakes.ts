@@ -32,7 +32,7 @@ const answered = (name: string, right: string, wrong: string, answer: string): M
   ),
 });
 
-/** Answers to the questions of setup, given beforehand. */
+/** Answers to the questions of setup, from options and files. */
 export const setupMistakes: readonly Mistake[] = [
   answered('a host that is none', 'h9=ann@127.0.0.1:', 'h9=ann@127.0.0.1:x', 'hosts'),
   answered('an organization with a blank', 'organization: http', 'organization: my lab http', 'organization'),

@@ -18,7 +18,7 @@ const corrects = (asked: RegExp, does: string, carry: Helper['carry']): Helper =
   carry,
 });
 
-/** Keys, users, host keys: what a login takes. */
+/** Keys, users, host keys. */
 export const loginMistakes: readonly Mistake[] = [
   {
     ...onHost,
@@ -117,7 +117,7 @@ export const loginMistakes: readonly Mistake[] = [
   },
   {
     ...onHost,
-    name: 'an unknown host where only known ones are wanted',
+    name: 'an unknown host with strict host key checking',
     make: (world) => world.edit('  user: ann', '  hostKeyPolicy: strict\n  user: ann'),
   },
 ];
@@ -129,7 +129,7 @@ const admin = (asked: RegExp, does: string, carry: Helper['carry']): Helper => (
   carry,
 });
 
-/** Addresses, ports, ways. */
+/** Addresses, ports, jump hosts. */
 export const wayMistakes: readonly Mistake[] = [
   {
     ...onHost,

@@ -14,7 +14,7 @@ export const sudoMistakes: readonly Mistake[] = [
       carry: (world) => (world.answers = [['sudo password of ann', 'secret']]),
     },
   },
-  { ...onSudo, name: 'sudo wants a terminal', make: (world) => world.host.sudo('tty') },
+  { ...onSudo, name: 'sudo requires a terminal', make: (world) => world.host.sudo('tty') },
   {
     ...onSudo,
     name: 'the user is not in sudoers',

@@ -14,7 +14,7 @@ const browser = (asked: RegExp, does: string, carry: Helper['carry']): Helper =>
 const keep = (world: World, text: string) => world.write('token', text, 0o600);
 const inEnv = (world: World) => world.edit('{ file: token,', '{ env: AZP_TOKEN,');
 
-/** The token: where it is kept, and what it may do. */
+/** The token: its file and its permissions. */
 export const tokenMistakes: readonly Mistake[] = [
   {
     name: 'there is no token yet',

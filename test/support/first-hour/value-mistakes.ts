@@ -2,7 +2,7 @@ import { ann, inItsPlace, type Mistake } from './mistake.ts';
 
 const typed = 'inventory check';
 
-/** Names, numbers and texts that stand in the inventory and mean nothing, or something else. */
+/** Wrong names, numbers and texts in the inventory. */
 export const valueMistakes: readonly Mistake[] = [
   {
     name: 'a duplicate host',

@@ -11,32 +11,32 @@ import { leftOnScreen } from '../screen.ts';
 import { sshKeyPair } from '../ssh-key.ts';
 import { LabHost } from './lab-host.ts';
 
-/** What is left on a terminal of 80 columns. */
+/** Returns the final screen of a terminal of 80 columns. */
 export interface Screen {
   readonly text: string;
   readonly exitCode: number;
 }
 
-/** What a person at the terminal answers: a part of the question, and what is typed. */
+/** The user's answers at the terminal: a part of the question, and the typed text. */
 type Answer = readonly [question: string, typed: string];
 
 export const token = 'a-token-of-the-lab';
 
-/** A sound lab at its first hour: a laptop with an inventory, one machine that can be reached, an organization. */
+/** A correct lab at its first hour: a laptop with an inventory, one reachable machine, an organization. */
 export class World {
-  /** The laptop's home folder, where commands are typed. */
+  /** The laptop's home folder, in which commands run. */
   readonly folder = mkdtempSync('/tmp/hour-');
   readonly host = new LabHost();
   readonly env: Record<string, string> = {};
   /** The next command, without `azp-fleet`. */
   typed = '';
-  /** Without answers there is no terminal. */
+  /** Without answers stdin is not a terminal. */
   answers: readonly Answer[] = [];
-  /** What the user types for a key's passphrase. */
+  /** The typed passphrase of a key. */
   passphrase = '';
-  /** What the server takes. */
+  /** The token that the server accepts. */
   readonly tokenFile = `${this.folder}-tokens`;
-  /** What a person may do later, by a word. */
+  /** Fixes that a person can make later, by name. */
   readonly notes = new Map<string, () => unknown>();
   readonly #ends: (() => unknown)[] = [];
   #azure: RunningFake | undefined;
@@ -72,7 +72,7 @@ export class World {
     return fakeControl(this.azure.origin);
   }
 
-  /** One more machine, into which the same key leads. */
+  /** Adds a machine that accepts the same key. */
   async another(): Promise<LabHost> {
     const host = new LabHost();
     await host.start();
@@ -105,7 +105,7 @@ export class World {
     this.#ends.push(what);
   }
 
-  /** Types `azp-fleet` with this, at a terminal of 80 columns. */
+  /** Runs `azp-fleet` with these arguments at a terminal of 80 columns. */
   async type(line: string, said: readonly Answer[] = this.answers): Promise<Screen> {
     const answers = [...said];
     const stdin = Object.assign(new PassThrough(), answers.length === 0 ? {} : { isTTY: true });
@@ -127,7 +127,7 @@ export class World {
     return { text: leftOnScreen(both).join('\n').trimEnd(), exitCode };
   }
 
-  /** A command that is typed on the laptop into a shell. `azp-fleet` in it is `type`. */
+  /** Runs a command in a shell on the laptop. `azp-fleet` in it is `type`. */
   shell(command: string): Promise<{ readonly code: number; readonly text: string }> {
     mkdirSync(this.path('bin'), { recursive: true });
     const known = `-o UserKnownHostsFile=${this.path('.ssh/known_hosts')} -o StrictHostKeyChecking=accept-new`;
@@ -157,11 +157,11 @@ export class World {
     });
   }
 
-  /** What differs from run to run is replaced by text of the same width: lines are broken alike. */
+  /** Replaces what differs between runs by text of the same width, so that lines wrap alike. */
   shown(text: string): string {
     return (
       text
-        // Ports that the system gives out: nothing else is such a number.
+        // Ephemeral ports: no other number is as large.
         .replaceAll(/(?<!\d)(?:3[2-9]|[45]\d|60)\d{3}(?!\d)/g, '22222')
         .replaceAll(/(?<=AAAAC3NzaC1lZDI1NTE5AAAAI)[\w+/]{43}/g, '0'.repeat(43))
         .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, '2026-11-21 12:00 UTC')

@@ -6,7 +6,7 @@ const [offline, online] = [1, 2];
 const anotherKey = { exponent: 'AQAB', modulus: Buffer.alloc(256, 3).toString('base64') };
 const named = (name: string): object => ({ name, version: '5.279.0', maxParallelism: 1 });
 
-/** Agents, and what is done to them. */
+/** Calls about agents. */
 export const agentCalls: readonly ClientCall[] = [
   {
     name: 'getAgents',
@@ -18,7 +18,7 @@ export const agentCalls: readonly ClientCall[] = [
     source: `contract GET ${agents}`,
   },
   {
-    name: 'getAgents by name, in any case, without what was not asked for',
+    name: 'getAgents by name, in any case, without members that were not requested',
     call: async ({ tasks, pool }) => {
       const [agent = {}] = await tasks.getAgents(pool.id, 'IDLE-0');
       const { systemCapabilities, assignedRequest, lastCompletedRequest } = agent;
@@ -58,7 +58,7 @@ export const agentCalls: readonly ClientCall[] = [
     source: `contract GET ${agents}`,
   },
   {
-    name: 'getAgents of a pool of nobody: 404 is null',
+    name: 'getAgents of an unknown pool: 404 is null',
     call: ({ tasks }) => tasks.getAgents(999_999),
     shape: null,
     source: `contract GET ${agents}`,
@@ -76,13 +76,13 @@ export const agentCalls: readonly ClientCall[] = [
     source: 'client TaskAgent',
   },
   {
-    name: 'getAgent of nobody: 404 is null',
+    name: 'getAgent of an unknown id: 404 is null',
     call: ({ tasks, pool }) => tasks.getAgent(pool.id, 999_999),
     shape: null,
     source: 'client TaskAgent',
   },
   {
-    name: 'addAgent tells how the agent logs in',
+    name: 'addAgent returns how the agent logs in',
     call: ({ tasks }) =>
       tasks.addAgent({ ...named('added-0'), authorization: { publicKey: anotherKey } } as object, 1),
     shape: {

@@ -5,7 +5,7 @@ import type { ClientCall } from './world.ts';
 
 const guid = expect.stringMatching(/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u) as unknown;
 const distributedTask = 'a85b8835-c1a1-4aac-ae97-1c3d0ba72dbd';
-const nobody = '00000000-0000-0000-0000-000000000001';
+const unknownId = '00000000-0000-0000-0000-000000000001';
 const below = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/lab\/$/u) as unknown;
 
 /** Connection, areas, service definitions and projects. */
@@ -82,8 +82,8 @@ export const discoveryCalls: readonly ClientCall[] = [
     source: 'recorded GET /_apis/ResourceAreas',
   },
   {
-    name: 'getResourceArea of nobody',
-    call: ({ locations }) => locations.getResourceArea(nobody),
+    name: 'getResourceArea of an unknown id',
+    call: ({ locations }) => locations.getResourceArea(unknownId),
     shape: null,
     source: 'client ResourceAreaInfo',
   },
@@ -102,8 +102,8 @@ export const discoveryCalls: readonly ClientCall[] = [
     source: 'client Process',
   },
   {
-    name: 'getProcessById of nobody',
-    call: ({ core }) => core.getProcessById(nobody),
+    name: 'getProcessById of an unknown id',
+    call: ({ core }) => core.getProcessById(unknownId),
     shape: null,
     source: 'client Process',
   },
@@ -120,8 +120,8 @@ export const discoveryCalls: readonly ClientCall[] = [
     source: 'locations ServiceDefinitions',
   },
   {
-    name: 'getServiceDefinition of nobody: 404 is null',
-    call: ({ locations }) => locations.getServiceDefinition('LocationService2', nobody),
+    name: 'getServiceDefinition of an unknown id: 404 is null',
+    call: ({ locations }) => locations.getServiceDefinition('LocationService2', unknownId),
     shape: null,
     source: 'locations ServiceDefinitions',
   },
@@ -176,8 +176,8 @@ export const discoveryCalls: readonly ClientCall[] = [
     source: 'contract GET /{organization}/_apis/projects/{projectId}',
   },
   {
-    name: 'getProject of nobody: 404 is null',
-    call: ({ core }) => core.getProject('nobody'),
+    name: 'getProject of an unknown id: 404 is null',
+    call: ({ core }) => core.getProject('unknown'),
     shape: null,
     source: 'contract GET /{organization}/_apis/projects/{projectId}',
   },

@@ -10,7 +10,7 @@ const identity = { id: guid, displayName: expect.any(String), uniqueName: expect
 const pools = '/{organization}/_apis/distributedtask/pools';
 const { Automation: automation, Deployment: deployment } = TaskAgentPoolType;
 
-/** Pools, what may run in them, and their upkeep. */
+/** Calls about pools, their packages and their maintenance. */
 export const poolCalls: readonly ClientCall[] = [
   {
     name: 'getAgentPools',
@@ -43,8 +43,8 @@ export const poolCalls: readonly ClientCall[] = [
     source: 'recorded GET /_apis/distributedtask/pools',
   },
   {
-    name: 'getAgentPools by a name of nobody',
-    call: ({ tasks }) => tasks.getAgentPools('nobody'),
+    name: 'getAgentPools by an unknown name',
+    call: ({ tasks }) => tasks.getAgentPools('unknown'),
     shape: [],
     source: `contract GET ${pools}`,
   },
@@ -74,7 +74,7 @@ export const poolCalls: readonly ClientCall[] = [
     source: `contract GET ${pools}/{poolId}`,
   },
   {
-    name: 'getAgentPool of nobody: 404 is null',
+    name: 'getAgentPool of an unknown id: 404 is null',
     call: ({ tasks }) => tasks.getAgentPool(999_999),
     shape: null,
     source: `contract GET ${pools}/{poolId}`,
@@ -143,7 +143,7 @@ export const poolCalls: readonly ClientCall[] = [
     source: 'client PackageMetadata',
   },
   {
-    name: 'getPackage of nobody: 404 is null',
+    name: 'getPackage of an unknown id: 404 is null',
     call: ({ tasks }) => tasks.getPackage('agent', 'linux-x64', '0.0.1'),
     shape: null,
     source: 'client PackageMetadata',

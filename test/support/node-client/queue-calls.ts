@@ -7,7 +7,7 @@ const queues = '/{organization}/{project}/_apis/distributedtask/queues';
 const permission =
   '/{organization}/{project}/_apis/pipelines/pipelinepermissions/{resourceType}/{resourceId}';
 
-/** A call that the client has no method for: found by its own discovery, sent by its own transport. */
+/** A call without a method of the client: found by its discovery, sent by its transport. */
 async function located(
   web: WebApi,
   area: string,
@@ -61,7 +61,7 @@ export const queueCalls: readonly ClientCall[] = [
   },
   {
     name: 'getAgentQueuesByNames',
-    call: ({ tasks, project }) => tasks.getAgentQueuesByNames(['client', 'nobody'], project.name),
+    call: ({ tasks, project }) => tasks.getAgentQueuesByNames(['client', 'unknown'], project.name),
     shape: [{ name: 'client' }],
     source: 'client TaskAgentQueue',
   },
@@ -78,14 +78,14 @@ export const queueCalls: readonly ClientCall[] = [
     source: `contract GET ${queues}/{queueId}`,
   },
   {
-    name: 'getAgentQueue of nobody: 404 is null',
+    name: 'getAgentQueue of an unknown id: 404 is null',
     call: ({ tasks, project }) => tasks.getAgentQueue(999_999, project.name),
     shape: null,
     source: `contract GET ${queues}/{queueId}`,
   },
   {
-    name: 'getAgentQueues of a project of nobody: 404 is null',
-    call: ({ tasks }) => tasks.getAgentQueues('nobody'),
+    name: 'getAgentQueues of an unknown project: 404 is null',
+    call: ({ tasks }) => tasks.getAgentQueues('unknown'),
     shape: null,
     source: `contract GET ${queues}`,
   },
@@ -172,13 +172,13 @@ export const queueCalls: readonly ClientCall[] = [
     source: 'client TaskAgentJobRequest',
   },
   {
-    name: 'getAgentRequest of nobody: 404 is null',
+    name: 'getAgentRequest of an unknown id: 404 is null',
     call: ({ tasks, pool }) => tasks.getAgentRequest(pool.id, 999_999),
     shape: null,
     source: 'client TaskAgentJobRequest',
   },
   {
-    name: 'getAgentRequests of a pool of nobody: 404 is null',
+    name: 'getAgentRequests of an unknown pool: 404 is null',
     call: ({ tasks }) => tasks.getAgentRequests(999_999, 5),
     shape: null,
     source: 'client TaskAgentJobRequest',

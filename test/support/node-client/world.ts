@@ -7,7 +7,7 @@ import { agentFiles, generateAgentKey } from '../../../src/shared/azure/keys.ts'
 import { loginForm, privateKey } from '../agent-login.ts';
 import { AgentSession } from '../agent-session.ts';
 
-/** What the calls of the table are made on: an organisation with a pool, its queue, agents and jobs. */
+/** Where the table's calls are made: an organisation with a pool, its queue, agents and jobs. */
 export interface ClientWorld {
   readonly web: WebApi;
   readonly tasks: ITaskAgentApi;
@@ -20,28 +20,28 @@ export interface ClientWorld {
   readonly queue: { readonly id: number };
   /** Online, with a running job. */
   readonly busy: { readonly id: number };
-  /** Offline; a waiting job can be taken by it alone. */
+  /** Offline; only it can take a waiting job. */
   readonly idle: { readonly id: number; readonly name: string };
   readonly running: { readonly id: number };
   readonly waiting: { readonly id: number };
   close(): Promise<void>;
 }
 
-/** One call of the official client, what it must give, and who says so. */
+/** One call of the official client, its expected result, and the source of the expectation. */
 export interface ClientCall {
   readonly name: string;
   readonly call: (world: ClientWorld) => Promise<unknown>;
   /** A pattern that the result must match; for a refused call that of the error. */
   readonly shape: unknown;
   /**
-   * `contract METHOD PATH`: the published one. `recorded METHOD PATH`: an answer of the live service.
-   * `locations NAME`: its table of resources. `client TYPE`: what the client itself declares. `agent …`: what the
-   * agent's source relies on.
+   * `contract METHOD PATH`: the published contract. `recorded METHOD PATH`: an answer of the live service.
+   * `locations NAME`: its table of resources. `client TYPE`: a declaration of the client. `agent …`: the agent's
+   * source relies on it.
    */
   readonly source: string;
 }
 
-/** What a call was refused with, as the client shows it. */
+/** Error of a refused call, as the client shows it. */
 export async function refusal(work: Promise<unknown>): Promise<unknown> {
   const given = Symbol('answered');
   const outcome = await work.then(
@@ -57,7 +57,7 @@ export async function refusal(work: Promise<unknown>): Promise<unknown> {
   return { statusCode, message, typeKey: (Object(result) as { typeKey?: string }).typeKey };
 }
 
-/** Makes the world by the client's own calls, and jobs by the practice server's switchboard. */
+/** Makes the world by the client's own calls, and jobs by the practice server's control API. */
 export async function clientWorld(organization: string, token: string, control: FakeControl) {
   // This handler sends "PAT" as the user's name.
   const web = new WebApi(organization, getBasicHandler('PAT', token));
