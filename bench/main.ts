@@ -10,8 +10,8 @@ const benches: Readonly<
   flood: () => import('./flood/measure.ts'),
 };
 
-const [wanted, ...args] = process.argv.slice(2);
-const names = wanted === undefined ? Object.keys(benches) : [wanted];
+const [named, ...args] = process.argv.slice(2);
+const names = named === undefined ? Object.keys(benches) : [named];
 for (const name of names) {
   const load = benches[name];
   if (load === undefined)

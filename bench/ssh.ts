@@ -120,7 +120,7 @@ function timed(line: string): { readonly wallS: number; readonly cpuS: number; r
 }
 
 function setup(count: number, concurrency: number): string {
-  return `${count} addresses of one sshd, ${concurrency} at a time, the same key and script for all, both ends on this machine; azp-fleet\nreads them out of an ssh_config with a block for each, by \`ssh -G\`, the others are told by options`;
+  return `${count} addresses of one sshd, ${concurrency} at a time, the same key and script for all, both ends on this machine; azp-fleet\nreads them out of an ssh_config with a block for each, by \`ssh -G\`, the others get them as options`;
 }
 
 function table(results: readonly Measured[]): string {

@@ -14,8 +14,8 @@ interface Way {
 }
 
 /**
- * `npm run bench -- start [CHECKOUT]`: how long a command takes that asks nobody, beside a Node that does nothing and,
- * when named, beside the built CLI of another checkout. All take turns, so that a busy machine is busy for all.
+ * `npm run bench -- start [CHECKOUT]`: time of a command without network access, beside a Node that does nothing and, if
+ * named, the built CLI of another checkout. All take turns, so that a busy machine is busy for all.
  */
 export function run(args: readonly string[]): void {
   const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-bench-'));

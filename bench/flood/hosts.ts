@@ -1,4 +1,4 @@
-// The machines of bench/flood: `fork`ed with how many, and with what the last of them does. Tells each that was left.
+// The machines of bench/flood: `fork`ed with their number and the flood of the last one. Reports each closed connection.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';

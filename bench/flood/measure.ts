@@ -17,7 +17,7 @@ const floods = [
   { flood: 'answer', title: "a manager's answer without an end", command: ['undrain', 'gpu-*'] },
 ] as const;
 
-/** What it took until the other hosts were done, and what the whole run ended with. */
+/** Cost until the other hosts were done, and the result of the whole run. */
 interface Taken {
   readonly wallMs: number;
   readonly cpuMs: number;
@@ -140,7 +140,7 @@ async function measured(
   const ended = once(cli, 'close');
   const { pid = 0 } = cli;
   let memory = 0;
-  const look = setInterval(() => (memory = Math.max(memory, peakOf(pid))), 20);
+  const sampler = setInterval(() => (memory = Math.max(memory, peakOf(pid))), 20);
   let left = 0;
   const done = new Promise<Pick<Taken, 'wallMs' | 'cpuMs'>>((resolveAll) => {
     others.on('message', () => {
@@ -151,7 +151,7 @@ async function measured(
   const until = await Promise.race([done, ended.then(() => undefined)]);
   if (until === undefined) throw new Error(`only ${left} hosts were reached: ${said.slice(0, 2000)}`);
   await ended;
-  clearInterval(look);
+  clearInterval(sampler);
   const { problems } = JSON.parse(said) as { problems: readonly { code: string }[] };
   return { ...until, memory, runMs: performance.now() - began, code: problems[0]?.code ?? 'read' };
 }

@@ -19,7 +19,7 @@ export interface Row {
   readonly unit: 'ms' | 'MB' | '%';
 }
 
-/** What was measured beside what is promised. Pure. */
+/** Returns the measured figures beside their goals. Pure. */
 export function measured({ refills, idleMB, busyMB, idlePercent }: Figures): readonly Row[] {
   const share = (values: readonly number[], part: number) =>
     values.length === 0 ? undefined : percentile(values, part);
@@ -41,7 +41,7 @@ export function measured({ refills, idleMB, busyMB, idlePercent }: Figures): rea
   ];
 }
 
-/** The goals that were not reached, in words; one without a figure is not reached either. Pure. */
+/** Returns the missed goals as text; a goal without a figure is missed. Pure. */
 export function missed(rows: readonly Row[]): readonly string[] {
   return rows.flatMap(({ name, seen, goal, unit }) => {
     if (goal === undefined || (seen !== undefined && seen <= goal)) return [];

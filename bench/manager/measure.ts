@@ -57,7 +57,7 @@ export async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Keeps the figures; a goal that was missed is said plainly and makes the command fail. */
+/** Saves the figures; prints missed goals, which make the command fail. */
 function conclude(jobs: number, figures: Figures): void {
   const rows = measured(figures);
   const title = `one manager with ${slots} slots, ${jobs} jobs one after the other`;
@@ -81,9 +81,9 @@ interface Idle {
   readonly percent: number;
 }
 
-/** Nothing happens for a while but the manager's own looks. */
+/** Measures the idle manager: only its own checks run. */
 async function idleCost(host: LabHost): Promise<Idle> {
-  // What starting up took is not idle.
+  // The startup is not idle.
   await delay(20_000);
   const before = await processorTicks(host);
   const from = Date.now();

@@ -39,8 +39,8 @@ export function refills(lines: readonly Recorded[]): readonly Refill[] {
 }
 
 /**
- * The calls, without streams. Docker announces a death before it takes the container down: a stream of the dead
- * container's output that begins after that ends when Docker has done so, and is a call like others.
+ * Returns the calls, without streams. Docker reports an exit before it stops the container: an output stream that begins
+ * after that ends when Docker is done, and counts as a call.
  */
 function spans(lines: readonly Recorded[], death: Death): readonly Span[] {
   const ends = new Map(lines.flatMap((line) => (line.kind === 'end' ? [[line.n, line.t] as const] : [])));
@@ -52,7 +52,7 @@ function spans(lines: readonly Recorded[], death: Death): readonly Span[] {
   );
 }
 
-/** How much of the window lies in any of the spans, which are in the order of their beginnings. */
+/** Returns how much of the window the spans cover; they are in the order of their starts. */
 function covered(calls: readonly Span[], window: Span): number {
   let sum = 0;
   let reached = window.from;

@@ -1,5 +1,5 @@
-// Loaded into a manager by --import: writes down when each of its calls begins and ends, and when its engine tells it
-// that a container has ended. One JSON document a line, times in milliseconds since the epoch.
+// Loaded into a manager by --import: records when each of its calls begins and ends, and when its engine reports that a
+// container has exited. One JSON document a line, times in milliseconds since the epoch.
 import { subscribe } from 'node:diagnostics_channel';
 import { openSync, writeSync } from 'node:fs';
 
@@ -31,7 +31,7 @@ subscribe('http.client.request.error', ({ request }) => end(request));
 subscribe('http.client.response.finish', ({ request, response }) => {
   const isEvents = request.path.includes('/events?');
   const push = response.push.bind(response);
-  // The parser pushes each piece as it arrives, and null at the end; reading is left to whoever reads.
+  // The parser pushes each piece as it arrives, and null at the end; the caller does the reading.
   response.push = (chunk, ...rest) => {
     if (chunk === null) end(request);
     else if (isEvents) {

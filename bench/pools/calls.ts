@@ -10,7 +10,7 @@ export interface Asked {
   readonly bytes: number;
 }
 
-/** What so many managers ask of a pool in so many minutes of theirs, all started in the same moment. */
+/** Returns the calls of this many managers to a pool in this many minutes, all started at the same moment. */
 export async function askedBy(
   organization: string,
   pool: string,
@@ -56,7 +56,7 @@ const startMs = 60_000;
 
 export interface Pace {
   readonly calls: number;
-  /** A minute, after the first looks of all. */
+  /** Calls per minute, after the first checks of all. */
   readonly aMinute: number;
   /** The most in any one minute and any one second after it. */
   readonly mostAMinute: number;

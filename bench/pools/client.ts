@@ -10,7 +10,7 @@ export const token = 'bench';
 /** Agents of each host. */
 export const slots = 8;
 
-/** The mark of a host's agents, hosts counted from 0. */
+/** Owner of a host's agents; hosts are counted from 0. */
 export function ownerOf(host: number): string {
   return sha256(`host ${host}`).slice(0, 32);
 }

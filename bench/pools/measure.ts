@@ -7,15 +7,15 @@ import { PracticeServer } from './server.ts';
 /** Calls a minute of all managers together while nothing happens. */
 const goal = 250;
 const minutes = 24;
-const looks = 5;
+const checks = 5;
 /** Of the whole pool: the second has ended managers before. */
-const wholeLooks = 2;
+const wholeChecks = 2;
 /** What a manager reads of one answer, bytes (`longestAnswer` of its main.ts). */
 const longest = 6 * 1024 * 1024;
 
 /**
- * `npm run bench -- pools [HOSTS]`: what a fleet of managers asks of one pool while nothing happens, on a clock that does not
- * wait; and the memory of one of them beside pools of three sizes. Exit 1: a goal was missed.
+ * `npm run bench -- pools [HOSTS]`: the calls of an idle fleet of managers to one pool, on a clock that does not wait; and
+ * the memory of one of them beside pools of three sizes. Exit 1: a goal was missed.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const hosts = Number(args[0] ?? 1000);
@@ -24,12 +24,12 @@ export async function run(args: readonly string[]): Promise<void> {
   try {
     for (const size of sizes) await server.fill(poolOf(size), size);
     const program = await bundle(server.folder);
-    const measure = (what: string, limit: number, times = looks) =>
+    const measure = (what: string, limit: number, times = checks) =>
       sizes.map((size) =>
         memoryOf(program, [server.organization, poolOf(size), what, String(times), String(limit)]),
       );
     const own = measure('own', longest);
-    const whole = measure('whole', Number.MAX_SAFE_INTEGER, wholeLooks);
+    const whole = measure('whole', Number.MAX_SAFE_INTEGER, wholeChecks);
     const byMark = paceOf(await askedBy(server.organization, poolOf(hosts), { hosts, minutes }), minutes);
     await server.readDemands(false);
     const unread = measure('own', longest);
@@ -43,13 +43,13 @@ export async function run(args: readonly string[]): Promise<void> {
     const memories = [
       memoryRow('its own agents, as a manager does', own),
       memoryRow('the same of a server that does not read marks', unread),
-      memoryRow('the whole pool with all that is told of each agent, as before', whole),
+      memoryRow('the whole pool with all details of each agent, as before', whole),
     ];
     const text = [
       '| hosts | calls a minute | in the busiest minute | in the busiest second | KiB a call |\n|---|---|---|---|---|',
       ...paces,
       '',
-      `| one manager, after ${looks} looks (${wholeLooks} of the whole pool): MiB of heap (÷ smallest pool), peak of the process | ${sizes.map((size) => `${size * slots} agents`).join(' | ')} |`,
+      `| one manager, after ${checks} checks (${wholeChecks} of the whole pool): MiB of heap (÷ smallest pool), peak of the process | ${sizes.map((size) => `${size * slots} agents`).join(' | ')} |`,
       `|---|${sizes.map(() => '---|').join('')}`,
       ...memories,
     ].join('\n');
@@ -83,12 +83,12 @@ function memoryRow(what: string, seen: readonly Seen[]): string {
   return `| ${what} | ${cells.join(' | ')} |`;
 }
 
-/** Memory that does not depend on the pool: a tenth more is how much one run differs from the next. */
+/** Memory that does not depend on the pool: runs differ by a tenth. */
 function missed({ aMinute }: Pace, own: readonly Seen[]): readonly string[] {
   const [first, last] = [own[0], own.at(-1)];
   const grows = first === undefined || last === undefined || last.heap > first.heap * 1.1;
   return [
-    ...(aMinute > goal ? [`${aMinute.toFixed(0)} calls a minute, at most ${goal} wanted`] : []),
+    ...(aMinute > goal ? [`${aMinute.toFixed(0)} calls a minute, goal at most ${goal}`] : []),
     ...(grows ? ['the memory of a manager grows with its pool'] : []),
   ];
 }

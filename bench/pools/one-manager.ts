@@ -1,12 +1,12 @@
 // One manager's checks of its pool, in a process with the flags of its unit. Arguments: organization, pool, what it does
-// (`own`: as it is; `whole`: the pool with all that is reported of each agent), how many looks. Prints its memory as JSON.
+// (`own`: its own agents; `whole`: the pool with all details of each agent), how many checks. Prints its memory as JSON.
 import { readFileSync } from 'node:fs';
 import { argv, memoryUsage, stdout } from 'node:process';
 import { createPlainFetch } from '../../src/shared/azure/http/proxy.ts';
 import { OwnAgents } from '../../src/manager/pool/own-agents.ts';
 import { clientFor, namesOf, ownerOf } from './client.ts';
 
-const [organization = '', pool = '', what = '', looks = '0', longest = '0'] = argv.slice(2);
+const [organization = '', pool = '', what = '', checks = '0', longest = '0'] = argv.slice(2);
 const host = 0;
 const client = clientFor(organization, {
   longestAnswer: Number(longest),
@@ -17,7 +17,7 @@ const { id } = (await client.findPool(pool)) ?? { id: 0 };
 const clock = { monotonic: () => performance.now(), scaled: (ms: number) => ms };
 let heap = 0;
 let agents = 0;
-for (let look = 0; look < Number(looks); look += 1) {
+for (let check = 0; check < Number(checks); check += 1) {
   const own = new OwnAgents(client, ownerOf(host), clock);
   const seen =
     what === 'own'
@@ -28,7 +28,7 @@ for (let look = 0; look < Number(looks); look += 1) {
 }
 stdout.write(`${JSON.stringify({ agents, heap, peak: peak() })}\n`);
 
-/** The most that this program has held; what counts the process counts who started it, too. */
+/** Peak memory of this program; the peak of the process includes its parent's. */
 function peak(): number {
   const [, kib = '0'] = /^VmHWM:\s+(\d+)/mu.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
   return Number(kib) * 1024;

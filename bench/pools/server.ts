@@ -37,7 +37,7 @@ export class PracticeServer {
     return fakeControl(new URL(this.organization).origin).readDemands(isSo);
   }
 
-  /** A pool with the agents of so many hosts, each with the mark of its own. */
+  /** A pool with the agents of this many hosts, each with its own owner. */
   async fill(pool: string, hosts: number): Promise<void> {
     const client = clientFor(this.organization);
     const { pool: made } = await client.ensurePool(pool);

@@ -1,6 +1,6 @@
 import type { FakeJob } from '../../practice/azure/control/control.ts';
 import { percentile } from '../percentile.ts';
-import type { Evidence } from './model.ts';
+import type { RunRecord } from './model.ts';
 
 export interface Gaps {
   readonly count: number;
@@ -14,7 +14,7 @@ export interface Gaps {
  * Returns the times from a job's end to the next job's start on the same agent name, while jobs waited: what a slot needs
  * for a new container. Leaves out gaps with a fault of the host: those are its recovery. Pure.
  */
-export function refillGaps({ jobs, faults, hostOf }: Pick<Evidence, 'jobs' | 'faults' | 'hostOf'>): Gaps {
+export function refillGaps({ jobs, faults, hostOf }: Pick<RunRecord, 'jobs' | 'faults' | 'hostOf'>): Gaps {
   const spans = jobs
     .filter(({ runs, finishedAt }) => runs.length === 1 && finishedAt !== undefined)
     .map((job) => ({

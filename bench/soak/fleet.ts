@@ -10,7 +10,7 @@ const pool = 'gpu-soak';
 /** Two images, their layers and four containers need less than half of it. Docker holds each container to its share. */
 const disk = { mib: 8_000, type: 'btrfs' } as const;
 
-/** Three machines with four agents each, provisioned by `cli`, which is this checkout as it is built now. */
+/** Three machines with four agents each, provisioned by `cli`: the current build of this checkout. */
 export async function soakFleet(): Promise<SoakFleet> {
   const lab = await startLab({
     prefix: 'soak',

@@ -1,10 +1,10 @@
 import type { FakeJob } from '../../practice/azure/control/control.ts';
 import { isHostile } from './hostile.ts';
-import type { ContainerEvent, Evidence, FaultRecord } from './model.ts';
+import type { ContainerEvent, RunRecord, FaultRecord } from './model.ts';
 
 /** Returns every violation in the run record, in words. Pure. */
-export function violations(evidence: Evidence): readonly string[] {
-  const { jobs, faults, events, hostOf } = evidence;
+export function violations(record: RunRecord): readonly string[] {
+  const { jobs, faults, events, hostOf } = record;
   return [
     ...jobs.flatMap((job) => onceOrLost(job, faults, hostOf)),
     ...jobs.flatMap((job) => dirtyGpu(job, faults, hostOf)),
@@ -12,10 +12,10 @@ export function violations(evidence: Evidence): readonly string[] {
     ...overlappingRuns(jobs),
     ...overlappingContainers(events),
     ...faults.flatMap(tooLate),
-    ...evidence.quarantines.map((each) => `false quarantine: ${each}`),
-    ...evidence.leftOver.map((each) => `container left over: ${each}`),
-    ...evidence.tokens.map((each) => `token found: ${each}`),
-    ...evidence.loot.map((each) => `a copied key was worth something: ${each}`),
+    ...record.quarantines.map((each) => `false quarantine: ${each}`),
+    ...record.leftOver.map((each) => `container left over: ${each}`),
+    ...record.tokens.map((each) => `token found: ${each}`),
+    ...record.loot.map((each) => `a copied key worked: ${each}`),
   ];
 }
 
@@ -23,7 +23,7 @@ export function violations(evidence: Evidence): readonly string[] {
 function onceOrLost(
   job: FakeJob,
   faults: readonly FaultRecord[],
-  hostOf: Evidence['hostOf'],
+  hostOf: RunRecord['hostOf'],
 ): readonly string[] {
   const [run, ...more] = job.runs;
   if (more.length > 0) return [`${job.name} ran ${job.runs.length} times`];
@@ -51,7 +51,7 @@ const beginMs = 15_000;
 function dirtyGpu(
   job: FakeJob,
   faults: readonly FaultRecord[],
-  hostOf: Evidence['hostOf'],
+  hostOf: RunRecord['hostOf'],
 ): readonly string[] {
   const [run] = job.runs;
   const inUse = /^gpu (\d*)$/mu.exec(job.log)?.[1];

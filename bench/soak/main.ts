@@ -1,5 +1,5 @@
-// npm run soak [-- --jobs N] [--record] [--keep]: three machines, twelve agents, everything goes wrong in turn, and
-// every tenth job means harm.
+// npm run soak [-- --jobs N] [--record] [--keep]: three machines, twelve agents, one fault after another, and
+// every tenth job is hostile.
 import { parseArgs } from 'node:util';
 
 import { say as sayOnLab } from '../../practice/lab/say.ts';
@@ -50,7 +50,7 @@ try {
     sayOnLab,
     { isHostile: true },
   );
-  const title = `${result.evidence.jobs.length} jobs on 3 machines with 4 agents each, while things go wrong and every tenth job means harm`;
+  const title = `${result.record.jobs.length} jobs on 3 machines with 4 agents each, with faults, every tenth job hostile`;
   if (values.record) recordResults('soak', title, report(result));
   else process.stdout.write(`${title}\n\n${report(result)}\n`);
   process.exitCode = result.violations.length === 0 ? 0 : 1;

@@ -32,7 +32,7 @@ export interface FaultRecord {
   readonly boundMs: number;
 }
 
-/** The life of a slot's container, from the engine's events. */
+/** Start and end of a slot's container, from the engine's events. */
 export interface ContainerEvent {
   readonly host: string;
   /** `again`: all running containers are reported again as `present`, after the engine or the host was down. */
@@ -42,7 +42,7 @@ export interface ContainerEvent {
 }
 
 /** The data for the verdict. */
-export interface Evidence {
+export interface RunRecord {
   readonly jobs: readonly FakeJob[];
   readonly faults: readonly FaultRecord[];
   readonly events: readonly ContainerEvent[];

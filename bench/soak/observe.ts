@@ -34,7 +34,7 @@ export class Observer {
   readonly #watches: Promise<unknown>;
 
   constructor(hosts: readonly LabHost[]) {
-    this.#watches = Promise.all(hosts.flatMap((host) => [this.#follow(host), this.#look(host)]));
+    this.#watches = Promise.all(hosts.flatMap((host) => [this.#follow(host), this.#poll(host)]));
   }
 
   async close(): Promise<void> {
@@ -57,7 +57,7 @@ export class Observer {
     }
   }
 
-  async #look(host: LabHost): Promise<void> {
+  async #poll(host: LabHost): Promise<void> {
     while (!this.#stop.signal.aborted) {
       const status = await statusOf(host);
       for (const { slot, state, cause } of status?.slots ?? []) {

@@ -6,9 +6,9 @@ import type { Soak } from './soak.ts';
 const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
 /** The figures of a soak as Markdown. Pure. */
-export function report({ evidence, violations, attempts, slots, from, to }: Soak): string {
-  const { jobs, faults } = evidence;
-  const gaps = refillGaps(evidence);
+export function report({ record, violations, attempts, slots, from, to }: Soak): string {
+  const { jobs, faults } = record;
+  const gaps = refillGaps(record);
   const outcomes = [...results(jobs)].map(([result, count]) => `${count} ${result}`).join(', ');
   const containers = new Set(jobs.map(containerOf).filter((id) => id !== undefined));
   return [
@@ -18,10 +18,10 @@ export function report({ evidence, violations, attempts, slots, from, to }: Soak
     `| slots | ${slots} |`,
     `| duration | ${seconds(to - from)} s, ${(jobs.length / ((to - from) / 60_000)).toFixed(1)} jobs a minute |`,
     `| from a job's end to the next job on the same slot | p50 ${seconds(gaps.p50)} s, p95 ${seconds(gaps.p95)} s, max ${seconds(gaps.max)} s (${gaps.count} times, faults apart) |`,
-    `| sessions refused because the name had another | ${evidence.sessionConflicts} |`,
+    `| sessions refused because the name had another | ${record.sessionConflicts} |`,
     `| jobs that meant harm | ${harm(jobs)} |`,
-    `| tries with copied keys of ended jobs, and what they got | ${attempts}, ${evidence.loot.length} |`,
-    `| promises broken | ${violations.length} |`,
+    `| tries with copied keys of ended jobs, successful | ${attempts}, ${record.loot.length} |`,
+    `| violations | ${violations.length} |`,
     '',
     '| fault | lasted s | all slots back after s | at most s |',
     '|---|---|---|---|',
@@ -33,6 +33,6 @@ export function report({ evidence, violations, attempts, slots, from, to }: Soak
   ].join('\n');
 }
 
-function harm(jobs: Soak['evidence']['jobs']): string {
+function harm(jobs: Soak['record']['jobs']): string {
   return [...deedsDone(jobs)].map(([deed, times]) => `${times} × ${deed}`).join(', ');
 }

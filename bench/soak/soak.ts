@@ -7,12 +7,12 @@ import { leftOver, sessionConflicts, tokenPlaces } from './aftermath.ts';
 import { hostileJob } from './hostile.ts';
 import { slotsBack, statusOf } from './hosts.ts';
 import { violations } from './invariants.ts';
-import type { Evidence, FaultRecord, SoakFleet } from './model.ts';
+import type { RunRecord, FaultRecord, SoakFleet } from './model.ts';
 import { Observer } from './observe.ts';
 import { Thief } from './thief.ts';
 
 export interface Soak {
-  readonly evidence: Evidence;
+  readonly record: RunRecord;
   /** Number of attempts with copied keys of ended jobs. */
   readonly attempts: number;
   /** Violations, in words. */
@@ -36,7 +36,7 @@ sleep $((RANDOM % 4)).$((RANDOM % 10))
 /**
  * Keeps more jobs waiting than there are slots, disturbs the fleet again and again, and judges what the server and the
  * hosts have recorded. At least `jobs` jobs; more when the disturbances need longer. With `isHostile` every tenth job
- * means harm to the others: the hosts then need small disks.
+ * attacks the others: the hosts then need small disks.
  */
 export async function soak(
   fleet: SoakFleet,
@@ -68,7 +68,7 @@ export async function soak(
     await Promise.all([observer.close(), thief.stop()]);
   }
   const to = Date.now();
-  const evidence: Evidence = {
+  const record: RunRecord = {
     jobs: queue.jobs,
     faults,
     events: observer.events,
@@ -80,8 +80,8 @@ export async function soak(
     loot: [...thief.loot],
   };
   return {
-    evidence,
-    violations: violations(evidence),
+    record,
+    violations: violations(record),
     attempts: thief.attempts,
     slots: hostOf.size,
     from,

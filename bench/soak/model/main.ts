@@ -18,10 +18,10 @@ const batch = 20;
 const longest = 40;
 
 const first = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed);
-const wanted = Number(values.steps);
+const minimumSteps = Number(values.steps);
 const tally = newTally();
 const began = performance.now();
-for (let seed = first; tally.steps < wanted; seed += 1) {
+for (let seed = first; tally.steps < minimumSteps; seed += 1) {
   const result = await fc.check(
     fc.asyncProperty(histories(longest), (history) => tryOut(history, tally)),
     { seed, numRuns: batch, ...(values.path === undefined ? {} : { path: values.path }) },

@@ -1,4 +1,4 @@
-// A host among whose jobs every tenth means harm: to the disk, the manager's reading, the processes, the kernel log, the
+// A host on which every tenth job is hostile: to the disk, the manager's reading, the processes, the kernel log, the
 // key. Real: systemd, Docker Engine, cgroups, the kernel and its log, btrfs and its quota, the manager.
 // Stand-ins: the GPUs, the agent program, Azure DevOps.
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -44,7 +44,7 @@ test('six hostile jobs harm no other job, and their keys are worth nothing', asy
     isHostile: true,
   });
   expect(result.violations, report(result)).toEqual([]);
-  expect(Math.min(...deedsDone(result.evidence.jobs).values()), report(result)).toBeGreaterThan(0);
+  expect(Math.min(...deedsDone(result.record.jobs).values()), report(result)).toBeGreaterThan(0);
   expect(result.attempts).toBeGreaterThan(0);
   say(report(result));
 });

@@ -1,4 +1,4 @@
-// The short form of `npm run soak`: real machines, engines and managers under a stream of jobs while things go wrong.
+// The short form of `npm run soak`: real machines, engines and managers under a stream of jobs and faults.
 // Stand-ins: the GPUs, the agent program, Azure DevOps.
 import { expect, test } from 'vitest';
 
@@ -37,5 +37,5 @@ test('sixty jobs run exactly once each while managers, Docker and the server fai
     say,
   );
   expect(result.violations, report(result)).toEqual([]);
-  expect(result.evidence.jobs.length).toBeGreaterThanOrEqual(60);
+  expect(result.record.jobs.length).toBeGreaterThanOrEqual(60);
 });

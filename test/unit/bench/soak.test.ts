@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { refillGaps } from '../../../bench/soak/figures.ts';
 import { copiedKey, deedsDone, hostileJob, isHostile } from '../../../bench/soak/hostile.ts';
 import { violations } from '../../../bench/soak/invariants.ts';
-import type { ContainerEvent, Evidence, FaultRecord } from '../../../bench/soak/model.ts';
+import type { ContainerEvent, RunRecord, FaultRecord } from '../../../bench/soak/model.ts';
 import { containerEvent } from '../../../bench/soak/observe.ts';
 import type { FakeJob } from '../../../practice/azure/control/control.ts';
 
@@ -46,7 +46,7 @@ const events = (...lines: readonly string[]): ContainerEvent[] =>
     return { host: 'a', slot: '0', kind: kind as ContainerEvent['kind'], id: container };
   });
 
-const evidence = (more: Partial<Evidence>): Evidence => ({
+const record = (more: Partial<RunRecord>): RunRecord => ({
   jobs: [],
   faults: [],
   events: [],
@@ -68,7 +68,7 @@ const lost = (agent: string, second: number, result: string): string =>
 const run = (agent: string, second: number) => ({ agent, session: '', container: '', at: at(second) });
 
 describe('what a soak lets pass and what it does not', () => {
-  test.each<[string, Partial<Evidence>, readonly string[]]>([
+  test.each<[string, Partial<RunRecord>, readonly string[]]>([
     ['jobs done once each', { jobs: [job('j1', 'a-0', 1, 2), job('j2', 'a-0', 3, 4)] }, []],
     [
       'a job that ran twice',
@@ -150,32 +150,27 @@ describe('what a soak lets pass and what it does not', () => {
     [
       'what was seen on the hosts',
       { quarantines: ['q'], leftOver: ['c'], tokens: ['t'], loot: ['j: a login'] },
-      [
-        'false quarantine: q',
-        'container left over: c',
-        'token found: t',
-        'a copied key was worth something: j: a login',
-      ],
+      ['false quarantine: q', 'container left over: c', 'token found: t', 'a copied key worked: j: a login'],
     ],
     [
-      'a job that means harm and fails by it',
+      'a hostile job that fails by its attack',
       { jobs: [job('j1', 'a-0', 1, 2, { name: 'hostile: soak-10 forks to its limit', result: 'failed' })] },
       [],
     ],
     [
-      'a job that means harm and tells nothing of where it ran',
+      'a hostile job that does not report where it ran',
       { jobs: [job('j1', 'a-0', 1, 2, { name: 'hostile: soak-20 x', log: '' })] },
       [],
     ],
     [
-      'a job that means harm and runs twice',
+      'a hostile job that runs twice',
       {
         jobs: [job('j1', 'a-0', 1, 2, { name: 'hostile: soak-10 x', runs: [run('a-0', 1), run('b-0', 2)] })],
       },
       ['hostile: soak-10 x ran 2 times'],
     ],
   ])('%s', (_name, given, expected) => {
-    expect(violations(evidence(given))).toEqual(expected);
+    expect(violations(record(given))).toEqual(expected);
   });
 });
 
@@ -207,7 +202,7 @@ test('refill gaps are those that no fault touched', () => {
     job('j3', 'a-0', 26, 27),
     job('j4', 'a-0', 28, 29),
   ];
-  expect(refillGaps(evidence({ jobs, faults: [fault()] }))).toEqual({
+  expect(refillGaps(record({ jobs, faults: [fault()] }))).toEqual({
     count: 2,
     p50: 1000,
     p95: 2000,
