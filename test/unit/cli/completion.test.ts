@@ -16,12 +16,12 @@ hosts:
   rtx-box: {}
 `;
 const fleet = namesOf(parseFleet(source, 'lab.yaml', { env: {}, cwd: '/', home: '/' }));
-const nobody = namesOf({ hosts: [], projects: [] });
+const emptyFleet = namesOf({ hosts: [], projects: [] });
 
 /** Returns the completions of the last word of a line; the inventory is lab.yaml. */
 function offered(line: string) {
   const { offers, paths } = offersFor(line.split(' ').slice(1), commands, (file = 'lab.yaml') =>
-    file === 'lab.yaml' ? fleet : nobody,
+    file === 'lab.yaml' ? fleet : emptyFleet,
   );
   return { values: offers.map(({ value }) => value), paths };
 }

@@ -171,11 +171,11 @@ describe('ssh -G is run', () => {
   });
 
   test('only with the given environment', async () => {
-    const config = 'Match exec "test -z $AZP_TOKEN"\n  User clean\nMatch all\n  User told\n';
+    const config = 'Match exec "test -z $AZP_TOKEN"\n  User clean\nMatch all\n  User inherited\n';
     process.env['AZP_TOKEN'] = 'secret';
     const without = await resolve(config).finally(() => delete process.env['AZP_TOKEN']);
     expect(without.user).toBe('clean');
-    expect((await resolve(config, {}, { AZP_TOKEN: 'secret' })).user).toBe('told');
+    expect((await resolve(config, {}, { AZP_TOKEN: 'secret' })).user).toBe('inherited');
   });
 });
 
@@ -276,7 +276,7 @@ test('included files are reported', async () => {
   expect(await resolver().files(file)).toEqual([file, more]);
 });
 
-/** A dead process whose parent has not looked counts as ended. */
+/** Returns whether a process runs; a zombie does not count. */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -96,7 +96,7 @@ describe('a host with an unexpected answer', () => {
     const { port } = web.address() as AddressInfo;
     const stop = new AbortController();
     let dials = 0;
-    // It is dialled again, until somebody ends that.
+    // It is dialled again until Ctrl-C.
     web.on('connection', () => {
       dials += 1;
       if (dials === 2) stop.abort();
@@ -167,7 +167,7 @@ function endless(chunk = Buffer.alloc(65_536)): Readable {
 describe('an endless stream', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
-  /** The loop has had as many turns as it wants. */
+  /** Waits until pending work of the event loop is done. */
   const turns = async () => {
     for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
   };
@@ -205,16 +205,16 @@ describe('an endless stream', () => {
 
   test('is reported once when it exceeds its length, unless it is no longer watched', async () => {
     const stream = endless();
-    const told = vi.fn<() => void>(() => void stream.destroy());
-    watchLength(stream, MiB, told);
+    const exceeded = vi.fn<() => void>(() => void stream.destroy());
+    watchLength(stream, MiB, exceeded);
     await turns();
-    expect(told).toHaveBeenCalledTimes(1);
+    expect(exceeded).toHaveBeenCalledTimes(1);
     const other = endless();
-    const stop = watchLength(other, MiB, told);
+    const stop = watchLength(other, MiB, exceeded);
     other.once('data', stop);
     other.on('data', () => void (other.listenerCount('data') > 5 || other.pause()));
     await turns();
-    expect(told).toHaveBeenCalledTimes(1);
+    expect(exceeded).toHaveBeenCalledTimes(1);
   });
 });
 

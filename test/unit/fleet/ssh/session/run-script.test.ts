@@ -160,21 +160,21 @@ test('any chunks give the same text and the same lines', () => {
         at += size;
       }
       expect(out.end()).toBe(said);
-      const told = said.split('\n');
-      expect(lines).toEqual(told.at(-1) === '' ? told.slice(0, -1) : told);
+      const expected = said.split('\n');
+      expect(lines).toEqual(expected.at(-1) === '' ? expected.slice(0, -1) : expected);
     }),
   );
 });
 
 test('an endless line byte by byte needs as much memory as in one chunk', () => {
-  const room = vi.spyOn(Buffer, 'allocUnsafe');
+  const allocation = vi.spyOn(Buffer, 'allocUnsafe');
   const { out, lines } = output();
   const byte = Buffer.from('x');
   for (let count = 0; count < 3 * megabyte; count += 1) out.push(byte);
   expect(out.end()).toHaveLength(3 * megabyte);
-  const reserved = room.mock.calls.reduce((sum, [size]) => sum + size, 0);
+  const reserved = allocation.mock.calls.reduce((sum, [size]) => sum + size, 0);
   expect(reserved).toBeLessThan(4 * 3 * megabyte);
-  expect(room.mock.calls.length).toBeLessThan(30);
+  expect(allocation.mock.calls.length).toBeLessThan(30);
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(megabyte + 1);
   expect(lines.join('')).toHaveLength(3 * megabyte);
 });
@@ -199,7 +199,7 @@ test('of endless lines the last of each chunk is reported, and all are kept', ()
 
 test('output that is only passed on is not kept', () => {
   const seen: Buffer[] = [];
-  const room = vi.spyOn(Buffer, 'allocUnsafe');
+  const allocation = vi.spyOn(Buffer, 'allocUnsafe');
   const out = new Output({
     limit: megabyte,
     onLine: () => undefined,
@@ -207,7 +207,7 @@ test('output that is only passed on is not kept', () => {
     tap: (chunk) => seen.push(chunk),
   });
   out.push(Buffer.from('abc'));
-  expect([out.end(), seen.length, room.mock.calls.length]).toEqual(['', 1, 0]);
+  expect([out.end(), seen.length, allocation.mock.calls.length]).toEqual(['', 1, 0]);
 });
 
 // Every wait has an end, and a person can end it at once.
@@ -237,14 +237,14 @@ describe('a host that starts a program and then sends nothing', () => {
       closed: new AbortController().signal,
       close: () => Promise.resolve(),
     };
-    const nobody = new Prompter({
+    const prompter = new Prompter({
       question: undefined,
       resolve: () => Promise.reject(new Error('no secrets')),
     });
     const sudo = new Sudo(
       { name: 'box', typed: 'box', user: 'root' } as ConnectionOptions,
       undefined,
-      nobody,
+      prompter,
     );
     return { kill, parts: { wire, sudo, host: 'box', clock: systemClock(1) } };
   }
@@ -272,7 +272,7 @@ describe('a host that starts a program and then sends nothing', () => {
     });
 
     test.each(['nowhere', 'to a channel', 'to the script'] as const)(
-      'on a host that comes %s is given up at once when somebody says so',
+      'on a host that gets %s is given up at once after an abort',
       async (comes) => {
         const stop = new AbortController();
         const waiting = problemOf(takeLock(host(comes).parts, { ...request, signal: stop.signal }));
