@@ -192,6 +192,7 @@ export class Manager {
           const request = pools.of(slot).agent(slot.agent)?.assignedRequest;
           return request === undefined ? [] : [{ agent: slot.agent, job: request.jobName ?? 'a job' }];
         }),
+        host: this.#tools.config.host,
         drains: drainsOf(state.value.drain).filter(({ slot }) => slot === undefined),
         images: images.all.map((each) => each.state),
         isRenewing: images.requested?.state === 'running',

@@ -143,6 +143,7 @@ export class SnapshotBuilder {
     const { state, clock, leaving, config, isolation } = this.#tools;
     const { latest: check, gates } = this.#watches.gpus;
     return holdOf(slot, {
+      host: config.host,
       drain: state.value.drain,
       leaving: leaving.aborted,
       idle,

@@ -24,15 +24,16 @@ export async function runDrain(context: Context, input: CommandInput): Promise<R
   const slots = options.list('slot');
   const order = { reason: options.string('reason') ?? '', owner: ownerName(context) };
   const deadline = context.clock.monotonic() + (options.duration('drainTimeout') ?? 0);
-  const answers = await askEach(context, input, input.positionals, async (manager) => {
+  const answers = await askEach(context, input, input.positionals, async (manager, { name }) => {
     await manager.drain(order, slots);
-    return options.flag('wait') ? settled(manager, slots, deadline, context) : manager.status();
+    return options.flag('wait') ? settled(name, manager, slots, deadline, context) : manager.status();
   });
   return answered(answers, (host, status) => drainText(host, status, slots));
 }
 
 /** Resolves when no job runs on the chosen slots. */
 async function settled(
+  host: string,
   manager: ManagerClient,
   slots: readonly string[],
   deadline: number,
@@ -48,7 +49,7 @@ async function settled(
         step: 'manager',
         what: 'jobs still run; the slots stay drained and take no new jobs',
         seen: left.map(({ slot, job }) => `slot ${slot}${job === undefined ? '' : `: ${job}`}`).join(', '),
-        next: 'run it again to continue waiting, or undo it with "azp-fleet undrain"',
+        next: `run it again to continue waiting, or undo it with "azp-fleet undrain ${host}"`,
       });
     }
     await pause(pollMs, context.signal, 'the slots stay drained');

@@ -37,7 +37,10 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       ...problemsAmong(survey.failures),
     ];
     await closeAll(survey);
-    const waves = planWaves(wavesOf(open.fleet.hosts, survey, true), limits);
+    const waves = planWaves(
+      wavesOf(open.fleet.hosts, survey, { command: 'provision', proven: true }),
+      limits,
+    );
     const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock, waves });
     if (outFile !== undefined) await writePlanFile(outFile, plan);
     const refused = plan.hosts.some(({ refusals }) => refusals.length > 0);

@@ -62,7 +62,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         if (adopt || titles.length === 0 || options.flag('yes')) return;
         adopt = await confirm(context, takeOverQuestion(titles));
       },
-      waves: (survey) => planWaves(wavesOf(open.fleet.hosts, survey, probe), limits),
+      waves: (survey) =>
+        planWaves(wavesOf(open.fleet.hosts, survey, { command: 'provision', proven: probe }), limits),
       apply: async (survey) => {
         await prepare(survey);
         const { projects, hosts: inventory } = open.fleet;

@@ -12,6 +12,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const now = context.clock.wall();
   const before = input.options.moment('bootedBefore', now);
   return carryOut(context, input, {
+    command: 'reboot',
     question: (where) => `Reboot ${where}?`,
     unasked: 'review the plan with --dry-run, then run again with --yes',
     changes: (seen, first) => rebootOf(seen, first, before === undefined ? 0 : now - before),

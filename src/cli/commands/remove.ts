@@ -27,6 +27,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     context,
     input,
     {
+      command: 'remove',
       question: (where) => `Remove azp-fleet from ${where}?`,
       unasked: 'review the plan with --dry-run, then run again with --yes',
       changes: (now, before, host) =>

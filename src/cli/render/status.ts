@@ -71,7 +71,7 @@ function drains(rows: readonly StatusRow[]): readonly Trouble[] {
           places: [host],
           severity: 'info',
           what: drainLine(drain),
-          next: drainEnd(drain),
+          next: drainEnd(drain, host),
         })),
     ),
   );
@@ -91,8 +91,10 @@ function idle(rows: readonly StatusRow[]): readonly Trouble[] {
 /** Returns notes on jobs that began before the last change. */
 function notes(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
-    rows.flatMap(({ host, verdict: { note } }): Trouble[] =>
-      note === undefined ? [] : [{ places: [host], severity: 'info', what: note, next: '' }],
+    rows.flatMap(({ host, findings }): Trouble[] =>
+      findings
+        .filter(({ code }) => code === 'agents.older-job')
+        .map(({ what }) => ({ places: [host], severity: 'info', what, next: '' })),
     ),
   );
 }

@@ -1,3 +1,4 @@
+import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import type { JobsView } from '../../fleet/status/row.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
@@ -25,7 +26,20 @@ export function hostProblem(place: string, { code, gpu, severity, what, next }: 
 /** Merges equal problems of several places. */
 export function merged(troubles: readonly Trouble[]): readonly Trouble[] {
   const values = troubles.flatMap(({ places, ...value }) => places.map((host) => ({ host, value })));
-  return alike(values).map(({ hosts, value }) => ({ ...value, places: hosts }));
+  return alike(values).map(({ hosts, value }) => ({
+    ...value,
+    next: forHosts(value.next, hosts),
+    places: hosts,
+  }));
+}
+
+/** Returns the next action with the names of all its hosts in its command. */
+function forHosts(next: string, hosts: readonly string[]): string {
+  const names = foldNames(hosts).replaceAll(', ', ' ');
+  return next.replaceAll(
+    /(azp-fleet (?:[a-z-]+ )+)\{host\}(?![\w.-])/g,
+    (_, command: string) => command + names,
+  );
 }
 
 const marks: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {

@@ -7,6 +7,7 @@ import { surveyHosts, type HostsSurvey, type Survey } from '../../fleet/apply/su
 import { wavesOf } from '../../fleet/apply/waves.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { defined } from '../../shared/base/objects.ts';
+import type { DrainCommand } from '../../shared/contract/drain.ts';
 import type { Facts } from '../../fleet/facts/facts.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { isEmpty, planOf } from '../../fleet/plan/plan.ts';
@@ -27,6 +28,7 @@ export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'
    * in the facts end the host with `plan.no-effect`. Pure.
    */
   readonly changes: (now: Facts, before: Facts, host: HostSpec) => readonly (Planned | Refusal)[];
+  readonly command: DrainCommand;
   /** True if the manager is removed: no host is verified and no agents are enabled again. */
   readonly removes?: true;
   /** Returns the next action after failures or Ctrl-C, an imperative. `since`: start of the run, ISO 8601. */
@@ -48,7 +50,7 @@ interface CarryOutOptions extends Partial<Pick<ApplyTools, 'gather' | 'sleep' | 
 export function carryOut(
   context: Context,
   input: CommandInput,
-  { changes, question, unasked, again, removes }: OwnPlan,
+  { command, changes, question, unasked, again, removes }: OwnPlan,
   { wiring = overSsh, opened = openHosts(context, input), ...replaced }: CarryOutOptions = {},
 ): Promise<Result> {
   const firstFacts = new Map<string, Facts>();
@@ -60,8 +62,8 @@ export function carryOut(
   };
   const limits = waveLimits(input.options, opened.fleet);
   return connected(context, input, opened, wiring, (open) => {
-    const tools: ApplyTools = { ...hostTools(context, input, open), plan, ...replaced };
-    const fleet = (found: HostsSurvey) => wavesOf(open.fleet.hosts, found, true);
+    const tools: ApplyTools = { ...hostTools(context, input, open, command), plan, ...replaced };
+    const fleet = (found: HostsSurvey) => wavesOf(open.fleet.hosts, found, { command, proven: true });
     return changeHosts(context, input, open, {
       question,
       unasked,
@@ -74,7 +76,9 @@ export function carryOut(
           finishHost(host, tools, {
             exactFacts: false,
             ...defined({ removes }),
-            ...(removes !== true && needsProof(host) ? { proof: proofOf(host, undefined, tools) } : {}),
+            ...(removes !== true && needsProof(host, command)
+              ? { proof: proofOf(host, undefined, tools) }
+              : {}),
           }),
         );
         if (context.signal.aborted && nextAction !== undefined)
@@ -85,7 +89,7 @@ export function carryOut(
   });
 }
 
-/** Returns whether the host has a manager and changes, or was left drained. */
-function needsProof({ facts, plan }: Survey): boolean {
-  return isInstalled(facts) && (!isEmpty(plan) || leftDrained(facts));
+/** Returns whether the host has a manager and changes, or was left drained by this command. */
+function needsProof({ facts, plan }: Survey, command: DrainCommand): boolean {
+  return isInstalled(facts) && (!isEmpty(plan) || leftDrained(facts, command));
 }

@@ -23,6 +23,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { quote } from '../../shared/base/shell.ts';
 import { version } from '../../shared/base/version.ts';
+import type { DrainCommand } from '../../shared/contract/drain.ts';
 import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import { type Connected, ownerName } from './hosts.ts';
@@ -32,6 +33,7 @@ export function hostTools(
   context: Context,
   input: CommandInput,
   { transport, emit }: Pick<Connected, 'transport' | 'emit'>,
+  command: DrainCommand = 'provision',
 ): HostTools {
   const run = randomUUID();
   context.log.log('info', 'run', { run });
@@ -44,6 +46,7 @@ export function hostTools(
       since: timestamp(context.clock),
     },
     run,
+    command,
     emit,
     log: context.log,
     signal: context.signal,

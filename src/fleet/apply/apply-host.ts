@@ -67,7 +67,7 @@ export async function applyHost(
     let now = await plan(factsAfterChanges);
     if (exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
     for (let round = 1; ; round += 1) {
-      if (leftDrained(now.facts)) {
+      if (leftDrained(now.facts, tools.command)) {
         // This run enables the agents that an earlier run left drained, once the host is proven. A manager that did not run
         // before may report this only now.
         drained = await drain(manager, 'prove the host', host, tools);
@@ -257,7 +257,7 @@ async function applyPlan(
   const [refusal] = survey.plan.refusals;
   if (refusal !== undefined)
     return { host: name, state: 'failed', changes: 0, problem: refused(name, refusal) };
-  return isEmpty(left) && !leftDrained(survey.facts)
+  return isEmpty(left) && !leftDrained(survey.facts, tools.command)
     ? { host: name, state: 'ok', changes: 0 }
     : applyHost(survey, tools, options);
 }

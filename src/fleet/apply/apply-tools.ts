@@ -1,6 +1,7 @@
 import type { Clock } from '../../shared/base/clock.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Secret } from '../../shared/base/secret.ts';
+import type { DrainCommand } from '../../shared/contract/drain.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { LockOwner, Session, Transport } from '../ssh/transport.ts';
@@ -17,6 +18,7 @@ export interface HostTools {
   readonly owner: LockOwner;
   /** Id of this run, in the drains of its hosts. */
   readonly run: string;
+  readonly command: DrainCommand;
   readonly emit: EventSink;
   readonly log: Logger;
   readonly signal: AbortSignal;

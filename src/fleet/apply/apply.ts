@@ -51,7 +51,7 @@ export async function applyFleet(
   const poolsReady = latePools(client, survey, projects, tools.emit);
   const agreed = new Set(adopt ? survey.pools.changes.map(({ id }) => id) : []);
   const names = { client, held: survey.held, agreed };
-  const fleet = wavesOf(inventory, { ...survey, pools }, probe);
+  const fleet = wavesOf(inventory, { ...survey, pools }, { command: tools.command, proven: probe });
   return applyHosts(survey, { fleet, limits }, tools, (host) =>
     finishHost(
       host,
@@ -99,7 +99,7 @@ function lastVerdict(
 ): Verdict | undefined {
   const now = Date.parse(facts.manager.status?.at ?? '');
   try {
-    return judge({ facts, agentsIn, now }).verdict;
+    return judge({ host: host.name, facts, agentsIn, now }).verdict;
   } catch (error) {
     // The verdict stays unknown: applying the plan reports the problem.
     hostProblem(host.name, error, log);

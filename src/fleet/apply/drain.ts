@@ -1,5 +1,6 @@
+import { defined } from '../../shared/base/objects.ts';
 import { FleetError } from '../../shared/base/errors.ts';
-import { drainLine, drainsOfRuns } from '../../shared/contract/drain.ts';
+import { drainLine, drainsOfRuns, isResumedBy, resumeText } from '../../shared/contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { ManagerClient } from '../client/manager-client.ts';
@@ -31,18 +32,26 @@ export async function drain(
   manager: () => Promise<ManagerClient>,
   reason: string,
   host: HostSpec,
-  tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'signal' | 'options' | 'jobPages' | 'owner' | 'run'>,
+  tools: Pick<
+    ApplyTools,
+    'emit' | 'clock' | 'sleep' | 'signal' | 'options' | 'jobPages' | 'owner' | 'run' | 'command'
+  >,
 ): Promise<Drained> {
   const before = await (await manager()).status();
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
+  const leftBehind = drainsOfRuns(before);
+  const others = leftBehind.find((left) => !isResumedBy(tools.command, left));
   const enableAgents = async () => {
     try {
-      await (await manager()).undrainRun(tools.run);
+      if (others === undefined) return await (await manager()).undrainRun(tools.run);
+      note(`its agents stay drained: ${resumeText(others, host.name)}`);
+      const { reason, owner, run, command } = others;
+      await (await manager()).drain({ reason, ...defined({ owner, run, command }) });
     } catch (error) {
       note(`the agents could not be enabled again: ${String(error)}; run "azp-fleet undrain ${host.name}"`);
     }
   };
-  const by = { owner: tools.owner.who, run: tools.run };
+  const by = { owner: tools.owner.who, run: tools.run, command: tools.command };
   const leave = (why: string) => note(`its agents stay drained: ${why}`);
   const keep = async (why: string, stored = why) => {
     leave(why);
@@ -52,12 +61,12 @@ export async function drain(
       // The agents stay drained by the earlier entry, which has a shorter reason.
     }
   };
-  const leftBehind = drainsOfRuns(before);
   const wait = { since: tools.clock.monotonic(), limitMs: tools.options.drainTimeoutMs };
   const deadline = wait.since + wait.limitMs;
   try {
     // This run holds the host's lock, so any other run that drained the host has ended.
-    for (const left of leftBehind) note(`takes over from an interrupted run: ${drainLine(left)}`);
+    for (const left of leftBehind)
+      if (left !== others) note(`takes over from an interrupted run: ${drainLine(left)}`);
     await (await manager()).drain({ reason, ...by });
     for (let shown = ''; ;) {
       const left = occupied(await (await manager()).status());
@@ -79,7 +88,7 @@ export async function drain(
     }
   } catch (error) {
     // A host that an earlier run left drained is partly changed and not proven.
-    await (leftBehind.length === 0 ? enableAgents() : keep('it is not proven'));
+    await (leftBehind.length === 0 || others !== undefined ? enableAgents() : keep('it is not proven'));
     throw tools.signal.aborted ? new Interrupted({ during: 'drain' }, error) : error;
   }
 }

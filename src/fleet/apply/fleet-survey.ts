@@ -3,6 +3,7 @@ import { findAgents } from '../../shared/azure/pools/agents.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { timestamp, type Clock } from '../../shared/base/clock.ts';
+import type { DrainCommand } from '../../shared/contract/drain.ts';
 import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import { plainPools } from '../inventory/pool-pattern.ts';
@@ -72,7 +73,7 @@ export async function surveyFleet(
   for (const problem of [...distinct(pools.blocked), ...refusedTakeOvers(held)])
     tools.emit({ kind: 'problem', problem });
   const planned = await planReached(results, tools);
-  const agentsIn = await agentsToLose(planned.hosts, client);
+  const agentsIn = await agentsToLose(planned.hosts, client, tools.command);
   return { ...planned, pools, held, agentsIn };
 }
 
@@ -119,8 +120,11 @@ export async function closeAll(survey: HostsSurvey): Promise<void> {
 async function agentsToLose(
   hosts: readonly Pick<Survey, 'facts' | 'plan'>[],
   client: Pick<AzureClient, 'findPool' | 'listAgents' | 'findAgent'>,
+  command: DrainCommand,
 ): Promise<AgentsIn> {
-  const judged = hosts.filter(({ facts, plan }) => needsDrain(plan.stages.flat()) || leftDrained(facts));
+  const judged = hosts.filter(
+    ({ facts, plan }) => needsDrain(plan.stages.flat()) || leftDrained(facts, command),
+  );
   const pools = new Set(
     judged.flatMap(({ facts: { manager } }) =>
       manager.status === undefined ? [] : poolsInUse(manager.status),

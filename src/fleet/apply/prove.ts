@@ -41,7 +41,7 @@ export async function proveHost(
     const isOk = works(probed.probe.verdict);
     if (isOk) await enableAgents?.();
     doing('its agents, on the host and in the pool');
-    const verdict = await watch(() => checkAgents(probed, pools), isOk, name, tools);
+    const verdict = await watch(() => checkAgents(name, probed, pools), isOk, name, tools);
     if (verdict.note !== undefined) tools.emit({ kind: 'note', host: name, text: verdict.note });
     return pools === undefined ? { ...verdict, azureAsked: false } : verdict;
   });
@@ -56,7 +56,11 @@ export function proofOf(survey: Survey, pools: PoolLists | undefined, tools: App
 }
 
 /** Reads the manager's current view of its slots, then the server's. */
-async function checkAgents({ manager, facts, probe }: Probed, pools: PoolLists | undefined): Promise<Check> {
+async function checkAgents(
+  host: string,
+  { manager, facts, probe }: Probed,
+  pools: PoolLists | undefined,
+): Promise<Check> {
   const status = await manager.status();
   const agents = new Map<string, PoolAgents>();
   const problems: Problem[] = [];
@@ -70,6 +74,7 @@ async function checkAgents({ manager, facts, probe }: Probed, pools: PoolLists |
   }
   return {
     view: {
+      host,
       facts: { ...facts, manager: { ...facts.manager, status, release: releaseOf(status) } },
       probe,
       agentsIn: (pool) => agents.get(pool),

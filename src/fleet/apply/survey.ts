@@ -93,7 +93,13 @@ async function planOrFail(reached: Reached, tools: ApplyTools): Promise<Survey |
     tools.signal.throwIfAborted();
     const planned = { ...reached, plan: await planToAnnounce(reached, tools) };
     // As in tryAlone: first this host alone, later all hosts together.
-    waveFleet({ hosts: [reached.host], seen: [planned], unread: [], unprovable: () => undefined });
+    waveFleet({
+      hosts: [reached.host],
+      seen: [planned],
+      unread: [],
+      unprovable: () => undefined,
+      command: tools.command,
+    });
     return planned;
   } catch (error) {
     if (tools.signal.aborted) throw error;
@@ -126,7 +132,7 @@ function tryAlone({ host, facts }: Reached): void {
   laterPools(host, facts);
   desiredNames(host, facts);
   if (status !== undefined) for (const pool of poolsInUse(status)) agentsOf(status, pool);
-  judge({ facts, agentsIn: () => undefined, now: Date.parse(status?.at ?? '') });
+  judge({ host: host.name, facts, agentsIn: () => undefined, now: Date.parse(status?.at ?? '') });
 }
 
 /** Reports a host that could not be reached, read or planned. */

@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 
 import type { Problem } from '../../shared/base/errors.ts';
 import { shareOf } from '../../shared/base/quantities.ts';
+import type { DrainCommand } from '../../shared/contract/drain.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { WaveLimits, HostSpec } from '../inventory/fleet.ts';
 import { foldNames } from '../inventory/fold-names.ts';
@@ -295,12 +296,17 @@ function held({ host, what, next }: Held): HostOutcome {
  * Returns the fleet for planning waves. `hosts`: of the whole inventory. `proven`: hosts are proven afterwards, so hosts of a pool
  * that cannot be used now keep their agents.
  */
-export function wavesOf(hosts: readonly HostSpec[], survey: AnySurvey, proven: boolean): WaveFleet {
+export function wavesOf(
+  hosts: readonly HostSpec[],
+  survey: AnySurvey,
+  { command, proven }: { readonly command: DrainCommand; readonly proven: boolean },
+): WaveFleet {
   const blocked = survey.pools?.blocked ?? new Map<string, Problem>();
   return waveFleet({
     hosts,
     seen: survey.hosts,
     unread: survey.failures.map(({ host }) => host),
+    command,
     unprovable: (host) => (proven ? blockedOf(host, blocked) : undefined),
   });
 }

@@ -5,6 +5,7 @@ import type { HostPlan } from './fleet-plan.ts';
 import { disturbsAgents, needsDrain } from './refine.ts';
 import type { Pools, WaveFleet } from './waves.ts';
 import { knownPools } from '../steps/pool-names.ts';
+import { type DrainCommand, isResumedBy } from '../../shared/contract/drain.ts';
 import type { Problem } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { poolsOf } from '../../shared/contract/slots.ts';
@@ -23,6 +24,8 @@ export interface Found {
   readonly seen: readonly Seen[];
   /** Names of hosts that could not be read. */
   readonly unread: readonly string[];
+  /** Of the run. */
+  readonly command: DrainCommand;
   /** Returns why a host cannot be proven afterwards, if so. */
   readonly unprovable: (seen: Seen) => Problem | undefined;
 }
@@ -31,15 +34,16 @@ export interface Found {
  * Returns the fleet for planning waves. Hosts outside the run count as available, unreadable hosts as down, and hosts that never had
  * a manager do not count. Pure.
  */
-export function waveFleet({ hosts, seen, unread, unprovable }: Found): WaveFleet {
+export function waveFleet({ hosts, seen, unread, unprovable, command }: Found): WaveFleet {
   const read = new Map(seen.map((each) => [each.host.name, each]));
-  const toDrain = seen.filter(({ facts, plan }) => isDisturbed(plan) && hasAgents(facts));
+  const toDrain = seen.filter(({ facts, plan }) => isDisturbed(plan) && hasAgents(facts, command));
   const problems = new Map(toDrain.map((each) => [each, unprovable(each)]));
   const pending = toDrain.filter((each) => problems.get(each) === undefined);
+  const isCutOff = ({ facts }: Seen) => leftDrained(facts, command);
   const waits = new Set(toDrain);
   const down = seen.filter(({ facts }) => isInstalled(facts) && !takesJobs(facts));
   const unproven = seen.filter(
-    (each) => !waits.has(each) && each.plan.refusals.length === 0 && leftDrained(each.facts),
+    (each) => !waits.has(each) && each.plan.refusals.length === 0 && leftDrained(each.facts, command),
   );
   return {
     pools: poolMembers(hosts, read),
@@ -66,10 +70,6 @@ function isDisturbed({ stages, refusals }: HostPlan): boolean {
 
 function isWork({ stages }: HostPlan): boolean {
   return stages.length > 0;
-}
-
-function isCutOff({ facts }: Seen): boolean {
-  return leftDrained(facts);
 }
 
 /** Returns a pending host. Hosts of one kind have the same system and GPUs, and are disturbed by the same steps. */
@@ -120,9 +120,9 @@ function servedPools({ host, facts }: Seen): readonly string[] {
 const open = ['starting', 'idle', 'busy', 'stopping'];
 const closed = ['drained', 'quarantined'];
 
-/** Tells whether an interrupted run left the host drained. */
-export function leftDrained({ manager }: Facts): boolean {
-  return manager.unitActive === 'active' && runDrains(manager.status).length > 0;
+/** Tells whether an interrupted run left the host drained that a run of this command resumes. */
+export function leftDrained({ manager }: Facts, command: DrainCommand): boolean {
+  return manager.unitActive === 'active' && resumable(manager.status, command).length > 0;
 }
 
 /** Tells whether the host has a manager, in any state. A host without one is not missed in its pool. */
@@ -139,24 +139,24 @@ export function takesJobs({ manager: { unitActive, status } }: Facts): boolean {
 }
 
 /**
- * Tells whether a drain makes agents unavailable: not if users have drained all of them, or all are quarantined. Agents that an
- * interrupted run drained count as available, because they should be enabled again.
+ * Tells whether a drain makes agents unavailable: not if all are drained or quarantined. Agents that this run enables
+ * again, after an interrupted one, count as available.
  */
-export function hasAgents(facts: Facts): boolean {
+export function hasAgents(facts: Facts, command: DrainCommand): boolean {
   const { unitActive, status } = facts.manager;
   if (unitActive !== 'active') return false;
-  if (status === undefined || leftDrained(facts)) return true;
+  if (status === undefined || leftDrained(facts, command)) return true;
   return status.slots.length === 0 || status.slots.some(({ state }) => !closed.includes(state));
 }
 
-/** Tells whether the host booted after an interrupted run had drained it. All times are of the host's clock. */
+/** Tells whether the host booted after an interrupted `reboot` had drained it. All times are of the host's clock. */
 export function rebootedSinceDrain({ manager: { status }, uptimeS }: Facts): boolean {
   if (status === undefined || uptimeS === undefined) return false;
   // The status is older than the facts, so that the boot was no earlier than this.
   const booted = Date.parse(status.at) - uptimeS * 1000;
-  return runDrains(status).some(({ at }) => Date.parse(at) < booted);
+  return resumable(status, 'reboot').some(({ at }) => Date.parse(at) < booted);
 }
 
-function runDrains(status: Facts['manager']['status']) {
-  return status?.drains.filter(({ run }) => run !== undefined) ?? [];
+function resumable(status: Facts['manager']['status'], command: DrainCommand) {
+  return status?.drains.filter((drain) => isResumedBy(command, drain)) ?? [];
 }

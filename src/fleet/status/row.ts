@@ -100,7 +100,13 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
   const { verdict, findings } =
     facts === undefined
       ? { verdict: notReached(host, problem, agentsOf(host, undefined), agentsIn), findings: [] }
-      : judge({ facts, agentsIn, now: facts.time ?? now, ...defined({ probe: observation.probe }) });
+      : judge({
+          host: host.name,
+          facts,
+          agentsIn,
+          now: facts.time ?? now,
+          ...defined({ probe: observation.probe }),
+        });
   return {
     host: host.name,
     pool: agents[0]?.pool ?? named.pool,

@@ -10,6 +10,8 @@ export type AgentsIn = (pool: string) => PoolAgents;
 
 /** A host at one moment: its facts with its manager's view of the slots, and the server's view. */
 export interface HostView {
+  /** Name in the inventory. */
+  readonly host: string;
   readonly facts: Facts;
   /** A fresh probe; absent: none was made. */
   readonly probe?: Checkup;

@@ -1,6 +1,13 @@
 import type { Facts } from '../facts/facts.ts';
 import type { Code } from '../../shared/base/codes/code.ts';
-import { type Drain, drainEnd, drainLine, drainsOfRuns, minuteOf } from '../../shared/contract/drain.ts';
+import {
+  type Drain,
+  drainEnd,
+  drainLine,
+  drainsOfRuns,
+  minuteOf,
+  resumeText,
+} from '../../shared/contract/drain.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 
@@ -49,13 +56,13 @@ function fail(code: Code, what: string, next: string): Finding {
 /** Seconds after a boot in which the run that rebooted the host may not have reconnected: services take that long to start. */
 const rebootGraceS = 900;
 
-/** Reports the drain of a run that works on the host, or that was interrupted: the next run then enables the agents. Pure. */
-export function leftDrain(facts: Facts): readonly Finding[] {
+/** Reports the drain of a run that works on the host, or that was interrupted: the next run of its command resumes it. Pure. */
+export function leftDrain(facts: Facts, host: string): readonly Finding[] {
   const [left] = facts.manager.status === undefined ? [] : drainsOfRuns(facts.manager.status);
   if (left === undefined) return [];
   const { hostLock } = facts;
   if (hostLock !== undefined) return [held(left, `; ${atWork(hostLock)}`, 'wait for that run to end')];
-  return [mayReconnect(left, facts) ? held(left, '', drainEnd(left)) : interrupted(left, facts)];
+  return [mayReconnect(left, facts) ? held(left, '', drainEnd(left, host)) : interrupted(left, facts, host)];
 }
 
 /** Tells whether the run drained the host before a recent boot. All times are of the host's clock. */
@@ -74,7 +81,7 @@ function atWork({ who, command, since }: NonNullable<Facts['hostLock']>): string
 }
 
 /** Reports a drain whose run no longer holds the host's lock, and so has ended. */
-function interrupted(left: Drain, { changes }: Facts): Finding {
+function interrupted(left: Drain, { changes }: Facts, host: string): Finding {
   const change = changes.find(({ state }) => state === 'running');
   const unit = change && changeUnit(change.id);
   const as = unit === undefined || left.reason.includes(unit) ? '' : ` as ${unit}`;
@@ -84,6 +91,6 @@ function interrupted(left: Drain, { changes }: Facts): Finding {
     code: 'agents.left-drained',
     severity: 'warn',
     what: `${drainLine(left)}; interrupted${also}`,
-    next: `run "azp-fleet provision": it ${first}checks the host and enables its agents again`,
+    next: resumeText(left, host, first),
   };
 }

@@ -4,9 +4,10 @@ import { isSilent, managerFindings, managerWaits } from './manager.ts';
 import type { HostView } from './host-view.ts';
 import type { AzureAgent } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { drainNote } from '../../shared/contract/drain.ts';
 import { offSince } from '../../shared/contract/idle.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
-import { imageOverall } from '../../shared/contract/status.ts';
+import { imageOverall, type ManagerStatus } from '../../shared/contract/status.ts';
 import { conclude } from '../../shared/health/checkup.ts';
 import type { Finding, Trouble, Verdict } from '../../shared/health/verdict.ts';
 
@@ -22,7 +23,7 @@ export interface Judgement {
  * Returns the verdict on a host, for the proof of `provision`, for `status` and for everything else that shows a host's state. Facts
  * come first: if something is missing on the host, the manager's report adds nothing. Pure.
  */
-export function judge({ facts, probe, agentsIn, now, waited = false }: HostView): Judgement {
+export function judge({ host, facts, probe, agentsIn, now, waited = false }: HostView): Judgement {
   const missing = hostFindings(facts);
   const probed = probe?.findings ?? [];
   if (missing.length > 0) return concluded([...missing, ...probed]);
@@ -31,11 +32,21 @@ export function judge({ facts, probe, agentsIn, now, waited = false }: HostView)
     status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
   const agents =
     status === undefined ? undefined : agentsVerdict(status, { agentsIn, waited, hostHasProblem });
-  const found = [...managerFindings(facts, probe, now), ...(agents?.findings ?? []), ...leftDrain(facts)];
+  const found = [
+    ...managerFindings(facts, probe, now),
+    ...(agents?.findings ?? []),
+    ...leftDrain(facts, host),
+  ];
   const waiting = [...managerWaits(facts), ...(agents?.waiting ?? [])];
-  const judgement = concluded(found, waiting, agents?.note);
+  const notes = [...personDrains(status), ...(agents?.note === undefined ? [] : [agents.note])];
+  const judgement = concluded(found, waiting, notes.length === 0 ? undefined : notes.join('; '));
   if (!isSilent(status, now)) return judgement;
   return { ...judgement, verdict: { ...judgement.verdict, state: 'unknown' } };
+}
+
+/** Returns the drains by users, which are no problem. */
+function personDrains(status: ManagerStatus | undefined): readonly string[] {
+  return status?.drains.filter(({ run }) => run === undefined).map(drainNote) ?? [];
 }
 
 function concluded(found: readonly Finding[], waiting: readonly Waiting[] = [], note?: string): Judgement {

@@ -170,6 +170,7 @@ function poolTrouble(slot: SlotStatus, context: SlotContext): Trouble | undefine
   if (agent.enabled) return undefined;
   // Its manager disabled it, and enables it again when it may take jobs.
   const isOurs = tags[Capabilities.drainReason] !== undefined;
+  if (isOurs && isDrained(slot, status)) return undefined;
   return {
     ...trouble(
       'agents.disabled',
@@ -179,4 +180,9 @@ function poolTrouble(slot: SlotStatus, context: SlotContext): Trouble | undefine
     reported: reported || !isOurs,
     temporary: isOurs,
   };
+}
+
+/** A drain of the host or of the slot is shown once for the host, with who ends it. */
+function isDrained({ slot }: SlotStatus, { drains }: ManagerStatus): boolean {
+  return drains.some((drain) => drain.slot === undefined || drain.slot === slot);
 }

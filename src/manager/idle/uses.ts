@@ -1,6 +1,6 @@
 import { isOurKind, Labels } from '../../shared/contract/paths.ts';
 import type { OwnContainer } from '../../shared/engine/engine.ts';
-import { drainedBy, drainEnd, type DrainEntry } from '../../shared/contract/drain.ts';
+import { drainedBy, drainEnd, type Drain } from '../../shared/contract/drain.ts';
 import type { ImageState } from '../image/images.ts';
 import type { Cause } from '../model.ts';
 import type { JobRequest } from '../../shared/azure/client.ts';
@@ -26,8 +26,10 @@ export interface OwnView {
   readonly busy: readonly { readonly agent: string; readonly job?: string }[];
   /** Jobs that the server shows on this host's agents. */
   readonly assigned: readonly { readonly agent: string; readonly job: string }[];
+  /** Inventory name of the host. */
+  readonly host: string;
   /** On the whole host, the weightiest first. */
-  readonly drains: readonly DrainEntry[];
+  readonly drains: readonly Drain[];
   readonly images: readonly Pick<ImageState, 'state'>[];
   /** An image refresh is in progress. */
   readonly isRenewing: boolean;
@@ -43,7 +45,7 @@ export function ownUses(view: OwnView): readonly Use[] {
     ...view.assigned.map(({ agent, job }) =>
       use(agent, `the server shows ${job} on ${agent}`, 'let it end, or cancel it in Azure DevOps'),
     ),
-    ...view.drains.map((drain) => use('drain', `it is ${drainedBy(drain)}`, drainEnd(drain))),
+    ...view.drains.map((drain) => use('drain', `it is ${drainedBy(drain)}`, drainEnd(drain, view.host))),
     ...(work || view.isRenewing
       ? [use('image', 'the agent image is being built or pulled', 'wait for it')]
       : []),

@@ -104,7 +104,11 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
       return handlers.drain({
         slots: names(body['slots']),
         reason: text(body['reason']) ?? '',
-        ...defined({ owner: text(body['owner']), run: text(body['run']) }),
+        ...defined({
+          owner: text(body['owner']),
+          run: text(body['run']),
+          command: text(body['command']),
+        }),
       });
     }
     case 'POST /v1/undrain': {

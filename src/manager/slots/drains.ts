@@ -26,12 +26,12 @@ export interface DrainEntries {
  */
 export function withDrain(
   entries: DrainEntries,
-  { slots, reason, owner, run }: DrainOrder,
+  { slots, reason, owner, run, command }: DrainOrder,
   known: readonly string[],
   now: number,
 ): DrainEntries {
   checkNames(slots, known);
-  const entry: DrainEntry = { reason, at: new Date(now).toISOString(), ...defined({ owner, run }) };
+  const entry: DrainEntry = { reason, at: new Date(now).toISOString(), ...defined({ owner, run, command }) };
   const after = (before: DrainEntry | undefined): DrainEntry => ({
     ...entry,
     reason: reason === '' ? (before?.reason ?? '') : reason,
@@ -72,8 +72,8 @@ export function drainsOf(entries: DrainEntries): readonly Drain[] {
 }
 
 /** Returns the entry that drains a slot, the first by priority where there are several. Pure. */
-export function drainOn(entries: DrainEntries, slot: string): DrainEntry | undefined {
-  return onWholeHost(entries)[0] ?? entries.slots[slot];
+export function drainOn(entries: DrainEntries, slot: string): Drain | undefined {
+  return drainsOf(entries).find((drain) => drain.slot === undefined || drain.slot === slot);
 }
 
 /** Reads the entries of a state file of any version. An entry that cannot be read still drains. Pure. */
@@ -89,9 +89,13 @@ export function readDrains(found: unknown): DrainEntries {
 
 function readEntry(found: unknown): DrainEntry | undefined {
   if (found === undefined || found === null) return undefined;
-  const { reason, at, owner, run, ...others } = Object(found) as Readonly<Record<string, unknown>>;
+  const { reason, at, owner, run, command, ...others } = Object(found) as Readonly<Record<string, unknown>>;
   const known = { reason: text(reason) ?? '', at: text(at) ?? '' };
-  return { ...others, ...known, ...defined({ owner: text(owner), run: text(run) }) };
+  return {
+    ...others,
+    ...known,
+    ...defined({ owner: text(owner), run: text(run), command: text(command) }),
+  };
 }
 
 function text(value: unknown): string | undefined {

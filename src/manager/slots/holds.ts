@@ -7,6 +7,8 @@ import { type DrainEntries, drainOn } from './drains.ts';
 
 /** The conditions that can stop a slot from taking jobs. */
 export interface SlotConditions {
+  /** Inventory name of the host. */
+  readonly host: string;
   readonly drain: DrainEntries;
   /** Set while the unused machine is about to power off. */
   readonly idle: Hold | undefined;
@@ -32,7 +34,7 @@ export function holdOf(slot: Slot, now: SlotConditions): Hold | undefined {
   if (now.leaving) return { kind: 'close', state: 'drained', cause: leaving };
   const drain = drainOn(now.drain, slot.name);
   if (drain !== undefined) {
-    const cause: Cause = { code: 'drained', what: drainedBy(drain), next: drainEnd(drain) };
+    const cause: Cause = { code: 'drained', what: drainedBy(drain), next: drainEnd(drain, now.host) };
     return { kind: 'close', state: 'drained', cause };
   }
   if (now.idle !== undefined) return now.idle;

@@ -1,3 +1,5 @@
+import { quote } from '../base/shell.ts';
+
 /** A drain: the host, or one of its slots, accepts no jobs. */
 export interface DrainEntry {
   readonly reason: string;
@@ -5,9 +7,14 @@ export interface DrainEntry {
   readonly at: string;
   /** `user@machine`; absent: not in the request. */
   readonly owner?: string;
-  /** The run of `provision` that drained it and ends the drain; absent: drained by a user. */
+  /** The run that drained it and ends the drain; absent: drained by a user. */
   readonly run?: string;
+  /** The command of that run; absent: a user's drain, or one of an earlier release. */
+  readonly command?: string;
 }
+
+/** The commands whose runs drain hosts. */
+export type DrainCommand = 'provision' | 'reboot' | 'remove';
 
 /** A drain, and what is drained. */
 export interface Drain extends DrainEntry {
@@ -22,6 +29,7 @@ export interface DrainOrder {
   readonly reason: string;
   readonly owner?: string;
   readonly run?: string;
+  readonly command?: string;
 }
 
 /** The body of `POST /v1/undrain`; each member may be absent in it. */
@@ -42,23 +50,50 @@ export function drainedBy({ owner, run, reason }: DrainEntry): string {
   return ['drained', who === undefined ? '' : ` by ${who}`, reason === '' ? '' : `: ${reason}`].join('');
 }
 
-/** Returns `slot 1 drained by ann@laptop: new fan, since 2026-11-21 12:03 UTC`. Pure. */
+/** Returns `slot 1 drained by ann@laptop: new fan, since 2026-11-21 12:03 UTC`, or `whole host drained by …`. Pure. */
 export function drainLine(drain: Drain): string {
-  const at = minuteOf(drain.at);
-  const since = at === undefined ? '' : `, since ${at}`;
-  return `${drain.slot === undefined ? 'whole host' : `slot ${drain.slot}`} ${drainedBy(drain)}${since}`;
+  return `${drain.slot === undefined ? 'whole host ' : ''}${drainNote(drain)}`;
 }
 
-/** Returns the drains by runs of `provision`. Pure. */
+/** Returns the same for a text about the host: `drained by ann@laptop: new fan, since 2026-11-21 12:03 UTC`. Pure. */
+export function drainNote(drain: Drain): string {
+  const at = minuteOf(drain.at);
+  const since = at === undefined ? '' : `, since ${at}`;
+  return `${drain.slot === undefined ? '' : `slot ${drain.slot} `}${drainedBy(drain)}${since}`;
+}
+
+/** Returns the drains by runs. Pure. */
 export function drainsOfRuns({ drains }: { readonly drains: readonly Drain[] }): readonly Drain[] {
   return drains.filter(({ run }) => run !== undefined);
 }
 
-/** Returns the next action that ends a drain. Pure. */
-export function drainEnd({ run }: DrainEntry): string {
-  return run === undefined
-    ? 'run "azp-fleet undrain" when it may take jobs again'
-    : 'wait for that run to end; if it was interrupted, run "azp-fleet provision" (or "azp-fleet undrain")';
+/** Tells whether a run of this command resumes a run's drain. One without a command is resumed by all. Pure. */
+export function isResumedBy(command: DrainCommand, drain: DrainEntry): boolean {
+  return drain.run !== undefined && (drain.command ?? command) === command;
+}
+
+/** Returns the next action that ends a drain of this host. Pure. */
+export function drainEnd(drain: Drain, host: string): string {
+  const slot = drain.slot === undefined ? '' : ` --slot ${quote(drain.slot)}`;
+  return drain.run === undefined
+    ? `run "azp-fleet undrain ${host}${slot}" when it may take jobs again`
+    : `wait for that run to end; if it was interrupted, ${resumeText(drain, host)}`;
+}
+
+const enables = 'checks the host and enables its agents again';
+const resumes: Readonly<Record<string, string>> = {
+  provision: enables,
+  reboot: enables,
+  remove: 'continues',
+};
+
+/** Returns how to end the drain of an interrupted run. `first`: what the next run does before. Pure. */
+export function resumeText({ command = 'provision' }: DrainEntry, host: string, first = ''): string {
+  const does = Object.hasOwn(resumes, command) ? resumes[command] : undefined;
+  const undrain = `"azp-fleet undrain ${host}"`;
+  return does === undefined
+    ? `run ${undrain}`
+    : `run "azp-fleet ${command} ${host}": it ${first}${does} (or run ${undrain})`;
 }
 
 /** Returns `2026-11-21 12:03 UTC`; undefined for an invalid time. Pure. */

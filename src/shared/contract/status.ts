@@ -239,6 +239,7 @@ const status = z.looseObject({
       at: text,
       owner: text.optional(),
       run: text.optional(),
+      command: text.optional(),
       slot: text.optional(),
     }),
   ),

@@ -27,7 +27,7 @@ import { defined } from '../../../shared/base/objects.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
 import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
 import type { ManagerConfig } from '../../../shared/contract/config.ts';
-import { drainLine } from '../../../shared/contract/drain.ts';
+import { drainLine, isResumedBy } from '../../../shared/contract/drain.ts';
 import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
 import { releaseGap } from '../../../shared/contract/release.ts';
 import { chooseBase, cudaOfDriver, type HostGpus } from '../../../shared/image/choose.ts';
@@ -175,7 +175,7 @@ function continues(left: string, path: string): boolean {
  */
 function* enableAgents({ manager: { status } }: Facts): Iterable<Change> {
   for (const drain of status?.drains ?? []) {
-    if (drain.run === undefined) continue;
+    if (drain.run === undefined || !isResumedBy('provision', drain)) continue;
     yield runChange(
       'manager',
       'undrain',

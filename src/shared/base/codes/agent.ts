@@ -55,12 +55,12 @@ export const agentCodes = {
     'fix the cause that is shown with it',
   ],
   'agents.held-by-run': [
-    'a provision holds the drain, or was interrupted while it did',
+    'a run holds the drain, or was interrupted while it did',
     'run `azp-fleet undrain HOST` when that run has ended',
   ],
   'agents.left-drained': [
-    'drained by an interrupted provision',
-    'run `azp-fleet provision`: it proves the host and enables its agents again',
+    'drained by an interrupted provision, reboot or remove',
+    'run the same command on the host again: it enables the agents; or run `azp-fleet undrain HOST`',
   ],
   'agents.idle': ['the agent started and is not listening yet', 'check `journalctl -u azp-fleet-manager`'],
   'agents.older-job': ['a job from before the last change still runs', 'wait until it ends'],

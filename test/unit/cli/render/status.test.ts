@@ -121,19 +121,19 @@ test('a drain is shown with its time and the command that ends it; only a run’
     { reason: 'new fan', at, owner: 'ann@laptop' },
     { reason: 'restart Docker', at, owner: 'bob@ci', run: 'r1' },
   ];
-  const row = statusRow(
-    { host, facts: facts({ status: status({ drained: true, drains }) }) },
-    () => pool,
-    now,
+  const seen = facts({ status: status({ drained: true, drains }) });
+  const rows = ['h200-1', 'h200-2'].map((name) =>
+    statusRow({ host: { ...host, name }, facts: seen }, () => pool, now),
   );
-  const lines = text([row, { ...row, host: 'h200-2' }]);
+  const lines = text(rows);
   expect(lines).toContain(`
 ! h200-1, h200-2: whole host drained by run r1 of bob@ci: restart Docker, since 2026-11-20 09:30 UTC;
   interrupted [agents.left-drained]
-  next  run "azp-fleet provision": it checks the host and enables its agents again
+  next  run "azp-fleet provision h200-1 h200-2": it checks the host and enables its agents again (or run
+        "azp-fleet undrain h200-1 h200-2")
 
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
-  next  run "azp-fleet undrain" when it may take jobs again
+  next  run "azp-fleet undrain h200-1 h200-2" when it may take jobs again
 `);
   expect(lines.match(/whole host drained/gu)).toHaveLength(2);
   expect(lines).toContain('2 hosts, all degraded');

@@ -76,6 +76,7 @@ function install({ given = { yes: true }, keyboard, heard }: Run = {}) {
       commands: [],
     },
     {
+      command: 'reboot',
       question: (where) => `Install it on ${where}?`,
       unasked: 'run again with --yes',
       changes: (now) => (now.packages['a'] === undefined ? [change('a')] : []),

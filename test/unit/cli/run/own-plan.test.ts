@@ -54,6 +54,7 @@ function rebootHosts(given: Readonly<Record<string, unknown>>) {
     context,
     input,
     {
+      command: 'reboot',
       question: (where) => `Reboot ${where}?`,
       unasked: 'run again with --yes',
       changes: (now, before) => (now.bootId === before.bootId ? [rebootChange('command', 'requested')] : []),

@@ -98,6 +98,7 @@ async function reboot(given: Readonly<Record<string, unknown>> = {}) {
       commands: [],
     },
     {
+      command: 'reboot',
       question: (where) => `Reboot ${where}?`,
       unasked: 'run again with --yes',
       changes: (now, before) => rebootOf(now, before, 0),

@@ -175,7 +175,8 @@ describe('a change that disturbs running jobs', () => {
   const at = '2026-11-21T12:00:00Z';
   const person: Drain = { reason: 'fan', at, owner: 'bob@laptop' };
   const left: Drain = { reason: 'restart', at, owner: 'bob@laptop', run: 'run-0' };
-  const drain = 'POST /v1/drain {"reason":"do restart","owner":"ann@laptop","run":"run-1"}';
+  const drain =
+    'POST /v1/drain {"reason":"do restart","owner":"ann@laptop","run":"run-1","command":"provision"}';
   const undrainRun = 'POST /v1/undrain {"run":"run-1"}';
 
   function hostToRestart(before: ManagerStatus): FakeHost {
@@ -269,7 +270,7 @@ it('hosts that build an image for others come first at any parallelism; outcomes
   const outcomes = await applyHosts(
     { hosts: surveys, failures: [] },
     {
-      fleet: wavesOf([], { hosts: surveys, failures: [] }, true),
+      fleet: wavesOf([], { hosts: surveys, failures: [] }, { command: 'provision', proven: true }),
       limits: defaultWaves,
     },
     fake.tools({ parallel: 1 }),

@@ -1,7 +1,7 @@
 // When drained agents take jobs again.
 import { describe, expect, it } from 'vitest';
 
-import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
+import { applyHost, finishHost } from '../../../../src/fleet/apply/apply-host.ts';
 import { merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 import { change } from '../plan/changes.ts';
@@ -29,7 +29,7 @@ describe('agents that were drained for a change', () => {
     });
     expect(done(fake)).not.toContain('undrain');
     expect(fake.log.findLast((line) => line.startsWith('POST'))).toBe(
-      'POST /v1/drain {"owner":"ann@laptop","run":"run-1","reason":"do reboot; still drained: no GPU is seen"}',
+      'POST /v1/drain {"owner":"ann@laptop","run":"run-1","command":"provision","reason":"do reboot; still drained: no GPU is seen"}',
     );
     expect(notes(fake)).toEqual(['its agents stay drained: no GPU is seen']);
   });
@@ -101,6 +101,44 @@ describe('agents that an earlier run left drained', () => {
     expect(notes(fake)[0]).toBe(
       'takes over from an interrupted run: whole host drained by run run-0 of bob@laptop: driver, since 2026-11-21 12:00 UTC',
     );
+  });
+
+  const byReboot = { ...left, command: 'reboot' };
+  const restored = 'POST /v1/drain {"reason":"driver","owner":"bob@laptop","run":"run-0","command":"reboot"}';
+
+  it('by another command are left so: nothing is drained, proven or enabled', async () => {
+    const fake = await host([], [byReboot]);
+    const proof = { probe: () => Promise.resolve(healthy), prove: () => Promise.resolve(healthy) };
+    const outcome = await finishHost(fake.survey(), fake.tools(), { exactFacts: false, proof });
+    expect(outcome).toMatchObject({ state: 'ok', changes: 0, verdict: healthy });
+    expect(done(fake)).toEqual([]);
+  });
+
+  it('by another command stay so after a change: their drain is restored', async () => {
+    const fake = await host([restart], [byReboot]);
+    await apply(fake, healthy);
+    expect(done(fake)).toEqual(['lock', 'drain', 'restart', 'probe', 'drain', 'agents', 'unlock']);
+    expect(fake.log).toContain(restored);
+    expect(notes(fake)).toEqual([
+      'its agents stay drained: run "azp-fleet reboot h200-1": it checks the host and enables its agents again (or run "azp-fleet undrain h200-1")',
+    ]);
+  });
+
+  it('by another command stay so if the drain of this run times out', async () => {
+    const fake = await host([restart], [byReboot]);
+    fake.status = managerStatus({
+      drains: [byReboot],
+      slots: [{ slot: '0', agent: 'a', state: 'busy', gpus: [], pool: 'p', since: at, jobsRun: 0 }],
+    });
+    expect(await apply(fake, healthy)).toMatchObject({ state: 'failed', untouched: true });
+    expect(done(fake)).toEqual(['lock', 'drain', 'drain', 'unlock']);
+    expect(fake.log).toContain(restored);
+  });
+
+  it('by the same command are resumed', async () => {
+    const fake = await host([], [{ ...left, command: 'provision' }]);
+    expect(await apply(fake, healthy)).toMatchObject({ state: 'ok', verdict: healthy });
+    expect(done(fake)).toEqual(['lock', 'drain', 'probe', 'undrain', 'agents', 'unlock']);
   });
 
   it('stay drained if the proof fails', async () => {

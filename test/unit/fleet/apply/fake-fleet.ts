@@ -81,6 +81,7 @@ export class FakeHost {
       jobPages: () => Promise.resolve(new Map([['h200-1-0', 'https://dev.azure.com/x/_build?id=7']])),
       owner: { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' },
       run: 'run-1',
+      command: 'provision',
       emit: (event) => this.events.push(event),
       log: silentLogger,
       signal: this.stop.signal,

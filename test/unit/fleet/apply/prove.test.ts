@@ -144,6 +144,25 @@ describe('a proof', () => {
     );
   });
 
+  it('over a user’s drain ends at once, and names the drain', async () => {
+    const disabled = { 'azp-fleet.owner': 'us', 'azp-fleet.disabled': 'drained by ann: disk swap' };
+    const proof = await prove({
+      manager: () => ({
+        drained: true,
+        drains: [{ reason: 'disk swap', at: '2026-11-20T09:30:00Z', owner: 'ann' }],
+        slots: [
+          slot('0', { state: 'busy', since: iso(-3_600_000) }),
+          slot('1', { ...none, state: 'drained', code: 'drained' }),
+        ],
+      }),
+      agents: ['0', '1'].map((name) => online(name, { enabled: false, userCapabilities: disabled })),
+    });
+    const note = 'drained by ann: disk swap, since 2026-11-20 09:30 UTC';
+    expect(proof).toMatchObject({ verdict: { state: 'healthy', note }, tookMs: 0, notes: [note] });
+    expect(exitCode(proof.verdict)).toBe(0);
+    expectOneVerdict(proof);
+  });
+
   it('is not undone by an agent that is between two jobs when another is ready', async () => {
     const proof = await prove({
       manager: (ms) => ({

@@ -97,6 +97,7 @@ export class RecordingHost {
       },
       owner: { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' },
       run: 'run-1',
+      command: 'provision',
       emit: (event) => {
         if (event.kind === 'change-start') {
           this.#open = this.#changes.get(event.id);

@@ -35,7 +35,7 @@ it.each<[string, (fake: FakeHost) => Error]>([
   await apply(fake, healthy);
   expect(done(fake)).toEqual(['lock', 'drain', 'restart', 'drain', 'unlock']);
   expect(fake.log.findLast((line) => line.startsWith('POST'))).toBe(
-    'POST /v1/drain {"owner":"ann@laptop","run":"run-1","reason":"do restart; still drained: the run ended before azp-fleet-change-restart.service"}',
+    'POST /v1/drain {"owner":"ann@laptop","run":"run-1","command":"provision","reason":"do restart; still drained: the run ended before azp-fleet-change-restart.service"}',
   );
   expect(notes(fake)).toEqual([`its agents stay drained: ${continues}; run again to follow it`]);
 });

@@ -79,13 +79,21 @@ describe('a host', () => {
       { hasAgents: true, takesJobs: false },
     ],
   ])('%s', (_, facts, expected) => {
-    expect({ hasAgents: hasAgents(facts), takesJobs: takesJobs(facts) }).toEqual(expected);
+    expect({ hasAgents: hasAgents(facts, 'provision'), takesJobs: takesJobs(facts) }).toEqual(expected);
   });
 
   it('that a user drained is not left drained by a run', () => {
     const { run: _, ...personal } = left;
-    expect(leftDrained(served({ drains: [personal] }))).toBe(false);
-    expect(leftDrained(served({ drains: [personal, left] }))).toBe(true);
+    expect(leftDrained(served({ drains: [personal] }), 'provision')).toBe(false);
+    expect(leftDrained(served({ drains: [personal, left] }), 'provision')).toBe(true);
+  });
+
+  it('that an interrupted run of another command left drained is not resumed', () => {
+    const byReboot = served({ slots: slots('drained'), drains: [{ ...left, command: 'reboot' }] });
+    expect([leftDrained(byReboot, 'provision'), leftDrained(byReboot, 'reboot')]).toEqual([false, true]);
+    expect([hasAgents(byReboot, 'provision'), hasAgents(byReboot, 'reboot')]).toEqual([false, true]);
+    const byProvision = served({ drains: [{ ...left, command: 'provision' }], at: '2026-11-21T12:05:00Z' });
+    expect(rebootedSinceDrain({ ...byProvision, uptimeS: 60 })).toBe(false);
   });
 
   it.each([
@@ -123,6 +131,7 @@ function found(given: Readonly<Record<string, Given>>, unprovable: Found['unprov
     seen: all.filter(({ unread, unselected }) => unread !== true && unselected !== true),
     unread: all.filter(({ unread }) => unread === true).map(({ host }) => host.name),
     unprovable,
+    command: 'provision',
   });
 }
 const pendingIn = (given: Readonly<Record<string, Given>>) => found(given).pending.map(({ host }) => host);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
+import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { statusExitCode, statusRow, type StatusRow, jobsView } from '../../../../src/fleet/status/row.ts';
 import type { PoolAgents } from '../../../../src/fleet/verdict/host-view.ts';
@@ -277,4 +278,19 @@ describe('how many jobs may run at once', () => {
   ])('%s', (_, jobs, view) => {
     expect(jobsView(rows, jobs)).toEqual(view);
   });
+});
+
+test('--strict ignores a user’s drain, and counts the drain that a run left', () => {
+  const exitCode = (...drains: ManagerStatus['drains']) => {
+    const seen = facts({ status: status({ drained: true, drains }) });
+    return statusExitCode([statusRow({ host, facts: seen }, () => pool, now)], {
+      strict: true,
+      drift: false,
+      fleetDrift: false,
+      problems: 0,
+    });
+  };
+  const at = '2026-11-20T09:30:00Z';
+  expect(exitCode({ reason: 'fan', at, owner: 'ann' })).toBe(0);
+  expect(exitCode({ reason: 'driver', at, owner: 'ann', run: 'r1', command: 'reboot' })).toBe(1);
 });

@@ -58,6 +58,6 @@ test('the finding has the state of the manager’s unit', () => {
 test('a report is too old after its limit, and not before', () => {
   const at = Date.parse(status().at);
   const verdict = (ageMs: number) =>
-    judge({ facts: facts(), agentsIn: () => pool, now: at + ageMs }).verdict.state;
+    judge({ host: 'h200-1', facts: facts(), agentsIn: () => pool, now: at + ageMs }).verdict.state;
   expect([verdict(staleMs), verdict(staleMs + 1), now - at]).toEqual(['healthy', 'unknown', 10_000]);
 });

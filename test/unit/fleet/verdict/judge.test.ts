@@ -1,7 +1,7 @@
 // The whole host: the cause, what counts as failed, and which problems may end by waiting.
 import { describe, expect, test } from 'vitest';
 
-import { HostPaths } from '../../../../src/shared/contract/paths.ts';
+import { Capabilities, HostPaths } from '../../../../src/shared/contract/paths.ts';
 import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Checkup } from '../../../../src/shared/health/checkup.ts';
@@ -10,6 +10,7 @@ import type { HostView } from '../../../../src/fleet/verdict/host-view.ts';
 import { agent, facts, now, pool, slot, status } from '../status/observation.ts';
 
 const hostView = (seen: Facts, difference: Partial<HostView> = {}): HostView => ({
+  host: 'h200-1',
   facts: seen,
   agentsIn: () => pool,
   now,
@@ -32,6 +33,8 @@ const updating = {
   next: 'raise agent.version',
 } as const;
 const starting = { state: 'starting', since: '2026-11-20T09:59:45Z' } as const;
+const disabledByManager = (name: string) =>
+  agent(name, { enabled: false, userCapabilities: { [Capabilities.drainReason]: 'drained by ann: fan' } });
 const drained = { state: 'drained', code: 'drained' } as const;
 const before = { id: 'r0', startedAt: '2026-11-20T08:00:00Z', agentId: 1, settings: 'before' };
 const refused = { code: 'azure.auth', what: 'the token is not accepted', next: 'replace it' };
@@ -144,10 +147,41 @@ describe('the verdict', () => {
       'drained by a user',
       withStatus({
         drained: true,
-        drains: [{ reason: 'fan', at: '2026-11-20T09:30:00Z' }],
+        drains: [{ reason: 'fan', at: '2026-11-20T09:30:00Z', owner: 'ann' }],
         slots: [slot('0', drained), slot('1', drained)],
       }),
-      healthy,
+      { ...healthy, note: 'drained by ann: fan, since 2026-11-20 09:30 UTC' },
+    ],
+    [
+      'drained by a user, with a job for an hour',
+      hostView(
+        facts({
+          status: status({
+            drained: true,
+            drains: [{ reason: 'disk swap', at: '2026-11-20T09:30:00Z', owner: 'ann' }],
+            slots: [slot('0', { state: 'busy', since: '2026-11-20T09:00:00Z' }), slot('1', drained)],
+          }),
+        }),
+        { agentsIn: () => new Map([disabledByManager('0'), disabledByManager('1')]) },
+      ),
+      { ...healthy, note: 'drained by ann: disk swap, since 2026-11-20 09:30 UTC' },
+    ],
+    [
+      'one slot drained by a user, and the agent of the other disabled by hand',
+      hostView(
+        facts({
+          status: status({
+            drains: [{ slot: '0', reason: 'fan', at: '2026-11-20T09:30:00Z' }],
+            slots: [slot('0', { state: 'busy' }), slot('1')],
+          }),
+        }),
+        { agentsIn: () => new Map([disabledByManager('0'), agent('1', { enabled: false })]) },
+      ),
+      {
+        state: 'degraded',
+        cause: 'h200-1-1: disabled in pool gpu-lab, so it gets no jobs',
+        note: 'slot 0 drained: fan, since 2026-11-20 09:30 UTC',
+      },
     ],
     [
       'with jobs from before the change',

@@ -11,6 +11,8 @@ const ofRun = { reason: 'do driver', at, owner: 'bob@ci', run };
 const ofPerson = { reason: 'fan', at, owner: 'ann@laptop' };
 const said = 'whole host drained by run 3f2a91bc of bob@ci: do driver, since 2026-11-20 09:30 UTC';
 
+const end = 'checks the host and enables its agents again (or run "azp-fleet undrain h200-1")';
+
 const facts = (more: Partial<Facts> = {}, drains = [ofPerson, ofRun]): Facts => ({
   ...merge(factsOf(), { manager: { status: managerStatus({ drains }) } }),
   uptimeS: 86_400,
@@ -24,7 +26,7 @@ it.each<[string, Facts, string | undefined, string, string]>([
     facts(),
     'agents.left-drained',
     `${said}; interrupted`,
-    'run "azp-fleet provision": it checks the host and enables its agents again',
+    `run "azp-fleet provision h200-1": it ${end}`,
   ],
   [
     'no run does, and its change still runs',
@@ -36,7 +38,14 @@ it.each<[string, Facts, string | undefined, string, string]>([
     }),
     'agents.left-drained',
     `${said}; interrupted, and its "install driver" still runs as azp-fleet-change-driver-1.service`,
-    'run "azp-fleet provision": it waits for that, checks the host and enables its agents again',
+    `run "azp-fleet provision h200-1": it waits for that, ${end}`,
+  ],
+  [
+    'it was a reboot',
+    facts({}, [{ ...ofRun, command: 'reboot' } as typeof ofRun]),
+    'agents.left-drained',
+    `${said}; interrupted`,
+    `run "azp-fleet reboot h200-1": it ${end}`,
   ],
   [
     'a run works there',
@@ -60,33 +69,33 @@ it.each<[string, Facts, string | undefined, string, string]>([
     ),
     'agents.left-drained',
     `${said.replace(',', '; still drained: the run ended before azp-fleet-change-d-1.service,')}; interrupted, and its "install driver" still runs`,
-    'run "azp-fleet provision": it waits for that, checks the host and enables its agents again',
+    `run "azp-fleet provision h200-1": it waits for that, ${end}`,
   ],
   [
     'the host booted long ago',
     facts({ uptimeS: 900, time: Date.parse(at) + 960_000 }),
     'agents.left-drained',
     `${said}; interrupted`,
-    'run "azp-fleet provision": it checks the host and enables its agents again',
+    `run "azp-fleet provision h200-1": it ${end}`,
   ],
   [
     'the host was drained after its boot',
     facts({ uptimeS: 60, time: Date.parse(at) + 60_000 }),
     'agents.left-drained',
     `${said}; interrupted`,
-    'run "azp-fleet provision": it checks the host and enables its agents again',
+    `run "azp-fleet provision h200-1": it ${end}`,
   ],
   [
     'it may have rebooted the host, and not have reconnected yet',
     facts({ uptimeS: 60, time: Date.parse(at) + 61_000 }),
     'agents.held-by-run',
     said,
-    'wait for that run to end; if it was interrupted, run "azp-fleet provision" (or "azp-fleet undrain")',
+    `wait for that run to end; if it was interrupted, run "azp-fleet provision h200-1": it ${end}`,
   ],
 ])('drained by a run, and %s', (_, seen, code, what, next) => {
-  expect(leftDrain(seen)).toEqual([{ code, severity: 'warn', what, next }]);
+  expect(leftDrain(seen, 'h200-1')).toEqual([{ code, severity: 'warn', what, next }]);
 });
 
 it('drains of users are not reported', () => {
-  expect(leftDrain(facts({}, [ofPerson]))).toEqual([]);
+  expect(leftDrain(facts({}, [ofPerson]), 'h200-1')).toEqual([]);
 });

@@ -3,6 +3,7 @@ import type { JobRequest } from '../../../../src/shared/azure/client.ts';
 import { jobWaiting, otherContainers, ownUses, type OwnView } from '../../../../src/manager/idle/uses.ts';
 
 const none: OwnView = {
+  host: 'h200-1',
   busy: [],
   assigned: [],
   drains: [],

@@ -84,7 +84,7 @@ test('a run cannot drain single slots', () => {
 
 test.each<[string, DrainEntries, unknown]>([
   ['no entry', none, undefined],
-  ['the slot’s own entry', ofSlot, person],
+  ['the slot’s own entry', ofSlot, { slot: '1', ...person }],
   ['provision before the slot’s own entry', { ...ofRun, ...ofSlot }, run],
   ['a person before provision', ofBoth, person],
 ])('the drain of slot 1: %s', (_, entries, entry) => {

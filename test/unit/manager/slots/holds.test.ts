@@ -41,6 +41,7 @@ const check = (...findings: readonly Finding[]) => ({
   checkup: conclude(findings, smi.ok ? smi.report : undefined),
 });
 const now = (changes: Partial<SlotConditions> = {}): SlotConditions => ({
+  host: 'h200-1',
   drain: { slots: {} },
   leaving: false,
   idle: undefined,
@@ -150,7 +151,7 @@ const unread = { ...check(), checkup: conclude([], undefined) };
 const host = { ...now(), drain: { host: entry, slots: {} } };
 
 test.each([
-  ['a drain', slot, host, { code: 'drained', what: drainedBy(entry), next: drainEnd(entry) }],
+  ['a drain', slot, host, { code: 'drained', what: drainedBy(entry), next: drainEnd(entry, 'h200-1') }],
   [
     'a stop of the manager, before a drain',
     slot,

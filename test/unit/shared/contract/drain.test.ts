@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 
-import { drainedBy, drainEnd, drainLine, type Drain } from '../../../../src/shared/contract/drain.ts';
+import { defined } from '../../../../src/shared/base/objects.ts';
+import {
+  drainedBy,
+  drainEnd,
+  drainLine,
+  type Drain,
+  isResumedBy,
+} from '../../../../src/shared/contract/drain.ts';
 
 const at = '2026-11-21T12:03:04.000Z';
 
@@ -26,7 +33,48 @@ test.each<[Drain, string, string]>([
   expect([drainedBy(drain), drainLine(drain)]).toEqual([by, line]);
 });
 
-test('a user ends it, or the run that created it', () => {
-  expect(drainEnd({ reason: '', at })).toContain('azp-fleet undrain');
-  expect(drainEnd({ reason: '', at, run: 'r1' })).toMatch(/^wait for that run.*azp-fleet undrain/);
+const run = 'r1';
+
+test.each<[string, Drain, string]>([
+  ['a user’s', { reason: '', at }, 'run "azp-fleet undrain h200-1" when it may take jobs again'],
+  [
+    'a user’s on a slot',
+    { slot: '3', reason: '', at },
+    'run "azp-fleet undrain h200-1 --slot 3" when it may take jobs again',
+  ],
+  [
+    'one whose slot is a hostile host’s',
+    { slot: '3; reboot', reason: '', at },
+    `run "azp-fleet undrain h200-1 --slot '3; reboot'" when it may take jobs again`,
+  ],
+  [
+    'a run’s',
+    { reason: '', at, run },
+    'wait for that run to end; if it was interrupted, run "azp-fleet provision h200-1": it checks the host and enables its agents again (or run "azp-fleet undrain h200-1")',
+  ],
+  [
+    'a reboot’s',
+    { reason: '', at, run, command: 'reboot' },
+    'wait for that run to end; if it was interrupted, run "azp-fleet reboot h200-1": it checks the host and enables its agents again (or run "azp-fleet undrain h200-1")',
+  ],
+  [
+    'one of a later release',
+    { reason: '', at, run, command: 'constructor' },
+    'wait for that run to end; if it was interrupted, run "azp-fleet undrain h200-1"',
+  ],
+])('the next action names the host: %s', (_, drain, expected) => {
+  expect(drainEnd(drain, 'h200-1')).toBe(expected);
+});
+
+test.each<[string | undefined, boolean, boolean]>([
+  ['provision', true, false],
+  ['reboot', false, true],
+  ['remove', false, false],
+  // Of an earlier release.
+  [undefined, true, true],
+])('a drain of %s is resumed by a run of the same command', (command, byProvision, byReboot) => {
+  const drain = { reason: '', at, run, ...defined({ command }) };
+  expect([isResumedBy('provision', drain), isResumedBy('reboot', drain)]).toEqual([byProvision, byReboot]);
+  const { run: _, ...personal } = drain;
+  expect(isResumedBy('provision', personal)).toBe(false);
 });
