@@ -10,7 +10,8 @@ import type { ManagerStatus, RunRecord, SlotStatus } from '../../shared/contract
 import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import { alike } from '../render/alike.ts';
-import { requestedOutput, padded, say, widthOf } from '../render/lines.ts';
+import { requestedOutput, say } from '../render/lines.ts';
+import { columns } from '../render/table.ts';
 import { declined, type Result } from '../result.ts';
 import { ownerName } from '../run/hosts.ts';
 import { answered, askEach, withManagers } from '../run/managers.ts';
@@ -143,7 +144,7 @@ export async function runLogs(context: Context, input: CommandInput): Promise<Re
     const limit = input.options.integer('last', { min: 1, max: 1000 }) ?? 20;
     const query = slot === undefined ? { limit } : { slot, limit };
     const answers = await askEach(context, input, [host], (manager) => manager.runs(query));
-    return answered(answers, runsText);
+    return answered(answers, (name, runs) => runsText(name, runs, context.stdout.columns));
   }
   const tail = input.options.integer('tail', { min: 1, max: 10_000 }) ?? 200;
   const answers = await askEach(context, input, [host], (manager) =>
@@ -317,34 +318,37 @@ function drainLines({ drains }: ManagerStatus): string {
   return drains.map((drain) => `  ${drainLine(drain)}\n`).join('');
 }
 
-/** Returns the last runs of a host, newest first: time, slot, result, duration of the job, waiting time of the agent. */
-export function runsText(host: string, runs: readonly RunRecord[]): string {
+/**
+ * Returns the last runs of a host as a table, newest first: slot, end, result, duration of the job, waiting time of the
+ * agent, job.
+ */
+export function runsText(host: string, runs: readonly RunRecord[], width = Infinity): string {
   if (runs.length === 0) return `${host}: no runs yet\n`;
-  const rows = runs.map((run) => ({
-    when: run.finishedAt.replace('T', ' ').slice(0, 19),
-    slot: run.slot,
-    result: run.oomKilled
+  const rows = runs.map((run) => {
+    const result = run.oomKilled
       ? 'out of memory'
-      : (drawnResult(run.result) ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`),
-    took: seconds(run.durationS),
-    waited: run.waitedS === undefined ? '' : `waited ${seconds(run.waitedS)}`,
-    logs: run.diagnostics === true ? `(--diag --run ${run.run})` : '',
-    job: [run.job, run.cause?.what].filter((text) => text !== undefined).join(': ') || 'no job',
-  }));
-  const width = (key: 'slot' | 'result' | 'took' | 'waited') =>
-    Math.max(...rows.map((row) => widthOf(row[key])));
-  const lines = rows.map((row) =>
-    [
-      `${host}/${padded(row.slot, width('slot'))}`,
-      row.when,
-      padded(row.result, width('result')),
-      row.took.padStart(width('took')),
-      ...(width('waited') === 0 ? [] : [row.waited.padEnd(width('waited'))]),
-      row.job,
-      ...(row.logs === '' ? [] : [row.logs]),
-    ].join('  '),
+      : (drawnResult(run.result) ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`);
+    const job = [run.job, run.cause?.what].filter((text) => text !== undefined).join(': ') || 'no job';
+    const logs = run.diagnostics === true ? ` (--diag --run ${run.run})` : '';
+    return {
+      SLOT: `${host}/${run.slot}`,
+      'FINISHED (UTC)': run.finishedAt.replace('T', ' ').slice(0, 19),
+      RESULT: result,
+      TOOK: seconds(run.durationS),
+      WAITED: seconds(run.waitedS),
+      JOB: `${job}${logs}`,
+    };
+  });
+  const headings = ['SLOT', 'FINISHED (UTC)', 'RESULT', 'TOOK', 'WAITED', 'JOB'] as const;
+  const shown = headings.filter((heading) => rows.some((row) => row[heading] !== ''));
+  const numbers = (heading: 'TOOK' | 'WAITED') =>
+    Math.max(heading.length, ...rows.map((row) => row[heading].length));
+  const cells = rows.map((row) =>
+    shown.map((heading) =>
+      heading === 'TOOK' || heading === 'WAITED' ? row[heading].padStart(numbers(heading)) : row[heading],
+    ),
   );
-  return `${lines.join('\n')}\n`;
+  return `${columns([shown, ...cells], width).join('\n')}\n`;
 }
 
 /** Returns the result to show: Azure DevOps writes success with warnings as one word. */

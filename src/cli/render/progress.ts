@@ -71,6 +71,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
   const width = () => context.stderr.columns ?? 80;
   let above: string[] = [];
   let asking = 0;
+  let ended = false;
   // Created before the tasks start: work may end before listr2 starts them.
   const hostDone = new Map(hosts.map((host) => [host, Promise.withResolvers<void>()]));
   const tasks = [...hostDone].map(([host, { promise }]) => ({ title: host, task: () => promise }));
@@ -97,7 +98,11 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
   return {
     sink(event) {
       model = advance(model, event, context.clock.monotonic());
-      if (isRemark(event) && repeats.isNew(event)) above.push(fold(eventLine(event, width()) ?? '', width()));
+      if (isRemark(event) && repeats.isNew(event)) {
+        const line = fold(eventLine(event, width()) ?? '', width());
+        if (ended) context.stderr.write(`${line}\n`);
+        else above.push(line);
+      }
       if (event.kind === 'host-state' && settled.has(event.state)) hostDone.get(event.host)?.resolve();
     },
     async aside(question) {
@@ -114,6 +119,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
       above.push(...restLines(repeats, width()).map((line) => fold(line, width())));
       for (const { resolve } of hostDone.values()) resolve();
       await done;
+      ended = true;
     },
   };
 }

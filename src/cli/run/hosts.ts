@@ -137,7 +137,9 @@ function transportParts(
 ): TransportParts {
   const { home, user, log, clock } = context;
   const { bandwidth } = options;
-  const read: TransportParts['resolveSecret'] = (source) => resolve(context, fleet, source, 'the password');
+  const note = (text: string): void => progress.sink({ kind: 'note', text });
+  const read: TransportParts['resolveSecret'] = (source) =>
+    resolve(context, fleet, source, 'the password', note);
   return {
     home,
     user,
@@ -156,7 +158,7 @@ function transportParts(
             )
         : undefined,
     resolveSecret: (source) => ('prompt' in source ? progress.aside(() => read(source)) : read(source)),
-    notice: (text) => progress.sink({ kind: 'note', text }),
+    notice: note,
     hosts: fleet.hosts,
     uploads: { ...fleet.uploads, ...defined({ bandwidth }) },
   };

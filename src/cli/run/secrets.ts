@@ -19,12 +19,13 @@ export function withoutSecrets(env: Context['env'], fleet: Fleet): Context['env'
   return Object.fromEntries(Object.entries(env).filter(([name]) => !secret.has(name)));
 }
 
-/** Reads a secret of the inventory and redacts it from now on. */
+/** Reads a secret of the inventory and redacts it from now on. `note` shows a warning. */
 export async function resolve(
   context: Context,
   fleet: Fleet,
   source: SecretSource,
   purpose: string,
+  note = (text: string): void => warn(context.stderr, { what: text }),
 ): Promise<Secret> {
   const secret = await resolveSecret(source, {
     ...context,
@@ -35,7 +36,7 @@ export async function resolve(
   context.log.redact(secret);
   if (isTooShort(secret)) {
     const seen = `${purpose} has fewer than ${shortestHidden} characters`;
-    warn(context.stderr, { what: `${seen}: too short to be redacted from output and logs` });
+    note(`${seen}: too short to be redacted from output and logs`);
   }
   return secret;
 }

@@ -80,3 +80,12 @@ test('after the terminal became lower all visible lines are erased', async () =>
   expect(screen().slice(before)).toContain('\u001b[3A');
   await progress.finish();
 });
+
+test('a note after the end is printed', async () => {
+  const { context, screen } = terminal();
+  const progress = createProgress(context, { hosts: ['a'], json: false });
+  await progress.finish();
+  const before = screen().length;
+  progress.sink({ kind: 'note', text: 'the lock of a was not released' });
+  expect(screen().slice(before)).toBe('the lock of a was not released\n');
+});

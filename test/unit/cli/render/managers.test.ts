@@ -120,6 +120,7 @@ test('results: a finished job, a job out of memory, no job', () => {
     },
   ]);
   expect(text.split('\n')).toEqual([
+    'SLOT      FINISHED (UTC)       RESULT         TOOK  JOB',
     'h200-1/0  2026-11-20 12:30:01  succeeded      62 s  train',
     'h200-1/1  2026-11-20 12:30:01  out of memory   5 s  eat memory',
     'h200-1/0  2026-11-20 12:30:01  credentials          the token is not accepted',
@@ -133,22 +134,38 @@ test('the waiting time of an agent is separate from the duration of its job', ()
     { ...record, waitedS: 300, cause: { code: 'agent.killed', what: 'killed', next: 'check' } },
   ]);
   expect(text.split('\n')).toEqual([
-    'h200-1/0  2026-11-20 12:30:01  succeeded     10 s  waited 49 s   train',
-    'h200-1/0  2026-11-20 12:30:01  agent.killed        waited 300 s  killed',
+    'SLOT      FINISHED (UTC)       RESULT        TOOK  WAITED  JOB',
+    'h200-1/0  2026-11-20 12:30:01  succeeded     10 s    49 s  train',
+    'h200-1/0  2026-11-20 12:30:01  agent.killed         300 s  killed',
     '',
   ]);
 });
 
 test('a run with agent logs names the options to read them', () => {
   const failed = { ...record, durationS: 2, job: 'train', result: 'failed', diagnostics: true };
-  expect(runsText('h200-1', [failed])).toBe(
-    'h200-1/0  2026-11-20 12:30:01  failed  2 s  train  (--diag --run 01)\n',
+  expect(runsText('h200-1', [failed])).toContain(
+    'h200-1/0  2026-11-20 12:30:01  failed   2 s  train (--diag --run 01)\n',
   );
+});
+
+test('at 80 columns each text stays in its column', () => {
+  const width = 80;
+  const job = 'unit tests of the trainer on every GPU of the host, with a long name';
+  const text = runsText(
+    'h200-1',
+    [{ ...record, durationS: 62.4, waitedS: 5, job, result: 'succeeded' }],
+    width,
+  );
+  const [heading = '', first = '', ...more] = text.trimEnd().split('\n');
+  const column = heading.indexOf('JOB');
+  expect(first.slice(column)).toMatch(/^unit tests/u);
+  for (const line of more) expect(line.slice(0, column).trim()).toBe('');
+  for (const line of [heading, first, ...more]) expect(line.length).toBeLessThanOrEqual(width);
 });
 
 test('success with warnings is shown as two words', () => {
   const run = { ...record, durationS: 2, job: 'train', result: 'succeededWithIssues' };
-  expect(runsText('h200-1', [run])).toContain('  succeeded (with issues)  2 s  train\n');
+  expect(runsText('h200-1', [run])).toContain('  succeeded (with issues)   2 s  train\n');
 });
 
 test('a host without runs has no table', () => {

@@ -79,3 +79,13 @@ test('secrets from variables and files are redacted as soon as the inventory is 
   expect(hidden.sort()).toEqual([...Object.values(secrets), 'the-word-in-a-file'].sort());
   expect(existsSync(environmentFile)).toBe(false);
 });
+
+test('a warning about a password goes where the caller shows it, not between the lines of a live display', async () => {
+  inventory('{ env: AZP_PAT }');
+  const { context, written } = quietContext({ cwd, env: { ...env, SHORT: 'abc' } });
+  const fleet = openInventory(context, 'lab.yaml');
+  const noted: string[] = [];
+  await resolve(context, fleet, { env: 'SHORT' }, 'the password', (text) => noted.push(text));
+  expect(noted).toEqual([expect.stringContaining('too short to be redacted')]);
+  expect(written.stderr).toBe('');
+});
