@@ -91,7 +91,7 @@ function obstacleIn(
     return {
       kind: 'impossible',
       what: `${held.join(', ')} would have to change, and ${held.length === 1 ? 'is' : 'are'} held on this host`,
-      next: `${unhold(held)} where nothing needs that version, or leave this host out`,
+      next: `${unhold(held)} where nothing needs that version, or remove this host from the inventory`,
     };
   }
   const words = wordsOf(lines, 'words');

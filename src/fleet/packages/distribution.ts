@@ -33,7 +33,7 @@ export function systemOf(os: Pick<Host['os'], 'id' | 'versionId'>): Distribution
 
 /** Returns why a host is not supported, and the next action. */
 export function unsupported({ os, arch }: Host): { readonly what: string; readonly next: string } {
-  const others = `${systemNames()} on ${machines.join(' or ')}, or leave this host out with --limit`;
+  const others = `${systemNames()} on ${machines.join(' or ')}, or exclude this host with --limit`;
   const old = retired.find((system) => isOf(system, os));
   if (old !== undefined) {
     return { what: `${os.pretty} is not supported: ${old.why}`, next: `upgrade it to one of ${others}` };

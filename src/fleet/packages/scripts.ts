@@ -108,7 +108,7 @@ function guard(
   const removes = bound?.removes ?? [...new Set([...remove, ...mayRemove])];
   const next =
     bound === undefined
-      ? 'remove them by hand if nothing needs them, or leave this host out, and run again'
+      ? 'remove them by hand if nothing needs them, or remove this host from the inventory, and run again'
       : 'run again and confirm the new plan';
   return [
     'guard() {',

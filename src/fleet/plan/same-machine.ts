@@ -31,7 +31,7 @@ function oneMachine(others: readonly Seen[]): Problem {
     code: 'host.same-machine',
     step: 'facts',
     what: `it is the same machine as ${names(others)}`,
-    expected: 'one name for each machine: two managers cannot run on one',
+    expected: 'one name for each machine; a machine runs one manager',
     next: 'remove one of the names from the inventory; for two pools on one host, use its agents: list',
   };
 }

@@ -109,7 +109,7 @@ function secretInUrl(url: URL): Error {
     what: 'the organization URL contains a password or token',
     expected: 'a URL without user and password; the token by reference under "token:"',
     seen: `${url.protocol}//***@${url.host}${url.pathname}`,
-    next: 'take it out of the URL, and revoke it if the file was shared',
+    next: 'remove it from the URL, and revoke it if the file was shared',
   });
 }
 

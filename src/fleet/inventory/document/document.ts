@@ -247,7 +247,7 @@ function brokenAliases(document: Document.Parsed): BrokenAlias[] {
         offset: key.range?.[0] ?? 0,
         what: '<< merges keys, but this value has none',
         expected: '*NAME of a value with keys, or a list of such',
-        next: 'take it out',
+        next: 'remove it',
       });
     },
   });

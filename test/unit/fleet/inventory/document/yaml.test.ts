@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { mistakes } from '../fixture.ts';
 
-/** Title, the inventory from line 3 on, and what the user reads. */
+/** Title, the inventory from line 3 on, and the messages. */
 const cases: readonly (readonly [title: string, text: string, ...expected: string[]])[] = [
   [
     'a duplicate key',
@@ -10,17 +10,17 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:1: duplicate key hosts\nseen: first defined at inventory.yaml:3:1\nnext: merge both into one',
   ],
   [
-    'an alias of nothing',
+    'an alias without an anchor',
     'hosts: { a: { <<: *big }, b: *small }\n',
     'inventory.yaml:3:19: *big has no anchor\nnext: add &big to the value, earlier in the file',
     'inventory.yaml:3:30: *small has no anchor\nnext: add &small to the value, earlier in the file',
   ],
   [
-    'a merge of something that has no keys, and one merge too many',
+    'a merge of a value without keys, and a second merge',
     'defaults: &d { pool: p }\nhosts: { a: { <<: *d, <<: *d }, b: { <<: x }, c: { <<: [*d, 1] } }\n',
     'inventory.yaml:4:23: duplicate key <<\nseen: first defined at inventory.yaml:4:15\nnext: merge both into one',
-    'inventory.yaml:4:38: << merges keys, but this value has none\nexpected: *NAME of a value with keys, or a list of such\nnext: take it out',
-    'inventory.yaml:4:52: << merges keys, but this value has none\nexpected: *NAME of a value with keys, or a list of such\nnext: take it out',
+    'inventory.yaml:4:38: << merges keys, but this value has none\nexpected: *NAME of a value with keys, or a list of such\nnext: remove it',
+    'inventory.yaml:4:52: << merges keys, but this value has none\nexpected: *NAME of a value with keys, or a list of such\nnext: remove it',
   ],
 ];
 

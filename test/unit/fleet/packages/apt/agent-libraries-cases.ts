@@ -74,7 +74,7 @@ next: complete the mirror
         stderr: `failed: apt would also remove other packages
 expected: none may be removed
 seen: krb5-legacy${' '}
-next: remove them by hand if nothing needs them, or leave this host out, and run again
+next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
         calls: [...updating, aptGetCall('-s install libgssapi-krb5-2')],
         files: updated,

@@ -86,7 +86,7 @@ describe('the answer of apt', () => {
       {
         kind: 'impossible',
         what: 'gdm3 would have to change, and is held on this host',
-        next: 'sudo apt-mark unhold gdm3 where nothing needs that version, or leave this host out',
+        next: 'sudo apt-mark unhold gdm3 where nothing needs that version, or remove this host from the inventory',
       },
     ],
     [

@@ -148,7 +148,7 @@ next: check /etc/apt/preferences.d for a pin that prefers another version
       stderr: `failed: apt would also remove other packages
 expected: none may be removed
 seen: drv-old${' '}
-next: remove them by hand if nothing needs them, or leave this host out, and run again
+next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
       calls: [...updating, 'apt-mark unhold drv drv-dkms', aptGetCall(`-s ${driverInstall}`)],
       files: updated,

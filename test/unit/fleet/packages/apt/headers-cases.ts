@@ -153,7 +153,7 @@ export const headersSuite: ScriptSuite = {
         stderr: `failed: apt would also remove other packages
 expected: none may be removed
 seen: kubelet${' '}
-next: remove them by hand if nothing needs them, or leave this host out, and run again
+next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
         calls: [...updating, aptGetCall('-s install make')],
         files: updated,

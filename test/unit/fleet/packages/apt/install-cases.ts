@@ -57,7 +57,7 @@ export const installSuite: ScriptSuite = {
         stderr: `failed: apt would also remove other packages
 expected: only old, old-* may be removed
 seen: kubeadm kubelet:i386${' '}
-next: remove them by hand if nothing needs them, or leave this host out, and run again
+next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
         calls: [...updating, unhold, simulated, 'apt-mark hold tool'],
         files: updated,

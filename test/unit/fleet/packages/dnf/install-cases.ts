@@ -87,7 +87,7 @@ export const installSuite: ScriptSuite = {
         stderr: `failed: dnf would also remove other packages
 expected: only old, absent, old-* may be removed
 seen: kubelet:i686 kubeadm${' '}
-next: remove them by hand if nothing needs them, or leave this host out, and run again
+next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
         calls: [...checkCalls],
         files: { ...updated, ...oneRequest, ...before },
@@ -192,7 +192,7 @@ next: check the end of /var/log/dnf.log on the host
         stderr: `failed: dnf would also remove other packages
 expected: only old, absent, old-* may be removed
 seen: kubelet${' '}
-next: remove them by hand if nothing needs them, or leave this host out, and run again
+next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
         calls: checkCalls,
         files: { ...updated, ...asked('install tool-2.0 extra $\nrun $\n') },

@@ -51,7 +51,7 @@ describe('the answer of dnf', () => {
     expect(answer('begin docker-install', 'version 29.7.2', 'held runc ', 'end')).toEqual({
       kind: 'impossible',
       what: 'runc would have to change, and is held on this host',
-      next: 'sudo dnf versionlock delete runc where nothing needs that version, or leave this host out',
+      next: 'sudo dnf versionlock delete runc where nothing needs that version, or remove this host from the inventory',
     });
   });
 
