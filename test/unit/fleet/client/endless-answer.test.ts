@@ -1,4 +1,4 @@
-// Over a real channel of ssh2, whose end tells no more than that there is one.
+// Over a real channel of ssh2, whose end has no reason.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -11,12 +11,12 @@ import { createManagerClient } from '../../../../src/fleet/client/manager-client
 import { hostileHost } from '../../../support/hostile-host.ts';
 import { problemOf, sshSpec, testTransport } from '../../../support/transport.ts';
 
-test('an answer without an end is an error, and is not asked for once more', async () => {
+test('a response without an end is an error, and the request is not repeated', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'endless-answer-'));
   const piece = Buffer.alloc(65_536, ' ');
-  let asked = 0;
+  let requests = 0;
   const manager = createServer((request, response) => {
-    asked += 1;
+    requests += 1;
     const flood = new Readable({
       read() {
         this.push(piece);
@@ -44,7 +44,7 @@ test('an answer without an end is an error, and is not asked for once more', asy
     host: 'gpu-1',
     what: 'the manager sent a response of more than 4 MiB',
   });
-  expect(asked).toBe(1);
+  expect(requests).toBe(1);
   agent.destroy();
   await transport.close();
   host.close();

@@ -21,12 +21,12 @@ const status = {
 test.each([
   ['all of the host', [], ['0', '3']],
   ['one slot', ['3'], ['3']],
-  ['a slot whose name nobody else holds', ['1'], []],
+  ['a slot whose name is free', ['1'], []],
 ])('names to take over: %s', (_, chosen, found) => {
   expect(heldNames(status, chosen).map(({ slot: name }) => name)).toEqual(found);
 });
 
-test('a slot that the host does not have is named, with those that it has', () => {
+test('an unknown slot is named with the slots of the host', () => {
   expect(() => heldNames(status, ['7'])).toThrow(
     expect.objectContaining({
       problem: expect.objectContaining({ what: 'there is no slot 7', expected: '0, 1, 2, 3' }) as object,
@@ -34,8 +34,8 @@ test('a slot that the host does not have is named, with those that it has', () =
   );
 });
 
-describe('what adopt says', () => {
-  test('which names, why they are held, and what taking them over does', () => {
+describe('the output of adopt', () => {
+  test('lists the names, why they are held, and the effect of taking them over', () => {
     expect(heldLines([{ host: 'h200-1', value: heldNames(status, ['0']) }])).toEqual([
       'h200-1 slot 0: the pool already has an agent h200-1-0',
       expect.stringContaining('gives it a new key') as string,
@@ -43,7 +43,7 @@ describe('what adopt says', () => {
     ]);
   });
 
-  test('nothing to take over is no warning', () => {
+  test('without names to take over there is no warning', () => {
     expect(heldLines([{ host: 'h200-1', value: [] }])).toEqual([]);
     expect(adoptText('h200-1', [])).toBe('h200-1: agent names are free\n');
   });

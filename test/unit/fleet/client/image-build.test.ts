@@ -14,7 +14,7 @@ const withImage = (digest: string, asked?: Asked) =>
     image: { state: 'ready', reference: 'azp-fleet/agent:4', digest, ...(asked && { asked }) },
   });
 
-/** The image before, the answer to the request, and later statuses; then what the caller gets. */
+/** Renews an image with these later statuses of the build; returns the result. */
 function renew(later: readonly Asked[], digest = 'sha256:new') {
   const statuses = [withImage('sha256:old'), ...later.map((asked) => withImage(digest, asked))];
   return renewImage(

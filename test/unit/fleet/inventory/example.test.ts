@@ -10,7 +10,7 @@ import { inventoryFile } from '../../../../src/fleet/inventory/schema/file.ts';
 const root = new URL('../../../../', import.meta.url);
 const example = readFileSync(new URL('inventory.example.yaml', root), 'utf8');
 
-test('inventory.example.yaml is a usable inventory', () => {
+test('inventory.example.yaml is a valid inventory', () => {
   const fleet = parseFleet(example, 'inventory.example.yaml', { env: {}, cwd: '/lab', home: '/home/me' });
   expect(fleet.hosts.map((host) => host.name)).toEqual(['h200-1', 'h200-2', 'rtx-box', 'a100-box']);
 });
@@ -19,17 +19,17 @@ test('it shows every key, each with a comment', () => {
   const keys = [...new Set(keysOf(inventoryFile))];
   const missing = keys.filter((key) => !new RegExp(`(^|[ {#])${key}:`, 'm').test(example));
   expect(missing).toEqual([]);
-  const bare = keys.filter(
+  const uncommented = keys.filter(
     (key) => !example.split('\n').some((line) => new RegExp(`[ {]?${key}:.*# `).test(line)),
   );
-  expect(bare).toEqual([]);
+  expect(uncommented).toEqual([]);
 });
 
 test('inventory.schema.json is current (npm run schema writes it)', () => {
   expect(readFileSync(new URL('inventory.schema.json', root), 'utf8')).toBe(inventorySchemaText());
 });
 
-test('the published schema accepts the example and refuses what the loader refuses', () => {
+test('the published schema accepts the example and rejects what the loader rejects', () => {
   const published = z.fromJSONSchema(JSON.parse(inventorySchemaText()));
   const inventory: unknown = parse(example);
   expect(published.safeParse(inventory).error?.issues).toBeUndefined();

@@ -4,14 +4,14 @@ import { parseFleet } from '../../../../src/fleet/inventory/load.ts';
 
 type Env = Readonly<Record<string, string>>;
 
-/** The two lines that every inventory needs; what a test is about begins on line 3. */
+/** The two lines that every inventory needs; the text of a test begins on line 3. */
 const head = 'organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\n';
 
 export function fleet(text: string, env: Env = {}): Fleet {
   return parseFleet(head + text, 'inventory.yaml', { env, cwd: '/lab', home: '/home/me' });
 }
 
-/** Everything that is wrong, each as `what`, `expected: …`, `seen: …`, `next: …` on lines of their own. */
+/** Returns all mistakes, each as the lines `what`, `expected: …`, `seen: …`, `next: …`. */
 export function mistakes(text: string, env: Env = {}): string[] {
   return mistakesIn(head + text, env);
 }

@@ -35,7 +35,7 @@ test.each<[string, readonly string[]]>([
   expect(foldNames(names)).toBe(folded);
 });
 
-/** What a fold says, read by rules of its own: each bracket is every number that it counts. */
+/** Expands a fold independently of its code: each bracket is the numbers of its ranges. */
 function unfold(folded: string): string[] {
   const words = folded === '' ? [] : folded.split(', ');
   return words.flatMap((word) =>
@@ -69,7 +69,7 @@ const name = fc
   )
   .map(([start, middle, end]) => `${start}${middle.flat().join('')}${end}`);
 
-test('a fold is exactly the names that it was made of', () => {
+test('a fold expands to exactly its names', () => {
   fc.assert(
     fc.property(fc.array(name, { maxLength: 60 }), (names) => {
       const read = unfold(foldNames(names));
@@ -79,7 +79,7 @@ test('a fold is exactly the names that it was made of', () => {
   );
 });
 
-test('no order of the same names makes a longer fold', () => {
+test('the order of the names does not change the fold', () => {
   fc.assert(
     fc.property(fc.shuffledSubarray(gpu(0, 40), { minLength: 41 }), (names) => {
       expect(foldNames(names)).toBe('gpu-[000-040]');

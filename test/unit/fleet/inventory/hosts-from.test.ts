@@ -21,7 +21,7 @@ function problem(text: string): Problem {
   } catch (error) {
     if (error instanceof FleetError) return error.problem;
   }
-  throw new Error('nothing is wrong');
+  throw new Error('the inventory is valid');
 }
 
 function write(hosts: object): void {
@@ -31,25 +31,25 @@ function write(hosts: object): void {
   );
 }
 
-test('hosts of the file come first; what the inventory says of them wins, its own follow', () => {
-  write({ 'gcp-1': { address: '203.0.113.5', user: 'ops', labels: { cloud: 'gcp', room: 'x' } } });
+test('hosts of the file come first; values of the inventory win; its other hosts follow', () => {
+  write({ 'gcp-1': { address: '203.0.113.5', user: 'ops', labels: { cloud: 'gcp', site: 'x' } } });
   const { hosts } = load(`defaults: { pool: gpu-lab, user: admin }
 groups: { cloud: { hosts: [gcp-1], vars: { pool: gpu-cloud } } }
 hostsFrom: { terraform: hosts.json }
-hosts: { own: {}, gcp-1: { labels: { room: y } } }
+hosts: { own: {}, gcp-1: { labels: { site: y } } }
 `);
   expect(hosts).toMatchObject([
     {
       name: 'gcp-1',
       pool: 'gpu-cloud',
       ssh: { address: '203.0.113.5', user: 'ops' },
-      labels: { cloud: 'gcp', room: 'y' },
+      labels: { cloud: 'gcp', site: 'y' },
     },
     { name: 'own', ssh: { user: 'admin' } },
   ]);
 });
 
-test('an inventory may have no hosts of its own', () => {
+test('an inventory may have no other hosts', () => {
   write({ 'gcp-1': { address: '203.0.113.5' } });
   expect(load('defaults: { pool: p }\nhostsFrom: { terraform: hosts.json }\nhosts: {}\n').hosts).toHaveLength(
     1,
@@ -60,7 +60,7 @@ test('an inventory may have no hosts of its own', () => {
   );
 });
 
-test('a file that is not there, and one that is none, say where they are named and how one is made', () => {
+test('a missing or invalid file is reported with its place in the inventory and the command that creates it', () => {
   expect(
     problem('defaults: { pool: p }\nhostsFrom: { terraform: none.json }\nhosts: { a: {} }\n'),
   ).toMatchObject({
@@ -78,7 +78,7 @@ test('a file that is not there, and one that is none, say where they are named a
   });
 });
 
-test('a host that cannot be used is a mistake: a machine that is paid for would stand there unseen', () => {
+test('an invalid host is a mistake, so that no paid machine is left out', () => {
   write({ a: { address: 'a' }, b: { address: '$(reboot)' } });
   expect(problem('defaults: { pool: p }\nhostsFrom: { terraform: hosts.json }\nhosts: {}\n')).toMatchObject({
     code: 'inventory.import',

@@ -10,7 +10,7 @@ import { FleetError } from '../../../../src/shared/base/errors.ts';
 const folder = mkdtempSync(path.join(tmpdir(), 'inventory-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('a host needs no more than its name and a pool', () => {
+test('a host needs only its name and a pool', () => {
   const [host] = fleet('defaults: { pool: gpu-lab }\nhosts:\n  rtx-box:\n').hosts;
   expect(host).toEqual({
     name: 'rtx-box',
@@ -41,7 +41,7 @@ test.each([
   ['{ count: 2 }', { gpus: 2 }],
   ['{ ignore: ["10de:128b"] }', { gpus: 4, ignoredGpus: ['10de:128b'] }],
   ['{ count: 1, ignore: ["03:00.0"] }', { gpus: 1, ignoredGpus: ['03:00.0'] }],
-])('cards for screens are named beside the number of GPUs: %s', (gpus, expected) => {
+])('ignored GPUs are set with the number of GPUs: %s', (gpus, expected) => {
   const [host] = fleet(`defaults: { pool: p, gpus: 4 }\nhosts: { a: { gpus: ${gpus} } }\n`).hosts;
   expect(host).toMatchObject(expected);
   expect(mistakes('hosts: { a: { pool: p, gpus: { ignore: ["GT 710"] } } }\n')[0]).toContain(
@@ -49,7 +49,7 @@ test.each([
   );
 });
 
-test('registries: where each password is kept, files from the inventory on', () => {
+test('registries: where each password is found; files are relative to the inventory', () => {
   const { registries } = fleet(
     'hosts: { a: { pool: p } }\nregistries: { docker.io: { user: me, secret: { env: HUB } }, "r.lab:5000": { user: ci, secret: { file: word } } }\n',
   );
@@ -61,12 +61,12 @@ test('registries: where each password is kept, files from the inventory on', () 
 
 describe('precedence', () => {
   const text = `
-defaults: { pool: base, user: one, labels: { site: north, floor: f0 }, limits: { shm: 8g, pids: 512 } }
+defaults: { pool: base, user: one, labels: { site: north, row: f0 }, limits: { shm: 8g, pids: 512 } }
 groups:
-  inner: { vars: { user: three, labels: { floor: f2 } }, hosts: [a] }
-  outer: { vars: { user: two, pool: big, labels: { floor: f1, row: r1 } }, children: [inner] }
+  inner: { vars: { user: three, labels: { row: f2 } }, hosts: [a] }
+  outer: { vars: { user: two, pool: big, labels: { row: f1, slot: r1 } }, children: [inner] }
 hosts:
-  a: { labels: { row: r9 }, limits: { shm: 16g } }
+  a: { labels: { slot: r9 }, limits: { shm: 16g } }
   b: {}
 `;
   const [a, b] = fleet(text).hosts;
@@ -77,18 +77,18 @@ hosts:
   });
 
   test('maps are merged key by key', () => {
-    expect(a?.labels).toEqual({ site: 'north', floor: 'f2', row: 'r9' });
+    expect(a?.labels).toEqual({ site: 'north', row: 'f2', slot: 'r9' });
     expect(a?.limits).toEqual({ shm: '16g', pids: 512 });
   });
 
-  test('an exact driver version is not carried over to another branch', () => {
+  test('an exact driver version does not apply to another branch', () => {
     const [host] = fleet(
       'defaults: { pool: p, driver: { branch: "580", version: "580.95.05" } }\nhosts: { a: { driver: { branch: "570" } } }\n',
     ).hosts;
     expect(host?.driver).toEqual({ install: true, branch: '570', flavor: 'auto', method: 'repo' });
   });
 
-  test('digests of one agent version are not carried over to another', () => {
+  test('digests of one agent version do not apply to another', () => {
     const digest = 'ab'.repeat(32);
     const [host] = fleet(
       `defaults: { pool: p, agent: { version: "4.1.0", sha256: { x64: "${digest}" } } }\nhosts: { a: { agent: { version: "4.2.0" } } }\n`,
@@ -108,7 +108,7 @@ hosts:
 });
 
 describe('values', () => {
-  test('a variable gives a number where one is wanted and text where text is wanted', () => {
+  test('a variable is a number or text, as its key needs', () => {
     const [host] = fleet(
       'defaults:\n  pool: ${POOL:-p}\n  driver: { branch: "${BRANCH}" }\nhosts:\n  a: { port: "${PORT}", agents: "${N:-2}", share: true }\n',
       { BRANCH: '570', PORT: '2222' },
@@ -126,7 +126,7 @@ describe('values', () => {
     expect(host?.agents).toMatchObject({ kind: 'slots', slots: [{ gpus: [3] }] });
   });
 
-  test('what a variable holds is not repeated in a message', () => {
+  test('the value of a variable is not repeated in a message', () => {
     expect(mistakes('hosts: { a: { pool: p, port: "${PORT}" } }\n', { PORT: 'hunter2' })).toEqual([
       'inventory.yaml:3:30: hosts.a.port has an invalid value\nexpected: a port (a whole number from 1 to 65535)\nseen: ${PORT}\nnext: replace it with an expected value',
     ]);
@@ -158,7 +158,7 @@ describe('values', () => {
     });
   });
 
-  test('`none` leaves Docker Engine and the toolkit alone, and a version above it does not', () => {
+  test('`none` leaves Docker Engine and the toolkit unchanged; a version of a stronger layer replaces `none`', () => {
     const [left, own] = fleet(
       'defaults: { pool: p, docker: none, toolkit: none }\nhosts: { a: {}, b: { docker: { version: "29.7.2" } } }\n',
     ).hosts;
@@ -170,17 +170,17 @@ describe('values', () => {
     expect(above?.docker.left).toBe(true);
   });
 
-  test('`driver: none` leaves the driver alone', () => {
+  test('`driver: none` leaves the driver unchanged', () => {
     expect(fleet('hosts: { a: { pool: p, driver: none } }\n').hosts[0]?.driver.install).toBe(false);
   });
 
-  test('relative files start at the inventory, ~ at the home folder', () => {
+  test('relative files start at the folder of the inventory, ~ at the home folder', () => {
     const { proxy, hosts } = fleet('ca: ca.pem\nhosts: { a: { pool: p, identityFile: ~/.ssh/lab } }\n');
     expect(proxy.ca).toBe('/lab/ca.pem');
     expect(hosts[0]?.ssh.identityFile).toBe('/home/me/.ssh/lab');
   });
 
-  test('how many hosts a change may take at a time', () => {
+  test('how many hosts a change may use at a time', () => {
     const hosts = 'defaults: { pool: p }\nhosts: { a: {} }\n';
     const quarter = { kind: 'percent', percent: 25 };
     expect(fleet(hosts).waves).toEqual({ maxUnavailable: quarter, maxFailures: { kind: 'count', count: 0 } });
@@ -191,7 +191,7 @@ describe('values', () => {
     expect(() => fleet(`${hosts}waves: { maxUnavailable: 0 }\n`)).toThrow('waves.maxUnavailable');
   });
 
-  test('what uploads may take: bytes per second, and how many at a time', () => {
+  test('limits of uploads: bytes per second, and how many at a time', () => {
     const hosts = 'hosts: { a: { pool: p } }\n';
     expect(fleet(hosts).uploads).toEqual({ parallel: 10 });
     expect(fleet(`${hosts}uploads: { bandwidth: 80Mbit/s, parallel: 3 }\n`).uploads).toEqual({
@@ -200,13 +200,13 @@ describe('values', () => {
     });
   });
 
-  test('merge keys and aliases of YAML work, and mistakes in them are found where they stand', () => {
+  test('merge keys and aliases of YAML work, and mistakes in them are reported at their place', () => {
     const text = 'defaults: { pool: p }\nhosts:\n  a: &a { gpus: 2 }\n  b: { <<: *a, address: 192.0.2.2 }\n';
     expect(fleet(text).hosts[1]).toMatchObject({ gpus: 2, ssh: { address: '192.0.2.2' } });
     expect(mistakes(text.replace('gpus: 2', 'gpus: two'))[0]).toContain('inventory.yaml:5:17: hosts.a.gpus');
   });
 
-  test('an alias bomb is refused', () => {
+  test('an alias bomb is rejected', () => {
     const levels = Array.from(
       { length: 9 },
       (_, level) => `  l${level + 1}: &l${level + 1} [${`*l${level},`.repeat(9)}]`,
@@ -222,7 +222,7 @@ describe('values', () => {
     expect(mistakes(text)).toEqual([
       'inventory.yaml:6:17: a and b have the same address gpu.lab:22\nexpected: one host for each machine: a machine runs one manager\nnext: remove one of the hosts; for two pools on one host set `pool` in its `agents:` list',
     ]);
-    expect(fleet(text.replace('port: 22', 'jump: gate')).hosts).toHaveLength(2);
+    expect(fleet(text.replace('port: 22', 'jump: edge')).hosts).toHaveLength(2);
   });
 });
 
@@ -245,7 +245,7 @@ test('a service principal', () => {
   });
 });
 
-test('a missing file names the ways to get one', () => {
+test('a missing file is reported as such', () => {
   const load = () => loadFleet('nowhere.yaml', { env: {}, cwd: folder, home: '/home/me' });
   expect(load).toThrow(FleetError);
   try {
@@ -263,7 +263,7 @@ test.each([
   ['a program', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0, 0x1b, 0x5b, 0x48])],
   ['text of another encoding', Buffer.from('organization: \u00e9\n', 'latin1')],
   ['UTF-16', Buffer.from('organization: x\n', 'utf16le')],
-])('%s is not shown, only refused', (_, bytes) => {
+])('%s is rejected without being shown', (_, bytes) => {
   writeFileSync(path.join(folder, 'binary'), bytes);
   expect(() => loadFleet('binary', { env: {}, cwd: folder, home: '/home/me' })).toThrow(
     expect.objectContaining({

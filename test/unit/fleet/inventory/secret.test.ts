@@ -41,14 +41,14 @@ describe('found', () => {
     ['in a variable', { env: 'AZP_TOKEN' }, 'from-env'],
     ['in a file, without its last newline', { file: file('good', 'from-file\n', 0o600) }, 'from-file'],
     ['by a command', { cmd: 'printf "%s\\r\\n" from-cmd' }, 'from-cmd'],
-    ['by a command, which does not inherit our secrets', { cmd: 'echo "[$AZP_TOKEN]"' }, '[]'],
+    ['by a command, which inherits no secrets', { cmd: 'echo "[$AZP_TOKEN]"' }, '[]'],
   ])('%s', async (_, source, value) => {
     const secret = await resolveSecret(source, context);
     expect(secret.reveal()).toBe(value);
     expect(String(secret)).toBe('***');
   });
 
-  test('by asking', async () => {
+  test('by a prompt', async () => {
     const asked: string[] = [];
     const ask = (message: string) => Promise.resolve(`typed ${asked.push(message)}`);
     expect((await resolveSecret({ prompt: true }, { ...context, ask })).reveal()).toBe('typed 1');
@@ -74,7 +74,7 @@ describe('not found', () => {
       'the token cannot be read from FOLDER/none\nseen: no such file\nnext: write it there and press Ctrl-D: (umask 077; cat > FOLDER/none)',
     ],
     [
-      'file open to others',
+      'file readable by other users',
       { file: file('open', 'x', 0o640) },
       'the token is in a file that other users can read: FOLDER/open\nexpected: mode 0600\nseen: mode 0640\nnext: chmod 600 FOLDER/open',
     ],
@@ -89,7 +89,7 @@ describe('not found', () => {
       'the token cannot be read: the command echo leaked; echo gpg: no key >&2; exit 3 failed\nseen: exit code 3: gpg: no key\nnext: run it yourself: echo leaked; echo gpg: no key >&2; exit 3',
     ],
     [
-      'nobody to ask',
+      'no terminal',
       { prompt: true as const },
       'the token needs a prompt, but there is no terminal\nnext: run this in a terminal, or use { env: NAME }, { file: PATH } or { cmd: "COMMAND" }',
     ],

@@ -12,13 +12,13 @@ defaults: { pool: p }
 groups:
   hopper: { hosts: [h200-1, h200-2, h200-10] }
 hosts:
-  h200-1: { labels: { room: b12 } }
-  h200-2: { labels: { room: b13 } }
+  h200-1: { labels: { site: b12 } }
+  h200-2: { labels: { site: b13 } }
   h200-10: {}
-  rtx.box: { labels: { room: b12, rack: 7 } }
+  rtx.box: { labels: { site: b12, rack: 7 } }
 `);
 
-const called = (name: string): readonly HostSpec[] =>
+const namedHost = (name: string): readonly HostSpec[] =>
   lab.hosts.slice(0, 1).map((host) => ({ ...host, name, groups: [] }));
 
 function select(...patterns: string[]): string {
@@ -45,14 +45,14 @@ test.each([
   [['!h200-[2-10]'], 'h200-1 rtx.box'],
   [['h[1-2]00-1'], 'h200-1'],
   [['h[100-200]-[1-10]'], 'h200-1 h200-2 h200-10'],
-  [['room=b[10-12]'], 'h200-1 rtx.box'],
-  [['room=b12'], 'h200-1 rtx.box'],
-  [['room=b1*'], 'h200-1 h200-2 rtx.box'],
+  [['site=b[10-12]'], 'h200-1 rtx.box'],
+  [['site=b12'], 'h200-1 rtx.box'],
+  [['site=b1*'], 'h200-1 h200-2 rtx.box'],
   [['rack=7'], 'rtx.box'],
   [['rtx.box,h200-1'], 'h200-1 rtx.box'],
   [['rtx.box', 'h200-1'], 'h200-1 rtx.box'],
   [['hopper,!h200-10'], 'h200-1 h200-2'],
-  [['!room=b12'], 'h200-2 h200-10'],
+  [['!site=b12'], 'h200-2 h200-10'],
   [['*,!hopper'], 'rtx.box'],
   [[' rtx.box , '], 'rtx.box'],
 ])('%j selects %s', (patterns, expected) => {
@@ -71,9 +71,9 @@ test.each([
     'list the hosts, groups and labels: azp-fleet inventory list',
   ],
   [
-    ['room=b21'],
-    'no host, group or label matches room=b21',
-    'did you mean "room=b12"? azp-fleet inventory list shows them all',
+    ['site=b21'],
+    'no host, group or label matches site=b21',
+    'did you mean "site=b12"? azp-fleet inventory list shows them all',
   ],
   [
     ['rtxxbox'],
@@ -100,7 +100,7 @@ test.each([
     'hopper,!h200* selects no host',
     'list the hosts, groups and labels: azp-fleet inventory list',
   ],
-])('%j is refused', (patterns, what, next) => {
+])('%j is rejected', (patterns, what, next) => {
   try {
     select(...patterns);
     expect.unreachable();
@@ -119,7 +119,7 @@ describe('names and --limit', () => {
 
   test.each([
     [['h200-1'], ['hopper'], 'h200-1'],
-    [['hopper'], ['room=b12'], 'h200-1'],
+    [['hopper'], ['site=b12'], 'h200-1'],
     [['hopper'], ['h200-1', 'h200-2', 'rtx.box'], 'h200-1 h200-2'],
     [[], ['h200-1', 'rtx.box'], 'h200-1 rtx.box'],
     [[], ['hopper', '!h200-1'], 'h200-2 h200-10'],
@@ -149,13 +149,13 @@ const hostName = fc
   .tuple(fc.constantFrom('gpu', 'n'), fc.nat(130), fc.constantFrom(1, 3), fc.constantFrom('', '-2', '.lab'))
   .map(([start, value, width, end]) => `${start}${String(value).padStart(width, '0')}${end}`);
 
-test('names that were folded select those hosts and no other', () => {
+test('folded names select exactly those hosts', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(hostName, { maxLength: 40 }),
       fc.uniqueArray(hostName, { minLength: 1, maxLength: 40 }),
       (others, named) => {
-        const hosts = [...new Set([...others, ...named])].flatMap(called);
+        const hosts = [...new Set([...others, ...named])].flatMap(namedHost);
         const selected = selectHosts({ hosts }, [foldNames(named)]);
         expect(selected.map(({ name }) => name).toSorted()).toEqual(named.toSorted());
       },

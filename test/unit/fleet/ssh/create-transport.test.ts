@@ -1,4 +1,4 @@
-// The whole way to a real sshd that needs no rights: connecting, jump hosts, what is told, closing.
+// Connections to a real sshd that needs no root: login, jump hosts, notices, close.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ function open(...options: Parameters<typeof testTransport>): TestTransport {
 const logins = ({ log }: { readonly log: string }) => log.split('Accepted publickey').length - 1;
 
 describe('a connection', () => {
-  test('runs scripts, tells of a new host key, and knows when it is closed', async () => {
+  test('runs scripts, reports a new host key, and knows when it is closed', async () => {
     const transport = open();
     const session = await transport.connect(sshd.target());
     expect(await session.script('echo out; echo err >&2; exit 3')).toMatchObject({
@@ -46,10 +46,10 @@ describe('a connection', () => {
     expect((await problemOf(session.script('true'))).code).toBe('ssh.connection-lost');
   });
 
-  test('that sshd ends is lost for all that runs over it', async () => {
-    const mortal = await startOwnSshd();
-    const session = await open().connect(mortal.target());
-    const running = problemOf(session.script('echo begun; sleep 60', { onLine: () => void mortal.stop() }));
+  test('that sshd ends fails every script that runs over it', async () => {
+    const stopping = await startOwnSshd();
+    const session = await open().connect(stopping.target());
+    const running = problemOf(session.script('echo begun; sleep 60', { onLine: () => void stopping.stop() }));
     expect(await running).toMatchObject({
       code: 'ssh.connection-lost',
       host: 'box',
@@ -58,7 +58,7 @@ describe('a connection', () => {
     expect(session.closed.aborted).toBe(true);
   });
 
-  test('that says nothing any more is given up by its keep-alive', async () => {
+  test('that becomes silent is closed by its keep-alive', async () => {
     const proxy = await startDelayProxy(sshd.port, 0);
     const session = await open({ config: 'ServerAliveInterval 1\nServerAliveCountMax 1\n' }).connect(
       sshd.target({ port: proxy.port }),
@@ -68,7 +68,7 @@ describe('a connection', () => {
     proxy.close();
   });
 
-  test('tells once of what the built-in client does not honour', async () => {
+  test('reports once which options the built-in client does not support', async () => {
     const transport = open({ config: 'GSSAPIAuthentication yes\n' });
     await transport.connect(sshd.target());
     await transport.connect(sshd.target({}, 'other'));
@@ -76,9 +76,9 @@ describe('a connection', () => {
   });
 
   test.each([
-    ['nobody listens', { port: 1 }, 'ssh.refused'],
-    ['nobody knows the name', { address: 'no-such-host.invalid' }, 'ssh.dns'],
-  ])('where %s is an error of its own', async (_, spec, code) => {
+    ['no server listens', { port: 1 }, 'ssh.refused'],
+    ['the name cannot be resolved', { address: 'no-such-host.invalid' }, 'ssh.dns'],
+  ])('where %s has its own error code', async (_, spec, code) => {
     const problem = await problemOf(open().connect(sshd.target(spec)));
     expect(problem).toMatchObject({ code, host: 'box', step: 'connect' });
     expect(problem.next).toBeTruthy();
@@ -98,7 +98,7 @@ Host two
   IdentityFile ${second.clientKeyFile}
 `;
 
-  test('two in a row are logged into once for many hosts, the second from the first', async () => {
+  test('two in a row get one login each for many hosts, the second through the first', async () => {
     const transport = open({ config: config() });
     const before = [hop, second].map((each) => logins({ log: each.log() }));
     const sessions = await Promise.all(
@@ -126,19 +126,19 @@ Host two
     });
   });
 
-  test('that lead back to themselves are an error, not a hang', async () => {
+  test('that form a loop are an error, not a hang', async () => {
     const loop = open({ config: 'Host loop\n  ProxyJump loop\n' });
     expect((await problemOf(loop.connect(sshd.target({ jump: 'loop' })))).code).toBe('ssh.jump');
   });
 
-  test('a jump host that goes away is dialled anew for the next host', async () => {
-    const mortal = await startOwnSshd();
+  test('a jump host whose connection ended is dialled again for the next host', async () => {
+    const stopping = await startOwnSshd();
     const text = config()
-      .replaceAll(String(hop.port), String(mortal.port))
-      .replaceAll(hop.folder, mortal.folder);
+      .replaceAll(String(hop.port), String(stopping.port))
+      .replaceAll(hop.folder, stopping.folder);
     const transport = open({ config: `${text}  UserKnownHostsFile /dev/null\n` });
     const session = await transport.connect(sshd.target({ jump: 'one' }));
-    await mortal.stop();
+    await stopping.stop();
     await expect.poll(() => session.closed.aborted).toBe(true);
     const problem = await problemOf(transport.connect(sshd.target({ jump: 'one' }, 'next')));
     expect(problem).toMatchObject({ host: 'next', what: expect.stringContaining('jump host one') as string });

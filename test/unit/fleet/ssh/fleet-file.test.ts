@@ -18,7 +18,7 @@ test.each([
   expect(directive('box', option, value)).toEqual(written);
 });
 
-test('a value of more than a line is refused', () => {
+test('a value with a line break is rejected', () => {
   expect(() => directive('box', 'identityfile', ['/keys/a\nProxyCommand touch x'])).toThrow(
     'IdentityFile has a control character',
   );

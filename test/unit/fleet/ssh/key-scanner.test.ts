@@ -42,10 +42,10 @@ async function scan(knownHosts: string, spec: Parameters<OwnSshd['target']>[0] =
   }
 }
 
-describe('the key that a host shows', () => {
+describe('the key that a host sends', () => {
   const name = () => `[127.0.0.1]:${sshd.port}`;
 
-  test('is told with what known_hosts says of it, and nobody logs in', async () => {
+  test('is returned with its state in known_hosts, without a login', async () => {
     const before = sshd.log().split('Accepted').length;
     const { key, known } = await scan('');
     expect(`${key.type} ${key.base64}`).toBe(sshd.hostKey);
@@ -53,19 +53,19 @@ describe('the key that a host shows', () => {
     expect(sshd.log().split('Accepted')).toHaveLength(before);
   });
 
-  test('may be on file, another one, or revoked', async () => {
+  test('may be known, changed or revoked', async () => {
     const other = publicKey(makeKey(join(sshd.folder, 'other')));
     expect((await scan(`${name()} ${sshd.hostKey}\n`)).known).toBe('known');
     expect((await scan(`${name()} ${other}\n`)).known).toBe('changed');
     expect((await scan(`@revoked ${name()} ${sshd.hostKey}\n`)).known).toBe('revoked');
   });
 
-  test('is looked at as it is, whatever is pinned', async () => {
+  test('is returned whatever key is pinned', async () => {
     expect((await scan('', { hostKeys: ['ssh-ed25519 AAAA'] })).known).toBe('unknown');
   });
 });
 
-test('where none is shown the failure is told', async () => {
+test('without a key, the error says why', async () => {
   expect((await problemOf(scan('', { port: 1 }))).code).toBe('ssh.refused');
   const silent = createServer((socket) => socket.on('error', () => undefined));
   await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));

@@ -23,8 +23,8 @@ test.each([
   ],
   [
     'a label',
-    'defaults: { pool: p }\nhosts: { a: { labels: { room: "b\\e[1A" } } }\n',
-    '4:31: hosts.a.labels.room',
+    'defaults: { pool: p }\nhosts: { a: { labels: { site: "b\\e[1A" } } }\n',
+    '4:31: hosts.a.labels.site',
     'b\\u001b[1A',
   ],
   [
@@ -33,7 +33,7 @@ test.each([
     '3:44: defaults.capabilities.team',
     'a\\u009bm',
   ],
-])('a control character in %s is a mistake, and shown as JSON writes it', (_, text, place, seen) => {
+])('a control character in %s is a mistake, and shown escaped', (_, text, place, seen) => {
   expect(mistakes(text)).toEqual([
     `inventory.yaml:${place} has an invalid value\nexpected: text without control characters\nseen: ${seen}\nnext: replace it with an expected value`,
   ]);

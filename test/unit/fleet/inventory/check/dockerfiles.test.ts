@@ -18,7 +18,7 @@ describe('dockerfile', () => {
     expect(hosts.map(({ dockerfile }) => dockerfile)).toEqual([expected, expected]);
   });
 
-  test('takes the place of an image of a weaker layer, and the other way round', () => {
+  test('replaces an image of a weaker layer, and is replaced by an image', () => {
     const { hosts } = fleet(
       'defaults: { pool: p, image: "r.lab/agent:1" }\ngroups: { g: { vars: { dockerfile: x }, hosts: [b, c] } }\nhosts: { a: {}, b: {}, c: { image: "r.lab/agent:2" } }\n',
     );

@@ -11,11 +11,11 @@ test.each([
     'defaults: { pool: p }\ngroups: { all: { hosts: [a] } }\nhosts: { a: {}, b: {} }\n',
     'inventory.yaml:4:16: all means every host, but this group does not have all of them\nnext: rename the group, or add every host to it',
   ],
-])('the name all for less: %j', (text, expected) => {
+])('the name all for fewer hosts: %j', (text, expected) => {
   expect(mistakes(text)).toEqual([expected]);
 });
 
-test('a group of that name may have every host, its own or its children’s', () => {
+test('a group of that name may contain every host, directly or in its children', () => {
   const groups = 'groups: { all: { hosts: [a], children: [g] }, g: { hosts: [b] } }';
   expect(fleet(`defaults: { pool: p }\n${groups}\nhosts: { a: {}, b: {} }\n`).hosts).toHaveLength(2);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { fleet, mistakes } from '../fixture.ts';
 
-test('what ends an idle host; a stronger layer takes its place, or takes it away', () => {
+test('idle: a stronger layer replaces or removes it', () => {
   const { hosts } = fleet(`
 defaults: { pool: p, idle: { after: 30m, run: /usr/local/sbin/deallocate } }
 groups: { test: { vars: { idle: { after: 2h } }, hosts: [b] } }
@@ -22,7 +22,7 @@ const after = 'inventory.yaml:4:';
 
 test.each<[string, string, string]>([
   [
-    'a word that is none of systemd',
+    'an unsupported command of systemd',
     '{ after: 30m, run: suspend }',
     `hosts.a.idle.run has an invalid value\n${run} suspend`,
   ],
@@ -32,22 +32,22 @@ test.each<[string, string, string]>([
     `hosts.a.idle.run has an invalid value\n${run} /sbin/halt -p`,
   ],
   [
-    'a program that is found somewhere',
+    'a program without its path',
     '{ after: 30m, run: halt }',
     `hosts.a.idle.run has an invalid value\n${run} halt`,
   ],
   [
-    'nearly the word',
+    'a typing mistake',
     '{ after: 30m, run: powerof }',
     `hosts.a.idle.run has an invalid value\n${run} powerof\nnext: did you mean "poweroff"?`,
   ],
   [
-    'a way around',
+    'a path with ..',
     '{ after: 30m, run: /opt/../x }',
     `hosts.a.idle.run has an invalid value\n${run} /opt/../x`,
   ],
   [
-    'too soon to log in',
+    'a duration that is too short',
     '{ after: 4m }',
     'hosts.a.idle.after has an invalid value\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nseen: 4m',
   ],
@@ -62,14 +62,14 @@ test.each<[string, string, string]>([
     'hosts.a.idle.after is missing\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nnext: add `after:` under hosts.a.idle',
   ],
   [
-    'yes',
+    'a flag',
     'true',
     'hosts.a.idle has an invalid value\nexpected: what stops an idle host, e.g. { after: 30m, run: poweroff }, or none\nseen: true',
   ],
 ])('%s', (_, written, expected) => {
   const [first = '', ...more] = mistakes(place(written));
-  const cure = expected.includes('\nnext: ') ? '' : '\nnext: replace it with an expected value';
+  const fix = expected.includes('\nnext: ') ? '' : '\nnext: replace it with an expected value';
   expect(more).toEqual([]);
   expect(first).toMatch(new RegExp(`^${after}\\d+: `));
-  expect(first.replace(/^[^ ]+ /, '')).toBe(`${expected}${cure}`);
+  expect(first.replace(/^[^ ]+ /, '')).toBe(`${expected}${fix}`);
 });

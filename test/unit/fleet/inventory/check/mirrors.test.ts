@@ -12,7 +12,7 @@ test.each(['registry.lab', 'registry.lab:5000', '192.0.2.1:5000/hub', 'registry.
 );
 
 test.each(['https://registry.lab', 'registry.lab/', 'registry.lab/hub:1', '/hub'])(
-  'what would stand before no image: %s',
+  'an invalid registry for images: %s',
   (images) => {
     expect(mistakes(`${hosts}mirrors: { images: "${images}" }\n`)).toEqual([
       `inventory.yaml:5:20: mirrors.images has an invalid value\nexpected: a registry, with or without a path, without https://, e.g. registry.lab.example:5000/mirror\nseen: ${images}\nnext: replace it with an expected value`,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { mistakes, mistakesIn } from '../fixture.ts';
 
-/** Title, the inventory from line 3 on, and what the user reads. */
+/** Title, the inventory from line 3 on, and the messages. */
 const cases: readonly (readonly [title: string, text: string, ...expected: string[]])[] = [
   [
     'an unknown key, with the nearest known one',
@@ -10,7 +10,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:5:8: hosts.a.adress is not a known key\nnext: did you mean "address"?',
   ],
   [
-    'an unknown key that resembles nothing',
+    'an unknown key without a similar one',
     'defaults: { pool: p }\nhosts: { a: { docker: { flavour: x, version: "1.2.3" } } }\n',
     'inventory.yaml:4:25: hosts.a.docker.flavour is not a known key\nexpected: one of version\nnext: use one of these, or remove it',
   ],
@@ -65,13 +65,13 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:5:15: registries.registry.lab.secret is missing\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nnext: add `secret:` under registries.registry.lab',
   ],
   [
-    'a password itself, which is not repeated',
+    'a literal password, which is not repeated',
     'defaults: { pool: p }\nhosts: { a: {} }\nregistries: { "registry.lab:5000": { user: ci, secret: hunter2 } }\n',
     'inventory.yaml:5:56: registries.registry.lab:5000.secret has an invalid value\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)\nnext: replace it with an expected value',
   ],
   [
     'a variable that is not set',
-    'defaults: { pool: p }\nhosts:\n  a:\n    address: "gpu-${SITE}-${ROOM:-b12}"\n',
+    'defaults: { pool: p }\nhosts:\n  a:\n    address: "gpu-${SITE}-${RACK:-b12}"\n',
     'inventory.yaml:6:19: the environment variable SITE is not set\nnext: export SITE=…, or give a default: ${SITE:-value}',
   ],
   [
@@ -86,7 +86,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   ],
   ['no host', 'hosts: {}\n', 'inventory.yaml:3:8: the inventory has no hosts\nnext: add one under `hosts:`'],
   [
-    'a number in quotes where a number is wanted',
+    'a number in quotes',
     'hosts: { a: { pool: p, gpus: "8" } }\n',
     'inventory.yaml:3:30: hosts.a.gpus has an invalid value\nexpected: a number of GPUs (a whole number from 0 to 64), or e.g. { ignore: ["10de:128b"] }\nseen: "8"\nnext: remove the quotes: 8',
   ],
@@ -97,7 +97,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:3:47: hosts.a.agents has an invalid value\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: "2"\nnext: remove the quotes: 2',
   ],
   [
-    'a list where names are wanted',
+    'a list instead of a map',
     'defaults: { pool: p }\nhosts: { a: { labels: [b12] } }\n',
     'inventory.yaml:4:23: hosts.a.labels has an invalid value\nexpected: labels by name, e.g. { room: b12 }\nseen: a list\nnext: replace it with an expected value',
   ],
@@ -107,7 +107,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     `inventory.yaml:4:21: hosts.a.port has an invalid value\nexpected: a port (a whole number from 1 to 65535)\nseen: \\u001b[31m${'x'.repeat(62)}…\nnext: replace it with an expected value`,
   ],
   [
-    'hosts left out',
+    'no hosts',
     'projects: [x]\n',
     'inventory.yaml:1:1: hosts is missing\nexpected: hosts by name, e.g. { h200-1: {} }\nnext: add `hosts:` to the file',
   ],
@@ -122,7 +122,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:3:56: slots 0 and 1 of a both have GPU 0\nnext: add `share: true` to both if their jobs may share it',
   ],
   [
-    'a slot with a GPU that is not there',
+    'a slot with a GPU that the host lacks',
     'hosts: { a: { pool: p, gpus: 1, agents: [{ gpus: [1] }] } }\n',
     'inventory.yaml:3:50: slot 0 of a has a GPU that the host does not have\nexpected: an index from 0 to 0\nseen: 1\nnext: correct the index, or `gpus` of the host',
   ],
@@ -132,12 +132,12 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:3:50: slot x of a has GPU 0 twice\nnext: list each GPU once',
   ],
   [
-    'a slot on the host whose registration needs an image',
+    'a slot with mode: host whose registration needs an image',
     'hosts: { a: { pool: p, registration: config, agents: [{ gpus: [0], mode: host }] } }\n',
     'inventory.yaml:3:74: slot 0 of a has mode: host, which registration: config does not support\nnext: use `registration: rest` for this host, or `mode: container` for the slot',
   ],
   [
-    'slots with names of their own',
+    'slots with their own names',
     'hosts: { a: { pool: p, agents: [{ gpus: [0] }, { name: x, gpus: [0] }, { name: x }] } }\n',
     'inventory.yaml:3:65: slots 0 and x of a both have GPU 0\nnext: add `share: true` to both if their jobs may share it',
     'inventory.yaml:3:80: a has two slots named x\nnext: give each slot a unique name',
@@ -153,7 +153,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:3:42: a, b and c would all have an agent gpu in the pool p\nseen: agentName: gpu\nnext: put {host} and {slot} into agentName, or choose another pool',
   ],
   [
-    'hosts whose names and slots run into each other',
+    'hosts whose names and slots make the same agent name',
     'defaults: { pool: p }\nhosts: { a: { agents: [{ name: 1-0 }, { name: 1-1 }] }, a-1: { agents: 2, share: true } }\n',
     'inventory.yaml:4:57: a and a-1 would both have an agent a-1-0 in the pool p\nseen: agentName: {host}-{slot}\nnext: put {host} and {slot} into agentName, or choose another pool',
   ],
@@ -175,7 +175,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'REQUESTS_CA_BUNDLE',
     'NODE_EXTRA_CA_CERTS',
   ].map((name): [string, string, string] => [
-    `a dataset by the name ${name}, which the agent's own environment has`,
+    `a dataset named ${name}, a variable of the agent`,
     `defaults: { pool: p, datasets: { ${name}: { host: /d, container: /d } } }\nhosts: { a: {} }\n`,
     `inventory.yaml:3:${36 + name.length}: the environment variable ${name} is reserved in agent containers\nnext: choose another name for the dataset`,
   ]),
@@ -185,12 +185,12 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:3:43: X is used for two folders\nnext: use a different variable for each folder',
   ],
   [
-    'a group with a host that is not there',
+    'a group with an unknown host',
     'defaults: { pool: p }\ngroups: { g: { hosts: [h200-11] } }\nhosts: { h200-1: {} }\n',
     'inventory.yaml:4:24: there is no host h200-11\nnext: did you mean "h200-1"?',
   ],
   [
-    'groups that contain each other\nnext: remove one of them from the other',
+    'groups that contain each other',
     'defaults: { pool: p }\ngroups: { g: { children: [h] }, h: { children: [g] } }\nhosts: { a: {} }\n',
     'inventory.yaml:4:27: g and h contain each other\nnext: remove one of them from the other',
     'inventory.yaml:4:49: h and g contain each other\nnext: remove one of them from the other',
@@ -212,13 +212,13 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   ],
 ];
 
-describe('a mistake is told with its place, what was expected and what to do', () => {
+describe('a mistake is reported with its place, what was expected and the next action', () => {
   test.each(cases)('%s', (_, text, ...expected) => {
     expect(mistakes(text)).toEqual(expected);
   });
 });
 
-test('all mistakes are told at once, in the order of the file', () => {
+test('all mistakes are reported at once, in the order of the file', () => {
   const text = 'defaults: { pol: p }\nhosts:\n  a: { port: 0, address: "${NOPE}" }\n  b: { gpus: many }\n';
   expect(mistakes(text).map((problem) => problem.split(': ')[0])).toEqual([
     'inventory.yaml:3:13',
@@ -238,13 +238,13 @@ test.each([
   ]);
 });
 
-test('an organization that is left out is told with an example', () => {
+test('a missing organization is reported with an example', () => {
   expect(mistakesIn('token: { env: T }\nhosts: { a: { pool: p } }\n')).toEqual([
     'inventory.yaml:1:1: organization is missing\nexpected: the URL of your organization, e.g. https://dev.azure.com/NAME\nnext: add `organization:` to the file',
   ]);
 });
 
-test('a project in the organization URL is refused with the right form', () => {
+test('a project in the organization URL is rejected with the right form', () => {
   const text =
     'organization: https://dev.azure.com/example/vision\ntoken: { env: T }\nhosts: { a: { pool: p } }\n';
   const [problem] = mistakesIn(text);
@@ -276,7 +276,7 @@ describe('credentials', () => {
     ]);
   });
 
-  test('a literal where a reference belongs is not repeated in the message', () => {
+  test('a literal instead of a reference is not repeated in the message', () => {
     expect(mistakesIn(`${rest}token: hunter2\n`)).toEqual([
       `inventory.yaml:3:8: token has an invalid value\nexpected: ${reference}\nseen: a literal value (not shown)\nnext: replace it with an expected value`,
     ]);
@@ -284,8 +284,8 @@ describe('credentials', () => {
 
   test.each([
     ['a personal access token of the old form', 'abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst'],
-    ['one of the new form', `${'Ab3'.repeat(25)}AAZDOx1Y2`],
-  ])('%s is refused wherever it stands, also behind a variable', (_, literal) => {
+    ['a personal access token of the new form', `${'Ab3'.repeat(25)}AAZDOx1Y2`],
+  ])('%s is rejected anywhere, also in a variable', (_, literal) => {
     for (const [text, env] of [
       [`projects: ["${literal}"]\n`, {}],
       ['projects: ["${LEAK}"]\n', { LEAK: literal }],

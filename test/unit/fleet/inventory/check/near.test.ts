@@ -1,11 +1,11 @@
-// What was probably meant, and what is wrong in the same way at several hosts.
+// Suggestions for a mistake, and a mistake that several hosts share.
 import { describe, expect, test } from 'vitest';
 
 import { mistakes } from '../fixture.ts';
 
 const host = (key: string) => `defaults: { pool: p }\nhosts:\n  a:\n    ${key}\n`;
 
-describe('a key that is not known', () => {
+describe('an unknown key', () => {
   test.each([
     ['adress: 192.0.2.1', 'did you mean "address"?'],
     ['hostname: 192.0.2.1', 'did you mean "address"?'],
@@ -24,13 +24,13 @@ describe('a key that is not known', () => {
     ]);
   });
 
-  test('of which nothing is known: the first that are needed, and the page', () => {
+  test('without a similar one lists the most common keys and the page', () => {
     expect(mistakes(host('zebra: 1'))).toEqual([
       'inventory.yaml:6:5: hosts.a.zebra is not a known key\nexpected: a key such as address, user, port, identityFile, jump, sshConfig\nnext: see docs/inventory.md for all keys, or remove it',
     ]);
   });
 
-  test('at the top of the file, and what belongs elsewhere', () => {
+  test('at the top level, and a key of another level', () => {
     expect(mistakes('pool: p\nhosts: { a: { pool: p } }\n')).toEqual([
       'inventory.yaml:3:1: pool is not a known key\nnext: move it: pool is valid under defaults, hosts.NAME or groups.NAME.vars',
     ]);
@@ -40,7 +40,7 @@ describe('a key that is not known', () => {
   });
 });
 
-describe('a value that is nearly one', () => {
+describe('a value with a typing mistake', () => {
   test.each([
     ['agents: per-gpu', 'did you mean "one-per-gpu"?'],
     ['agents: one-per-gpus', 'did you mean "one-per-gpu"?'],
@@ -48,18 +48,18 @@ describe('a value that is nearly one', () => {
     ['network: require', 'did you mean "required"?'],
     ['driver: non', 'did you mean "none"?'],
     ['driver: branch:580', 'put a colon and a space after the key: branch: 580'],
-    ['labels: { room b12 }', 'rename it'],
+    ['labels: { rack b12 }', 'rename it'],
     ['limits: memory 64g', 'put a colon and a space after the key: memory: 64g'],
   ])('%s', (key, next) => {
     expect(/^next: (.*)$/m.exec(mistakes(host(key))[0] ?? '')?.[1]).toBe(next);
   });
 
-  test('of a secret nothing is repeated', () => {
+  test('a secret is not repeated', () => {
     expect(mistakes(host('sudoPassword: file hunter2')).join()).not.toContain('hunter2');
   });
 });
 
-describe('the same mistake at several hosts is told once, with their names', () => {
+describe('the same mistake at several hosts is reported once, with their names', () => {
   test.each([
     [
       'adress: x',
@@ -88,14 +88,14 @@ describe('the same mistake at several hosts is told once, with their names', () 
     ]);
   });
 
-  test('of three hundred the first are named', () => {
+  test('three hundred hosts are folded', () => {
     const hosts = Array.from({ length: 300 }, (_, index) => `h${index}: { adress: x }`).join(', ');
-    const [told = '', ...more] = mistakes(`defaults: { pool: p }\nhosts: { ${hosts} }\n`);
+    const [mistake = '', ...more] = mistakes(`defaults: { pool: p }\nhosts: { ${hosts} }\n`);
     expect(more).toEqual([]);
-    expect(told).toContain('(also: h[1-299])');
+    expect(mistake).toContain('(also: h[1-299])');
   });
 
-  test('mistakes that differ are told apart', () => {
+  test('different mistakes are reported separately', () => {
     expect(mistakes('defaults: { pool: p }\nhosts:\n  a: { port: 0 }\n  b: { port: 1.5 }\n')).toHaveLength(2);
   });
 

@@ -9,7 +9,7 @@ const twoSlots = (first: string, second: string) =>
 describe('pools of slots', () => {
   test.each([
     ['the pool of the host', 'defaults: { pool: p }\nhosts: { a: {} }\n', ['p']],
-    ['a slot with one of its own', `defaults: { pool: p }\n${twoSlots(', pool: q', '')}`, ['q', 'p']],
+    ['a slot with its own pool', `defaults: { pool: p }\n${twoSlots(', pool: q', '')}`, ['q', 'p']],
     ['every slot with its own, and none for the host', twoSlots(', pool: q', ', pool: r'), ['q', 'r']],
     [
       'named after host and innermost group',
@@ -28,12 +28,12 @@ describe('pools of slots', () => {
       'inventory.yaml:3:13: a has no pool\nexpected: a pool in defaults, in one of its groups or on the host\nnext: add `pool: NAME` under `defaults:`',
     ],
     [
-      'a placeholder that is not one',
+      'an unknown placeholder',
       'defaults: { pool: "{arch}-{cudda}" }\nhosts: { a: {} }\n',
       'inventory.yaml:3:19: {cudda} in a pool name is not a known placeholder\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: {arch}-{cudda}\nnext: did you mean "{cuda}"?',
     ],
     [
-      'the same at a slot',
+      'an unknown placeholder at a slot',
       `defaults: { pool: p }\n${twoSlots('', ', pool: "{colour}"')}`,
       'inventory.yaml:4:58: {colour} in a pool name is not a known placeholder\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: {colour}\nnext: remove it, or use one of these',
     ],
@@ -43,12 +43,12 @@ describe('pools of slots', () => {
       'inventory.yaml:3:21: a is in no group, but its pool name contains {group}\nseen: {group}\nnext: add the host to a group, or set another pool for it',
     ],
     [
-      'a brace alone',
+      'an unmatched brace',
       'hosts: { a: { pool: "x}" } }\n',
       'inventory.yaml:3:21: a pool name has an unmatched brace\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: x}\nnext: close or remove it',
     ],
     [
-      'two agents of one name on a host, though in two pools',
+      'two agents of one name on a host, in two pools',
       `defaults: { agentName: "{host}" }\n${twoSlots(', pool: q', ', pool: r')}`,
       'inventory.yaml:3:24: a has several agents, but agentName gives all of them the same name\nseen: agentName: {host}\nnext: put {host} and {slot} into agentName, or choose another pool',
     ],
@@ -56,7 +56,7 @@ describe('pools of slots', () => {
     expect(mistakes(text)).toEqual([mistake]);
   });
 
-  test('agents of one name in two pools of two hosts are no clash', () => {
+  test('agents of one name in two pools on two hosts are valid', () => {
     const text =
       'defaults: { agentName: gpu }\nhosts: { a: { agents: [{ gpus: [], pool: p }] }, b: { agents: [{ gpus: [], pool: q }] } }\n';
     expect(mistakes(text)).toEqual([]);

@@ -17,11 +17,11 @@ function warnings(text: string, env: Record<string, string> = {}): string[] {
   );
 }
 
-test('a token in place is nothing to talk about', () => {
+test('a token that is set gets no warning', () => {
   expect(warnings('hosts: { a: { pool: p } }\n', { AZP_TOKEN: 'x' })).toEqual([]);
 });
 
-test('variables that are not set, files that are missing or open', () => {
+test('variables that are not set, files that are missing or readable by other users', () => {
   const open = path.join(folder, 'open');
   writeFileSync(open, 'x', { mode: 0o644 });
   const text = `ca: ${folder}/ca.pem
@@ -39,7 +39,7 @@ hosts:
   ]);
 });
 
-test('a password of many hosts that is in one place is looked for once', () => {
+test('a password that many hosts share is checked once', () => {
   const hosts = Array.from({ length: 300 }, (_, index) => `gpu-${String(index).padStart(3, '0')}: {}`);
   const text = `defaults: { pool: p, sudoPassword: { env: SUDO } }\nhosts: { ${hosts.join(', ')} }\n`;
   expect(warnings(text, { AZP_TOKEN: 'x' })).toEqual([

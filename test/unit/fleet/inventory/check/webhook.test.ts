@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { fleet, mistakes } from '../fixture.ts';
 
-test('a webhook: where its address is kept, and when it is told; a stronger layer takes its place, or takes it away', () => {
+test('webhook: where its URL is found and when it is called; a stronger layer replaces or removes it', () => {
   const { hosts } = fleet(`
 defaults: { pool: p, webhook: { url: { file: hook }, queueWait: 2h } }
 groups: { test: { vars: { webhook: { url: { env: TEST_HOOK }, offline: 90s } }, hosts: [b] } }
@@ -17,13 +17,13 @@ hosts: { a: {}, b: {}, c: { webhook: none } }
 
 test.each<[string, string, ...string[]]>([
   [
-    'the address of a webhook itself, which is not repeated',
+    'a literal URL of a webhook, which is not repeated',
     'defaults: { pool: p, webhook: { url: "https://hooks.lab/s3cret" } }\nhosts: { a: { webhook: "https://hooks.lab/s3cret" } }\n',
     'inventory.yaml:3:38: defaults.webhook.url has an invalid value\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)\nnext: replace it with an expected value',
     'inventory.yaml:4:24: hosts.a.webhook has an invalid value\nexpected: a webhook, e.g. { url: { env: FLEET_WEBHOOK } }, or none\nseen: a literal value (not shown)\nnext: replace it with an expected value',
   ],
   [
-    'a webhook without its address',
+    'a webhook without its URL',
     'defaults: { pool: p, webhook: { offline: 5m } }\nhosts: { a: {} }\n',
     'inventory.yaml:3:22: defaults.webhook.url is missing\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nnext: add `url:` under defaults.webhook',
   ],

@@ -7,10 +7,10 @@ import { mistakesIn } from '../fixture.ts';
 const file = new URL('../../../../../inventory.example.yaml', import.meta.url);
 const example: unknown = parse(readFileSync(file, 'utf8'));
 
-/** What may stand by mistake where something else belongs. */
+/** Values of a wrong type. */
 const misfits = [[], ['x'], {}, { x: {} }, 'x y', '8', '', 5, -1, 1.5, true, null];
 
-test('whatever stands wherever in the example, the message is in our words', () => {
+test('a wrong value anywhere in the example gets a message without terms of the schema library', () => {
   const wordings = [0, 1, 2, 3, 4, 5].flatMap((depth) =>
     misfits.flatMap((misfit) => mistakesIn(JSON.stringify(replaced(example, depth, misfit)))),
   );
@@ -19,7 +19,7 @@ test('whatever stands wherever in the example, the message is in our words', () 
   expect([...new Set(wordings.filter((text) => jargon.test(text)))]).toEqual([]);
 });
 
-/** Everything that lies this deep is the misfit. */
+/** Returns the value with everything at this depth replaced by the misfit. */
 function replaced(value: unknown, depth: number, misfit: unknown): unknown {
   if (depth === 0) return misfit;
   if (typeof value !== 'object' || value === null) return value;

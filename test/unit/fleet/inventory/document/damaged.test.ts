@@ -5,10 +5,10 @@ import { test } from 'vitest';
 import { mistakesIn } from '../fixture.ts';
 
 const example = readFileSync(new URL('../../../../../inventory.example.yaml', import.meta.url), 'utf8')
-  // Small, so that many damaged ones can be tried.
+  // Without comments, to try more damaged files.
   .replaceAll(/ +#.*/g, '');
 
-/** What typing mistakes and bad merges leave behind. */
+/** The remains of typing mistakes and bad merges. */
 const splinter = fc.constantFrom(
   ...`{ } [ ] : - " ' *a &a !x <<: \${ # | null 1 a: % --- ?`.split(' ').map((text) => `${text} `),
   '\n',
@@ -16,14 +16,14 @@ const splinter = fc.constantFrom(
   '\0',
 );
 
-test('however a file is damaged, it is refused with mistakes or it is an inventory', () => {
+test('any damaged file is an inventory or is rejected with mistakes', () => {
   fc.assert(
     fc.property(
       fc.nat(example.length),
       fc.nat(200),
       fc.array(splinter, { maxLength: 4 }),
       (at, gone, put) => {
-        // Anything but a usage error is thrown on, and fails the test.
+        // Any error other than a usage error fails the test.
         mistakesIn(example.slice(0, at) + put.join('') + example.slice(at + gone));
       },
     ),

@@ -24,14 +24,14 @@ test.each([
   ['${1X}', ['@0']],
   ['${A', ['@0']],
   ['${A-x}', ['@0']],
-])('%s leaves %j open', (text, open) => {
+])('in %s %j is unset', (text, open) => {
   const { unset } = expand(text, { A: 'one' });
   expect(unset.map(({ variable, offset }) => `${variable}@${offset}`)).toEqual(open);
 });
 
 const name = fc.stringMatching(/^[A-Z_][A-Z0-9_]{0,8}$/);
 
-test('what a variable holds is taken as it is, never expanded again', () => {
+test('the value of a variable is not expanded again', () => {
   fc.assert(
     fc.property(name, fc.string(), (variable, value) => {
       expect(expand(`<\${${variable}}>`, { [variable]: value })).toEqual({ value: `<${value}>`, unset: [] });
@@ -39,7 +39,7 @@ test('what a variable holds is taken as it is, never expanded again', () => {
   );
 });
 
-test('any text survives once its ${ are written $${', () => {
+test('any text is unchanged if its ${ are written as $${', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       fc.pre(!text.includes('$$') && !text.endsWith('$'));

@@ -8,7 +8,7 @@ import { mistakesIn } from '../fixture.ts';
 
 const next = 'next: correct the YAML here or in the lines above; quote text with special characters';
 
-/** A file, and what is read of it: place, the parser's message, the line and its caret. */
+/** A file and its error: place, the parser's message, the line and its caret. */
 const cases: readonly (readonly [text: string, place: string, message: string, ...snippet: string[]])[] = [
   [
     'defaults:\n  user: lab\n  pool gpu-lab\n  agents: 2\n',
@@ -81,7 +81,7 @@ const kinds: readonly (readonly [text: string, place: string, message: string])[
     'Flow map in block collection must be sufficiently indented and end with a }',
   ],
   [
-    'hosts:\n  a: { labels: { room: b12 }\n  b: {}\n',
+    'hosts:\n  a: { labels: { rack: b12 }\n  b: {}\n',
     '3:3',
     'Flow map in block collection must be sufficiently indented and end with a }',
   ],
@@ -144,14 +144,14 @@ describe('malformed YAML', () => {
     'hosts: { a: { clientSecret: "opensesame" x } }\n',
     `hosts: { a: { note: "${'ab2'.repeat(17)}c" x } }\n`,
     `hosts: { a: { note: "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" x } }\n`,
-  ])('a line that may hold a secret is not shown: %s', (text) => {
-    const [told = ''] = mistakesIn(text);
-    expect(told).toContain('inventory.yaml:1:');
-    expect(told).not.toContain('seen:');
+  ])('a line that may contain a secret is not shown: %s', (text) => {
+    const [mistake = ''] = mistakesIn(text);
+    expect(mistake).toContain('inventory.yaml:1:');
+    expect(mistake).not.toContain('seen:');
   });
 });
 
-/** `0.23456789` again and again, so that a shown line says its columns. */
+/** Returns `0.23456789` repeated: the digits show the columns of a line. */
 const digits = (length: number): string => '0.23456789'.repeat(20).slice(0, length);
 
 const places: readonly (readonly [
@@ -164,27 +164,27 @@ const places: readonly (readonly [
 ])[] = [
   ['the first character', 'a: b\nc: d\n', 0, 0, 'a: b', 0],
   ['in the second line', 'a: b\nc: d\n', 8, 8, 'c: d', 3],
-  ['behind the end of a line', 'a: b\nc: d\n', 4, 4, 'a: b', 4],
+  ['after the end of a line', 'a: b\nc: d\n', 4, 4, 'a: b', 4],
   ['at an empty line: the end of the text above', 'a: {\n\nb', 5, 3, 'a: {', 3],
   ['at a blank line: the end of the text above', 'a: {\n  \n   ', 10, 3, 'a: {', 3],
   ['without any text', '\n\n', 1, 0, '', 0],
   ['a line of 60 characters is whole', digits(60), 45, 45, digits(60), 45],
-  ['so is a shorter one', digits(45), 40, 40, digits(45), 40],
+  ['a shorter line is whole', digits(45), 40, 40, digits(45), 40],
   ['a long line, near its start', digits(150), 20, 20, digits(60), 20],
   ['a long line, in its middle', digits(150), 75, 75, digits(150).slice(45, 105), 30],
   ['a long line, near its end', digits(150), 140, 140, digits(150).slice(90), 50],
   ['a tab is as wide as a blank', '\ta:\tb', 4, 4, ' a: b', 4],
   ['hidden characters are escaped', 'a:\u200b b', 4, 4, String.raw`a:\u200b b`, 9],
-  ['behind the caret as well', 'a: b\u200b', 3, 3, String.raw`a: b\u200b`, 3],
+  ['hidden characters after the caret, too', 'a: b\u200b', 3, 3, String.raw`a: b\u200b`, 3],
   ['blanks at the end are not shown', 'a: b   \n', 3, 3, 'a: b', 3],
   ['31 characters of a word are no secret', `a: ${'z'.repeat(31)}`, 3, 3, `a: ${'z'.repeat(31)}`, 3],
 ];
 
 test.each(places)('the line and its caret: %s', (_, source, at, offset, line, column) => {
-  const errors = [new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'what it is')];
+  const errors = [new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'the message')];
   expect(firstYamlError(source, errors)).toEqual({
     offset,
-    message: 'what it is',
+    message: 'the message',
     snippet: `│ ${line}\n│ ${' '.repeat(column)}^`,
   });
 });
@@ -194,22 +194,27 @@ test('a file without errors has none', () => {
 });
 
 const example = readFileSync(new URL('../../../../../inventory.example.yaml', import.meta.url), 'utf8')
-  // Small, so that many damaged ones can be tried.
+  // Without comments, to try more damaged files.
   .replaceAll(/ +#.*/g, '');
 
-test('however a file is damaged, the caret is below a character of the line, or behind its end', () => {
+test('in any damaged file the caret is below a character of the line, or after its end', () => {
   const sign = fc.constantFrom(...`{ } [ ] : - " ' * & ! | > # % @ , ? \` \t`.split(' '), '\n', ' ');
   fc.assert(
-    fc.property(fc.nat(example.length), fc.nat(3), fc.array(sign, { maxLength: 3 }), (at, gone, put) => {
-      const text = example.slice(0, at) + put.join('') + example.slice(at + gone);
-      const { errors, warnings } = parseDocument(text, { prettyErrors: false, logLevel: 'error' });
-      const found = firstYamlError(text, [...errors, ...warnings]);
-      if (found?.snippet === undefined) return;
-      const [line = '', caret = '', ...more] = found.snippet.split('\n');
-      expect(more).toEqual([]);
-      expect(caret).toMatch(/^│ *\^$/);
-      expect(caret.length).toBeLessThanOrEqual(line.length + 1);
-    }),
+    fc.property(
+      fc.nat(example.length),
+      fc.nat(3),
+      fc.array(sign, { maxLength: 3 }),
+      (at, deleted, inserted) => {
+        const text = example.slice(0, at) + inserted.join('') + example.slice(at + deleted);
+        const { errors, warnings } = parseDocument(text, { prettyErrors: false, logLevel: 'error' });
+        const found = firstYamlError(text, [...errors, ...warnings]);
+        if (found?.snippet === undefined) return;
+        const [line = '', caret = '', ...more] = found.snippet.split('\n');
+        expect(more).toEqual([]);
+        expect(caret).toMatch(/^│ *\^$/);
+        expect(caret.length).toBeLessThanOrEqual(line.length + 1);
+      },
+    ),
     { numRuns: 300 },
   );
 });

@@ -7,7 +7,7 @@ import { name } from '../../../../../src/fleet/inventory/schema/values.ts';
 
 const ini = `
 # the lab
-gate ansible_connection=local
+edge ansible_connection=local
 [hopper]
 gpu[01:03].lab ansible_port=2222
 rtx ansible_host="192.0.2.7" ansible_ssh_private_key_file='~/.ssh/lab key' rack=b12 # mine
@@ -25,7 +25,7 @@ const yaml = `
 all:
   vars: { ansible_user: root, ansible_become_password: hunter2 }
   hosts:
-    gate: { ansible_connection: local }
+    edge: { ansible_connection: local }
   children:
     gpu:
       children:
@@ -47,7 +47,7 @@ describe.each([
 ])('%s', (_, text) => {
   const found = fromAnsible(text);
 
-  test('hosts are reached as Ansible reaches them: the host before inner groups, those before outer ones', () => {
+  test('hosts get the values of Ansible: the host before inner groups, inner groups before outer ones', () => {
     expect(hosts(found)).toEqual({
       'gpu01.lab': { port: 2222, user: 'admin' },
       'gpu02.lab': { port: 2222, user: 'admin' },
@@ -57,16 +57,16 @@ describe.each([
     });
   });
 
-  test('groups come with all their hosts', () => {
+  test('groups have all their hosts', () => {
     expect(found.hosts.map(({ groups }) => groups.toSorted())).toEqual(
       Array.from({ length: 5 }, () => ['gpu', 'hopper']),
     );
   });
 
-  test('what is not taken is named, with the reason, and never its value', () => {
-    const said = found.leftOut.map(({ what, why }) => `${what}: ${why}`);
-    expect(said).toEqual([
-      'host gate: its connection is not SSH',
+  test('what is not imported is named with the reason, never with its value', () => {
+    const skipped = found.leftOut.map(({ what, why }) => `${what}: ${why}`);
+    expect(skipped).toEqual([
+      'host edge: its connection is not SSH',
       expect.stringContaining('ansible_become_password: an inventory holds no secrets') as string,
       'variable rack: used by playbooks only',
     ]);
@@ -75,23 +75,23 @@ describe.each([
 });
 
 test.each([
-  ['a shell text for an address', 'h ansible_host=$(reboot)'],
+  ['shell code as address', 'h ansible_host=$(reboot)'],
   ['a template', 'h ansible_host="{{ lookup(1) }}"'],
-  ['a variable of ours', 'h ansible_ssh_private_key_file=${HOME}/key'],
-  ['an option for an address', 'h ansible_host=-oProxyCommand=x'],
-  ['a port that is none', 'h ansible_port=70000'],
-  ['a user that ssh refuses', "h ansible_user='a;b'"],
-  ['a name that ours cannot be', 'a/b'],
+  ['a variable of azp-fleet', 'h ansible_ssh_private_key_file=${HOME}/key'],
+  ['an option as address', 'h ansible_host=-oProxyCommand=x'],
+  ['an invalid port', 'h ansible_port=70000'],
+  ['a user that ssh rejects', "h ansible_user='a;b'"],
+  ['a name that azp-fleet rejects', 'a/b'],
   ['an open quotation mark', 'h ansible_user="x'],
   ['a word without =', 'h and more'],
   ['a range without end', 'h[1:999999999]'],
-])('%s: the host is left out and said so', (_, line) => {
+])('%s: the host is left out and reported', (_, line) => {
   const { hosts: taken, leftOut } = fromAnsible(line);
   expect(taken).toEqual([]);
   expect(leftOut).toHaveLength(1);
 });
 
-test('groups that bite their tails, and one called like a host', () => {
+test('groups that contain each other, and a group named like a host', () => {
   const found = fromAnsible('[a]\nh\n[a:children]\nb\n[b:children]\na\n[h]\nx\n');
   expect(found.hosts.map((host) => [host.name, host.groups.toSorted()])).toEqual([
     ['h', ['a', 'b']],
@@ -100,14 +100,14 @@ test('groups that bite their tails, and one called like a host', () => {
   expect(found.leftOut).toEqual([{ what: 'group h', why: 'a host has that name' }]);
 });
 
-test('a long chain of groups, and one in YAML that is too deep', () => {
+test('a long chain of groups, and a YAML file that is too deep', () => {
   const chain = Array.from({ length: 20_000 }, (_, at) => `[g${at}:children]\ng${at + 1}`);
   expect(fromAnsible(`${chain.slice(0, 300).join('\n')}\n[g300]\nh`).hosts[0]?.groups).toHaveLength(301);
   const deep = `${'{ g: { children: '.repeat(60)}{}${' } }'.repeat(60)}`;
   expect(fromAnsible(deep).leftOut).toHaveLength(1);
 });
 
-test('an alias bomb is no YAML for us, and costs nothing', () => {
+test('an alias bomb is not expanded', () => {
   const lines = ['a0: &a0 { hosts: {} }'];
   for (let at = 1; at < 12; at += 1)
     lines.push(
@@ -116,7 +116,7 @@ test('an alias bomb is no YAML for us, and costs nothing', () => {
   expect(fromAnsible(lines.join('\n')).hosts.length).toBeLessThan(20);
 });
 
-test('whatever the text, nothing is thrown, and what is taken can stand in an inventory', () => {
+test('any text is imported without an exception, as valid entries of an inventory', () => {
   const piece = fc.constantFrom(
     '[g]',
     '[g:vars]',

@@ -1,4 +1,4 @@
-// The examples for clouds, by the parser of Terraform's own language. They were never applied; what can be held, is.
+// The examples for clouds, read by a parser of Terraform's language. They were never applied.
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ async function read(cloud: string): Promise<File[]> {
   );
 }
 
-test('the parser refuses what is none', async () => {
+test('the parser rejects invalid files', async () => {
   await expect(parseHcl('main.tf', 'resource "a" "b" {')).rejects.toThrow();
 });
 
@@ -51,14 +51,14 @@ describe.each(Object.entries(clouds))('%s', (cloud, machine) => {
   const resources = () => Object.fromEntries(files.flatMap(({ resource = {} }) => Object.entries(resource)));
   const text = (): string => JSON.stringify(resources());
 
-  test('every variable that is used is declared, and each says what it is', () => {
+  test('every used variable is declared, with a description', () => {
     const declared = files.flatMap(({ variable = {} }) => Object.entries(variable));
     const used = new Set([...JSON.stringify(files).matchAll(/\bvar\.(\w+)/g)].map(([, name]) => name));
     expect(new Set(declared.map(([name]) => name))).toEqual(used);
     for (const [, [variable]] of declared) expect(variable).toHaveProperty('description');
   });
 
-  test('every resource that is named is there', () => {
+  test('every named resource exists', () => {
     const known = Object.entries(resources()).flatMap(([type, named]) =>
       Object.keys(named).map((name) => `${type}.${name}`),
     );
@@ -68,32 +68,32 @@ describe.each(Object.entries(clouds))('%s', (cloud, machine) => {
     expect(named.filter((name) => !known.includes(name) && !name.startsWith('aws_ami.'))).toEqual([]);
   });
 
-  test('one machine, into which SSH alone leads, and not from everywhere', () => {
+  test('one machine, open for SSH only, and not for every address', () => {
     expect(Object.keys(resources()[machine] ?? {})).toEqual(['gpu']);
-    const { inwards, from } = opened(resources());
-    expect(inwards).toEqual(['22']);
+    const { ports, from } = opened(resources());
+    expect(ports).toEqual(['22']);
     expect(from).toBe('${var.ssh_from}');
     const [ssh] = files.flatMap(({ variable = {} }) => variable['ssh_from'] ?? []);
     expect(ssh).not.toHaveProperty('default');
     expect(JSON.stringify(ssh?.['validation'])).toContain('0.0.0.0/0');
   });
 
-  test('a job finds no identity of the cloud', () => {
+  test('a job has no cloud identity', () => {
     expect(text()).not.toMatch(/service_account|iam_instance_profile|"identity"/);
   });
 
-  test('its agents are drained before it is destroyed, and a failure stops that', () => {
+  test('its agents are drained before it is destroyed; a failed drain stops the destroy', () => {
     const [step] = resources()['terraform_data']?.['deregister'] ?? [];
     expect(step?.['depends_on']).toEqual([`\${${machine}.gpu}`]);
     const [run] = z.record(z.string(), z.array(block)).parse(step?.['provisioner'])['local-exec'] ?? [];
     expect(run).toMatchObject({ when: expect.stringContaining('destroy') as string });
     expect(run?.['command']).toMatch(/^azp-fleet drain "\$HOST" -i "\$INVENTORY" --wait --yes/);
     expect(run).not.toHaveProperty('on_failure');
-    // Nothing of the machine's is in the text of a shell.
+    // No value of the machine is part of the shell text.
     expect(run?.['command']).not.toContain('${');
   });
 
-  test('the output is what azp-fleet reads', () => {
+  test('azp-fleet reads the output', () => {
     const [output] = files.flatMap((each) => each.output?.['azp_fleet_hosts'] ?? []);
     const [host] = Object.values(output?.value ?? {}).map((value) => block.parse(value));
     expect(host?.['address']).toMatch(/^\$\{(google|aws|azurerm)_/);
@@ -107,7 +107,7 @@ describe.each(Object.entries(clouds))('%s', (cloud, machine) => {
   });
 });
 
-/** Ports that are open from outside, and from where. */
+/** Returns the ports that are open from outside, and for which addresses. */
 function opened(
   resources: Readonly<Record<string, Readonly<Record<string, readonly z.infer<typeof block>[]>>>>,
 ) {
@@ -119,7 +119,7 @@ function opened(
     expect(Object.keys(resources['google_compute_firewall'] ?? {})).toEqual(['ssh']);
     const allowed = rules.parse(google['allow']);
     return {
-      inwards: allowed.flatMap(({ ports }) => z.array(z.string()).parse(ports)),
+      ports: allowed.flatMap(({ ports }) => z.array(z.string()).parse(ports)),
       from: google['source_ranges'],
     };
   }
@@ -127,16 +127,16 @@ function opened(
     const [rule, ...more] = rules.parse(aws['ingress']);
     expect(more).toEqual([]);
     expect(rule?.['from_port']).toBe(rule?.['to_port']);
-    return { inwards: [String(rule?.['from_port'])], from: rule?.['cidr_blocks'] };
+    return { ports: [String(rule?.['from_port'])], from: rule?.['cidr_blocks'] };
   }
-  const inwards = rules.parse(azure?.['security_rule']).filter(({ direction }) => direction === 'Inbound');
+  const ports = rules.parse(azure?.['security_rule']).filter(({ direction }) => direction === 'Inbound');
   return {
-    inwards: inwards.map((rule) => rule['destination_port_range']),
-    from: inwards[0]?.['source_address_prefixes'],
+    ports: ports.map((rule) => rule['destination_port_range']),
+    from: ports[0]?.['source_address_prefixes'],
   };
 }
 
-test('the inventory beside them is usable, with hosts as Terraform prints them', () => {
+test('their inventory is valid with hosts as Terraform prints them', () => {
   const source = readFileSync(join(root, 'inventory.yaml'), 'utf8');
   expect(source).toContain('hostsFrom: { terraform: hosts.json }');
   const shown = source.replace('hosts.json }', 'hosts.example.json }');
@@ -144,7 +144,7 @@ test('the inventory beside them is usable, with hosts as Terraform prints them',
   expect(hosts).toMatchObject([{ name: 'gcp-gpu-1', pool: 'gpu-cloud', gpus: 1, fence: 'required' }]);
 });
 
-test('what the page has typed, and what Terraform runs, is understood', () => {
+test('the commands of the page and of Terraform are valid', () => {
   const texts = ['README.md', ...Object.keys(clouds).map((cloud) => `${cloud}/deregister.tf`)].map((name) =>
     readFileSync(join(root, name), 'utf8'),
   );
@@ -156,13 +156,13 @@ test('what the page has typed, and what Terraform runs, is understood', () => {
   for (const [, line = ''] of lines) expect(parseArguments(words(line), commands, io), line).toBeDefined();
 });
 
-/** As a shell would split it, the program's own name left out. */
+/** Splits a command line like a shell, without the name of the program. */
 function words(line: string): readonly string[] {
   const found = line.replaceAll(String.raw`\"`, '"').matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g);
   return [...found].map(([, double, single, bare]) => double ?? single ?? bare ?? '').slice(1);
 }
 
-test('the page says plainly that nothing of it was applied', () => {
+test('the page says that the examples were not applied', () => {
   expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain('were not applied');
   expect(
     globSync('*/', { cwd: root })

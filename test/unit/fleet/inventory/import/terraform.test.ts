@@ -88,25 +88,25 @@ test.each([
   ['a list', '[]', 'it is not JSON'],
   ['the state itself', '{"version":4,"lineage":"x","outputs":{}}', 'it is the state file'],
   ['another output', '{"ip":{"value":"1.2.3.4"}}', 'it has neither the output azp_fleet_hosts'],
-  ['a sensitive one', '{"azp_fleet_hosts":{"sensitive":true,"value":{}}}', 'marked sensitive'],
+  ['a sensitive output', '{"azp_fleet_hosts":{"sensitive":true,"value":{}}}', 'marked sensitive'],
   ['a list of hosts', '{"azp_fleet_hosts":{"value":["1.2.3.4"]}}', 'not a map of hosts by name'],
   [
-    'a depth nobody needs',
+    'a value that is too deep',
     `{"azp_fleet_hosts":${'{"value":'.repeat(60)}1${'}'.repeat(61)}`,
     'it is not JSON',
   ],
-])('%s is none, and it is said why', (_, text, why) => {
+])('%s is rejected with the reason', (_, text, why) => {
   expect(fromTerraform(text)).toEqual({ why: expect.stringContaining(why) as string });
 });
 
 test.each([
   ['no address', { user: 'ops' }],
-  ['an address that is not there yet', { address: null }],
-  ['a way to run something', { address: 'a', transport: 'openssh' }],
-  ['a variable of the reader', { address: 'a', identityFile: '${HOME}/x' }],
-  ['a shell text', { address: '$(reboot)' }],
+  ['an unknown address', { address: null }],
+  ['a key that is not allowed', { address: 'a', transport: 'openssh' }],
+  ['a variable', { address: 'a', identityFile: '${HOME}/x' }],
+  ['shell code', { address: '$(reboot)' }],
   ['an option', { address: '-oProxyCommand=x' }],
-  ['a port that is none', { address: 'a', port: 0 }],
+  ['an invalid port', { address: 'a', port: 0 }],
   ['a control character', { address: 'a', labels: { a: '\u001b[2J' } }],
   ['no object', 'a'],
 ])('a host with %s is left out', (_, host) => {
@@ -114,14 +114,14 @@ test.each([
   expect(found).toMatchObject({ hosts: [{ name: 'y' }], leftOut: [{ what: 'host x' }] });
 });
 
-test('a name of anything, and __proto__, is no way in', () => {
+test('an invalid name, and __proto__, is left out', () => {
   const found = fromTerraform(
     '{"azp_fleet_hosts":{"value":{"a b":{"address":"a"},"__proto__":{"address":"b"}}}}',
   );
   expect(found).toMatchObject({ hosts: [], leftOut: [{ what: 'host a b' }, { what: 'host __proto__' }] });
 });
 
-test('whatever the JSON, nothing is thrown', () => {
+test('any JSON is read without an exception', () => {
   const any = fc.jsonValue({ maxDepth: 4 });
   fc.assert(
     fc.property(

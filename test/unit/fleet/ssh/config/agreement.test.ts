@@ -1,5 +1,5 @@
-// The oracle is the system's own ssh: what we make of its configuration is what it does itself. `ssh -G` prints most of
-// it; what it leaves unexpanded, files and commands, it tells of when it connects (-v).
+// Compares the resolved configuration with the system's ssh. `ssh -G` prints most options; it prints files and commands
+// expanded only when it connects (-v).
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
@@ -59,7 +59,7 @@ describe.each(corpus)('%s', (file, hosts) => {
     const expected: Record<string, unknown> = {};
     const actual: Record<string, unknown> = {};
     for (const [option, value] of Object.entries(ours)) {
-      // Where nobody set an option we have defaults of our own; what files and commands become stands below.
+      // Options that are not set have our defaults; files and commands are compared below.
       if (from[option] === 'default' || expanded.has(option)) continue;
       actual[option] = printed(value, spaced.has(option) ? ' ' : ',');
       expected[option] = theirs.get(option) ?? 'nothing';
@@ -72,7 +72,7 @@ describe.each(corpus)('%s', (file, hosts) => {
   });
 });
 
-describe('what ssh -G leaves unexpanded is expanded as ssh does when it connects', () => {
+describe('options that ssh -G does not expand are expanded as ssh does when it connects', () => {
   test.each([
     ['commands.conf', 'tokens'],
     ['commands.conf', 'exec-prefix'],
@@ -81,14 +81,14 @@ describe('what ssh -G leaves unexpanded is expanded as ssh does when it connects
     ['proxy.conf', 'command'],
   ])('%s: %s', async (file, host) => {
     const { proxyCommand, identityFiles, identitiesNamed } = await resolve(file, host);
-    const told = spawnSync('ssh', ['-v', '-F', join(folder, file), '-o', 'BatchMode=yes', host, 'true'], {
+    const verbose = spawnSync('ssh', ['-v', '-F', join(folder, file), '-o', 'BatchMode=yes', host, 'true'], {
       encoding: 'utf8',
-      // The command is named and not run: what it says would stand among what ssh does.
+      // The command is printed, not run: its output would be mixed with that of ssh.
       env: { ...env, SHELL: '/bin/true' },
       input: '',
     }).stderr;
-    expect(`exec ${proxyCommand ?? ''}`).toBe(/Executing proxy command: (.*?)\r?$/m.exec(told)?.[1]);
-    const keys = [...told.matchAll(/^debug1: identity file (.*) type -?\d+\r?$/gm)].map(([, key]) => key);
+    expect(`exec ${proxyCommand ?? ''}`).toBe(/Executing proxy command: (.*?)\r?$/m.exec(verbose)?.[1]);
+    const keys = [...verbose.matchAll(/^debug1: identity file (.*) type -?\d+\r?$/gm)].map(([, key]) => key);
     if (identitiesNamed)
       expect(identityFiles).toEqual(keys.filter((key) => key?.endsWith('-cert') === false));
   });
@@ -97,7 +97,7 @@ describe('what ssh -G leaves unexpanded is expanded as ssh does when it connects
     ['unknown-token', 'relay %q', /unknown key %q/],
     ['unknown-in-key', '/keys/%q', /unknown key %q/],
     ['unset-variable', '${MY_KEYS_THAT_ARE_UNSET}/x', /has no value/],
-  ])('what cannot be expanded is refused by either: %s', async (host, seen, says) => {
+  ])('an option that cannot be expanded is rejected by both: %s', async (host, seen, says) => {
     expect(await problemOf(resolve('commands.conf', host))).toMatchObject({ code: 'ssh.config', host, seen });
     const file = join(folder, 'commands.conf');
     const { stderr } = spawnSync('ssh', ['-F', file, host, 'true'], { encoding: 'utf8', env, input: '' });

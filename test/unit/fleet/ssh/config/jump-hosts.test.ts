@@ -8,7 +8,7 @@ import { problemOf, sshSpec } from '../../../../support/transport.ts';
 const host = (name: string, spec: Partial<SshSpec> = {}) => ({ name, ssh: sshSpec(spec) });
 const hosts = [
   host('bastion', { address: '192.0.2.1', port: 2222, user: 'ann', identityFile: '/k', hostKeys: ['pin'] }),
-  host('gate', { loginPassword: { env: 'GATE' }, user: 'ann' }),
+  host('edge-gate', { loginPassword: { env: 'EDGE' }, user: 'ann' }),
   host('behind-1', { address: 'nat.example', port: 2201 }),
   host('behind-2', { address: 'nat.example', port: 2202 }),
   host('edge', { address: 'two.example' }),
@@ -28,7 +28,7 @@ test.each<[string, string | undefined]>([
   ['nat.example:2202', 'behind-2'],
   ['two.example', 'edge'],
   ['TWO.example:2203', 'inner'],
-  // A name counts before an address.
+  // A name has priority over an address.
   ['192.0.2.9', '192.0.2.9'],
   ['[2001:db8::1]', 'v6'],
   ['stranger', undefined],
@@ -44,21 +44,25 @@ describe('a hop is a target', () => {
   });
 
   test.each<[string, string, object]>([
-    ['with all that the inventory says', 'bastion', { ...hosts[0], known: true }],
+    ['with all values of the inventory', 'bastion', { ...hosts[0], known: true }],
     [
-      'with what is written there before what the inventory says',
+      'with the values of the hop before those of the inventory',
       'bob@192.0.2.1:2222',
       { name: 'bastion', known: true, ssh: { ...hosts[0]?.ssh, user: 'bob' } },
     ],
-    ['with its password', 'gate', { ...hosts[1], known: true }],
-    ['without it as somebody else', 'bob@gate', { name: 'gate', known: true, ssh: sshSpec({ user: 'bob' }) }],
+    ['with its password', 'edge-gate', { ...hosts[1], known: true }],
+    [
+      'without its password for another user',
+      'bob@edge-gate',
+      { name: 'edge-gate', known: true, ssh: sshSpec({ user: 'bob' }) },
+    ],
     [
       'reached through the hops before it',
       'one,two,bastion',
       { name: 'bastion', known: true, ssh: { ...hosts[0]?.ssh, jump: 'one,two' } },
     ],
     [
-      'of which the inventory knows nothing, out of the same file of ssh',
+      'that is not in the inventory, with the same ssh_config',
       'bob@stranger:23',
       { name: 'stranger', known: false, ssh: sshSpec({ sshConfig: '/c', user: 'bob', port: 23 }) },
     ],
@@ -77,15 +81,15 @@ describe('a host that is one of its own jump hosts', () => {
     ['bastion', 'bastion', 'none'],
     ['bastion', 'ann@192.0.2.1', 'none'],
     ['bastion', 'one,bastion,two', 'one'],
-    ['edge', 'bastion,gate', 'bastion,gate'],
+    ['edge', 'bastion,edge-gate', 'bastion,edge-gate'],
     ['behind-1', 'nat.example', 'nat.example'],
     ['edge', 'none', 'none'],
   ])('%s behind %s is reached by %s', (name, jump, reached) => {
     expect(jumpTo(host(name, { jump }), hosts)).toBe(reached);
   });
 
-  test('what is no chain is an error', async () => {
-    const problem = await problemOf((async () => jumpTo(host('gate', { jump: 'a b' }), hosts))());
-    expect(problem).toMatchObject({ code: 'ssh.config', host: 'gate' });
+  test('an invalid chain is an error', async () => {
+    const problem = await problemOf((async () => jumpTo(host('edge-gate', { jump: 'a b' }), hosts))());
+    expect(problem).toMatchObject({ code: 'ssh.config', host: 'edge-gate' });
   });
 });

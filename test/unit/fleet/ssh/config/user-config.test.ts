@@ -10,7 +10,7 @@ import { problemOf, sshSpec } from '../../../../support/transport.ts';
 
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'azp-stand-in-'));
+  home = mkdtempSync(join(tmpdir(), 'azp-user-config-'));
   mkdirSync(join(home, '.ssh'));
 });
 afterEach(() => rmSync(home, { recursive: true }));
@@ -19,7 +19,7 @@ function write(own: string): void {
   writeFileSync(ownFiles(home).config, withInclude(own, ownFiles(home)));
 }
 
-test('it says all that is there, at the same lines, but for what is ours', () => {
+test('the copy has the same lines at the same places, without our include', () => {
   write('# mine\nHost x\n  User u\n');
   const standIn = new StandIn(ownFiles(home));
   expect(standIn.isNeeded).toBe(true);
@@ -31,17 +31,17 @@ test('it says all that is there, at the same lines, but for what is ours', () =>
   expect(existsSync(file)).toBe(false);
 });
 
-test('what ssh would refuse is not read in its place', () => {
+test('a file that ssh would reject is not copied', () => {
   write('');
   chmodSync(ownFiles(home).config, 0o666);
   expect(new StandIn(ownFiles(home)).file()).toBeUndefined();
 });
 
-test('where nothing of ours is, it is not needed', () => {
+test('without our include no copy is needed', () => {
   expect(new StandIn(ownFiles(home)).isNeeded).toBe(false);
 });
 
-test('a mistake is told of with the name of the file that it is in', async () => {
+test('an error names the original file', async () => {
   write('Host x\n  Nonsense yes\n');
   const resolver = new SshResolver({
     home,

@@ -12,8 +12,7 @@ import { hostKeyOf, HostKeyStore } from '../../../../../src/fleet/ssh/connect/ho
 import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../../support/own-sshd.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
 
-// The oracle is the system's own ssh, at a real connection: what a known_hosts file makes of a host's key is what it makes
-// of it.
+// Compares the verdict on a host key with that of the system's ssh at a real connection, for each known_hosts file.
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-known-agreement-'));
 const local = { home: folder, user: 'ann', uid: 1000, host: 'laptop', env: {} };
@@ -37,7 +36,7 @@ function field(bytes: Buffer | string): Buffer {
   length.writeUInt32BE(bytes.length);
   return Buffer.concat([length, Buffer.from(bytes)]);
 }
-/** A line's type and key, of what stands in the blob. */
+/** Returns a line's type and key from the fields of its blob. */
 const made = (type: string, ...fields: (Buffer | string)[]) =>
   `${type} ${Buffer.concat([type, ...fields].map(field)).toString('base64')}`;
 const number = (bytes: number) => Buffer.concat([Buffer.of(0), Buffer.alloc(bytes, 0xff)]);
@@ -52,7 +51,10 @@ const lines: readonly (readonly [string, string | (() => string)])[] = [
   ['another key', 'N OTHER'],
   ['another key with a comment', 'N OTHER root@somewhere else'],
   ['one of another type', () => `N ${rsa}`],
-  ['one of another type by the name of its signature', () => `N ${rsa.replace('ssh-rsa', 'rsa-sha2-512')}`],
+  [
+    'one of another type under the name of its signature',
+    () => `N ${rsa.replace('ssh-rsa', 'rsa-sha2-512')}`,
+  ],
   ['one of a curve', () => `N ${ecdsa}`],
   ['one of a curve under another one’s name', () => `N ${ecdsa.replace('p256', 'p384')}`],
   ['the key under another type', 'N ssh-rsa OWNBLOB'],
@@ -62,18 +64,18 @@ const lines: readonly (readonly [string, string | (() => string)])[] = [
   ['the type in capitals', 'N SSH-ED25519 OTHERBLOB'],
   ['a key cut short', () => `N ${other.slice(0, 60)}`],
   ['the key cut short', 'N OWNCUT'],
-  ['a key with bytes behind it', () => `N ssh-ed25519 ${blob64(other, 'xyz')}`],
-  ['a key with a letter that is none behind it', 'N OTHER!!'],
-  ['a key with padding that is none of its', 'N OTHER=='],
+  ['a key with extra bytes', () => `N ssh-ed25519 ${blob64(other, 'xyz')}`],
+  ['a key with an invalid character after it', 'N OTHER!!'],
+  ['a key with wrong padding', 'N OTHER=='],
   ['a blank within a key', () => `N ${other.slice(0, 40)} ${other.slice(40)}`],
   ['no key', 'N ssh-ed25519'],
   ['words', 'N foo bar'],
-  ['what SSH 1 wrote', 'N 1024 35 123456789'],
+  ['a line of SSH 1', 'N 1024 35 123456789'],
   ['31 bytes', () => `N ${made('ssh-ed25519', Buffer.alloc(31, 7))}`],
   ['32 bytes', () => `N ${made('ssh-ed25519', Buffer.alloc(32, 7))}`],
   ['a weak RSA key', () => `N ${made('ssh-rsa', e, number(64))}`],
-  ['one bit less than is taken', () => `N ${made('ssh-rsa', e, number(127))}`],
-  ['the weakest RSA key that is taken', () => `N ${made('ssh-rsa', e, number(128))}`],
+  ['an RSA key one bit too short', () => `N ${made('ssh-rsa', e, number(127))}`],
+  ['the shortest RSA key that is accepted', () => `N ${made('ssh-rsa', e, number(128))}`],
   ['an endless RSA key', () => `N ${made('ssh-rsa', e, number(4096))}`],
   ['a negative RSA key', () => `N ${made('ssh-rsa', e, Buffer.alloc(256, 0xff))}`],
   ['an RSA key with more', () => `N ${made('ssh-rsa', e, number(256), 'x')}`],
@@ -101,14 +103,14 @@ const lines: readonly (readonly [string, string | (() => string)])[] = [
   ['a list with a blank', 'a, N OTHER'],
   ['a pattern', '[127.0.0.?]:PORT OTHER'],
   ['a pattern for all', '* OTHER'],
-  ['all but this', '*,!N OTHER'],
-  ['all but this, with the key', '*,!N OWN'],
+  ['all but this host', '*,!N OTHER'],
+  ['all but this host, with the key', '*,!N OWN'],
   ['the bare name', '127.0.0.1 OWN'],
   ['another key under the bare name', '127.0.0.1 OTHER'],
-  ['a hash that is none', '|1|xx|yy OTHER'],
+  ['an invalid hash', '|1|xx|yy OTHER'],
   ['the key and then another', 'N OWN\nN OTHER'],
   ['another key and then it', 'N OTHER\nN OWN'],
-  ['the key after what is none', 'N ssh-rsa OTHERBLOB\nnonsense\nN OWN'],
+  ['the key after invalid lines', 'N ssh-rsa OTHERBLOB\nnonsense\nN OWN'],
   ['a very long line', () => `N OTHER ${'x'.repeat(100_000)}`],
 ];
 

@@ -29,8 +29,8 @@ function key(base64: string, type: string): { type: string; base64: string } {
   return { type, base64 };
 }
 
-describe('which lines are about a host', () => {
-  // The oracle is ssh-keygen -F on the same file.
+describe('the lines for a host', () => {
+  // Compares with ssh-keygen -F on the same file.
   const file = join(folder, 'known_hosts');
   let lines: KnownHostLine[] = [];
   beforeAll(() => {
@@ -110,7 +110,7 @@ describe('the verdict on a key', () => {
 });
 
 describe('a new line', () => {
-  test('is filed as OpenSSH files it', () => {
+  test('is written as by OpenSSH', () => {
     expect(knownName('Host.Example', 22)).toBe('host.example');
     expect(knownName('192.0.2.1', 2222)).toBe('[192.0.2.1]:2222');
     expect(newKnownHost('h', keys.one, false)).toBe(`h ${keys.one.type} ${keys.one.base64}\n`);
@@ -141,7 +141,7 @@ test('finds plain, patterned and hashed lines by name', () => {
   expect(lineNumbers(file, 'h.example', 'a')).toEqual([1, 3, 4]);
 });
 
-test('knows what it appended, hashed or not, and what others append', () => {
+test('finds lines that it appended, hashed or not, and lines that others append', () => {
   const path = join(folder, 'fresh/known_hosts');
   const file = new KnownHostsFile(path);
   expect(file.about(['a'])).toEqual([]);
@@ -156,7 +156,7 @@ test('knows what it appended, hashed or not, and what others append', () => {
   expect(readFileSync(path, 'utf8').endsWith(`\nc ${line}d ${line}`)).toBe(true);
 });
 
-test('a file that is not there, or not a file, holds nothing', () => {
+test('a missing file, or a folder, has no lines', () => {
   expect(new KnownHostsFile(join(folder, 'absent')).about(['a'])).toEqual([]);
   expect(new KnownHostsFile(folder).about(['a'])).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { reserve, startOf } from '../../../../../src/fleet/ssh/session/upload.ts
 
 const rate = 1000;
 
-/** Sends each piece at its time (milliseconds) and says how long each has to wait. */
+/** Sends each piece at its time (in milliseconds) and returns how long each waits. */
 function waits(pieces: readonly (readonly [at: number, bytes: number])[]): number[] {
   let line = startOf(rate, 0);
   return pieces.map(([at, bytes]) => {
@@ -15,10 +15,10 @@ function waits(pieces: readonly (readonly [at: number, bytes: number])[]): numbe
   });
 }
 
-// 1000 bytes a second, of which a quarter of a second may be saved up.
+// 1000 bytes a second, with a burst of a quarter of a second.
 describe('a line of 1000 bytes a second', () => {
   test.each([
-    ['the first piece goes at once', [[0, 500]], [0]],
+    ['the first piece is sent at once', [[0, 500]], [0]],
     [
       'the next one waits until the first has passed',
       [
@@ -28,7 +28,7 @@ describe('a line of 1000 bytes a second', () => {
       [0, 500],
     ],
     [
-      'who comes later waits for the rest only',
+      'a later piece waits for the rest only',
       [
         [0, 500],
         [300, 500],
@@ -36,7 +36,7 @@ describe('a line of 1000 bytes a second', () => {
       [0, 200],
     ],
     [
-      'who comes late enough does not wait',
+      'a piece that is late enough does not wait',
       [
         [0, 500],
         [500, 500],
@@ -44,7 +44,7 @@ describe('a line of 1000 bytes a second', () => {
       [0, 0],
     ],
     [
-      'a pause gives back a quarter of a second and no more',
+      'a pause restores a quarter of a second and no more',
       [
         [0, 100],
         [60_000, 250],
@@ -54,7 +54,7 @@ describe('a line of 1000 bytes a second', () => {
       [0, 0, 0, 100],
     ],
     [
-      'everybody stands in one line',
+      'all pieces share one line',
       [
         [0, 100],
         [0, 100],
@@ -67,7 +67,7 @@ describe('a line of 1000 bytes a second', () => {
     expect(waits(pieces)).toEqual(expected);
   });
 
-  test('in any stretch of time no more passes than the rate, the burst and one piece', () => {
+  test('in any interval at most the rate, the burst and one piece are sent', () => {
     const piece = fc.tuple(fc.nat(400), fc.integer({ min: 1, max: 300 }));
     fc.assert(
       fc.property(fc.array(piece, { minLength: 1, maxLength: 60 }), (steps) => {

@@ -1,16 +1,16 @@
 import type { StartChange } from '../../../../../src/fleet/ssh/session/durable-change.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
-/** Where the change `x,1` lives, and what is seen of it. */
+/** The folder of the change `x,1` on a host. */
 export const folder = '/var/lib/azp-fleet/changes/x,1';
 const unit = 'azp-fleet-change-x,1.service';
 
-export const look = `systemctl show -p SubState -p InvocationID -p Result ${unit}`;
-/** All that is done while systemd does not answer. */
-export const patience = [look, ...Array.from({ length: 200 }, () => ['sleep 0.3', look]).flat()];
-export const cleared = [look, `systemctl stop ${unit}`, `systemctl reset-failed ${unit}`];
+export const query = `systemctl show -p SubState -p InvocationID -p Result ${unit}`;
+/** The calls while systemd does not answer. */
+export const unanswered = [query, ...Array.from({ length: 200 }, () => ['sleep 0.3', query]).flat()];
+export const cleared = [query, `systemctl stop ${unit}`, `systemctl reset-failed ${unit}`];
 
-/** systemd, which is asked again and again how the unit is, and finds it gone in the end; `-`: it does not answer. */
+/** Adds a systemd that reports these states of the unit in turn, then that it is gone; `-` is no answer. */
 export function systemd(host: ScratchHost, ...states: readonly string[]): void {
   host.program(
     'systemctl',
@@ -30,7 +30,8 @@ esac`,
   );
 }
 
-export function left(host: ScratchHost, files: Readonly<Record<string, string>>): void {
+/** Writes files of an earlier start. */
+export function leftover(host: ScratchHost, files: Readonly<Record<string, string>>): void {
   for (const [name, text] of Object.entries(files)) host.file(`${folder}/${name}`, text);
 }
 
@@ -47,8 +48,8 @@ export const swept = [`systemctl reset-failed ${unit}`, `systemctl stop ${unit}`
 
 const launch = `systemd-run --quiet --unit=${unit} '--description=azp-fleet: it's "100 %"' -p RemainAfterExit=yes -p RuntimeMaxSec=9 -p TimeoutStopSec=30 /bin/sh ${folder}/runner`;
 const marked = `sync ${folder}/run ${folder}`;
-/** The mark is on the disk before systemd is asked for anything. */
-export const launched = [look, ...swept, look, marked, launch, look];
+/** The calls of a start: the mark is on the disk before systemd-run. */
+export const launched = [query, ...swept, query, marked, launch, query];
 const runner = `PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C LANG=C
 export PATH LC_ALL LANG
 echo "$INVOCATION_ID" >${folder}/began || exit 1
@@ -82,9 +83,10 @@ export const ended = {
   [`${folder}/code`]: '600 1\n',
 };
 type Files = Readonly<Record<string, string>>;
+/** Returns the files without the folders. */
 export const bare = (files: Files) =>
   Object.fromEntries(Object.entries(files).filter(([, text]) => text !== '700 /'));
-/** The files of an earlier start keep their modes; its lock is there. */
+/** Returns the files with the modes of an earlier start, without its lock. */
 export const wide = (files: Files) =>
   Object.fromEntries(
     Object.entries(bare(files))

@@ -7,7 +7,7 @@ import { type OwnSshd, startOwnSshd } from '../../../../support/own-sshd.ts';
 import { ownSystemd } from '../../../../support/own-systemd.ts';
 import { problemOf, testTransport, type TestTransport } from '../../../../support/transport.ts';
 
-// Changes that outlive us, on a real sshd; systemd is a stand-in that runs units detached.
+// Durable changes on a real sshd; a fake systemd runs units detached.
 
 let sshd: OwnSshd;
 beforeAll(async () => {
@@ -35,7 +35,7 @@ const units = () => readdirSync(sshd.path('units'));
 const running = (id: string) => units().includes(`azp-fleet-change-${id}.service`);
 
 describe('a durable change', () => {
-  test('gives exit code and output, leaves no unit, and can be made again', async () => {
+  test('returns exit code and output, leaves no unit, and can be repeated', async () => {
     const session = await connect();
     const lines: string[] = [];
     const spec = change('plain', 'echo one; echo two >&2; exit 7');
@@ -46,29 +46,29 @@ describe('a durable change', () => {
     expect(await session.durable(spec)).toMatchObject({ code: 7, resumed: false });
   });
 
-  test('stops at the first command that fails, and keeps its script from others', async () => {
+  test('stops at the first command that fails, and its script is not readable by others', async () => {
     const session = await connect();
-    const place = '/var/lib/azp-fleet/changes/strict/script';
-    const result = await session.durable(change('strict', `stat -c %a ${place}\nfalse\necho never`));
+    const path = '/var/lib/azp-fleet/changes/strict/script';
+    const result = await session.durable(change('strict', `stat -c %a ${path}\nfalse\necho never`));
     expect(result).toMatchObject({ code: 1, tail: '600\n' });
   });
 
-  test('goes on through a cut: every line comes once, and the lock is ours again', async () => {
+  test('continues after a cut connection: every line comes once, and the lock is taken again', async () => {
     const proxy = await startDelayProxy(sshd.port, 0);
     const session = await connect(proxy.port);
     await session.lock({ who: 'ann@laptop', command: 'azp-fleet provision', since: '' });
-    const gate = sshd.path('gate');
+    const proceed = sshd.path('proceed');
     const lines: string[] = [];
     const result = await session.durable(
       change(
         'cut',
-        `echo "line 1"; printf "line 2 is cut "; until [ -e ${gate} ]; do sleep 0.05; done; echo whole; echo "line 3"`,
+        `echo "line 1"; printf "line 2 is cut "; until [ -e ${proceed} ]; do sleep 0.05; done; echo whole; echo "line 3"`,
       ),
       {
         onLine: (line) => {
           lines.push(line);
           if (line === 'line 1') proxy.cut();
-          if (line.includes('reconnecting')) void connect().then((other) => other.script(`: >${gate}`));
+          if (line.includes('reconnecting')) void connect().then((other) => other.script(`: >${proceed}`));
         },
       },
     );
@@ -89,37 +89,40 @@ describe('a durable change', () => {
     proxy.close();
   });
 
-  test('is found by a second run, which follows it to the end and says who began it', async () => {
+  test('is found by a second run, which follows it to the end and names who started it', async () => {
     const first = await connect();
-    const gate = sshd.path('found');
-    const script = `echo begun; until [ -e ${gate} ]; do sleep 0.05; done; echo done; exit 5`;
+    const proceed = sshd.path('found');
+    const script = `echo begun; until [ -e ${proceed} ]; do sleep 0.05; done; echo done; exit 5`;
     const lost = problemOf(first.durable(change('found', script)));
     await expect.poll(() => running('found')).toBe(true);
     await first.close();
     expect((await lost).code).toBe('ssh.connection-lost');
     const second = await connect();
-    // It hears what was said before it came, and lets the change end.
-    const onLine = (line: string) => void (line === 'begun' && second.script(`: >${gate}`));
+    // It gets earlier output, and lets the change end.
+    const onLine = (line: string) => void (line === 'begun' && second.script(`: >${proceed}`));
     const result = await second.follow('found', { onLine });
     expect(result).toEqual({ code: 5, tail: 'begun\ndone\n', resumed: true, startedBy: 'ann@laptop' });
     expect(await second.follow('found')).toBeUndefined();
   });
 
-  test('that is asked for while it runs is joined, not begun a second time', async () => {
+  test('that is requested while it runs is joined, not started a second time', async () => {
     const [one, two] = [await connect(), await connect()];
-    const [gate, begun] = [sshd.path('joined'), sshd.path('begun')];
-    const spec = change('joined', `echo x >>${begun}; echo begun; until [ -e ${gate} ]; do sleep 0.05; done`);
+    const [proceed, begun] = [sshd.path('joined'), sshd.path('begun')];
+    const spec = change(
+      'joined',
+      `echo x >>${begun}; echo begun; until [ -e ${proceed} ]; do sleep 0.05; done`,
+    );
     const first = one.durable(spec);
     await expect.poll(() => existsSync(begun)).toBe(true);
-    // It hears what was said before it came, and lets the change end.
-    const onLine = (line: string) => void (line === 'begun' && one.script(`: >${gate}`));
+    // It gets earlier output, and lets the change end.
+    const onLine = (line: string) => void (line === 'begun' && one.script(`: >${proceed}`));
     const second = two.durable({ ...spec, owner: 'bob@desk' }, { onLine });
     expect(await first).toMatchObject({ code: 0 });
     expect(await second).toMatchObject({ code: 0, resumed: true, startedBy: 'ann@laptop' });
     expect(readFileSync(begun, 'utf8')).toBe('x\n');
   });
 
-  test('that runs out of time, or is killed, is no result', async () => {
+  test('that times out, or is killed, is an error', async () => {
     const session = await connect();
     const slow = { ...change('slow', 'echo begun; sleep 60'), totalTimeoutMs: 1000 };
     expect(await problemOf(session.durable(slow))).toMatchObject({ code: 'ssh.change-timeout', host: 'box' });
@@ -132,25 +135,25 @@ describe('a durable change', () => {
     expect(await session.durable(change('killed', 'echo again'))).toMatchObject({ code: 0, tail: 'again\n' });
   });
 
-  test('is left to itself when we leave', async () => {
+  test('continues when the CLI is interrupted', async () => {
     const session = await connect();
-    const gate = sshd.path('left');
+    const proceed = sshd.path('left');
     const stop = new AbortController();
-    const left = session.durable(
-      change('left', `until [ -e ${gate} ]; do sleep 0.05; done; echo end >${gate}`),
+    const interrupted = session.durable(
+      change('left', `until [ -e ${proceed} ]; do sleep 0.05; done; echo end >${proceed}`),
       {
         signal: stop.signal,
       },
     );
     await expect.poll(() => running('left')).toBe(true);
     stop.abort();
-    expect((await problemOf(left)).code).toBe('interrupted');
-    await session.script(`: >${gate}`);
-    await expect.poll(() => readFileSync(gate, 'utf8')).toBe('end\n');
+    expect((await problemOf(interrupted)).code).toBe('interrupted');
+    await session.script(`: >${proceed}`);
+    await expect.poll(() => readFileSync(proceed, 'utf8')).toBe('end\n');
   });
 });
 
-test('where units cannot be made nothing is begun, and the word of the host is told', async () => {
+test('if systemd-run fails, nothing is started, and the error has its output', async () => {
   const refusing = await startOwnSshd({
     programs: { ...ownSystemd, 'systemd-run': 'echo "Failed to connect to bus" >&2; exit 1\n' },
   });
@@ -164,14 +167,14 @@ test('where units cannot be made nothing is begun, and the word of the host is t
 });
 
 describe('a start that is cut', () => {
-  /** `systemd-run` waits there, before it has made the unit or with its answer, and says so. */
+  /** Returns a `systemd-run` that waits, before it creates the unit or before it answers. */
   const slow = (when: 'before' | 'after') => {
     const wait = ': >ROOT/waits; until [ -e ROOT/go ]; do sleep 0.05; done\n';
     const make = `/bin/sh -c '${ownSystemd['systemd-run'].replaceAll("'", `'\\''`)}' - "$@"\n`;
     return { ...ownSystemd, 'systemd-run': when === 'before' ? wait + make : make + wait };
   };
 
-  test.each(['before', 'after'] as const)('%s its unit is made runs the change once', async (when) => {
+  test.each(['before', 'after'] as const)('%s its unit is created runs the change once', async (when) => {
     const host = await startOwnSshd({ programs: slow(when) });
     const proxy = await startDelayProxy(host.port, 0);
     const session = await connect(proxy.port, host);
@@ -183,7 +186,7 @@ describe('a start that is cut', () => {
     await expect.poll(() => existsSync(host.path('waits'))).toBe(true);
     proxy.cut();
     await expect.poll(() => reconnected).toBe(true);
-    // The first start goes on, on the host, whether or not anybody hears of it.
+    // The first start continues on the host without its connection.
     const other = await connect(host.port, host);
     if (when === 'after') await expect.poll(() => existsSync(ran)).toBe(true);
     await other.script(`: >${host.path('go')}`);
@@ -193,7 +196,7 @@ describe('a start that is cut', () => {
     await host.stop();
   });
 
-  test('and whose unit was never made, is made good by the next connection', async () => {
+  test('before its unit was created is repeated by the next connection', async () => {
     const host = await startOwnSshd({
       programs: {
         ...ownSystemd,
@@ -220,18 +223,18 @@ ${ownSystemd['systemd-run']}`,
 });
 
 describe('while systemd does not answer', () => {
-  test('a change that runs is neither dead nor stopped', async () => {
+  test('a running change is neither failed nor stopped', async () => {
     const session = await connect();
-    const [gate, deaf] = [sshd.path('awake'), sshd.path('deaf')];
+    const [proceed, silent] = [sshd.path('awake'), sshd.path('deaf')];
     const running = session.durable(
-      change('deaf', `echo begun; until [ -e ${gate} ]; do sleep 0.05; done; echo done`),
-      { onLine: (line) => void (line === 'begun' && writeFileSync(deaf, '')) },
+      change('silent', `echo begun; until [ -e ${proceed} ]; do sleep 0.05; done; echo done`),
+      { onLine: (line) => void (line === 'begun' && writeFileSync(silent, '')) },
     );
-    await expect.poll(() => existsSync(deaf)).toBe(true);
+    await expect.poll(() => existsSync(silent)).toBe(true);
     const asked = () => readFileSync(sshd.path('unanswered'), 'utf8').length;
     await expect.poll(() => existsSync(sshd.path('unanswered')) && asked() > 3).toBe(true);
-    rmSync(deaf);
-    writeFileSync(gate, '');
+    rmSync(silent);
+    writeFileSync(proceed, '');
     expect(await running).toMatchObject({ code: 0, tail: 'begun\ndone\n' });
   });
 });

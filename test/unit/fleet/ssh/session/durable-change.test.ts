@@ -11,7 +11,7 @@ testSuite(startChangeSuite);
 
 testSuite(followChangeSuite);
 
-// What the scripts about a change say, taken together over the connections on which they say it.
+// The result of a change, from the lines that its scripts print over one or more connections.
 
 function reported(...lines: readonly string[]): ChangeReport {
   const report = new ChangeReport();
@@ -26,51 +26,56 @@ function problemOf(report: ChangeReport) {
     if (error instanceof FleetError) return error.problem;
     throw error;
   }
-  throw new Error('it has a result');
+  throw new Error('the change has a result');
 }
 
-describe('what ends a change', () => {
+describe('the last line of a change', () => {
   test.each([
-    ['its exit code', ['started inv-1', 'end 7'], { code: 7, tail: '', resumed: false }],
+    ['the exit code', ['started inv-1', 'end 7'], { code: 7, tail: '', resumed: false }],
     [
-      'that of one which somebody else had started',
+      'the exit code of a change that another user started',
       ['following inv-1 ann  o@laptop', 'end 0'],
       { code: 0, tail: '', resumed: true, startedBy: 'ann  o@laptop' },
     ],
-    ['that there is none', ['none'], undefined],
+    ['no such change', ['none'], undefined],
   ])('%s is a result', (_, lines, result) => {
     expect(reported(...lines).result('box', 'x-1')).toEqual(result);
   });
 
   test.each([
-    ['no code in its place, as on a full disk', ['started i', 'end '], 'ssh.change-died', '""'],
-    ['a word in its place', ['started i', 'end 0x'], 'ssh.change-died', '"0x"'],
-    ['death', ['started i', 'dead Result=oom-kill'], 'ssh.change-died', 'Result=oom-kill'],
-    ['death in time', ['started i', 'dead Result=timeout'], 'ssh.change-timeout', 'Result=timeout'],
+    ['an empty exit code, as on a full disk', ['started i', 'end '], 'ssh.change-died', '""'],
+    ['an invalid exit code', ['started i', 'end 0x'], 'ssh.change-died', '"0x"'],
+    ['a killed unit', ['started i', 'dead Result=oom-kill'], 'ssh.change-died', 'Result=oom-kill'],
+    ['a unit that timed out', ['started i', 'dead Result=timeout'], 'ssh.change-timeout', 'Result=timeout'],
     [
-      'disappearance',
+      'a missing unit',
       ['started i', 'dead gone'],
       'ssh.change-died',
       'its unit is missing: the host was restarted, or a user stopped it',
     ],
     [
-      'another start',
+      'a later start',
       ['started i', 'dead replaced'],
       'ssh.change-died',
       'replaced by a later start of the same change',
     ],
     [
-      'a refusal',
+      'a failed start',
       ['Failed to connect to bus', 'notstarted '],
       'ssh.change-not-started',
       'Failed to connect to bus',
     ],
-    ['a refusal with its own reason', ['noise', 'notstarted it stays'], 'ssh.change-not-started', 'it stays'],
+    ['a failed start with a reason', ['noise', 'notstarted it stays'], 'ssh.change-not-started', 'it stays'],
     ['no systemd', ['nosystemd'], 'ssh.no-systemd', undefined],
-    ['doubt', ['Failed to connect to bus', 'unknown '], 'ssh.change-unknown', 'Failed to connect to bus'],
-    ['no word at all: nobody knows whether it runs', ['started i'], 'ssh.change-unknown', 'none'],
-    ['the end of the script before it said anything', ['Killed'], 'ssh.change-unknown', 'Killed'],
-  ])('%s is none', (_, lines, code, seen) => {
+    [
+      'an unknown state',
+      ['Failed to connect to bus', 'unknown '],
+      'ssh.change-unknown',
+      'Failed to connect to bus',
+    ],
+    ['no last line: whether it runs is unknown', ['started i'], 'ssh.change-unknown', 'none'],
+    ['a script that was killed before its first line', ['Killed'], 'ssh.change-unknown', 'Killed'],
+  ])('%s is an error', (_, lines, code, seen) => {
     const problem = problemOf(reported(...lines));
     expect([problem.code, problem.seen]).toEqual([code, seen]);
     expect(problem).toMatchObject({ host: 'box', next: expect.stringMatching(/^[a-z]/) });
@@ -78,14 +83,14 @@ describe('what ends a change', () => {
 });
 
 describe('after a cut', () => {
-  test('what was never said to be there may have to be started', () => {
+  test('a change that was not reported may need a start', () => {
     const report = reported('some noise');
     report.output(Buffer.alloc(0));
     report.cut();
     expect(report.joined).toBeUndefined();
   });
 
-  test('what was there is followed from its last whole line, which comes again', () => {
+  test('a reported change is followed from its last whole line, which is sent again', () => {
     const report = reported('started inv-1');
     report.output(Buffer.from('one\ntw'));
     report.output(Buffer.from('o, cu'));
@@ -96,14 +101,14 @@ describe('after a cut', () => {
     expect(report.result('box', 'x-1')).toMatchObject({ code: 0, tail: 'one\ntwo, whole\n' });
   });
 
-  test('what has an output was started, though the word that says so was cut off', () => {
+  test('a change with output was started, even if the line that reports it was cut off', () => {
     const report = new ChangeReport();
     report.output(Buffer.from('x'));
     report.cut();
     expect(report.joined).toEqual({ offset: 0, invocation: '' });
   });
 
-  test('the last word is that of the last connection', () => {
+  test('the last connection decides the result', () => {
     const report = reported('started inv-1', 'unknown');
     report.cut();
     expect(problemOf(report).code).toBe('ssh.change-unknown');
@@ -112,14 +117,14 @@ describe('after a cut', () => {
   });
 });
 
-// The end of what a change prints, which comes in chunks of the host's choice.
+// The last bytes of output, which comes in chunks of any size.
 
 afterEach(() => vi.restoreAllMocks());
 
 const byte = fc.integer({ min: 0, max: 255 });
 const chunks = fc.array(fc.array(byte, { maxLength: 12 }).map((bytes) => Buffer.from(bytes)));
 
-test('however it is cut, it is the end of the whole', () => {
+test('however it is cut, it is the end of the output', () => {
   fc.assert(
     fc.property(chunks, fc.integer({ min: 1, max: 9 }), (parts, limit) => {
       const last = new LastBytes(limit);
@@ -130,15 +135,15 @@ test('however it is cut, it is the end of the whole', () => {
   );
 });
 
-test('what is taken back was never there, as far as there is room to know', () => {
+test('dropped bytes are removed, as far as they are still stored', () => {
   const ascii = fc.array(fc.stringMatching(/^[a-z]{0,9}$/), { minLength: 1 });
   fc.assert(
-    fc.property(ascii, fc.nat(12), fc.stringMatching(/^[a-z]{0,9}$/), (parts, gone, more) => {
+    fc.property(ascii, fc.nat(12), fc.stringMatching(/^[a-z]{0,9}$/), (parts, dropped, more) => {
       const last = new LastBytes(8);
       for (const part of parts) last.push(Buffer.from(part));
       const whole = parts.join('');
-      last.drop(gone);
-      const left = whole.slice(-8).slice(0, -gone || undefined);
+      last.drop(dropped);
+      const left = whole.slice(-8).slice(0, -dropped || undefined);
       expect(last.toString()).toBe(left);
       last.push(Buffer.from(more));
       expect(last.toString()).toBe((left + more).slice(-8));
@@ -146,7 +151,7 @@ test('what is taken back was never there, as far as there is room to know', () =
   );
 });
 
-test('a character that has lost its beginning is left out', () => {
+test('a character without its first byte is left out', () => {
   const last = new LastBytes(5);
   last.push(Buffer.from('🙂é€'));
   expect(last.toString()).toBe('é€');
@@ -154,15 +159,19 @@ test('a character that has lost its beginning is left out', () => {
   expect(last.toString()).toBe('€x');
 });
 
-test('bytes that are no text from the start are told as such', () => {
+test('bytes that are no text are replaced', () => {
   const last = new LastBytes(5);
   last.push(Buffer.from([0x80, 0x61]));
   expect(last.toString()).toBe('�a');
 });
 
-test('a megabyte, byte by byte, is copied once, and nothing is reserved for it', () => {
+test('1 MiB, byte by byte, is copied once, without allocations', () => {
   const last = new LastBytes(16_384);
-  const room = [vi.spyOn(Buffer, 'alloc'), vi.spyOn(Buffer, 'allocUnsafe'), vi.spyOn(Buffer, 'concat')];
+  const allocations = [
+    vi.spyOn(Buffer, 'alloc'),
+    vi.spyOn(Buffer, 'allocUnsafe'),
+    vi.spyOn(Buffer, 'concat'),
+  ];
   const one = Buffer.from('x');
   let copied = 0;
   const copy = one.copy.bind(one);
@@ -174,6 +183,6 @@ test('a megabyte, byte by byte, is copied once, and nothing is reserved for it',
   const megabyte = 1024 * 1024;
   for (let count = 0; count < megabyte; count += 1) last.push(one);
   expect(copied).toBe(megabyte);
-  expect(room.map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0]);
+  expect(allocations.map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0]);
   expect(last.toString()).toBe('x'.repeat(16_384));
 });

@@ -1,6 +1,6 @@
 import { followChangeScript } from '../../../../../src/fleet/ssh/session/durable-change.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { cleared, folder, left, look, patience, systemd } from './change-stage.ts';
+import { cleared, folder, leftover, query, unanswered, systemd } from './change-stage.ts';
 
 const follow = followChangeScript('x,1', undefined);
 const again = followChangeScript('x,1', { offset: 2, invocation: 'inv-1' });
@@ -15,26 +15,26 @@ export const followChangeSuite: ScriptSuite = {
   given: (host) => systemd(host),
   cases: [
     {
-      name: 'that is not there is not followed',
+      name: 'that does not exist is not followed',
       script: follow,
-      after: { stderr: 'none\n', calls: [look] },
+      after: { stderr: 'none\n', calls: [query] },
     },
     {
-      name: 'of which systemd says nothing is not taken for one that is not there',
+      name: 'is unknown, not missing, while systemd does not answer',
       script: follow,
       given: (host) => {
         host.program('systemctl', 'exit 1');
       },
       after: {
         stderr: 'unknown\n',
-        calls: patience,
+        calls: unanswered,
       },
     },
     {
-      name: 'is followed while it runs, with what it wrote since',
+      name: 'is followed while it runs, with new output',
       script: follow,
       given: (host) => {
-        left(host, { owner: 'bob', output: '0123456789' });
+        leftover(host, { owner: 'bob', output: '0123456789' });
         systemd(host, 'start-post', 'start-post', 'start-post');
         host.program(
           'sleep',
@@ -44,7 +44,7 @@ export const followChangeSuite: ScriptSuite = {
       after: {
         stdout: '0123456789abab',
         stderr: 'following inv-1 bob\nend 4\n',
-        calls: [look, look, 'sleep 0.3', look, 'sleep 0.3', ...cleared],
+        calls: [query, query, 'sleep 0.3', query, 'sleep 0.3', ...cleared],
         files: {
           ...lock,
           [`${folder}/began`]: '644 inv-1\n',
@@ -54,96 +54,96 @@ export const followChangeSuite: ScriptSuite = {
       },
     },
     {
-      name: 'that we followed before a cut is followed to its end, though it has ended',
+      name: 'that was followed before a cut is followed to its end, even if it has ended',
       script: again,
-      given: (host) => left(host, { output: '0123', began: 'inv-1\n', code: '0' }),
-      after: { ...finished('23', 'end 0\n'), calls: [look, ...cleared] },
+      given: (host) => leftover(host, { output: '0123', began: 'inv-1\n', code: '0' }),
+      after: { ...finished('23', 'end 0\n'), calls: [query, ...cleared] },
     },
     {
-      name: 'in whose place is a later start is not mistaken for it, and that one is left alone',
+      name: 'that was replaced by a later start is reported so, and the later start continues',
       script: again,
-      given: (host) => left(host, { output: '0123', began: 'inv-2\n', code: '0' }),
-      after: { stderr: 'dead replaced\n', calls: [look] },
+      given: (host) => leftover(host, { output: '0123', began: 'inv-2\n', code: '0' }),
+      after: { stderr: 'dead replaced\n', calls: [query] },
     },
     {
-      name: 'whose place a later start takes at its very end: that one is not stopped',
+      name: 'that is replaced by a later start as it ends does not stop the later start',
       script: again,
       given: (host) => {
-        left(host, { output: '0123', began: 'inv-1\n', code: '0' });
+        leftover(host, { output: '0123', began: 'inv-1\n', code: '0' });
         host.program('flock', `echo inv-2 >${folder}/began`);
       },
       after: {
         stdout: '23',
         stderr: 'end 0\n',
-        calls: [look, 'flock -w 10 9', look],
+        calls: [query, 'flock -w 10 9', query],
         files: { ...lock, [`${folder}/began`]: '644 inv-2\n' },
       },
     },
     {
-      name: 'that is being stopped is alive still',
+      name: 'that is being stopped still runs',
       script: follow,
       given: (host) => {
-        left(host, { output: '0123' });
+        leftover(host, { output: '0123' });
         systemd(host, 'final-sigterm', 'stop-sigterm', 'failed', 'failed');
       },
       after: {
         stdout: '0123',
         stderr: 'following inv-1 \ndead Result=oom-kill\n',
-        calls: [look, look, 'sleep 0.3', look, ...cleared],
+        calls: [query, query, 'sleep 0.3', query, ...cleared],
         files: lock,
       },
     },
     {
-      name: 'is neither dead nor stopped while systemd does not answer, as when it is executed anew',
+      name: 'is neither failed nor stopped while systemd does not answer, as in daemon-reexec',
       script: again,
       given: (host) => {
-        left(host, { output: '0123', began: 'inv-1\n' });
+        leftover(host, { output: '0123', began: 'inv-1\n' });
         systemd(host, '-', '-', '-', 'running');
         host.program('sleep', `[ "$(wc -l </run/.asked)" -lt 4 ] || echo 0 >${folder}/code`);
       },
       after: {
         stdout: '23',
         stderr: 'end 0\n',
-        calls: [look, look, 'sleep 0.3', look, 'sleep 0.3', look, 'sleep 0.3', ...cleared],
+        calls: [query, query, 'sleep 0.3', query, 'sleep 0.3', query, 'sleep 0.3', ...cleared],
         files: { ...lock, [`${folder}/code`]: '644 0\n' },
       },
     },
     {
-      name: 'of which systemd says nothing for a minute is in doubt, and is left alone',
+      name: 'is unknown and unchanged if systemd does not answer for a minute',
       script: again,
       given: (host) => {
-        left(host, { output: '0123', began: 'inv-1\n' });
+        leftover(host, { output: '0123', began: 'inv-1\n' });
         host.program('systemctl', 'exit 1');
       },
       after: {
         stdout: '23',
         stderr: 'unknown\n',
-        calls: [look, ...patience],
+        calls: [query, ...unanswered],
       },
     },
     {
-      name: 'whose unit is gone without a code is dead, and says why',
+      name: 'whose unit failed without a code is failed, with its result',
       script: again,
       given: (host) => {
-        left(host, { output: '0123' });
+        leftover(host, { output: '0123' });
         systemd(host, 'failed', 'failed', 'failed');
       },
       after: {
         ...finished('23', 'dead Result=oom-kill\n'),
-        calls: [look, look, ...cleared],
+        calls: [query, query, ...cleared],
       },
     },
     {
-      name: 'whose unit was cleared away without a code is gone',
+      name: 'whose unit was removed without a code is gone',
       script: again,
-      given: (host) => left(host, { output: '0123', began: 'inv-1\n' }),
-      after: { ...finished('23', 'dead gone\n'), calls: [look, look, ...cleared] },
+      given: (host) => leftover(host, { output: '0123', began: 'inv-1\n' }),
+      after: { ...finished('23', 'dead gone\n'), calls: [query, query, ...cleared] },
     },
     {
-      name: 'that ends between two looks is not taken for dead',
+      name: 'that ends between two checks is not reported as failed',
       script: fromStart,
       given: (host) => {
-        left(host, { output: '0123' });
+        leftover(host, { output: '0123' });
         host.program(
           'systemctl',
           `case "$*" in *SubState*) echo 0 >${folder}/code; echo SubState=dead ;; esac`,
@@ -152,15 +152,15 @@ export const followChangeSuite: ScriptSuite = {
       after: {
         stdout: '0123',
         stderr: 'end 0\n',
-        calls: [look, ...cleared],
+        calls: [query, ...cleared],
         files: { ...lock, [`${folder}/code`]: '644 0\n' },
       },
     },
     {
-      name: 'without any output is followed all the same',
+      name: 'without any output is followed, too',
       script: fromStart,
-      given: (host) => left(host, { code: '0' }),
-      after: { ...finished('', 'end 0\n'), calls: [look, ...cleared] },
+      given: (host) => leftover(host, { code: '0' }),
+      after: { ...finished('', 'end 0\n'), calls: [query, ...cleared] },
     },
   ],
 };

@@ -32,7 +32,7 @@ export const framesSuite: ScriptSuite = {
       }),
   cases: [
     {
-      name: 'each has a frame of its own, and none stops the next',
+      name: 'each has its own frame, and none stops the next',
       script: frames,
       run: { input: 'not for probes' },
       after: {
@@ -41,7 +41,7 @@ export const framesSuite: ScriptSuite = {
       },
     },
     {
-      name: 'one that ran out of time has the code of that',
+      name: 'one that timed out has code 124',
       script: frames,
       given: (host) => host.program('timeout', `sed -i 's/12/13/' /proc/uptime; exit 124`, { silent: true }),
       after: {
@@ -59,7 +59,7 @@ n0n0 end 124 13.34 13.34 9
       },
     },
     {
-      name: 'without a tmpfs, somewhere else',
+      name: 'without a tmpfs, the default folder is used',
       script: frames,
       given: (host) =>
         host.program(
@@ -70,7 +70,7 @@ n0n0 end 124 13.34 13.34 9
       after: { stdout: framed, files: { '/run/limit': limits } },
     },
     {
-      name: 'nowhere at all',
+      name: 'without any temporary folder',
       script: frames,
       given: (host) => host.program('mktemp', 'echo "mktemp: no" >&2; exit 1', { silent: true }),
       after: { code: 1, stderr: 'mktemp: no\n' },

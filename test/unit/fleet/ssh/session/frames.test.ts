@@ -9,7 +9,7 @@ function run(script: string): string {
   return execFileSync('/bin/sh', [], { input: script, encoding: 'utf8' });
 }
 
-test('probes come back apart, whatever they write and however they end', () => {
+test('the output of probes is separated, whatever they write and however they end', () => {
   const frames = parseFrames(
     run(
       frameScript([
@@ -26,7 +26,7 @@ test('probes come back apart, whatever they write and however they end', () => {
   expect(frames.get('lookalike')?.stdout).toBe('frames 0\n\nend 0 1 2 3\n');
 });
 
-test('noise around the frames does not matter; no frames give an empty map', () => {
+test('noise around the frames is ignored; without frames the map is empty', () => {
   const text = run(frameScript([{ name: 'one', script: 'echo 1' }]));
   expect(parseFrames(`Welcome!\n${text}`).get('one')?.stdout).toBe('1\n');
   expect(parseFrames('bash: command not found').size).toBe(0);

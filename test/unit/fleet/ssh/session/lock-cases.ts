@@ -13,35 +13,35 @@ const breaking = lockScript(owner, 'mine', 'break');
 const note = (id: string) => `${JSON.stringify({ ...owner, id })}\n`;
 const last = '/var/lib/azp-fleet/lock.last';
 
-/** Somebody else holds the lock, with a note of it and of the process that does. */
+/** Lets another process hold the lock, with a note and its process id. */
 async function held(host: ScratchHost, by: string | undefined): Promise<number> {
   host.folder('/run/azp-fleet');
   const pid = await host.beside(
     "trap '' HUP INT QUIT TERM USR1; exec 8>>/run/azp-fleet/lock; flock 8; echo held; exec tail -f /dev/null",
   );
-  // As the shell has it while it waits for a sign of life.
+  // As in the shell that waits for a heartbeat.
   host.link(`/proc/${pid}/fd/1`, '/dev/null').link(`/proc/${pid}/fd/10`, '/run/azp-fleet/lock');
   if (by !== undefined)
     host.file('/run/azp-fleet/lock.owner', by).file('/run/azp-fleet/lock.pid', `${pid}\n`);
   return pid;
 }
 
-const kept = { '/var/lib/azp-fleet': '700 /', [last]: `644 ${note('mine')}` };
-const taken = { '/run/azp-fleet': '755 /', '/run/azp-fleet/lock': '644 ', ...kept };
-const over = { '/run/azp-fleet/lock.owner': 'gone', '/run/azp-fleet/lock.pid': 'gone' };
-const sign = "timeout 60 /bin/sh -c 'IFS= read -r x'";
+const lastNote = { '/var/lib/azp-fleet': '700 /', [last]: `644 ${note('mine')}` };
+const taken = { '/run/azp-fleet': '755 /', '/run/azp-fleet/lock': '644 ', ...lastNote };
+const removed = { '/run/azp-fleet/lock.owner': 'gone', '/run/azp-fleet/lock.pid': 'gone' };
+const awaitBeat = "timeout 60 /bin/sh -c 'IFS= read -r x'";
 const noted = `sync ${last} /var/lib/azp-fleet`;
-const seen = ['flock -n 9', noted, sign];
-const beat = `${note('mine')}1234\n644\n644\n644\n`;
+const seen = ['flock -n 9', noted, awaitBeat];
+const heartbeat = `${note('mine')}1234\n644\n644\n644\n`;
 
-/** What is there to be seen while a sign of life is waited for. */
+/** Prints the files of the lock while its script waits for a heartbeat. */
 const holder = `cd /run/azp-fleet
 cat lock.owner lock.heard
 stat -c %a lock.owner lock.pid lock.heard
 read -r pid <lock.pid
 [ "$pid" = "$PPID" ] || echo "not the holder's"
 ! /bin/flock -n lock true || echo 'not held'
-{ true >&9; } 2>/dev/null && echo 'the descriptor goes on'
+{ true >&9; } 2>/dev/null && echo 'the descriptor is inherited'
 shift
 exec "$@"`;
 
@@ -56,25 +56,25 @@ export const lockSuite: ScriptSuite = {
       .program('timeout', holder),
   cases: [
     {
-      name: 'is taken, with a note of whom it belongs to, and gone at the end of the input',
+      name: 'is taken, with a note of its owner, and released at the end of the input',
       script: first,
-      given: (host) => host.file('/run/azp-fleet/lock', 'of other days'),
+      given: (host) => host.file('/run/azp-fleet/lock', 'from an earlier run'),
       run: { umask: '077' },
-      after: { stdout: `locked\n${beat}`, calls: seen, files: kept },
+      after: { stdout: `locked\n${heartbeat}`, calls: seen, files: lastNote },
     },
     {
-      name: 'is held as long as lines come, each a sign of life',
+      name: 'is held as long as lines come, each a heartbeat',
       script: first,
       given: (host) => host.program('timeout', `echo 2345.67 >/proc/uptime\n${holder}`),
       run: { input: '\n\n' },
       after: {
-        stdout: `locked\n${beat}${beat.replace('1234', '2345').repeat(2)}`,
-        calls: [...seen, sign, sign],
+        stdout: `locked\n${heartbeat}${heartbeat.replace('1234', '2345').repeat(2)}`,
+        calls: [...seen, awaitBeat, awaitBeat],
         files: { ...taken, '/proc/uptime': '644 2345.67\n' },
       },
     },
     {
-      name: 'is refused while another one has it, whose last sign of life is told',
+      name: 'is refused while another run has it, with the seconds since its last heartbeat',
       script: first,
       given: async (host) => {
         await held(host, note('other'));
@@ -88,7 +88,7 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'of one who gave no sign of life that could be told is refused',
+      name: 'is refused while another run has it without a valid heartbeat',
       script: first,
       given: async (host) => {
         await held(host, note('other'));
@@ -102,30 +102,30 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is taken over from our own run before a cut',
+      name: 'is taken from our own run before a cut',
       script: again,
       given: async (host) => {
         await held(host, note('mine'));
         host.file(last, note('mine'));
       },
       after: {
-        stdout: `broke ${note('mine')}locked\n${beat}`,
-        calls: ['flock -n 9', 'flock -w 10 9', noted, sign],
-        files: over,
+        stdout: `broke ${note('mine')}locked\n${heartbeat}`,
+        calls: ['flock -n 9', 'flock -w 10 9', noted, awaitBeat],
+        files: removed,
       },
     },
     {
-      name: 'that our own run has lost is taken again where nobody came',
+      name: 'that our run lost is taken again if no other run had it',
       script: again,
       given: (host) => host.file(last, note('mine')),
       after: {
-        stdout: `locked\n${beat}`,
+        stdout: `locked\n${heartbeat}`,
         calls: seen,
         files: { '/run/azp-fleet': '755 /', '/run/azp-fleet/lock': '644 ' },
       },
     },
     {
-      name: 'is not taken again where somebody else has had it since, be it that the host was restarted',
+      name: 'is not taken again if another run had it, even after a reboot',
       script: again,
       given: (host) => host.file(last, note('other')),
       after: {
@@ -136,7 +136,7 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is not taken again where nothing tells who had it',
+      name: 'is not taken again if the last owner is unknown',
       script: again,
       after: {
         code: 76,
@@ -146,7 +146,7 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is not taken again from somebody who has it now',
+      name: 'is not taken again from another run that has it',
       script: again,
       given: async (host) => {
         await held(host, note('other'));
@@ -155,11 +155,11 @@ export const lockSuite: ScriptSuite = {
       after: { code: 75, stdout: `held - ${note('other')}`, calls: ['flock -n 9'] },
     },
     {
-      name: 'is taken by a run that has not had it, whoever had it last',
+      name: 'is taken by a new run, whoever had it last',
       script: first,
       given: (host) => host.file(last, note('other')),
       after: {
-        stdout: `locked\n${beat}`,
+        stdout: `locked\n${heartbeat}`,
         calls: seen,
         files: {
           '/run/azp-fleet': '755 /',
@@ -169,19 +169,19 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is broken where that was asked for',
+      name: 'is broken on request',
       script: breaking,
       given: async (host) => {
         await held(host, note('other'));
       },
       after: {
-        stdout: `broke ${note('other')}locked\n${beat}`,
-        calls: ['flock -n 9', 'flock -w 10 9', noted, sign],
-        files: { ...over, ...kept },
+        stdout: `broke ${note('other')}locked\n${heartbeat}`,
+        calls: ['flock -n 9', 'flock -w 10 9', noted, awaitBeat],
+        files: { ...removed, ...lastNote },
       },
     },
     {
-      name: 'is not broken where its holder cannot be ended',
+      name: 'is not broken if its holder cannot be ended',
       script: breaking,
       given: async (host) => {
         await held(host, note('other'));
@@ -196,7 +196,7 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'whose note is of other days ends nobody who has that number now',
+      name: 'with an old note does not end another process with the same id',
       script: breaking,
       given: async (host) => {
         const pid = await held(host, note('other'));
@@ -213,7 +213,7 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'of somebody who left no note cannot be broken either',
+      name: 'without a note cannot be broken',
       script: breaking,
       given: async (host) => {
         await held(host, undefined);
@@ -227,7 +227,7 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'that is held without a note is held all the same',
+      name: 'without a note is held, too',
       script: first,
       given: async (host) => {
         await held(host, undefined);
@@ -240,7 +240,7 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'of an endless note is told with the beginning of it',
+      name: 'with an endless note is reported with the first 4096 bytes',
       script: first,
       given: async (host) => {
         await held(host, 'x'.repeat(10_000));
@@ -253,13 +253,13 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'cannot be taken where its folder cannot be made',
+      name: 'cannot be taken if its folder cannot be created',
       script: first,
       given: (host) => host.file('/run/azp-fleet'),
       after: { code: 1, stderr: "mkdir: cannot create directory '/run/azp-fleet': File exists\n" },
     },
     {
-      name: 'cannot be taken where nothing can be kept of it',
+      name: 'cannot be taken if its note cannot be written',
       script: first,
       given: (host) => host.folder(last),
       after: {

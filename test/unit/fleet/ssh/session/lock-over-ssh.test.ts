@@ -1,4 +1,4 @@
-// The lock on a real sshd. Its minute of patience is cut short by the signal that timeout(1) gets from its own timer.
+// The lock on a real sshd. SIGALRM, as from the timer of timeout(1), ends its minute of silence early.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 
@@ -19,7 +19,7 @@ afterAll(() => sshd.stop());
 const transports: TestTransport[] = [];
 afterEach(async () => {
   await Promise.all(transports.splice(0).map((transport) => transport.close()));
-  // The next one wants it free.
+  // The next test needs a free lock.
   await expect.poll(() => existsSync(sshd.path('run/azp-fleet/lock.owner'))).toBe(false);
 });
 function connect(port = sshd.port, server = sshd): Promise<Session> {
@@ -31,13 +31,13 @@ function connect(port = sshd.port, server = sshd): Promise<Session> {
 const ann = { who: 'ann@laptop', command: "azp-fleet provision it's.yaml", since: '2026-11-21T00:00:00Z' };
 const bob = { who: 'bob@desk', command: 'azp-fleet provision', since: '2026-11-21T01:00:00Z' };
 
-async function endPatience(session: Session): Promise<void> {
+async function endSilenceLimit(session: Session): Promise<void> {
   const pid = readFileSync(sshd.path('run/azp-fleet/lock.pid'), 'utf8').trim();
   await session.script(`kill -ALRM "$(ps -o pid= --ppid ${pid})"`);
 }
 
 describe('the lock', () => {
-  test('names who holds it, and is free again when they let go', async () => {
+  test('names its owner, and is free again after its release', async () => {
     const [one, two] = [await connect(), await connect()];
     const lock = await one.lock(ann);
     expect(await problemOf(two.lock(bob))).toMatchObject({
@@ -52,20 +52,20 @@ describe('the lock', () => {
     await theirs.release();
   });
 
-  test('is seen by whoever looks at the host, as long as it is held', async () => {
+  test('is visible to other connections as long as it is held', async () => {
     const [one, two] = [await connect(), await connect()];
-    const look = async () => {
+    const readLock = async () => {
       const { stdout } = await two.script(hostLockProbe.script({ root: machineRoot }));
       return hostLockProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false });
     };
-    expect(await look()).toBeUndefined();
+    expect(await readLock()).toBeUndefined();
     const lock = await one.lock(ann);
-    await expect.poll(look).toEqual(ann);
+    await expect.poll(readLock).toEqual(ann);
     await lock.release();
-    expect(await look()).toBeUndefined();
+    expect(await readLock()).toBeUndefined();
   });
 
-  test('can be broken; who lost it changes nothing more', async () => {
+  test('can be broken; the run that lost it changes nothing more', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.lock(ann);
     const broken = await two.lock(bob, { break: true });
@@ -96,14 +96,14 @@ describe('the lock', () => {
       .toBe('ours');
   });
 
-  test('of who has vanished is free when nothing was heard for its time', async () => {
+  test('of a vanished run is free after its time without a heartbeat', async () => {
     const proxy = await startDelayProxy(sshd.port, 0);
     const vanished = await connect(proxy.port);
     await vanished.lock(ann);
     proxy.swallow();
     const other = await connect();
     expect((await problemOf(other.lock(bob))).code).toBe('ssh.locked');
-    await endPatience(other);
+    await endSilenceLimit(other);
     await expect
       .poll(() =>
         other.lock(bob).then(
@@ -117,13 +117,13 @@ describe('the lock', () => {
 
   test.each([
     ['says nothing', 'exec sleep 60\n', 'no answer within 25 s'],
-    ['says more than anybody reads', 'while :; do echo "held 0 {}"; done\n', 'more than 64 KiB of output'],
-  ])('of a host that %s is not waited for without end', async (what, flock, seen) => {
+    ['says more than the limit', 'while :; do echo "held 0 {}"; done\n', 'more than 64 KiB of output'],
+  ])('of a host that %s is not waited for forever', async (what, flock, seen) => {
     const odd = await startOwnSshd({ programs: { flock } });
     const session = await connect(odd.port, odd);
     const stop = new AbortController();
     const waiting = problemOf(session.lock(ann, { signal: stop.signal }));
-    // Its own time is a matter of another test: here somebody has waited enough.
+    // Another test covers the timeout; this one aborts.
     if (what === 'says nothing') {
       await expect.poll(() => existsSync(odd.path('run/azp-fleet/lock'))).toBe(true);
       stop.abort();
@@ -133,7 +133,7 @@ describe('the lock', () => {
     await odd.stop();
   });
 
-  test('that cannot be taken at all says what the host said', async () => {
+  test('that cannot be taken has the error of the host', async () => {
     const broken = await startOwnSshd({
       programs: { flock: 'exit 0\n', mkdir: 'echo "read-only file system" >&2; exit 1\n' },
     });
@@ -146,28 +146,28 @@ describe('the lock', () => {
   });
 });
 
-describe('the lock of somebody who is silent', () => {
-  /** As if the last sign of life had come so many seconds ago. */
+describe('the lock of a silent run', () => {
+  /** Sets the last heartbeat to so many seconds ago. */
   const silent = (seconds: number) => {
     const up = Math.floor(Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]));
     writeFileSync(sshd.path('run/azp-fleet/lock.heard'), `${up - seconds}\n`);
   };
 
-  test('is waited for, with the time that is left, and taken when it has ended', async () => {
+  test('is waited for, with the remaining time, and taken when the run ends', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.lock(ann);
     silent(58);
-    const told: string[] = [];
-    const taken = two.lock(bob, { onWait: (text) => void (told.push(text), one.close()) });
+    const waits: string[] = [];
+    const taken = two.lock(bob, { onWait: (text) => void (waits.push(text), one.close()) });
     await (await taken).release();
-    expect(told).toEqual([
+    expect(waits).toEqual([
       expect.stringMatching(
         /^waiting for the lock of ann@laptop \(azp-fleet provision it's.yaml, since 2026-11-21T00:00:00Z\), silent for \d\d s: at most \d s$/,
       ),
     ]);
   });
 
-  test('is not waited for longer than that', async () => {
+  test('is refused after that time', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.lock(ann);
     silent(60);
@@ -176,7 +176,7 @@ describe('the lock of somebody who is silent', () => {
     expect(onWait).toHaveBeenCalledTimes(1);
   });
 
-  test('is waited for no longer than somebody likes', async () => {
+  test('is no longer waited for after an abort', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.lock(ann);
     silent(30);
@@ -187,7 +187,7 @@ describe('the lock of somebody who is silent', () => {
 });
 
 describe('a lock that was lost', () => {
-  test('is taken again on another connection where nobody came meanwhile', async () => {
+  test('is taken again on another connection if no other run had it', async () => {
     const [one, two] = [await connect(), await connect()];
     await one.lock(ann);
     await one.close();
@@ -202,9 +202,9 @@ describe('a lock that was lost', () => {
   });
 
   test.each([
-    ['has it', false, /^bob@desk holds it now \(azp-fleet provision, since 2026-11-21T01:00:00Z\)$/],
-    ['had it', true, /^bob@desk held it since \(azp-fleet provision, since 2026-11-21T01:00:00Z\)$/],
-  ])('is not taken again where somebody else %s meanwhile', async (_, released, seen) => {
+    ['has', false, /^bob@desk holds it now \(azp-fleet provision, since 2026-11-21T01:00:00Z\)$/],
+    ['had', true, /^bob@desk held it since \(azp-fleet provision, since 2026-11-21T01:00:00Z\)$/],
+  ])('is not taken again if another run %s it', async (_, released, seen) => {
     const [one, two] = [await connect(), await connect()];
     await one.lock(ann);
     const theirs = await two.lock(bob, { break: true });
@@ -213,18 +213,18 @@ describe('a lock that was lost', () => {
     const three = await connect();
     const problem = await problemOf(three.lock(ann, { again: true }));
     expect(problem).toMatchObject({ code: 'ssh.lock-lost', host: 'box', seen: expect.stringMatching(seen) });
-    // A run that begins there reads everything anew.
+    // A new run reads all facts again.
     if (released) await (await three.lock({ ...ann, since: '2026-11-21T02:00:00Z' })).release();
   });
 
-  test('and was somebody else’s meanwhile stops the run after a cut, not the change that runs', async () => {
+  test('to another run stops the run after a cut, not its running change', async () => {
     const host = await startOwnSshd({ programs: ownSystemd });
     const proxy = await startDelayProxy(host.port, 0);
     const [one, two] = [await connect(proxy.port, host), await connect(host.port, host)];
     await one.lock(ann);
-    const gate = host.path('gate');
+    const proceed = host.path('proceed');
     const spec = { id: 'cut', title: 'the change', owner: ann.who, totalTimeoutMs: 60_000 };
-    const script = `echo begun; until [ -e ${gate} ]; do sleep 0.05; done; echo end >${gate}`;
+    const script = `echo begun; until [ -e ${proceed} ]; do sleep 0.05; done; echo end >${proceed}`;
     const change = one.durable(
       { ...spec, script },
       {
@@ -243,8 +243,8 @@ describe('a lock that was lost', () => {
       seen: expect.stringMatching(/^bob@desk held it since/),
     });
     expect((await problemOf(one.script('echo on'))).code).toBe('ssh.lock-lost');
-    writeFileSync(gate, '');
-    await expect.poll(() => readFileSync(gate, 'utf8')).toBe('end\n');
+    writeFileSync(proceed, '');
+    await expect.poll(() => readFileSync(proceed, 'utf8')).toBe('end\n');
     proxy.close();
     await host.stop();
   });

@@ -27,7 +27,7 @@ export const pipeSuite: ScriptSuite = {
       after: { stdout: 'there', calls: ['socat - UNIX-CONNECT:/run/a,b.sock'] },
     },
     {
-      name: 'by a netcat that knows such sockets',
+      name: 'by a netcat that supports unix sockets',
       script: pipe,
       given: (host) =>
         host.program('nc', 'case $1 in -h) echo "  -U  Use UNIX domain" >&2; exit 1 ;; *) cat ;; esac'),
@@ -35,10 +35,9 @@ export const pipeSuite: ScriptSuite = {
       after: { stdout: 'there', calls: ['nc -h', 'nc -U /run/a,b.sock'] },
     },
     {
-      name: "by the manager's Node, where netcat knows none",
+      name: "by the manager's Node, if netcat supports none",
       script: pipe,
-      given: (host) =>
-        host.program('nc', 'echo "no such thing"').program('/opt/azp-fleet/current/node', 'cat'),
+      given: (host) => host.program('nc', 'echo "no -U"').program('/opt/azp-fleet/current/node', 'cat'),
       run: { input: 'there' },
       after: {
         stdout: 'there',
@@ -49,12 +48,12 @@ export const pipeSuite: ScriptSuite = {
       },
     },
     {
-      name: 'by nothing',
+      name: 'without any of them',
       script: pipe,
       after: { code: 69, stderr: 'nothing here can connect to a unix socket (docker, socat, nc)\n' },
     },
     {
-      name: 'is refused where there is none',
+      name: 'fails without a socket',
       script: pipe,
       given: (host) => host.drop('/run/a,b.sock').file('/run/a,b.sock').program('docker', 'cat'),
       after: { code: 66, stderr: 'no socket /run/a,b.sock\n' },

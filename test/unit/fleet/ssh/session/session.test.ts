@@ -1,4 +1,4 @@
-// Sockets of a host, over a channel of their own or through a program there; and a session's end.
+// Sockets of a host, over their own channel or through a program there; and the end of a session.
 import { createServer, request, type Server } from 'node:http';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ beforeAll(async () => {
     startOwnSshd(),
     startOwnSshd({ config: ['AllowStreamLocalForwarding no'] }),
   ]);
-  // What a provisioned host has, where it has no docker, socat or nc.
+  // As on a provisioned host without docker, socat and nc.
   mkdirSync(closed.path('opt/azp-fleet/current'), { recursive: true });
   symlinkSync(process.execPath, closed.path('opt/azp-fleet/current/node'));
   path = join(direct.folder, 'http.sock');
@@ -44,8 +44,8 @@ function get(session: Session, socket: string, agent = session.socketAgent(socke
 }
 
 describe.each([
-  ['a channel of its own', () => direct],
-  ['a program of the host, where sshd forwards none', () => closed],
+  ['its own channel', () => direct],
+  ['a program of the host, if sshd forwards no sockets', () => closed],
 ])('a socket, by %s', (_, host) => {
   test('answers many calls, one after another and at once', async () => {
     const session = await transport.connect(host().target());
@@ -59,14 +59,14 @@ describe.each([
     await session.close();
   });
 
-  test('that is not there is an error of the call, and the session lives on', async () => {
+  test('that is missing is an error of the call, and the session continues', async () => {
     const session = await transport.connect(host().target());
     await expect(get(session, '/nowhere/at-all.sock')).rejects.toThrow(/\S/);
     expect((await session.script('echo alive')).stdout).toBe('alive\n');
     await session.close();
   });
 
-  test('has no calls left when its connection has gone', async () => {
+  test('fails calls after its connection ended', async () => {
     const session = await transport.connect(host().target());
     const agent = session.socketAgent(path);
     await get(session, path, agent);
@@ -75,7 +75,7 @@ describe.each([
   });
 });
 
-test('a closed session starts nothing any more, and closing twice is no harm', async () => {
+test('a closed session starts nothing, and can be closed twice', async () => {
   const session = await transport.connect(direct.target());
   await session.close();
   await session.close();

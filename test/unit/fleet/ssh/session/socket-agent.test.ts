@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pipeStream, SocketAgent } from '../../../../../src/fleet/ssh/session/socket-agent.ts';
 import type { Ending } from '../../../../../src/fleet/ssh/wire/wire.ts';
 
-/** A server at the far end; the pipe to it is a plain connection here, a program's input and output on a host. */
+/** A server behind the pipe. The pipe is a plain connection here, and a program's input and output on a host. */
 const server = createServer((_, response) => response.end('hello'));
 const far: Socket[] = [];
 beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
@@ -33,7 +33,7 @@ const get = (agent: SocketAgent): Promise<string> =>
     call.on('error', reject).end();
   });
 
-test('a pipe that ended while it waited in the pool is not used again', async () => {
+test('a pipe that ended in the pool is not used again', async () => {
   const agent = new SocketAgent(() => Promise.resolve(openPipe()), new AbortController().signal);
   expect(await get(agent)).toBe('hello');
   expect(await get(agent)).toBe('hello');

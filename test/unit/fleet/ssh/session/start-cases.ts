@@ -14,7 +14,7 @@ function boot(parts: Partial<BootRequest>): string {
   });
 }
 
-/** Tells all that the script is to find, and what is left of the input. */
+/** Prints the environment of the script, and the rest of the input. */
 const script = `echo "it's  $PATH"
 /bin/sh -c 'echo "$LC_ALL $LANG"'
 printf '%s\\n' "$PWD \${ENV-} \${BASH_ENV-} \${CDPATH-} \${LANGUAGE-}"
@@ -22,10 +22,10 @@ umask
 cat
 exit 7
 `;
-const spoilt = { ENV: '/e', BASH_ENV: '/b', CDPATH: '/c', LANGUAGE: 'de' };
+const foreign = { ENV: '/e', BASH_ENV: '/b', CDPATH: '/c', LANGUAGE: 'de' };
 const input = `${scriptLine(script)}rest of it\n`;
-/** Another environment than ours, as any login may have it. */
-const session = (before = '') => ({ input: `${before}${input}`, env: spoilt, umask: '077' });
+/** Runs in an environment that differs from ours, as any login may have. */
+const session = (before = '') => ({ input: `${before}${input}`, env: foreign, umask: '077' });
 const found = `it's  /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nC C\n/    \n0022\n`;
 const limit = { '/run/limit': '600 -k 5 70\n' };
 const ran = (rest = '') => ({
@@ -34,30 +34,27 @@ const ran = (rest = '') => ({
   stderr: '@n0 ready\n',
   files: limit,
 });
-/** By sudo, which was called so. */
+/** Returns the result of a run through sudo with these calls. */
 const raised = (calls: string, stdout = '', stderr = '') => ({
   code: 7,
   stdout: `${stdout}@n0 ready sudo\n${found}`,
   stderr: `${stderr}@n0 ready\n`,
   files: { ...limit, '/run/sudo': `600 ${calls}` },
 });
-const told = (what: string) => ({
+const sudoFailed = (what: string) => ({
   code: 126,
   stdout: `@n0 sudo ${what}\n`,
   calls: ['id -u'],
   files: { '/run/sudo': '600 -n /bin/sh\n' },
 });
-/**
- * sudo(8) as far as we go: what it says of a password, and that it says who asked. What it runs is not noted: that it
- * runs is seen.
- */
-function sudo(host: ScratchHost, wants: string): void {
+/** Adds a sudo(8) that answers as given, reads a password with -S, and sets SUDO_UID. */
+function sudo(host: ScratchHost, answer: string): void {
   host.program(
     'sudo',
     `echo "$1 $2" >>/run/sudo
 [ "$1 $2" != '-n /bin/sh' ] || cat >/dev/null
 case $1 in
-  -n) [ "$LC_ALL" = C ] || exec echo 'sudo: ein Passwort ist notwendig'; ${wants} ;;
+  -n) [ "$LC_ALL" = C ] || exec echo 'sudo: ein Passwort ist notwendig'; ${answer} ;;
   -S) printf %s "$4" >&2; read -r password; echo "<$password>"; shift 2 ;;
 esac
 while [ "$1" != /bin/sh ]; do shift; done
@@ -65,7 +62,7 @@ SUDO_UID=1000 exec "$@"`,
     { silent: true },
   );
 }
-const wantsOne = 'echo "sudo: a password is required" >&2; exit 1';
+const needsPassword = 'echo "sudo: a password is required" >&2; exit 1';
 
 export const startSuite: ScriptSuite = {
   name: 'taking a script and running it as root',
@@ -78,26 +75,26 @@ export const startSuite: ScriptSuite = {
   },
   cases: [
     {
-      name: 'as the login user, in an environment of ours, without any input',
+      name: 'as the login user, in our environment, without input',
       script: boot({ as: 'login' }),
       run: session(),
       after: ran(),
     },
     {
-      name: 'what follows the script is its input where it wants one',
+      name: 'the rest after the script is its input if it has one',
       script: boot({ elevation: 'none', input: true }),
       run: session(),
       after: ran('rest of it\n'),
     },
     {
-      name: 'no script at all is told apart',
+      name: 'no script has its own exit code',
       script: boot({ elevation: 'none' }),
       run: { umask: '077' },
       after: { code: 125, stdout: '@n0 ready \n', stderr: '@n0 ready\n', files: limit },
     },
     ...(['0', '1000'] as const).flatMap((id) =>
-      [':', wantsOne].map((wants) => ({
-        name: `no script for ${id}, where sudo says ${wants}`,
+      [':', needsPassword].map((answer) => ({
+        name: `no script for ${id}, where sudo answers ${answer}`,
         script: boot({}),
         given: (host: ScratchHost) => {
           host
@@ -105,7 +102,7 @@ export const startSuite: ScriptSuite = {
             .program('timeout', 'shift 3; exec "$@"', { silent: true });
           host.program(
             'sudo',
-            `[ "$4" != : ] || { ${wants}; }; while [ "$1" != /bin/sh ]; do shift; done; exec "$@"`,
+            `[ "$4" != : ] || { ${answer}; }; while [ "$1" != /bin/sh ]; do shift; done; exec "$@"`,
             {
               silent: true,
             },
@@ -128,7 +125,7 @@ export const startSuite: ScriptSuite = {
       after: { ...raised('-n /bin/sh\n-n -H\n'), calls: ['id -u'] },
     },
     {
-      name: 'sudo that is known to want none',
+      name: 'sudo that is known to need none',
       script: boot({ elevation: 'free' }),
       run: session(),
       after: raised('-n -H\n'),
@@ -136,30 +133,30 @@ export const startSuite: ScriptSuite = {
     {
       name: 'sudo that asks for a password',
       script: boot({}),
-      given: (host) => sudo(host, wantsOne),
+      given: (host) => sudo(host, needsPassword),
       run: session('s3 cret\n'),
       after: { ...raised('-n /bin/sh\n-S -H\n', '<s3 cret>\n', '@n0 password:'), calls: ['id -u'] },
     },
     {
       name: 'sudo that is known to ask',
       script: boot({ elevation: 'password' }),
-      given: (host) => sudo(host, wantsOne),
+      given: (host) => sudo(host, needsPassword),
       run: session('s3 cret\n'),
       after: raised('-S -H\n', '<s3 cret>\n', '@n0 password:'),
     },
     {
-      name: 'a password that nobody could give is not asked for',
+      name: 'a password is not asked for if none can be given',
       script: boot({ canAnswer: false }),
-      given: (host) => sudo(host, wantsOne),
+      given: (host) => sudo(host, needsPassword),
       run: session(),
-      after: told('password sudo: a password is required'),
+      after: sudoFailed('password sudo: a password is required'),
     },
     {
-      name: 'a terminal that sudo insists on',
+      name: 'sudo that requires a terminal',
       script: boot({}),
       given: (host) => sudo(host, 'echo "sudo: sorry, you must have a tty to run sudo" >&2; exit 1'),
       run: session(),
-      after: told('tty sudo: sorry, you must have a tty to run sudo'),
+      after: sudoFailed('tty sudo: sorry, you must have a tty to run sudo'),
     },
     {
       name: 'no sudo',

@@ -7,12 +7,12 @@ import {
   ended,
   folder,
   launched,
-  left,
+  leftover,
   locked,
-  look,
+  query,
   mark,
   output,
-  patience,
+  unanswered,
   prepared,
   swept,
   systemd,
@@ -29,13 +29,13 @@ export const startChangeSuite: ScriptSuite = {
     host.file('/proc/sys/kernel/random/boot_id', 'boot-1\n').program('sync', '');
     host.program(
       'systemd-run',
-      `{ true >&9; } 2>/dev/null && echo 'the lock goes on'
+      `{ true >&9; } 2>/dev/null && echo 'the descriptor is inherited'
 echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last" || :`,
     );
   },
   cases: [
     {
-      name: 'is started as a unit, and followed to its end',
+      name: 'is started as a unit and followed to its end',
       script: start,
       after: {
         stdout: output,
@@ -45,58 +45,58 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       },
     },
     {
-      name: 'of the same start that has ended is told, and not begun again',
+      name: 'of the same start that has ended is reported, not started again',
       script: start,
-      given: (host) => left(host, { run: 'r-1 boot-1\n', output: '0123', began: 'inv-1\n', code: '7' }),
+      given: (host) => leftover(host, { run: 'r-1 boot-1\n', output: '0123', began: 'inv-1\n', code: '7' }),
       after: {
         stdout: '0123',
         stderr: 'started inv-1\nend 7\n',
-        calls: [look, ...cleared],
+        calls: [query, ...cleared],
         files: locked,
       },
     },
     {
-      name: 'of the same start that runs is followed, though it has not come to say so',
+      name: 'of the same start that runs is followed, even before it reported its start',
       script: start,
       given: (host) => {
-        left(host, { run: 'r-1 boot-1\n', output: '' });
+        leftover(host, { run: 'r-1 boot-1\n', output: '' });
         systemd(host, 'running', 'running');
         host.program('sleep', `echo inv-1 >${folder}/began; echo 0 >${folder}/code`);
       },
       after: {
         stderr: 'started inv-1\nend 0\n',
-        calls: [look, look, 'sleep 0.3', ...cleared],
+        calls: [query, query, 'sleep 0.3', ...cleared],
         files: { ...locked, [`${folder}/began`]: '600 inv-1\n', [`${folder}/code`]: '600 0\n' },
       },
     },
     {
-      name: 'of the same start that systemd ended without a result was started',
+      name: 'of the same start that systemd ended without a result has failed',
       script: start,
       given: (host) => {
-        left(host, { run: 'r-1 boot-1\n', output: '' });
+        leftover(host, { run: 'r-1 boot-1\n', output: '' });
         systemd(host, 'failed', 'failed', 'failed');
       },
       after: {
         stderr: 'started inv-1\ndead Result=oom-kill\n',
-        calls: [look, look, ...cleared],
+        calls: [query, query, ...cleared],
         files: locked,
       },
     },
     {
-      name: 'of the same start whose unit is gone had begun: it is not begun again',
+      name: 'of the same start whose unit is gone is not started again',
       script: start,
-      given: (host) => left(host, { run: 'r-1 boot-1\n', output: 'half', began: 'inv-1\n' }),
+      given: (host) => leftover(host, { run: 'r-1 boot-1\n', output: 'half', began: 'inv-1\n' }),
       after: {
         stdout: 'half',
         stderr: 'started inv-1\ndead gone\n',
-        calls: [look, look, ...cleared],
+        calls: [query, query, ...cleared],
         files: locked,
       },
     },
     {
-      name: 'that has a mark and no unit, in the same boot, was not started: it is now',
+      name: 'that has a mark and no unit, in the same boot, is started now',
       script: start,
-      given: (host) => left(host, { run: 'r-1 boot-1\n' }),
+      given: (host) => leftover(host, { run: 'r-1 boot-1\n' }),
       after: {
         stdout: output,
         stderr: 'Running as unit\nstarted inv-1\nend 1\n',
@@ -105,41 +105,41 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       },
     },
     {
-      name: 'that has a mark of another boot may have been started: it is not begun again',
+      name: 'that has a mark of another boot is not started again: it may have run',
       script: start,
-      given: (host) => left(host, { run: 'r-1 boot-0\n' }),
-      after: { stderr: 'started \ndead gone\n', calls: [look, look, ...cleared], files: locked },
+      given: (host) => leftover(host, { run: 'r-1 boot-0\n' }),
+      after: { stderr: 'started \ndead gone\n', calls: [query, query, ...cleared], files: locked },
     },
     {
-      name: 'that has a mark, while systemd does not answer, is neither ended nor begun',
+      name: 'that has a mark, while systemd does not answer, is neither ended nor started',
       script: start,
       given: (host) => {
-        left(host, { run: 'r-1 boot-1\n' });
+        leftover(host, { run: 'r-1 boot-1\n' });
         host.program('systemctl', 'exit 1');
       },
       after: {
         code: 1,
         stderr: 'unknown \n',
-        calls: patience,
+        calls: unanswered,
         files: locked,
       },
     },
     {
-      name: 'is not begun while systemd does not answer',
+      name: 'is not started while systemd does not answer',
       script: start,
       given: (host) => {
-        left(host, { run: 'r-0 boot-1\n', code: '0' });
+        leftover(host, { run: 'r-0 boot-1\n', code: '0' });
         host.program('systemctl', 'echo "Failed to connect to bus" >&2; exit 1');
       },
       after: {
         code: 1,
         stderr: 'unknown \n',
-        calls: patience,
+        calls: unanswered,
         files: locked,
       },
     },
     {
-      name: 'is not begun while an earlier start of it is at work',
+      name: 'is not started while an earlier start holds its lock',
       script: start,
       given: async (host) => {
         host.folder(folder).program('flock', '[ "$*" != "-w 60 9" ]');
@@ -152,39 +152,39 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       },
     },
     {
-      name: 'that runs already is joined, from its beginning',
+      name: 'that already runs is joined, from its beginning',
       script: start,
       given: (host) => {
-        left(host, { run: 'r-0 boot-1', output: '01234' });
+        leftover(host, { run: 'r-0 boot-1', output: '01234' });
         systemd(host, 'running');
       },
       after: {
         stdout: '01234',
         stderr: 'following inv-1 \ndead gone\n',
-        calls: [look, look, look],
+        calls: [query, query, query],
         files: locked,
       },
     },
     {
-      name: 'that runs already is joined, and whose it is is said',
+      name: 'that already runs is joined, with the name of its owner',
       script: start,
       given: (host) => {
-        left(host, { run: 'r-0 boot-1', owner: 'bob  b' });
+        leftover(host, { run: 'r-0 boot-1', owner: 'bob  b' });
         systemd(host, 'running', 'failed', 'failed');
       },
       after: {
         stderr: 'following inv-1 bob  b\ndead Result=oom-kill\n',
-        calls: [look, look, ...cleared],
+        calls: [query, query, ...cleared],
         files: locked,
       },
     },
     {
-      name: 'that ended in an earlier run begins anew, without its traces; old ones of others go',
+      name: 'that ended in an earlier run starts again without its old files; expired changes are removed',
       script: start,
       given: (host) => {
         const old = ['run', 'output', 'title', 'owner', 'since', 'script', 'runner', 'began'];
-        left(host, {
-          ...Object.fromEntries(old.map((name) => [name, 'of other days, and longer\n'])),
+        leftover(host, {
+          ...Object.fromEntries(old.map((name) => [name, 'from an earlier start, and longer\n'])),
           code: '0',
         });
         systemd(host, 'exited', 'dead', 'running', 'running');
@@ -198,7 +198,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       after: {
         stdout: output,
         stderr: 'started inv-1\nend 1\n',
-        calls: [...launched, look, 'sleep 0.3', ...cleared],
+        calls: [...launched, query, 'sleep 0.3', ...cleared],
         files: {
           ...wide(ended),
           [`${folder}/began`]: '600 inv-1\n',
@@ -215,7 +215,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       after: { code: 1, stderr: 'nosystemd\n' },
     },
     {
-      name: 'that systemd refuses has not run, and is not taken for one that has',
+      name: 'that systemd refuses is reported as not started',
       script: start,
       given: (host) =>
         host.program('systemd-run', 'echo "Failed to start transient service unit" >&2; exit 1'),
@@ -236,12 +236,12 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       },
       after: {
         stderr: 'Connection reset by peer\nstarted inv-1\nend 0\n',
-        calls: [...launched, 'sleep 0.3', look, look, 'sleep 0.3', ...cleared],
+        calls: [...launched, 'sleep 0.3', query, query, 'sleep 0.3', ...cleared],
         files: { ...prepared, ...mark, [`${folder}/code`]: '600 0\n' },
       },
     },
     {
-      name: 'is in doubt where systemd-run fails and systemd says no more',
+      name: 'is unknown if systemd-run fails and systemd does not answer',
       script: start,
       given: (host) => {
         systemd(host, 'dead', 'dead', ...Array.from({ length: 201 }, () => '-'));
@@ -250,40 +250,40 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       after: {
         code: 1,
         stderr: 'unknown \n',
-        calls: [...launched.slice(0, -1), ...patience],
+        calls: [...launched.slice(0, -1), ...unanswered],
         files: { ...prepared, ...mark },
       },
     },
     {
-      name: 'is not begun beside a unit of an earlier run that cannot be cleared away',
+      name: 'is not started if a unit of an earlier run cannot be removed',
       script: start,
       given: (host) => systemd(host, 'failed', 'failed'),
       after: {
         code: 1,
         stderr: 'notstarted its unit of an earlier run stays (failed)\n',
-        calls: [look, ...swept, look],
+        calls: [query, ...swept, query],
         files: prepared,
       },
     },
     {
-      name: 'is not begun where its script cannot be written',
+      name: 'is not started if its script cannot be written',
       script: start,
       given: (host) => host.folder(`${folder}/script`),
       after: {
         code: 1,
         stderr: `script: cannot create ${folder}/script: Is a directory\nnotstarted \n`,
-        calls: [look],
+        calls: [query],
         files: { [`${folder}/output`]: '600 ', [`${folder}/lock`]: '600 ' },
       },
     },
     {
-      name: 'is not begun where the mark cannot be written',
+      name: 'is not started if the mark cannot be written',
       script: start,
       given: (host) => host.folder(`${folder}/run/x`),
       after: {
         code: 1,
         stderr: `rm: cannot remove '${folder}/run': Is a directory\nnotstarted \n`,
-        calls: [look],
+        calls: [query],
         files: { [`${folder}/lock`]: '600 ' },
       },
     },

@@ -19,20 +19,20 @@ export const uploadSuite: ScriptSuite = {
   given: (host) => host.program('chown', ''),
   cases: [
     {
-      name: 'takes a file, in a folder that all may enter',
+      name: 'receives a file, in a folder with mode 755',
       script: plain,
       run: { input: content, umask: '077' },
       after: { stdout: 'have 0\ndone\n', calls: owned(part), files: arrived },
     },
     {
-      name: 'says that it is there, and mends its mode and its owner',
+      name: 'reports that the file exists, and sets its mode and owner',
       script: plain,
       given: (host) => host.file(path, content, { mode: 0o777 }),
       run: { input: content },
       after: { stdout: 'same\n', calls: owned(path), files: { [path]: `640 ${content}` } },
     },
     {
-      name: 'replaces another file in one move, and throws away what was left of others for this place',
+      name: 'replaces another file in one move, and removes its old partial files',
       script: plain,
       given: (host) =>
         host
@@ -52,7 +52,7 @@ export const uploadSuite: ScriptSuite = {
       },
     },
     {
-      name: 'goes on where an earlier attempt stopped',
+      name: 'resumes an earlier attempt',
       script: plain,
       given: (host) => host.file(part, content.slice(0, 4)),
       run: { input: content.slice(4) },
@@ -63,7 +63,7 @@ export const uploadSuite: ScriptSuite = {
       },
     },
     {
-      name: 'has nothing more to take where all of it had arrived',
+      name: 'needs no input if all of it had arrived',
       script: plain,
       given: (host) => host.file(part, content),
       after: {
@@ -73,7 +73,7 @@ export const uploadSuite: ScriptSuite = {
       },
     },
     {
-      name: 'begins anew where more is there than there can be',
+      name: 'starts again if the partial file is too long',
       script: plain,
       given: (host) => host.file(part, `${content}!`),
       run: { input: content },
@@ -84,28 +84,28 @@ export const uploadSuite: ScriptSuite = {
       },
     },
     {
-      name: 'keeps what came of an attempt that was cut, closed to others',
+      name: 'keeps the partial file of a cut attempt, not readable by others',
       script: plain,
       given: (host) => host.folder("/opt/it's a"),
       run: { input: 'the' },
       after: { code: 4, stdout: 'have 0\nshort\n', files: { [part]: '600 the' } },
     },
     {
-      name: 'takes nothing that has become longer meanwhile',
+      name: 'rejects a file that became longer',
       script: plain,
       given: (host) => host.folder("/opt/it's a"),
       run: { input: `${content}!` },
       after: { code: 4, stdout: 'have 0\nshort\n', files: { [part]: `600 ${content}!` } },
     },
     {
-      name: 'throws away what is something else, and leaves the old file',
+      name: 'removes a file with another digest, and keeps the old file',
       script: plain,
       given: (host) => host.file(path, 'old'),
       run: { input: 'another one\n' },
       after: { code: 3, stdout: 'have 0\nbad\n' },
     },
     {
-      name: 'unpacks, and keeps nothing of the archive',
+      name: 'unpacks, and removes the archive',
       script: zipped,
       given: (host) =>
         host.folder("/opt/it's a").program('gzip', `cat >/dev/null; printf '%s\\n' 'the content'`),
@@ -117,14 +117,14 @@ export const uploadSuite: ScriptSuite = {
       },
     },
     {
-      name: 'an archive of something else is gone with all that came of it',
+      name: 'an archive with another digest is removed with its output',
       script: zipped,
       given: (host) => host.folder("/opt/it's a").program('gzip', 'echo another one'),
       run: { input: packed },
       after: { code: 3, stdout: 'have 0\nbad\n', calls: ['gzip -dc'] },
     },
     {
-      name: 'an archive that cannot be unpacked is gone with all that came of it',
+      name: 'an archive that cannot be unpacked is removed with its output',
       script: zipped,
       given: (host) =>
         host.folder("/opt/it's a").program('gzip', 'echo half; echo "gzip: unexpected end" >&2; exit 1'),

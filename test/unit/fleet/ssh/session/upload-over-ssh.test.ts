@@ -1,4 +1,4 @@
-// Files to a real sshd: in place whole or not at all, on where they stopped, and again where they arrived damaged.
+// Uploads to a real sshd: a file is complete or absent, an interrupted upload resumes, a damaged one starts again.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -33,12 +33,12 @@ afterAll(async () => {
   await sshd.stop();
 });
 
-const place = (name: string) => join(sshd.folder, 'up', name);
+const targetOf = (name: string) => join(sshd.folder, 'up', name);
 const partOf = (path: string) => `${path}.${sha256.slice(0, 16)}.part`;
 
 describe('an upload', () => {
-  test('makes the folder and the file, with its mode, and is skipped where it is there', async () => {
-    const path = place('a folder/a file');
+  test('makes the folder and the file, with its mode, and is skipped if the file exists', async () => {
+    const path = targetOf('a folder/a file');
     const progress: number[] = [];
     const options = { mode: 0o750, onProgress: (sent: number) => progress.push(sent) };
     expect(await session.upload({ bytes: content }, path, options)).toBe(true);
@@ -52,16 +52,16 @@ describe('an upload', () => {
     expect(readdirSync(dirname(path))).toEqual(['a file']);
   });
 
-  test('of nothing is a file of nothing', async () => {
-    expect(await session.upload({ bytes: new Uint8Array() }, place('empty'), { mode: 0o600 })).toBe(true);
-    expect(readFileSync(place('empty'))).toHaveLength(0);
+  test('of no bytes makes an empty file', async () => {
+    expect(await session.upload({ bytes: new Uint8Array() }, targetOf('empty'), { mode: 0o600 })).toBe(true);
+    expect(readFileSync(targetOf('empty'))).toHaveLength(0);
   });
 
-  test('is unpacked there, and goes on where an earlier one stopped', async () => {
+  test('is unpacked on the host, and resumes an earlier one', async () => {
     const file = join(sshd.folder, 'local.gz');
     const packed = gzipSync(content);
     writeFileSync(file, packed);
-    const path = place('unpacked');
+    const path = targetOf('unpacked');
     mkdirSync(dirname(path), { recursive: true });
     const half = Math.floor(packed.length / 2);
     writeFileSync(partOf(path), packed.subarray(0, half));
@@ -73,21 +73,21 @@ describe('an upload', () => {
     expect(readFileSync(path).equals(content)).toBe(true);
   });
 
-  test('is a part of a larger file, and goes on in it', async () => {
+  test('of a part of a larger file resumes in the part', async () => {
     const file = join(sshd.folder, 'larger');
     writeFileSync(file, Buffer.concat([Buffer.from('before'), content, Buffer.from('behind')]));
     const source = { file, sha256, size: content.length, part: { start: 6, bytes: content.length } };
-    for (const there of [0, 700_000, content.length]) {
-      const path = place(`part-${there}`);
+    for (const received of [0, 700_000, content.length]) {
+      const path = targetOf(`part-${received}`);
       mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(partOf(path), content.subarray(0, there));
+      writeFileSync(partOf(path), content.subarray(0, received));
       expect(await session.upload(source, path, { mode: 0o644 })).toBe(true);
       expect(readFileSync(path).equals(content)).toBe(true);
     }
   });
 
-  test('takes nothing for its own that is not: rubbish is thrown away, other content cleared', async () => {
-    const path = place('again');
+  test('removes a partial file with wrong content, and partial files of other content', async () => {
+    const path = targetOf('again');
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(partOf(path), 'rubbish');
     writeFileSync(`${path}.0123456789abcdef.part`, 'of another content');
@@ -96,10 +96,10 @@ describe('an upload', () => {
     expect(readdirSync(dirname(path)).filter((name) => name.startsWith('again'))).toEqual(['again']);
   });
 
-  test('that the local file does not keep its word about is an error, and puts nothing in place', async () => {
+  test('of a local file with another digest is an error, and creates no file', async () => {
     const file = join(sshd.folder, 'changed');
     writeFileSync(file, content);
-    const path = place('damaged');
+    const path = targetOf('damaged');
     const source = { file, sha256: '0'.repeat(64), size: content.length };
     expect(await problemOf(session.upload(source, path, { mode: 0o644 }))).toMatchObject({
       code: 'ssh.upload',
@@ -108,7 +108,7 @@ describe('an upload', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test('where there is no place for it says what the host said', async () => {
+  test('into a folder that cannot be created has the error of the host', async () => {
     writeFileSync(join(sshd.folder, 'in-the-way'), '');
     const path = join(sshd.folder, 'in-the-way/file');
     const problem = await problemOf(session.upload({ bytes: content }, path, { mode: 0o644 }));
@@ -118,10 +118,10 @@ describe('an upload', () => {
     });
   });
 
-  test('that is cut leaves what it has, and the next one sends the rest', async () => {
+  test('that is cut keeps its partial file, and the next one sends the rest', async () => {
     const proxy = await startDelayProxy(sshd.port, 0);
     const cut = await transport.connect(sshd.target({ port: proxy.port }, 'cut'));
-    const path = place('cut');
+    const path = targetOf('cut');
     const lost = cut.upload({ bytes: content }, path, {
       mode: 0o644,
       onProgress: (sent) => {
@@ -136,31 +136,31 @@ describe('an upload', () => {
     expect(readFileSync(path).equals(content)).toBe(true);
   });
 
-  test('is ended by a word of ours', async () => {
+  test('ends when it is aborted', async () => {
     const stop = new AbortController();
     const options = { mode: 0o644, signal: stop.signal, onProgress: () => stop.abort() };
-    expect((await problemOf(session.upload({ bytes: content }, place('stopped'), options))).code).toBe(
+    expect((await problemOf(session.upload({ bytes: content }, targetOf('stopped'), options))).code).toBe(
       'interrupted',
     );
-    expect(existsSync(place('stopped'))).toBe(false);
+    expect(existsSync(targetOf('stopped'))).toBe(false);
   });
 });
 
-test('no more go at a time than given', async () => {
+test('no more uploads run at a time than configured', async () => {
   const narrow = testTransport({ uploads: { parallel: 2 } });
   const sessions = await Promise.all(
     [1, 2, 3, 4, 5].map((index) => narrow.connect(sshd.target({}, `h${index}`))),
   );
-  const under = new Set<number>();
+  const active = new Set<number>();
   let most = 0;
   await Promise.all(
     sessions.map(async (each, index) => {
       const onProgress = () => {
-        under.add(index);
-        most = Math.max(most, under.size);
+        active.add(index);
+        most = Math.max(most, active.size);
       };
-      await each.upload({ bytes: content }, place(`narrow-${index}`), { mode: 0o600, onProgress });
-      under.delete(index);
+      await each.upload({ bytes: content }, targetOf(`narrow-${index}`), { mode: 0o600, onProgress });
+      active.delete(index);
     }),
   );
   expect(most).toBeLessThanOrEqual(2);

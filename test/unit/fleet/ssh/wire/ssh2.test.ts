@@ -1,4 +1,4 @@
-// The built-in client against servers in this process: commands, sockets of the host, and the way through a jump host.
+// The built-in client against servers in this process: commands, sockets of the host, and a jump host.
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
@@ -20,12 +20,12 @@ import { problemOf, sshSpec } from '../../../../support/transport.ts';
 
 interface Host {
   readonly port: number;
-  /** Ends every connection to it. */
+  /** Ends all connections to it. */
   drop(): void;
   close(): void;
 }
 
-/** Any key may log in. It runs `echo`, holds the socket /run/here, and reaches other hosts by their port unless closed. */
+/** Starts a host that accepts any key, runs `echo`, has the socket /run/here, and forwards ports if it may. */
 async function startHost({ forwards }: { readonly forwards: boolean }): Promise<Host> {
   const { private: key } = sshKeyPair();
   const clients = new Set<ssh2.Connection>();
@@ -108,10 +108,10 @@ afterEach(() => {
 });
 
 async function wireTo(host: Host, jump?: Host): Promise<Wire> {
-  const way = jump === undefined ? {} : { jump: `me@127.0.0.1:${jump.port}` };
+  const viaJump = jump === undefined ? {} : { jump: `me@127.0.0.1:${jump.port}` };
   const options = await tools.resolve(
     'box',
-    sshSpec({ address: '127.0.0.1', port: host.port, user: 'me', sshConfig: 'none', ...way }),
+    sshSpec({ address: '127.0.0.1', port: host.port, user: 'me', sshConfig: 'none', ...viaJump }),
   );
   return ssh2Wire(await tools.dialer.connect(options, undefined, undefined));
 }
@@ -123,14 +123,14 @@ test('a command has its output and its exit code', async () => {
   await wire.close();
 });
 
-test('a socket of the host is a stream; one that is not there is an error', async () => {
+test('a socket of the host is a stream; a missing one is an error', async () => {
   const wire = await wireTo(box);
   expect(await text(await wire.openSocket('/run/here'))).toBe('hello');
   await expect(wire.openSocket('/run/nothing')).rejects.toThrow(/channel open failure/i);
   await wire.close();
 });
 
-test('through a jump host, which may refuse', async () => {
+test('through a jump host, which may reject the forwarding', async () => {
   const wire = await wireTo(box, open);
   expect(await text((await wire.exec('echo far')).stdout)).toBe('far');
   await wire.close();
@@ -141,7 +141,7 @@ test('through a jump host, which may refuse', async () => {
   });
 });
 
-test('on a connection that is gone nothing opens any more, and nothing hangs', async () => {
+test('on a closed connection nothing opens and nothing hangs', async () => {
   const wire = await wireTo(box);
   box.drop();
   if (!wire.closed.aborted) await once(wire.closed, 'abort');

@@ -12,6 +12,6 @@ test.each([
   ['dropbear_2024.86', 8],
   ['dropbear_2025.88', 8],
   ['dropbear', 1],
-])('%j is given %i commands at a time', (software, channels) => {
+])('%j runs %i commands at a time', (software, channels) => {
   expect(channelsOf(software)).toBe(channels);
 });
