@@ -1,4 +1,4 @@
-# Destroyed before the machine, because it depends on it. A running job finishes first; if drain fails, nothing is
+# Terraform destroys this before the machine. A running job finishes first; if drain fails, nothing is
 # destroyed. Afterwards `azp-fleet pool prune --gone NAME` removes the agents from the pool (../README.md).
 resource "terraform_data" "deregister" {
   count      = var.inventory == "" ? 0 : 1

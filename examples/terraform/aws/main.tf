@@ -13,7 +13,7 @@ provider "aws" {
   region = var.region
 }
 
-# Debian's own images: wiki.debian.org/Cloud/AmazonEC2Image names the account.
+# Debian's images; the account is listed at wiki.debian.org/Cloud/AmazonEC2Image.
 data "aws_ami" "debian" {
   most_recent = true
   owners      = ["136693071363"]
@@ -78,7 +78,7 @@ resource "aws_key_pair" "admin" {
   public_key = file(pathexpand(var.ssh_public_key))
 }
 
-# Without an instance profile: jobs find no identity at the metadata address.
+# Without an instance profile, jobs get no identity from the metadata address.
 resource "aws_instance" "gpu" {
   ami                    = data.aws_ami.debian.id
   instance_type          = var.instance_type
@@ -87,7 +87,7 @@ resource "aws_instance" "gpu" {
   key_name               = aws_key_pair.admin.key_name
   tags                   = { Name = var.name }
 
-  # A machine that powers itself off stays, and costs only its disk.
+  # A machine that powers itself off is kept, and costs only its disk.
   instance_initiated_shutdown_behavior = "stop"
 
   metadata_options {

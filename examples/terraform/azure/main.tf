@@ -33,7 +33,7 @@ resource "azurerm_subnet" "fleet" {
   address_prefixes     = ["10.90.0.0/24"]
 }
 
-# The default rules of every group refuse other connections from the Internet.
+# The default rules of a group reject other connections from the Internet.
 resource "azurerm_network_security_group" "ssh" {
   name                = "${var.name}-ssh"
   resource_group_name = azurerm_resource_group.fleet.name
@@ -78,7 +78,7 @@ resource "azurerm_network_interface" "gpu" {
   }
 }
 
-# Without an identity: jobs find none at the metadata address. Secure boot is off, because the driver is built there.
+# Without an identity, jobs get none from the metadata address. Secure boot is off: the machine builds the driver.
 resource "azurerm_linux_virtual_machine" "gpu" {
   name                  = var.name
   resource_group_name   = azurerm_resource_group.fleet.name

@@ -1,33 +1,33 @@
 variable "name" {
-  description = "Of the machine, and of the host in the inventory"
+  description = "Name of the machine, and of its host in the inventory"
   type        = string
   default     = "azure-gpu-1"
 }
 
 variable "ssh_from" {
-  description = "Networks that may reach SSH, e.g. [\"198.51.100.7/32\"]: yours, and not everybody's"
+  description = "Networks that may connect by SSH, e.g. [\"198.51.100.7/32\"]; 0.0.0.0/0 is rejected"
   type        = list(string)
 
   validation {
     condition     = length(var.ssh_from) > 0 && !contains(var.ssh_from, "0.0.0.0/0")
-    error_message = "Name the networks that SSH is reached from."
+    error_message = "Set the networks that may connect by SSH, without 0.0.0.0/0."
   }
 }
 
 variable "ssh_public_key" {
-  description = "File of the public key that may log in"
+  description = "Public key file for the login"
   type        = string
   default     = "~/.ssh/id_ed25519.pub"
 }
 
 variable "disk_gb" {
-  description = "Of the system's disk: driver, image and jobs take some 60"
+  description = "Size of the system disk; driver, image and jobs need about 60 GB"
   type        = number
   default     = 150
 }
 
 variable "inventory" {
-  description = "Absolute path of the inventory; the machine's agents are drained before it is destroyed. Empty: not"
+  description = "Absolute path of the inventory; the machine's agents are drained before its destroy. Empty: no drain"
   type        = string
   default     = ""
 }
@@ -38,7 +38,7 @@ variable "subscription_id" {
 }
 
 variable "location" {
-  description = "One that has the size, and quota for it"
+  description = "Region that has the size, with quota for it"
   type        = string
   default     = "westeurope"
 }

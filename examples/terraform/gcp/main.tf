@@ -39,7 +39,7 @@ resource "google_compute_firewall" "ssh" {
   }
 }
 
-# Without a service account: jobs find no identity at the metadata address.
+# Without a service account, jobs get no identity from the metadata address.
 resource "google_compute_instance" "gpu" {
   name         = var.name
   machine_type = var.machine_type
@@ -63,7 +63,7 @@ resource "google_compute_instance" "gpu" {
     automatic_restart   = true
   }
 
-  # The driver is built on the machine, and not signed with a key that its firmware knows.
+  # The driver is built on the machine, and not signed with a key that its firmware accepts.
   shielded_instance_config {
     enable_secure_boot = false
   }
