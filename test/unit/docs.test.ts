@@ -64,6 +64,29 @@ test.each(pages)('%s links only to headings that exist', (page) => {
   expect(missing).toEqual([]);
 });
 
+test.each(pages)('%s quotes titles of tests that exist', (page) => {
+  const text = readFileSync(join(root, page), 'utf8');
+  const missing = [...text.matchAll(/\]\(([^)\s]+\.test\.ts)\)[^“\n]*“([^”]+)”/g)].filter(
+    ([, path = '', title = '']) => {
+      const source = readFileSync(join(root, dirname(page), path), 'utf8').replaceAll(String.raw`\'`, "'");
+      return !['"', "'", '`'].some((quote) => source.includes(`${quote}${title}${quote}`));
+    },
+  );
+  expect(missing.map(([, path, title]) => `${path}: ${title}`)).toEqual([]);
+});
+
+test.each(['docs/faults.md', 'docs/hostile-servers.md'])(
+  '%s has different rows, each with a test',
+  (page) => {
+    const rows = proseLines(page).filter((line) => line.startsWith('| '));
+    const cells = rows.slice(2).map((line) => line.split(' | '));
+    expect(cells.length).toBeGreaterThan(45);
+    expect(new Set(cells.map(([first]) => first)).size).toBe(cells.length);
+    const incomplete = cells.filter(([, seen, shownBy]) => !seen || !shownBy?.includes('.test.ts)'));
+    expect(incomplete).toEqual([]);
+  },
+);
+
 test('the README links to the index, and the index to every page', () => {
   expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain('](docs/README.md)');
   const index = readFileSync(join(root, 'docs/README.md'), 'utf8');
