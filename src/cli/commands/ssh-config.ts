@@ -1,7 +1,7 @@
 import path from 'node:path';
 
 import { SshResolver } from '../../fleet/ssh/config/resolver.ts';
-import { includeLine, ownFiles, type OwnFiles, StandIn } from '../../fleet/ssh/config/user-config.ts';
+import { includeLine, ownFiles, type OwnFiles, ConfigCopy } from '../../fleet/ssh/config/user-config.ts';
 import { composeFleetFile, type FleetFile, type HostInFile } from '../../fleet/ssh/fleet-file.ts';
 import { holdsOthers, removeFleetFile, writeFleetFile } from '../../fleet/ssh/write-fleet-file.ts';
 import type { Context } from '../../shared/base/context.ts';
@@ -54,7 +54,7 @@ async function compose(context: Context, input: CommandInput): Promise<FleetFile
   const { fleet, hosts } = openHosts(context, input);
   const { home, user } = context;
   const files = ownFiles(home);
-  const standIn = new StandIn(files);
+  const configCopy = new ConfigCopy(files);
   const env = withoutSecrets(context.env, fleet);
   let notice: string | undefined;
   const resolver = new SshResolver({
@@ -71,12 +71,12 @@ async function compose(context: Context, input: CommandInput): Promise<FleetFile
       files,
       inventory: path.resolve(context.cwd, input.inventory),
       resolver,
-      standIn,
+      configCopy,
       log: context.log,
     });
   } finally {
     resolver.close();
-    standIn.remove();
+    configCopy.remove();
   }
 }
 

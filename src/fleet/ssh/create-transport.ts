@@ -17,7 +17,7 @@ import { interrupted, ofHost } from './failures.ts';
 import { Prompter, type Answerers } from './questions.ts';
 import { HostSession } from './session/session.ts';
 import { Sudo } from './session/sudo.ts';
-import { UploadGate } from './session/upload.ts';
+import { UploadLimiter } from './session/upload.ts';
 import type { Session, Target, Transport } from './transport.ts';
 import { opensshWire } from './wire/openssh.ts';
 import { ssh2Wire } from './wire/ssh2.ts';
@@ -34,14 +34,14 @@ class SshTransport implements Transport {
   readonly #parts: TransportParts;
   readonly #tools: ConnectionTools;
   readonly #masters = pLimit(maxMasters);
-  readonly #uploads: UploadGate;
+  readonly #uploads: UploadLimiter;
   readonly #sessions = new Set<Session>();
   readonly #noticed = new Set<string>();
 
   constructor(parts: TransportParts) {
     this.#parts = parts;
     this.#tools = connectionTools(parts);
-    this.#uploads = new UploadGate(parts.uploads, parts.clock);
+    this.#uploads = new UploadLimiter(parts.uploads, parts.clock);
   }
 
   async connect(target: Target, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {

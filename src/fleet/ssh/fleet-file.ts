@@ -11,7 +11,7 @@ import { plainSpec } from './config/inventory-options.ts';
 import { type JumpHost, hostOfHop, jumpTo } from './config/jump-hosts.ts';
 import { type ConnectionOptions, describeConnection, chainOf } from './config/options.ts';
 import type { SshResolver } from './config/resolver.ts';
-import { type OwnFiles, type StandIn, escaped } from './config/user-config.ts';
+import { type OwnFiles, type ConfigCopy, escaped } from './config/user-config.ts';
 import { pinnedLines } from './connect/host-keys.ts';
 import type { Target } from './transport.ts';
 
@@ -36,7 +36,7 @@ interface Parts {
   /** The inventory of the hosts. */
   readonly inventory: string;
   readonly resolver: SshResolver;
-  readonly standIn: StandIn;
+  readonly configCopy: ConfigCopy;
   readonly log: Logger;
 }
 
@@ -65,8 +65,8 @@ export async function composeFleetFile(
   all: readonly Target[],
   parts: Parts,
 ): Promise<FleetFile> {
-  const { standIn, resolver, files } = parts;
-  const base = standIn.file();
+  const { configCopy, resolver, files } = parts;
+  const base = configCopy.file();
   const problems = new Map<string, Problem>();
   const note = (host: string, error: unknown): undefined => {
     problems.set(host, hostProblem(host, error, parts.log));
@@ -94,7 +94,7 @@ export async function composeFleetFile(
     text: string,
     among: readonly Host[],
   ): Promise<Map<string, readonly string[]>> => {
-    const sshConfig = standIn.file(text);
+    const sshConfig = configCopy.file(text);
     const found = await each(among, note, async ({ target, way }) => {
       const seen = await resolver.resolve(target.name, plainSpec(sshConfig));
       return [target.name, differing(way, routeOf(seen, files, all))] as const;

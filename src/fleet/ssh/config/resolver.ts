@@ -20,7 +20,7 @@ import {
 import { type Dump, filesRead, parseDump, noAnswer, runSsh } from './ssh-dump.ts';
 import { inventoryArguments, plainSpec } from './inventory-options.ts';
 import { jumpTo, type JumpHost, jumpHostsTo } from './jump-hosts.ts';
-import { DefaultsBelow, ownFiles, StandIn } from './user-config.ts';
+import { DefaultsBelow, ownFiles, ConfigCopy } from './user-config.ts';
 
 /** Maximum ssh processes at a time: each takes some 4 ms of a core. */
 const maxPrograms = 8;
@@ -56,7 +56,7 @@ export class SshResolver {
   #defaults: Promise<SshOutput | undefined> | undefined;
   readonly #texts = new Map<string, string>();
   readonly #defaultsBelow: DefaultsBelow;
-  readonly #standIn: StandIn;
+  readonly #configCopy: ConfigCopy;
   /** File instead of ~/.ssh/config, if that includes hosts written by azp-fleet. */
   readonly #withoutOurSettings: string | undefined;
   #reportedNoSsh = false;
@@ -66,8 +66,8 @@ export class SshResolver {
     const { home, user, env } = parts;
     this.#local = { home, user, uid: userInfo().uid, host: hostname(), env };
     this.#defaultsBelow = new DefaultsBelow(this.#usualFiles());
-    this.#standIn = new StandIn(ownFiles(home));
-    this.#withoutOurSettings = this.#standIn.isNeeded ? this.#standIn.file() : undefined;
+    this.#configCopy = new ConfigCopy(ownFiles(home));
+    this.#withoutOurSettings = this.#configCopy.isNeeded ? this.#configCopy.file() : undefined;
   }
 
   /** Returns the settings of a host. Throws `ssh.config`. `inherited`: for a jump host. */
@@ -101,7 +101,7 @@ export class SshResolver {
   close(): void {
     this.#stop.abort();
     this.#defaultsBelow.remove();
-    this.#standIn.remove();
+    this.#configCopy.remove();
   }
 
   async #resolve(

@@ -74,7 +74,7 @@ const othersWrite = 0o022;
  * Creates files for `ssh -F` with ~/.ssh/config and /etc/ssh/ssh_config, without the lines that azp-fleet wrote: values
  * that the inventory no longer has must not come back from an older file.
  */
-export class StandIn {
+export class ConfigCopy {
   readonly #files: OwnFiles;
   #folder: string | undefined;
   #count = 0;
@@ -99,7 +99,7 @@ export class StandIn {
     const own = this.#own() ?? '';
     const rest = withoutInclude(own, this.#files);
     const blank = '\n'.repeat(above === '' ? own.split('\n').length - rest.split('\n').length : 0);
-    this.#folder ??= mkdtempSync(join(tmpdir(), 'azp-ssh-stand-in-'));
+    this.#folder ??= mkdtempSync(join(tmpdir(), 'azp-ssh-copy-'));
     const file = join(this.#folder, String((this.#count += 1)));
     const before = above === '' ? blank : `${Buffer.from(above).toString('latin1')}\nMatch all\n`;
     const text = `${before}${rest}\nMatch all\nInclude /etc/ssh/ssh_config\n`;

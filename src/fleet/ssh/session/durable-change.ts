@@ -63,7 +63,7 @@ exec 9>>"$d/lock"
 flock -w 60 9 || doubt 'an earlier start of it still runs'
 mark="${new Raw(change.run)} $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
 was=$(cat "$d/run" 2>/dev/null)
-know
+await_state
 case $was in
   ${new Raw(change.run)}\ *)
     if [ -f "$d/code" ] || [ -e "$d/began" ]; then go started ''; fi
@@ -77,13 +77,13 @@ find ${changesFolder} -mindepth 1 -maxdepth 1 ! -path "$d" -mtime ${`+${keepDays
 prepare || refuse ''
 systemctl reset-failed "$u" 2>/dev/null
 systemctl stop "$u" 2>/dev/null
-know
+await_state
 [ "$state" = none ] || refuse "its unit of an earlier run stays ($sub)"
 echo "$mark" >"$d/run" || refuse ''
 sync "$d/run" "$d"
 systemd-run --quiet --unit="$u" --description=${`azp-fleet: ${change.title}`} -p RemainAfterExit=yes -p ${`RuntimeMaxSec=${limit}`} -p TimeoutStopSec=30 /bin/sh "$d/runner" >&2 9>&-
 c=$?
-know
+await_state
 if [ "$c" != 0 ] && [ ! -e "$d/began" ]; then
   [ "$state" != none ] || refuse ''
   [ "$state" != unknown ] || doubt ''
@@ -117,13 +117,13 @@ const anyTimeMs = 24 * 3_600_000;
 /**
  * Shell functions of the scripts about a change. Control lines go to stderr, the change's output to stdout.
  *
- * `look` queries systemd, and sets `$state` (alive; ended: systemd still has the unit; none; unknown: no answer, e.g.
- * while systemd re-executes) and `$inv`, the InvocationID, which the unit has also written to `began`. `know` repeats
- * `look` until there is an answer, for a minute. `follow OFFSET` follows the unit with InvocationID `$i`, and removes
- * it at the end, under the change's lock, so that it does not remove the unit of a later start.
+ * `query_unit` sets `$state` (alive; ended: systemd still has the unit; none; unknown: no answer, e.g. while systemd
+ * re-executes) and `$inv`, the InvocationID, which the unit has also written to `began`. `await_state` repeats
+ * `query_unit` until there is an answer, for a minute. `follow OFFSET` follows the unit with InvocationID `$i`, and
+ * removes it at the end, under the change's lock, so that it does not remove the unit of a later start.
  */
 const functions = `
-look() {
+query_unit() {
   sub='' inv='' res=''
   while IFS='=' read -r key value; do
     case $key in
@@ -140,16 +140,16 @@ SHOWN
   esac
   [ -n "$inv" ] || [ ! -e "$d/began" ] || IFS= read -r inv <"$d/began" || :
 }
-know() {
-  n=0; look
-  while [ "$state" = unknown ] && [ "$n" -lt ${mostUnknown} ]; do n=$((n+1)); sleep ${pollS}; look; done
+await_state() {
+  n=0; query_unit
+  while [ "$state" = unknown ] && [ "$n" -lt ${mostUnknown} ]; do n=$((n+1)); sleep ${pollS}; query_unit; done
 }
 follow() {
   o=$1
   while :; do
     over=
     if [ ! -f "$d/code" ]; then
-      know
+      await_state
       case $state in
         alive) ;;
         unknown) over=unknown;;
@@ -166,7 +166,7 @@ follow() {
   echo "$over" >&2
   [ "$over" != unknown ] || return 0
   {
-    if flock -w 10 9 && look && [ "$inv" = "\${i:-$inv}" ]; then
+    if flock -w 10 9 && query_unit && [ "$inv" = "\${i:-$inv}" ]; then
       systemctl stop "$u"; systemctl reset-failed "$u"
     fi
   } 2>/dev/null 9>>"$d/lock"
@@ -188,7 +188,7 @@ export function followChangeScript(id: string, joined: Joined | undefined): stri
   const prelude = changePrelude(id);
   if (joined === undefined)
     return `${prelude}${sh`
-know
+await_state
 case $state in
   alive) ;;
   unknown) echo unknown >&2; exit 0;;
@@ -200,7 +200,7 @@ follow 0
 `}`;
   return `${prelude}${sh`
 i=${joined.invocation}
-look
+query_unit
 if [ -n "$i" ] && [ "$inv" != "$i" ]; then echo 'dead replaced' >&2; exit 0; fi
 follow ${joined.offset}
 `}`;

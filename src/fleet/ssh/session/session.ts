@@ -28,7 +28,7 @@ import type {
   UploadOptions,
   UploadSource,
 } from '../transport.ts';
-import { type UploadGate, upload, type UploadParts } from './upload.ts';
+import { type UploadLimiter, upload, type UploadParts } from './upload.ts';
 import type { Wire } from '../wire/wire.ts';
 
 /** Attempts to open a channel that the host refuses, with growing pauses: about ten seconds in all. */
@@ -43,7 +43,7 @@ export interface SessionParts {
   /** Opens a new connection to the same host; the deadline is on the clock's monotonic scale. */
   readonly redial: (deadline: number, signal: AbortSignal | undefined) => Promise<Wire>;
   /** Shared by all hosts. */
-  readonly uploads: UploadGate;
+  readonly uploads: UploadLimiter;
 }
 
 /** A Session over any Wire. */
@@ -73,7 +73,7 @@ export class HostSession implements Session {
 
   upload(source: UploadSource, path: string, options: UploadOptions): Promise<boolean> {
     const { uploads } = this.#parts;
-    const parts = (): UploadParts => ({ ...this.#base(), gate: uploads });
+    const parts = (): UploadParts => ({ ...this.#base(), limiter: uploads });
     return uploads.run(() => this.#channel(() => upload(parts(), source, path, options)));
   }
 

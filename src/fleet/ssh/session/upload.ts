@@ -15,7 +15,7 @@ import type { UploadOptions, UploadSource } from '../transport.ts';
 import { runScript, type RunParts } from './run-script.ts';
 
 export interface UploadParts extends Pick<RunParts, 'wire' | 'sudo' | 'host' | 'clock'> {
-  readonly gate: UploadGate;
+  readonly limiter: UploadLimiter;
 }
 
 /**
@@ -104,9 +104,9 @@ async function once(
   const have = new Promise<number>((resolve) => {
     offset = resolve;
   });
-  const { gate, ...run } = parts;
+  const { limiter, ...run } = parts;
   let failed: unknown;
-  const totalTimeoutMs = 120_000 + (size / gate.slowest) * 1000;
+  const totalTimeoutMs = 120_000 + (size / limiter.slowest) * 1000;
   options.onTurn?.(totalTimeoutMs);
   const result = await runScript({
     ...run,
@@ -125,7 +125,9 @@ async function once(
     onErrorLine: () => undefined,
     feed: (running) => {
       void have
-        .then((from) => pipeline(paced(pieces(source, from, gate), gate, from, size, options), running.stdin))
+        .then((from) =>
+          pipeline(paced(pieces(source, from, limiter), limiter, from, size, options), running.stdin),
+        )
         .catch((error: unknown) => {
           failed = error;
           running.stdin.end();
@@ -149,7 +151,7 @@ async function once(
 function pieces(
   source: UploadSource,
   from: number,
-  { pieceBytes }: UploadGate,
+  { pieceBytes }: UploadLimiter,
 ): Iterable<Buffer> | AsyncIterable<Buffer> {
   if ('bytes' in source) return slices(source.bytes, from, pieceBytes);
   const { start, bytes } = source.part ?? { start: 0, bytes: Infinity };
@@ -170,14 +172,14 @@ function* slices(bytes: Uint8Array, from: number, step: number): Generator<Buffe
 /** Delays each piece until its turn, and reports the progress. */
 async function* paced(
   source: Iterable<Buffer> | AsyncIterable<Buffer>,
-  gate: UploadGate,
+  limiter: UploadLimiter,
   from: number,
   size: number,
   options: UploadOptions,
 ): AsyncGenerator<Buffer> {
   let sent = from;
   for await (const piece of source) {
-    await gate.pass(piece.length);
+    await limiter.pass(piece.length);
     yield piece;
     sent += piece.length;
     options.onProgress?.(sent, size);
@@ -191,7 +193,7 @@ const smallestPiece = 4 * 1024;
 const slowest = 20_000;
 
 /** Limits all uploads of a run: their number at a time, and their speed together. */
-export class UploadGate {
+export class UploadLimiter {
   readonly #limit: LimitFunction;
   readonly #clock: Clock;
   #line: Line | undefined;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { SshResolver } from '../../../../../src/fleet/ssh/config/resolver.ts';
-import { ownFiles, withInclude, StandIn } from '../../../../../src/fleet/ssh/config/user-config.ts';
+import { ownFiles, withInclude, ConfigCopy } from '../../../../../src/fleet/ssh/config/user-config.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
 
 let home: string;
@@ -21,24 +21,24 @@ function write(own: string): void {
 
 test('the copy has the same lines at the same places, without our include', () => {
   write('# mine\nHost x\n  User u\n');
-  const standIn = new StandIn(ownFiles(home));
-  expect(standIn.isNeeded).toBe(true);
-  const file = standIn.file() ?? '';
+  const configCopy = new ConfigCopy(ownFiles(home));
+  expect(configCopy.isNeeded).toBe(true);
+  const file = configCopy.file() ?? '';
   const line = (path: string): number => readFileSync(path, 'utf8').split('\n').indexOf('  User u');
   expect(line(file)).toBe(line(ownFiles(home).config));
   expect(readFileSync(file, 'utf8')).not.toContain('azp-fleet.config');
-  standIn.remove();
+  configCopy.remove();
   expect(existsSync(file)).toBe(false);
 });
 
 test('a file that ssh would reject is not copied', () => {
   write('');
   chmodSync(ownFiles(home).config, 0o666);
-  expect(new StandIn(ownFiles(home)).file()).toBeUndefined();
+  expect(new ConfigCopy(ownFiles(home)).file()).toBeUndefined();
 });
 
 test('without our include no copy is needed', () => {
-  expect(new StandIn(ownFiles(home)).isNeeded).toBe(false);
+  expect(new ConfigCopy(ownFiles(home)).isNeeded).toBe(false);
 });
 
 test('an error names the original file', async () => {
