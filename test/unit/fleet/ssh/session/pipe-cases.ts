@@ -37,7 +37,7 @@ export const pipeSuite: ScriptSuite = {
     {
       name: "by the manager's Node, if netcat supports none",
       script: pipe,
-      given: (host) => host.program('nc', 'echo "no -U"').program('/opt/azp-fleet/current/node', 'cat'),
+      given: (host) => host.program('nc', 'echo "no sockets"').program('/opt/azp-fleet/current/node', 'cat'),
       run: { input: 'there' },
       after: {
         stdout: 'there',
