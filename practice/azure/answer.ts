@@ -21,7 +21,7 @@ import { resourceUsageRoutes } from './routes/resource-usage.ts';
 /** What the same answer is given to, be it a client or an agent. */
 const sharedRoutes: readonly Route[] = [...packageRoutes, ...updateRoutes];
 
-/** What clients manage pools, agents and queues with. */
+/** Routes with which clients manage pools, agents and queues. */
 export const managementRoutes: readonly Route[] = [
   ...poolRoutes,
   ...agentRoutes,
@@ -37,16 +37,16 @@ export const managementRoutes: readonly Route[] = [
   ...sharedRoutes,
 ];
 
-/** What jobs said. */
+/** Routes with the output of jobs. */
 const reads: readonly Route[] = [...planReads, ...timelineReads];
-/** What personal access tokens and service principals may ask. */
+/** Routes for personal access tokens and service principals. */
 export const management: readonly Route[] = [
   ...discoveryRoutes,
   ...managementRoutes,
   ...reads,
   ...taskRoutes,
 ];
-/** What an agent's own access token is good for. */
+/** Routes for an agent's access token. */
 export const protocol: readonly Route[] = [
   ...discoveryRoutes,
   ...sessionRoutes,
@@ -54,7 +54,7 @@ export const protocol: readonly Route[] = [
   ...sharedRoutes,
   ...taskRoutes,
 ];
-/** What the token of a job is good for: its worker calls with it. */
+/** Routes for the token of a job, with which its worker calls. */
 export const work: readonly Route[] = [
   ...discoveryRoutes,
   ...reads,

@@ -13,7 +13,7 @@ export const cudaDistribution = { bookworm: 'debian12', trixie: 'debian13' } as 
 >;
 
 const base = 'https://developer.download.nvidia.com/compute/cuda/repos';
-/** Debian that looks like it. */
+/** The Debian release that imitates it. */
 export const ubuntuDistribution = 'ubuntu2404';
 const share = '/usr/lib/nvidia-standin';
 const script = (path: string, source: string): DebFile => ({

@@ -161,7 +161,7 @@ describe('on a terminal', () => {
 });
 
 describe('a saved plan', () => {
-  test('is applied as it was shown, and refused once a host has changed', async () => {
+  test('is applied as shown, and refused after a host has changed', async () => {
     const { lab, azure } = fleet;
     const inventory = await writeInventory(lab, azure, {
       defaults: { capabilities: { rack: '12' } },

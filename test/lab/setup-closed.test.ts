@@ -54,7 +54,7 @@ const written = () => ({
   mirrors: { docker: mirror('docker'), images: 'registry.lab.example' },
 });
 
-/** Types over what stands there, and gives it. */
+/** Replaces the preset answer and submits it. */
 function type(text: string): void {
   terminal.press('C-u');
   terminal.type(text);

@@ -21,7 +21,7 @@ const repository = join(import.meta.dirname, '../..');
 
 const file = () => readFileSync(join(desk.folder, 'inventory.yaml'), 'utf8');
 
-/** Types over what stands there, and gives it. */
+/** Replaces the preset answer and submits it. */
 function type(text: string): void {
   terminal.press('C-u');
   terminal.type(text);

@@ -75,7 +75,7 @@ describe('exec', () => {
     expect(stdout).toContain('── 2 hosts: a, b\nI am root\nann\n── c\nI am root\nbob\n✗ down');
   });
 
-  test('takes a command with its arguments as they are, as the login user, and passes failure on', async () => {
+  test('runs a command with unchanged arguments as the login user, and returns its exit code', async () => {
     const { code, stdout } = await run(
       'exec',
       '-i',
@@ -107,7 +107,7 @@ describe('ssh', () => {
     });
   });
 
-  test('wants one host', async () => {
+  test('requires one host', async () => {
     expect((await run('ssh', '-i', inventory, 'pair')).code).toBe(2);
   });
 });

@@ -143,7 +143,7 @@ describe('a fleet with second factors', () => {
     const server = await startSshd({
       listen: '0.0.0.0',
       users: [{ name: 'two', password }],
-      // An sshd gives up on whoever has not logged in by then; OpenSSH's own value is two minutes.
+      // An sshd disconnects clients that have not logged in by then; OpenSSH's own value is two minutes.
       config: ['UsePAM yes', 'AuthenticationMethods publickey,keyboard-interactive', 'LoginGraceTime 10'],
       pam: ['auth required pam_unix.so', 'account required pam_permit.so', 'session required pam_permit.so'],
     });

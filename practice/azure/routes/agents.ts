@@ -232,7 +232,7 @@ export const agentRoutes: readonly Route[] = [
   ['DELETE', one, (call, poolId = '', id = '') => deleteAgent(call, poolId, id)],
 ];
 
-/** What a caller wants to see of agents. */
+/** Details of agents that a caller requests. */
 export interface AgentDetails {
   readonly capabilities?: boolean;
   readonly assignedRequest?: boolean;

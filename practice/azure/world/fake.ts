@@ -101,7 +101,7 @@ export const Rules = {
   jobToken: 48 * 60 * 60_000,
 } as const;
 
-/** What shall go wrong with the next calls. */
+/** How the next calls fail. */
 export interface Fault {
   /** How many calls it hits; each hit counts down. */
   readonly count: number;

@@ -37,7 +37,7 @@ export function firstQueues(pools: readonly FakePool[], project: FakeProject, id
     .map((pool) => ({ id: id(), project: project.id, poolId: pool.id, name: pool.name, pipelines: [] }));
 }
 
-/** What the service shows of its own machines: one agent that is never online. */
+/** The service's own machines: one agent that is never online. */
 export function hostedAgent(now: number): FakeAgent {
   return {
     id: 1,
@@ -58,7 +58,7 @@ export function hostedAgent(now: number): FakeAgent {
   };
 }
 
-/** What every organisation starts with. */
+/** The initial state of every organisation. */
 export function emptyState(names: readonly string[], now: number): State {
   const builtIn = { builtIn: true, autoProvision: true };
   const pools: FakePool[] = [

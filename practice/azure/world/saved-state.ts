@@ -38,7 +38,7 @@ function parse(file: string): State {
     what: `the state file ${file} cannot be read`,
     expected: 'what the practice server saved there',
     seen,
-    next: 'name another file with --state-file, or remove this one and begin anew',
+    next: 'name another file with --state-file, or remove this one and start again',
   });
 }
 

@@ -117,7 +117,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
     expect(text).toBe('hello');
   });
 
-  test('it stands through silence, and a cut is noticed', async () => {
+  test('a connection survives silence, and a cut is noticed', async () => {
     const config = 'ServerAliveInterval 1\nServerAliveCountMax 2\n';
     const session = await connect({ transport }, open({ config }));
     expect((await session.script('sleep 6; echo still')).stdout).toBe('still\n');

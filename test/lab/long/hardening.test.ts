@@ -100,7 +100,7 @@ test('a fatal error in the kernel log closes the slot within seconds, and a repa
   });
   await host.exec(`echo 'NVRM: Xid (PCI:${bus.slice(0, -2)}): 79, GPU has fallen off the bus.' > /dev/kmsg`);
   await until('the XID to be found', async () => (await codes()).includes('xid.79'));
-  // Looks are 20 s apart unless something happens.
+  // Checks are 20 s apart unless something happens.
   expect((await checkedAt()) - fresh).toBeLessThan(15_000);
   await expect.poll(managed.states, settings).toBe('idle quarantined');
   const agents = (await azure.control.overview()).pools

@@ -181,7 +181,7 @@ test('a foreign container: a driver change is refused with its name, and comes w
   });
 });
 
-test('another branch, while unattended-upgrades brings something that it takes away: stopped by name, then as agreed', async () => {
+test('another branch, while unattended-upgrades installs a package that it removes: stopped with its name, then as agreed', async () => {
   const driver = { branch: '580' };
   await all(async (host) => {
     const change = await changeOf(host, driver, 'driver-install');

@@ -80,7 +80,7 @@ test('a job that runs, one that waits, a container of others and a login keep it
   expect(await login).toMatchObject({ code: 0 });
 });
 
-test('then systemd really stops; the pool and the status tell why', async () => {
+test('then systemd really stops; the pool and the status show why', async () => {
   await expect.poll(() => host.isOff(), settings).toBe(true);
   expect(await agent()).toBe('disabled offline');
   const { code, stdout } = await cli('status');

@@ -44,7 +44,7 @@ async function agent(): Promise<{ AGENT_URL: string; AGENT_SHA256: string; AGENT
 const inside = (image: string, script: string): Promise<Output> =>
   onHost(`docker run --rm --network none --entrypoint /bin/sh ${image} -c '${script}' 2>&1`, true);
 
-test('jobs run as a separate user without a way to root, and see no GPU that was not asked for', async () => {
+test('jobs run as a separate user who cannot become root, and see only requested GPUs', async () => {
   const { stdout } = await inside(
     standard,
     'id -u; id -g; pwd; echo "$NVIDIA_VISIBLE_DEVICES"; sudo -n true 2>/dev/null || echo no root; git --version',
@@ -89,7 +89,7 @@ test('a stop gives the listener the time to end its session, and its exit code c
   expect(await stopped(listener)).toEqual(['up', 'session ended', '5']);
 });
 
-test('sudo, graphics and the Docker client are there where they were asked for', async () => {
+test('sudo, graphics and the Docker client are included if configured', async () => {
   const built = await build('azp-fleet-test:full', {
     BASE: standard,
     ...(await agent()),

@@ -1,4 +1,4 @@
-// What package changes really do stands in the plan: real apt, dpkg, systemd and sshd, with the lab's stand-in packages.
+// The plan shows what package changes really do: real apt, dpkg, systemd and sshd, with the lab's stand-in packages.
 import { readFileSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

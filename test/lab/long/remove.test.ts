@@ -57,7 +57,7 @@ beforeAll(async () => {
   azure = await startAzure('leave', lab.folder, { speed: 20 });
   managed = new ManagedHost(leaver, azure);
   inventory = await writeInventory(lab, azure, { hosts: { leaver: { agents: slots } } });
-  // Its owner's, for a repository that ours replaces as long as it is there.
+  // A file of the owner for a repository that ours replaces while it is configured.
   await leaver.exec(
     `echo 'deb [trusted=yes] ${mirror}/docker/debian trixie stable' >/etc/apt/sources.list.d/docker.list`,
   );
@@ -127,7 +127,7 @@ describe('toolkit, engine and driver, cut three times', () => {
 
   beforeAll(async () => {
     await leaver.exec('docker rm -f theirs');
-    // dpkg is in the middle of each for as long as the test wants it to be.
+    // dpkg stays in the middle of each until the test ends it.
     for (const name of cutAt)
       await leaver.exec(`script=/var/lib/dpkg/info/${name}.prerm
 [ -e $script ] || { echo '#!/bin/sh' >$script; chmod 755 $script; }

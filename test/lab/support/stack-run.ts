@@ -17,7 +17,7 @@ import { toolkitVersion } from '../../../practice/lab/nvidia-packages.ts';
 import { mirror } from '../../../practice/lab/paths.ts';
 import { dockerVersions } from '../../../practice/lab/repositories.ts';
 
-/** What the lab's repositories have, wanted on one host. */
+/** The desired state of one host, with the versions in the lab's repositories. */
 export function desiredStack(host: LabHost, driver: Partial<HostSpec['driver']> = {}): Desired {
   return desiredOf(
     {

@@ -13,7 +13,7 @@ import { pause } from './waits.mjs';
 process.title = 'Agent.Worker';
 const trace = openTrace('Worker');
 let run;
-// To the whole process group: the listener tells what follows.
+// SIGINT reaches the whole process group; the listener sends the next message.
 for (const name of ['SIGINT', 'SIGQUIT'])
   process.on(name, () => {
     if (run !== undefined) run.interrupted = true;
@@ -47,7 +47,7 @@ async function listenToListener() {
   for await (const line of lines) void run.cancel(JSON.parse(line).type);
 }
 
-/** What the server knows of the result: one that could not be told is a failure. */
+/** Result for the server: one that could not be reported is a failure. */
 async function end(result) {
   await report.end(result);
   if (body.plan.version < eventVersion) return result;

@@ -1,4 +1,4 @@
-// What the agent tells about itself: its environment, what it finds installed, what it is.
+// Capabilities that the agent reports: its environment, installed programs, its version.
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';

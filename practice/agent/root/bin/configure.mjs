@@ -10,7 +10,7 @@ import { newKey } from './key.mjs';
 import { say } from './say.mjs';
 import { loadSettings, root, version } from './settings.mjs';
 
-/** A person's connection, as it is used before there is an agent. */
+/** A user's connection, used before the agent is registered. */
 async function connected(input) {
   const serverUrl = input.url.replace(/\/+$/u, '');
   const server = new Connection({ serverUrl, speed: 1 }, { authorization: await authorizationOf(input) });

@@ -1,4 +1,4 @@
-// What goes wrong with a call, in the words of the real client.
+// Errors of calls, in the texts of the real client.
 export class ServerError extends Error {
   constructor(status, typeKey, message) {
     super(message);

@@ -1,4 +1,4 @@
-// What the worker tells the server of its job: records of the timeline, lines for the console, a log per step and one
+// The worker's reports about its job: records of the timeline, lines for the console, a log per step and one
 // for the whole job. One call after the other, so that reports arrive in order.
 import { osUser } from './processes.mjs';
 import { machineName } from './capabilities.mjs';

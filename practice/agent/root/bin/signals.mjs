@@ -1,4 +1,4 @@
-// What signals do to the listener.
+// Effects of signals on the listener.
 import { constants } from 'node:os';
 import { say } from './say.mjs';
 

@@ -1,4 +1,4 @@
-// How the agent waits.
+// Waits of the agent.
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** False when it was told to stop in between. `ms` are the practice server's: its clock may be fast. */

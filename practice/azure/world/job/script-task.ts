@@ -81,7 +81,7 @@ export const scriptTaskDefinition = {
   ),
 };
 
-/** What the agent unpacks into its `_tasks`. */
+/** Files that the agent unpacks into its `_tasks`. */
 export function scriptTaskArchive(): Buffer {
   return zip({ 'task.json': JSON.stringify(scriptTaskDefinition, undefined, 2), 'run.js': program });
 }
