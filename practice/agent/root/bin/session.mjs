@@ -34,13 +34,13 @@ export class Session {
   /** False: there is none, and the console says why. Other errors than passing ones are thrown. */
   async open(signal) {
     say('scanning');
-    const wanted = this.#wanted();
+    const description = this.#description();
     say('connecting');
-    let told = false;
+    let reported = false;
     for (let conflicts = 0; !signal.aborted;) {
       try {
-        await this.#create(wanted, signal);
-        if (told) say('reconnected', stamp());
+        await this.#create(description, signal);
+        if (reported) say('reconnected', stamp());
         return true;
       } catch (error) {
         if (signal.aborted) return false;
@@ -50,8 +50,8 @@ export class Session {
           sayError('noSession', error.message);
           return false;
         }
-        if (!told) sayError('connectError', stamp(), error.message);
-        told = true;
+        if (!reported) sayError('connectError', stamp(), error.message);
+        reported = true;
         await pause(retryMs, this.#settings.speed, signal);
       }
     }
@@ -67,7 +67,7 @@ export class Session {
     return false;
   }
 
-  #wanted() {
+  #description() {
     const { agentId, agentName } = this.#settings;
     return {
       systemCapabilities: systemCapabilities(agentName),
@@ -84,11 +84,11 @@ export class Session {
     };
   }
 
-  async #create(wanted, signal) {
+  async #create(description, signal) {
     const server = new Connection(this.#settings);
     for (let known = 0; known < 3; known += 1) await server.connect(signal);
     await server.discover(signal);
-    const { sessionId, encryptionKey } = await server.send('POST', this.#sessions, { body: wanted, signal });
+    const { sessionId, encryptionKey } = await server.send('POST', this.#sessions, { body: description, signal });
     this.#server = server;
     this.#id = sessionId;
     this.#key = privateDecrypt(
@@ -99,15 +99,15 @@ export class Session {
 
   /** Returns the next message, decrypted; undefined on a stop. Throws permanent errors. */
   async next(signal) {
-    let told = false;
+    let reported = false;
     while (!signal.aborted) {
       const after = this.#last === undefined ? '' : `&lastMessageId=${this.#last}`;
       try {
         const message = await this.#server.send('GET', `${this.#messages}?sessionId=${this.#id}${after}`, {
           signal,
         });
-        if (told) say('reconnected', stamp());
-        told = false;
+        if (reported) say('reconnected', stamp());
+        reported = false;
         if (message !== undefined) return this.#read(message);
         await pause(between(5000, 15_000), this.#settings.speed, signal);
       } catch (error) {
@@ -119,8 +119,8 @@ export class Session {
         const expired = error.typeKey === 'TaskAgentSessionExpiredException';
         const withdrawn = error.typeKey === 'TaskAgentAccessTokenExpiredException';
         if (expired || withdrawn || lastingErrors.includes(error.typeKey)) throw error;
-        if (!told) sayError('connectError', stamp(), error.message);
-        told = true;
+        if (!reported) sayError('connectError', stamp(), error.message);
+        reported = true;
         await pause(between(15_000, 30_000), this.#settings.speed, signal);
       }
     }

@@ -14,17 +14,17 @@ const platform = `linux-${process.arch === 'arm64' ? 'arm64' : 'x64'}`;
 export async function update(settings, { targetVersion }, signal) {
   try {
     const server = new Connection(settings);
-    const wanted = await find(server, targetVersion, signal);
-    if (wanted === undefined) return false;
-    const tell = async (name, ...values) => {
+    const release = await find(server, targetVersion, signal);
+    if (release === undefined) return false;
+    const report = async (name, ...values) => {
       say(name, ...values);
       const { poolId, agentId } = settings;
       const path = `/_apis/distributedtask/pools/${poolId}/agents/${agentId}/updates?currentState=${name}`;
       await server.send('PUT', path, { body: {}, signal }).catch(() => undefined);
     };
-    await tell('updating');
-    await tell('downloading', wanted.version);
-    await install(wanted.url, signal);
+    await report('updating');
+    await report('downloading', release.version);
+    await install(release.url, signal);
     return true;
   } catch {
     return false;
