@@ -88,7 +88,10 @@ export class Session {
     const server = new Connection(this.#settings);
     for (let known = 0; known < 3; known += 1) await server.connect(signal);
     await server.discover(signal);
-    const { sessionId, encryptionKey } = await server.send('POST', this.#sessions, { body: description, signal });
+    const { sessionId, encryptionKey } = await server.send('POST', this.#sessions, {
+      body: description,
+      signal,
+    });
     this.#server = server;
     this.#id = sessionId;
     this.#key = privateDecrypt(
