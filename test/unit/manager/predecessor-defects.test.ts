@@ -63,7 +63,7 @@ describe('2: options were accepted and ignored', () => {
     [['run', '--reason', 'x'], 'run has no option --reason'],
     [['run', '0'], 'run does not take 0'],
     [['logs', '0', '1'], 'logs does not take 1'],
-    [['run', '--config', 'f', '--share'], '--share does nothing beside --config'],
+    [['run', '--config', 'f', '--share'], '--share cannot be combined with --config'],
     [['stauts'], 'there is no command stauts'],
     [[], 'a command is missing'],
   ])('an argument without effect is rejected: %j', (args, what) => {
