@@ -62,7 +62,7 @@ stderr; \`--yes\` answers them. Every document begins with the same members:
 | \`version\` | of azp-fleet |
 | \`at\` | the time of the document, ISO 8601 |
 | \`exitCode\` | the exit code |
-| \`problems\` | errors, of hosts and others: \`code\` ([errors.md](errors.md)), \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` |
+| \`problems\` | errors, of hosts and others: \`code\` ([errors.md](errors.md)), \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` (several mistakes), \`line\` and \`column\` in the inventory |
 | \`log\` | the debug log of this run, if it could be written |
 
 Then the command's own members follow, listed below with each command; a failed command has none.

@@ -1,6 +1,7 @@
 import type { Context } from '../shared/base/context.ts';
 import { ExitCode } from '../shared/base/errors.ts';
 import { jsonDocument } from './render/envelope.ts';
+import { sayCanceled } from './render/problem.ts';
 import type { Parsed } from './parse.ts';
 import { show, type Result } from './result.ts';
 
@@ -10,12 +11,19 @@ import { show, type Result } from './result.ts';
  */
 export async function runCommand(context: Context, { spec, input }: Parsed, log?: string): Promise<ExitCode> {
   const asInterrupted = (code: ExitCode) => (context.signal.aborted ? ExitCode.interrupted : code);
-  if (spec.json === false) return asInterrupted(await (await spec.load())(context, input));
+  if (spec.json === false) {
+    const code = asInterrupted(await (await spec.load())(context, input));
+    if (context.signal.aborted) sayCanceled(context.stderr);
+    return code;
+  }
   const found = await (await spec.load())(context, input);
   const result: Result = { ...found, exitCode: asInterrupted(found.exitCode) };
   if (input.options.flag('json')) {
     const { exitCode, problems = [], json } = result;
     context.stdout.write(jsonDocument(context.clock, { command: spec.name, exitCode, problems, log }, json));
-  } else show(context, result);
+  } else {
+    show(context, result);
+    if (context.signal.aborted) sayCanceled(context.stderr);
+  }
   return result.exitCode;
 }

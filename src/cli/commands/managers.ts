@@ -187,7 +187,7 @@ export function pause(ms: number, signal: AbortSignal, continues: string): Promi
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);
-      reject(usageError({ code: 'interrupted', what: `interrupted; ${continues}` }));
+      reject(usageError({ code: 'interrupted', what: `canceled; ${continues}` }));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener('abort', stop);

@@ -28,6 +28,7 @@ export function report(error: unknown, options: ReportOptions): ExitCode {
     );
   if (options.interrupted) {
     if (json) writeJson(ExitCode.interrupted, { code: 'interrupted', what: 'interrupted before the end' });
+    else sayCanceled(context.stderr, error);
     return ExitCode.interrupted;
   }
   const expected = error instanceof FleetError;
@@ -45,6 +46,12 @@ export function report(error: unknown, options: ReportOptions): ExitCode {
   }
   if (debug && error instanceof Error) context.stderr.write(`${foreignLines(error.stack ?? '')}\n`);
   return exitCode;
+}
+
+/** Reports Ctrl-C. `error`: the one that ended the command; it may name the state that remains. */
+export function sayCanceled(stderr: NodeJS.WritableStream, error?: unknown): void {
+  const what = error instanceof FleetError ? error.problem.what : '';
+  stderr.write(`${what.startsWith('canceled') ? what : 'canceled'} (exit 130) [interrupted]\n`);
 }
 
 /** Prints the path of the debug log, if there is one. */

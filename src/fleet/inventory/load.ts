@@ -158,7 +158,10 @@ function refuseLiterals(document: InventoryDocument, file: string): void {
 }
 
 function stopAt(problems: readonly Problem[], file: string): void {
-  const sorted = [...problems].sort((one, other) => position(one) - position(other));
+  const placed = problems.map((problem) => ({ ...problem, ...positionOf(problem) }));
+  const sorted = placed.toSorted(
+    (one, other) => (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0),
+  );
   const [first, ...more] = sorted;
   if (first) throw more.length === 0 ? usageError(first) : several(sorted, file);
 }
@@ -173,9 +176,9 @@ function several(problems: readonly Problem[], file: string): FleetError {
 }
 
 /** Returns the position of a problem in the file, from the `file:12:3: ` of its message. */
-function position(problem: Problem): number {
-  const match = /:(\d+):(\d+): /.exec(problem.what);
-  return Number(match?.[1] ?? 0) * 10_000 + Number(match?.[2] ?? 0);
+function positionOf({ what }: Problem): Pick<Problem, 'line' | 'column'> {
+  const [, line, column] = /:(\d+):(\d+): /.exec(what) ?? [];
+  return line === undefined ? {} : { line: Number(line), column: Number(column) };
 }
 
 /**

@@ -10,6 +10,9 @@ export interface Problem {
   step?: string;
   /** What happened, in one line. */
   what: string;
+  /** Position in the inventory that `what` names, from 1. */
+  line?: number;
+  column?: number;
   expected?: string;
   seen?: string;
   /** The reader's next action, as a command where possible. */

@@ -90,12 +90,14 @@ describe('interrupted while waiting', () => {
     ]);
     expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 130 });
     expect(`${stdout}${stderr}`).not.toMatch(/unreachable|bug in azp-fleet/);
+    expect(stderr).toMatch(/(^|\n)canceled[^\n]* \(exit 130\) \[interrupted\]\n$/);
   });
 
   test.each(['exec --json -- true', 'drain --json h1 --yes', 'status --json', 'pool list --json'])(
     '%s reports it in the document',
     async (line) => {
-      const { exitCode, stdout } = await interrupted(line.split(' '));
+      const { exitCode, stdout, stderr } = await interrupted(line.split(' '));
+      expect(stderr).not.toContain('canceled');
       expect(JSON.parse(stdout)).toMatchObject({ exitCode: 130, problems: [{ code: 'interrupted' }] });
       expect(exitCode).toBe(130);
     },

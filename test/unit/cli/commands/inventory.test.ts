@@ -225,3 +225,25 @@ test('setup without a terminal names the missing answer and its option', async (
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/an answer to "hosts"[^]*--answers\s+FILE/);
 });
+
+test('--json has the line and column of each mistake as members', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'mistakes-'));
+  const file = join(cwd, 'lab.yaml');
+  const text = 'organization: https://dev.azure.com/example\ntoken: { env: T }\nhosts:\n  a: { pool: 1 }\n';
+  const problems = async (more: string) => {
+    writeFileSync(file, `${text}${more}`);
+    const { stdout } = await runCommand(['inventory', 'check', 'lab.yaml', '--json'], { cwd });
+    return (JSON.parse(stdout) as { problems: readonly object[] }).problems;
+  };
+  expect(await problems('')).toMatchObject([{ line: 4, column: 14 }]);
+  expect(await problems('  b: { pol: x }\n')).toMatchObject([
+    {
+      code: 'inventory.invalid',
+      details: [
+        { line: 4, column: 14 },
+        { line: 5, column: 8 },
+      ],
+    },
+  ]);
+  rmSync(cwd, { recursive: true });
+});

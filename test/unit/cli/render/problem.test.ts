@@ -71,11 +71,11 @@ describe('an error that ends the run', () => {
     });
   });
 
-  test('is not reported after an interruption; --json reports the interruption', () => {
+  test('is reported as canceled after an interruption; --json reports the interruption', () => {
     expect(reported(cut, { interrupted: true, json: false })).toEqual({
       exitCode: 130,
       stdout: '',
-      stderr: '',
+      stderr: 'canceled (exit 130) [interrupted]\n',
     });
     const { exitCode, stdout } = reported(cut, { interrupted: true, json: true });
     expect(exitCode).toBe(130);

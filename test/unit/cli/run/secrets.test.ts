@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { Secret } from '../../../../src/shared/base/secret.ts';
@@ -88,4 +88,25 @@ test('a warning about a password goes where the caller shows it, not between the
   await resolve(context, fleet, { env: 'SHORT' }, 'the password', (text) => noted.push(text));
   expect(noted).toEqual([expect.stringContaining('too short to be redacted')]);
   expect(written.stderr).toBe('');
+});
+
+describe('a token that has expired', () => {
+  const run = async (command: string) => {
+    inventory('{ env: UNSET, expires: 2020-01-01 }');
+    const argv = [...command.split(' '), '-i', 'lab.yaml'];
+    return (await runCommand(argv, { cwd, env, terminal: { columns: 80, rows: 24 } })).stderr;
+  };
+
+  test.each(['plan', 'status', 'pool list', 'provision --dry-run', 'remove one'])(
+    'is one line before %s, which uses it',
+    async (command) => {
+      const [warning, next = ''] = (await run(command)).split('\n');
+      expect(warning).toBe('! the token expired on 2020-01-01 [inventory.token-expired]');
+      expect(next).toMatch(/^✗ /);
+    },
+  );
+
+  test.each(['inventory list', 'logs none', 'ssh-config'])('is no line before %s', async (command) => {
+    expect(await run(command)).not.toContain('expired');
+  });
 });
