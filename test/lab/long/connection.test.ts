@@ -27,10 +27,7 @@ beforeAll(async () => {
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
   expect(code, `${stdout}\n${stderr}`).toBe(0);
 });
-afterAll(async () => {
-  await azure.stop();
-  await lab.remove();
-});
+afterAll(() => lab.remove());
 
 interface Seen {
   readonly code: number;
