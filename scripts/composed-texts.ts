@@ -41,6 +41,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'agent.name-held': ['… to another installation', '… not registered by azp-fleet'],
   'agents.backing-off': ['backing-off'],
   'agents.held-by-run': ['whole host …'],
+  'manager.old-view': ['the manager’s last … is … old', 'the manager has no … yet'],
   'agents.left-drained': ['whole host …; interrupted'],
   'agents.idle': ['… is still starting'],
   'agents.older-job': ['running a job from before the last change: …'],

@@ -363,7 +363,7 @@ const fleetCommands: readonly CommandSpec[] = [
     name: 'status',
     summary: 'one table of all hosts: software, GPUs, agents, verdict, cause and fix',
     description:
-      'Reads facts over SSH, the last report of each manager (at most 5 minutes old), the pools, and how many jobs the organization may run at once, if the token may read that. Changes nothing.',
+      'Reads facts over SSH, the last report of each manager (at most 90 s old), the pools, and how many jobs the organization may run at once, if the token may read that. Changes nothing.',
     positionals: '[targets...]',
     options: [
       { flags: '--probe', description: 'check the GPUs now, in a probe container on every host' },

@@ -73,7 +73,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       }),
       json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null },
       problems: [...beside, ...problems],
-      text: () => text(context, open, { rows, fleetDrift, parallelJobs, now }),
+      text: () => text(context, open, { rows, fleetDrift, parallelJobs }),
       aside: beside,
     };
   };
@@ -112,13 +112,12 @@ interface Found {
   readonly rows: readonly StatusRow[];
   readonly fleetDrift: readonly string[];
   readonly parallelJobs: JobsView | undefined;
-  readonly now: number;
 }
 
 function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {
   const style = { width: stdout.columns ?? 120, height: stdout.rows, paint: painter(stdout, env) };
-  const { rows, fleetDrift, parallelJobs, now } = found;
-  const table = statusText(rows, { ...style, now });
+  const { rows, fleetDrift, parallelJobs } = found;
+  const table = statusText(rows, style);
   const drift = fleetDrift.map((title) => `~ Azure DevOps: provision would change: ${title}\n`);
   const jobs = parallelJobs && troubleLines(jobsTrouble(parallelJobs, fleet.organization), style);
   return [table, ...drift, jobs === undefined ? '' : `\n${jobs.join('\n')}\n`].join('');

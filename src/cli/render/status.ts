@@ -1,5 +1,6 @@
 import type { AgentCounts, AzureCounts, StatusRow } from '../../fleet/status/row.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { ageText } from '../../fleet/verdict/sources.ts';
 import { drainEnd, drainLine } from '../../shared/contract/drain.ts';
 import { idleLine } from '../../shared/contract/idle.ts';
 import { gibText } from '../../shared/contract/slots.ts';
@@ -16,8 +17,6 @@ interface StatusTextOptions {
   /** Lines of the terminal: if the table has more, equal hosts share a line. Undefined: no terminal. */
   readonly height?: number | undefined;
   readonly paint: Paint;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
 }
 
 /** Returns the table, then each problem with its cause and fix, then the totals. */
@@ -29,7 +28,7 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
     shareLines(rows, options),
     ...[...drains(rows), ...idle(rows), ...notes(rows)].map((trouble) => troubleLines(trouble, options)),
     driftLines(rows, options),
-    [summary(rows, options)],
+    [summary(rows, options.paint)],
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -38,13 +37,14 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
 }
 
 function tableRows(rows: readonly StatusRow[], height: number | undefined): readonly (readonly Cell[])[] {
-  const cells = rows.map(statusCells);
-  if (height === undefined || rows.length < height) return cells;
-  const groups = Map.groupBy(cells, ([, ...rest]) => JSON.stringify(rest));
+  if (height === undefined || rows.length < height) return rows.map((row) => statusCells(row, row.oldest));
+  const groups = Map.groupBy(rows, (row) => JSON.stringify(statusCells(row).slice(1)));
   return [...groups.values()].map((group) => {
-    const names = group.map(([host]) => host?.texts[0] ?? '');
+    const names = group.map(({ host }) => host);
     const number = group.length === 1 ? [] : [count(group.length, 'host')];
-    return [{ texts: [hostLabel(names).label, ...number] }, ...(group[0]?.slice(1) ?? [])];
+    const [oldest] = group.flatMap((row) => row.oldest ?? []).toSorted((a, b) => b.ageS - a.ageS);
+    const cells = group.slice(0, 1).flatMap((row) => statusCells(row, oldest));
+    return [{ texts: [hostLabel(names).label, ...number] }, ...cells.slice(1)];
   });
 }
 
@@ -150,20 +150,13 @@ function placeHead(
   ];
 }
 
-function summary(rows: readonly StatusRow[], { now, paint }: StatusTextOptions): string {
+function summary(rows: readonly StatusRow[], paint: Paint): string {
   const counts = Map.groupBy(rows, ({ verdict }) => verdict.state);
   const hosts = `${rows.length} ${rows.length === 1 ? 'host' : 'hosts'}`;
   const parts = [...counts].map(([state, group]) => paint(verdictStyle[state], `${group.length} ${state}`));
-  const text =
-    counts.size === 1 && rows.length > 1
-      ? `${hosts}, all ${paint(verdictStyle[rows[0]?.verdict.state ?? 'unknown'], rows[0]?.verdict.state ?? '')}`
-      : `${hosts}: ${parts.join(', ')}`;
-  const oldest = Math.min(
-    ...rows.flatMap(({ checkedAt }) => (checkedAt === undefined ? [] : [Date.parse(checkedAt)])),
-  );
-  if (!Number.isFinite(oldest)) return text;
-  const seconds = Math.max(0, Math.round((now - oldest) / 1000));
-  return `${text} ${paint('dim', `(GPUs checked ${seconds < 2 ? 'just now' : `${seconds} s ago`})`)}`;
+  return counts.size === 1 && rows.length > 1
+    ? `${hosts}, all ${paint(verdictStyle[rows[0]?.verdict.state ?? 'unknown'], rows[0]?.verdict.state ?? '')}`
+    : `${hosts}: ${parts.join(', ')}`;
 }
 
 /** The host and the verdict are shortened last: readers search for them. */
@@ -176,7 +169,8 @@ const columns: readonly Column[] = [
   { heading: ['toolkit', 'tk'], yields: 6, optional: true },
   { heading: ['manager', 'mgr'], yields: 8, optional: true },
   { heading: ['agents'], yields: 5 },
-  { heading: ['azure'], yields: 1, optional: true },
+  { heading: ['busy'], yields: 96 },
+  { heading: ['azure'], yields: 7, optional: true },
   { heading: ['verdict'], yields: 98 },
 ];
 
@@ -190,8 +184,10 @@ const verdictStyle: Readonly<Record<Verdict['state'], Style>> = {
   unknown: 'red',
 };
 
-function statusCells(row: StatusRow): readonly Cell[] {
+/** `oldest`: the source whose age is shown beside the verdict. */
+function statusCells(row: StatusRow, oldest?: StatusRow['oldest']): readonly Cell[] {
   const { os, gpus, manager, verdict } = row;
+  const age = oldest === undefined ? '' : ` (${ageText(oldest.ageS)})`;
   return [
     { texts: [row.host] },
     { texts: os === undefined ? ['-'] : osTexts(os) },
@@ -201,8 +197,10 @@ function statusCells(row: StatusRow): readonly Cell[] {
     { texts: versionTexts(row.toolkit, 2) },
     managerCell(manager),
     row.drained ? { texts: ['drained'], style: 'yellow' } : localCell(row.local),
+    // Without the manager's report it is unknown.
+    { texts: [row.local === undefined || row.drains === undefined ? '-' : String(row.local.busy)] },
     azureCell(row.azure, row.local?.wanted),
-    { texts: [verdict.state], style: verdictStyle[verdict.state] },
+    { texts: [`${verdict.state}${age}`], style: verdictStyle[verdict.state] },
   ];
 }
 
@@ -260,9 +258,8 @@ function managerCell(manager: StatusRow['manager']): Cell {
 
 function localCell(local: AgentCounts | undefined): Cell {
   if (local === undefined) return { texts: ['-'] };
-  const { ready, wanted, busy } = local;
-  const texts: Texts =
-    busy === 0 ? [`${ready}/${wanted}`] : [`${ready}/${wanted}, ${busy} busy`, `${ready}/${wanted}`];
+  const { ready, wanted } = local;
+  const texts: Texts = [`${ready}/${wanted}`];
   return ready < wanted ? { texts, style: 'yellow' } : { texts };
 }
 

@@ -13,7 +13,8 @@ import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
-import { judge, switchedOff } from '../verdict/judge.ts';
+import { judge, type Judgement, switchedOff } from '../verdict/judge.ts';
+import type { Oldest } from '../verdict/sources.ts';
 import type { AgentsIn } from '../verdict/host-view.ts';
 
 /** What was read from one host. */
@@ -36,6 +37,8 @@ export interface StatusRow {
   /** Each agent's share of the host; undefined: not reported. */
   readonly shares?: readonly AgentShare[];
   readonly verdict: Verdict;
+  /** The oldest source of the verdict; undefined: the host could not be read. */
+  readonly oldest?: Oldest;
   /** Worst first; `info` ones included. */
   readonly findings: readonly Finding[];
   readonly os?: {
@@ -97,7 +100,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
   const status = facts?.manager.status;
   const named = facts === undefined ? host : withPoolNames(host, facts);
   const agents = agentsOf(named, status);
-  const { verdict, findings } =
+  const judgement: Pick<Judgement, 'verdict' | 'findings' | 'oldest'> =
     facts === undefined
       ? { verdict: notReached(host, problem, agentsOf(host, undefined), agentsIn), findings: [] }
       : judge({
@@ -110,11 +113,12 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
   return {
     host: host.name,
     pool: agents[0]?.pool ?? named.pool,
-    verdict,
-    findings,
+    verdict: judgement.verdict,
+    findings: judgement.findings,
     drained: status?.drained ?? false,
     ...(facts === undefined ? {} : software(facts, observation.probe)),
     ...defined({
+      oldest: judgement.oldest,
       drains: status?.drains,
       idle: status?.idle,
       slots: status === undefined ? undefined : placesOf(status),

@@ -55,5 +55,3 @@ export const settleMs = 60_000;
  * seconds; several at once take longer.
  */
 export const startMs = 90_000;
-/** Milliseconds after which a report is too old for a verdict. The manager checks every 30 s. */
-export const staleMs = 5 * 60_000;

@@ -1,6 +1,7 @@
 import { agentsVerdict, type Waiting } from './agents.ts';
 import { hostFindings, leftDrain } from './host.ts';
-import { isSilent, managerFindings, managerWaits } from './manager.ts';
+import { managerFindings, managerWaits } from './manager.ts';
+import { disagreement, isTooOld, type Oldest, oldestOf, oldSource, sourceAges } from './sources.ts';
 import type { HostView } from './host-view.ts';
 import type { AzureAgent } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/objects.ts';
@@ -17,31 +18,42 @@ export interface Judgement {
   readonly findings: readonly Finding[];
   /** Problems that may end without a fix, whether they are findings already or not. None: waiting changes nothing. */
   readonly waiting: readonly Waiting[];
+  /** The oldest source; absent: none has a valid time. */
+  readonly oldest?: Oldest;
 }
 
 /**
  * Returns the verdict on a host, for the proof of `provision`, for `status` and for everything else that shows a host's state. Facts
  * come first: if something is missing on the host, the manager's report adds nothing. Pure.
  */
-export function judge({ host, facts, probe, agentsIn, now, waited = false }: HostView): Judgement {
+export function judge(view: HostView): Judgement {
+  const { host, facts, probe, agentsIn, now, waited = false } = view;
   const missing = hostFindings(facts);
   const probed = probe?.findings ?? [];
-  if (missing.length > 0) return concluded([...missing, ...probed]);
+  const ages = sourceAges(view);
+  const disagree = disagreement(view, ages);
+  if (missing.length > 0)
+    return { ...concluded([...missing, ...probed, ...disagree]), oldest: { source: 'facts', ageS: 0 } };
   const { status } = facts.manager;
   const hostHasProblem =
     status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
   const agents =
     status === undefined ? undefined : agentsVerdict(status, { agentsIn, waited, hostHasProblem });
+  const old = ages.filter(isTooOld);
+  const silent = old.some(({ source }) => source === 'report');
+  const oldFindings = silent ? [] : old.flatMap(oldSource);
   const found = [
+    ...oldFindings,
     ...managerFindings(facts, probe, now),
+    ...disagree,
     ...(agents?.findings ?? []),
     ...leftDrain(facts, host),
   ];
-  const waiting = [...managerWaits(facts), ...(agents?.waiting ?? [])];
+  const waiting = [...managerWaits(facts, oldFindings), ...(agents?.waiting ?? [])];
   const notes = [...personDrains(status), ...(agents?.note === undefined ? [] : [agents.note])];
   const judgement = concluded(found, waiting, notes.length === 0 ? undefined : notes.join('; '));
-  if (!isSilent(status, now)) return judgement;
-  return { ...judgement, verdict: { ...judgement.verdict, state: 'unknown' } };
+  const verdict = old.length === 0 ? judgement.verdict : { ...judgement.verdict, state: 'unknown' as const };
+  return { ...judgement, verdict, ...defined({ oldest: oldestOf(ages) }) };
 }
 
 /** Returns the drains by users, which are no problem. */

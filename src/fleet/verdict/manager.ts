@@ -6,11 +6,12 @@ import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Waiting } from './agents.ts';
-import { kindOf, staleMs } from './causes.ts';
+import { kindOf } from './causes.ts';
+import { ageText, isTooOld } from './sources.ts';
 
 /** Tells whether the manager's report is missing or too old. Pure. */
-export function isSilent(status: ManagerStatus | undefined, now: number): boolean {
-  return status === undefined || !(now - Date.parse(status.at) <= staleMs);
+function isSilent(status: ManagerStatus | undefined, now: number): boolean {
+  return status === undefined || isTooOld({ source: 'report', ageMs: now - Date.parse(status.at) });
 }
 
 /** Returns the manager's findings about itself and the GPUs; a fresh probe replaces its GPU check. Pure. */
@@ -37,11 +38,15 @@ export function managerFindings(
   ];
 }
 
-/** Returns those of its problems that may end without a fix. Pure. */
-export function managerWaits({ files, manager: { status } }: Facts): readonly Waiting[] {
+/** Returns those of its problems, and of its sources that are too old, that may end without a fix. Pure. */
+export function managerWaits(
+  { files, manager: { status } }: Facts,
+  oldFindings: readonly Finding[],
+): readonly Waiting[] {
   if (status === undefined) return [{ who, why: 'has not reported yet', reported: true }];
   const image = imageOverall(status);
   const reasons = [
+    ...oldFindings.map(({ what }) => what),
     ...(isBehind(status, files) ? [behind.what] : []),
     // Before its first GPU check a manager may not know how many slots it has.
     ...(status.slots.length === 0 ? [noSlots.what] : []),
@@ -82,9 +87,13 @@ const noSlots = fail(
 );
 
 function silent(status: ManagerStatus | undefined, now: number): Finding {
-  const age = status === undefined ? undefined : Math.round((now - Date.parse(status.at)) / 60_000);
+  const ageMs = status === undefined ? undefined : now - Date.parse(status.at);
   const what =
-    age === undefined ? 'the manager has not reported yet' : `the manager’s last report is ${age} min old`;
+    ageMs === undefined
+      ? 'the manager has not reported yet'
+      : Number.isNaN(ageMs)
+        ? 'the manager’s last report has no valid time'
+        : `the manager’s last report is ${ageText(Math.abs(ageMs) / 1000)} ${ageMs < 0 ? 'in the future' : 'old'}`;
   return fail(
     'manager.silent',
     what,

@@ -1,7 +1,7 @@
 import type { AzureAgent, AzureClient, Pool } from '../../shared/azure/client.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { causeOf } from '../causes.ts';
-import { unscaled, type Clock } from '../../shared/base/clock.ts';
+import { timestamp, unscaled, type Clock } from '../../shared/base/clock.ts';
 import type { Cause, Slot } from '../model.ts';
 import type { Listing, OwnAgents } from './own-agents.ts';
 import type { Secret } from '../../shared/base/secret.ts';
@@ -28,6 +28,7 @@ export class PoolWatch {
   #readNames: ReadonlySet<string> = new Set();
   #problem: Cause | undefined;
   #at = Number.NEGATIVE_INFINITY;
+  #readAt: string | undefined;
   /** Start of the last read, successful or not; monotonic. */
   #triedAt = Number.NEGATIVE_INFINITY;
   #failingSince: number | undefined;
@@ -66,6 +67,11 @@ export class PoolWatch {
   /** When the agents were last read; monotonic, -Infinity: never. */
   get at(): number {
     return this.#at;
+  }
+
+  /** The same in wall time, ISO 8601; undefined: never. */
+  get readAt(): string | undefined {
+    return this.#readAt;
   }
 
   /** Returns the agent with this name, ours or another owner's. */
@@ -166,6 +172,7 @@ export class PoolWatch {
       this.#agents = await this.#own.list(this.#pool.id, names.now, names.earlier);
       this.#readNames = new Set(names.now.map((name) => name.toLowerCase()));
       this.#at = started;
+      this.#readAt = timestamp(this.#clock);
       this.#problem = undefined;
       this.#failingSince = undefined;
     } catch (error) {
@@ -187,6 +194,8 @@ function noPool(name: string): FleetError {
 
 /** Interval without events: a thousand managers read two hundred times a minute in total. */
 const idleMs = 5 * 60_000;
+/** Longest interval: with the age of the manager's report, a verdict's limit of six minutes is not reached. */
+const longestMs = 5.25 * 60_000;
 /** Interval while a part waits for a change in the pool. */
 const waitingMs = 60_000;
 /** The shortest time between reads for starts and ends of runs. */
@@ -224,7 +233,8 @@ export function nextRead(schedule: ReadSchedule, { scaled }: Pick<Clock, 'scaled
     return at + pause * spread;
   }
   // Spread over the whole interval once, so that hosts that read in step are distributed evenly.
-  const due = at + scaled(waiting ? waitingMs : idleMs) * (inStep ? random : spread);
+  const pause = (waiting ? waitingMs : idleMs) * (inStep ? random : spread);
+  const due = at + scaled(Math.min(pause, longestMs));
   return requestedAt === undefined
     ? due
     : Math.min(due, Math.max(requestedAt, at + scaled(eventMs) * spread));

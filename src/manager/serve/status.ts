@@ -32,6 +32,8 @@ interface WatchedPool {
   /** Undefined: not found yet. */
   readonly pool: { readonly id: number } | undefined;
   readonly problem: Cause | undefined;
+  /** ISO 8601: when its agents were last read. */
+  readonly readAt?: string | undefined;
 }
 
 /** The input of the status of one slot. */
@@ -180,8 +182,8 @@ function askedStatus({
   return { at, state, ...defined({ cause: cause?.what, output }) };
 }
 
-function poolStatus({ name, pool, problem }: WatchedPool): PoolStatus {
-  return { name, ...defined({ id: pool?.id }), up: problem === undefined };
+function poolStatus({ name, pool, problem, readAt }: WatchedPool): PoolStatus {
+  return { name, ...defined({ id: pool?.id, at: readAt }), up: problem === undefined };
 }
 
 function imageStatus({ state, id, cause, ...rest }: ImageState): ImageStatus {
@@ -212,8 +214,8 @@ export function managerStatus(parts: {
 }): ManagerStatus {
   const pools = parts.pools.map(poolStatus);
   const images = parts.images.map(({ image, slots }) => ({ ...imageStatus(image), slots }));
-  const [{ up: _, ...pool } = { name: '', up: false }] = pools;
-  const [{ slots: __, ...image } = { state: 'missing' as const, slots: [] }] = images;
+  const [{ up: _, at: __, ...pool } = { name: '', up: false }] = pools;
+  const [{ slots: ___, ...image } = { state: 'missing' as const, slots: [] }] = images;
   const status: ManagerStatus = {
     schema: 1,
     ...ourRelease,

@@ -81,6 +81,8 @@ export interface PoolStatus {
   readonly id?: number;
   /** The pool exists, and the server answers. */
   readonly up: boolean;
+  /** ISO 8601: when its agents were last read; absent: never, or the manager is of an earlier version. */
+  readonly at?: string;
 }
 
 export interface ImageStatus {
@@ -222,7 +224,9 @@ const status = z.looseObject({
   at: text,
   host: text,
   pool: z.looseObject({ name: text, id: z.number().optional() }),
-  pools: z.array(z.looseObject({ name: text, id: z.number().optional(), up: z.boolean() })),
+  pools: z.array(
+    z.looseObject({ name: text, id: z.number().optional(), up: z.boolean(), at: text.optional() }),
+  ),
   configHash: text,
   started: z.looseObject({ program: text, unit: text.optional(), ca: text.optional() }),
   image: z.looseObject({

@@ -74,8 +74,12 @@ export const managerCodes = {
     'the versions of manager and CLI are too far apart',
     'use the newer CLI, or run `azp-fleet provision` with it',
   ],
+  'manager.old-view': [
+    'the manager’s test of the connection, or its view of the pool, is too old for a verdict',
+    'check `journalctl -u azp-fleet-manager` on the host',
+  ],
   'manager.silent': [
-    'the manager has not reported for five minutes',
+    'the manager has not reported for 90 s',
     'check `systemctl status azp-fleet-manager` on the host, or use --probe',
   ],
   'manager.unreachable': [

@@ -45,6 +45,10 @@ export const provisionCodes = {
     'run the command again to keep waiting, or run `azp-fleet undrain`',
   ],
   'facts.unreadable': ['the facts of a host could not be read', 'log in to the host and check it'],
+  'host.sources-disagree': [
+    'the GPU check finds GPUs that the facts of the host do not show',
+    'run `nvidia-smi` on the host, then check again with --probe',
+  ],
   'host.same-machine': [
     'two hosts of the inventory are one machine, or copies of one disk with the same machine-id',
     'remove one of them; give a copied machine a new machine-id',

@@ -9,6 +9,7 @@ const well = statusRow({ host, facts: facts() }, () => pool, now);
 const health = (severity: 'warn' | 'fail') =>
   ({
     state: 'failed',
+    checkedAt: '2026-11-20T09:59:48Z',
     findings: [
       {
         code: 'bug',
@@ -30,14 +31,14 @@ const away: StatusRow = statusRow(
   now,
 );
 const text = (rows: readonly StatusRow[], width = 110): string =>
-  statusText(rows, { width, paint: (_, t) => t, now });
+  statusText(rows, { width, paint: (_, t) => t });
 
 test('a healthy host is one line and a sum', () => {
   expect(text([well]))
-    .toBe(`host    os         gpus     driver     docker  toolkit  manager  agents  azure       verdict
-h200-1  Debian 12  2× H200  580.95.05  29.7.2  1.20.0   0.2.0    2/2     2/2 online  healthy
+    .toBe(`host    os         gpus     driver     docker  toolkit  manager  agents  busy  azure       verdict
+h200-1  Debian 12  2× H200  580.95.05  29.7.2  1.20.0   0.2.0    2/2     0     2/2 online  healthy (12 s)
 
-1 host: 1 healthy (GPUs checked 12 s ago)
+1 host: 1 healthy
 `);
   expect(text([well, { ...well, host: 'h200-2' }])).toContain('2 hosts, all healthy');
 });
@@ -52,7 +53,7 @@ test('problems are below with their fix, equal ones once; 80 columns suffice', (
 ✗ h200-3, h200-4: no answer [bug]
   next  is it on?
 
-4 hosts: 1 healthy, 1 degraded, 2 unreachable (GPUs checked 12 s ago)`);
+4 hosts: 1 healthy, 1 degraded, 2 unreachable`);
 });
 
 const many = (row: StatusRow) =>
@@ -61,11 +62,11 @@ const many = (row: StatusRow) =>
 test('three hundred hosts fit a terminal: equal hosts share a line', () => {
   const rows = many(well).map((row, index) => (index === 7 ? { ...hot, host: row.host } : row));
   const gone = rows.map((row, index) => (index > 297 ? { ...away, host: row.host } : row));
-  const shown = statusText(gone, { width: 80, height: 24, paint: (_, t) => t, now });
-  expect(shown).toBe(`host       os     gpus     driver  docker  tk    mgr  agents  azure  verdict
-297 hosts  deb12  2× H200  580.95  29.7.2  1.20  ok   2/2     2/2    healthy
-gpu-007    deb12  2        580.95  29.7.2  1.20  ok   2/2     2/2    degraded
-2 hosts    -      -        -       -       -     -    -       -      unreachable
+  const shown = statusText(gone, { width: 80, height: 24, paint: (_, t) => t });
+  expect(shown).toBe(`host       gpus  driver  docker  tk    mgr  agents  busy  azure  verdict
+297 hosts  2     580.95  29.7.2  1.20  ok   2/2     0     2/2    healthy (12 s)
+gpu-007    2     580.95  29.7.2  1.20  ok   2/2     0     2/2    degraded (12 s)
+2 hosts    -     -       -       -     -    -       -     -      unreachable
 
 ! gpu-007: GPU-513536b6: it is too hot [bug]
   next  check air flow, dust, fans and the room
@@ -73,10 +74,10 @@ gpu-007    deb12  2        580.95  29.7.2  1.20  ok   2/2     2/2    degraded
 ✗ gpu-298, gpu-299: no answer [bug]
   next  is it on?
 
-300 hosts: 297 healthy, 1 degraded, 2 unreachable (GPUs checked 12 s ago)
+300 hosts: 297 healthy, 1 degraded, 2 unreachable
 `);
-  const wide = statusText(gone, { width: 110, height: 24, paint: (_, t) => t, now });
-  expect(wide).toContain('\ngpu-[000-006,008-297]  Debian 12 ');
+  const wide = statusText(gone, { width: 110, height: 24, paint: (_, t) => t });
+  expect(wide).toContain('\ngpu-[000-006,008-297]  deb12 ');
 });
 
 test('in a pipe each host has its own line', () => {
@@ -95,7 +96,7 @@ test('equal drift and equal pools are shown once', () => {
       { slot: '1', pool: 'gpu-b' },
     ],
   }));
-  const shown = statusText(rows, { width: 80, height: 24, paint: (_, t) => t, now });
+  const shown = statusText(rows, { width: 80, height: 24, paint: (_, t) => t });
   expect(shown).toContain('· gpu-[000-299]\n  0: pool gpu-a\n  1: pool gpu-b\n\n');
   expect(shown).toContain(
     '~ gpu-[000-299]: provision would change\n    - install NVIDIA driver 580\n\n300 hosts, all healthy',
@@ -108,7 +109,7 @@ test('busy, drained and disabled agents are shown', () => {
     () => undefined,
     now,
   );
-  expect(text([busy])).toMatch(/ {2}2\/2, 1 busy {2}\? /);
+  expect(text([busy])).toMatch(/ {2}2\/2 {5}1 {5}\? /);
   expect(text([{ ...well, drained: true }])).toContain('  drained  ');
   expect(text([{ ...well, azure: { registered: 2, online: 2, disabled: 1, busy: 0 } }])).toContain(
     '2/2 online, 1 disabled',
@@ -216,4 +217,21 @@ test('for one host the memory of each agent is shown', () => {
   );
   expect(text([shown(61_440), { ...shown(61_440), host: 'h200-2' }])).not.toContain('memory');
   expect(shown(61_440).shares).toEqual([{ slot: '0', memoryMiB: 61_440, cpuShares: 1024 }]);
+});
+
+test('at 80 columns forty hosts show how many agents are busy, and the oldest age of equal hosts', () => {
+  const rows = Array.from({ length: 40 }, (_, index) => {
+    const slots = ['0', '1'].map((name) => slot(name, index < 3 ? { state: 'busy' } : {}));
+    const seen = facts({
+      status: status({ slots, at: new Date(now - index * 1000).toISOString() }),
+    });
+    return statusRow({ host: { ...host, name: `gpu-${index + 10}` }, facts: seen }, () => pool, now);
+  });
+  const shown = statusText(rows, { width: 80, height: 24, paint: (_, t) => t }).split('\n');
+  expect(shown.slice(0, 3).map((line) => line.split(/ {2,}/))).toEqual([
+    expect.arrayContaining(['agents', 'busy', 'verdict']),
+    expect.arrayContaining(['3 hosts', '2', 'healthy (12 s)']),
+    expect.arrayContaining(['37 hosts', '0', 'healthy (39 s)']),
+  ]);
+  expect(shown.filter((line) => line.length > 80)).toEqual([]);
 });

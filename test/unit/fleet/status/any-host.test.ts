@@ -40,7 +40,7 @@ function shown(said: Readonly<Record<string, string>>): string {
     disturbOthers: false,
   });
   JSON.stringify([rows, observations.map(imageRow), jobsView(rows, { permitted: 1, used: 0 }), drift]);
-  return statusText(rows, { width: 80, now, paint: (_style, text) => text, height: 40 });
+  return statusText(rows, { width: 80, paint: (_style, text) => text, height: 40 });
 }
 
 const rich = status({

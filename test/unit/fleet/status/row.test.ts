@@ -26,6 +26,7 @@ test('all fields of a working host', () => {
     drained: false,
     drains: [],
     checkedAt: '2026-11-20T09:59:48.000Z',
+    oldest: { source: 'gpus', ageS: 12 },
   });
 });
 
@@ -49,7 +50,17 @@ describe('verdict and cause', () => {
     ],
     [
       'a clock that is ten minutes behind ours',
-      rowOf(facts({ status: status({ at: '2026-11-20T09:50:00Z' }) }, { time: now - 10 * 60_000 })),
+      rowOf(
+        facts(
+          {
+            status: status({
+              at: '2026-11-20T09:50:00Z',
+              health: { ...status().health, checkedAt: '2026-11-20T09:49:50Z' },
+            }),
+          },
+          { time: now - 10 * 60_000 },
+        ),
+      ),
       'healthy',
       '',
     ],

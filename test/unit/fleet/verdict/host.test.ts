@@ -1,11 +1,9 @@
-// Findings by the facts alone, and the age of the manager's report.
+// Findings by the facts alone.
 import { expect, test } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { hostFindings } from '../../../../src/fleet/verdict/host.ts';
-import { staleMs } from '../../../../src/fleet/verdict/causes.ts';
-import { judge } from '../../../../src/fleet/verdict/judge.ts';
-import { facts, now, pool, status } from '../status/observation.ts';
+import { facts } from '../status/observation.ts';
 
 test.each<[string, Facts, string[]]>([
   ['nothing is missing', facts(), []],
@@ -53,11 +51,4 @@ test('a finding says whether the module is built for the running kernel', () => 
 test('the finding has the state of the manager’s unit', () => {
   expect(hostFindings(facts({ unitActive: 'failed' }))[0]?.what).toBe('the manager is failed');
   expect(hostFindings(facts({ unitActive: undefined }))[0]?.what).toBe('the manager is not running');
-});
-
-test('a report is too old after its limit, and not before', () => {
-  const at = Date.parse(status().at);
-  const verdict = (ageMs: number) =>
-    judge({ host: 'h200-1', facts: facts(), agentsIn: () => pool, now: at + ageMs }).verdict.state;
-  expect([verdict(staleMs), verdict(staleMs + 1), now - at]).toEqual(['healthy', 'unknown', 10_000]);
 });

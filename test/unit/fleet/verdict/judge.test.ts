@@ -283,7 +283,7 @@ describe('problems that may end without a fix', () => {
 
 test('a degraded host lists its troubles by code and subject, without info findings', () => {
   const health = (...findings: ManagerStatus['health']['findings']) =>
-    judge(withStatus({ health: { state: 'degraded', findings } })).verdict;
+    judge(withStatus({ health: { state: 'degraded', checkedAt: '2026-11-20T10:00:00Z', findings } })).verdict;
   const hot = { code: 'gpu.hot', gpu: 'GPU-1', severity: 'warn', what: 'hot', next: 'cool it' } as const;
   const loose = { code: 'gpu.power-cable', severity: 'warn', what: 'loose', next: 'fix it' } as const;
   const remark = { code: 'xid.31', gpu: 'GPU-1', severity: 'info', what: 'a fault', next: 'look' } as const;

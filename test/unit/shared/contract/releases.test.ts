@@ -81,7 +81,7 @@ describe('a manager of the previous release', () => {
     expect(rows.map(({ manager }) => manager?.version)).toEqual(rows.map(() => releaseBefore));
     expect(rows.flatMap(({ findings }) => findings.map(({ code }) => code))).not.toContain('manager.release');
     expect(rows.map(({ verdict }) => verdict.state)).not.toContain('unknown');
-    const text = statusText(rows, { width: 120, paint: (_, words) => words, now: 0 });
+    const text = statusText(rows, { width: 120, paint: (_, words) => words });
     expect(text).toContain(releaseBefore);
   });
 
