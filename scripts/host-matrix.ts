@@ -59,21 +59,21 @@ export const rows: readonly Row[] = [
     proofs: [
       lab('long/provision-resume.test.ts', 'waits for the running job, reboots with proof'),
       lab('long/host-stack.test.ts', 'another driver branch comes with a reboot'),
-      simulated('driver-newer-595-and-580-is-asked-for'),
+      simulated('driver-newer-595-and-580-is-configured'),
       lab('long/host-changes.test.ts', anotherBranch, 'dressed up'),
       text,
     ],
   },
   {
     what: 'has newer versions, and the inventory names none',
-    proofs: also('driver-newer-595-and-nobody-asked-for-less'),
+    proofs: also('driver-newer-595-and-nothing-older-is-configured'),
   },
   {
     what: 'has newer versions than the inventory names',
     proofs: [
       lab('long/package-plan.test.ts', 'calls a downgrade one, library by library'),
       lab('long/host-changes.test.ts', anotherBranch),
-      simulated('driver-newer-595-and-580-is-asked-for'),
+      simulated('driver-newer-595-and-580-is-configured'),
       lab('long/host-changes.test.ts', anotherBranch, 'dressed up'),
       text,
     ],
@@ -150,10 +150,10 @@ export const rows: readonly Row[] = [
   {
     what: 'has a desktop and changes to another driver branch',
     proofs: [
-      simulated('driver-desktop-595-and-580-is-asked-for'),
-      simulated('driver-desktop-595-and-580-is-asked-for'),
-      simulated('driver-desktop-595-and-580-is-asked-for', 'refused'),
-      simulated('driver-desktop-595-and-580-is-asked-for', 'refused'),
+      simulated('driver-desktop-595-and-580-is-configured'),
+      simulated('driver-desktop-595-and-580-is-configured'),
+      simulated('driver-desktop-595-and-580-is-configured', 'refused'),
+      simulated('driver-desktop-595-and-580-is-configured', 'refused'),
       text,
     ],
   },

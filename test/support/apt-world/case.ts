@@ -16,14 +16,14 @@ type History =
   | 'display card'
   | 'kernel upgraded';
 
-/** A host and a wish; what follows from them is in test/fixtures/apt/tables, for this run and the one after it. */
+/** A host and what is configured; what follows from them is in test/fixtures/apt/tables, for this run and the one after it. */
 export interface ResolverCase {
   readonly history: History;
   /** What makes it another one than those of the same history. */
   readonly what: string;
   readonly past?: Past;
   readonly facts?: Parameters<typeof factsOf>[0];
-  readonly wish?: Parameters<typeof desiredOf>[0];
+  readonly desired?: Parameters<typeof desiredOf>[0];
 }
 
 /** One subject: its steps, and what each system is put through. */

@@ -40,10 +40,10 @@ function cases(on: SystemName): ResolverCase[] {
     },
     {
       history: 'newer',
-      what: '29.9.0, and nobody asked for less',
+      what: '29.9.0, and nothing older is configured',
       past: { installed: [engine('29.9.0')] },
       facts: running('29.9.0'),
-      wish: { docker: { version: '29.7.2', orNewer: true } },
+      desired: { docker: { version: '29.7.2', orNewer: true } },
     },
     {
       history: 'held',

@@ -4,9 +4,9 @@ import type { ResolverCase } from './case.ts';
 export const switchesOnUbuntu = (suffixed: (version: string) => string): readonly ResolverCase[] => [
   {
     history: 'fresh',
-    what: 'NVSwitches, and 580.95.05 is asked for, whose fabric manager is of another revision',
+    what: 'NVSwitches, and 580.95.05 is configured, whose fabric manager is of another revision',
     facts: { nvswitches: 4 },
-    wish: { driver: { version: '580.95.05' } },
+    desired: { driver: { version: '580.95.05' } },
   },
   {
     history: 'current',

@@ -22,14 +22,14 @@ function cases(on: SystemName): ResolverCase[] {
   const { os } = systems[on];
   const own = `${names[os.versionId]} libgssapi-krb5-2 zlib1g`;
   return [
-    { history: 'fresh', what: 'one agent of two is to run on the host', wish: ofMode('container', 'host') },
-    { history: 'fresh', what: 'all agents run in containers', wish: ofMode('container') },
-    { history: 'current', what: 'all is there', past: { shipped: [own] }, wish: ofMode('host') },
+    { history: 'fresh', what: 'one agent of two is to run on the host', desired: ofMode('container', 'host') },
+    { history: 'fresh', what: 'all agents run in containers', desired: ofMode('container') },
+    { history: 'current', what: 'all is there', past: { shipped: [own] }, desired: ofMode('host') },
     {
       history: 'older',
       what: 'a part of it is there, held by its owner',
       past: { shipped: ['libgssapi-krb5-2'], held: ['libgssapi-krb5-2'] },
-      wish: ofMode('host'),
+      desired: ofMode('host'),
     },
   ];
 }

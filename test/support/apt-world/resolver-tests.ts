@@ -36,7 +36,7 @@ export function resolverTests(on: SystemName): void {
     it.each(aptIsHere() ? cases : [])('%s', async (title, { subject, steps, one }) => {
       const world = new AptWorld(on, one.past);
       try {
-        const desired = desiredOf(one.wish);
+        const desired = desiredOf(one.desired);
         const first = await play(world, steps, await world.facts(one.facts), desired);
         const second = await play(world, steps, first.facts, desired);
         await expect(textOf(`${on}: ${title}`, one, first, second)).toMatchFileSnapshot(
@@ -65,8 +65,8 @@ export function resolverTests(on: SystemName): void {
   });
 }
 
-function textOf(title: string, { past, facts, wish }: ResolverCase, first: Played, second: Played): string {
-  const given = Object.entries({ past, facts, wish }).flatMap(([key, value]) =>
+function textOf(title: string, { past, facts, desired }: ResolverCase, first: Played, second: Played): string {
+  const given = Object.entries({ past, facts, desired }).flatMap(([key, value]) =>
     value === undefined ? [] : [`${key}: ${JSON.stringify(value)}`],
   );
   return [`# ${title}`, ...given, '', ...described(first), '', 'and again', ...described(second), ''].join(

@@ -22,11 +22,11 @@ const cases: readonly ResolverCase[] = [
   { history: 'older', what: '1.19.1', facts, past: { installed: [at('1.19.1')] } },
   {
     history: 'newer',
-    what: '1.21.0, and nobody asked for less',
+    what: '1.21.0, and nothing older is configured',
     facts,
     past: { installed: [at('1.21.0')] },
-    wish: { toolkit: { version: '1.20.0', orNewer: true } },
+    desired: { toolkit: { version: '1.20.0', orNewer: true } },
   },
-  { history: 'newer', what: '1.21.0, and 1.20.0 is asked for', facts, past: { installed: [at('1.21.0')] } },
+  { history: 'newer', what: '1.21.0, and 1.20.0 is configured', facts, past: { installed: [at('1.21.0')] } },
   { history: 'held', what: 'by its owner', facts, past: { installed: [at('1.18.2')], held: packages } },
 ];
