@@ -22,7 +22,11 @@ function cases(on: SystemName): ResolverCase[] {
   const { os } = systems[on];
   const own = `${names[os.versionId]} libgssapi-krb5-2 zlib1g`;
   return [
-    { history: 'fresh', what: 'one agent of two is to run on the host', desired: ofMode('container', 'host') },
+    {
+      history: 'fresh',
+      what: 'one agent of two is to run on the host',
+      desired: ofMode('container', 'host'),
+    },
     { history: 'fresh', what: 'all agents run in containers', desired: ofMode('container') },
     { history: 'current', what: 'all is there', past: { shipped: [own] }, desired: ofMode('host') },
     {

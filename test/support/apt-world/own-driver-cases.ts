@@ -160,7 +160,11 @@ const onUbuntu: readonly ResolverCase[] = [
     desired: own,
   },
   { history: 'fresh', what: 'nothing there, and agents draw and encode', desired: { ...own, ...draws } },
-  { history: 'fresh', what: 'nothing there, and a branch that it lacks is configured', desired: asked('610') },
+  {
+    history: 'fresh',
+    what: 'nothing there, and a branch that it lacks is configured',
+    desired: asked('610'),
+  },
   {
     history: 'fresh',
     what: 'proprietary modules are configured',

@@ -65,7 +65,12 @@ export function resolverTests(on: SystemName): void {
   });
 }
 
-function textOf(title: string, { past, facts, desired }: ResolverCase, first: Played, second: Played): string {
+function textOf(
+  title: string,
+  { past, facts, desired }: ResolverCase,
+  first: Played,
+  second: Played,
+): string {
   const given = Object.entries({ past, facts, desired }).flatMap(([key, value]) =>
     value === undefined ? [] : [`${key}: ${JSON.stringify(value)}`],
   );
