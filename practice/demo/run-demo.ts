@@ -74,8 +74,28 @@ const dim = (text: string): string => styleText('dim', text, { stream: process.s
 /** Shows the lab's own progress below the heading of a part. */
 function reportSteps(): void {
   progress.report = (line, seconds) => {
-    process.stdout.write(`  ${line} ${dim(`(${seconds} s)`)}\n`);
+    print(`  ${line} ${dim(`(${seconds} s)`)}\n`);
   };
+}
+
+/** Prints text, broken at spaces where the terminal is narrower. */
+function print(text: string): void {
+  const { isTTY, columns } = process.stdout;
+  process.stdout.write(
+    isTTY
+      ? text
+          .split('\n')
+          .map((each) => broken(each, columns))
+          .join('\n')
+      : text,
+  );
+}
+
+/** Returns a line broken at spaces into lines of at most `columns`; a longer word stays whole. */
+export function broken(text: string, columns: number): string {
+  if (text.length <= columns) return text;
+  const pieces = new RegExp(String.raw`(\S.{0,${columns - 5}})(?: +|$)`, 'g');
+  return text.replace(pieces, '$1\n    ').trimEnd();
 }
 
 function heading(text: string): void {
@@ -87,7 +107,7 @@ function command(text: string): void {
 }
 
 function line(text: string): void {
-  process.stdout.write(`${text}\n`);
+  print(`${text}\n`);
 }
 
 /** The CLI's downloads and logs are in the demo's folder, not in the user's home. */
@@ -112,7 +132,7 @@ async function azpFleet(
   let output = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
     output += chunk;
-    process.stdout.write(chunk);
+    print(chunk);
   });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   child.on('error', reject).on('close', (code) => resolve(code ?? 130));
