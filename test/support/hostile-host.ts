@@ -150,8 +150,9 @@ export function framesSaid(
   found: Readonly<Record<string, string>>,
 ): Said & { readonly stdout: string } {
   const nonce = /printf 'frames %s\\n' ([0-9a-f]{24})/.exec(script)?.[1] ?? '';
-  const frames = Object.entries(found).map(
-    ([name, text]) => `\n${nonce} begin ${name}\n${text}\n${nonce} end 0 1.00 1.01 5\n`,
+  const probes = [...script.matchAll(/^probe ([a-z0-9-]+) \d+ /gm)].map(([, name = '']) => name);
+  const frames = probes.map(
+    (name) => `\n${nonce} begin ${name}\n${found[name] ?? ''}\nend\n\n${nonce} end 0 1.00 1.01 5\n`,
   );
   return { stdout: `frames ${nonce}\n${frames.join('')}` };
 }

@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import type { FleetPlan, HostPlan, Wave, WavesPlan } from '../../fleet/plan/fleet-plan.ts';
+import { unreadLine } from '../../fleet/facts/unread.ts';
 import { hasChanges, isEmpty } from '../../fleet/plan/plan.ts';
 import type { FleetChange } from '../../fleet/plan/pools.ts';
 import { cleanPlan } from '../../fleet/plan/read-plan.ts';
@@ -14,6 +15,7 @@ import {
   type Shape,
   type TextDiff,
 } from '../../fleet/steps/change.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { withoutOwnName } from './alike.ts';
 import { widthOf, wrap } from './lines.ts';
 
@@ -65,6 +67,7 @@ function hostsPart({ hosts, plan }: Group, all: number, options: ChangeLineOptio
     ...headLines(hosts, { count, all }, options.width, paint),
     ...changes.flatMap((change) => changeLines(change, options, paint)),
     ...refusalLines(plan.refusals, options.width, paint),
+    ...unreadLines(plan, options.width, paint),
   ].join('\n');
 }
 
@@ -103,11 +106,19 @@ function refusalLines(refusals: HostPlan['refusals'], width: number, paint: Pain
   });
 }
 
+/** Returns what is unknown, where no refusal says it. */
+function unreadLines({ unknown, refusals }: Group['plan'], width: number, paint: Paint): string[] {
+  if (unknown === undefined || refusals.some(({ step }) => step === 'facts')) return [];
+  return wrap(unreadLine(unknown), width, 4, 4).map((line, index) =>
+    index === 0 ? `  ${paint('yellow', '!')} ${line}` : line,
+  );
+}
+
 /** Hosts whose plans have the same text. */
 interface Group {
   readonly hosts: readonly string[];
   /** For several hosts `{host}` replaces the host's own name, unless texts or scripts are shown. */
-  readonly plan: Pick<HostPlan, 'stages' | 'refusals'>;
+  readonly plan: Pick<HostPlan, 'stages' | 'refusals' | 'unknown'>;
 }
 
 /** What is shown in addition. If it is shown, hosts share a group only if it is equal to the letter. */
@@ -121,7 +132,7 @@ interface Exactly {
  * `h200-1-3` on h200-1 and `h200-2-3` on h200-2 are equal.
  */
 function groups(hosts: readonly HostPlan[], exactly: Exactly): Group[] {
-  const busy = hosts.filter((host) => !isEmpty(host));
+  const busy = hosts.filter((host) => !isEmpty(host) || host.unknown !== undefined);
   const grouped = Map.groupBy(busy, (host) => JSON.stringify(read(host, exactly)));
   return [...grouped.values()]
     .map((same) => groupOf(same, exactly))
@@ -129,8 +140,8 @@ function groups(hosts: readonly HostPlan[], exactly: Exactly): Group[] {
 }
 
 function groupOf(same: readonly HostPlan[], { scripts, diff }: Exactly): Group {
-  const [{ host, stages, refusals }] = same as [HostPlan, ...HostPlan[]];
-  const plan = { stages, refusals };
+  const [{ host, stages, refusals, unknown }] = same as [HostPlan, ...HostPlan[]];
+  const plan = { stages, refusals, ...defined({ unknown }) };
   return {
     hosts: same.map((each) => each.host),
     plan: scripts || diff || same.length === 1 ? plan : withoutOwnName(host, plan),
@@ -138,10 +149,10 @@ function groupOf(same: readonly HostPlan[], { scripts, diff }: Exactly): Group {
 }
 
 /** Returns everything of a host that is shown. */
-function read({ host, stages, refusals }: HostPlan, { scripts, diff }: Exactly): unknown {
-  if (scripts) return [stages, refusals];
+function read({ host, stages, refusals, unknown }: HostPlan, { scripts, diff }: Exactly): unknown {
+  if (scripts) return [stages, refusals, unknown];
   const words = stages.map((stage) => stage.map((change) => wordsOf(change, diff)));
-  return diff ? [words, refusals] : withoutOwnName(host, [words, refusals]);
+  return diff ? [words, refusals, unknown] : withoutOwnName(host, [words, refusals, unknown]);
 }
 
 function wordsOf(change: Change | Shape, diff: boolean): unknown {

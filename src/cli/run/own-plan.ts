@@ -10,7 +10,7 @@ import { defined } from '../../shared/base/objects.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
 import type { Facts } from '../../fleet/facts/facts.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
-import { isEmpty, planOf } from '../../fleet/plan/plan.ts';
+import { incompletePlan, isEmpty, planOf } from '../../fleet/plan/plan.ts';
 import { isInstalled, leftDrained } from '../../fleet/plan/wave-fleet.ts';
 import { planWaves } from '../../fleet/plan/waves.ts';
 import type { Transport } from '../../fleet/ssh/transport.ts';
@@ -58,7 +58,12 @@ export function carryOut(
     const { name } = host;
     const before = firstFacts.get(name) ?? facts;
     firstFacts.set(name, before);
-    return planOf(facts, name, changes(facts, before, host), input.options.flag('disturbOthers'));
+    const found = changes(facts, before, host);
+    const disturbOthers = input.options.flag('disturbOthers');
+    const unsure = facts.unknown.length > 0 && (found.length > 0 || removes === true);
+    return unsure && !disturbOthers
+      ? incompletePlan(facts, name, [], new Set(facts.unknown), 'add --disturb-others')
+      : planOf(facts, name, found, disturbOthers);
   };
   const limits = waveLimits(input.options, opened.fleet);
   return connected(context, input, opened, wiring, (open) => {

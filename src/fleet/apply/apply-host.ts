@@ -142,7 +142,7 @@ function noLongerNeeded(before: HostPlan, now: HostPlan): readonly Change[] {
 
 /** Returns the problem of a host that is not changed at all. */
 function refused(host: string, { step, what, next }: HostPlan['refusals'][number]): Problem {
-  return { code: 'plan.refused', host, step, what, next };
+  return { code: step === 'facts' ? 'facts.incomplete' : 'plan.refused', host, step, what, next };
 }
 
 /** Throws if the rest of the plan was not announced, is not possible, or contains a change that was just made. */

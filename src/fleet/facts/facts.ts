@@ -5,8 +5,20 @@ import type { Vendor } from '../packages/vendors.ts';
 import type { PackageRecord } from '../packages/package-record.ts';
 import type { LockOwner } from '../ssh/transport.ts';
 
-/** The state of a host, read once by one script. Unknown is undefined, never a guess. */
+/** Facts that could not be read: the name of their probe, and why. */
+export interface UnknownFact {
+  /** `docker-info` */
+  readonly fact: string;
+  /** `no answer in 8 s` */
+  readonly why: string;
+}
+
+/**
+ * The state of a host, read once by one script. What `unknown` names was not read, and the facts of its probe say nothing:
+ * decisions use `withoutUnread`, or ask `unreadOf` first.
+ */
 export interface Facts {
+  readonly unknown: readonly UnknownFact[];
   readonly os: {
     readonly id: string;
     readonly idLike: readonly string[];
@@ -87,7 +99,7 @@ export interface Facts {
   readonly docker: {
     /** Version of the engine that answered on the socket. */
     readonly serverVersion: string | undefined;
-    /** dockerd is running. With serverVersion undefined it does not answer. */
+    /** dockerd is running. */
     readonly active: boolean;
     /** Its unit starts at boot. */
     readonly enabled: boolean;
@@ -177,7 +189,7 @@ export interface Facts {
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly rebootRequired: boolean;
-  /** Running containers of others, GPU processes outside containers, logged-in users. */
+  /** Running containers of others, GPU processes outside this host's Docker Engine, logged-in users. */
   readonly others: {
     readonly containers: readonly string[];
     readonly gpuProcesses: readonly string[];

@@ -1,8 +1,9 @@
 import type { Facts, PciGpu } from './facts.ts';
 import { parseFacts, probes } from './parse.ts';
-import type { ProbeTarget } from './probe.ts';
-import { changesProbe, changesScript } from './probes/changes.ts';
+import { type FactProbe, framed, type ProbeTarget, readingOf } from './probe.ts';
+import { changesProbe } from './probes/changes.ts';
 import { machineProbe } from './probes/machine.ts';
+import { unreadLine, unreadNext } from './unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';
@@ -16,11 +17,7 @@ const outputLimit = 4 * 1024 * 1024;
 
 /** Returns the probes of the fact script. */
 export function factProbes(target: ProbeTarget): Probe[] {
-  return probes.map(({ name, timeoutS, script }) => ({
-    name,
-    script: script(target),
-    ...(timeoutS === undefined ? {} : { timeoutS }),
-  }));
+  return probes.map((probe) => framed(probe, target));
 }
 
 /** Reads all facts of a host with one exec, as root. */
@@ -54,14 +51,7 @@ export async function machineNow(
   session: Session,
   signal: AbortSignal,
 ): Promise<Pick<Facts, 'machineId' | 'bootId'>> {
-  const { code, stdout, stderr, durationMs } = await session.script(
-    machineProbe.script({ root: machineRoot }),
-    {
-      totalTimeoutMs: 10_000,
-      signal,
-    },
-  );
-  const { machineId, bootId } = machineProbe.parse({ code, stdout, stderr, durationMs, timedOut: false });
+  const { machineId, bootId } = await readAlone(machineProbe, session, signal);
   return foreignValue({ machineId, bootId }, (text) => foreignLine(text));
 }
 
@@ -70,9 +60,25 @@ export async function machineNow(
  * shutdown.
  */
 export async function changesNow(session: Session): Promise<Facts['changes']> {
-  const { code, stdout, stderr, durationMs } = await session.script(changesScript(), {
-    totalTimeoutMs: 10_000,
-  });
-  const changes = changesProbe.parse({ code, stdout, stderr, durationMs, timedOut: false });
+  const changes = await readAlone(changesProbe, session);
   return foreignValue(changes, (text) => foreignLine(text));
+}
+
+/** Reads one probe as a script of its own. */
+async function readAlone<T>(probe: FactProbe<T>, session: Session, signal?: AbortSignal): Promise<T> {
+  const { script } = framed(probe, { root: machineRoot });
+  const result = await session.script(script, {
+    totalTimeoutMs: 10_000,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const reading = readingOf(probe, { ...result, timedOut: false });
+  if (reading.kind === 'value') return reading.value;
+  const unknown = [{ fact: probe.name, why: reading.why }];
+  throw new FleetError({
+    code: 'facts.incomplete',
+    host: session.host,
+    step: 'facts',
+    what: unreadLine(unknown),
+    next: unreadNext(unknown),
+  });
 }

@@ -2,11 +2,11 @@ import { FleetError } from '../../shared/base/errors.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import { upstream } from '../packages/version.ts';
 import type { Frame } from '../ssh/session/frames.ts';
-import type { Facts } from './facts.ts';
-import type { FactProbe } from './probe.ts';
+import type { Facts, UnknownFact } from './facts.ts';
+import { type FactProbe, readingOf } from './probe.ts';
 import { changesProbe } from './probes/changes.ts';
 import { diskProbe } from './probes/disk.ts';
-import { dockerProbe } from './probes/docker.ts';
+import { dockerContainersProbe, dockerImagesProbe, dockerInfoProbe, dockerProbe } from './probes/docker.ts';
 import { driverProbe } from './probes/driver.ts';
 import { daemonJsonProbe, filesProbe, managerStatusProbe, siteCaProbe } from './probes/files.ts';
 import { hostLockProbe } from './probes/host-lock.ts';
@@ -14,7 +14,7 @@ import { gpusProbe } from './probes/gpus.ts';
 import { kernelsProbe } from './probes/kernels.ts';
 import { machineProbe, osProbe } from './probes/machine.ts';
 import { managerProbe } from './probes/manager.ts';
-import { othersProbe } from './probes/others.ts';
+import { namedGpuProcesses, othersProbe } from './probes/others.ts';
 import { packageLockProbe, packagesProbes, merged, userspaceVersion } from './probes/packages.ts';
 import {
   daemonJsonBeforeProbe,
@@ -33,6 +33,9 @@ export const probes = [
   driverProbe,
   ...packagesProbes,
   dockerProbe,
+  dockerInfoProbe,
+  dockerContainersProbe,
+  dockerImagesProbe,
   daemonJsonProbe,
   filesProbe,
   siteCaProbe,
@@ -50,23 +53,43 @@ export const probes = [
   hostLockProbe,
 ] as const satisfies readonly FactProbe<unknown>[];
 
-/** @throws FleetError `facts.unreadable` when not even the system or the machine could be read. */
+/**
+ * Parses the answers of the probes; `unknown` lists those without a usable one.
+ * @throws FleetError `facts.unreadable` when not even the system or the machine could be read.
+ */
 export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
-  const read = <T>(probe: FactProbe<T>): T => probe.parse(frames.get(probe.name) ?? missing);
-  const { foreign, toolkitCdi, toolkitThere, ...engine } = read(dockerProbe);
+  const unknown: UnknownFact[] = [];
+  const read = <T>(probe: FactProbe<T>): T => {
+    const reading = readingOf(probe, frames.get(probe.name));
+    if (reading.kind === 'value') return reading.value;
+    if (required.has(probe.name)) throw unreadable(probe.name, reading.why);
+    unknown.push({ fact: probe.name, why: reading.why });
+    return probe.parse('');
+  };
+  const os = read(osProbe);
+  const { toolkitCdi, toolkitThere, ...engine } = read(dockerProbe);
+  const containers = read(dockerContainersProbe);
+  const { logins, gpuProcesses } = read(othersProbe);
   const { packages, unfinished, held, awaitsReboot } = merged(packagesProbes.map(read));
   const machine = read(machineProbe);
   const toolkit = packages['nvidia-container-toolkit'];
   const { runfileVersion, ...driver } = read(driverProbe);
   const facts: Facts = {
-    os: read(osProbe),
+    unknown,
+    os,
     ...machine,
     rebootRequired: machine.rebootRequired || awaitsReboot,
     ...read(gpusProbe),
     ignoredGpus: [],
     ...read(kernelsProbe),
     driver: { ...driver, userspace: userspaceVersion(packages) ?? runfileVersion },
-    docker: { ...engine, daemonJson: read(daemonJsonProbe), podman: packages['podman'] !== undefined },
+    docker: {
+      ...engine,
+      ...read(dockerInfoProbe),
+      images: read(dockerImagesProbe),
+      daemonJson: read(daemonJsonProbe),
+      podman: packages['podman'] !== undefined,
+    },
     toolkit: {
       version: toolkit === undefined ? undefined : upstream(toolkit),
       unpackaged: toolkit === undefined && toolkitThere,
@@ -79,7 +102,11 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     siteCaTrusted: read(siteCaProbe),
     manager: { ...read(managerProbe), ...read(managerStatusProbe) },
     ...read(diskProbe),
-    others: { ...read(othersProbe), containers: foreign },
+    others: {
+      logins,
+      gpuProcesses: namedGpuProcesses(gpuProcesses, containers.ids),
+      containers: containers.foreign,
+    },
     ours: {
       ...read(oursProbe),
       daemonJsonBefore: read(daemonJsonBeforeProbe),
@@ -91,7 +118,6 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     packageLock: read(packageLockProbe),
     hostLock: read(hostLockProbe),
   };
-  for (const probe of [osProbe, machineProbe]) requireFrame(probe.name, frames.get(probe.name));
   // Names and titles are used in messages and scripts. Texts of files stay unchanged for parsing.
   const clean = foreignValue(facts, (text) => foreignLine(text));
   const { texts } = facts;
@@ -105,16 +131,16 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   };
 }
 
-const missing: Frame = { code: 127, stdout: '', stderr: '', durationMs: 0, timedOut: false };
+/** Without these nothing can be said about a host. */
+const required: ReadonlySet<string> = new Set([osProbe.name, machineProbe.name]);
 
-function requireFrame(name: string, frame: Frame | undefined): void {
-  if (frame !== undefined && frame.stdout !== '' && !frame.timedOut) return;
-  throw new FleetError({
+function unreadable(name: string, why: string): FleetError {
+  return new FleetError({
     code: 'facts.unreadable',
     step: 'facts',
     what: `the host's ${name} facts could not be read`,
     expected: 'a Linux system with /etc/os-release, /proc and a POSIX shell',
-    seen: frame === undefined ? 'no answer' : frame.timedOut ? 'no answer in time' : frame.stderr.trim(),
+    seen: why,
     next: 'log in and check /etc/os-release; azp-fleet manages only Linux hosts with systemd',
   });
 }

@@ -102,7 +102,10 @@ interface Withdrawal {
 export interface InstalledProbe {
   /** POSIX sh that takes milliseconds. `patterns`: shell patterns of the package names that steps use. */
   script(patterns: readonly string[]): string;
-  /** Parses any output. */
+  /** Matches each line of its output. */
+  readonly line: RegExp;
+  /** A command that a person runs to see why it fails. */
+  readonly byHand: string;
   parse(output: string): Installed;
 }
 

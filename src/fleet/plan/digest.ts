@@ -21,12 +21,15 @@ export function factsDigest(facts: Facts): string {
     hostLock: _hostLock,
     texts: _texts,
     ours: _ours,
+    unknown,
     ...lasting
   } = facts;
   const { images: _images, ...docker } = facts.docker;
   const { status: _status, release: _release, ...manager } = facts.manager;
   const changes = facts.changes.filter(({ state }) => state === 'running').map(({ id }) => id);
-  return sha256(stableJson({ ...lasting, docker, manager, changes, login: undefined }));
+  // Why and since when they are unknown may change without changing the plan.
+  const unread = unknown.length === 0 ? undefined : unknown.map(({ fact }) => fact);
+  return sha256(stableJson({ ...lasting, docker, manager, changes, unknown: unread, login: undefined }));
 }
 
 /** Returns the sha256 of the resolved inventory without its path, the uploads' limits, and the waves, which a plan has. */

@@ -1,3 +1,4 @@
+import type { UnknownFact } from '../facts/facts.ts';
 import type { FleetChange } from './pools.ts';
 import type { Change, Shape, StepName } from '../steps/change.ts';
 import type { Simulated } from '../steps/packages/refine.ts';
@@ -12,6 +13,8 @@ export interface HostPlan {
   readonly packages?: Simulated['answers'];
   /** Why this host cannot reach the desired state (wrong OS, other users' work in the way, …). */
   readonly refusals: readonly { readonly step: StepName; readonly what: string; readonly next: string }[];
+  /** Facts that could not be read. Absent: none. */
+  readonly unknown?: readonly UnknownFact[];
 }
 
 /** `plan -o FILE` writes this as JSON. */

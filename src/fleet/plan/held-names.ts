@@ -11,6 +11,7 @@ import { Capabilities } from '../../shared/contract/paths.ts';
 import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
 import type { Problem } from '../../shared/base/errors.ts';
 import type { Facts } from '../facts/facts.ts';
+import { unreadOf } from '../facts/unread.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { knownPools, withPoolNames } from '../steps/pool-names.ts';
@@ -45,8 +46,12 @@ export interface HeldNames {
 /** States of slots that have registered their agent. */
 const working: readonly string[] = ['idle', 'busy', 'stopping'];
 
-/** Returns the desired agent names of a host in known pools, without those that its manager has registered already. Pure. */
+/**
+ * Returns the desired agent names of a host in known pools, without those that its manager has registered already; none where its
+ * GPUs or its manager could not be read. Pure.
+ */
 export function desiredNames(host: HostSpec, facts: Facts): readonly DesiredName[] {
+  if (unreadOf(facts, 'gpus', 'manager').length > 0) return [];
   const named = withPoolNames({ ...host, gpus: Math.max(host.gpus ?? 0, facts.gpus.length) }, facts);
   const pools = knownPools(host, facts);
   const { status } = facts.manager;

@@ -1,4 +1,5 @@
-import type { Facts } from '../facts/facts.ts';
+import type { Facts, UnknownFact } from '../facts/facts.ts';
+import { UnreadFact, unreadRefusal, withoutUnread } from '../facts/unread.ts';
 import { factsDigest } from './digest.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { useIncluded } from '../steps/bundle/plan.ts';
@@ -15,14 +16,56 @@ export interface PlanOptions {
 
 /**
  * Plans the missing changes on one host, in order. Pure: the same facts, answers and desired state give the same plan. `said`: the
- * answers of its package manager; undefined: the plan is only shown, not applied.
+ * answers of its package manager; undefined: the plan is only shown, not applied. Where a step reads an unknown fact, the host is
+ * not changed.
  */
 export function planHost(facts: Facts, desired: Desired, options: PlanOptions, said?: Simulated): HostPlan {
-  const found = refinePackages(missing(facts, desired, options), said, facts);
-  const plan = planOf(facts, desired.host.name, found, options.disturbOthers);
-  return said === undefined || Object.keys(said.answers).length === 0
-    ? plan
-    : { ...plan, packages: said.answers };
+  const { name } = desired.host;
+  try {
+    const known = withoutUnread(facts);
+    const found = refinePackages(missing(known, desired, options), said, known);
+    const plan = planOf(facts, name, found, options.disturbOthers);
+    return said === undefined || Object.keys(said.answers).length === 0
+      ? plan
+      : { ...plan, packages: said.answers };
+  } catch (error) {
+    if (!(error instanceof UnreadFact)) throw error;
+    const { refusals, unread } = refusalsOf(facts, desired, options);
+    return incompletePlan(facts, name, refusals, new Set([...error.facts, ...unread]));
+  }
+}
+
+/** Returns what the steps refuse without the unknown facts, and which of these they read. */
+function refusalsOf(
+  facts: Facts,
+  desired: Desired,
+  { steps }: PlanOptions,
+): { readonly refusals: readonly Refusal[]; readonly unread: readonly UnknownFact[] } {
+  const unread: UnknownFact[] = [];
+  const known = withoutUnread(facts);
+  const tried = <T>(work: () => T, otherwise: T): T => {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof UnreadFact)) throw error;
+      unread.push(...error.facts);
+      return otherwise;
+    }
+  };
+  const raised = tried(() => withNewerVersions(known, desired), desired);
+  const refusals = steps.flatMap((step) => tried(() => [...step.plan(known, raised)].filter(isRefusal), []));
+  return { refusals, unread };
+}
+
+/** Returns the plan of a host that is not changed because these facts are unknown. */
+export function incompletePlan(
+  facts: Facts,
+  host: string,
+  refusals: readonly Refusal[],
+  unread: ReadonlySet<UnknownFact>,
+  otherwise?: string,
+): HostPlan {
+  return planOf(facts, host, [unreadRefusal([...unread], otherwise), ...refusals], true);
 }
 
 /** Returns the question for its package manager before it is planned; undefined: the known answers suffice. Pure. */
@@ -32,7 +75,13 @@ export function questionFor(
   options: PlanOptions,
   known: Simulated['answers'],
 ): Simulation | undefined {
-  return simulationOf(missing(facts, desired, options), facts, desired, known);
+  try {
+    const read = withoutUnread(facts);
+    return simulationOf(missing(read, desired, options), read, desired, known);
+  } catch (error) {
+    if (error instanceof UnreadFact) return undefined;
+    throw error;
+  }
 }
 
 function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Planned | Refusal)[] {
@@ -53,12 +102,13 @@ export function planOf(
 ): HostPlan {
   const planned = found.filter((item): item is Planned => !isRefusal(item));
   const refusals = found.filter(isRefusal);
-  if (!disturbOthers) refusals.push(...refuseDisturbingOthers(facts, planned));
+  if (!disturbOthers) refusals.push(...refuseDisturbingOthers(withoutUnread(facts), planned));
   return {
     host,
     factsDigest: factsDigest(facts),
     stages: stagesOf(planned),
     refusals: refusals.map(({ step, what, next }) => ({ step, what, next })),
+    ...(facts.unknown.length === 0 ? {} : { unknown: facts.unknown }),
   };
 }
 

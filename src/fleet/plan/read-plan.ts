@@ -15,6 +15,7 @@ const limits = {
   lines: 5_000,
   actions: 500,
   refusals: 200,
+  unknown: 100,
   packages: 2_000,
   writes: 200,
 };
@@ -23,7 +24,7 @@ const limits = {
 type Members<T> = Record<keyof T, z.ZodType>;
 
 const string = z.string();
-const step = z.enum(['driver', 'docker', 'toolkit', 'image', 'manager', 'pool', 'probe', 'command']);
+const step = z.enum(['driver', 'docker', 'toolkit', 'image', 'manager', 'pool', 'probe', 'command', 'facts']);
 const disturbs = z.enum(['nothing', 'new-containers', 'agents', 'containers', 'machine']);
 const marker = z.enum(['add', 'change', 'remove']);
 const names = z.array(string.max(200)).max(limits.packages);
@@ -136,6 +137,10 @@ const host = z.object({
   packages: z.record(string, answer).exactOptional(),
   stages: z.array(z.array(change).max(limits.changes)).max(limits.stages),
   refusals: z.array(z.object({ step, what: string, next: string })).max(limits.refusals),
+  unknown: z
+    .array(z.object({ fact: string, why: string }))
+    .max(limits.unknown)
+    .exactOptional(),
 } satisfies Members<HostPlan>);
 
 const wavesPlan = z.object({

@@ -1,4 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
+import { unreadOf } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { mayBecome, placeholdersIn } from '../inventory/pool-pattern.ts';
 import type { HostPlan } from './fleet-plan.ts';
@@ -31,11 +32,12 @@ export interface Found {
 }
 
 /**
- * Returns the fleet for planning waves. Hosts outside the run count as available, unreadable hosts as down, and hosts that never had
+ * Returns the fleet for planning waves. Hosts outside the run count as available, hosts or managers that could not be read as down, and hosts that never had
  * a manager do not count. Pure.
  */
 export function waveFleet({ hosts, seen, unread, unprovable, command }: Found): WaveFleet {
-  const read = new Map(seen.map((each) => [each.host.name, each]));
+  const dark = seen.filter(({ facts }) => unreadOf(facts, 'manager').length > 0);
+  const read = new Map(seen.flatMap((each) => (dark.includes(each) ? [] : [[each.host.name, each]])));
   const toDrain = seen.filter(({ facts, plan }) => isDisturbed(plan) && hasAgents(facts, command));
   const problems = new Map(toDrain.map((each) => [each, unprovable(each)]));
   const pending = toDrain.filter((each) => problems.get(each) === undefined);
@@ -47,7 +49,7 @@ export function waveFleet({ hosts, seen, unread, unprovable, command }: Found): 
   );
   return {
     pools: poolMembers(hosts, read),
-    down: new Set([...down.map(({ host }) => host.name), ...unread]),
+    down: new Set([...[...down, ...dark].map(({ host }) => host.name), ...unread]),
     // Hosts of an interrupted run come first.
     pending: [...pending.filter(isCutOff), ...pending.filter((each) => !isCutOff(each))].map(pendingOf),
     recovering: new Set(

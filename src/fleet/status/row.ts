@@ -9,7 +9,8 @@ import type { ManagerStatus } from '../../shared/contract/status.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
 import type { ApplyTools } from '../apply/apply-tools.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { Facts, UnknownFact } from '../facts/facts.ts';
+import { unreadOf } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
@@ -62,6 +63,8 @@ export interface StatusRow {
   readonly idle?: IdleStatus;
   /** ISO 8601: when the GPUs were checked. */
   readonly checkedAt?: string;
+  /** Facts that could not be read; undefined: none. */
+  readonly unknown?: readonly UnknownFact[];
   /** Titles of the changes that `provision` would make; only with `--drift`. */
   readonly drift?: readonly string[];
 }
@@ -123,7 +126,10 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
       idle: status?.idle,
       slots: status === undefined ? undefined : placesOf(status),
       shares: status === undefined ? undefined : sharesOf(status),
-      local: facts === undefined ? undefined : localCounts(status, agents.length),
+      local:
+        facts === undefined || unreadOf(facts, 'manager').length > 0
+          ? undefined
+          : localCounts(status, agents.length),
       azure: azureCounts(agents, agentsIn),
       checkedAt: observation.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
     }),
@@ -188,17 +194,23 @@ function unreachable(problem: Problem | undefined): Verdict {
 }
 
 function software(facts: Facts, probe: Checkup | undefined): Partial<StatusRow> {
-  const { os, arch, gpus, driver, docker, toolkit, manager } = facts;
+  const { os, arch, gpus, driver, docker, toolkit, manager, unknown } = facts;
+  const isRead = (...keys: readonly (keyof Facts)[]) => unreadOf(facts, ...keys).length === 0;
   const names =
     probe?.report?.gpus.map(({ name }) => name) ?? manager.status?.health.gpus?.map(({ name }) => name);
   return {
     os: { id: os.id, version: os.versionId, pretty: os.pretty, arch },
-    gpus: { count: gpus.length, names: names ?? [] },
+    ...(isRead('gpus') ? { gpus: { count: gpus.length, names: names ?? [] } } : {}),
     ...defined({ driver: driver.loaded, docker: docker.serverVersion, toolkit: toolkit.version }),
-    manager: defined({
-      version: manager.release?.version ?? manager.status?.version,
-      state: manager.unitActive,
-    }),
+    ...(isRead('manager')
+      ? {
+          manager: defined({
+            version: manager.release?.version ?? manager.status?.version,
+            state: manager.unitActive,
+          }),
+        }
+      : {}),
+    ...(unknown.length === 0 ? {} : { unknown }),
   };
 }
 

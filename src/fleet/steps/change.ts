@@ -3,7 +3,16 @@ import { defined } from '../../shared/base/objects.ts';
 import { sha256, stableJson } from '../../shared/base/digest.ts';
 
 /** The steps in their order; `command`: changes of a command, such as a reboot. */
-export type StepName = 'driver' | 'docker' | 'toolkit' | 'image' | 'manager' | 'pool' | 'probe' | 'command';
+export type StepName =
+  | 'driver'
+  | 'docker'
+  | 'toolkit'
+  | 'image'
+  | 'manager'
+  | 'pool'
+  | 'probe'
+  | 'command'
+  | 'facts';
 
 /** The work on the host that a change disturbs, from least to most. */
 export type Disturbs = 'nothing' | 'new-containers' | 'agents' | 'containers' | 'machine';

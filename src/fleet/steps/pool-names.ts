@@ -4,6 +4,7 @@ import { cudaOfDriver } from '../../shared/image/choose.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { fillPool, placeholdersIn, type PlaceholderValues } from '../inventory/pool-pattern.ts';
 import { agentArch } from './manager/config.ts';
+import { unreadLine, unreadOf } from '../facts/unread.ts';
 import { generationOf } from './driver/generations.ts';
 import { isDesiredDriver } from './driver/compatibility.ts';
 import { newerBranch } from './newer.ts';
@@ -59,6 +60,8 @@ function nameOf(pool: string, host: HostSpec, facts: Facts): PoolName {
     what: `pool ${pool} has no name on this host: ${what}`,
     next: `give ${host.name} a pool without {${open}} in the inventory`,
   });
+  const unread = unreadOf(facts, 'gpus', 'driver');
+  if (unread.length > 0) return never(unreadLine(unread));
   if (open === 'arch') return never(`no agent exists for ${facts.arch}`);
   if (facts.gpus.length === 0) return never('the host has no GPU');
   const lasting = lastingDriver(host, facts);

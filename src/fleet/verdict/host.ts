@@ -1,4 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
+import { unreadLine, unreadNext, unreadOf } from '../facts/unread.ts';
 import type { Code } from '../../shared/base/codes/code.ts';
 import {
   type Drain,
@@ -16,11 +17,12 @@ const provision = 'run `azp-fleet provision`';
 /** Returns what is missing according to the facts alone. If anything is, the manager's report adds nothing. */
 export function hostFindings(facts: Facts): readonly Finding[] {
   const { gpus, driver, docker, toolkit, manager } = facts;
-  if (manager.current === undefined) {
+  const isRead = (...keys: readonly (keyof Facts)[]) => unreadOf(facts, ...keys).length === 0;
+  if (isRead('manager') && manager.current === undefined) {
     return [fail('host.not-provisioned', 'the host is not provisioned: it has no manager', provision)];
   }
   const findings = [];
-  if (gpus.length > 0 && driver.loaded === undefined) {
+  if (isRead('gpus', 'driver') && gpus.length > 0 && driver.loaded === undefined) {
     findings.push(
       fail(
         'driver.not-loaded',
@@ -29,19 +31,25 @@ export function hostFindings(facts: Facts): readonly Finding[] {
       ),
     );
   }
-  if (!docker.active) {
+  if (isRead('docker') && !docker.active) {
     findings.push(
       fail('docker.down', 'the Docker Engine is not running', 'check `systemctl status docker` on the host'),
     );
   }
-  if (gpus.length > 0 && toolkit.version === undefined && !toolkit.unpackaged) {
+  if (isRead('gpus', 'toolkit') && gpus.length > 0 && toolkit.version === undefined && !toolkit.unpackaged) {
     findings.push(fail('toolkit.missing', 'nvidia-container-toolkit is not installed', provision));
   }
-  if (manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
+  if (isRead('manager') && manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
     const next = 'check `journalctl -u azp-fleet-manager` on the host';
     findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
   }
   return findings;
+}
+
+/** Reports facts that could not be read. Pure. */
+export function unreadFindings({ unknown }: Facts): readonly Finding[] {
+  if (unknown.length === 0) return [];
+  return [fail('facts.incomplete', unreadLine(unknown), unreadNext(unknown))];
 }
 
 /** Returns the state of the driver's module. One that is built but not loaded is a kernel problem, any other a DKMS problem. */

@@ -1,5 +1,6 @@
 import { agentsVerdict, type Waiting } from './agents.ts';
-import { hostFindings, leftDrain } from './host.ts';
+import { unreadOf } from '../facts/unread.ts';
+import { hostFindings, leftDrain, unreadFindings } from './host.ts';
 import { managerFindings, managerWaits } from './manager.ts';
 import { disagreement, isTooOld, type Oldest, oldestOf, oldSource, sourceAges } from './sources.ts';
 import type { HostView } from './host-view.ts';
@@ -31,9 +32,12 @@ export function judge(view: HostView): Judgement {
   const missing = hostFindings(facts);
   const probed = probe?.findings ?? [];
   const ages = sourceAges(view);
-  const disagree = disagreement(view, ages);
-  if (missing.length > 0)
-    return { ...concluded([...missing, ...probed, ...disagree]), oldest: { source: 'facts', ageS: 0 } };
+  const unread = unreadFindings(facts);
+  const disagree = unreadOf(facts, 'gpus', 'driver').length > 0 ? [] : disagreement(view, ages);
+  const fromFacts = { oldest: { source: 'facts', ageS: 0 } } as const;
+  if (missing.length > 0) return { ...concluded([...missing, ...unread, ...probed, ...disagree]), ...fromFacts };
+  if (unreadOf(facts, 'manager').length > 0)
+    return { ...unknownBy(concluded([...unread, ...probed])), ...fromFacts };
   const { status } = facts.manager;
   const hostHasProblem =
     status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
@@ -48,12 +52,22 @@ export function judge(view: HostView): Judgement {
     ...disagree,
     ...(agents?.findings ?? []),
     ...leftDrain(facts, host),
+    ...unread,
   ];
   const waiting = [...managerWaits(facts, oldFindings), ...(agents?.waiting ?? [])];
   const notes = [...personDrains(status), ...(agents?.note === undefined ? [] : [agents.note])];
   const judgement = concluded(found, waiting, notes.length === 0 ? undefined : notes.join('; '));
-  const verdict = old.length === 0 ? judgement.verdict : { ...judgement.verdict, state: 'unknown' as const };
-  return { ...judgement, verdict, ...defined({ oldest: oldestOf(ages) }) };
+  const shown = old.length > 0 || isUnread(judgement) ? unknownBy(judgement) : judgement;
+  return { ...shown, ...defined({ oldest: oldestOf(ages) }) };
+}
+
+/** Tells whether nothing is worse than facts that could not be read. */
+function isUnread({ findings }: Judgement): boolean {
+  return findings[0]?.code === 'facts.incomplete';
+}
+
+function unknownBy(judgement: Judgement): Judgement {
+  return { ...judgement, verdict: { ...judgement.verdict, state: 'unknown' } };
 }
 
 /** Returns the drains by users, which are no problem. */

@@ -85,7 +85,7 @@ export class AptWorld {
     const read: Installed[] = [];
     for (const probe of packagesProbes) {
       const { stdout } = await this.run(probe.script({ root: machineRoot }));
-      read.push(probe.parse({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false }));
+      read.push(probe.parse(stdout));
     }
     const { packages, held } = merged(read);
     const toolkit = packages['nvidia-container-toolkit'];

@@ -3,7 +3,7 @@ import { usageError } from '../../../shared/base/errors.ts';
 import type { AgentRelease } from '../../../shared/contract/agent-release.ts';
 import type { ImagePlan } from '../../../shared/image/plan.ts';
 import type { Facts } from '../../facts/facts.ts';
-import { parseFacts } from '../../facts/parse.ts';
+import { parseFacts, probes } from '../../facts/parse.ts';
 import { type Platform, platformOf, systemOf, unsupported } from '../../packages/distribution.ts';
 import { type Distribution, systems } from '../../packages/systems.ts';
 import type { Transaction } from '../../packages/transaction.ts';
@@ -198,7 +198,7 @@ export function needingUnseen(
 
 /** Returns the facts of such a host before its first provision: a bundle also serves a host that is installed again. */
 export function bareHost({ images, lacksToBuild, ...needing }: Needing): Facts {
-  const empty = parseFacts(new Map(['os', 'machine'].map((name) => [name, answer])));
+  const empty = parseFacts(new Map(probes.map(({ name }) => [name, nothing])));
   return {
     ...empty,
     ...needing,
@@ -210,8 +210,8 @@ export function bareHost({ images, lacksToBuild, ...needing }: Needing): Facts {
   };
 }
 
-/** The answer of the probes that parsing requires. All others fail, as on a host with nothing installed. */
-const answer = { code: 0, stdout: '\n', stderr: '', durationMs: 0, timedOut: false };
+/** The answer of a probe that finds nothing. */
+const nothing = { code: 0, stdout: '\nend\n', stderr: '', durationMs: 0, timedOut: false };
 
 export interface NamedSystem {
   /** `versionId` as typed: `9.5`. */

@@ -4,7 +4,7 @@ import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
-export function changesScript(): string {
+function changesScript(): string {
   return `${sh`for folder in ${HostPaths.changes}/*/; do`}
   [ -r "$folder/title" ] || continue
   folder=\${folder%/}
@@ -33,9 +33,12 @@ done`;
  */
 export const changesProbe: FactProbe<Facts['changes']> = {
   name: 'changes',
+  facts: ['changes'],
+  byHand: sh`ls ${HostPaths.changes}`,
   script: changesScript,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  line: /^(state \S+ (done \d+|dead|running)$|(title|owner)( |$))/,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     return lines.all('state').map((line, index) => {
       const [id = '', state, code] = line.split(' ');
       return {

@@ -18,6 +18,8 @@ done | head -c ${longestList}`;
  */
 export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes' | 'arrived'>> = {
   name: 'disk',
+  facts: ['disk', 'initramfsBytes', 'arrived'],
+  byHand: 'df -Pk',
   script:
     () => `data=$(sed -n 's/.*"data-root"[^"]*"\\(\\/[^"]*\\)".*/\\1/p' /etc/docker/daemon.json 2>/dev/null | head -n 1)
 set --
@@ -33,9 +35,10 @@ done
 echo "initramfs $largest"
 printf 'path %s\\n' "$@"
 ${arrived}
-df -Pk "$@"`,
-  parse: ({ stdout }) => {
-    const lines = stdout.split('\n').filter(Boolean);
+df -Pk "$@" || exit`,
+  line: /^(initramfs \d+$|path \/|arrived \d+ \/|Filesystem | *\S.* -?\d+% \/)/,
+  parse: (output) => {
+    const lines = output.split('\n').filter(Boolean);
     const header = lines.findIndex((line) => line.startsWith('Filesystem'));
     const paths = lines.flatMap((line) => (line.startsWith('path ') ? [line.slice('path '.length)] : []));
     const [initramfs = ''] = lines.flatMap((line) => /^initramfs (\d+)$/.exec(line)?.[1] ?? []);

@@ -9,47 +9,114 @@ import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
-export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
+/** The engine as its files and processes show it. */
+export type EngineFacts = Pick<Facts['docker'], 'active' | 'enabled' | 'snap' | 'restartNeeded'> & {
   readonly toolkitCdi: Omit<Facts['toolkit'], 'version' | 'unpackaged'>;
   /** A toolkit exists, from a package or not. */
   readonly toolkitThere: boolean;
-  /** Names of running containers of others. */
-  readonly foreign: readonly string[];
 };
 
-/** Only images of this name: a machine may have thousands of others. */
-const agentImages = `/images/json?filters=${encodeURIComponent('{"reference":["azp-fleet/agent"]}')}`;
+/** The engine as it describes itself. */
+export type EngineInfo = Pick<
+  Facts['docker'],
+  'serverVersion' | 'cgroupDriver' | 'runtimes' | 'rootDir' | 'liveRestore' | 'swarm'
+>;
+
+/** The engine's running containers. */
+export interface EngineContainers {
+  /** Full ids of all. */
+  readonly ids: readonly string[];
+  /** Names of those of others. */
+  readonly foreign: readonly string[];
+}
+
+/** Shell text: continues only while dockerd is running. */
+const runs = `pid=
+if [ -r /run/docker.pid ]; then read -r pid </run/docker.pid || :; fi
+if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then`;
 
 /**
- * Queries the engine over its socket, only while dockerd is running: a connection would start a socket-activated one. The
- * docker command uses more CPU than the whole script may, so curl sends the request, or perl, which is essential on Debian and
- * Ubuntu.
+ * A query to the engine over its socket, only while dockerd is running: a connection would start a socket-activated one. The docker
+ * command uses more CPU than the whole script may, so curl sends the request, or perl, which is essential on Debian and Ubuntu.
  */
+function query(path: string): Pick<FactProbe<unknown>, 'byHand' | 'script'> {
+  const url = sh`${`http://docker${path}`}`;
+  return {
+    byHand: `sudo curl --unix-socket /run/docker.sock ${url}`,
+    script: () => `${runs}
+  if command -v curl >/dev/null; then
+    curl -sSf --unix-socket /run/docker.sock ${url} || exit
+  else
+    perl -MSocket -e '
+      socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un("/run/docker.sock")) or die "$!\\n";
+      syswrite(S, "GET ${path} HTTP/1.0\\r\\nHost: docker\\r\\n\\r\\n");
+      local $/; $_ = <S>; s/^HTTP\\S+ 200.*?\\r\\n\\r\\n//s or die substr($_, 0, 80) . "\\n"; print;' || exit
+  fi
+fi`,
+  };
+}
+
+/** Reads what the engine says about itself; nothing while it is not running. */
+export const dockerInfoProbe: FactProbe<EngineInfo> = {
+  name: 'docker-info',
+  timeoutS: 8,
+  facts: ['docker'],
+  ...query('/info'),
+  meaning: {
+    what: 'dockerd is running and does not answer on its socket',
+    next: 'check journalctl -u docker.service; if no container is needed any more: sudo systemctl restart docker',
+  },
+  line: /^\{/,
+  parse: (output) => {
+    const info = output.trim() === '' ? undefined : infoShape.parse(foreignJson(output));
+    return {
+      serverVersion: info?.ServerVersion,
+      cgroupDriver: info?.CgroupDriver,
+      runtimes: Object.keys(info?.Runtimes ?? {}).sort(),
+      rootDir: info?.DockerRootDir ?? '/var/lib/docker',
+      liveRestore: info?.LiveRestoreEnabled === true,
+      swarm: info?.Swarm?.LocalNodeState !== undefined && info.Swarm.LocalNodeState !== 'inactive',
+    };
+  },
+};
+
+/** Reads the engine's running containers. */
+export const dockerContainersProbe: FactProbe<EngineContainers> = {
+  name: 'docker-containers',
+  facts: ['others'],
+  ...query('/containers/json'),
+  line: /^\[/,
+  parse: (output) => {
+    const all = output.trim() === '' ? [] : z.array(containerShape).parse(foreignJson(output));
+    return {
+      ids: all.map(({ Id }) => Id),
+      foreign: all
+        .filter(({ Labels: labels }) => !isOurKind(labels?.[Labels.kind]))
+        .map(({ Id, Names }) => Names?.[0]?.replace(/^\//, '') ?? Id.slice(0, 12))
+        .sort(),
+    };
+  },
+};
+
+/** Reads the agents' images of the engine. A machine may have thousands of others. */
+export const dockerImagesProbe: FactProbe<Facts['docker']['images']> = {
+  name: 'docker-images',
+  facts: ['docker'],
+  ...query(`/images/json?filters=${encodeURIComponent('{"reference":["azp-fleet/agent"]}')}`),
+  line: /^\[/,
+  parse: (output) => {
+    const all = output.trim() === '' ? [] : z.array(imageShape).parse(foreignJson(output));
+    return all.flatMap(({ RepoTags }) => RepoTags ?? []).sort();
+  },
+};
+
+/** Reads the engine's and the toolkit's files. */
 export const dockerProbe: FactProbe<EngineFacts> = {
   name: 'docker',
   timeoutS: 8,
-  script: ({ root }) => `
-ask() {
-  if command -v curl >/dev/null; then
-    curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json \
-      'http://docker${agentImages}'
-  else
-    perl -MSocket -e '
-      alarm 6;
-      for my $path (qw(/info /containers/json ${agentImages})) {
-        socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un("/run/docker.sock")) or exit 1;
-        syswrite(S, "GET $path HTTP/1.0\\r\\nHost: docker\\r\\n\\r\\n");
-        local $/; $_ = <S>; s/.*?\\r\\n\\r\\n//s; print;
-      }'
-  fi
-}
-pid=
-if [ -r /run/docker.pid ]; then read -r pid </run/docker.pid || :; fi
-if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then
-  echo active
-  # Each answer is one line of JSON.
-  ask | awk '/^\\{/ { print "info " $0 } /^\\[/ { print (lists++ == 0 ? "containers " : "images ") $0 }'
-fi
+  facts: ['docker', 'toolkit'],
+  byHand: 'systemctl status docker.service; ls -l /run/docker.pid /etc/cdi /run/cdi',
+  script: ({ root }) => `${runs} echo active; fi
 if [ -e /etc/systemd/system/multi-user.target.wants/docker.service ]; then echo enabled; fi
 # To the nanosecond: a start and what comes after it may share their second.
 stat -c 'time %n %.9Y %.9Z' /run/docker.pid /etc/docker/daemon.json \\
@@ -86,22 +153,14 @@ for access in "$capabilities"/gpu*/mig/gi*/ci*/access; do
   if [ -r "$access" ]; then sed -n 's/^DeviceFileMinor: */mig /p' "\${access%/ci*}/access" "$access"; fi
 done
 :`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
-    const info = infoShape.safeParse(foreignJson(lines.first('info') ?? '')).data;
+  line: /^(active|enabled|snap|toolkit-there|cdi-run|cdi-spec)$|^(time|toolkit-time|cdi-etc|cdi-time|cdi-use|cdi-mig|cdi-driver|mig) /,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     return {
       active: lines.has('active'),
       enabled: lines.has('enabled'),
-      serverVersion: info?.ServerVersion,
-      cgroupDriver: info?.CgroupDriver,
-      runtimes: Object.keys(info?.Runtimes ?? {}).sort(),
-      rootDir: info?.DockerRootDir ?? '/var/lib/docker',
-      liveRestore: info?.LiveRestoreEnabled === true,
-      swarm: info?.Swarm?.LocalNodeState !== undefined && info.Swarm.LocalNodeState !== 'inactive',
       snap: lines.has('snap'),
       restartNeeded: lines.has('active') && restartNeeded(lines.all('time')),
-      images: imageNames(foreignJson(lines.first('images') ?? '')),
-      foreign: foreignContainers(foreignJson(lines.first('containers') ?? '')),
       toolkitThere: lines.has('toolkit-there'),
       toolkitCdi: {
         cdiSpec: lines.has('cdi-spec'),
@@ -119,7 +178,7 @@ done
 /** A string, or undefined for another type: an invalid member does not invalidate the others. */
 const name = z.string().min(1).optional().catch(undefined);
 const infoShape = z.object({
-  ServerVersion: name,
+  ServerVersion: z.string().min(1),
   CgroupDriver: name,
   Runtimes: z.record(z.string(), z.unknown()).optional().catch(undefined),
   DockerRootDir: name,
@@ -128,7 +187,7 @@ const infoShape = z.object({
 });
 
 const containerShape = z.object({
-  Id: name,
+  Id: z.string().min(1),
   Names: z.array(z.string()).optional().catch(undefined),
   Labels: z.record(z.string(), z.unknown()).nullish().catch(undefined),
 });
@@ -161,18 +220,4 @@ function cdiOlder(lines: KeyedLines): boolean {
   const made = lines.all('cdi-time').map(Number);
   const installed = Number(lines.first('toolkit-time') ?? 0);
   return made.length > 0 && made.every((each) => each < installed);
-}
-
-function imageNames(list: unknown): readonly string[] {
-  if (!Array.isArray(list)) return [];
-  return list.flatMap((entry) => imageShape.safeParse(entry).data?.RepoTags ?? []).sort();
-}
-
-function foreignContainers(list: unknown): readonly string[] {
-  if (!Array.isArray(list)) return [];
-  return list
-    .flatMap((entry) => containerShape.safeParse(entry).data ?? [])
-    .filter(({ Labels: labels }) => !isOurKind(labels?.[Labels.kind]))
-    .map(({ Id, Names }) => Names?.[0]?.replace(/^\//, '') ?? Id?.slice(0, 12) ?? '')
-    .sort();
 }

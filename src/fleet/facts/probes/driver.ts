@@ -22,6 +22,8 @@ const workFolder = `${HostPaths.runfile}/fetched/work`;
 /** Reads the driver's state from the kernel and systemd. It never calls nvidia-smi, which takes a second and may hang. */
 export const driverProbe: FactProbe<KernelDriverFacts> = {
   name: 'driver',
+  facts: ['driver'],
+  byHand: `systemctl show ${driverServices.join(' ')}`,
   script: ({ root }) => `${sh`root=${root.prefix}`}
 if [ -r "$root/sys/module/nvidia/version" ]; then
   read -r version <"$root/sys/module/nvidia/version"; echo "loaded $version"
@@ -94,10 +96,12 @@ for unit in ${driverServices.join(' ')}; do
   done
 done
 if [ "$#" -gt 0 ] && [ -d /run/systemd/system ]; then
-  systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart "$@" | tr '=' ' '
+  shown=$(systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart "$@") || exit
+  printf '%s\\n' "$shown" | tr '=' ' '
 fi`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  line: /^((loaded|nvrm|runfile-version|dkms|mok|configured|secure-boot|Id|ActiveState|UnitFileState|ExecStart) |(taken-away|in-use|nouveau|runfile|Id|ActiveState|UnitFileState|ExecStart)$)/,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     const nvrm = lines.first('nvrm');
     const secureBoot = lines.first('secure-boot');
     const dkms = (['registered', 'sources'] as const).find((each) => each === lines.first('dkms'));
@@ -112,7 +116,7 @@ fi`,
       ...defined({ dkms, runfileVersion }),
       wasRemoved: lines.has('taken-away'),
       inUse: lines.has('in-use'),
-      services: services(stdout),
+      services: services(output),
     };
   },
 };

@@ -32,10 +32,20 @@ function paths(): string[] {
 /** Reads the files' digests and contents. */
 export const filesProbe: FactProbe<Pick<Facts, 'files' | 'texts'>> = {
   name: 'files',
+  facts: ['files', 'texts'],
+  byHand: sh`sha256sum ${HostPaths.config} ${HostPaths.unit}`,
   script: () =>
-    sh`sha256sum ${paths()} 2>/dev/null || :
-LC_ALL=C grep -H '' ${paths()} 2>/dev/null | head -c ${String(longestTexts)}`,
-  parse: ({ stdout }) => {
+    sh`set --
+for file in ${paths()}; do
+  if [ -f "$file" ]; then set -- "$@" "$file"; fi
+done
+if [ "$#" -gt 0 ]; then
+  sha256sum "$@" || exit
+  LC_ALL=C grep -H '' "$@" 2>/dev/null | head -c ${String(longestTexts)}
+fi`,
+  // A digest with its file, a file with one of its lines, or what grep says about a binary file.
+  line: /^([0-9a-f]{64} [ *]\/|\/|Binary file |grep: )/,
+  parse: (stdout) => {
     const files = Object.fromEntries(
       [...stdout.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, digest = '', path = '']) => [path, digest]),
     );
@@ -69,31 +79,55 @@ function linesByPath(stdout: string): ReadonlyMap<string, readonly string[]> {
   return found;
 }
 
+/** The word before the text of a file that exists. */
+const present = 'present\n';
+
+/** Reads the text of a file; undefined: it does not exist. */
+export function textOf(path: string): Pick<FactProbe<string | undefined>, 'script' | 'line' | 'parse'> {
+  return {
+    script: () => sh`if [ -e ${path} ]; then
+  echo present
+  cat ${path} || exit
+fi`,
+    line: /^/,
+    parse: (output) => {
+      if (output === '') return undefined;
+      if (!output.startsWith(present)) throw new Error('no text of a file');
+      return output.slice(present.length);
+    },
+  };
+}
+
 /** Reads the raw text of dockerd's configuration; undefined: absent. */
 export const daemonJsonProbe: FactProbe<string | undefined> = {
   name: 'daemon-json',
-  script: () => 'cat /etc/docker/daemon.json',
-  parse: ({ code, stdout }) => (code === 0 ? stdout : undefined),
+  facts: ['docker'],
+  byHand: 'cat /etc/docker/daemon.json',
+  ...textOf('/etc/docker/daemon.json'),
 };
 
-/** Reads the manager's last status; undefined: missing or unreadable. */
+const statusText = textOf(HostPaths.status);
+
+/** Reads the manager's last status; undefined: missing, or of a release that this one does not understand. */
 export const managerStatusProbe: FactProbe<Pick<Facts['manager'], 'status' | 'release'>> = {
   name: 'manager-status',
-  script: () => sh`cat ${HostPaths.status}`,
-  parse: ({ code, stdout }) => {
-    if (code !== 0) return { status: undefined, release: undefined };
-    try {
-      const status: unknown = JSON.parse(stdout);
-      return { status: readStatus(status), release: releaseOf(status) };
-    } catch {
-      return { status: undefined, release: undefined };
-    }
+  facts: ['manager'],
+  byHand: sh`cat ${HostPaths.status}`,
+  ...statusText,
+  parse: (output) => {
+    const text = statusText.parse(output);
+    if (text === undefined) return { status: undefined, release: undefined };
+    const status: unknown = JSON.parse(text);
+    return { status: readStatus(status), release: releaseOf(status) };
   },
 };
 
 /** Reads whether the host's programs trust the site's certificate authority. */
 export const siteCaProbe: FactProbe<boolean> = {
   name: 'site-ca',
+  facts: ['siteCaTrusted'],
+  byHand: sh`ls -l ${packageManagers.map(({ trust }) => trust.file)}`,
   script: () => packageManagers.map(({ trust }) => `if ${trust.trusted}; then echo trusted; fi`).join('\n'),
-  parse: ({ stdout }) => stdout.startsWith('trusted'),
+  line: /^trusted$/,
+  parse: (output) => output.startsWith('trusted'),
 };

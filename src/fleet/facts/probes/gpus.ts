@@ -11,6 +11,8 @@ import type { FactProbe } from '../probe.ts';
  */
 export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'nvswitches' | 'nvlink5'>> = {
   name: 'gpus',
+  facts: ['gpus', 'ignoredGpus', 'nvswitches', 'nvlink5'],
+  byHand: 'lspci -nn -d 10de:',
   timeoutS: 15,
   script: ({ root }) => `${sh`root=${root.prefix}`}
 board=
@@ -48,8 +50,9 @@ if [ -n "$board" ]; then
   wait
   if [ -d "$root/sys/module/ib_umad" ]; then echo umad; fi
 fi`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  line: /^(gpu \S+ \S+ |nvswitch$|nvlink5$|unread |umad$)/,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     const unread = lines
       .all('unread')
       .filter((address) => /^[0-9a-f:.]{1,20}$/.test(address))

@@ -18,6 +18,8 @@ const note = z.object({
  */
 export const hostLockProbe: FactProbe<LockOwner | undefined> = {
   name: 'host-lock',
+  facts: ['hostLock'],
+  byHand: sh`cat ${`${HostPaths.run}/lock.owner`}`,
   script: () => sh`lock=${`${HostPaths.run}/lock`}
 pid=
 if [ -r "$lock.pid" ]; then read -r pid <"$lock.pid"; fi
@@ -25,9 +27,11 @@ if [ -n "$pid" ] && readlink "/proc/$pid/fd"/* | grep -qxF "$lock"; then
   echo held
   head -c 4096 "$lock.owner"
 fi`,
-  parse: ({ stdout }) => {
-    const [held, ...text] = stdout.split('\n');
-    if (held !== 'held') return undefined;
+  line: /^/,
+  parse: (output) => {
+    if (output === '') return undefined;
+    const [held, ...text] = output.split('\n');
+    if (held !== 'held') throw new Error('not the holder of a lock');
     const owner = note.safeParse(foreignJson(text.join('\n')));
     return owner.data ?? { who: 'another user', command: 'a command', since: '' };
   },

@@ -12,13 +12,15 @@ import type { FactProbe } from '../probe.ts';
  */
 export const kernelsProbe: FactProbe<Pick<Facts, 'kernels' | 'lacksToBuild'>> = {
   name: 'kernels',
+  facts: ['kernels', 'lacksToBuild'],
+  byHand: 'uname -r; ls /boot /lib/modules',
   script: () => `kernel() { # RELEASE
   set -- "$1" no-headers no-driver
   if [ -e "/lib/modules/$1/build" ]; then set -- "$1" headers "$3"; fi
   if ${hasModule('$1')}; then set -- "$1" "$2" driver; fi
   echo "kernel $*"
 }
-running=$(uname -r)
+running=$(uname -r) || exit
 kernel "$running"
 for image in /boot/vmlinuz-*; do
   release=\${image#/boot/vmlinuz-}
@@ -27,8 +29,9 @@ done
 for tool in gcc make $(sed -n 's/.*(\\([^ ()]*-\\)\\{0,1\\}\\(gcc-[0-9][0-9]*\\) .*/\\2/p' /proc/version); do
   command -v "$tool" >/dev/null || echo "lacks $tool"
 done`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  line: /^(kernel .+ (no-)?headers (no-)?driver|lacks \S+)$/,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     const [running, ...others] = lines.all('kernel').flatMap(installedKernel);
     const [newest] = others
       .filter(({ release }) => running !== undefined && compareKernels(release, running.release) > 0)

@@ -21,27 +21,50 @@ type MachineFacts = Pick<
 /** Reads the machine's facts. The login user is the one before sudo, so that facts do not depend on the way to root. */
 export const machineProbe: FactProbe<MachineFacts> = {
   name: 'machine',
+  facts: [
+    'arch',
+    'kernel',
+    'machineId',
+    'bootId',
+    'time',
+    'uptimeS',
+    'systemd',
+    'login',
+    'memoryMiB',
+    'cpus',
+    'rebootRequired',
+    'platform',
+  ],
+  byHand: 'uname -r -m; systemctl --version; nproc',
   script: () => `
 # Two words.
 # shellcheck disable=SC2046
 set -- $(uname -r -m)
+[ "$#" -eq 2 ] || exit 1
 printf 'kernel %s\\narch %s\\n' "$1" "$2"
 if [ -r /etc/machine-id ]; then read -r id </etc/machine-id; printf 'machine-id %s\\n' "$id"; fi
 read -r id </proc/sys/kernel/random/boot_id; printf 'boot-id %s\\n' "$id"
-printf 'time '; date +%s
+now=$(date +%s) || exit
+printf 'time %s\\n' "$now"
 read -r up _ </proc/uptime; printf 'up %s\\n' "$up"
 read -r init </proc/1/stat; printf 'init %s\\n' "$init"
-if [ -d /run/systemd/system ]; then printf 'systemd '; systemctl --version; fi
+if [ -d /run/systemd/system ]; then
+  version=$(systemctl --version) || exit
+  printf 'systemd %s\\n' "$version"
+fi
 printf 'user %s\\nuid %s\\n' "\${SUDO_USER:-$(id -un)}" "\${SUDO_UID:-$(id -u)}"
 while read -r key value _; do
   case $key in MemTotal:) printf 'memory %s\\n' "$value"; break ;; esac
 done </proc/meminfo
-printf 'cpus '; nproc
+cpus=$(nproc) || exit
+printf 'cpus %s\\n' "$cpus"
 if [ -e /run/reboot-required ]; then echo reboot-required; fi
 if [ -e /etc/nv_tegra_release ]; then echo 'platform jetson'; elif [ -e /dev/dxg ]; then echo 'platform wsl'
 elif [ -e /etc/dgx-release ]; then echo 'platform dgx'; fi`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  // systemctl prints its features in a second line.
+  line: /^((kernel|arch|machine-id|boot-id|time|up|init|systemd|user|uid|memory|cpus|platform)( |$)|reboot-required$|[+-])/,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     const systemd = /^systemd (\d+)/.exec(lines.first('systemd') ?? '')?.[1];
     const platform = lines.first('platform');
     return {
@@ -78,10 +101,13 @@ function milliseconds(seconds: number | undefined): number | undefined {
 /** Reads os-release(5), with or without quotes. */
 export const osProbe: FactProbe<Facts['os']> = {
   name: 'os',
-  script: () => 'cat /etc/os-release',
-  parse: ({ stdout }) => {
+  facts: ['os'],
+  byHand: 'cat /etc/os-release',
+  script: () => 'cat /etc/os-release || exit',
+  line: /^\s*([A-Za-z_0-9]+=|#|$)/,
+  parse: (output) => {
     const fields = new Map<string, string>();
-    for (const line of stdout.split('\n')) {
+    for (const line of output.split('\n')) {
       const [, key, value] = /^\s*([A-Z_0-9]+)=(.*)$/.exec(line) ?? [];
       if (key !== undefined && value !== undefined) fields.set(key, unquote(value.trim()));
     }

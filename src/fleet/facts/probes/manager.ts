@@ -12,10 +12,13 @@ export type InstalledManager = Omit<Facts['manager'], 'status' | 'release'>;
  */
 export const managerProbe: FactProbe<InstalledManager> = {
   name: 'manager',
+  facts: ['manager'],
+  byHand: sh`systemctl show ${managerUnit}`,
   script: () => sh`
 if [ -L ${HostPaths.current} ]; then printf 'current '; readlink ${HostPaths.current}; fi
 if [ -e ${HostPaths.unit} ] && [ -d /run/systemd/system ]; then
-  systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload ${managerUnit} init.scope | tr '=' ' '
+  shown=$(systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload ${managerUnit} init.scope) || exit
+  printf '%s\n' "$shown" | tr '=' ' '
 fi
 digest() { # NAME FILE
   [ -r "$2" ] || return 0
@@ -45,8 +48,9 @@ for left in ${HostPaths.token}.next ${HostPaths.unit}.*.part*; do
 done
 find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.part*' 2>/dev/null | sed 's/^/left /'
 :`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  line: /^(current|ActiveState|UnitFileState|NeedDaemonReload|credential|registries|webhook|installation|context|folder|archive|left)( |$)/,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     return {
       current: lines.first('current'),
       unitActive: lines.first('ActiveState'),

@@ -2,9 +2,24 @@ import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
-/** Reads other users of the host: logins on a terminal, and GPU processes outside containers. */
-export const othersProbe: FactProbe<Omit<Facts['others'], 'containers'>> = {
+export interface OthersFacts {
+  readonly logins: Facts['others']['logins'];
+  readonly gpuProcesses: readonly GpuProcess[];
+}
+
+/** A process that has a GPU open. */
+interface GpuProcess {
+  readonly pid: string;
+  readonly name: string;
+  /** Its control groups. */
+  readonly groups: readonly string[];
+}
+
+/** Reads other users of the host: logins on a terminal, and GPU processes with their control groups. */
+export const othersProbe: FactProbe<OthersFacts> = {
   name: 'others',
+  facts: ['others'],
+  byHand: 'loginctl; sudo fuser -v /dev/nvidia[0-9]*',
   script: () => `
 for session in /run/systemd/sessions/*; do
   [ -f "$session" ] || continue
@@ -20,22 +35,75 @@ for session in /run/systemd/sessions/*; do
   if [ "$class" = user ] && [ "$state" != closing ] && [ -n "$tty" ]; then echo "login $user $tty"; fi
 done
 if [ -e /dev/nvidia0 ]; then
-  find /proc/[0-9]*/fd -lname '/dev/nvidia[0-9]*' 2>/dev/null | while IFS=/ read -r _ _ pid _; do
-    [ "$pid" != "\${last:-}" ] || continue
+  # Its code is 1 where a process ended meanwhile.
+  files=$(find /proc/[0-9]*/fd -lname '/dev/nvidia[0-9]*' 2>/dev/null) || [ "$?" -eq 1 ] || exit 1
+  printf '%s\\n' "$files" | while IFS=/ read -r _ _ pid _; do
+    [ -n "$pid" ] && [ "$pid" != "\${last:-}" ] || continue
     last=$pid
-    if grep -Eq 'docker|containerd|libpod|kubepods' "/proc/$pid/cgroup" 2>/dev/null; then continue; fi
-    if read -r name 2>/dev/null <"/proc/$pid/comm"; then echo "gpu-process $pid $name"; fi
+    if read -r name 2>/dev/null <"/proc/$pid/comm"; then
+      echo "gpu-process $pid $name"
+      sed "s/^[^:]*:[^:]*:/gpu-group $pid /" "/proc/$pid/cgroup" 2>/dev/null
+    fi
   done
 fi
 :`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  line: /^(login |gpu-process \d+ |gpu-group \d+ )/,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
+    const groups = lines.all('gpu-group').map(splitPid);
     return {
       logins: [...new Set(lines.all('login'))].sort(),
-      gpuProcesses: lines.all('gpu-process').filter((line) => !services.test(line)),
+      gpuProcesses: lines
+        .all('gpu-process')
+        .filter((line) => !services.test(line))
+        .map(splitPid)
+        .map(([pid, name]) => ({
+          pid,
+          name,
+          groups: groups.flatMap(([of, group]) => (of === pid ? [group] : [])),
+        })),
     };
   },
 };
 
 /** The driver's daemons, and a display manager without a login; a desktop session is a login. */
 const services = / (nvidia-.*|nv-fabricmanage.*|nv-hostengine|Xorg|Xwayland|gnome-shell|gdm.*|sddm.*)$/;
+
+function splitPid(line: string): readonly [pid: string, rest: string] {
+  const space = line.indexOf(' ');
+  return [line.slice(0, space), line.slice(space + 1)];
+}
+
+/**
+ * Names the processes that are in no container of this host's Docker Engine, which are named or ours: `77 python3`,
+ * `78 python3 in the Podman container 0123456789ab`. `containers`: the full ids of the engine's containers.
+ */
+export function namedGpuProcesses(
+  processes: readonly GpuProcess[],
+  containers: readonly string[],
+): Facts['others']['gpuProcesses'] {
+  return processes.flatMap(({ pid, name, groups }) => {
+    // Users may create control groups below /user.slice with the name of any container.
+    const known = groups.some(
+      (group) => !group.startsWith('/user.slice/') && containers.some((id) => group.includes(id)),
+    );
+    if (known) return [];
+    const [place] = groups.flatMap(containerIn);
+    return [place === undefined ? `${pid} ${name}` : `${pid} ${name} in ${place}`];
+  });
+}
+
+const runtimes = [
+  ['kubepods', 'Kubernetes'],
+  ['libpod', 'Podman'],
+  ['docker', 'Docker'],
+  ['containerd', 'containerd'],
+] as const;
+
+/** Returns the container that a control group is of: its runtime and short id. */
+function containerIn(group: string): readonly string[] {
+  const [, id] = /[/:-]([0-9a-f]{64})(?=[/.]|$)/.exec(group) ?? [];
+  const runtime = runtimes.find(([word]) => group.includes(word))?.[1];
+  if (runtime === undefined && id === undefined) return [];
+  return [`a ${[runtime, 'container', id?.slice(0, 12)].filter(Boolean).join(' ')}`];
+}

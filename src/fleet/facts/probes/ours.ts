@@ -5,6 +5,7 @@ import { packageManagers } from '../../packages/distribution.ts';
 import { longestRecord, type PackageRecord, readRecord, recordFile } from '../../packages/package-record.ts';
 import { asideEnding } from '../../packages/sources.ts';
 import { allVendors, vendors } from '../../packages/vendors.ts';
+import { textOf } from './files.ts';
 import { Raw, sh } from '../../../shared/base/shell.ts';
 import { agentUsers, HostPaths } from '../../../shared/contract/paths.ts';
 
@@ -17,6 +18,8 @@ const { first, last } = agentUsers.ids;
 export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore' | 'cdi' | 'sources' | 'packages'>> =
   {
     name: 'ours',
+    facts: ['ours'],
+    byHand: sh`ls -a ${[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents]}`,
     script: () => sh`for folder in ${[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents]}; do
   [ -d "$folder" ] || continue
   for entry in "$folder"/* "$folder"/.[!.]*; do
@@ -35,8 +38,9 @@ if [ -r ${HostPaths.runfile}/installed ]; then
   read -r version extent <${HostPaths.runfile}/installed || :
   echo "runfile $version $extent"
 fi`,
-    parse: ({ stdout }) => {
-      const lines = new KeyedLines(stdout);
+    line: /^(folder|user|runfile) /,
+    parse: (output) => {
+      const lines = new KeyedLines(output);
       const [, version, extent] =
         /^(\d{3,4}(?:\.\d+){1,2}) (compute|graphics)$/.exec(lines.first('runfile') ?? '') ?? [];
       return {
@@ -50,8 +54,9 @@ fi`,
 /** Reads the backup of daemon.json from before azp-fleet's first change. */
 export const daemonJsonBeforeProbe: FactProbe<string | undefined> = {
   name: 'daemon-json-before',
-  script: () => 'cat /etc/docker/daemon.json.before-azp-fleet 2>/dev/null',
-  parse: ({ code, stdout }) => (code === 0 ? stdout : undefined),
+  facts: ['ours'],
+  byHand: 'cat /etc/docker/daemon.json.before-azp-fleet',
+  ...textOf('/etc/docker/daemon.json.before-azp-fleet'),
 };
 
 /** The last line of azp-fleet's specification in /etc/cdi, made by a toolkit without a service for it. */
@@ -67,12 +72,15 @@ export function asideOf(path: string): string {
 /** Reads the specifications that azp-fleet made or set aside. */
 export const oursCdiProbe: FactProbe<Facts['ours']['cdi']> = {
   name: 'ours-cdi',
+  facts: ['ours'],
+  byHand: 'ls -l /etc/cdi',
   script: () => `for file in /etc/cdi/*; do
   case $file in *${suffix}) echo "aside $file"; continue ;; esac
   if grep -qsxF '${cdiMark}' "$file"; then echo "made $file"; fi
 done`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  line: /^(aside|made) \//,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     const paths = (key: string) => lines.all(key).filter((path) => /^\/etc\/cdi\/[\w.-]{1,200}$/.test(path));
     return { made: paths('made'), aside: paths('aside').map((path) => path.slice(0, -suffix.length)) };
   },
@@ -81,8 +89,11 @@ done`,
 /** Reads the record of packages that azp-fleet found, installed and held. */
 export const oursPackagesProbe: FactProbe<PackageRecord | undefined> = {
   name: 'ours-packages',
-  script: () => sh`head -c ${longestRecord} ${recordFile} 2>/dev/null || :`,
-  parse: ({ stdout }) => readRecord(stdout),
+  facts: ['ours'],
+  byHand: sh`cat ${recordFile}`,
+  script: () => sh`if [ -e ${recordFile} ]; then head -c ${longestRecord} ${recordFile} || exit; fi`,
+  line: /^(part|theirs|kept|brought|held) /,
+  parse: readRecord,
 };
 
 const ending = '.disabled';
@@ -100,6 +111,8 @@ const named = allVendors.map(
 /** Reads disabled repositories of others. */
 export const oursSourcesProbe: FactProbe<Facts['ours']['sources']> = {
   name: 'ours-sources',
+  facts: ['ours'],
+  byHand: sh`ls ${packageManagers.map(({ sourceFolder }) => sourceFolder)}`,
   script: () => `${sh`for folder in ${packageManagers.map(({ sourceFolder }) => sourceFolder)}; do`}
   for aside in "$folder"/*${ending}; do
     [ -f "$aside" ] || continue
@@ -111,8 +124,9 @@ export const oursSourcesProbe: FactProbe<Facts['ours']['sources']> = {
     echo "$state $names $aside"
   done
 done`,
-  parse: ({ stdout }) => {
-    const lines = new KeyedLines(stdout);
+  line: /^(free|taken) [a-z,-]* \//,
+  parse: (output) => {
+    const lines = new KeyedLines(output);
     return (['free', 'taken'] as const).flatMap((state) =>
       lines.all(state).flatMap((line) => source(line, state === 'taken')),
     );

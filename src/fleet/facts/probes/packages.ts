@@ -45,8 +45,11 @@ const packagePatterns: readonly string[] = [
 /** One probe for each package manager; absent ones find nothing. */
 export const packagesProbes: readonly FactProbe<Installed>[] = packageManagers.map(({ name, installed }) => ({
   name: `packages-${name}`,
+  facts: ['packages', 'unfinished', 'held', 'rebootRequired', 'driver', 'docker', 'toolkit'],
+  byHand: installed.byHand,
   script: () => installed.script(packagePatterns),
-  parse: ({ stdout }) => installed.parse(stdout),
+  line: installed.line,
+  parse: (output) => installed.parse(output),
 }));
 
 /** Merges the packages of all package managers of one host. */
@@ -71,6 +74,9 @@ export function userspaceVersion(packages: Facts['packages']): string | undefine
 /** Reads the holder of the package database: `unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend`. */
 export const packageLockProbe: FactProbe<string | undefined> = {
   name: 'package-lock',
+  facts: ['packageLock'],
+  byHand: 'cat /proc/locks',
   script: () => `${lockHolder(packageManagers.flatMap(({ locks }) => locks))}\npackage_lock_holder`,
-  parse: ({ stdout }) => stdout.split('\n')[0] || undefined,
+  line: / \(pid \d+\) holds \//,
+  parse: (output) => output.split('\n')[0] || undefined,
 };

@@ -30,12 +30,14 @@ const bootedOnce = [
  */
 const dnfInstalled: InstalledProbe = {
   script: (patterns) => `if command -v rpm >/dev/null && [ -d /etc/yum.repos.d ]; then
-  rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || :
+  rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || exit
   sed -n 's/^ *\\([^ #!][^ ]*\\).*/lock \\1/p' ${lockList} 2>/dev/null || :
   rpm -q --qf '%{INSTALLTIME}\\n' ${sh`${bootedOnce}`} 2>/dev/null |
     awk -v kernel="$(sed -n 's/^btime //p' /proc/stat)" -v first="$(stat -c %Y /proc/1)" '
       $1 + 0 > kernel + 0 && $1 + 0 > first + 0 { print "reboot"; exit }'
 fi`,
+  line: /^(\S+ \d+ \S+ \S+ \S+$|lock |reboot$)/,
+  byHand: 'rpm -qa | head',
   parse: (output) => {
     const lines = output.split('\n');
     const locks = lines.flatMap((line) =>

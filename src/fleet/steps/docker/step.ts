@@ -252,17 +252,8 @@ function unmanagedEngineObstacle({
       next: 'install one by hand and start it (sudo systemctl enable --now docker), or remove "docker: none" from the inventory',
     };
   }
-  if (docker.serverVersion === undefined) {
-    return {
-      what: 'dockerd is running and does not answer on its socket',
-      next: unansweredNext,
-    };
-  }
   return undefined;
 }
-
-const unansweredNext =
-  'check journalctl -u docker.service; if no container is needed any more: sudo systemctl restart docker';
 
 /** Returns why this host cannot get the desired Docker Engine, if it cannot. */
 function dockerRefusal(
@@ -304,12 +295,6 @@ function dockerRefusal(
     return {
       what: '/etc/docker/daemon.json is not a JSON object',
       next: 'correct it by hand (python3 -m json.tool /etc/docker/daemon.json shows where), then run again',
-    };
-  }
-  if (docker.active && docker.serverVersion === undefined) {
-    return {
-      what: 'dockerd is running and does not answer on its socket',
-      next: unansweredNext,
     };
   }
   return undefined;

@@ -43,7 +43,9 @@ export function runfileBuild(
 ): Build {
   const { runfile } = names.driver;
   const missing = runfile.packages(uses).filter((name) => facts.packages[name] === undefined);
-  const build = names.driver.build({ ...facts, lacksToBuild: [...facts.lacksToBuild, ...missing] }, scope);
+  const { kernels, lacksToBuild, packages, held } = facts;
+  const host = { kernels, lacksToBuild: [...lacksToBuild, ...missing], packages, held };
+  const build = names.driver.build(host, scope);
   return missing.length === 0
     ? build
     : { ...build, script: [runfile.prepare?.({ mirrors }), build.script].filter(Boolean).join('\n') };

@@ -44,6 +44,10 @@ export const provisionCodes = {
     'jobs still ran when the drain timed out',
     'run the command again to keep waiting, or run `azp-fleet undrain`',
   ],
+  'facts.incomplete': [
+    'some facts of a host could not be read, so nothing was changed there',
+    'run the named command on the host, and fix what it shows',
+  ],
   'facts.unreadable': ['the facts of a host could not be read', 'log in to the host and check it'],
   'host.sources-disagree': [
     'the GPU check finds GPUs that the facts of the host do not show',

@@ -6,7 +6,9 @@ import type { FleetError } from '../../../../src/shared/base/errors.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import { changesScript } from '../../../../src/fleet/facts/probes/changes.ts';
+import { machineRoot } from '../../../../src/shared/base/host-root.ts';
+import { framed } from '../../../../src/fleet/facts/probe.ts';
+import { changesProbe } from '../../../../src/fleet/facts/probes/changes.ts';
 import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
 import type { FleetEvent } from '../../../../src/fleet/apply/events.ts';
 import type { Survey } from '../../../../src/fleet/apply/survey.ts';
@@ -150,7 +152,7 @@ export class FakeHost {
     return this.facts.changes
       .map(
         ({ id, state, code = '', title, owner }) =>
-          `state ${id} ${state} ${code}\ntitle ${title}\nowner ${owner}\n`,
+          `${`state ${id} ${state} ${code}`.trim()}\ntitle ${title}\nowner ${owner}\n`,
       )
       .join('');
   }
@@ -205,7 +207,8 @@ export class FakeHost {
       script: (text) => {
         if (closed.signal.aborted) return Promise.reject(connectionLost);
         if (this.lockLost) return Promise.reject(lockLost('h200-1'));
-        if (text === changesScript()) return Promise.resolve(result(this.#changes()));
+        if (text === framed(changesProbe, { root: machineRoot }).script)
+          return Promise.resolve(result(`${this.#changes()}\nend\n`));
         if (text.includes('boot_id')) return Promise.resolve(result(`${this.#boot()}\n`));
         if (this.onScript !== undefined && text === 'set -eu\nask') {
           const answer = this.onScript;

@@ -1,18 +1,17 @@
 import { expect, test } from 'vitest';
 
 import { gatherFacts } from '../../../../src/fleet/facts/gather.ts';
+import { probes } from '../../../../src/fleet/facts/parse.ts';
 import type { Session } from '../../../../src/fleet/ssh/transport.ts';
 import { frameScript } from '../../../../src/fleet/ssh/session/frames.ts';
 import { spawnSync } from 'node:child_process';
 
 /** Returns a session of a host with this output of the GPU probe. */
 function hostWith(gpus: string): Pick<Session, 'script'> {
-  const output = (name: string, text: string) => ({ name, script: `printf '%s' '${text}'` });
-  const script = frameScript([
-    output('os', 'ID=debian\n'),
-    output('machine', 'arch x86_64\n'),
-    output('gpus', gpus),
-  ]);
+  const found: Record<string, string> = { os: 'ID=debian\n', machine: 'arch x86_64\n', gpus };
+  const script = frameScript(
+    probes.map(({ name }) => ({ name, script: `printf '%s\\nend\\n' '${found[name] ?? ''}'` })),
+  );
   const { stdout } = spawnSync('/bin/sh', { input: script, encoding: 'utf8' });
   return { script: () => Promise.resolve({ code: 0, stdout, stderr: '' }) } as unknown as Session;
 }

@@ -12,5 +12,5 @@ test.each([
   ['a holder without a note', 'held\n', { who: 'another user', command: 'a command', since: '' }],
   ['a holder with an invalid note', 'held\n[7]', { who: 'another user', command: 'a command', since: '' }],
 ])('who holds the lock: %s', (_, stdout, who) => {
-  expect(hostLockProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false })).toEqual(who);
+  expect(hostLockProbe.parse(stdout)).toEqual(who);
 });

@@ -21,7 +21,7 @@ function found(): string | undefined {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  return managerProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false }).installation;
+  return managerProbe.parse(stdout).installation;
 }
 
 test('the facts find the installation that the manager uses, also if its state is damaged', async () => {

@@ -1,21 +1,26 @@
 import { expect, it } from 'vitest';
 
+import { readingOf } from '../../../../src/fleet/facts/probe.ts';
 import { managerStatusProbe } from '../../../../src/fleet/facts/probes/files.ts';
 
-const frame = (stdout: string, code = 0) => ({ code, stdout, stderr: '', durationMs: 1, timedOut: false });
-
 it.each([
-  ['another schema', '{"schema":2}', 0],
-  ['a partial file', '{"schema":1,', 0],
-  ['null', 'null', 0],
-  ['no file', '', 1],
-])('no status of the manager from %s', (_, text, code) => {
-  expect(managerStatusProbe.parse(frame(text, code))).toEqual({ status: undefined, release: undefined });
+  ['another schema', 'present\n{"schema":2}'],
+  ['null', 'present\nnull'],
+  ['no file', ''],
+])('no status of the manager from %s', (_, text) => {
+  expect(managerStatusProbe.parse(text)).toEqual({ status: undefined, release: undefined });
+});
+
+it('half a file is unknown', () => {
+  const stdout = 'present\n{"schema":1,\nend\n';
+  expect(
+    readingOf(managerStatusProbe, { code: 0, stdout, stderr: '', durationMs: 1, timedOut: false }),
+  ).toEqual({ kind: 'unknown', why: 'its answer is not understood' });
 });
 
 it('the release of a manager whose status cannot be parsed', () => {
-  const text = '{"schema":7,"version":"0.9.0","protocol":9,"slots":"none"}';
-  expect(managerStatusProbe.parse(frame(text))).toEqual({
+  const text = 'present\n{"schema":7,"version":"0.9.0","protocol":9,"slots":"none"}';
+  expect(managerStatusProbe.parse(text)).toEqual({
     status: undefined,
     release: { version: '0.9.0', protocol: 9 },
   });

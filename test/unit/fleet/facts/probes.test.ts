@@ -1,20 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import type { Frame } from '../../../../src/fleet/ssh/session/frames.ts';
 import { probes } from '../../../../src/fleet/facts/parse.ts';
+import { readingOf } from '../../../../src/fleet/facts/probe.ts';
 import { changesProbe } from '../../../../src/fleet/facts/probes/changes.ts';
 import { diskProbe } from '../../../../src/fleet/facts/probes/disk.ts';
-import { dockerProbe } from '../../../../src/fleet/facts/probes/docker.ts';
+import {
+  dockerContainersProbe,
+  dockerImagesProbe,
+  dockerInfoProbe,
+  dockerProbe,
+} from '../../../../src/fleet/facts/probes/docker.ts';
 import { gpusProbe } from '../../../../src/fleet/facts/probes/gpus.ts';
 import { machineProbe, osProbe } from '../../../../src/fleet/facts/probes/machine.ts';
 import { managerProbe } from '../../../../src/fleet/facts/probes/manager.ts';
-import { othersProbe } from '../../../../src/fleet/facts/probes/others.ts';
+import { namedGpuProcesses, othersProbe } from '../../../../src/fleet/facts/probes/others.ts';
 import { merged, userspaceVersion } from '../../../../src/fleet/facts/probes/packages.ts';
-
-function frame(stdout: string, code = 0): Frame {
-  return { code, stdout, stderr: '', durationMs: 1, timedOut: false };
-}
 
 describe('the probes', () => {
   it('parse any output without failing', () => {
@@ -33,7 +34,14 @@ describe('the probes', () => {
     const output = fc.array(fc.oneof(words, fc.string())).map((parts) => parts.join('\n'));
     fc.assert(
       fc.property(output, fc.nat(255), (stdout, code) => {
-        for (const probe of probes) expect(() => probe.parse(frame(stdout, code))).not.toThrow();
+        const frame = {
+          code: code % 2,
+          stdout: `${stdout}\nend\n`,
+          stderr: '',
+          durationMs: 1,
+          timedOut: false,
+        };
+        for (const probe of probes) expect(() => readingOf<unknown>(probe, frame)).not.toThrow();
       }),
     );
   });
@@ -75,13 +83,13 @@ describe('the output of the probes', () => {
       },
     ],
   ])('the system: %s', (_, text, expected) => {
-    expect(osProbe.parse(frame(text))).toEqual(expected);
+    expect(osProbe.parse(text)).toEqual(expected);
   });
 
   it('the machine', () => {
     const text =
       'kernel 6.1.0-32-amd64\narch x86_64\nmachine-id 0f8e\nboot-id 5b1c\nsystemd systemd 252 (252.36-1~deb12u1)\n+PAM +AUDIT\nuser lab\nuid 1000\ntime 1795253400\nmemory 65536000\ncpus 16\nreboot-required\n';
-    expect(machineProbe.parse(frame(text))).toEqual({
+    expect(machineProbe.parse(text)).toEqual({
       kernel: '6.1.0-32-amd64',
       arch: 'x86_64',
       machineId: '0f8e',
@@ -98,7 +106,7 @@ describe('the output of the probes', () => {
 
   it('GPUs of both classes, their drivers, and NVSwitches', () => {
     const text = 'gpu 0000:83:00.0 2335 nvidia\ngpu 0000:01:00.0 1E04 \nnvswitch\nnvswitch\nnvlink5\numad\n';
-    expect(gpusProbe.parse(frame(text))).toEqual({
+    expect(gpusProbe.parse(text)).toEqual({
       gpus: [
         { address: '0000:83:00.0', deviceId: '2335', boundTo: 'nvidia' },
         { address: '0000:01:00.0', deviceId: '1e04', boundTo: undefined },
@@ -110,7 +118,7 @@ describe('the output of the probes', () => {
 
   it('unreadable cards of an NVLink 5 board, sorted', () => {
     const text = 'unread 0000:91:00.0\nunread 0000:90:00.1\nunread $(reboot)\n';
-    expect(gpusProbe.parse(frame(text)).nvlink5).toEqual({
+    expect(gpusProbe.parse(text).nvlink5).toEqual({
       switches: 0,
       umad: false,
       unread: ['0000:90:00.1', '0000:91:00.0'],
@@ -157,22 +165,30 @@ describe('the output of the probes', () => {
       { RepoTags: ['azp-fleet/agent:2'] },
       { RepoTags: null },
       { RepoTags: ['azp-fleet/agent:1'] },
-      7,
     ];
-    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\nimages ${JSON.stringify(images)}\ncdi-run\ncdi-spec\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n`;
-    expect(dockerProbe.parse(frame(text))).toEqual({
-      active: true,
-      enabled: false,
+    expect(dockerInfoProbe.parse(`${JSON.stringify(info)}\n`)).toEqual({
       serverVersion: '29.7.2',
       cgroupDriver: 'systemd',
-      images: ['azp-fleet/agent:1', 'azp-fleet/agent:2'],
       runtimes: ['nvidia', 'runc'],
       rootDir: '/data/docker',
       liveRestore: true,
       swarm: false,
+    });
+    expect(dockerContainersProbe.parse(JSON.stringify(containers))).toEqual({
+      ids: containers.map(({ Id }) => Id),
+      foreign: ['cccccccccccc', 'grafana', 'notebook'],
+    });
+    expect(dockerImagesProbe.parse(JSON.stringify(images))).toEqual([
+      'azp-fleet/agent:1',
+      'azp-fleet/agent:2',
+    ]);
+    const text =
+      'active\ncdi-run\ncdi-spec\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n';
+    expect(dockerProbe.parse(text)).toEqual({
+      active: true,
+      enabled: false,
       snap: false,
       restartNeeded: false,
-      foreign: ['cccccccccccc', 'grafana', 'notebook'],
       toolkitThere: false,
       toolkitCdi: {
         cdiSpec: true,
@@ -184,6 +200,18 @@ describe('the output of the probes', () => {
         cdiOlder: false,
       },
     });
+  });
+
+  it.each([
+    ['an error', '{"message":"no space left on device"}'],
+    ['half of it', '{"ServerVersion":"29'],
+    ['a list', '[]'],
+  ])('Docker: an engine that says %s about itself is not understood', (_, text) => {
+    expect(() => dockerInfoProbe.parse(text)).toThrow();
+  });
+
+  it('Docker: containers without an id are not understood', () => {
+    expect(() => dockerContainersProbe.parse('[{"Names":["/a"]}]')).toThrow();
   });
 
   it.each([
@@ -199,16 +227,9 @@ describe('the output of the probes', () => {
       'time /run/docker.pid 1000.250000000 1000.250000000\ntime /etc/docker/daemon.json 1000.7 1000.700000000',
       true,
     ],
-  ])('Docker needs a restart: %s', (_, times, expected) => {
-    expect(dockerProbe.parse(frame(`active\n${times}`)).restartNeeded).toBe(expected);
-    expect(dockerProbe.parse(frame(times)).restartNeeded).toBe(false);
-  });
-
-  it('a dockerd without an answer is active and has no version', () => {
-    expect(dockerProbe.parse(frame('active\ninfo \ncontainers '))).toMatchObject({
-      active: true,
-      serverVersion: undefined,
-    });
+  ])('Docker is to be restarted: %s', (_, times, expected) => {
+    expect(dockerProbe.parse(`active\n${times}`).restartNeeded).toBe(expected);
+    expect(dockerProbe.parse(times).restartNeeded).toBe(false);
   });
 
   it.each([
@@ -217,16 +238,14 @@ describe('the output of the probes', () => {
     ['no unit is newer', 'no', 'no', false],
   ])('systemd needs a reload for the manager: %s', (_, unit, scope, expected) => {
     const text = `ActiveState active\nUnitFileState enabled\nNeedDaemonReload ${unit}\n\nActiveState active\nNeedDaemonReload ${scope}\n`;
-    expect(managerProbe.parse(frame(text))).toMatchObject({ unitEnabled: true, reloadNeeded: expected });
+    expect(managerProbe.parse(text)).toMatchObject({ unitEnabled: true, reloadNeeded: expected });
   });
 
   it('the manager', () => {
     const digest = 'd'.repeat(64);
     expect(
       managerProbe.parse(
-        frame(
-          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nwebhook ${'9'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\narchive ${'a'.repeat(64)}\narchive x y\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
-        ),
+        `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nwebhook ${'9'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\narchive ${'a'.repeat(64)}\narchive x y\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
       ),
     ).toEqual({
       current: 'versions/abc',
@@ -242,7 +261,7 @@ describe('the output of the probes', () => {
       archives: ['a'.repeat(64)],
       leftovers: ['/etc/azp-fleet/token.next'],
     });
-    expect(managerProbe.parse(frame(''))).toEqual({
+    expect(managerProbe.parse('')).toEqual({
       current: undefined,
       unitActive: undefined,
       unitEnabled: false,
@@ -258,7 +277,7 @@ describe('the output of the probes', () => {
   it('free disk space by path', () => {
     const text =
       'initramfs 61000000\npath /\npath /var/lib/docker\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 50 50 50% /\n/dev/mapper/data with-space 2000 1 1000 1% /var/lib/docker\n';
-    expect(diskProbe.parse(frame(text))).toEqual({
+    expect(diskProbe.parse(text)).toEqual({
       initramfsBytes: 61_000_000,
       arrived: {},
       disk: {
@@ -270,14 +289,52 @@ describe('the output of the probes', () => {
 
   it('logins and GPU processes of other users, without the services of the driver', () => {
     const text =
-      'login alice pts/0\nlogin alice pts/0\ngpu-process 10 nvidia-persiste\ngpu-process 11 python3\ngpu-process 12 Xorg\n';
-    expect(othersProbe.parse(frame(text))).toEqual({ logins: ['alice pts/0'], gpuProcesses: ['11 python3'] });
+      'login alice pts/0\nlogin alice pts/0\ngpu-process 10 nvidia-persiste\ngpu-process 11 python3 x\ngpu-group 11 /user.slice/a\ngpu-process 12 Xorg\n';
+    expect(othersProbe.parse(text)).toEqual({
+      logins: ['alice pts/0'],
+      gpuProcesses: [{ pid: '11', name: 'python3 x', groups: ['/user.slice/a'] }],
+    });
+  });
+
+  const id = '0123456789ab'.padEnd(64, 'f');
+  it.each([
+    ['no container', '/user.slice/user-1000.slice', ['7 train']],
+    ['a container of Docker Engine', `/system.slice/docker-${id}.scope`, []],
+    ['a container in a container of it', `/docker/${id}/docker/${'e'.repeat(64)}`, []],
+    [
+      'another engine',
+      `/system.slice/docker-${'e'.repeat(64)}.scope`,
+      ['7 train in a Docker container eeeeeeeeeeee'],
+    ],
+    [
+      'a rootless Docker Engine',
+      `/user.slice/user-1000.slice/user@1000.service/user.slice/docker-${id}.scope`,
+      ['7 train in a Docker container 0123456789ab'],
+    ],
+    [
+      'Podman',
+      `/machine.slice/libpod-${'d'.repeat(64)}.scope/container`,
+      ['7 train in a Podman container dddddddddddd'],
+    ],
+    [
+      'a pod',
+      `/kubepods.slice/kubepods-pod1.slice/cri-containerd-${'c'.repeat(64)}.scope`,
+      ['7 train in a Kubernetes container cccccccccccc'],
+    ],
+    [
+      'containerd alone',
+      `/system.slice/containerd.service/${'b'.repeat(64)}`,
+      ['7 train in a containerd container bbbbbbbbbbbb'],
+    ],
+    ['a pod without an id', '/kubepods/besteffort/x', ['7 train in a Kubernetes container']],
+  ])('a GPU process of %s', (_, group, expected) => {
+    expect(namedGpuProcesses([{ pid: '7', name: 'train', groups: [group] }], [id])).toEqual(expected);
   });
 
   it('durable changes', () => {
     const text =
       'state docker-install-0a1b done 0\ntitle install Docker\nowner eve@laptop\nstate driver-install-77 running\ntitle install driver\nowner \n';
-    expect(changesProbe.parse(frame(text))).toEqual([
+    expect(changesProbe.parse(text)).toEqual([
       { id: 'docker-install-0a1b', title: 'install Docker', owner: 'eve@laptop', state: 'done', code: 0 },
       { id: 'driver-install-77', title: 'install driver', owner: '', state: 'running', code: undefined },
     ]);

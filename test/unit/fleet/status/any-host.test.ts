@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { parseFacts } from '../../../../src/fleet/facts/parse.ts';
+import { parseFacts, probes } from '../../../../src/fleet/facts/parse.ts';
 import { planHost } from '../../../../src/fleet/plan/plan.ts';
 import { statusText } from '../../../../src/cli/render/status.ts';
 import { imageRow } from '../../../../src/fleet/status/image.ts';
@@ -19,14 +19,20 @@ const texts: Readonly<Record<string, string>> = {
   machine:
     'kernel 6.1.0\narch x86_64\ntime 1795000000\nup 90000.1\ninit 1 (systemd) S 0\nsystemd systemd 252\nuser lab\nuid 1000\n',
   gpus: 'gpu 0000:83:00.0 2335 nvidia\n',
-  docker: 'active\ninfo {"ServerVersion":"29.1.0"}\n',
+  docker: 'active\n',
+  'docker-info': '{"ServerVersion":"29.1.0"}\n',
   manager: 'current /opt/azp-fleet/versions/1\nActiveState active\nUnitFileState enabled\n',
-  'manager-status': JSON.stringify(status()),
+  'manager-status': `present\n${JSON.stringify(status())}`,
 };
 
 function frames(said: Readonly<Record<string, string>>) {
-  const frame = (stdout: string) => ({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false });
-  return new Map(Object.entries({ ...texts, ...said }).map(([name, text]) => [name, frame(text)]));
+  const all: Readonly<Record<string, string>> = { ...texts, ...said };
+  return new Map(
+    probes.map(({ name }) => {
+      const stdout = `${all[name] ?? ''}\nend\n`;
+      return [name, { code: 0, stdout, stderr: '', durationMs: 1, timedOut: false }];
+    }),
+  );
 }
 
 /** Returns the status text of a host with these files and of a healthy one; also runs `--drift`, `--json` and `image which`. */
@@ -77,12 +83,12 @@ const info = {
 const containers = [{ Id: '0123456789abcdef', Names: ['/x'], Labels: { a: 'b' } }];
 
 test.each<[string, fc.Arbitrary<Readonly<Record<string, string>>>]>([
-  ['the status file', damagedJson(rich).map((text) => ({ 'manager-status': text }))],
-  ['anything as the status file', anyJson.map((text) => ({ 'manager-status': text }))],
-  ['daemon.json', damagedJson(daemonJson).map((text) => ({ 'daemon-json': text }))],
-  ['anything as daemon.json', anyJson.map((text) => ({ 'daemon-json': text }))],
-  ["the engine's answer", damagedJson(info).map((text) => ({ docker: `active\ninfo ${text}\n` }))],
-  ['its containers', damagedJson(containers).map((text) => ({ docker: `active\ncontainers ${text}\n` }))],
+  ['the status file', damagedJson(rich).map((text) => ({ 'manager-status': `present\n${text}` }))],
+  ['anything as the status file', anyJson.map((text) => ({ 'manager-status': `present\n${text}` }))],
+  ['daemon.json', damagedJson(daemonJson).map((text) => ({ 'daemon-json': `present\n${text}` }))],
+  ['anything as daemon.json', anyJson.map((text) => ({ 'daemon-json': `present\n${text}` }))],
+  ["the engine's answer", damagedJson(info).map((text) => ({ 'docker-info': `${text}\n` }))],
+  ['its containers', damagedJson(containers).map((text) => ({ 'docker-containers': `${text}\n` }))],
 ])('one host cannot break the status of others by %s', (_, said) => {
   fc.assert(
     fc.property(said, (each) => {

@@ -233,12 +233,6 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ['refused: /etc/docker/daemon.json is not a JSON object'],
   ],
   [
-    'a hanging dockerd',
-    factsOf({ gpus: [], docker: { active: true } }),
-    defaults,
-    ['refused: dockerd is running and does not answer on its socket'],
-  ],
-  [
     'no GPU although the inventory has two',
     factsOf({ gpus: [] }),
     desiredOf({ gpus: 2 }),

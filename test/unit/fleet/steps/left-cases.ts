@@ -60,12 +60,6 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
     [],
   ],
   [
-    'docker: none, and dockerd hangs',
-    factsOf({ ...owned, docker: { ...owned.docker, serverVersion: undefined } }),
-    none,
-    ['refused: dockerd is running and does not answer on its socket'],
-  ],
-  [
     'docker: none, and a snap',
     factsOf({ ...owned, docker: { ...owned.docker, snap: true } }),
     none,

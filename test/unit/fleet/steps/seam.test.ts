@@ -165,15 +165,20 @@ describe('a system with another package manager', () => {
   });
 
   it('reports installed packages', async () => {
-    const { parseFacts } = await import('../../../../src/fleet/facts/parse.ts');
-    const frame = (stdout: string) => ({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false });
-    const facts = parseFacts(
-      new Map([
-        ['os', frame('ID=toy\nVERSION_ID=1\n')],
-        ['machine', frame('arch x86_64\n')],
-        ['packages-toy', frame('toy-driver@580.95.05-1\nnvidia-container-toolkit@1.20.0-1\n')],
-      ]),
-    );
+    const { parseFacts, probes } = await import('../../../../src/fleet/facts/parse.ts');
+    const texts: Record<string, string> = {
+      os: 'ID=toy\nVERSION_ID=1\n',
+      machine: 'arch x86_64\n',
+      'packages-toy': 'toy-driver@580.95.05-1\nnvidia-container-toolkit@1.20.0-1\n',
+    };
+    const frame = (name: string) => ({
+      code: 0,
+      stdout: `${texts[name] ?? ''}\nend\n`,
+      stderr: '',
+      durationMs: 0,
+      timedOut: false,
+    });
+    const facts = parseFacts(new Map(probes.map(({ name }) => [name, frame(name)])));
     expect(facts.driver.userspace).toBe('580.95.05');
     expect(facts.toolkit.version).toBe('1.20.0');
   });

@@ -10,6 +10,8 @@ export const toy: PackageManager = {
   locks: ['/toy/lock'],
   installed: {
     script: (patterns) => `toy list ${patterns.join(' ')}`,
+    line: /@/,
+    byHand: 'toy list',
     parse: (output) => ({
       packages: Object.fromEntries(
         output.split('\n').flatMap((line) => {

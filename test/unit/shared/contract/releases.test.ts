@@ -58,8 +58,7 @@ describe('a manager of the previous release', () => {
   );
 
   test.each(statuses.map(({ name, answer }) => [name, answer.body] as const))('is read: %s', (_, body) => {
-    const frame = { code: 0, stdout: JSON.stringify(body), stderr: '', durationMs: 1, timedOut: false };
-    expect(managerStatusProbe.parse(frame)).toEqual({
+    expect(managerStatusProbe.parse(`present\n${JSON.stringify(body)}`)).toEqual({
       status: body,
       release: releaseOf(body),
     });

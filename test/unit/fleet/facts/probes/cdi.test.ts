@@ -2,8 +2,7 @@ import { expect, it } from 'vitest';
 
 import { dockerProbe } from '../../../../../src/fleet/facts/probes/docker.ts';
 
-const cdiOf = (stdout: string) =>
-  dockerProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false }).toolkitCdi;
+const cdiOf = (stdout: string) => dockerProbe.parse(stdout).toolkitCdi;
 
 it.each([
   ['older than the toolkit', 'toolkit-time 20.5\ncdi-spec\ncdi-time 20.4\n', true],

@@ -1,8 +1,14 @@
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 
-const curl =
-  "curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json 'http://docker/images/json?filters=%7B%22reference%22%3A%5B%22azp-fleet%2Fagent%22%5D%7D'";
+const ask = (path: string) => `curl -sSf --unix-socket /run/docker.sock ${path}`;
+const images = "'http://docker/images/json?filters=%7B%22reference%22%3A%5B%22azp-fleet%2Fagent%22%5D%7D'";
+const paths = [
+  ['docker-info', 'http://docker/info', '/info'],
+  ['docker-containers', 'http://docker/containers/json', '/containers/json'],
+  ['docker-images', images, images.slice(14, -1)],
+] as const;
+
 const times = [
   "stat -c 'time %n %.9Y %.9Z' /run/docker.pid /etc/docker/daemon.json /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook /usr/local/share/ca-certificates/azp-fleet-site.crt /etc/pki/ca-trust/source/anchors/azp-fleet-site.crt",
   "stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk",
@@ -10,63 +16,86 @@ const times = [
 
 const mig = '/practice/proc/driver/nvidia/capabilities/gpu0/mig';
 
+/** An engine that answers this path, with a status line. */
+const perlEngine = (path: string, status: string) => `exec perl -MIO::Socket::UNIX -e '
+  $| = 1;
+  my $server = IO::Socket::UNIX->new(Local => "/run/docker.sock", Listen => 5) or die;
+  print "up\\n";
+  while (my $client = $server->accept) {
+    my $line = <$client>;
+    my $body = $line eq "GET ${path} HTTP/1.0\\r\\n" ? "{\\"a\\": 1}\\n" : "no\\n";
+    print $client "HTTP/1.0 ${status}\\r\\nA: b\\r\\n\\r\\n$body";
+  }'`;
+
 export const dockerCases: readonly ScriptCase[] = [
+  ...paths.flatMap(([name, url, path]) => [
+    probe(name, {
+      name: 'a running engine, read with curl',
+      given: (host) =>
+        host.file('/run/docker.pid', '4242').folder('/proc/4242').program('curl', `printf '{"a":1}\\n'`),
+      after: { stdout: '{"a":1}\n', calls: [ask(url)] },
+    }),
+    probe(name, {
+      name: 'a running engine, read with perl if curl is missing',
+      given: async (host) => {
+        host.file('/run/docker.pid', '4242').folder('/proc/4242');
+        await host.beside(perlEngine(path, '200 OK'));
+      },
+      after: { stdout: '{"a": 1}\n' },
+    }),
+    probe(name, {
+      name: 'an engine that answers perl with an error status',
+      given: async (host) => {
+        host.file('/run/docker.pid', '4242').folder('/proc/4242');
+        await host.beside(perlEngine(path, '500 no'));
+      },
+      after: { code: 255, stderr: 'HTTP/1.0 500 no\r\nA: b\r\n\r\n{"a": 1}\n\n' },
+    }),
+    probe(name, {
+      name: 'an engine that refuses',
+      given: (host) =>
+        host
+          .file('/run/docker.pid', '4242\n')
+          .folder('/proc/4242')
+          .program('curl', 'echo "curl: (22) the error 500" >&2; exit 22'),
+      after: { code: 22, stderr: 'curl: (22) the error 500\n', calls: [ask(url)] },
+    }),
+    probe(name, {
+      name: 'a stopped engine, which is not called: its socket would start it',
+      run: { env: { pid: '4243' } },
+      given: (host) => host.folder('/proc/4243').program('curl', 'echo asked'),
+      after: {},
+    }),
+    probe(name, {
+      name: 'a stale pid file',
+      given: (host) => host.file('/run/docker.pid', '4242\n').program('curl', 'echo asked'),
+      after: {},
+    }),
+  ]),
   probe('docker', {
-    name: 'a running engine, read with curl',
+    name: 'a running engine',
     given: (host) =>
       host
         .file('/run/docker.pid', '4242')
         .folder('/proc/4242')
-        .program(
-          'curl',
-          `printf '{"ServerVersion":"29"}\\n[{"Id":"a"}]\\n[{"RepoTags":["azp-fleet/agent:1"]}]'`,
-        )
         .file('/etc/systemd/system/multi-user.target.wants/docker.service')
         .program('stat', 'echo "time $3"; echo "cannot statx" >&2; exit 1'),
     after: {
-      stdout: `active
-info {"ServerVersion":"29"}
-containers [{"Id":"a"}]
-images [{"RepoTags":["azp-fleet/agent:1"]}]
-enabled
-time /run/docker.pid
-time /usr/bin/nvidia-ctk
-`,
-      calls: [curl, ...times],
+      stdout: 'active\nenabled\ntime /run/docker.pid\ntime /usr/bin/nvidia-ctk\n',
+      calls: times,
     },
-  }),
-  probe('docker', {
-    name: 'a running engine, read with perl if curl is missing',
-    given: async (host) => {
-      host.file('/run/docker.pid', '4242').folder('/proc/4242').program('stat', 'exit 1', { silent: true });
-      await host.beside(`exec perl -MIO::Socket::UNIX -e '
-        $| = 1;
-        my $server = IO::Socket::UNIX->new(Local => "/run/docker.sock", Listen => 5) or die;
-        print "up\\n";
-        while (my $client = $server->accept) {
-          my $line = <$client>;
-          my $body = $line =~ m{^GET /info HTTP/1.0} ? "{\\"a\\": 1}\\n" : $line =~ m{^GET /(containers|images)/json[ ?]} ? "[]\\n" : "no\\n";
-          print $client "HTTP/1.0 200 OK\\r\\nA: b\\r\\n\\r\\n$body";
-        }'`);
-    },
-    after: { stdout: 'active\ninfo {"a": 1}\ncontainers []\nimages []\n' },
   }),
   probe('docker', {
     name: 'a stale pid file',
-    given: (host) =>
-      host
-        .file('/run/docker.pid', '4242\n')
-        .program('curl', 'echo asked')
-        .program('stat', 'exit 1', { silent: true }),
+    given: (host) => host.file('/run/docker.pid', '4242\n').program('stat', 'exit 1', { silent: true }),
     after: {},
   }),
   probe('docker', {
-    name: 'a stopped engine, which is not called: its socket would start it',
+    name: 'specifications of a stopped engine',
     run: { env: { pid: '4243' } },
     given: (host) =>
       host
         .folder('/proc/4243')
-        .program('curl', 'echo asked')
         .program('stat', '[ "$2" = "cdi-time %.9Y" ] || { echo "cannot statx" >&2; exit 1; }')
         .file('/var/lib/snapd/snaps/docker_2915.snap')
         .file(
@@ -100,12 +129,11 @@ time /usr/bin/nvidia-ctk
     },
   }),
   probe('docker', {
-    name: 'an engine that does not answer',
+    name: 'a specification in /etc, and MIG instances',
     given: (host) =>
       host
         .file('/run/docker.pid', '4242\n')
         .folder('/proc/4242')
-        .program('curl', 'exit 28')
         .program('stat', '[ "$2" = "cdi-time %.9Y" ] || { echo "cannot statx" >&2; exit 1; }')
         .folder('/snap/docker/current')
         .file(
@@ -120,7 +148,7 @@ time /usr/bin/nvidia-ctk
     after: {
       stdout:
         'active\nsnap\ntoolkit-there\ncdi-etc /etc/cdi/a b.yaml\ncdi-spec\ncdi-mig 12\ncdi-mig 13\nmig 12\nmig 21\n',
-      calls: [curl, ...times, "stat -c 'cdi-time %.9Y' '/etc/cdi/a b.yaml'"],
+      calls: [...times, "stat -c 'cdi-time %.9Y' '/etc/cdi/a b.yaml'"],
     },
   }),
 ];

@@ -226,7 +226,23 @@ ActiveState active
         .folder('/run/systemd/system')
         .file('/lib/systemd/system/nvidia-persistenced.service'),
     after: {
+      stdout: 'secure-boot 0\n\n',
+      calls: [
+        'systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart nvidia-persistenced.service',
+      ],
+    },
+  }),
+  probe('driver', {
+    name: 'services that systemd does not show',
+    given: (host) =>
+      host
+        .program('systemctl', 'echo "no bus" >&2; exit 1')
+        .folder('/run/systemd/system')
+        .file('/lib/systemd/system/nvidia-persistenced.service'),
+    after: {
+      code: 1,
       stdout: 'secure-boot 0\n',
+      stderr: 'no bus\n',
       calls: [
         'systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart nvidia-persistenced.service',
       ],

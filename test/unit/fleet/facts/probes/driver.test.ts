@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Frame } from '../../../../../src/fleet/ssh/session/frames.ts';
 import { driverProbe } from '../../../../../src/fleet/facts/probes/driver.ts';
 
-function frame(stdout: string): Frame {
-  return { code: 0, stdout, stderr: '', durationMs: 1, timedOut: false };
-}
-
-describe('the output of the driver probe', () => {
+describe('what the driver probe prints', () => {
   it.each([
     [
       'open',
@@ -34,13 +29,13 @@ describe('the output of the driver probe', () => {
     ['Secure Boot off', 'secure-boot 0', { secureBoot: false }],
     ['Secure Boot unreadable', 'secure-boot ', { secureBoot: undefined }],
   ])('the driver: %s', (_, text, expected) => {
-    expect(driverProbe.parse(frame(text))).toMatchObject(expected);
+    expect(driverProbe.parse(text)).toMatchObject(expected);
   });
 
   it('the services of the driver, as systemd shows them', () => {
     const text =
       'loaded 580.95.05\nId nvidia-persistenced.service\nActiveState inactive\nUnitFileState static\nExecStart { path /usr/bin/nvidia-persistenced ; argv[] /usr/bin/nvidia-persistenced --user x --no-persistence-mode --verbose ; }\n\nId nvidia-fabricmanager.service\nActiveState failed\nUnitFileState disabled\n';
-    expect(driverProbe.parse(frame(text))).toMatchObject({
+    expect(driverProbe.parse(text)).toMatchObject({
       loaded: '580.95.05',
       services: [
         { unit: 'nvidia-persistenced.service', file: 'static', active: 'inactive', forgets: true },

@@ -5,8 +5,7 @@ import { compareKernels, kernelsProbe } from '../../../../../src/fleet/facts/pro
 
 function kernels(...lines: readonly string[]): string[] {
   const stdout = lines.map((line) => `kernel ${line}\n`).join('');
-  const frame = { code: 0, stdout, stderr: '', durationMs: 1, timedOut: false };
-  return kernelsProbe.parse(frame).kernels.map(({ release }) => release);
+  return kernelsProbe.parse(stdout).kernels.map(({ release }) => release);
 }
 
 describe('the kernels of a host', () => {
@@ -41,7 +40,7 @@ describe('the kernels of a host', () => {
 
   it('reports headers and modules of each, and missing build tools', () => {
     const stdout = 'kernel 6.1.0-18-amd64 headers no-driver\nlacks make\nlacks gcc-12\nlacks $(x)\n';
-    expect(kernelsProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false })).toEqual({
+    expect(kernelsProbe.parse(stdout)).toEqual({
       kernels: [{ release: '6.1.0-18-amd64', headers: true, driver: false }],
       lacksToBuild: ['make', 'gcc-12'],
     });

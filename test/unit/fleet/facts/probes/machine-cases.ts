@@ -86,11 +86,13 @@ export const machineCases: readonly ScriptCase[] = [
   probe('daemon-json', {
     name: 'unchanged',
     given: (host) => host.file('/etc/docker/daemon.json', '{}'),
-    after: { stdout: '{}' },
+    after: { stdout: 'present\n{}' },
   }),
+  probe('daemon-json', { name: 'none', after: {} }),
   probe('daemon-json', {
-    name: 'none',
-    after: { code: 1, stderr: 'cat: /etc/docker/daemon.json: No such file or directory\n' },
+    name: 'a folder in its place',
+    given: (host) => host.folder('/etc/docker/daemon.json'),
+    after: { code: 1, stdout: 'present\n', stderr: 'cat: /etc/docker/daemon.json: Is a directory\n' },
   }),
   probe('files', {
     name: 'digests of existing files',

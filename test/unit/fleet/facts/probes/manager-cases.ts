@@ -109,7 +109,7 @@ context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x
   probe('manager-status', {
     name: 'unchanged',
     given: (host) => host.file('/run/azp-fleet/status.json', '{}'),
-    after: { stdout: '{}' },
+    after: { stdout: 'present\n{}' },
   }),
   probe('changes', {
     name: 'ended, running and lost ones',

@@ -24,6 +24,30 @@ export const othersCases: readonly ScriptCase[] = [
     after: {},
   }),
   probe('packages-apt', { name: 'a system of another family', after: {} }),
+  probe('packages-apt', {
+    name: 'a lost list of packages',
+    given: (host) => {
+      aptHost(host);
+      host.file('/var/lib/dpkg/status', '');
+    },
+    after: { code: 1, stderr: 'the list of packages is missing: /var/lib/dpkg/status\n' },
+  }),
+  probe('packages-apt', {
+    name: "dpkg's list cannot be read",
+    given: (host) => {
+      aptHost(host);
+      host.program('dpkg-query', 'exit 2', { silent: true });
+    },
+    after: { code: 1 },
+  }),
+  probe('packages-dnf', {
+    name: "rpm's list cannot be read",
+    given: (host) => {
+      dnfHost(host);
+      host.file('/run/damaged');
+    },
+    after: { code: 1 },
+  }),
   probe('packages-dnf', {
     name: 'rpm packages that steps use, and those of a desktop',
     given: (host) => {
@@ -34,7 +58,7 @@ export const othersCases: readonly ScriptCase[] = [
     after: { stdout: 'docker-ce 3 29.7.2 1.el9 x86_64\ngdm 1 40.1 34.el9 x86_64\n' },
   }),
   probe('others', {
-    name: 'users on terminals, and GPU processes outside containers',
+    name: 'users on terminals, and GPU processes with their control groups',
     given: (host) => {
       const session = (id: string, text: string) => host.file(`/run/systemd/sessions/${id}`, text);
       session('1', 'UID=1\nUSER=ann=e\nTTY=pts/0\nCLASS=user\nSTATE=active\n');
@@ -62,8 +86,14 @@ export const othersCases: readonly ScriptCase[] = [
         );
     },
     after: {
-      stdout: 'login ann=e pts/0\nlogin dan tty3\ngpu-process 10 python3  x\ngpu-process 15 second\n',
+      stdout:
+        'login ann=e pts/0\nlogin dan tty3\ngpu-process 10 python3  x\ngpu-group 10 /user.slice\ngpu-process 11 in docker\ngpu-group 11 /system.slice/docker-abc.scope\ngpu-process 13 pod\ngpu-group 13 /kubepods/x\ngpu-process 15 second\ngpu-group 15 /user.slice\n',
     },
+  }),
+  probe('others', {
+    name: 'a killed search',
+    given: (host) => host.file('/dev/nvidia0').program('find', 'exit 137', { silent: true }),
+    after: { code: 1 },
   }),
   probe('others', {
     name: 'no processes without a GPU',

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 
 import { oursSourcesProbe } from '../../../../../src/fleet/facts/probes/ours.ts';
 
-const parse = (stdout: string) =>
-  oursSourcesProbe.parse({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false });
+const parse = (stdout: string) => oursSourcesProbe.parse(stdout);
 const folder = '/etc/apt/sources.list.d';
 
 test('the name of a disabled source says who disabled it', () => {

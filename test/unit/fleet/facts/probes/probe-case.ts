@@ -7,5 +7,8 @@ const scripts = new Map(
 
 /** Returns a case of a probe's script. */
 export function probe(name: string, rest: Omit<ScriptCase, 'script'>): ScriptCase {
-  return { ...rest, name: `${name}: ${rest.name}`, script: scripts.get(name) ?? '' };
+  const { code, stdout = '' } = rest.after;
+  // What a probe prints has an end, unless it fails.
+  const after = code === undefined ? { ...rest.after, stdout: `${stdout}\nend\n` } : rest.after;
+  return { ...rest, after, name: `${name}: ${rest.name}`, script: scripts.get(name) ?? '' };
 }

@@ -18,6 +18,7 @@ export const simulation = '/var/lib/apt/simulation';
 export function aptHost(host: ScratchHost): void {
   host
     .file(database)
+    .file('/var/lib/dpkg/status', 'Package: dpkg\n')
     .file(offers)
     .file('/proc/locks')
     // An unquoted pattern would match these files.

@@ -56,7 +56,7 @@ describe('the lock', () => {
     const [one, two] = [await connect(), await connect()];
     const readLock = async () => {
       const { stdout } = await two.script(hostLockProbe.script({ root: machineRoot }));
-      return hostLockProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false });
+      return hostLockProbe.parse(stdout);
     };
     expect(await readLock()).toBeUndefined();
     const lock = await one.lock(ann);

@@ -113,6 +113,5 @@ describe('a bundle on a host', () => {
 
 it('arrived files are read from the list, and other lines are ignored', () => {
   const stdout = `arrived 5 ${packagesFolder}/pool/a_1%3a2-3_amd64.deb\narrived x /b\narrived 7 rel\narrived 9`;
-  const frame = { code: 0, stdout, stderr: '', durationMs: 1, timedOut: false };
-  expect(diskProbe.parse(frame).arrived).toEqual({ [`${packagesFolder}/pool/a_1%3a2-3_amd64.deb`]: 5 });
+  expect(diskProbe.parse(stdout).arrived).toEqual({ [`${packagesFolder}/pool/a_1%3a2-3_amd64.deb`]: 5 });
 });

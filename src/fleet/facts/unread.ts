@@ -1,0 +1,69 @@
+import type { Facts, UnknownFact } from './facts.ts';
+import { probes } from './parse.ts';
+import type { FactProbe } from './probe.ts';
+import { type Refusal, refusal } from '../steps/change.ts';
+
+/** A step read facts that are unknown. */
+export class UnreadFact extends Error {
+  readonly facts: readonly UnknownFact[];
+
+  constructor(facts: readonly UnknownFact[]) {
+    super(unreadLine(facts));
+    this.facts = facts;
+  }
+}
+
+/** Returns the facts for decisions: what is unknown throws `UnreadFact` when it is read. Pure. */
+export function withoutUnread(facts: Facts): Facts {
+  const view = { ...facts };
+  for (const key of Object.keys(facts).filter(isFact)) {
+    const unread = unreadOf(facts, key);
+    if (unread.length === 0) continue;
+    const get = (): never => {
+      throw new UnreadFact(unread);
+    };
+    Object.defineProperty(view, key, { get, enumerable: true });
+  }
+  return view;
+}
+
+function isFact(key: string): key is keyof Facts {
+  return key !== 'unknown';
+}
+
+/** Returns what is unknown of these facts. Pure. */
+export function unreadOf(
+  { unknown }: Pick<Facts, 'unknown'>,
+  ...keys: readonly (keyof Facts)[]
+): readonly UnknownFact[] {
+  return unknown.filter(({ fact }) => probeOf(fact)?.facts.some((each) => keys.includes(each)));
+}
+
+/** Formats `facts incomplete: docker-info (no answer in 8 s)`. */
+export function unreadLine(unknown: readonly UnknownFact[]): string {
+  return `facts incomplete: ${unknown.map(({ fact, why }) => `${fact} (${why})`).join(', ')}`;
+}
+
+/**
+ * Returns the refusal to change a host whose facts are unknown. `otherwise`: what makes the command go on without them.
+ * Pure.
+ */
+export function unreadRefusal(unknown: readonly UnknownFact[], otherwise?: string): Refusal {
+  const meanings = unknown.flatMap(({ fact }) => probeOf(fact)?.meaning ?? []);
+  const next = [...meanings.map((each) => each.next), unreadNext(unknown)].join('; ');
+  return refusal(
+    'facts',
+    [...meanings.map((each) => each.what), unreadLine(unknown)].join('; '),
+    otherwise === undefined ? next : `${next}, or ${otherwise}`,
+  );
+}
+
+/** Returns the next action: the commands that show why. */
+export function unreadNext(unknown: readonly UnknownFact[]): string {
+  const commands = new Set(unknown.flatMap(({ fact }) => probeOf(fact)?.byHand ?? []));
+  return `find out why on the host: ${[...commands].join('; ')}; then run again`;
+}
+
+function probeOf(fact: string): FactProbe<unknown> | undefined {
+  return probes.find(({ name }) => name === fact);
+}

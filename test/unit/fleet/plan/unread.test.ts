@@ -1,0 +1,177 @@
+// What could not be read of a host is unknown, never absent: no plan gains a change by it, and none loses a refusal.
+import { describe, expect, it, test } from 'vitest';
+
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import { parseFacts, probes } from '../../../../src/fleet/facts/parse.ts';
+import { factsDigest } from '../../../../src/fleet/plan/digest.ts';
+import { desiredNames } from '../../../../src/fleet/plan/held-names.ts';
+import { planHost, questionFor } from '../../../../src/fleet/plan/plan.ts';
+import { allSteps } from '../../../../src/fleet/steps/all.ts';
+import { knownPools, laterPools } from '../../../../src/fleet/steps/pool-names.ts';
+import type { Frame } from '../../../../src/fleet/ssh/session/frames.ts';
+import { desiredOf } from '../../../support/host.ts';
+
+type Texts = Readonly<Record<string, string>>;
+
+const container = '0123456789abcdef'.repeat(4);
+const bare: Texts = {
+  os: 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\n',
+  machine:
+    'kernel 6.1.0-32-amd64\narch x86_64\nmachine-id 0f8e\nboot-id 5b1c\ntime 1795000000\nup 90000.1\ninit 1 (systemd) S 0\nsystemd systemd 252\nuser lab\nuid 1000\nmemory 65536000\ncpus 16\n',
+  gpus: 'gpu 0000:83:00.0 2335 \n',
+  kernels: 'kernel 6.1.0-32-amd64 headers no-driver\n',
+  driver: 'secure-boot 0\n',
+  'packages-apt': 'installed install ca-certificates 20230311\n',
+  disk: 'initramfs 60000000\npath /\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 400000000 1 300000000 1% /\n',
+};
+const engine: Texts = {
+  docker: 'active\nenabled\n',
+  'docker-info': '{"ServerVersion":"24.0.9","CgroupDriver":"systemd","DockerRootDir":"/var/lib/docker"}\n',
+  'docker-containers': '[]\n',
+  'docker-images': '[]\n',
+  'daemon-json': 'present\n{}',
+  'packages-apt':
+    'installed install ca-certificates 20230311\ninstalled install docker-ce 5:24.0.9-1~debian.12~bookworm\n',
+};
+const hosts: Readonly<Record<string, Texts>> = {
+  'a bare host': bare,
+  'a host with an older driver': { ...bare, ...engine, driver: 'loaded 570.1.1\nsecure-boot 0\n' },
+  'a host with containers of others': {
+    ...bare,
+    ...engine,
+    'docker-containers': `[{"Id":"${container}","Names":["/grafana"],"Labels":{}}]\n`,
+  },
+  'a host with work of others on its GPUs': {
+    ...bare,
+    ...engine,
+    driver: 'loaded 570.1.1\nsecure-boot 0\n',
+    others: `login eve pts/0\ngpu-process 77 train\ngpu-group 77 /kubepods/burstable/${container}\n`,
+  },
+  'a host with Secure Boot': { ...bare, driver: 'secure-boot 1\n' },
+  'a host with a snap': { ...bare, docker: 'snap\n' },
+  'a host with daemon.json in no JSON': { ...bare, 'daemon-json': 'present\n{' },
+  'a host with nouveau': { ...bare, driver: 'nouveau\nsecure-boot 0\n' },
+};
+
+function framesOf(texts: Texts): Map<string, Frame> {
+  return new Map(
+    probes.map(({ name }) => {
+      const stdout = `${texts[name] ?? ''}\nend\n`;
+      return [name, { code: 0, stdout, stderr: '', durationMs: 10, timedOut: false }];
+    }),
+  );
+}
+
+type Fault = (frame: Frame, limitS: number) => Frame | undefined;
+const faults: Readonly<Record<string, Fault>> = {
+  hangs: (frame, limitS) => ({ ...frame, code: 124, timedOut: true, stdout: '', durationMs: limitS * 1000 }),
+  'hangs after its answer': (frame, limitS) => ({
+    ...frame,
+    code: 124,
+    timedOut: true,
+    durationMs: limitS * 1000,
+  }),
+  'ends with 1': (frame) => ({ ...frame, code: 1, stderr: 'no bus\n' }),
+  'has no end': (frame) => ({ ...frame, stdout: frame.stdout.slice(0, -'\nend\n'.length) }),
+  'stops in a line': (frame) => ({ ...frame, stdout: frame.stdout.slice(0, frame.stdout.length / 2) }),
+  'is killed': (frame) => ({ ...frame, code: 137, stdout: frame.stdout.slice(0, 3) }),
+  'says garbage': (frame) => ({ ...frame, stdout: '\u0000~%&\nend\n' }),
+  'has no frame': () => undefined,
+};
+
+const desired = desiredOf();
+const options = { steps: allSteps, disturbOthers: false };
+const planned = (facts: Facts) => planHost(facts, desired, options);
+
+const rows = Object.keys(hosts).flatMap((host) =>
+  probes.flatMap(({ name, timeoutS }) =>
+    Object.keys(faults).map((fault) => ({ host, name, fault, limitS: timeoutS ?? 5 })),
+  ),
+);
+
+function broken({ host, name, fault, limitS }: (typeof rows)[number]): Map<string, Frame> {
+  const frames = framesOf(hosts[host] ?? {});
+  const frame = faults[fault]?.(frames.get(name) as Frame, limitS);
+  if (frame === undefined) frames.delete(name);
+  else frames.set(name, frame);
+  return frames;
+}
+
+describe.each(Object.keys(hosts))('%s', (host) => {
+  const before = planned(parseFacts(framesOf(hosts[host] ?? {})));
+
+  it('is planned with all of its facts', () => {
+    expect(before.stages.length + before.refusals.length).toBeGreaterThan(0);
+    expect(before.unknown).toBeUndefined();
+  });
+
+  const own = rows.filter((each) => each.host === host);
+  it.each(own)('$name $fault', (row) => {
+    const frames = broken(row);
+    if (row.name === 'os' || row.name === 'machine') {
+      expect(() => parseFacts(frames)).toThrow(`the host's ${row.name} facts could not be read`);
+      return;
+    }
+    const facts = parseFacts(frames);
+    expect(facts.unknown.map(({ fact }) => fact)).toEqual([row.name]);
+    const after = planned(facts);
+    expect(after.unknown).toEqual(facts.unknown);
+    const incomplete = after.refusals.find(({ step }) => step === 'facts');
+    if (incomplete === undefined) {
+      // No step read it.
+      expect(after.stages).toEqual(before.stages);
+      expect(after.refusals).toEqual(before.refusals);
+    } else {
+      expect(after.stages).toEqual([]);
+      expect(incomplete.what).toContain(`facts incomplete: ${row.name} (${facts.unknown[0]?.why ?? ''})`);
+      expect(incomplete.next).toContain('find out why on the host: ');
+      expect(() => questionFor(facts, desired, options, {})).not.toThrow();
+    }
+  });
+});
+
+it('a host whose work of others is unknown is not rebooted, unless that may be disturbed', () => {
+  for (const name of ['others', 'docker-containers']) {
+    const facts = parseFacts(broken({ host: 'a host with nouveau', name, fault: 'hangs', limitS: 5 }));
+    expect(planned(facts).stages).toEqual([]);
+    expect(planHost(facts, desired, { ...options, disturbOthers: true }).stages).not.toEqual([]);
+  }
+});
+
+test('dockerd that does not answer is refused by the name of its probe', () => {
+  const facts = parseFacts(
+    broken({ host: 'a host with an older driver', name: 'docker-info', fault: 'hangs', limitS: 8 }),
+  );
+  expect(planned(facts).refusals[0]).toEqual({
+    step: 'facts',
+    what: 'dockerd is running and does not answer on its socket; facts incomplete: docker-info (no answer in 8 s)',
+    next: 'check journalctl -u docker.service; if no container is needed any more: sudo systemctl restart docker; find out why on the host: sudo curl --unix-socket /run/docker.sock http://docker/info; then run again',
+  });
+});
+
+test('steps that do not read what is unknown still refuse', () => {
+  const facts = parseFacts(
+    broken({ host: 'a host with Secure Boot', name: 'docker-info', fault: 'hangs', limitS: 8 }),
+  );
+  const before = planned(parseFacts(framesOf(hosts['a host with Secure Boot'] ?? {})));
+  expect(before.refusals.map(({ step }) => step)).toContain('driver');
+  for (const refusal of before.refusals.filter(({ step }) => step === 'driver'))
+    expect(planned(facts).refusals).toContainEqual(refusal);
+});
+
+test('neither pools nor names are planned by what is unknown', () => {
+  const { host } = desiredOf({ pool: 'gpu-{generation}-cuda{cudaMajor}' });
+  for (const name of ['gpus', 'driver', 'manager', 'manager-status']) {
+    const facts = parseFacts(broken({ host: 'a bare host', name, fault: 'hangs', limitS: 5 }));
+    if (name === 'gpus' || name === 'driver')
+      expect([...knownPools(host, facts), ...laterPools(host, facts)]).toEqual([]);
+    if (name !== 'driver') expect(desiredNames(desired.host, facts)).toEqual([]);
+  }
+});
+
+test('why they are unknown is not part of the digest of facts', () => {
+  const digest = (fault: string, name: string) =>
+    factsDigest(parseFacts(broken({ host: 'a bare host', name, fault, limitS: 5 })));
+  expect(digest('hangs', 'files')).toBe(digest('is killed', 'files'));
+  expect(digest('hangs', 'files')).not.toBe(digest('hangs', 'kernels'));
+});
