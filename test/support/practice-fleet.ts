@@ -117,8 +117,12 @@ const ubuntu =
 const machineOf = (id: string) =>
   `kernel 6.1.0-32-amd64\narch x86_64\nmachine-id ${id}\nboot-id ${id}\nsystemd systemd 252\nuser lab\nuid 1000\ntime 1795262400\nmemory 263000000\ncpus 64\n`;
 const disk =
-  '/\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 900000000 400000000 500000000 45% /\n';
-const engine = `active\ninfo {"ServerVersion":"29.7.2","CgroupDriver":"systemd","Runtimes":{"runc":{},"nvidia":{}}}\ncontainers []\n`;
+  'path /\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 900000000 400000000 500000000 45% /\n';
+const engine = {
+  docker: 'active\n',
+  'docker-info': '{"ServerVersion":"29.7.2","CgroupDriver":"systemd","Runtimes":{"runc":{},"nvidia":{}}}\n',
+  'docker-containers': '[]\n',
+};
 const packages =
   'installed hold docker-ce 5:29.7.2-1~debian.12~bookworm\ninstalled hold nvidia-container-toolkit 1.20.0-1\ninstalled install libnvidia-ml1 580.95.05-1\n';
 const active = 'current versions/1\nActiveState active\nUnitFileState enabled\n';
@@ -132,11 +136,11 @@ const machines: readonly Machine[] = [
       machine: machineOf('11'),
       gpus: 'gpu 0000:83:00.0 2335 nvidia\ngpu 0000:84:00.0 2335 nvidia\n',
       driver: 'loaded 580.95.05\n',
-      docker: engine,
+      ...engine,
       'packages-apt': packages,
       disk,
       manager: active,
-      'manager-status': JSON.stringify(h200),
+      'manager-status': `present\n${JSON.stringify(h200)}`,
     },
     manager: h200,
   },
@@ -159,11 +163,11 @@ const machines: readonly Machine[] = [
       machine: machineOf('33'),
       gpus: 'gpu 0000:01:00.0 2702 nvidia\n',
       driver: 'loaded 570.133.20\n',
-      docker: engine,
+      ...engine,
       'packages-apt': packages,
       disk,
       manager: active,
-      'manager-status': JSON.stringify(rtx),
+      'manager-status': `present\n${JSON.stringify(rtx)}`,
     },
     manager: rtx,
   },

@@ -70,7 +70,9 @@ export const sources: readonly Source[] = [
     source: "other users' containers",
     command: 'plan',
     host: framesOf({
-      docker: `active\ninfo {"ServerVersion":${plan(evil)},"Driver":${plan(evil)}}\ncontainers [{"Names":[${plan(evil)}],"Image":${plan(evil)},"Labels":{}}]\n`,
+      docker: 'active\n',
+      'docker-info': `{"ServerVersion":${plan(evil)},"Driver":${plan(evil)}}\n`,
+      'docker-containers': `[{"Id":"77","Names":[${plan(evil)}],"Image":${plan(evil)},"Labels":{}}]\n`,
     }),
     shown: 'yes',
   },
@@ -78,7 +80,7 @@ export const sources: readonly Source[] = [
     source: 'daemon.json',
     command: 'plan --diff',
     host: framesOf({
-      'daemon-json': plan({ [evil]: evil, 'data-root': evil, runtimes: { [evil]: { path: evil } } }),
+      'daemon-json': `present\n${plan({ [evil]: evil, 'data-root': evil, runtimes: { [evil]: { path: evil } } })}`,
     }),
     escaped: true,
     shown: 'perhaps',
@@ -87,25 +89,25 @@ export const sources: readonly Source[] = [
   {
     source: 'the last status of a stopped manager',
     command: 'status',
-    host: framesOf({ 'manager-status': plan(evilStatus) }),
+    host: framesOf({ 'manager-status': `present\n${plan(evilStatus)}` }),
     shown: 'yes',
   },
   {
     source: 'the same, by diagnose',
     command: 'diagnose',
-    host: framesOf({ 'manager-status': plan(evilStatus) }),
+    host: framesOf({ 'manager-status': `present\n${plan(evilStatus)}` }),
     shown: 'perhaps',
   },
   {
     source: 'the same, by plan',
     command: 'plan',
-    host: framesOf({ 'manager-status': plan(evilStatus) }),
+    host: framesOf({ 'manager-status': `present\n${plan(evilStatus)}` }),
     shown: 'perhaps',
   },
   {
     source: 'the same, by image which',
     command: 'image which',
-    host: framesOf({ 'manager-status': plan(evilStatus) }),
+    host: framesOf({ 'manager-status': `present\n${plan(evilStatus)}` }),
     shown: 'perhaps',
   },
   {

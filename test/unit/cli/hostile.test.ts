@@ -64,16 +64,21 @@ function azpFleet(line: string, terminal = true): Promise<CommandResult> {
   return runCommand([...command.split(' '), '-i', 'lab.yaml', ...rest], { cwd, env, terminal });
 }
 
+/** Each line of a probe is of a known form. */
+const evilLine = evil.replaceAll(/[\n\r]/g, '');
+
 /** Facts of an ordinary machine with hostile names. */
 const facts = {
   os: `ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu ${evil}"\n`,
   machine:
     'kernel 6.8.0\narch x86_64\nmachine-id 0123\nboot-id 4567\nsystemd systemd 255\nuser lab\nuid 1000\nmemory 9000000\ncpus 8\n',
-  others: `login ${evil} tty1\ngpu-process 77 ${evil}\n`,
-  'package-lock': `${evil} (pid 1) holds /var/lib/dpkg/lock\n`,
-  docker: `active\ninfo {"ServerVersion":"29.1.0","Swarm":{"LocalNodeState":"active"}}\ncontainers [{"Names":["/${JSON.stringify(evil).slice(1, -1)}"],"Labels":{}}]\n`,
+  others: `login ${evilLine} tty1\ngpu-process 77 ${evilLine}\n`,
+  'package-lock': `${evilLine} (pid 1) holds /var/lib/dpkg/lock\n`,
+  docker: 'active\n',
+  'docker-info': '{"ServerVersion":"29.1.0","Swarm":{"LocalNodeState":"active"}}\n',
+  'docker-containers': `[{"Id":"77","Names":["/${JSON.stringify(evil).slice(1, -1)}"],"Labels":{}}]\n`,
   manager: 'current /opt/azp-fleet/versions/1\nActiveState active\nUnitFileState enabled\n',
-  'manager-status': JSON.stringify(
+  'manager-status': `present\n${JSON.stringify(
     managerStatus({
       host: evil,
       at: new Date().toISOString(),
@@ -96,7 +101,7 @@ const facts = {
       },
       problems: [{ code: 'x', what: evil, next: evil }],
     }),
-  ),
+  )}`,
 };
 
 /** Our files with hostile changes, as the probe reports them. */
@@ -164,7 +169,15 @@ describe('facts', () => {
   });
 
   test.each(['plan --diff', 'plan', 'provision --dry-run --diff'])('files of ours: %s', async (line) => {
-    answer = (script) => framesSaid(script, { ...facts, docker: '', others: '', files });
+    answer = (script) =>
+      framesSaid(script, {
+        ...facts,
+        docker: '',
+        'docker-info': '',
+        'docker-containers': '',
+        others: '',
+        files,
+      });
     const result = await azpFleet(line);
     // --diff shows a file unchanged: escapes in it stay.
     if (line === 'plan') expectClean(result);
@@ -203,7 +216,8 @@ describe('facts', () => {
   });
 
   test('a saved plan is not trusted', async () => {
-    answer = (script) => framesSaid(script, { ...facts, docker: '', others: '' });
+    answer = (script) =>
+      framesSaid(script, { ...facts, docker: '', 'docker-info': '', 'docker-containers': '', others: '' });
     await azpFleet('plan -o saved.json');
     const file = join(cwd, 'saved.json');
     const plan = readFileSync(file, 'utf8');
@@ -219,7 +233,7 @@ describe('facts', () => {
 });
 
 describe('the manager', () => {
-  const status = JSON.parse(facts['manager-status']) as unknown;
+  const status = JSON.parse(facts['manager-status'].slice('present\n'.length)) as unknown;
 
   test.each([
     [

@@ -104,13 +104,15 @@ export const osProbe: FactProbe<Facts['os']> = {
   facts: ['os'],
   byHand: 'cat /etc/os-release',
   script: () => 'cat /etc/os-release || exit',
-  line: /^\s*([A-Za-z_0-9]+=|#|$)/,
+  // os-release(5) may have lines of any kind; without one of its fields it is none.
+  line: /^/,
   parse: (output) => {
     const fields = new Map<string, string>();
     for (const line of output.split('\n')) {
       const [, key, value] = /^\s*([A-Z_0-9]+)=(.*)$/.exec(line) ?? [];
       if (key !== undefined && value !== undefined) fields.set(key, unquote(value.trim()));
     }
+    if (output !== '' && fields.size === 0) throw new Error('no field of os-release');
     const field = (key: string) => fields.get(key) ?? '';
     return {
       id: field('ID'),

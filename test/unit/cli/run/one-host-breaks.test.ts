@@ -87,9 +87,10 @@ beforeAll(async () => {
       os: 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian 12"\n',
       machine: `kernel 6.1.0\narch x86_64\nmachine-id of-${name}\nboot-id 4567\nsystemd systemd 252\nuser lab\nuid 1000\nmemory 9000000\ncpus 8\n`,
       gpus: 'gpu 0000:83:00.0 2335 nvidia\n',
-      docker: 'active\ninfo {"ServerVersion":"29.1.0"}\n',
+      docker: 'active\n',
+      'docker-info': '{"ServerVersion":"29.1.0"}\n',
       manager: 'current /opt/azp-fleet/versions/1\nActiveState active\nUnitFileState enabled\n',
-      'manager-status': JSON.stringify(status),
+      'manager-status': `present\n${JSON.stringify(status)}`,
     };
     const machine = await hostileHost({
       answer: (script) => framesSaid(script, facts),

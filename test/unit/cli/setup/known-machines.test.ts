@@ -35,7 +35,8 @@ function inventoryOf(machines: Machines) {
   };
 }
 
-const says = (machineId: string, bootId: string): string => `machine-id ${machineId}\nboot-id ${bootId}\n`;
+const says = (machineId: string, bootId: string): string =>
+  `machine-id ${machineId}\nboot-id ${bootId}\n\nend\n`;
 const fresh = (name: string, machineId: string, bootId = 'b'): Settled => ({
   host: { name },
   report: { name, machine: { machineId, bootId } },
