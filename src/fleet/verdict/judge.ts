@@ -35,7 +35,8 @@ export function judge(view: HostView): Judgement {
   const unread = unreadFindings(facts);
   const disagree = unreadOf(facts, 'gpus', 'driver').length > 0 ? [] : disagreement(view, ages);
   const fromFacts = { oldest: { source: 'facts', ageS: 0 } } as const;
-  if (missing.length > 0) return { ...concluded([...missing, ...unread, ...probed, ...disagree]), ...fromFacts };
+  if (missing.length > 0)
+    return { ...concluded([...missing, ...unread, ...probed, ...disagree]), ...fromFacts };
   if (unreadOf(facts, 'manager').length > 0)
     return { ...unknownBy(concluded([...unread, ...probed])), ...fromFacts };
   const { status } = facts.manager;
