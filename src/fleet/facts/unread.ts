@@ -1,7 +1,6 @@
 import type { Facts, UnknownFact } from './facts.ts';
 import { probes } from './parse.ts';
 import type { FactProbe } from './probe.ts';
-import { type Refusal, refusal } from '../steps/change.ts';
 
 /** A step read facts that are unknown. */
 export class UnreadFact extends Error {
@@ -45,17 +44,18 @@ export function unreadLine(unknown: readonly UnknownFact[]): string {
 }
 
 /**
- * Returns the refusal to change a host whose facts are unknown. `otherwise`: what makes the command go on without them.
- * Pure.
+ * Returns why a host is not changed, and the next action. `otherwise`: what makes the command go on without these facts. Pure.
  */
-export function unreadRefusal(unknown: readonly UnknownFact[], otherwise?: string): Refusal {
+export function unreadObstacle(
+  unknown: readonly UnknownFact[],
+  otherwise?: string,
+): { readonly what: string; readonly next: string } {
   const meanings = unknown.flatMap(({ fact }) => probeOf(fact)?.meaning ?? []);
   const next = [...meanings.map((each) => each.next), unreadNext(unknown)].join('; ');
-  return refusal(
-    'facts',
-    [...meanings.map((each) => each.what), unreadLine(unknown)].join('; '),
-    otherwise === undefined ? next : `${next}, or ${otherwise}`,
-  );
+  return {
+    what: [...meanings.map((each) => each.what), unreadLine(unknown)].join('; '),
+    next: otherwise === undefined ? next : `${next}, or ${otherwise}`,
+  };
 }
 
 /** Returns the next action: the commands that show why. */

@@ -1,9 +1,9 @@
 import type { Facts, UnknownFact } from '../facts/facts.ts';
-import { UnreadFact, unreadRefusal, withoutUnread } from '../facts/unread.ts';
+import { UnreadFact, unreadObstacle, withoutUnread } from '../facts/unread.ts';
 import { factsDigest } from './digest.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { useIncluded } from '../steps/bundle/plan.ts';
-import { type Change, reboots, type Refusal, type Shape } from '../steps/change.ts';
+import { type Change, reboots, type Refusal, refusal, type Shape } from '../steps/change.ts';
 import { withNewerVersions } from '../steps/newer.ts';
 import { refinePackages, type Simulated, type Simulation, simulationOf } from '../steps/packages/refine.ts';
 import type { Desired, Planned, Step } from '../steps/step.ts';
@@ -65,7 +65,8 @@ export function incompletePlan(
   unread: ReadonlySet<UnknownFact>,
   otherwise?: string,
 ): HostPlan {
-  return planOf(facts, host, [unreadRefusal([...unread], otherwise), ...refusals], true);
+  const { what, next } = unreadObstacle([...unread], otherwise);
+  return planOf(facts, host, [refusal('facts', what, next), ...refusals], true);
 }
 
 /** Returns the question for its package manager before it is planned; undefined: the known answers suffice. Pure. */
