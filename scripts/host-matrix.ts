@@ -43,7 +43,7 @@ function changes(title: string, note?: string): Proof[] {
   return [plain ?? text, plain ?? text, text, dressed ?? text, text];
 }
 
-const anotherBranch = 'another branch, while unattended-upgrades brings something';
+const anotherBranch = 'another branch, while unattended-upgrades installs a package';
 const nextKernel = 'a kernel upgrade between two runs';
 const engines = 'long/distro-engines.test.ts';
 const ownDriver = 'long/distro-driver.test.ts';

@@ -195,7 +195,7 @@ function inputOf(
     rest,
     options,
     inventory,
-    commandLine: ['azp-fleet', ...argv.map(quote)].join(' '),
+    commandLine: ['azp-fleet', ...argv.map((word) => quote(word.replaceAll('\0', '')))].join(' '),
   };
 }
 

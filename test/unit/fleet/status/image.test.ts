@@ -83,6 +83,6 @@ test('an archive without a known digest is shown with the digest of its first do
     },
   ];
   const said = imageText([{ host: 'h200-1', archives }], plain).replaceAll(/\s+/gu, ' ');
-  expect(said).toContain('agent vsts-agent-linux-x64-5.300.0.tar.gz, first seen 2026-11-22 and held to that');
+  expect(said).toContain('agent vsts-agent-linux-x64-5.300.0.tar.gz, first seen 2026-11-22 and pinned since');
   expect(said).toContain('ab'.repeat(32));
 });
