@@ -24,7 +24,6 @@ const others: Readonly<Record<string, string>> = {
   'src/fleet/ssh/connect/dial.ts': "ssh_config's own command",
   'src/fleet/ssh/session/start.ts': 'a sentence',
   'src/fleet/ssh/session/sudo.ts': 'a sentence',
-  'src/fleet/ssh/wire/openssh.ts': 'one program of the admin; its own test runs it',
   'src/manager/docker/job-user.ts': "a login shell's path",
 };
 

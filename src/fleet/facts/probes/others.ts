@@ -38,7 +38,7 @@ if [ -e /dev/nvidia0 ]; then
   # Its code is 1 where a process ended meanwhile.
   files=$(find /proc/[0-9]*/fd -lname '/dev/nvidia[0-9]*' 2>/dev/null) || [ "$?" -eq 1 ] || exit 1
   printf '%s\\n' "$files" | while IFS=/ read -r _ _ pid _; do
-    [ -n "$pid" ] && [ "$pid" != "\${last:-}" ] || continue
+    if [ -z "$pid" ] || [ "$pid" = "\${last:-}" ]; then continue; fi
     last=$pid
     if read -r name 2>/dev/null <"/proc/$pid/comm"; then
       echo "gpu-process $pid $name"

@@ -44,7 +44,7 @@ test.each(forms.map(([text, ...expected]) => ({ text, expected })))(
 test.each([
   ['', /^A name, or the URL/],
   ['https://dev.azure.com', /^Write the URL as https:\/\/dev\.azure\.com\/ORGANIZATION/],
-  ['https://ann:secret@dev.azure.com/example', /^Take it out of the URL/],
+  ['https://ann:secret@dev.azure.com/example', /^Remove it from the URL/],
   ['github.com/example/models', /^Open https:\/\/dev\.azure\.com, choose your organization/],
   ['git@github.com:example/models.git', /^Copy the address that the browser shows/],
   ['portal.azure.com', /^Open https:\/\/dev\.azure\.com, choose your organization/],
