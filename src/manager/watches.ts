@@ -25,7 +25,7 @@ import { NotYet, causeOf } from './causes.ts';
 import { ConnectionWatch } from './pool/connection.ts';
 import { OwnAgents } from './pool/own-agents.ts';
 import { Pools, TokenRetry } from './pool/watch.ts';
-import { Sweeper, sweepEveryMs } from './pool/sweeper.ts';
+import { Sweeper } from './pool/sweeper.ts';
 import { poolIdOf } from './pool/agents.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { unscaled } from '../shared/base/clock.ts';
@@ -146,7 +146,7 @@ export class Watches {
       this.#every(probeMs, signal, () => this.#probe()),
       this.#every(imageMs, signal, () => this.#ensureImages()),
       this.#every(roundMs, signal, () => this.#tidy(slots())),
-      this.#every(sweepEveryMs, signal, () => this.#sweep(slots())),
+      this.#every(roundMs, signal, () => this.#sweep(slots())),
       this.#every(roundMs, signal, () => this.#forget(slots().map(({ name }) => name))),
       this.#every(flushMs, signal, () => state.flush()),
       this.#every(roundMs, signal, () => this.#fence()),

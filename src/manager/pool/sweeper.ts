@@ -10,9 +10,6 @@ import type { Pools } from './watch.ts';
 /** Interval for a pool that slots have left; shorter while an agent there may be removed soon. */
 const leftPoolMs = { idle: 5 * 60_000, waiting: 60_000 };
 
-/** How often the agents that the watches have read are swept; a list is swept once. */
-export const sweepEveryMs = 15_000;
-
 interface SweeperTools extends Pick<ManagerDeps, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
 }
@@ -132,7 +129,7 @@ export class Sweeper {
 }
 
 /** An agent without a slot is removed after this time, and after at least two reads. */
-const orphanMs = 2 * 60_000;
+const orphanMs = 3 * 60_000;
 
 /** Agent id → when it was first read without a slot; monotonic. */
 export type Orphans = ReadonlyMap<number, number>;

@@ -128,7 +128,7 @@ test('6: cleaning up killed running jobs and left offline agents in the pool', a
   const ours = { owner: 'us', names: new Set(['box-0']) };
   const first = sweep([agent], ours, new Map(), 0);
   expect(first.remove).toEqual([]);
-  expect(sweep([agent], ours, first.orphans, 120_000).remove).toEqual([agent]);
+  expect(sweep([agent], ours, first.orphans, 180_000).remove).toEqual([agent]);
 });
 
 test('7: a created, dead or exited container counted as running', async () => {

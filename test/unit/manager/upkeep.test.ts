@@ -79,8 +79,8 @@ test.each([
 ])('an agent that is %s: removed %s', (_, found, removed) => {
   const seen = sweep([found], ours, new Map(), 0);
   expect(seen.remove).toEqual([]);
-  expect(sweep([found], ours, seen.orphans, 119_999).remove).toEqual([]);
-  expect(sweep([found], ours, seen.orphans, 120_000).remove.length).toBe(removed ? 1 : 0);
+  expect(sweep([found], ours, seen.orphans, 179_999).remove).toEqual([]);
+  expect(sweep([found], ours, seen.orphans, 180_000).remove.length).toBe(removed ? 1 : 0);
 });
 
 test('the time starts again for an agent that was online in between', () => {

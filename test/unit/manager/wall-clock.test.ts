@@ -71,7 +71,7 @@ const table: readonly (readonly [string, number, Due])[] = [
   ],
   [
     'an agent without a slot is removed',
-    2 * 60_000,
+    3 * 60_000,
     (clock) => {
       const agent = {
         id: 1,

@@ -6,12 +6,11 @@ import { afterAll, expect, test } from 'vitest';
 import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { Capabilities } from '../../../../src/shared/contract/paths.ts';
-import { repeat } from '../../../../src/manager/alarm.ts';
 import { rememberNames } from '../../../../src/manager/pool/own-agents.ts';
-import { Pools } from '../../../../src/manager/pool/watch.ts';
-import { Sweeper, sweepEveryMs } from '../../../../src/manager/pool/sweeper.ts';
+import type { Pools } from '../../../../src/manager/pool/watch.ts';
+import { Sweeper } from '../../../../src/manager/pool/sweeper.ts';
 import { StateStore } from '../../../../src/manager/state.ts';
-import { SimulatedClock, StillClock } from '../../../support/clock.ts';
+import { StillClock } from '../../../support/clock.ts';
 import { tokenClient } from '../../../support/token-client.ts';
 import { plainSlot } from '../../../support/slot.ts';
 
@@ -91,53 +90,4 @@ test.each([
     clock.pass(60_000);
   }
   expect(readAt).toEqual(expected);
-});
-
-test('the agent of a removed slot is removed within five minutes of the restart that removes the slot', async () => {
-  for (let trial = 0; trial < 30; trial += 1) {
-    const state = await StateStore.open(mkdtempSync(join(directory, 'state-')), 'machine-1');
-    // What the rounds would write: the simulated clock does not wait for files.
-    await rememberNames(state, 1, ['box-0', 'box-1']);
-    await state.note(() => ({ pools: [1] }));
-    const clock = new SimulatedClock();
-    const userCapabilities = { [Capabilities.owner]: state.owner };
-    const gone = { id: 12, name: 'box-1', enabled: true, userCapabilities };
-    // Its container still runs when the manager starts, and is stopped within seconds.
-    const stoppedMs = 5_000;
-    let removedAt: number | undefined;
-    const azure = {
-      ...tokenClient('https://dev.azure.com/lab', '/none', clock, new AbortController().signal),
-      findPool: async (name: string) => ({ id: 1, name }),
-      deleteAgent: async () => {
-        removedAt ??= clock.monotonic();
-        return true;
-      },
-    };
-    const own = {
-      list: async () => {
-        const status = clock.monotonic() < stoppedMs ? ('online' as const) : ('offline' as const);
-        return new Map<string, AzureAgent>([['box-1', { ...gone, status }]]);
-      },
-    };
-    const pools = new Pools(azure, own, ['gpu-lab'], clock, () => undefined);
-    const sweeper = new Sweeper({ azure, clock, log: silentLogger, state }, own, pools);
-    const slots = [{ ...plainSlot, agent: 'box-0', pool: 'gpu-lab' }];
-    const stop = new AbortController();
-    const running = Promise.all([
-      pools.run(
-        stop.signal,
-        () => slots,
-        () => [],
-      ),
-      repeat({ clock, log: silentLogger }, { ms: sweepEveryMs, signal: stop.signal }, () =>
-        sweeper.round(slots, [1]),
-      ),
-    ]);
-    await clock.pass(stoppedMs);
-    pools.runChanged();
-    await clock.pass(10 * 60_000);
-    expect(removedAt).toBeLessThanOrEqual(5 * 60_000);
-    stop.abort();
-    await running;
-  }
 });
