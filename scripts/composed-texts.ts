@@ -8,6 +8,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
     'the hosts are in several pools',
     'the pool names depend on facts of the hosts',
   ],
+  'facts.incomplete': ['facts incomplete: …'],
   'inventory.alias': ['… has no anchor', '<< merges keys, but this value has none'],
   'inventory.key': ['… has an invalid key'],
   'inventory.unknown-key': ['… is not a known key'],

@@ -39,7 +39,10 @@ export async function openFleet(
   const { fleet, hosts } = openHosts(context, input, patterns);
   const json = input.options.flag('json');
   const expiry = expiryWarning(fleet.credential.expires, context.clock.wall());
-  if (!json && expiry !== undefined) warn(context.stderr, { what: `${expiry.what} [${expiry.code}]` });
+  if (!json && expiry !== undefined) {
+    const hasExpired = expiry.code === 'inventory.token-expired';
+    warn(context.stderr, hasExpired ? expiry : { what: `${expiry.what} [${expiry.code}]` });
+  }
   const source = credentialSource(fleet);
   const credential = await resolve(context, fleet, source, 'the token');
   checkToken(credential, source, fleet.credential.kind);

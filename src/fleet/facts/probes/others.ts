@@ -35,7 +35,7 @@ for session in /run/systemd/sessions/*; do
   if [ "$class" = user ] && [ "$state" != closing ] && [ -n "$tty" ]; then echo "login $user $tty"; fi
 done
 if [ -e /dev/nvidia0 ]; then
-  # Its code is 1 where a process ended meanwhile.
+  # Its code is 1 where a process has ended.
   files=$(find /proc/[0-9]*/fd -lname '/dev/nvidia[0-9]*' 2>/dev/null) || [ "$?" -eq 1 ] || exit 1
   printf '%s\\n' "$files" | while IFS=/ read -r _ _ pid _; do
     if [ -z "$pid" ] || [ "$pid" = "\${last:-}" ]; then continue; fi

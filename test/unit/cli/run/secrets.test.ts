@@ -90,23 +90,31 @@ test('a warning about a password goes where the caller shows it, not between the
   expect(written.stderr).toBe('');
 });
 
-describe('a token that has expired', () => {
-  const run = async (command: string) => {
-    inventory('{ env: UNSET, expires: 2020-01-01 }');
+describe('the end of a token', () => {
+  const run = async (command: string, expires: string) => {
+    inventory(`{ env: UNSET, expires: ${expires} }`);
     const argv = [...command.split(' '), '-i', 'lab.yaml'];
     return (await runCommand(argv, { cwd, env, terminal: { columns: 80, rows: 24 } })).stderr;
   };
+  const inTenDays = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
 
   test.each(['plan', 'status', 'pool list', 'provision --dry-run', 'remove one'])(
-    'is one line before %s, which uses it',
+    'that is near is one line before %s, which uses it',
     async (command) => {
-      const [warning, next = ''] = (await run(command)).split('\n');
-      expect(warning).toBe('! the token expired on 2020-01-01 [inventory.token-expired]');
+      const [warning, next = ''] = (await run(command, inTenDays)).split('\n');
+      expect(warning).toMatch(/^! the token expires on [-\d]{10}, in \d+ days \[inventory\.token-expires\]$/);
       expect(next).toMatch(/^✗ /);
     },
   );
 
+  test('that has passed has a next action', async () => {
+    const [warning, next] = (await run('plan', '2020-01-01')).split('\n');
+    expect(warning).toBe('! the token expired on 2020-01-01');
+    expect(next).toMatch(/^ {2}next +create a new one in Azure DevOps/);
+  });
+
   test.each(['inventory list', 'logs none', 'ssh-config'])('is no line before %s', async (command) => {
-    expect(await run(command)).not.toContain('expired');
+    expect(await run(command, '2020-01-01')).not.toContain('expired');
+    expect(await run(command, inTenDays)).not.toContain('expires');
   });
 });

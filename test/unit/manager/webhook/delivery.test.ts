@@ -67,6 +67,10 @@ test('a slot that the health gate closes is reported once, also over a restart, 
   await rig.until('quarantined', ['0']);
   await expect.poll(events).toEqual(['slot-closed 0 begun']);
   expect(got[0]?.text).toContain('box: slot 0 is closed: GPU: ');
+  // A manager that ends before it has saved that the message arrived sends it again.
+  await expect
+    .poll(() => readFileSync(join(rig.directory, 'state/manager.json'), 'utf8'))
+    .toContain('slot-closed');
   await rig.stop();
   await rig.start(one);
   await rig.until('quarantined', ['0']);
