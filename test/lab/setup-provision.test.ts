@@ -40,7 +40,7 @@ test('a host is added to an inventory, provisioned, and its agents are online', 
   await writeInventory(old, azure, { file, defaults: { docker: { version: dockerVersions().bookworm } } });
   terminal = startCli(desk, 'setup', practiceEnvironment(lab.folder));
   await terminal.answer('inventory.yaml has 1 host', 'Enter');
-  await terminal.answer('Hosts from ~/.ssh/config', 'Down', 'Space', 'Enter');
+  await terminal.answer('Hosts from', 'Down', 'Space', 'Enter');
   await terminal.answer('Others', 'Enter');
   await terminal.see(/✔ gpu-new +Debian 12, 2 GPUs, labadmin/);
   await terminal.answer('Add 1 host to inventory.yaml', 'Enter');

@@ -47,7 +47,7 @@ function steady(text: string): string {
 
 test('every wrong answer is refused where it is typed, and the rest is an inventory', async () => {
   terminal = desk.start('setup');
-  await terminal.answer('Hosts from ~/.ssh/config', 'Enter');
+  await terminal.answer('Hosts from', 'Enter');
   await terminal.see('? Hosts (user@');
   await refused('box a@', 'a@: write address, user@address:port or name=user@address:port');
   await refused('gpu!1', 'gpu!1: write a name of letters');
@@ -149,7 +149,7 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
 
 /** The happy path: a question, and the keys that answer it. */
 const path: readonly (readonly [question: string, ...keys: string[]])[] = [
-  ['Hosts from ~/.ssh/config', 'Space', 'Down', 'Space', 'Enter'],
+  ['Hosts from', 'Space', 'Down', 'Space', 'Enter'],
   ['Others (user@', 'Enter'],
   ['Azure DevOps organization', 'ORGANIZATION', 'Enter'],
   ['Does internet access need a proxy', 'Enter'],

@@ -43,7 +43,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   const password = join(desk.ssh, 'sudo-password');
   writeFileSync(password, 'a slip\n', { mode: 0o600 });
   terminal = startCli(desk, 'setup');
-  await terminal.answer('Hosts from ~/.ssh/config', 'a', 'Enter');
+  await terminal.answer('Hosts from', 'a', 'Enter');
   await terminal.answer('Others', 'Enter');
   await terminal.see('sudo needs a password on gpu-b.');
   await terminal.answer('Where is the sudo password stored', 'Down', 'Enter');
@@ -133,7 +133,7 @@ test('a host that knows no key of ours can be logged in to by password', async (
   const entry = `Host by-password\n  HostName ${address}\n  User labadmin\n  IdentityFile none\n  IdentityAgent none\n`;
   writeFileSync(join(desk.ssh, 'config'), entry);
   terminal = startCli(desk, 'setup');
-  await terminal.answer('Hosts from ~/.ssh/config', 'Space', 'Enter');
+  await terminal.answer('Hosts from', 'Space', 'Enter');
   await terminal.answer('Others', 'Enter');
   await terminal.answer('by-password is not ready', 'Down', 'Enter');
   await terminal.see(/\? .*assword.* of labadmin|\? .*assword for labadmin/i);
@@ -151,7 +151,7 @@ describe('Ctrl-C leaves nothing behind', () => {
   test('while hosts are tested', async () => {
     await lab.host('b').freeze(true);
     terminal = startCli(desk, 'setup');
-    await terminal.answer('Hosts from ~/.ssh/config', 'Down', 'Space', 'Enter');
+    await terminal.answer('Hosts from', 'Down', 'Space', 'Enter');
     await terminal.answer('Others', 'Enter');
     await terminal.see(/gpu-b +connecting/);
     terminal.press('C-c');
@@ -165,7 +165,7 @@ describe('Ctrl-C leaves nothing behind', () => {
     writeFileSync(join(desk.folder, 'inventory.yaml'), before);
     terminal = startCli(desk, 'setup');
     await terminal.see('cannot add hosts to inventory.yaml');
-    await terminal.answer('Hosts from ~/.ssh/config', 'Space', 'Enter');
+    await terminal.answer('Hosts from', 'Space', 'Enter');
     await terminal.answer('Others', 'Enter');
     await terminal.see('? Azure DevOps organization');
     terminal.type('example');
@@ -188,7 +188,7 @@ describe('Ctrl-C leaves nothing behind', () => {
 
   test('at the first question', async () => {
     terminal = startCli(desk, 'setup');
-    await terminal.see('? Hosts from ~/.ssh/config');
+    await terminal.see('? Hosts from');
     terminal.press('C-c');
     await terminal.see('[exit 130]');
     expect(readdirSync(desk.folder)).toEqual([]);
