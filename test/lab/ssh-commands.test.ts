@@ -51,7 +51,7 @@ describe('trust', () => {
     const before = readFileSync(inventory, 'utf8');
     const { stdout } = await run('trust', inventory, '--limit', 'pair');
     expect(stdout).toMatch(
-      /^HOST +TYPE +FINGERPRINT +KNOWN_HOSTS +INVENTORY\na +ssh-ed25519 +SHA256:\S+ .*not there\nb /,
+      /^HOST +TYPE +FINGERPRINT +KNOWN_HOSTS +INVENTORY\na +ssh-ed25519 +SHA256:\S+ .*missing\nb /,
     );
     expect(readFileSync(inventory, 'utf8')).toBe(before);
   });
