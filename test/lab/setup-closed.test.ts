@@ -90,7 +90,7 @@ test('every question is answered, and the organization has been asked through al
   await terminal.see('? Where is the access token stored');
   terminal.press('Down', 'Down', 'Down', 'Down', 'Down', 'Enter');
   await asked('Application (client) id', 'my-app');
-  await terminal.see('An id such as');
+  await terminal.see('An ID such as');
   type(ids[0]);
   await asked('Directory (tenant) id', ids[1]);
   await terminal.see('? Where is the client secret stored');

@@ -135,8 +135,8 @@ describe('a new host key', () => {
     const nowhere = await attempt(undefined, {}, 'UserKnownHostsFile none\n');
     const folder = await attempt(undefined, {}, 'UserKnownHostsFile /proc/known_hosts\n');
     expect([nowhere.code, folder.code]).toEqual(['ok', 'ok']);
-    expect(nowhere.transport.notices[0]).toMatch(/, not kept$/);
-    expect(folder.transport.notices[0]).toMatch(/, not kept: .*\/proc\/known_hosts/);
+    expect(nowhere.transport.notices[0]).toMatch(/, not saved$/);
+    expect(folder.transport.notices[0]).toMatch(/, not saved: .*\/proc\/known_hosts/);
   });
 
   test('is filed under the alias', async () => {

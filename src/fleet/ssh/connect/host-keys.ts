@@ -93,7 +93,7 @@ export class HostKeyStore {
     try {
       this.#file(path).append(newKnownHost(name, key, options.hashKnownHosts), name);
     } catch (error) {
-      return `not saved:  ${(error as Error).message}`;
+      return `not saved: ${(error as Error).message}`;
     }
     return `added to ${path}`;
   }
