@@ -62,6 +62,8 @@ test('a job keeps it on, and the idle time starts at its end', async () => {
   await started();
   rig.beginJob('box-0', 'train');
   await rig.until('busy', ['0']);
+  // A check that began before the job must not see the hour as idle.
+  await expect.poll(stays).toBe('box-0 runs train');
   pass(3600);
   await expect.poll(stays).toBe('box-0 runs train');
   rig.endJob('box-0', 'train');
