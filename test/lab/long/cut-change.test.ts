@@ -96,7 +96,7 @@ describe('a driver that is being changed', () => {
       /drained by run [0-9a-f]{8} of \S+: .*; interrupted, and its ".*" still runs/,
     );
     expect(words(stdout)).toContain(`still drained: the run ended before ${name}, since`);
-    expect(stdout).toContain('run "azp-fleet provision"');
+    expect(words(stdout)).toContain('run "azp-fleet provision c": it waits for that, checks the host');
     await expectAside(name);
   });
 
