@@ -46,7 +46,7 @@ async function queue(slot: string, script: string, options = ''): Promise<readon
  */
 const asked = (
   'version, version, ps, network prune, pull, info, network create, inspect, create, start, ps, exec sh, exec bash, ' +
-  'exec bash, exec useradd, exec groupadd, exec usermod, exec su, rm, network rm'
+  'exec bash, exec useradd, exec groupadd, exec usermod, exec su, exec bash, rm, network rm'
 ).split(', ');
 
 const askedIn = (log: string): string[] =>
@@ -112,6 +112,7 @@ echo made > mine; sudo mkdir -p roots; sudo touch roots/file; stat -c %U roots`;
     expect(job.log).toContain(`${said.join('\n')}\n`);
     const log = await azure.control.log(job.id);
     expect(askedIn(log)).toEqual(asked);
+    expect(log).toMatch(/docker exec \S+ bash -c \/__a\/externals\/node24\/bin\/node -v/);
     expect(log).toContain(`-v /var/lib/azp-fleet-agents/${['one', 'two'][index]}/_work/1:/__w/1`);
   }
   await managed.allIdle();

@@ -1,8 +1,8 @@
 // A job with `container:`. Real, as the agent's source has it: the refusal inside a container, the label by the agent's
 // folder, what an earlier job left is removed by it, pull, network, the mounts by the agent's own paths, the options,
 // Node from the mounted externals as the container's program, a user of the agent's uid, steps by `docker exec`, removal.
-// All of it with the docker command against the host's engine. Stand-in: no logins, no services, no ports, one folder of
-// Node.
+// All of it with the docker command against the host's engine. Stand-in: no logins, no services, no ports, one Node in its
+// folders, which runs in every image.
 import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,6 +13,8 @@ import { root } from './settings.mjs';
 
 const node = '/__a/externals/node/bin/node';
 const idle = `'${node}' -e 'setInterval(function(){}, 24 * 60 * 60 * 1000);'`;
+/** Task handlers use this one, if it runs in there. */
+const newestNode = '/__a/externals/node24/bin/node';
 const nodeLabel = 'com.azure.dev.pipelines.agent.handler.node.path';
 
 /** Where the steps of a job with a container run: in it. It runs already; `close` removes it. */
@@ -51,6 +53,8 @@ export async function openContainer(body, { workFolder }, say) {
     await docker.must('Docker start', ['start', id]);
     await told(docker, id, say);
     const user = await makeUser(docker, id, say);
+    // An image whose C library is too old for it fails no job.
+    await docker.run(['exec', id, 'bash', '-c', `${newestNode} -v`], { quiet: true });
     return { close, spawn: (_, args, options_) => step({ id, user, workFolder }, args, options_) };
   } catch (error) {
     await close(say);
