@@ -215,6 +215,7 @@ export class Actions {
     if (action.kind === 'launch') {
       tools.metrics.launchFailed(action.slot, cause.code);
       memory.failed(cause);
+      memory.waitsElsewhere = !faultOfImage.has(cause.code);
     } else {
       memory.operationFailed(cause);
     }
@@ -272,6 +273,7 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
   log.log('info', 'run ended', { slot, ...outcome });
   if (outcome.sessionLeftSince !== undefined) memory.connection.leave(outcome.sessionLeftSince);
   memory.ended(outcome);
+  memory.waitsElsewhere = outcome.cause !== undefined && noFaultOfImage.has(outcome.cause.code);
   memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: clock.monotonic() };
   watches.pools.runChanged();
   metrics.runEnded(slot, outcome);

@@ -91,6 +91,8 @@ export interface ObservedSlot {
   readonly unpublished: boolean;
   /** The pool has an agent of this manager whose key an ended run knows, as far as is known. */
   readonly keySpent: boolean;
+  /** The latest start failed, or waits, for a reason that is not its image's fault. */
+  readonly waitsElsewhere: boolean;
 }
 
 /** An image that this manager has pulled. */

@@ -140,21 +140,27 @@ function isUp(container: ObservedContainer): boolean {
   return container.state === 'running' || container.state === 'paused' || container.state === 'restarting';
 }
 
-/** Returns the sources whose image a slot tries now: the slot is changing, waits for a retry, or runs the image already. */
+/**
+ * Returns the sources whose image a slot tries now: the slot is changing, waits for a retry after a fault of its image, or
+ * runs the image already. A slot that waits for something else tries nothing: a name that another owner has may stay for days.
+ */
 function onTrial(desired: Desired, seen: Observed): ReadonlySet<string> {
   return new Set(
     desired.slots.flatMap((slot) => {
       const state = seen.slots.get(slot.name);
       const image = desired.images.get(slot.name);
-      return state !== undefined && image !== undefined && tries(state, image) ? [image.source] : [];
+      return state !== undefined && image !== undefined && tries(state, image, seen.now)
+        ? [image.source]
+        : [];
     }),
   );
 }
 
-function tries(state: ObservedSlot, image: DesiredImage): boolean {
+function tries(state: ObservedSlot, image: DesiredImage, now: number): boolean {
   if (state.busyWith !== undefined) return true;
   const [container] = state.containers;
-  if (container === undefined) return state.hold === undefined;
+  if (container === undefined)
+    return state.hold === undefined && !(state.waitsElsewhere && now < state.notBefore);
   return container.image === image.id || !isUp(container);
 }
 

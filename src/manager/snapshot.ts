@@ -185,6 +185,7 @@ export class SnapshotBuilder {
       disabledFor: this.#disabledFor(slot),
       unpublished: this.#isUnpublished(slot),
       keySpent: this.#isKeySpent(slot, memory),
+      waitsElsewhere: memory.waitsElsewhere,
     };
   }
 

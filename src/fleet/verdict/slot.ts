@@ -127,7 +127,7 @@ function outdated(reported: boolean): Trouble {
     kind: 'trouble',
     code: 'agents.outdated',
     what: 'its agent runs with the configuration before the last change',
-    next: `wait: it stops when the pool shows no job for it; if it stays, ${atTheJournal}`,
+    next: `wait: one slot starts on a new image first, then the others; it stops when the pool shows no job for it; if it stays, ${atTheJournal}`,
     reported,
     temporary: true,
   };

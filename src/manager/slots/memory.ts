@@ -14,6 +14,8 @@ export class SlotMemory {
   cause: Cause | undefined;
   /** Why a launch waits; not a failure. */
   waitingFor: Cause | undefined;
+  /** The latest start failed, or waits, for a reason that is not its image's fault. */
+  waitsElsewhere = false;
   /** Containers that this manager has stopped, by id. */
   readonly stopped = new Map<string, StopRequest>();
   /** The agent's key since the last run, for the next run. */
@@ -76,6 +78,7 @@ export class SlotMemory {
   notYet(cause: Cause): void {
     this.#waits += 1;
     this.waitingFor = cause;
+    this.waitsElsewhere = true;
     this.#notBefore = this.#after(Math.min(250 * 2 ** this.#waits, 30_000));
   }
 
@@ -96,6 +99,7 @@ export class SlotMemory {
     this.connection.launched();
     this.#waits = 0;
     this.waitingFor = undefined;
+    this.waitsElsewhere = false;
     this.disabledFor = undefined;
     this.published();
   }

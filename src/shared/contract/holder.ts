@@ -104,12 +104,14 @@ export function heldDetail({ owner, host }: Holder, pool: string): string {
 
 /** Returns the next action of a user. Pure. */
 export function heldNext({ state, names }: Holder, host: string): string {
-  const it = names.length === 1 ? 'it' : 'them';
+  const [it, its] = names.length === 1 ? ['it', 'its'] : ['them', 'their'];
+  const take = `take ${it} over with "azp-fleet provision ${host} --adopt" or "azp-fleet adopt ${host}"`;
+  const other = 'or choose another agentName';
   const next = {
-    online: `stop the manager that runs ${it}, or choose another agentName; a machine that was switched off stays online there for some minutes`,
-    busy: 'run the command again when the job has ended, or choose another agentName',
-    left: 'run the command again in 3 minutes: an agent is briefly offline between two jobs',
-    away: `take ${it} over with "azp-fleet provision ${host} --adopt" or "azp-fleet adopt ${host}", or choose another agentName`,
+    online: `stop the agents of ${its} owner and ${take} three minutes later, ${other}; a machine that was switched off stays online in the pool for some minutes`,
+    busy: `wait until the job has ended and ${its} owner has been offline for three minutes, then ${take}, ${other}`,
+    left: `wait three minutes, because an agent is briefly offline between two jobs, then ${take}, ${other}`,
+    away: `${take}, ${other}`,
   };
   return next[state];
 }

@@ -79,7 +79,7 @@ test('while the earlier machine runs nothing is taken: plan, provision and statu
   expect(provisioned.code, provisioned.said).toBe(1);
   expect(held.exec(provisioned.said)?.[1]).toBe('online');
   expect(provisioned.said).toContain(`in pool gpu-lab, registered by installation ${owner?.slice(0, 8)}`);
-  expect(provisioned.said).toContain('next stop the manager that runs it');
+  expect(provisioned.said).toContain('next stop the agents of its owner');
 
   for (const args of [['status'], ['adopt', 'box', '--yes']]) {
     const { code, said } = await run(...args);

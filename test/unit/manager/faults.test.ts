@@ -109,6 +109,18 @@ describe('images', () => {
     await expect.poll(() => image('box-0')).toBe(next.id);
   });
 
+  test('a slot whose name another installation holds does not keep its idle neighbour from a new image', async () => {
+    await rig.azure.createAgent(rig.poolId, newAgent('box-0', await generateAgentKey()));
+    await rig.start();
+    await rig.until('idle', ['1']);
+    await rig.stop();
+    const next = rig.docker.addImage('registry.example/agent:2');
+    await rig.start({ image: { kind: 'registry', reference: 'registry.example/agent:2' } });
+    await expect.poll(() => rig.docker.get('box-1')?.body.Image, { timeout: 20_000 }).toBe(next.id);
+    await rig.until('idle', ['1']);
+    expect((await rig.slot('0')).code).toBe('agent.name-held');
+  });
+
   test('an image that crash-loops is rolled back, while other slots keep working', async () => {
     const good = rig.docker.images[0]?.id;
     await rig.start({ agents: { kind: 'count', count: 3 } });

@@ -57,6 +57,7 @@ export const state = (changes: Partial<ObservedSlot> = {}): ObservedSlot => ({
   disabledFor: undefined,
   unpublished: false,
   keySpent: false,
+  waitsElsewhere: false,
   ...changes,
 });
 

@@ -174,6 +174,17 @@ describe('a new image', () => {
     const others = roll(true, { 0: first, 1: old, 2: old }).filter((action) => action.slot !== '0');
     expect(others).toEqual([]);
   });
+  test('is tried on an idle slot while another waits for something else than its image, and only on one', () => {
+    const held = state({ notBefore: 5000, waitsElsewhere: true });
+    const actions = roll(true, { 0: held, 1: old, 2: old });
+    expect(actions).toMatchObject([{ kind: 'retire', slot: '1' }]);
+    const retiring = { ...old, busyWith: 'retire' };
+    expect(roll(true, { 0: held, 1: retiring, 2: old })).toEqual([]);
+  });
+  test('is not tried on a second slot in the pass in which the first tries again', () => {
+    const due = state({ notBefore: 1000, waitsElsewhere: true });
+    expect(roll(true, { 0: due, 1: old }).map(({ kind }) => kind)).toEqual(['launch']);
+  });
   test('is tried at the same time as another unproven one, and slots of a third keep working', () => {
     const image = (source: string, unproven: boolean) => ({ id: `new ${source}`, source, unproven });
     const images = new Map([
@@ -229,6 +240,7 @@ const anySlot = fc.record<ObservedSlot>({
   disabledFor: fc.constantFrom(undefined, 'drained', 'new image'),
   unpublished: fc.boolean(),
   keySpent: fc.boolean(),
+  waitsElsewhere: fc.boolean(),
 });
 
 test('in any state: one action per slot, no launch beside a container, no stop of a container that may run a job', () => {

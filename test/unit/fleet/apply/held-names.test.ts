@@ -127,7 +127,7 @@ describe('the names of an earlier installation', () => {
           /^agent box-0 belongs to another installation, whose agent box-7 is online/,
         ),
         seen: 'in pool gpu-lab, registered by installation eeeeeeee',
-        next: expect.stringContaining('stop the manager that runs it') as string,
+        next: expect.stringContaining('stop the agents of its owner') as string,
       },
     ]);
     expect((await entry('box-0'))?.id).toBe(first.id);
