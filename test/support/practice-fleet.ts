@@ -74,7 +74,7 @@ const rtx: ManagerStatus = managerStatus({
         gpu: '00000000:01:00.0',
         severity: 'fail',
         what: 'the GPU has fallen off the bus (XID 79)',
-        next: 'reboot the host; if it comes back, look at the power supply and the slot',
+        next: 'drain and reboot the host; if the fault returns, check the hardware',
       },
     ],
   },

@@ -101,7 +101,7 @@ function lineOf({ path, message }: z.core.$ZodIssue): string {
 function makeAgents({ fake, baseUrl }: FakeCall, desired: MakeAgents): Reply {
   const { pool: name, count, namePattern = 'agent-{n}' } = desired;
   const pool = fake.state.pools.find((each) => each.name.toLowerCase() === name.toLowerCase());
-  if (pool === undefined || pool.isHosted) return bad(`no pool ${name} of one's own`);
+  if (pool === undefined || pool.isHosted) return bad(`no self-hosted pool ${name}`);
   const names = Array.from({ length: count }, (_, index) => namePattern.replaceAll('{n}', String(index + 1)));
   const taken = names.find((each) => agentNamed(fake.state, pool.id, each) !== undefined);
   if (taken !== undefined) return bad(`pool ${pool.name} already has an agent ${taken}`);

@@ -73,7 +73,7 @@ const failure = family({
       when: 'a value reads `GPU is lost` or `requires reset`',
       source: 'nvidia-smi manual',
       seen: ({ faults }) => faultLike(faults, /lost|requires reset/i),
-      next: 'reboot the host; if it comes back, check the hardware',
+      next: 'reboot the host; if the fault returns, check the hardware',
     },
     {
       code: 'gpu.recovery-action',

@@ -17,7 +17,7 @@ interface Cause {
   readonly next: string;
 }
 
-const reboot = 'reboot the host; if it comes back, check the hardware';
+const reboot = 'reboot the host; if the fault returns, check the hardware';
 
 /**
  * Meanings of a failed nvidia-smi. Exit codes are from its manual ("RETURN VALUE"; 18 is NVML's own number, seen in the

@@ -112,7 +112,7 @@ const actions: Readonly<Record<XidClass, { readonly severity: Finding['severity'
     },
     reboot: {
       severity: 'fail',
-      next: 'drain and reboot the host; if it comes back, check the hardware',
+      next: 'drain and reboot the host; if the fault returns, check the hardware',
     },
     hardware: { severity: 'fail', next: 'check the power cables and the card' },
   };

@@ -62,7 +62,7 @@ export const healthCodes = {
   'gpu.power-cable': ['the external power cable of a GPU is not attached', 'attach the power cable'],
   'gpu.unreachable': [
     'the driver cannot reach a GPU, and nvidia-smi lists none because of it',
-    'reboot the host; if it comes back, check the hardware',
+    'reboot the host; if the fault returns, check the hardware',
   ],
   'gpu.unsteady': [
     'the slot was closed three times within an hour, and stays closed for a while',
@@ -84,7 +84,7 @@ export const healthCodes = {
   ],
   'smi.hung': [
     'nvidia-smi does not answer: a GPU or the driver hangs',
-    'reboot the host; if it comes back, check the hardware',
+    'reboot the host; if the fault returns, check the hardware',
   ],
   'smi.missing': ['nvidia-smi is missing on the host or in a container', 'run `azp-fleet provision`'],
   'smi.not-runnable': [
