@@ -39,7 +39,7 @@ describe('a body that is not what it must be', () => {
     ['PUT', '/filters', '{ "demands": 1 }', 'demands: '],
     ['PUT', '/settle', '{ "ms": -1 }', 'ms: '],
     ['PUT', '/limits', '{ "parallelJobs": "two" }', 'parallelJobs: '],
-    ['POST', '/agents', '{ "pool": "nowhere", "count": 1 }', "no self-hosted pool nowhere"],
+    ['POST', '/agents', '{ "pool": "nowhere", "count": 1 }', 'no self-hosted pool nowhere'],
     ['POST', '/agents', '{ "pool": "Default", "count": 100001 }', 'count: '],
     ['POST', '/agents', '{ "pool": "Default", "count": 1, "namePattern": "gpu" }', 'namePattern: '],
     ['POST', '/agents/nobody/revoke', undefined, 'no agent nobody'],
