@@ -7,9 +7,6 @@ import { credentialSource } from '../../fleet/inventory/secret.ts';
 import { createTransport } from '../../fleet/ssh/create-transport.ts';
 import { createAzureClient } from '../../shared/azure/create-client.ts';
 import { createTokenPermissions } from '../../shared/azure/token-permissions.ts';
-import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
-import { createFetch } from '../../shared/azure/http/proxy.ts';
-import type { RestOptions } from '../../shared/azure/http/rest.ts';
 import { createTestPipeline, type TestPipeline, type TestRun } from '../../shared/azure/test-run.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
@@ -20,6 +17,7 @@ import type { CommandInput } from '../command.ts';
 import type { Options } from '../options.ts';
 import { parseArguments } from '../parse.ts';
 import { say as sayLines } from '../render/lines.ts';
+import { readCa, restOptions } from '../run/fleet.ts';
 import { runCommand } from '../run-command.ts';
 import { stateFolder } from '../run-log.ts';
 import { completed, readAnswers } from '../setup/answers-file.ts';
@@ -160,39 +158,15 @@ export function openWizard(
   };
 }
 
-function azureFor(context: Context, access: Access): ReturnType<Wizard['azure']> {
-  const options = restOptions(context, access);
-  return { ...createAzureClient(options), ...createTokenPermissions(options) };
-}
-
-type Access = Parameters<Wizard['azure']>[0];
-
-/** Returns the REST options for the answers. */
-export function restOptions(
+function azureFor(
   context: Context,
-  { organization, credential, network, secret }: Access,
-): RestOptions {
+  { organization, credential, network, secret }: Parameters<Wizard['azure']>[0],
+): ReturnType<Wizard['azure']> {
   const { proxy, noProxy = [], ca } = network;
   const caPem = ca === undefined ? undefined : readFileSync(ca, 'utf8');
-  const fetch = createFetch({ ...defined({ http: proxy, https: proxy, caPem }), noProxy });
-  return {
-    organization,
-    credential:
-      credential.kind === 'pat'
-        ? patCredential(secret)
-        : servicePrincipalCredential({
-            ...credential,
-            secret,
-            fetch,
-            clock: context.clock,
-            onPause: () => undefined,
-          }),
-    fetch,
-    log: context.log,
-    signal: context.signal,
-    clock: context.clock,
-    userAgent: `azp-fleet/${version}`,
-  };
+  const site = defined({ http: proxy, https: proxy, noProxy });
+  const options = restOptions(context, { organization, credential, proxy: site }, { secret, caPem });
+  return { ...createAzureClient(options), ...createTokenPermissions(options) };
 }
 
 interface FinishedSetup {
@@ -235,12 +209,11 @@ async function testPipeline(
   file: string,
   id: number,
 ): Promise<ExitCode> {
-  const { organization, credential, projects, proxy } = loadFleet(file, context);
-  const { http, https, noProxy, ca } = proxy;
-  const secret = await wizard.secret(credentialSource({ credential }), 'the token');
-  const network = defined({ proxy: https ?? http, noProxy, ca });
-  const pipelines = createTestPipeline(restOptions(context, { organization, credential, network, secret }));
-  return runTestPipeline({ pipelines, projects, id, say });
+  const fleet = loadFleet(file, context);
+  const secret = await wizard.secret(credentialSource(fleet), 'the token');
+  const caPem = await readCa(fleet.proxy.ca);
+  const pipelines = createTestPipeline(restOptions(context, fleet, { secret, caPem }));
+  return runTestPipeline({ pipelines, projects: fleet.projects, id, say });
 }
 
 /** Returns a minimal pipeline for the pool. */

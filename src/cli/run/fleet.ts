@@ -4,6 +4,7 @@ import type { AzureClient } from '../../shared/azure/client.ts';
 import { createAzureClient } from '../../shared/azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
 import { createFetch } from '../../shared/azure/http/proxy.ts';
+import type { RestOptions } from '../../shared/azure/http/rest.ts';
 import { organizationUrl } from '../../shared/azure/url.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { defined } from '../../shared/base/objects.ts';
@@ -59,7 +60,7 @@ export async function openFleet(
     registries: undefined,
     webhooks: new Map(),
     caPem,
-    azure: azureClient(context, fleet, { secret: credential, caPem, onPause }),
+    azure: createAzureClient(restOptions(context, fleet, { secret: credential, caPem, onPause })),
     noteBy: (drawn) => {
       say = drawn;
     },
@@ -87,20 +88,23 @@ export async function withFleet<T>(
   return connected(context, input, await open(context, input), overSsh, body);
 }
 
-function azureClient(
-  context: Context,
-  fleet: Fleet,
+/** Returns the options of a client of the fleet's organization. `onPause` gets the name of the server that limits requests. */
+export function restOptions(
+  { clock, log, signal }: Context,
+  {
+    organization,
+    credential,
+    proxy: { http, https, noProxy },
+  }: Pick<Fleet, 'organization' | 'credential' | 'proxy'>,
   {
     secret,
     caPem,
     onPause,
-  }: { secret: Secret; caPem: string | undefined; onPause: (server: string, ms: number) => void },
-): AzureClient {
-  const { http, https, noProxy } = fleet.proxy;
+  }: { secret: Secret; caPem: string | undefined; onPause?: (server: string, ms: number) => void },
+): RestOptions {
   const fetch = createFetch({ ...defined({ http, https, caPem }), noProxy });
-  const { credential } = fleet;
-  return createAzureClient({
-    organization: organizationUrl(fleet.organization),
+  return {
+    organization: organizationUrl(organization),
     credential:
       credential.kind === 'pat'
         ? patCredential(secret)
@@ -108,16 +112,16 @@ function azureClient(
             ...credential,
             secret,
             fetch,
-            clock: context.clock,
-            onPause: (ms) => onPause('Microsoft Entra ID', ms),
+            clock,
+            onPause: (ms) => onPause?.('Microsoft Entra ID', ms),
           }),
     fetch,
-    log: context.log,
-    signal: context.signal,
-    clock: context.clock,
+    log,
+    signal,
+    clock,
     userAgent: `azp-fleet/${version}`,
-    onPause: (ms) => onPause('Azure DevOps', ms),
-  });
+    onPause: (ms) => onPause?.('Azure DevOps', ms),
+  };
 }
 
 /** Returns the content of the site's CA file. */
