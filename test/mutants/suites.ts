@@ -12,8 +12,11 @@ import { removalSuite } from '../unit/fleet/packages/apt/removal-cases.ts';
 import { simulationSuite } from '../unit/fleet/packages/apt/simulation-cases.ts';
 import { sourceSuite } from '../unit/fleet/packages/apt/source-cases.ts';
 import { consequencesSuite as dnfConsequencesSuite } from '../unit/fleet/packages/dnf/consequences-cases.ts';
+import { gatherSuite as dnfGatherSuite } from '../unit/fleet/packages/dnf/gather-cases.ts';
 import { headersSuite as dnfHeadersSuite } from '../unit/fleet/packages/dnf/headers-cases.ts';
 import { installSuite as dnfInstallSuite } from '../unit/fleet/packages/dnf/install-cases.ts';
+import { folderSuite as dnfFolderSuite } from '../unit/fleet/packages/dnf/offline-cases.ts';
+import { folderSimulationSuite as dnfFolderSimulationSuite } from '../unit/fleet/packages/dnf/offline-simulation-cases.ts';
 import { simulationSuite as dnfSimulationSuite } from '../unit/fleet/packages/dnf/simulation-cases.ts';
 import { sourceSuite as dnfSourceSuite } from '../unit/fleet/packages/dnf/source-cases.ts';
 import { packageRecordSuite } from '../unit/fleet/packages/package-record-cases.ts';
@@ -48,6 +51,9 @@ export const suites: readonly ScriptSuite[] = [
   dnfHeadersSuite,
   dnfInstallSuite,
   dnfSimulationSuite,
+  dnfGatherSuite,
+  dnfFolderSuite,
+  dnfFolderSimulationSuite,
   packageRecordSuite,
   engineSuite,
   configSuite,
