@@ -149,11 +149,11 @@ function nodePackage() {
 }
 
 /**
- * The unit tests hold every script that runs as root against shellcheck, what we read of ssh_config against ssh, and
- * the metrics against promtool.
+ * Installs the programs that unit tests compare with or start: shellcheck for scripts that run as root, ssh and sshd,
+ * promtool for metrics.
  */
 function bringOracles() {
-  const packages = { shellcheck: 'shellcheck', ssh: 'openssh-client' };
+  const packages = { shellcheck: 'shellcheck', ssh: 'openssh-client', sshd: 'openssh-server' };
   const env = environment();
   const missing = [...Object.keys(packages), 'promtool'].filter(
     (program) => spawnSync(program, ['-V'], { env }).error !== undefined,

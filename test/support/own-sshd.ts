@@ -6,7 +6,6 @@ import { delimiter, join } from 'node:path';
 
 import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
 import type { Target } from '../../src/fleet/ssh/transport.ts';
-import { ensurePackages } from '../../practice/lab/machine.ts';
 import { freePort, sshAnswers } from './ssh-port.ts';
 import { sshSpec } from './transport.ts';
 
@@ -115,7 +114,7 @@ export async function startOwnSshd({
   plain = false,
   programs = {},
 }: OwnSshdOptions = {}): Promise<OwnSshd> {
-  const program = await sshdProgram();
+  const program = sshdProgram();
   const folder = mkdtempSync(join(tmpdir(), 'azp-own-sshd-'));
   const port = await freePort();
   for (const name of ['host_ed25519', 'client_ed25519']) makeKey(join(folder, name));
@@ -154,19 +153,13 @@ export async function startOwnSshd({
 /** Runs a program that ends when our end of standard input does: with us, however we end. */
 const withUs = 'exec 3<&0; "$@" & p=$!; { cat <&3 >/dev/null; kill -9 "$p"; } 2>/dev/null & wait "$p"';
 
-let found: Promise<string> | undefined;
-
-/** Installed as the lab does where it is missing and can be; else an error says what to do. */
-function sshdProgram(): Promise<string> {
-  found ??= (async () => {
-    if (sshdPath() === undefined) await ensurePackages({ 'openssh-server': 'sshd', 'openssh-client': 'ssh' });
-    const path = sshdPath();
-    if (path === undefined) throw new Error('There is no sshd. Next: install the OpenSSH server');
-    // As root it wants this folder for the part of it that has no rights; its package leaves that to the service.
-    if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
-    return path;
-  })();
-  return found;
+/** Returns the path of sshd. Tests do not install it: of a package that is being installed, sshd is there too early. */
+function sshdProgram(): string {
+  const path = sshdPath();
+  if (path === undefined) throw new Error('There is no sshd. Next: install the OpenSSH server');
+  // As root, sshd needs this folder for privilege separation; the package leaves its creation to the service.
+  if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
+  return path;
 }
 
 /** It starts itself again for each connection, and so wants to be called by its whole path. */
