@@ -40,6 +40,8 @@ interface Declaration {
   /** Descriptions that replace those of `meanings`, by the argument's name. */
   readonly arguments?: Readonly<Record<string, string>>;
   readonly options?: readonly OptionSpec[];
+  /** Options that other tools have and this command lacks, with the next action instead. */
+  readonly instead?: readonly { readonly options: readonly string[]; readonly next: string }[];
   /** Pairs of command line and what it does. */
   readonly examples: readonly (readonly [string, string])[];
   /** False for commands that read no inventory (completion, init). Default true. */

@@ -376,6 +376,12 @@ const fleetCommands: readonly CommandSpec[] = [
       { flags: '--strict', description: 'exit 1 for degraded hosts too' },
       { flags: '--parallel <n>', description: 'hosts at the same time', default: '50' },
     ],
+    instead: [
+      {
+        options: ['-w', '--watch'],
+        next: 'run "watch -n 30 azp-fleet status" for a table that is refreshed',
+      },
+    ],
     examples: [
       ['azp-fleet status', 'every host of ./inventory.yaml'],
       ['azp-fleet status --probe --limit hopper', 'check the GPUs of one group now'],
@@ -432,6 +438,9 @@ const slotCommands: readonly CommandSpec[] = [
         description: "the agent's own logs (_diag) of the last failed run of HOST/SLOT, or of --run",
       },
       { flags: '--run <id>', description: 'with --diag: the run with this ID, see --runs' },
+    ],
+    instead: [
+      { options: ['-f', '--follow'], next: 'run "watch azp-fleet logs HOST/SLOT" to follow an agent' },
     ],
     examples: [
       ['azp-fleet logs h200-1', 'recent runs'],

@@ -203,7 +203,10 @@ function inputOf(
 function parseError(error: CommanderError, spec: CommandSpec | undefined): Error {
   const message = error.message.replace(/^error: /, '').trim();
   const [, what = message, meant] = /^([^]*?)\s*\(Did you mean ([^)]+)\?\)$/.exec(message) ?? [];
-  const see = spec === undefined ? seeHelp : seeHelpFor(spec);
+  const [, unknown = ''] = /^unknown option '([^']+)'/.exec(what) ?? [];
+  const see =
+    spec?.instead?.find(({ options }) => options.includes(unknown))?.next ??
+    (spec === undefined ? seeHelp : seeHelpFor(spec));
   const next = meant === undefined ? see : `did you mean "${meant}"? ${see}`;
   return usageError({ code: 'usage.arguments', what, next }, error);
 }

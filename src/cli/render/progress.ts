@@ -72,12 +72,9 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
   let above: string[] = [];
   let asking = 0;
   let ended = false;
-  // Created before the tasks start: work may end before listr2 starts them.
-  const hostDone = new Map(hosts.map((host) => [host, Promise.withResolvers<void>()]));
-  const tasks = [...hostDone].map(([host, { promise }]) => ({ title: host, task: () => promise }));
-  const listr = new Listr(tasks, {
-    concurrent: true,
-    exitOnError: false,
+  // One task for all hosts: after the last host is settled there may still be notes, such as a server that limits requests.
+  const finished = Promise.withResolvers<void>();
+  const listr = new Listr([{ title: 'hosts', task: () => finished.promise }], {
     registerSignalListeners: false,
     renderer: FleetRenderer,
     fallbackRenderer: 'silent',
@@ -103,7 +100,6 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
         if (ended) context.stderr.write(`${line}\n`);
         else above.push(line);
       }
-      if (event.kind === 'host-state' && settled.has(event.state)) hostDone.get(event.host)?.resolve();
     },
     async aside(question) {
       asking += 1;
@@ -117,9 +113,10 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
     },
     async finish() {
       above.push(...restLines(repeats, width()).map((line) => fold(line, width())));
-      for (const { resolve } of hostDone.values()) resolve();
+      finished.resolve();
       await done;
       ended = true;
+      for (const line of above.splice(0)) context.stderr.write(`${line}\n`);
     },
   };
 }

@@ -181,3 +181,22 @@ describe('no word is broken', () => {
     }
   });
 });
+
+// The live display is drawn over itself while they are printed.
+describe('what a command remarks on hosts stays above its result', () => {
+  const lines = [
+    'status',
+    'plan',
+    'provision --yes --dry-run',
+    'reboot --dry-run',
+    'drain --yes',
+    'undrain --yes',
+  ];
+  test.each(lines)('%s', async (line) => {
+    write('inventory.yaml', inventory());
+    rmSync(join(cwd, '.ssh/known_hosts'));
+    const { both } = await runCommand(line.split(' '), { cwd, env, terminal: { columns: 80, rows: 24 } });
+    const remarks = leftOnScreen(both).filter((each) => each.includes('new host key'));
+    expect(remarks.map((each) => each.split(':')[0]).toSorted()).toEqual(['h200-1', 'l40s-1', 'rtx-box']);
+  });
+});

@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest';
 
 import type { Context } from '../../../../src/shared/base/context.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
+import { leftOnScreen } from '../../../support/screen.ts';
 import { createProgress } from '../../../../src/cli/render/progress.ts';
 
 function terminal() {
@@ -88,4 +89,24 @@ test('a note after the end is printed', async () => {
   const before = screen().length;
   progress.sink({ kind: 'note', text: 'the lock of a was not released' });
   expect(screen().slice(before)).toBe('the lock of a was not released\n');
+});
+
+test('a note after the last host is settled stays, also one that repeats on other hosts', async () => {
+  const { context, screen } = terminal();
+  const hosts = ['a', 'b', 'c'];
+  const progress = createProgress(context, { hosts, json: false });
+  for (const host of hosts) progress.sink({ kind: 'note', host, text: 'the clock is 3 min late' });
+  for (const host of hosts) progress.sink({ kind: 'host-state', host, state: 'ok' });
+  await vi.waitFor(() => expect(screen()).toContain('3 of 3 done'));
+  // The pools are still listed, and Azure DevOps limits requests.
+  const before = screen().length;
+  await vi.waitFor(() => expect(screen().length).toBeGreaterThan(before));
+  progress.sink({ kind: 'note', text: 'Azure DevOps limits requests' });
+  await progress.finish();
+  expect(leftOnScreen(screen())).toEqual([
+    'a: the clock is 3 min late',
+    'Azure DevOps limits requests',
+    'b, c: the clock is 3 min late',
+    '',
+  ]);
 });
