@@ -24,7 +24,7 @@ interface OwnAnswer {
 export class Front {
   readonly sent: SentRequest[] = [];
   /** Its own answers, instead of the server's. */
-  answer: (request: SentRequest) => OwnAnswer | undefined = () => undefined;
+  answer: (request: SentRequest) => OwnAnswer | undefined | Promise<OwnAnswer> = () => undefined;
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();
   readonly #server = createServer((request, response) => void this.#pass(request, response));
@@ -66,7 +66,7 @@ export class Front {
     const content = await buffer(request);
     const sent: SentRequest = { method, url, headers, ...bodyOf(content, headers['content-type']) };
     if (!url.startsWith('/_fake')) this.sent.push(sent);
-    const own = this.answer(sent);
+    const own = await this.answer(sent);
     if (own !== undefined) {
       response.writeHead(own.status, { 'content-type': 'application/json' }).end(own.content);
       return;

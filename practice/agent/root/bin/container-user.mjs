@@ -1,5 +1,5 @@
 // The user that steps have inside a job's container: of the agent's uid and gid, with sudo. Real: the commands, their
-// order, and that one which fails fails the job. Stand-in: it knows no Alpine.
+// order, and that one which fails fails the job, except the last ones. Stand-in: it knows no Alpine.
 import { execFileSync } from 'node:child_process';
 
 const suffix = '_azpcontainer';
@@ -15,7 +15,8 @@ export async function makeUser(docker, id, say) {
   const agent = outside('whoami');
   const uid = outside('id', '-u', agent);
   say(`Try to create a user with UID '${uid}' inside the container.`);
-  const [known] = await docker.exec(id, ['bash', '-c', `getent passwd ${uid} | cut -d: -f1 `]);
+  const names = await docker.exec(id, ['bash', '-c', `getent passwd ${uid} | cut -d: -f1 `]);
+  const known = await firstUser(docker, id, names);
   const [isAlpine] = await docker.exec(id, ['bash', '-c', alpine]);
   if (isAlpine !== undefined) throw new Error('the stand-in knows no way to add a user to Alpine');
   const name = known ?? inside(agent);
@@ -24,7 +25,24 @@ export async function makeUser(docker, id, say) {
   await docker.exec(id, ['groupadd', sudoGroup]);
   await docker.exec(id, ['usermod', '-a', '-G', sudoGroup, name]);
   await docker.exec(id, ['su', '-c', `echo '%${sudoGroup} ALL=(ALL:ALL) NOPASSWD:ALL' >> /etc/sudoers`]);
+  await tryNode(docker, id);
   return { uid, home: `/home/${name}` };
+}
+
+async function firstUser(docker, id, names) {
+  for (const name of names) {
+    const { code } = await docker.run(['exec', id, 'id', '-u', name], { quiet: true });
+    if (code === 0) return name;
+  }
+  return undefined;
+}
+
+/** Asks the agent's Node 24 for its version, and Node 20 if the image's C library is too old; a failure is ignored. */
+async function tryNode(docker, id) {
+  const version = (folder) =>
+    docker.run(['exec', id, 'bash', '-c', `/__a/externals/${folder}/bin/node -v`], { quiet: true });
+  const { lines } = await version('node24');
+  if (lines.some((line) => /version `GLIBC_2\.2[578]' not found/u.test(line))) await version('node20_1');
 }
 
 /** With the agent's group, where its number is another than the user's and is free in there. */

@@ -60,9 +60,14 @@ export class Dispatcher {
     return true;
   }
 
+  /** Settled when no job runs. */
+  async idle() {
+    await this.#job?.finished;
+  }
+
   async shutdown() {
     this.#job?.cancel(this.#stop.aborted ? 'shutdown' : 'cancel', shutdownMs);
-    await this.#job?.finished;
+    await this.idle();
   }
 }
 

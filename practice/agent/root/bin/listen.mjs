@@ -56,10 +56,15 @@ async function run({ settings, once, stop }) {
 async function messages({ session, dispatcher, settings, once, stop }) {
   const ended = new AbortController();
   let updating;
+  // A job that arrives during an update: it runs when there is none after all.
+  let held;
   const startUpdate = (wanted) => {
-    updating = update(settings, wanted, stop).then((isReady) => {
+    updating = update(settings, wanted, () => dispatcher.idle(), stop).then(async (isReady) => {
       updating = undefined;
-      if (isReady) ended.abort('updated');
+      if (isReady) return ended.abort('updated');
+      if (held === undefined || dispatcher.hasTaken) return;
+      dispatcher.run(held.body);
+      await session.forget(held).catch(() => undefined);
     });
   };
   void dispatcher.onceDone.then(() => ended.abort('done'));
@@ -71,6 +76,7 @@ async function messages({ session, dispatcher, settings, once, stop }) {
     if (messageType === 'AgentRefresh' && updating === undefined) startUpdate(body);
     if (messageType === 'PipelineAgentJobRequest') {
       // What cannot be done now stays undeleted, so that the server gives it to another agent.
+      if (updating !== undefined) held = message;
       if (updating !== undefined || dispatcher.hasTaken) continue;
       dispatcher.run(body);
     }

@@ -12,10 +12,12 @@ export const stamp = () =>
     .replace('T', ' ')
     .replace(/\.\d+Z$/u, 'Z');
 
+/** Writes a line, and returns it. */
 export function say(name, ...values) {
   const line = words[name](...values);
   trace(line);
   process.stdout.write(`${line}\n`);
+  return line;
 }
 
 export function sayError(name, ...values) {

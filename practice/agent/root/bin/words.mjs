@@ -16,6 +16,9 @@ const english = {
   reconnected: (at) => `${at}: Agent reconnected.`,
   updating: () => 'Agent update in progress, do not shutdown agent.',
   downloading: (version) => `Downloading ${version} agent`,
+  waitingForJob: () => 'Waiting for current job finish running.',
+  updateScript: () => 'Generate and execute update script.',
+  exitingForUpdate: () => 'Agent will exit shortly for update, should back online within 10 seconds.',
 };
 
 const german = {
@@ -34,6 +37,9 @@ const german = {
   reconnected: (at) => `${at}: Wieder verbunden.`,
   updating: () => 'Der Agent wird erneuert und darf nicht beendet werden.',
   downloading: (version) => `Agent ${version} wird geholt`,
+  waitingForJob: () => 'Der laufende Auftrag wird abgewartet.',
+  updateScript: () => 'Der Agent wird ausgetauscht.',
+  exitingForUpdate: () => 'Der Agent endet gleich und kommt erneuert wieder.',
 };
 
 export function wordsFor({ LC_ALL, LC_MESSAGES, LANG }) {

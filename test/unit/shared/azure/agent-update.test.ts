@@ -10,6 +10,11 @@ import { listening, timeoutMs, useAgents, versions } from './agent-scene.ts';
 const agents = useAgents(100);
 const { fake } = agents;
 const said = ['Agent update in progress, do not shutdown agent.', 'Downloading 5.999.0 agent'];
+const exits = [
+  'Waiting for current job finish running.',
+  'Generate and execute update script.',
+  'Agent will exit shortly for update, should back online within 10 seconds.',
+];
 const ran = ['TIME: Running job: train', 'TIME: Job train completed with result: Succeeded'];
 
 afterEach(() => {
@@ -50,6 +55,31 @@ test.each([
   expect(await listener.exited).toBe(0);
 });
 
+test('a job that arrives during a download waits; when the download fails, the agent runs it', async () => {
+  const agent = await agents.install('update-held', versions[5]);
+  const download = Promise.withResolvers<{ status: number; content: string }>();
+  agents.front.answer = ({ url }) => {
+    if (url.includes('/packages/')) return { status: 200, content: JSON.stringify(offer(999)) };
+    return url.endsWith('/newer.tar.gz') ? download.promise : undefined;
+  };
+  const listener = startListener(agent.folder);
+  await agents.online(agent.name);
+  await askToUpdate(agent);
+  await expect.poll(() => listener.console(), { timeout: timeoutMs }).toEqual([...listening, ...said]);
+  const received = (): number =>
+    agents.front.sent.filter(
+      ({ method, url, status }) => method === 'GET' && url.includes('/messages?') && status === 200,
+    ).length;
+  const before = received();
+  const demands = [`Agent.Name -equals ${agent.name}`];
+  await fake.control.queue({ pool: 'gpu', name: 'train', demands, script: 'true' });
+  await expect.poll(received, { timeout: timeoutMs }).toBeGreaterThan(before);
+  expect(listener.console()).toEqual([...listening, ...said]);
+  download.resolve({ status: 404, content: '' });
+  expect(await listener.exited).toBe(0);
+  expect(listener.console()).toEqual([...listening, ...said, ...ran]);
+});
+
 /** Returns a newer agent, as the server offers it: the same programs with another version. */
 async function newerAgent(folder: string): Promise<Buffer> {
   await installAgent(folder, '5.999.0');
@@ -75,7 +105,7 @@ test('a newer package: the listener ends with 4; under run.sh the new version ta
       await fake.control.queue({ pool: 'gpu', name: 'train', demands, script: 'echo "by $AGENT_VERSION"' });
     expect(await started.exited).toBe(ends);
     const after = ends === 4 ? [] : [...listening, ...ran];
-    expect(started.console()).toEqual([...listening, ...said, ...after]);
+    expect(started.console()).toEqual([...listening, ...said, ...exits, ...after]);
     if (ends === 0) expect((await fake.control.jobs()).at(-1)?.log).toBe('by 5.999.0\n');
   }
 });
