@@ -13,7 +13,7 @@ export const pool = 'gpu-lab';
 export const program = '/opt/azp-fleet/current/node /opt/azp-fleet/current/manager.mjs';
 
 /** For `expect.poll`: the machine shares two cores with everything else. */
-export const settings = { timeout: 240_000, interval: 1000 };
+export const settings = { timeout: 900_000, interval: 1000 };
 
 const limits = { timeoutMs: 240_000, everyMs: 1000 };
 
