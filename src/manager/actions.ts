@@ -297,10 +297,13 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
  */
 async function endRunsKey(
   { container, poolId, memory }: Work<'collect', 'container'>,
-  { tools }: ActionParts,
+  parts: ActionParts,
 ): Promise<AzureAgent | undefined> {
   if (poolId === undefined) return undefined;
-  const order = { poolId, agent: container.name, ...defined({ id: agentIdOf(container) }) };
+  const { tools } = parts;
+  const { name: agent } = container;
+  const isLast = !mayHaveSlot(agent, poolId, parts);
+  const order = { poolId, agent, isLast, ...defined({ id: agentIdOf(container) }) };
   let shown: AzureAgent | undefined;
   memory.nextKey = await endKey(tools, order, (agent) => (shown = agent)).catch((error: unknown) => {
     tools.log.log('warn', 'the key of an ended run could not be replaced yet', {
@@ -310,6 +313,16 @@ async function endRunsKey(
     return undefined;
   });
   return shown;
+}
+
+/** Returns whether a slot has this agent. Slots are known after the first check of the GPUs, and pools after their first read. */
+function mayHaveSlot(agent: string, poolId: number, { watches, slots }: ActionParts): boolean {
+  const all = slots();
+  if (watches.gpus.latest === undefined || all.length === 0) return true;
+  return all.some((slot) => {
+    const { pool } = watches.pools.of(slot);
+    return slot.agent.toLowerCase() === agent.toLowerCase() && (pool === undefined || pool.id === poolId);
+  });
 }
 
 async function retireRun(

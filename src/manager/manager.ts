@@ -241,10 +241,7 @@ export class Manager {
       pool.readIfNew(inPool.map(({ agent }) => agent));
       // While Docker does not answer, only the pool shows that no agent runs.
       const isUndecided = inPool.some(({ name }) => !slots.some((slot) => slot.name === name));
-      pool.setWaiting(
-        'slots',
-        isUndecided || inPool.some((slot) => this.#snapshot.waitsForPool(slot, containers)),
-      );
+      pool.setWaiting(isUndecided || inPool.some((slot) => this.#snapshot.waitsForPool(slot, containers)));
     }
   }
 

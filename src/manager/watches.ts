@@ -52,6 +52,8 @@ const noEngine: EngineAbilities = {
 const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
+/** How often agents without a slot are looked for in what was read; exported for tests. */
+export const sweepMs = 15_000;
 /** How often the credential's files are read while the server rejects it. */
 const tokenMs = 5_000;
 /** How often a failed write of the state is repeated. */
@@ -146,7 +148,7 @@ export class Watches {
       this.#every(probeMs, signal, () => this.#probe()),
       this.#every(imageMs, signal, () => this.#ensureImages()),
       this.#every(roundMs, signal, () => this.#tidy(slots())),
-      this.#every(roundMs, signal, () => this.#sweep(slots())),
+      this.#every(sweepMs, signal, () => this.#sweep(slots())),
       this.#every(roundMs, signal, () => this.#forget(slots().map(({ name }) => name))),
       this.#every(flushMs, signal, () => state.flush()),
       this.#every(roundMs, signal, () => this.#fence()),
@@ -234,7 +236,7 @@ export class Watches {
     const containers = await this.#tools.engine.listOwn({ [Labels.kind]: 'agent' });
     await this.#sweeper.round(
       slots,
-      containers.flatMap((container) => poolIdOf(container) ?? []),
+      containers.map((container) => ({ agent: container.name, poolId: poolIdOf(container) })),
     );
   }
 

@@ -7,16 +7,26 @@ import type { StateStore } from '../state.ts';
 import { rememberNames, withNames, type OwnAgents } from './own-agents.ts';
 import type { Pools } from './watch.ts';
 
-/** Interval for a pool that slots have left; shorter while an agent there may be removed soon. */
-const leftPoolMs = { idle: 5 * 60_000, waiting: 60_000 };
+/** Interval for a pool that slots have left. */
+const leftPoolMs = 5 * 60_000;
+
+/** A name is forgotten when the pool has not shown an agent of it for this time: reads may be older than writes. */
+const forgetMs = 4 * 60_000;
 
 interface SweeperTools extends Pick<ManagerDeps, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
 }
 
+/** A container of ours, in any state, with its agent. */
+export interface AgentRun {
+  readonly agent: string;
+  /** Undefined: it was created by an earlier version. */
+  readonly poolId: number | undefined;
+}
+
 /**
  * Removes agents of ours without a slot: in the pools of this host's slots, after slots were removed or the host was
- * renamed, and in pools that slots have left.
+ * renamed, and in pools that slots have left. The end of a run removes its agent at once (`endKey`); this finds the others.
  */
 export class Sweeper {
   readonly #tools: SweeperTools;
@@ -24,8 +34,10 @@ export class Sweeper {
   readonly #pools: Pools;
   /** By pool id. */
   readonly #orphans = new Map<number, Orphans>();
-  /** By pool id: when the agents that were swept last had been read; monotonic. */
-  readonly #sweptAt = new Map<number, number>();
+  /** By pool id: when the agents that were listed last had been read; monotonic. */
+  readonly #listedAt = new Map<number, number>();
+  /** By pool id and name: since when the lists lack an agent of ours; monotonic. */
+  readonly #lackedSince = new Map<string, number>();
 
   constructor(tools: SweeperTools, own: Pick<OwnAgents, 'list'>, pools: Pools) {
     this.#tools = tools;
@@ -38,10 +50,11 @@ export class Sweeper {
     return this.#tools.state.value.names[poolId] ?? [];
   }
 
-  /** Sweeps all pools. `others`: ids of pools in the labels of our containers. */
-  async round(slots: readonly Slot[], others: readonly number[]): Promise<void> {
+  /** Sweeps all pools. `runs`: all containers of ours. */
+  async round(slots: readonly Slot[], runs: readonly AgentRun[]): Promise<void> {
     if (slots.length === 0) return;
     const current = this.#pools.all.flatMap(({ pool }) => pool?.id ?? []);
+    const others = runs.flatMap(({ poolId }) => poolId ?? []);
     await this.#remember([...current, ...others]);
     for (const watch of this.#pools.all) {
       if (watch.pool === undefined || !Number.isFinite(watch.at)) continue;
@@ -53,68 +66,88 @@ export class Sweeper {
         id,
         inPool.map(({ agent }) => agent),
       );
-      await this.#sweep(id, watch.agents(), inPool, watch.at);
-      watch.setWaiting('sweeper', (this.#orphans.get(id)?.size ?? 0) > 0);
+      await this.#note(id, watch.agents(), inPool, watch.at);
     }
     // A pool that has not been found yet may be one of the remembered pools.
-    if (current.length < this.#pools.all.length) return;
-    const { pools, names } = this.#tools.state.value;
-    // A slot may have left its pool before the first round.
-    const known = new Set([...pools, ...Object.keys(names).map(Number)]);
-    for (const id of [...known].filter((each) => !current.includes(each)))
-      await this.#sweepLeft(id, others.includes(id));
+    if (current.length === this.#pools.all.length) {
+      const { pools, names } = this.#tools.state.value;
+      // A slot may have left its pool before the first round.
+      const known = new Set([...pools, ...Object.keys(names).map(Number)]);
+      for (const id of [...known].filter((each) => !current.includes(each)))
+        await this.#noteLeft(id, others.includes(id));
+    }
+    for (const id of this.#orphans.keys()) await this.#removeDue(id, runs);
   }
 
-  /** Sweeps a pool that slots have left; forgets it when it has no agent of ours. */
-  async #sweepLeft(id: number, isInUse: boolean): Promise<void> {
+  /** Lists a pool that slots have left; forgets it when it has had no agent of ours for a while. */
+  async #noteLeft(id: number, isInUse: boolean): Promise<void> {
     const { state, clock } = this.#tools;
     const at = clock.monotonic();
-    const isWaiting = (this.#orphans.get(id)?.size ?? 0) > 0;
-    const last = this.#sweptAt.get(id) ?? Number.NEGATIVE_INFINITY;
-    // Rounds are slightly shorter than a minute.
-    if (at - last < clock.scaled(leftPoolMs[isWaiting ? 'waiting' : 'idle'] * 0.9)) return;
-    const agents = await this.#own.list(id, [], this.earlier(id)).catch((error: unknown) => {
-      if (hasCode(error, 'azure.not-found')) return new Map<string, AzureAgent>();
-      throw error;
-    });
-    await this.#sweep(id, agents.values(), [], at);
-    if ([...agents.values()].some((agent) => this.#isOurs(agent))) return;
-    this.#orphans.delete(id);
-    this.#sweptAt.delete(id);
-    if (!isInUse)
-      await state.note(({ pools, names }) => ({
-        pools: pools.filter((each) => each !== id),
-        names: withNames(names, id, []),
-      }));
+    // Rounds are slightly shorter than their interval.
+    if (at - (this.#listedAt.get(id) ?? Number.NEGATIVE_INFINITY) < clock.scaled(leftPoolMs * 0.9)) return;
+    const agents = (await ofPool(this.#own.list(id, [], this.earlier(id)))) ?? new Map<string, AzureAgent>();
+    await this.#note(id, agents.values(), [], at);
+    if (isInUse || this.#orphans.has(id) || this.earlier(id).length > 0) return;
+    this.#listedAt.delete(id);
+    await state.note(({ pools }) => ({ pools: pools.filter((each) => each !== id) }));
   }
 
-  /** Removes agents without a slot. `at`: when the agents were read; a list that was swept is skipped. */
-  async #sweep(id: number, all: Iterable<AzureAgent>, slots: readonly Slot[], at: number): Promise<void> {
-    const { state, clock, azure, log } = this.#tools;
-    if (this.#sweptAt.get(id) === at) return;
-    this.#sweptAt.set(id, at);
+  /** Notes the agents without a slot in a list. `at`: when it was read; a list is noted once. */
+  async #note(id: number, all: Iterable<AzureAgent>, slots: readonly Slot[], at: number): Promise<void> {
+    const { state, clock } = this.#tools;
+    if (this.#listedAt.get(id) === at) return;
+    this.#listedAt.set(id, at);
     const agents = [...all];
     const names = new Set(slots.map(({ agent }) => agent.toLowerCase()));
-    const ours = { owner: state.owner, names };
-    const before = this.#orphans.get(id) ?? new Map();
-    const found = sweep(agents, ours, before, at, (ms) => clock.scaled(ms));
-    this.#orphans.set(id, found.orphans);
-    for (const agent of found.remove) {
-      const removed = await azure.deleteAgent(id, agent.id);
-      log.log('info', removed ? 'removed an agent without a slot' : 'kept an agent with a job', {
-        name: agent.name,
-        pool: id,
-      });
-    }
+    const found = orphansIn(agents, { owner: state.owner, names }, this.#orphans.get(id), at);
+    if (found.size === 0) this.#orphans.delete(id);
+    else this.#orphans.set(id, found);
     // An agent whose owner capability was removed may get it again: the manager still knows its id.
-    const left = new Set(
+    const listed = new Set(
       agents
         .filter((agent) => this.#isOurs(agent) || agent.userCapabilities?.[Capabilities.owner] === undefined)
         .map(({ name }) => name.toLowerCase()),
     );
-    const kept = this.earlier(id).filter((name) => names.has(name) || left.has(name));
-    if (kept.length < this.earlier(id).length)
-      await state.note((known) => ({ names: withNames(known.names, id, kept) }));
+    const gone = new Set<string>();
+    for (const name of this.earlier(id)) {
+      const key = `${id}/${name}`;
+      if (names.has(name) || listed.has(name)) this.#lackedSince.delete(key);
+      else if (at - (this.#lackedSince.get(key) ?? at) >= clock.scaled(forgetMs)) gone.add(name);
+      else if (!this.#lackedSince.has(key)) this.#lackedSince.set(key, at);
+    }
+    if (gone.size === 0) return;
+    for (const name of gone) this.#lackedSince.delete(`${id}/${name}`);
+    await state.note(({ names: known }) => ({
+      names: withNames(
+        known,
+        id,
+        (known[id] ?? []).filter((name) => !gone.has(name)),
+      ),
+    }));
+  }
+
+  /** Removes the agents without a slot that are due and, when they are read again now, still ours, offline and without a job. */
+  async #removeDue(id: number, runs: readonly AgentRun[]): Promise<void> {
+    const { clock, azure, log } = this.#tools;
+    const inUse = new Set(
+      runs.flatMap(({ agent, poolId = id }) => (poolId === id ? [agent.toLowerCase()] : [])),
+    );
+    const orphans = new Map(this.#orphans.get(id));
+    for (const [agentId, orphan] of orphans) {
+      const now = clock.monotonic();
+      // The end of its run removes it.
+      if (inUse.has(orphan.name.toLowerCase()) || now < dueAt(orphan, (ms) => clock.scaled(ms))) continue;
+      orphans.set(agentId, { ...orphan, triedAt: now });
+      this.#orphans.set(id, new Map(orphans));
+      const agent = await ofPool(azure.findAgent(id, orphan.name));
+      const isGone = agent?.id !== agentId || !this.#isOurs(agent);
+      if (!isGone && (agent.status !== 'offline' || agent.assignedRequest !== undefined)) continue;
+      if (!isGone && !(await azure.deleteAgent(id, agentId))) continue;
+      if (!isGone) log.log('info', 'removed an agent without a slot', { name: orphan.name, pool: id });
+      orphans.delete(agentId);
+    }
+    if (orphans.size === 0) this.#orphans.delete(id);
+    else this.#orphans.set(id, orphans);
   }
 
   #isOurs({ userCapabilities }: AzureAgent): boolean {
@@ -128,31 +161,47 @@ export class Sweeper {
   }
 }
 
-/** An agent without a slot is removed after this time, and after at least two reads. */
-const orphanMs = 3 * 60_000;
+/** Resolves with undefined if the pool was deleted. */
+function ofPool<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  return answer.catch((error: unknown) => {
+    if (hasCode(error, 'azure.not-found')) return undefined;
+    throw error;
+  });
+}
 
-/** Agent id → when it was first read without a slot; monotonic. */
-export type Orphans = ReadonlyMap<number, number>;
+/** An agent without a slot is read again and removed after this time, which a slow read does not span. */
+const orphanMs = 30_000;
+/** Pauses of later tries: while a lost job may end (the server counts it for about 15 minutes), and after that. */
+const retryMs = { first: 30_000, later: 5 * 60_000, laterAfter: 20 * 60_000 };
 
-/**
- * Returns the agents of ours without a slot that are offline and have no job, and those to remove. `scaled`: see Clock;
- * `now`: when the agents were read. Pure.
- */
-export function sweep(
+/** An agent of ours without a slot; times are monotonic. */
+interface Orphan {
+  readonly name: string;
+  /** When it was first read without a slot. */
+  readonly since: number;
+  readonly triedAt?: number;
+}
+
+/** By agent id. */
+export type Orphans = ReadonlyMap<number, Orphan>;
+
+/** Returns the agents of ours without a slot. `at`: when the agents were read. Pure. */
+export function orphansIn(
   agents: Iterable<AzureAgent>,
   ours: { readonly owner: string; readonly names: ReadonlySet<string> },
-  before: Orphans,
-  now: number,
-  scaled: (ms: number) => number = (ms) => ms,
-): { readonly remove: readonly AzureAgent[]; readonly orphans: Orphans } {
+  before: Orphans = new Map(),
+  at: number,
+): Orphans {
   const found = [...agents].filter(
-    (agent) =>
-      agent.userCapabilities?.[Capabilities.owner] === ours.owner &&
-      !ours.names.has(agent.name.toLowerCase()) &&
-      agent.status === 'offline' &&
-      agent.assignedRequest === undefined,
+    ({ name, userCapabilities }) =>
+      userCapabilities?.[Capabilities.owner] === ours.owner && !ours.names.has(name.toLowerCase()),
   );
-  const orphans = new Map(found.map((agent) => [agent.id, before.get(agent.id) ?? now]));
-  const remove = found.filter((agent) => now - (before.get(agent.id) ?? now) >= scaled(orphanMs));
-  return { remove, orphans };
+  return new Map(found.map(({ id, name }) => [id, before.get(id) ?? { name, since: at }]));
+}
+
+/** Returns when it is tried to remove the agent. `scaled`: see Clock. Pure. */
+export function dueAt({ since, triedAt }: Orphan, scaled: (ms: number) => number): number {
+  if (triedAt === undefined) return since + scaled(orphanMs);
+  const pause = triedAt - since < scaled(retryMs.laterAfter) ? retryMs.first : retryMs.later;
+  return triedAt + scaled(pause);
 }

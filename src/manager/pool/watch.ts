@@ -12,9 +12,6 @@ export interface PoolNames {
   readonly earlier: readonly string[];
 }
 
-/** Parts of the manager that can wait for a change in the pool. */
-type WaitingPart = 'slots' | 'sweeper';
-
 /** Reads our agents in one pool, for all slots: at an interval, or early on request. */
 export class PoolWatch {
   readonly #azure: Pick<AzureClient, 'findPool'>;
@@ -35,7 +32,7 @@ export class PoolWatch {
   #requestedAt: number | undefined;
   #urgent = false;
   #inStep = true;
-  readonly #waitingParts = new Set<WaitingPart>();
+  #isWaiting = false;
   #interrupt = new AbortController();
 
   constructor(
@@ -118,11 +115,10 @@ export class PoolWatch {
     this.#interrupt.abort();
   }
 
-  /** Sets whether a part waits for the pool, which is then read more often. */
-  setWaiting(part: WaitingPart, isWaiting: boolean): void {
-    if (this.#waitingParts.has(part) === isWaiting) return;
-    if (isWaiting) this.#waitingParts.add(part);
-    else this.#waitingParts.delete(part);
+  /** Sets whether slots wait for a change in the pool, which is then read more often. */
+  setWaiting(isWaiting: boolean): void {
+    if (this.#isWaiting === isWaiting) return;
+    this.#isWaiting = isWaiting;
     this.#interrupt.abort();
   }
 
@@ -143,7 +139,7 @@ export class PoolWatch {
           failingSince: this.#failingSince,
           requestedAt: this.#requestedAt,
           urgent: this.#urgent,
-          waiting: this.#waitingParts.size > 0,
+          waiting: this.#isWaiting,
           inStep: this.#inStep,
           random,
         },
@@ -196,7 +192,7 @@ function noPool(name: string): FleetError {
 const idleMs = 5 * 60_000;
 /** Longest interval: with the age of the manager's report, a verdict's limit of six minutes is not reached. */
 const longestMs = 5.25 * 60_000;
-/** Interval while a part waits for a change in the pool. */
+/** Interval while slots wait for a change in the pool. */
 const waitingMs = 60_000;
 /** The shortest time between reads for starts and ends of runs. */
 const eventMs = 60_000;
@@ -215,7 +211,7 @@ export interface ReadSchedule {
   readonly requestedAt: number | undefined;
   /** A read is requested now: for a command, or because a call failed. */
   readonly urgent: boolean;
-  /** A part waits for a change in the pool. */
+  /** Slots wait for a change in the pool. */
   readonly waiting: boolean;
   /** The last read was the first, or the first that succeeded again: other hosts read at the same moment. */
   readonly inStep: boolean;

@@ -14,19 +14,30 @@ export interface KeyTools extends Pick<ManagerDeps, 'azure' | 'clock'> {
   readonly keys: Pick<KeyStock, 'take'>;
 }
 
+/** The run whose key ends. */
+interface EndedRun {
+  readonly poolId: number;
+  readonly agent: string;
+  /** Of the run's registration, if known. */
+  readonly id?: number;
+  /** No slot has this agent any more: the agent is removed with its key, unless the server still counts a job on it. */
+  readonly isLast: boolean;
+}
+
 /**
  * Replaces the key of an ended run's agent, so that a copy made by the job opens no session. The container has ended,
- * although the server may still show a job. Returns undefined if no agent is ours. `id`: of the run's registration, if known.
- * `found`: called with the agent before the change.
+ * although the server may still show a job. Returns undefined if no agent is ours, or none is left. `found`: called with the
+ * agent before the change.
  */
 export async function endKey(
   tools: KeyTools,
-  { poolId, agent: name, id }: { readonly poolId: number; readonly agent: string; readonly id?: number },
+  { poolId, agent: name, id, isLast }: EndedRun,
   found: (agent: AzureAgent) => void,
 ): Promise<NextKey | undefined> {
   const agent = await tools.azure.findAgent(poolId, name);
   if (agent === undefined || !isOurs(agent, tools.state.owner, id)) return undefined;
   found(agent);
+  if (isLast && (await tools.azure.deleteAgent(poolId, agent.id))) return undefined;
   return replaceKey(tools, poolId, agent);
 }
 

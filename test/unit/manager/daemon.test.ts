@@ -117,6 +117,27 @@ describe('restarts', () => {
     expect((await rig.status()).problems).toEqual([]);
   });
 
+  test("the end of a removed slot's job removes its agent, with the calls that would have ended its key", async () => {
+    await rig.start();
+    await rig.until('idle');
+    rig.beginJob('box-1');
+    await rig.until('busy', ['1']);
+    await rig.stop();
+    const before = (await rig.control.requests()).at(-1)?.n ?? 0;
+    await rig.start({ agents: { kind: 'count', count: 1 } });
+    await rig.until('idle', ['0']);
+    const { id } = (await rig.azure.findAgent(rig.poolId, 'box-1')) ?? {};
+    const calls = async () =>
+      (await rig.control.requests())
+        .filter(({ n, path }) => n > before && path.endsWith(`/agents/${id}`))
+        .map(({ method }) => method);
+    expect(await calls()).toEqual([]);
+    rig.endJob('box-1');
+    await expect.poll(calls, { timeout: 30_000 }).toEqual(['DELETE']);
+    expect(await rig.azure.findAgent(rig.poolId, 'box-1')).toBeUndefined();
+    await expect.poll(() => rig.docker.get('box-1')?.state).toBeUndefined();
+  });
+
   test('a second manager does not start while one is running', async () => {
     await rig.start();
     await rig.until('idle');

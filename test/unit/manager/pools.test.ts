@@ -82,11 +82,19 @@ describe('pools', () => {
     await rig.until('idle', ['0']);
     await expect.poll(remembered).toEqual([rig.poolId]);
     await rig.stop();
+    const { id } = (await rig.azure.findAgent(rig.poolId, 'box-0')) ?? {};
+    const before = (await rig.control.requests()).at(-1)?.n ?? 0;
     await rig.start(slots({ pool: 'gpu-training' }));
     await expect.poll(() => agentsIn(other)).toEqual(['box-0']);
-    const left = await rig.azure.findAgent(rig.poolId, 'box-0');
-    expect([left?.enabled, left?.userCapabilities?.['azp-fleet.disabled']]).toEqual([false, 'new settings']);
-    await expect.poll(() => agentsIn(rig.poolId)).toEqual([]);
+    expect(await agentsIn(rig.poolId)).toEqual([]);
+    const changes = (await rig.control.requests(before)).filter(
+      ({ method, path }) => method !== 'GET' && path.includes(`/pools/${rig.poolId}/agents/${id}`),
+    );
+    expect(changes.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)).toEqual([
+      'PUT usercapabilities',
+      `PATCH ${id}`,
+      `DELETE ${id}`,
+    ]);
     await expect.poll(remembered).toEqual([other]);
     await rig.until('idle', ['0']);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { diskCause, diskState, prunable } from '../../../src/manager/machine/disk.ts';
 import { gpuOrder } from '../../../src/manager/gpus/remembered.ts';
-import { sweep } from '../../../src/manager/pool/sweeper.ts';
+import { dueAt, orphansIn } from '../../../src/manager/pool/sweeper.ts';
 
 const gib = 1024 ** 3;
 const space = (freeGiB: number, totalGiB = 1000, freeInodes = 1) => ({
@@ -72,22 +72,22 @@ const ours = { owner: 'us', names: new Set(['box-0']) };
 test.each([
   ["this host's, offline, without a slot", agent(), true],
   ['of a slot', agent({ name: 'BOX-0' }), false],
-  ['online', agent({ status: 'online' }), false],
-  ['with a job', agent({ assignedRequest: { requestId: 1 } }), false],
   ["another host's", agent({ userCapabilities: { 'azp-fleet.owner': 'them' } }), false],
   ['registered by hand', agent({ userCapabilities: {} }), false],
-])('an agent that is %s: removed %s', (_, found, removed) => {
-  const seen = sweep([found], ours, new Map(), 0);
-  expect(seen.remove).toEqual([]);
-  expect(sweep([found], ours, seen.orphans, 179_999).remove).toEqual([]);
-  expect(sweep([found], ours, seen.orphans, 180_000).remove.length).toBe(removed ? 1 : 0);
+])('an agent that is %s counts as one without a slot: %s', (_, found, removed) => {
+  expect(orphansIn([found], ours, undefined, 0).size).toBe(removed ? 1 : 0);
 });
 
-test('the time starts again for an agent that was online in between', () => {
-  const first = sweep([agent()], ours, new Map(), 0);
-  const second = sweep([agent({ status: 'online' })], ours, first.orphans, 100_000);
-  const third = sweep([agent()], ours, second.orphans, 200_000);
-  expect(third.remove).toEqual([]);
+const plain = (ms: number) => ms;
+test('an agent without a slot is read again after 30 s, then every 30 s while a lost job may end, then seldom', () => {
+  const [orphan] = orphansIn([agent()], ours, undefined, 1000).values();
+  if (orphan === undefined) throw new Error('it is not found');
+  const again = orphansIn([agent()], ours, new Map([[1, orphan]]), 25_000);
+  expect(again.get(1)).toBe(orphan);
+  expect(dueAt(orphan, plain)).toBe(31_000);
+  expect(dueAt({ ...orphan, triedAt: 31_000 }, plain)).toBe(61_000);
+  expect(dueAt({ ...orphan, triedAt: 20 * 60_000 }, plain)).toBe(20 * 60_000 + 30_000);
+  expect(dueAt({ ...orphan, triedAt: 21 * 60_000 }, plain)).toBe(26 * 60_000);
 });
 
 const known = { boot: 'x', addresses: ['1', '2', '3'] };

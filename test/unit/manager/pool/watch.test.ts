@@ -84,10 +84,10 @@ describe('a watch', () => {
   test('reads every minute while slots wait for it', async () => {
     const { clock, watch, reads, end } = watched();
     await clock.pass(1000);
-    watch.setWaiting('slots', true);
+    watch.setWaiting(true);
     await clock.pass(10 * minute);
     expect(reads().length).toBeGreaterThanOrEqual(9);
-    watch.setWaiting('slots', false);
+    watch.setWaiting(false);
     await clock.pass(4 * minute);
     expect(reads()).toEqual([]);
     await end();
