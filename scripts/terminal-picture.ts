@@ -1,9 +1,3 @@
-/**
- * Draws captured terminal text (with SGR colours, as `tmux capture-pane -e -p` prints it) as an SVG.
- * Usage: node scripts/terminal-picture.ts TITLE < capture > docs/picture.svg
- */
-import { readFileSync } from 'node:fs';
-
 interface Style {
   readonly colour: string | undefined;
   readonly bold: boolean;
@@ -64,7 +58,11 @@ function drawLine(
   return { spans, style: current, columns: column };
 }
 
-function picture(title: string, text: string): string {
+/**
+ * Returns an SVG of what a terminal shows, with SGR colours. It has its own dark background: GitHub shows it on a light and
+ * on a dark page.
+ */
+export function picture(title: string, text: string): string {
   let style = plain;
   let columns = 80;
   const rows = text
@@ -88,4 +86,15 @@ ${rows.join('\n')}
 `;
 }
 
-process.stdout.write(picture(process.argv[2] ?? 'azp-fleet', readFileSync(0, 'utf8')));
+/** Returns the words on each line of such an SVG; blanks between words of different styles are not kept. */
+export function wordsOn(svg: string): string[] {
+  return [...svg.matchAll(/^<text y="[\d.]+">(.*)<\/text>$/gm)].map(([, line = '']) =>
+    line
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&amp;', '&')
+      .replaceAll(/ +/g, ' ')
+      .trim(),
+  );
+}

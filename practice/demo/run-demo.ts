@@ -15,12 +15,20 @@ import { folder, inventory, machines, pool, startFleet } from './fleet.ts';
 const jobCount = 8;
 const file = relative(repository, inventory);
 
+export const headings = {
+  machines: '1 · three machines, and an Azure DevOps to practise with',
+  provision: '2 · from bare machines to agents, in one command',
+  status: '3 · how is the fleet?',
+  jobs: `4 · ${jobCount} jobs, each in a separate container`,
+  again: '5 · the same command again',
+};
+
 /** Runs the whole demo. Returns 0 only when every step succeeded. */
 export async function runDemo({ fresh }: { readonly fresh: boolean }): Promise<number> {
   const began = Date.now();
   reportSteps();
 
-  heading('1 · three machines, and an Azure DevOps to practise with');
+  heading(headings.machines);
   if (existsSync(inventory) && !fresh) line('  using the machines of the last run (--fresh: start over)');
   const { lab, azure } = await startFleet(fresh);
   for (const machine of machines) {
@@ -28,22 +36,22 @@ export async function runDemo({ fresh }: { readonly fresh: boolean }): Promise<n
   }
   line(`  ${'azure'.padEnd(8)} ${azure.organization}`);
 
-  heading('2 · from bare machines to agents, in one command');
+  heading(headings.provision);
   const provision = await azpFleet(['provision', file, '--yes']);
   if (provision.code !== 0) return failed('the machines could not be provisioned', provision.code);
 
-  heading('3 · how is the fleet?');
+  heading(headings.status);
   const status = await azpFleet(['status', file]);
   if (status.code !== 0) return failed('the fleet is not healthy', status.code);
 
-  heading(`4 · ${jobCount} jobs, each in a separate container`);
+  heading(headings.jobs);
   const runs = await runJobs(azure.control, pool, jobCount);
   line(jobTable(runs));
   if (!allWell(runs)) return failed('not every job succeeded in a fresh container', 1);
   if (!(await allGone(lab.hosts, runs))) return failed('a container outlived its job', 1);
   line(`\n${runs.length} jobs in ${runs.length} different containers; none of them exists any more.`);
 
-  heading('5 · the same command again');
+  heading(headings.again);
   const again = await azpFleet(['provision', file, '--yes'], { capture: true });
   if (again.code !== 0 || !again.output.includes('no changes')) {
     return failed('the second run changed something', again.code);

@@ -41,9 +41,17 @@ export class Terminal {
     return this.#tmux('capture-pane', '-p', '-t', '0').trimEnd();
   }
 
-  /** Returns everything printed, including scrolled lines. */
-  history(): string {
-    return this.#tmux('capture-pane', '-p', '-S', '-', '-t', '0').trimEnd();
+  /** Returns everything printed, including scrolled lines; `styled`: with SGR colours. */
+  history(styled?: 'styled'): string {
+    return this.#tmux(
+      'capture-pane',
+      '-p',
+      '-S',
+      '-',
+      ...(styled === undefined ? [] : ['-e']),
+      '-t',
+      '0',
+    ).trimEnd();
   }
 
   /** Resolves with the screen as soon as it shows this. */

@@ -5,7 +5,7 @@ import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { requireCurrentBuild } from '../support/current-build.ts';
 import type { Terminal } from '../../practice/lab/terminal.ts';
-import { makeDesk, type Desk } from '../support/wizard-desk.ts';
+import { type Desk, give, makeDesk, path, steady } from '../support/wizard-desk.ts';
 
 let desk: Desk;
 let terminal: Terminal;
@@ -32,17 +32,6 @@ function type(text: string): void {
 async function refused(text: string, complaint: string | RegExp): Promise<void> {
   type(text);
   await terminal.see(complaint);
-}
-
-/** What differs from run to run, in as many columns. */
-function steady(text: string): string {
-  return text
-    .replaceAll(repository, '/opt/azp-fleet')
-    .replaceAll(/azp-wizard-\w{6}/g, 'azp-wizard-folder')
-    .replaceAll(/127\.0\.0\.1:\d{5}/g, '127.0.0.1:40001')
-    .replaceAll(/SHA256:[\w+/]{43}/g, `SHA256:${'k'.repeat(43)}`)
-    .replaceAll(/20\d\d-\d\d-\d\d \d\d:\d\d UTC/g, '2026-11-22 12:00 UTC')
-    .replaceAll(/ +$/gm, '');
 }
 
 test('every wrong answer is refused where it is typed, and the rest is an inventory', async () => {
@@ -147,32 +136,6 @@ test('every wrong answer is refused where it is typed, and the rest is an invent
   ).toBe(true);
 });
 
-/** The happy path: a question, and the keys that answer it. */
-const path: readonly (readonly [question: string, ...keys: string[]])[] = [
-  ['Hosts from', 'Space', 'Down', 'Space', 'Enter'],
-  ['Others (user@', 'Enter'],
-  ['Azure DevOps organization', 'ORGANIZATION', 'Enter'],
-  ['Does internet access need a proxy', 'Enter'],
-  ['Where is the access token stored', 'Down', 'Down', 'Enter'],
-  ['File:', 'TOKEN', 'Enter'],
-  ['When does it expire', '2099-05-31', 'Enter'],
-  ['Projects that may use', 'Enter'],
-  ['Agent pool:', 'Enter'],
-  ['Agent pool (created', 'Enter'],
-  ['Agents on each host', 'Enter'],
-  ['Mounts of the hosts', 'Enter'],
-  ['Folders of the hosts', 'Enter'],
-  ['Write it to inventory.yaml', 'Enter'],
-];
-
-function give(keys: readonly string[]): void {
-  for (const key of keys)
-    if (key === 'ORGANIZATION') terminal.type(`${desk.azure.organization}/vision/_git/models`);
-    else if (key === 'TOKEN') terminal.type(desk.tokenFile);
-    else if (/^\d/.test(key)) terminal.type(key);
-    else terminal.press(key);
-}
-
 /** How often a question was asked so far. */
 const times = (question: string) => terminal.history().split(question).length - 1;
 
@@ -188,7 +151,7 @@ test('Ctrl-C at every question writes nothing, and the next start continues from
     const [before, ...keys] = path[index - 1] ?? [];
     if (before !== undefined) {
       await terminal.see(`? ${before}`);
-      give(keys);
+      give(desk, terminal, keys);
     }
     await terminal.see(`? ${question}`);
     terminal.press('C-c');
@@ -201,7 +164,7 @@ test('Ctrl-C at every question writes nothing, and the next start continues from
   await terminal.answer('Saved answers from', 'Enter');
   const [last = '', ...keys] = path.at(-1) ?? [];
   await terminal.see(`? ${last}`);
-  give(keys);
+  give(desk, terminal, keys);
   await terminal.answer('Provision now', 'n', 'Enter');
   await terminal.see('[exit 0]');
   expect(file()).toContain('projects: [ vision ]');
@@ -220,7 +183,7 @@ test('Esc goes back at every question, and the answers before stay', async () =>
       terminal.press('Enter');
       await again(question, asked);
     }
-    give(keys);
+    give(desk, terminal, keys);
   }
   await terminal.answer('Provision now', 'n', 'Enter');
   await terminal.see('[exit 0]');
@@ -232,7 +195,7 @@ test('the happy path, as the page shows it', async () => {
   terminal = desk.start('setup');
   for (const [question, ...keys] of path) {
     await terminal.see(`? ${question}`);
-    give(keys);
+    give(desk, terminal, keys);
   }
   await terminal.answer('Provision now', 'n', 'Enter');
   await terminal.see('[exit 0]');

@@ -200,11 +200,36 @@ export async function practiceFleet(folder: string): Promise<PracticeFleet> {
 
 function answer(name: string, script: string, facts: Machine['facts']): Said {
   if (script.includes('frames %s')) return framesSaid(script, facts);
+  const asked = [...script.matchAll(/^begin '?([a-z][a-z0-9-]*)'?$/gm)].map(([, key = '']) => key);
+  if (asked.length > 0)
+    return {
+      stdout: asked
+        .map((key) => `begin ${key}\n${simulated(key, facts['packages-apt'] ?? '')}end\n`)
+        .join(''),
+    };
   if (script.includes('nvidia-smi'))
     return name === 'rtx-box'
       ? { stderr: 'Unable to determine the device handle for GPU0000:01:00.0: Unknown Error\n', code: 255 }
       : { stdout: 'GPU 0: NVIDIA H200\n' };
   return { code: 1, stderr: 'this is practice: nothing is changed here\n' };
+}
+
+/** Returns what apt would do for a question about driver, Docker or toolkit. */
+function simulated(key: string, installed: string): string {
+  const packages = key.startsWith('driver')
+    ? [
+        'nvidia-kernel-open-dkms 580.95.05-1',
+        'libcuda1 580.95.05-1',
+        'nvidia-smi 580.95.05-1',
+        'dkms 3.0.11-1',
+      ]
+    : key.startsWith('docker')
+      ? ['docker-ce 5:29.7.2-1', 'containerd.io 2.1.5-1', 'docker-ce-cli 5:29.7.2-1']
+      : ['nvidia-container-toolkit 1.20.0-1', 'libnvidia-container1 1.20.0-1'];
+  return packages
+    .filter((each) => !installed.includes(` ${each.split(' ')[0]} `))
+    .map((each) => `install ${each}\n`)
+    .join('');
 }
 
 /** Takes orders; of what it says only who drains it changes. */

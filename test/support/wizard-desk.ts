@@ -77,3 +77,41 @@ export async function makeDesk(): Promise<Desk> {
     },
   };
 }
+
+/** The happy path: a question, and the keys that answer it. */
+export const path: readonly (readonly [question: string, ...keys: string[]])[] = [
+  ['Hosts from', 'Space', 'Down', 'Space', 'Enter'],
+  ['Others (user@', 'Enter'],
+  ['Azure DevOps organization', 'ORGANIZATION', 'Enter'],
+  ['Does internet access need a proxy', 'Enter'],
+  ['Where is the access token stored', 'Down', 'Down', 'Enter'],
+  ['File:', 'TOKEN', 'Enter'],
+  ['When does it expire', '2099-05-31', 'Enter'],
+  ['Projects that may use', 'Enter'],
+  ['Agent pool:', 'Enter'],
+  ['Agent pool (created', 'Enter'],
+  ['Agents on each host', 'Enter'],
+  ['Mounts of the hosts', 'Enter'],
+  ['Folders of the hosts', 'Enter'],
+  ['Write it to inventory.yaml', 'Enter'],
+];
+
+/** Types the keys of one question of the path. */
+export function give(desk: Desk, terminal: Terminal, keys: readonly string[]): void {
+  for (const key of keys)
+    if (key === 'ORGANIZATION') terminal.type(`${desk.azure.organization}/vision/_git/models`);
+    else if (key === 'TOKEN') terminal.type(desk.tokenFile);
+    else if (/^\d/.test(key)) terminal.type(key);
+    else terminal.press(key);
+}
+
+/** Replaces what differs from run to run, in as many columns. */
+export function steady(text: string): string {
+  return text
+    .replaceAll(repository, '/opt/azp-fleet')
+    .replaceAll(/azp-wizard-\w{6}/g, 'azp-wizard-folder')
+    .replaceAll(/127\.0\.0\.1:\d{5}/g, '127.0.0.1:40001')
+    .replaceAll(/SHA256:[\w+/]{43}/g, `SHA256:${'k'.repeat(43)}`)
+    .replaceAll(/20\d\d-\d\d-\d\d \d\d:\d\d UTC/g, '2026-11-22 12:00 UTC')
+    .replaceAll(/ +$/gm, '');
+}
