@@ -260,12 +260,15 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
   const isOnHost = isHostRun(container.id);
   // A container's processes end with it, so the check for processes on its GPUs can run at the same time.
   if (!isOnHost) void otherProcesses.ended(container);
-  const agent = await endRunsKey(work, parts);
+  // The server answers while the output is read. The container stays until then, so that a killed manager does both again.
+  const keyEnd = endRunsKey(work, parts);
   const outcome = await collect(tools, container, {
     followed: logs.of(container.id),
     stopped: memory.stopped.get(container.id),
     lastTry: memory.collecting(container.id) >= collectTries,
-  });
+    keyEnd,
+  }).finally(() => keyEnd);
+  const agent = await keyEnd;
   // Processes of a run on the host end only with the collection.
   if (isOnHost) void otherProcesses.ended(container);
   memory.stopped.delete(container.id);
@@ -292,8 +295,8 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
 }
 
 /**
- * Replaces the key of an ended run first, so that a copy made by the job is worthless. Returns the agent that the server
- * showed before, if any.
+ * Replaces the key of an ended run at once, so that a copy made by the job is worthless. Returns the agent that the server
+ * showed before, if any. Never rejects.
  */
 async function endRunsKey(
   { container, poolId, memory }: Work<'collect', 'container'>,

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { untar } from '../../src/shared/base/tar.ts';
 import { AgentSession, SessionConflict } from './agent-session.ts';
-import type { StandInContainer } from './docker/state.ts';
+import { agentFilesIn, type StandInContainer } from './docker/state.ts';
 import type { ManagerRig } from './manager-rig.ts';
 
 /** The time span in which a container of this agent ran, milliseconds since the epoch. */
@@ -156,8 +155,7 @@ export class LiveAgents {
     over: AbortSignal,
     say: (line: string) => void,
   ): Promise<AgentSession | undefined> {
-    const [archive] = container.archives;
-    const files = await untar(archive?.tar ?? Buffer.alloc(0));
+    const files = await agentFilesIn(container);
     for (let isReported = false; !over.aborted; isReported = true) {
       try {
         return await AgentSession.open(files);

@@ -45,6 +45,8 @@ interface Known {
   readonly stopped: StopRequest | undefined;
   /** The last attempt to read the output: without it the record is written without output. */
   readonly lastTry: boolean;
+  /** Settles when the server has answered the replacement of the run's key; the container is removed afterwards. */
+  readonly keyEnd: Promise<unknown>;
 }
 
 /**
@@ -54,7 +56,7 @@ interface Known {
 export async function collect(
   tools: CollectTools,
   container: OwnContainer,
-  { followed, stopped, lastTry }: Known,
+  { followed, stopped, lastTry, keyEnd }: Known,
 ): Promise<Ended> {
   const [exit, output] = await Promise.all([
     tools.engine.exit(container.id),
@@ -92,6 +94,7 @@ export async function collect(
   const diagnostics = isFailed(outcome) ? await agentLogs(tools, container.id) : [];
   const keep = (): Promise<unknown> => keepRecord(tools.runStore, record, diagnostics);
   const failure = await keep();
+  await keyEnd;
   await tools.engine.removeUnlessRunning(container.id);
   const again = failure === undefined ? undefined : await keep();
   if (again !== undefined)

@@ -3,7 +3,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import { tar } from '../../shared/base/tar.ts';
 import { isEngineFault } from '../../shared/engine/fault.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';
-import { containerOptions, type LaunchOrder } from '../docker/container.ts';
+import { containerOptions, type LaunchOrder, type Registration } from '../docker/container.ts';
 import { jobUser } from '../docker/job-user.ts';
 import { siteFiles } from '../docker/agent-setup.ts';
 import { createOnHost, type HostTools, requireFree } from '../host-mode/create.ts';
@@ -24,19 +24,7 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
   order.key.given();
   const id = await create(tools, order, agentId);
   try {
-    const { mode, name: slot, uid } = order.slot;
-    const owner = { mode: 0o600, uid, gid: AgentLayout.gid };
-    const root = mode === 'host' ? tools.host.engine.rootOf(slot) : AgentLayout.root;
-    const site = siteFiles(tools.config, root, await tools.certificates());
-    const archive = await tar(
-      [...files, ...site].map(({ name, content }) => ({
-        path: name,
-        content: Buffer.from(content),
-        ...owner,
-      })),
-    );
-    await tools.engine.putArchive(id, AgentLayout.root, archive);
-    if (mode === 'container') await admit(tools, order, id);
+    await copyFiles(tools, order, id, files);
     await order.requireClean();
     await tools.engine.start(id);
   } catch (error) {
@@ -49,14 +37,28 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
   return { agentId };
 }
 
-/** Makes the slot's uid the image's agent user. */
-async function admit(
-  { engine }: LaunchTools,
-  { users, image, slot }: LaunchOrder,
+/**
+ * Copies the agent's files, and in a container also those that make the slot's uid the image's agent user: in one call,
+ * because Docker mounts the file system for each.
+ */
+async function copyFiles(
+  { engine, host, config, certificates }: LaunchTools,
+  { slot: { mode, name: slot, uid }, users, image }: LaunchOrder,
   id: string,
+  files: Registration['files'],
 ): Promise<void> {
-  const { files, folders } = jobUser(await users.of(engine, { image, container: id }), slot.uid);
-  await engine.putArchive(id, '/', await tar(files, folders));
+  const root = mode === 'host' ? host.engine.rootOf(slot) : AgentLayout.root;
+  const entries = [...files, ...siteFiles(config, root, await certificates())].map(({ name, content }) => ({
+    path: name,
+    content: Buffer.from(content),
+    mode: 0o600,
+    uid,
+    gid: AgentLayout.gid,
+  }));
+  if (mode === 'host') return engine.putArchive(id, AgentLayout.root, await tar(entries));
+  const user = jobUser(await users.of(engine, { image, container: id }), uid);
+  const own = entries.map((entry) => ({ ...entry, path: `${AgentLayout.root.slice(1)}/${entry.path}` }));
+  await engine.putArchive(id, '/', await tar([...own, ...user.files], user.folders));
 }
 
 async function create(tools: LaunchTools, order: LaunchOrder, agentId: number): Promise<string> {

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { join, relative } from 'node:path';
+import { untar } from '../../../src/shared/base/tar.ts';
 
 /** One container of the stand-in engine. */
 export interface StandInContainer {
@@ -42,6 +44,16 @@ export interface Call {
   /** Requested path, with the query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+}
+
+/** Returns the agent's files that were copied into a container, by their paths in the agent's root. */
+export async function agentFilesIn(
+  container: StandInContainer | undefined,
+): Promise<ReadonlyMap<string, Buffer>> {
+  const archives = (container?.archives ?? []).map(async ({ path, tar }) =>
+    [...(await untar(tar))].map(([name, content]) => [relative('/azp', join(path, name)), content] as const),
+  );
+  return new Map((await Promise.all(archives)).flat().filter(([name]) => !name.startsWith('..')));
 }
 
 const never = '0001-01-01T00:00:00Z';

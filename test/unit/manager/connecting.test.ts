@@ -1,10 +1,9 @@
 // Agents that never listen for jobs: the slot replaces them, registers again, and reports the cause. The
 // daemon over real sockets; tests choose the containers' output, and five minutes are 0.6 s.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { untar } from '../../../src/shared/base/tar.ts';
 import { AgentSession } from '../../support/agent-session.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
-import type { StandInContainer } from '../../support/docker/state.ts';
+import { agentFilesIn, type StandInContainer } from '../../support/docker/state.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -59,7 +58,7 @@ test('an agent with unreadable output that has a job on the server keeps running
   const sessions: AgentSession[] = [];
   rig.docker.onStart = (container) => {
     saying('2026-11-21 02:00:00Z: Auf Aufträge lauschen')(container);
-    void untar(container.archives[0]?.tar ?? Buffer.alloc(0))
+    void agentFilesIn(container)
       .then((files) => AgentSession.open(files))
       .then((session) => sessions.push(session));
   };

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { builtImage } from '../../../src/shared/contract/agent-release.ts';
-import { untar } from '../../../src/shared/base/tar.ts';
+import { agentFilesIn } from '../../support/docker/state.ts';
 import { AgentSession } from '../../support/agent-session.ts';
 import { FakeSystemd } from '../../support/fake-systemd.ts';
 import { ManagerRig, printed } from '../../support/manager-rig.ts';
@@ -90,7 +90,7 @@ test('a slot whose container may have a job starts no run on the host', async ()
   await rig.start({ agents: { kind: 'slots', slots: [box, { ...bare, mode: 'container' }] } });
   await rig.until('idle', ['box', 'bare']);
   const before = rig.docker.get('box-bare');
-  await AgentSession.open(await untar(before?.archives[0]?.tar ?? Buffer.alloc(0)));
+  await AgentSession.open(await agentFilesIn(before));
   await rig.stop();
   await rig.docker.stop();
   await rig.start({ agents });

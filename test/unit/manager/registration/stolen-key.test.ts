@@ -1,10 +1,12 @@
 // A job can copy its agent's key. After the end of the container the copy opens no session, in any state of the slot. The
 // daemon with a fake Azure DevOps server and a stand-in dockerd; the copied key logs in as the agent does.
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { KeyStock } from '../../../../src/manager/registration/keys.ts';
-import { untar } from '../../../../src/shared/base/tar.ts';
+import { RunStore } from '../../../../src/manager/runs/run-store.ts';
 import { AgentSession } from '../../../support/agent-session.ts';
+import { agentFilesIn } from '../../../support/docker/state.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 let rig: ManagerRig;
@@ -25,8 +27,7 @@ const one = { agents: { kind: 'count', count: 1 } } as const;
 
 /** Returns the files of the registration in the container. */
 async function copied(): Promise<ReadonlyMap<string, Buffer>> {
-  const [archive] = rig.docker.get('box-0')?.archives ?? [];
-  return untar(archive?.tar ?? Buffer.alloc(0));
+  return agentFilesIn(rig.docker.get('box-0'));
 }
 
 const keyCalls = async () =>
@@ -173,8 +174,7 @@ test('a renamed slot does not replace the key while the container of its agent e
   await rig.until('idle', ['old']);
   rig.beginJob('box');
   await rig.until('busy', ['old']);
-  const [archive] = rig.docker.get('box')?.archives ?? [];
-  const key = await untar(archive?.tar ?? Buffer.alloc(0));
+  const key = await agentFilesIn(rig.docker.get('box'));
   await rig.stop();
   await rig.start(named('new'));
   await rig.until('waiting', ['new']);
@@ -182,4 +182,29 @@ test('a renamed slot does not replace the key while the container of its agent e
   await (await AgentSession.open(key)).close();
   rig.endJob('box');
   await rig.until('idle', ['new']);
+});
+
+test('the record of a run does not wait for the new key; its container stays until the server has it', async () => {
+  const stock = new KeyStock(1);
+  let ready = Promise.resolve();
+  rig.keys = Object.assign(Object.create(stock) as KeyStock, {
+    take: async () => {
+      await ready;
+      return stock.take();
+    },
+  });
+  const records = new RunStore(join(rig.directory, 'state/runs'));
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const made = Promise.withResolvers<void>();
+  ready = made.promise;
+  const { id } = rig.docker.get('box-0') ?? { id: '' };
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.endJob('box-0');
+  await expect.poll(async () => (await records.list('0')).length).toBe(1);
+  expect(rig.docker.containers.has(id)).toBe(true);
+  made.resolve();
+  await rig.until('idle', ['0']);
+  expect(rig.docker.containers.has(id)).toBe(false);
 });
