@@ -10,18 +10,18 @@ import { freePort, sshAnswers } from './ssh-port.ts';
 import { sshSpec } from './transport.ts';
 
 interface OwnSshdOptions {
-  /** Lines for sshd_config, before the defaults: the first value wins. FOLDER is where its keys are. */
+  /** Lines for sshd_config, before the defaults: the first value wins. FOLDER is the folder of its keys. */
   readonly config?: readonly string[];
-  /** A login as it is: nothing is moved, and who logs in is who they are. Forced commands take no signals. */
+  /** Leaves logins unchanged: no path is moved, and the user keeps its id. Forced commands receive no signals. */
   readonly plain?: boolean;
   /** Programs of this host, before those of the machine: shell text by name. ROOT in it is `root` below. */
   readonly programs?: Readonly<Record<string, string>>;
 }
 
 /**
- * A real sshd that needs no rights: on a loopback port, with keys and a configuration of its own, run by whoever runs the
- * tests, who alone can log in, by key only (passwords of the system are root's to check). What our scripts keep below /run,
- * /var/lib and /opt lies in a separate folder; who logs in counts as root there.
+ * Starts a real sshd without rights: on a loopback port, with separate keys and configuration, run by the user of the tests,
+ * who alone can log in, by key only (only root can check system passwords). What scripts keep below /run, /var/lib and /opt is
+ * in a separate folder; a user who logs in counts as root there.
  */
 export class OwnSshd {
   readonly folder: string;
@@ -47,13 +47,13 @@ export class OwnSshd {
     return publicKey(this.hostKeyFile);
   }
 
-  /** How our own user gets there, unless `spec` says otherwise. */
+  /** How the current user connects, unless `spec` says otherwise. */
   target(spec: Partial<SshSpec> = {}, name = 'box'): Target {
     const { port, user, clientKeyFile: identityFile } = this;
     return { name, ssh: sshSpec({ address: '127.0.0.1', port, user, identityFile, ...spec }) };
   }
 
-  /** Path on this machine of a file of the host. */
+  /** Returns the path on this machine of a file of the host. */
   path(onHost: string): string {
     return join(this.root, onHost);
   }
@@ -62,7 +62,7 @@ export class OwnSshd {
     return readFileSync(join(this.folder, 'sshd.log'), 'utf8');
   }
 
-  /** Ends it with all that runs in its sessions. */
+  /** Ends sshd and all processes of its sessions. */
   async stop(): Promise<void> {
     const { pid = 0, exitCode, signalCode } = this.#process;
     if (exitCode === null && signalCode === null) {
@@ -75,8 +75,8 @@ export class OwnSshd {
 }
 
 /**
- * Each login, and each of its commands, is a session of its own, that no signal to a group reaches; and what outlived its
- * login has our folder among its arguments.
+ * Returns the processes of logins. Each login, and each of its commands, has a separate session that no signal to a group
+ * reaches; a process that outlives its login has this folder among its arguments.
  */
 function ofSshd(of: number, folder: string): number[] {
   const lines = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' }).trim().split('\n');
@@ -94,16 +94,16 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has exited.
   }
 }
 
-/** Type and key of a public key file, without its comment. */
+/** Returns type and key of a public key file, without its comment. */
 export function publicKey(file: string): string {
   return readFileSync(`${file}.pub`, 'utf8').split(' ').slice(0, 2).join(' ');
 }
 
-/** A new key pair without a passphrase. */
+/** Creates a key pair without a passphrase. */
 export function makeKey(file: string, type = 'ed25519'): string {
   execFileSync('ssh-keygen', ['-q', '-t', type, '-N', '', '-C', 'test', '-f', file]);
   return file;
@@ -150,7 +150,7 @@ export async function startOwnSshd({
   return sshd;
 }
 
-/** Runs a program that ends when our end of standard input does: with us, however we end. */
+/** Runs a program that ends when its standard input closes: at the latest when this process exits. */
 const withUs = 'exec 3<&0; "$@" & p=$!; { cat <&3 >/dev/null; kill -9 "$p"; } 2>/dev/null & wait "$p"';
 
 /** Returns the path of sshd. Tests do not install it: of a package that is being installed, sshd is there too early. */
@@ -162,13 +162,13 @@ function sshdProgram(): string {
   return path;
 }
 
-/** It starts itself again for each connection, and so wants to be called by its whole path. */
+/** Returns the absolute path of sshd, which it needs to start itself again for each connection. */
 function sshdPath(): string | undefined {
   const folders = ['/usr/sbin', '/usr/local/sbin', ...(process.env['PATH'] ?? '').split(delimiter)];
   return folders.map((folder) => join(folder, 'sshd')).find((path) => existsSync(path));
 }
 
-/** What a login gets of us: its paths moved, its programs before the machine's, and the rights of root by word. */
+/** Writes the programs of a login: they move its paths, come before the machine's, and report the id of root. */
 export function writePrograms(folder: string, programs: Readonly<Record<string, string>>): void {
   const [bin, root] = [join(folder, 'bin'), join(folder, 'root')];
   mkdirSync(bin);
@@ -177,7 +177,7 @@ export function writePrograms(folder: string, programs: Readonly<Record<string, 
   const moves = places.map((place) => `-e 's#${place}#${root}${place}#g'`).join(' ');
   const path = `-e 's#PATH=/usr/local/sbin#PATH=${bin}:/usr/local/sbin#g'`;
   const all: Readonly<Record<string, string>> = {
-    // Our commands hold their program in base64, and take the script as a line of input, which is moved where it is read.
+    // Commands hold their program in base64 and read the script as a line of input, whose paths are moved when it is read.
     relocate: `PATH=${bin}:$PATH; export PATH
 coded=$(printf '%s' "$SSH_ORIGINAL_COMMAND" | sed -n 's/^exec .bin.sh -c .eval "$(echo \\([^ ]*\\) | base64 -d)".$/\\1/p')
 [ -n "$coded" ] || exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"

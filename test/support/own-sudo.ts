@@ -1,6 +1,6 @@
 /**
- * sudo and a user without rights, for hosts of `any-user-host.ts`. `ROOT/sudo` says what sudo wants: `free`, `tty`, `outsider`
- * (who is asked and then refused), else it is the password.
+ * sudo and a user without rights, for hosts of `any-user-host.ts`. `ROOT/sudo` says what sudo requires: `free`, `tty`, `outsider`
+ * (asked and then refused); any other text is the password.
  */
 export const ownSudo = {
   id: `[ "$*" != -u ] || { echo 1000; exit; }

@@ -1,8 +1,8 @@
 /**
- * systemd as far as our changes use it, for hosts of `own-sshd.ts`: a unit runs detached in a session of its own, has an
- * InvocationID, stays loaded when it has ended (RemainAfterExit), is not made a second time while it is loaded, and is
- * stopped at its limit. While there is a file ROOT/deaf, nothing
- * is answered; ROOT/unanswered has a letter for each question.
+ * A stand-in of systemd for hosts of `own-sshd.ts`: a unit runs detached in a separate session, has an
+ * InvocationID, stays loaded after it has ended (RemainAfterExit), is not created again while it is loaded, and is
+ * stopped at its limit. While the file ROOT/deaf exists, no call
+ * is answered; ROOT/unanswered has a letter for each such call.
  */
 export const ownSystemd = {
   'systemd-run': `limit=infinity
@@ -33,8 +33,8 @@ echo "$!" >"$d/pid.new"
 mv "$d/pid.new" "$d/pid"
 `,
   systemctl: `
-# Looked at once for all that is told of it: \`r\`, and the state that goes with it.
-look() {
+# Reads the unit once for all its properties: \`r\`, and the matching state.
+observe() {
   r=success sub=running
   if [ ! -d "$d" ]; then sub=dead
   elif [ ! -f "$d/result" ] && [ -f "$d/pid" ] && ! kill -0 "$(cat "$d/pid")" 2>/dev/null && [ ! -f "$d/result" ]; then r=signal
@@ -52,21 +52,21 @@ case $1 in
     want=' '
     while [ "$1" = -p ]; do want="$want$2 "; shift 2; done
     d=ROOT/units/$1
-    look
+    observe
     case $want in *' Result '*) echo "Result=$r";; esac
     case $want in *' InvocationID '*) echo "InvocationID=$(cat "$d/invocation" 2>/dev/null)";; esac
     case $want in *' SubState '*) echo "SubState=$sub";; esac;;
   stop)
     d=ROOT/units/$2
     [ -d "$d" ] || exit 5
-    look
+    observe
     [ -f "$d/result" ] || kill -TERM "-$(cat "$d/pid")" 2>/dev/null
     # A failed unit stays until it is reset.
     [ "$r" != success ] || rm -rf "$d";;
   reset-failed)
     d=ROOT/units/$2
     [ -d "$d" ] || exit 1
-    look
+    observe
     [ "$r" = success ] || rm -rf "$d";;
   *) echo "the stand-in of systemctl does not know $1" >&2; exit 64;;
 esac

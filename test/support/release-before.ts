@@ -18,7 +18,7 @@ interface Exchange {
 
 export const releaseBefore = '0.2.0';
 
-/** A recording of the release before, as it lies there. */
+/** Reads a recording of the previous release. */
 export function recordedText(name: string): string {
   return readFileSync(join(import.meta.dirname, '../fixtures/releases', releaseBefore, name), 'utf8');
 }
@@ -31,16 +31,16 @@ export function recordedAnswers(): readonly Exchange[] {
   return recorded('answers.json') as readonly Exchange[];
 }
 
-/** The socket of a manager of the release before. */
+/** The control socket of a manager of the previous release. */
 export interface ManagerBefore {
   readonly agent: Agent;
-  /** What it was asked. */
+  /** The requests that it received. */
   readonly asked: readonly Asked[];
   close(): void;
 }
 
 /**
- * A manager of the release before, by what it has been heard to answer to the same request, or one of the same path;
+ * Starts a manager of the previous release, which answers as recorded for the same request, or one of the same path;
  * `changes`: other members of each answer.
  */
 export async function managerBefore(changes: Readonly<Record<string, unknown>> = {}): Promise<ManagerBefore> {

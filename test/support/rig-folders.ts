@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HostRoot } from '../../src/shared/base/host-root.ts';
 
-/** A machine that has booted, and from what an image is built. */
+/** Creates a machine that has booted, and the files that an image is built from. */
 export function makeMachine({ prefix }: HostRoot, context: string): void {
   const boot = join(prefix, 'proc/sys/kernel/random');
   mkdirSync(boot, { recursive: true });

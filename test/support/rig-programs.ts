@@ -3,35 +3,35 @@ import type { Use } from '../../src/manager/idle/uses.ts';
 import type { ProcessFacts, ReadProcess } from '../../src/manager/machine/process.ts';
 import type { FakeSystemd } from './fake-systemd.ts';
 
-/** A program that has done its work. */
+/** Returns the result of a program that succeeded. */
 export function printed(output: string): CommandResult {
   return { code: 0, output, timedOut: false, stillRunning: () => false };
 }
 
-/** A program that could not be started, or was killed. */
+/** Returns the result of a program that did not start, or was killed. */
 export function failed(code: number, output: string): CommandResult {
   return { ...printed(output), code };
 }
 
 type Answer = CommandResult | Promise<CommandResult>;
 
-/** The host's programs, as a test wants them to answer. */
+/** The host's programs, with the answers that a test sets. */
 export class StandInPrograms {
-  /** Answers by name, to all arguments alike or by them; the default: there are none. */
+  /** Answers by name, for all arguments or by arguments; a program without an answer does not exist. */
   readonly programs = new Map<string, Answer | ((args: readonly string[]) => Answer)>([
     // No process uses the GPUs.
     ['nvidia-smi', printed('')],
   ]);
-  /** Of the machine, by pid. */
+  /** Process descriptions of the machine, by pid. */
   readonly processes = new Map<number, ProcessFacts>();
   readonly process: ReadProcess = (pid) => Promise.resolve(this.processes.get(pid));
-  /** Who is at work on the machine beside the agents. */
+  /** Other GPU processes on the machine. */
   presence: readonly Use[] = [];
   /** Last timeout of each program, milliseconds. */
   readonly deadlines = new Map<string, number>();
-  /** For slots straight on the host; then programs that copy and remove are the real ones. */
+  /** For agents in host mode: programs that copy and remove are the real ones. */
   systemd: FakeSystemd | undefined;
-  /** What was run, as command lines. */
+  /** The command lines that ran. */
   readonly calls: string[] = [];
   readonly command: RunCommand = (program, args, deadlineMs) => {
     this.deadlines.set(program, deadlineMs);

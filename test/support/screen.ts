@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** What is left on a terminal after a program has drawn there: lines, without colours. Knows what our own picture uses. */
+/** Returns the lines on a terminal after a program has drawn there, without colors. Knows the sequences of the progress display. */
 export function leftOnScreen(written: string, plain = stripVTControlCharacters): string[] {
   let lines = [''];
   for (const [, up, erase, newline, text] of written.matchAll(

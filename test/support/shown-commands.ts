@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The fenced blocks of a page in one language, without their fences. */
+/** Returns the fenced blocks of a page in one language, without their fences. */
 export function blocks(page: string, language: string): readonly string[] {
   const fenced = new RegExp(String.raw`^\`\`\`${language}\n([\s\S]*?)^\`\`\`$`, 'gm');
   return [...readFileSync(page, 'utf8').matchAll(fenced)].map(([, block = '']) => block);
@@ -12,7 +12,7 @@ export interface Shown {
   readonly output: string;
 }
 
-/** What a block of language console shows. */
+/** Returns the commands of a console block with their output. */
 export function shownIn(block: string): readonly Shown[] {
   return block
     .split(/^\$ /m)
@@ -31,7 +31,7 @@ export interface CurlCall {
   readonly body?: string;
 }
 
-/** What a line that begins with curl asks for; quoted words are taken as a shell takes single quotes. */
+/** Parses a line that begins with curl; quoted words are read as a shell reads single quotes. */
 export function curlCall(line: string): CurlCall {
   const [program, ...words] = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(
     ([, quoted, bare]) => quoted ?? bare ?? '',
@@ -57,7 +57,7 @@ export function curlCall(line: string): CurlCall {
   };
 }
 
-/** Carries it out, at another server than the one that it names. */
+/** Sends the request to another server than the one that it names. */
 export async function callInstead({ method, url, user, body }: CurlCall, origin: string) {
   const there = url.replace(/^https?:\/\/[^/]+/, origin);
   const response = await fetch(there, {

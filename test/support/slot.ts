@@ -1,6 +1,6 @@
 import type { Slot } from '../../src/manager/model.ts';
 
-/** A slot in a container, with all defaults. */
+/** Returns a slot in a container, with all defaults. */
 export const plainSlot: Slot = {
   name: '0',
   agent: 'box-0',

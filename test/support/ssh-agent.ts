@@ -8,11 +8,11 @@ interface RunningAgent {
   stop(): void;
 }
 
-/** A real ssh-agent with a socket in this folder. */
+/** Starts a real ssh-agent with a socket in this folder. */
 export async function startAgent(folder: string): Promise<RunningAgent> {
   const socket = join(folder, 'agent.sock');
   const child = spawn('ssh-agent', ['-D', '-a', socket], { stdio: ['ignore', 'pipe', 'ignore'] });
-  // It says where it listens once it does.
+  // It prints its socket once it listens.
   await once(child.stdout, 'data');
   const env = { PATH: '/usr/bin:/bin', SSH_AUTH_SOCK: socket };
   return {

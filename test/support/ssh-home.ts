@@ -7,7 +7,7 @@ import { afterAll, beforeEach, expect } from 'vitest';
 
 import { runCommand } from './command.ts';
 
-/** A person's home folder with an inventory in it, and what ssh makes of its ~/.ssh. */
+/** Creates a home folder with an inventory, and reads what ssh makes of its ~/.ssh. */
 export function useSshHome() {
   const cwd = mkdtempSync(join(tmpdir(), 'ssh-home-'));
   const ssh = join(cwd, '.ssh');
@@ -28,7 +28,7 @@ export function useSshHome() {
 
   const azpFleet = (line: string) => runCommand(line.split(' '), { cwd, env });
 
-  /** `ssh-config --write`, and its document. */
+  /** Runs `ssh-config --write` and returns its document. */
   const write = async (line = '') => {
     const result = await azpFleet(`ssh-config -i lab.yaml --write --json${line}`);
     expect(result.stderr).toBe('');
@@ -39,14 +39,14 @@ export function useSshHome() {
     };
   };
 
-  /** What ssh reads when it is called without -F; it takes the home folder out of passwd, so that tests name the file. */
+  /** The file that ssh reads without -F; ssh takes the home folder from passwd, so tests name the file. */
   const userFile = (): string => {
     const file = join(cwd, 'as-by-default');
     writeFileSync(file, `Include ${config}\nMatch all\nInclude /etc/ssh/ssh_config\n`, { mode: 0o600 });
     return file;
   };
 
-  /** By `ssh -G NAME`. */
+  /** Returns the settings that `ssh -G NAME` prints. */
   const theirs = (name: string, file = userFile()): Record<string, string[]> => {
     const said = execFileSync('ssh', ['-T', '-F', file, '-G', name], { encoding: 'utf8', env });
     const options: Record<string, string[]> = {};

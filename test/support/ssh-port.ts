@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A loopback port without a listener. */
+/** Returns a loopback port without a listener. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
@@ -11,7 +11,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Resolves when an SSH server has said its name there. */
+/** Resolves when an SSH server has sent its identification there. */
 export async function sshAnswers(port: number, host: string): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const banner = await new Promise<string>((resolve) => {

@@ -38,8 +38,8 @@ export interface SshdOptions {
 }
 
 /**
- * A real sshd on a loopback port. Users, sudoers, /opt and /run live in a mount namespace: those of the machine are not
- * touched.
+ * Starts a real sshd on a loopback port. Users, sudoers, /opt and /run are in a mount namespace: those of the machine stay
+ * unchanged.
  */
 export class Sshd {
   readonly folder: string;
@@ -74,7 +74,7 @@ export class Sshd {
     try {
       process.kill(-this.#pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // It has exited.
     }
     rmSync(this.folder, { recursive: true, force: true });
   }

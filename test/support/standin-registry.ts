@@ -9,9 +9,9 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 export const user = { name: 'ci', password: 'pass:word', refresh: 'refresh-1' } as const;
 
 /**
- * A registry as the big ones are: it asks everybody for a token, which its token server gives to who has a password or a
- * refresh token (and, where it is public, to anybody), and it keeps contents elsewhere. That place refuses whoever shows a
- * token there, as object stores do. Manifests are given to those alone who accept their kind.
+ * Starts a registry that behaves as the large ones: it asks every client for a token, which its token server issues for a
+ * password or a refresh token (for a public image, to any client), and it stores contents on another server. That server
+ * refuses requests with a token, as object stores do. Manifests are sent only to clients that accept their kind.
  */
 export class StandinRegistry {
   readonly contents = new Map<string, Buffer>();
@@ -19,7 +19,7 @@ export class StandinRegistry {
   readonly kinds = new Map<string, string>();
   readonly #servers: Server[] = [];
   isPublic = true;
-  /** Requests of contents that were answered. */
+  /** Answered requests of contents. */
   readonly given: string[] = [];
   address = '';
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../src/shared/base/clock.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
 import { tokenReader } from '../../src/manager/start/configuration.ts';
 
-/** A client as the manager makes one, with the token in a file. */
+/** Creates a client as the manager does, with the token in a file. */
 export function tokenClient(
   organization: string,
   tokenFile: string,

@@ -19,13 +19,13 @@ export interface TestTransport extends Transport {
   readonly questions: Question[];
 }
 
-/** The real transport with a separate home. Secrets `{ env: TEXT }` resolve to TEXT itself. */
+/** Creates the real transport with a separate home. Secrets `{ env: TEXT }` resolve to TEXT itself. */
 export function testTransport(
   options: {
     /** Text of ~/.ssh/config. */
     readonly config?: string;
     readonly env?: Record<string, string>;
-    /** Answers questions; without it there is no terminal. */
+    /** Answers questions; undefined: no terminal. */
     readonly answer?: (question: Question) => string | Promise<string>;
     /** The hosts of the inventory. */
     readonly hosts?: readonly Target[];
@@ -34,7 +34,7 @@ export function testTransport(
   const home = mkdtempSync(join(tmpdir(), 'azp-home-'));
   const config = join(home, 'config');
   mkdirSync(join(home, '.ssh'));
-  // The system's ssh takes the home folder from passwd: without this it would write into the real one.
+  // The system's ssh takes the home folder from passwd: without this it would write to the real one.
   writeFileSync(config, `${options.config ?? ''}\nHost *\n  UserKnownHostsFile ${home}/.ssh/known_hosts\n`);
   const notices: string[] = [];
   const questions: Question[] = [];
@@ -71,7 +71,7 @@ export function sshSpec(spec: Partial<SshSpec>): SshSpec {
   return { transport: 'builtin', hostKeys: [], hostKeyPolicy: 'accept-new', ...spec };
 }
 
-/** The problem that a promise rejects with. */
+/** Returns the problem that a promise rejects with. */
 export async function problemOf(promise: Promise<unknown>): Promise<Problem> {
   try {
     await promise;

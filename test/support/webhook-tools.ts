@@ -4,7 +4,7 @@ import { silentLogger } from '../../src/shared/base/log.ts';
 import type { ManagerTools } from '../../src/manager/manager-tools.ts';
 import { addressReader } from '../../src/manager/webhook/post.ts';
 
-/** Real HTTP to the address in the file `webhook` of this folder. */
+/** Returns real HTTP to the address in the file `webhook` of this folder. */
 export function webhookTools(folder: string): ManagerTools['webhook'] {
   const address = addressReader(join(folder, 'webhook'), silentLogger);
   return { fetch: createPlainFetch({ noProxy: [] }), address };

@@ -10,7 +10,7 @@ import { Terminal } from '../../practice/lab/terminal.ts';
 
 const repository = join(import.meta.dirname, '../..');
 
-/** Where the wizard is tried: two machines by SSH, an organization, and a folder to work in. */
+/** The environment of a wizard test: two machines by SSH, an organization, and a working folder. */
 export interface Desk {
   readonly folder: string;
   readonly hosts: readonly OwnSshd[];
@@ -29,10 +29,10 @@ async function startMachine(hostname: string, gpus: number): Promise<OwnSshd> {
   return sshd;
 }
 
-/** `box-a` and `box-b` are machines of 2 GPUs and 1; on `closed` nothing listens. */
+/** `box-a` and `box-b` are machines of 2 GPUs and 1; `closed` has no listener. */
 export async function makeDesk(): Promise<Desk> {
   await ensurePackages({ tmux: 'tmux' });
-  // Not the temporary folder of the run: the screens show this one, and wrap by its length.
+  // Not the temporary folder of the run: the screens show this path, and wrap by its length.
   const folder = mkdtempSync('/tmp/azp-wizard-');
   const lab = join(folder, 'lab');
   const site = join(folder, 'site');
@@ -44,7 +44,7 @@ export async function makeDesk(): Promise<Desk> {
     ({ port, user, clientKeyFile }, at) =>
       `Host box-${'ab'.charAt(at)}\n  HostName 127.0.0.1\n  Port ${port}\n  User ${user}\n  IdentityFile ${clientKeyFile}\n`,
   );
-  // Nothing listens on port 9.
+  // Port 9 has no listener.
   const closed = 'Host closed\n  HostName 127.0.0.1\n  Port 9\n';
   const all = `Host *\n  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile ${join(folder, 'known_hosts')}\n`;
   const config = join(folder, 'ssh_config');

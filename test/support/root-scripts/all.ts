@@ -2,7 +2,7 @@ import { sha256 } from '../../../src/shared/base/digest.ts';
 import { fixedScripts } from './fixed.ts';
 import { bundleScripts, packageScripts, plannedScripts, removalScripts } from './planned.ts';
 
-/** Every shell text that we generate for hosts and images, each once: file name → text. */
+/** Returns every shell text that azp-fleet generates for hosts and images, each once: file name → text. */
 export function rootScripts(): ReadonlyMap<string, string> {
   return new Map(
     [

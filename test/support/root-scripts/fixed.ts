@@ -31,7 +31,7 @@ const change = {
 const elevations: readonly Elevation[] = ['unknown', 'none', 'free', 'password'];
 const context = new URL('../../../dockeragent/', import.meta.url);
 
-/** The scripts that no plan decides on: what connections, facts, the manager and the agents' images are made of. */
+/** The scripts that depend on no plan: of connections, facts, the manager and the agents' images. */
 export function fixedScripts(): [string, string][] {
   return [
     ...session(),
@@ -89,7 +89,7 @@ function session(): [string, string][] {
   ];
 }
 
-/** A script in the quotes of another one. */
+/** Returns a script in the quotes of another one. */
 function quoted(script: string, place: RegExp): string {
   const word = place.exec(script)?.[1];
   if (word === undefined) throw new Error(`nothing at ${String(place)}`);

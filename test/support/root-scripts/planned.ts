@@ -49,7 +49,7 @@ const mirrors = {
   epel: "http://it's/epel",
 };
 const text = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
-const wishes: readonly Desired[] = [
+const desiredStates: readonly Desired[] = [
   desiredOf(),
   desiredOf({}, { proxy, mirrors }),
   desiredOf({ driver: { version: '580.95.05' } }),
@@ -92,18 +92,18 @@ const states: readonly Parameters<typeof merge<Facts>>[1][] = [
   },
 ];
 
-/** Every script that a step puts into a plan: of each case of the host stack, and of each state of each system. */
+/** Returns every script that a step plans: for each case of the host stack, and each state of each system. */
 export function plannedScripts(): [string, string][] {
   const hosts = [
     ...cases.map(([, facts, desired]) => [facts, desired] as const),
     ...systems.flatMap((facts) =>
-      states.flatMap((state) => wishes.map((desired) => [merge(facts, state), desired] as const)),
+      states.flatMap((state) => desiredStates.map((desired) => [merge(facts, state), desired] as const)),
     ),
   ];
   return hosts.flatMap(([facts, desired]) => scriptsOf(found(facts, desired)));
 }
 
-/** What package managers are asked before, and what is run when they have answered, on worn machines of each family. */
+/** Returns the simulations of package managers, and what runs after their answers, on used machines of each family. */
 export function packageScripts(): [string, string][] {
   const desired = desiredOf({}, { proxy, mirrors });
   const ids = new Map(systems.map((facts) => [facts.os.id, facts]));
@@ -115,7 +115,7 @@ export function packageScripts(): [string, string][] {
   });
 }
 
-/** What gathers packages for hosts without a network, and what brings and installs them there. */
+/** Returns the scripts that gather packages for hosts without a network, and those that upload and install them there. */
 export function bundleScripts(): [string, string][] {
   return systems.flatMap((facts) => {
     const platform = platformOf(facts);
@@ -138,7 +138,7 @@ export function bundleScripts(): [string, string][] {
   });
 }
 
-/** With an agent straight on the host, and its archive in the bundle. */
+/** Returns the scripts for agents in host mode, with their archive in the bundle. */
 function onHost(facts: Facts): Desired {
   const slot = { gpus: [], share: false, limits: {}, capabilities: [], mode: 'host' } as const;
   const desired = desiredOf({ agents: { kind: 'slots', slots: [slot] } });
@@ -152,7 +152,7 @@ function wantedImages(facts: Facts, desired: Desired): string[] {
   return agentImages(facts, desired, 'x64', context, none).map(({ reference }) => reference);
 }
 
-/** What takes all of it away again, from a worn machine of each family that we have provisioned. */
+/** Returns the scripts that remove azp-fleet from a provisioned machine of each family. */
 export function removalScripts(): [string, string][] {
   const parts = new Set(['toolkit', 'docker', 'driver'] as const);
   const files = [...packageManagers.flatMap((manager) => manager.files), ...Object.values(managedFiles)];
@@ -170,14 +170,14 @@ export function removalScripts(): [string, string][] {
         sources: [{ file: '/etc/my own', aside: '/etc/my own.off', by: 'docker', names: [], taken: false }],
       },
     });
-    const wish = { host: desiredOf().host, owner: 'me', root: machineRoot };
+    const removal = { host: desiredOf().host, owner: 'me', root: machineRoot };
     const runfile = merge(facts, {
       driver: { runfile: true, userspace: '580.95.05' },
       ours: { runfile: { version: '580.95.05', graphics: false } },
     });
     return [
-      ...[new Set<never>(), parts].flatMap((asked) => scriptsOf(removalOf(worn, { ...wish, parts: asked }))),
-      ...scriptsOf(removalOf(runfile, { ...wish, parts })),
+      ...[new Set<never>(), parts].flatMap((asked) => scriptsOf(removalOf(worn, { ...removal, parts: asked }))),
+      ...scriptsOf(removalOf(runfile, { ...removal, parts })),
     ];
   });
 }

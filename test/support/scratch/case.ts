@@ -1,27 +1,27 @@
 import { ScratchHost, type Outcome, type Run } from './host.ts';
 
-/** A script on a host in some state, and all that it leaves behind: what is not named must not happen. */
+/** A script on a host in some state, and all its effects: any effect that is not listed fails the case. */
 export interface ScriptCase {
   readonly name: string;
   readonly script: string;
   readonly given?: (host: ScratchHost) => unknown;
   readonly run?: Partial<Run>;
-  /** Without a name: code 0, nothing printed, nothing called, no file changed. */
+  /** Effects that are not listed: code 0, nothing printed, nothing called, no file changed. */
   readonly after: Partial<Outcome>;
 }
 
-/** The scripts of one kind, and what they do on which host. */
+/** The scripts of one kind, and their effects by host. */
 export interface ScriptSuite {
   readonly name: string;
-  /** What all cases begin with. */
+  /** Prepares the host for all cases. */
   readonly given?: (host: ScratchHost) => unknown;
   readonly flags?: readonly string[];
-  /** Parts of the scripts that are tried in another suite. */
+  /** Parts of the scripts that another suite tests. */
   readonly elsewhere?: readonly string[];
   readonly cases: readonly ScriptCase[];
 }
 
-/** Runs a case, with another script in place of its own where one is given. */
+/** Runs a case; `script` replaces its script. */
 export async function outcomeOf(
   { given, flags = ['-eu'] }: ScriptSuite,
   one: ScriptCase,

@@ -19,7 +19,7 @@ import { dirname, join } from 'node:path';
 import { redirect } from './redirect.ts';
 import { linkTools } from './tools.ts';
 
-/** As systemd and our own session set it. */
+/** As systemd and the SSH session set it. */
 const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const programs = '/usr/local/sbin';
 const tab = String.fromCodePoint(9);
@@ -41,23 +41,23 @@ export interface Outcome {
   readonly code: number | 'late';
   readonly stdout: string;
   readonly stderr: string;
-  /** What the stand-in programs were called with, in order. */
+  /** The calls of the stand-in programs, in order. */
   readonly calls: readonly string[];
-  /** What is another than before, by path: `644 TEXT`, `755 /` for a folder, `-> TARGET`, `gone`. */
+  /** The changed files, by path: `644 TEXT`, `755 /` for a folder, `-> TARGET`, `gone`. */
   readonly files: Readonly<Record<string, string>>;
 }
 
 /**
- * A folder that a root script takes for the whole machine: its absolute paths are led below it, and the only programs
- * are the system's plain tools and stand-ins, which write down how they were called. The shell splits words at commas,
- * too, and every path of the folder has one: a path that the script forgot to quote falls apart.
+ * A folder that a root script takes for the whole machine: its absolute paths are moved below it, and the only programs
+ * are the system's plain tools and stand-ins, which record their calls. The shell also splits words at commas,
+ * and every path of the folder has one: a path that the script does not quote is split.
  */
 export class ScratchHost {
   readonly root: string;
 
   readonly #beside: ChildProcess[] = [];
 
-  /** `prefix`: of the folder's name, where a program that is no stand-in cannot live with commas. */
+  /** `prefix`: of the folder's name, where a real program cannot handle commas. */
   constructor(prefix = 'azp,scratch-') {
     this.root = mkdtempSync(join(tmpdir(), prefix));
     for (const folder of ['etc', 'opt', 'root', 'run', 'tmp', 'var/lib', programs.slice(1)])
@@ -78,7 +78,7 @@ export class ScratchHost {
     return this;
   }
 
-  /** Last written so many seconds ago. */
+  /** Sets the time of the last write, in seconds before now. */
   age(path: string, ageS: number): this {
     const time = Date.now() / 1000 - ageS;
     utimesSync(this.at(path), time, time);
@@ -96,7 +96,7 @@ export class ScratchHost {
     return this;
   }
 
-  /** A stand-in: shell text, whose absolute paths are led below the root, too. */
+  /** Adds a stand-in: shell text, whose absolute paths are moved below the root, too. */
   program(name: string, body: string, { silent = false } = {}): this {
     const path = name.startsWith('/') ? name : `${programs}/${name}`;
     const note = silent ? '' : noteCall(path.split('/').at(-1) ?? '', this.at(callsFile));
@@ -119,7 +119,7 @@ export class ScratchHost {
     return { ...said, calls: this.#calls(), files: difference(before, this.#tree()) };
   }
 
-  /** The same without a check of other effects. */
+  /** Runs a script without checking its other effects. */
   async execute(
     script: string,
     { flags, args, input, env, umask, limitMs }: Run,
@@ -157,7 +157,7 @@ ${redirect(script, this.root)}`,
     };
   }
 
-  /** Starts something that continues beside the script, and waits for its first line. Resolves with its pid. */
+  /** Starts a program that continues beside the script, and waits for its first line. Resolves with its pid. */
   async beside(script: string): Promise<number> {
     const child = spawn('/bin/sh', ['-c', redirect(script, this.root)], {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -170,7 +170,7 @@ ${redirect(script, this.root)}`,
 
   remove(): void {
     for (const child of this.#beside) killGroup(child);
-    // What has just been killed may still be at its last file.
+    // A killed process may still be writing its last file.
     rmSync(this.root, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
   }
 
@@ -183,7 +183,7 @@ ${redirect(script, this.root)}`,
     return existsSync(file) ? this.#bare(readFileSync(file, 'utf8')).trimEnd().split('\n') : [];
   }
 
-  /** As it would be on a host. */
+  /** Returns the text with the paths of a host. */
   #bare(text: string): string {
     return text
       .replaceAll(`${this.root}/.script`, 'script')
@@ -214,12 +214,12 @@ ${redirect(script, this.root)}`,
   }
 }
 
-/** The script and whatever it left running. */
+/** Kills the script and the processes that it left running. */
 function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // None is left.
+    // No process is left.
   }
 }
 
@@ -232,7 +232,7 @@ function difference(before: ReadonlyMap<string, string>, after: ReadonlyMap<stri
   );
 }
 
-/** Arguments with anything but plain characters in them are shown in quotes: a lost quote is seen. */
+/** Returns shell text that records a call. Arguments with special characters are in quotes: a lost quote is visible. */
 function noteCall(name: string, file: string): string {
   return `note=${name}
 for each; do
@@ -242,7 +242,7 @@ printf '%s\\n' "$note" >>${file}
 `;
 }
 
-/** The same name each time. */
+/** A stand-in of mktemp that returns the same name each time. */
 const mktemp = `for name; do :; done
 case $name in -d) name=/tmp/tmp.XXXXXX ;; esac
 [ ! -e "$name" ] && mkdir -m 700 "$name" && echo "$name"`;

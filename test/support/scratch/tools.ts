@@ -1,7 +1,7 @@
 import { accessSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Programs that every host has and that change only files. All else is a stand-in or not there. */
+/** Programs that every host has and that change only files. All others are stand-ins or missing. */
 const names = [
   'awk',
   'base64',
@@ -61,7 +61,7 @@ function isThere(file: string): boolean {
   }
 }
 
-/** Makes a folder with the plain tools of this machine. */
+/** Creates a folder with the plain tools of this machine. */
 export function linkTools(folder: string): void {
   mkdirSync(folder);
   for (const [name, file] of places) symlinkSync(file, join(folder, name));
