@@ -18,7 +18,7 @@ import { queueRoutes } from './routes/queues.ts';
 import { requestRoutes } from './routes/requests.ts';
 import { resourceUsageRoutes } from './routes/resource-usage.ts';
 
-/** What the same answer is given to, be it a client or an agent. */
+/** Routes that give clients and agents the same answer. */
 const sharedRoutes: readonly Route[] = [...packageRoutes, ...updateRoutes];
 
 /** Routes with which clients manage pools, agents and queues. */
@@ -68,7 +68,7 @@ export const notFound: Reply = {
   html: '<html><body>404 - File or directory not found.</body></html>',
 };
 
-/** The service's answer to a call below the organisation, in the version that it asks for. */
+/** Returns the service's answer to a call below the organisation, in the version that the call requests. */
 export async function answer(caller: Caller, call: FakeCall, asked: string | undefined): Promise<Reply> {
   const login = await route(oauthRoutes, call);
   if (login !== undefined) return login;

@@ -24,8 +24,8 @@ import { type Fake, type Fault, type LoggedRequest, takeFault } from './world/fa
 import { assignedRequest } from './world/queue.ts';
 
 /**
- * How long an idle connection stays open: what Azure's load balancers grant. With Node's 5 s, a client on a busy machine
- * reuses a connection in the moment in which the server closes it, and gets ECONNRESET.
+ * How long an idle connection stays open: as long as at Azure's load balancers. With Node's 5 s, a client on a busy machine
+ * reuses a connection while the server closes it, and gets ECONNRESET.
  */
 const keepAliveTimeoutMs = 240_000;
 
@@ -97,7 +97,7 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
   else await write(response, withRetryAfter(reply, fault), origin);
 }
 
-/** Undefined: close the connection instead of answering. */
+/** Returns undefined if the connection is to be closed without an answer. */
 async function withFault(
   fault: Fault | undefined,
   signal: AbortSignal,
@@ -120,14 +120,14 @@ function nameOf(caller: Caller): LoggedRequest['caller'] {
   return caller.kind === 'client' ? caller.by : caller.kind;
 }
 
-/** The whole body as text. */
+/** Returns the whole body as text. */
 async function readBody(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part as Buffer);
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** A JSON body as an object; empty where it is none. */
+/** Parses a JSON body as an object; returns an empty one otherwise. */
 function parse(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text)) as Record<string, unknown>;
@@ -192,7 +192,7 @@ function concerned(fake: Fake, path: string, name: string | undefined): Concerne
   return { agent: agent.name, agentHasJob: assignedRequest(fake, agent.id) !== undefined };
 }
 
-/** Remembers a call, without its credential. */
+/** Records a call, without its credential. */
 function log(
   fake: Fake,
   request: IncomingMessage,
@@ -210,7 +210,7 @@ function log(
   if (fake.requestLog.length > maxLogged) fake.requestLog.splice(0, maxLogged / 2);
 }
 
-/** Returns the answer of a fault; undefined: the call is carried out. */
+/** Returns the answer of a fault; undefined: the call is executed. */
 function faultReply({ status, deactivated }: Fault): Reply | undefined {
   if (deactivated === true) return stopped;
   if (status === undefined) return undefined;
@@ -230,7 +230,7 @@ const message =
   'TF24668: The following team project collection is stopped: lab. Start the collection and then try again. Administrator Reason: This Azure DevOps organization has been deactivated due to inactivity. For more information please visit aka.ms/adofootprintreduction';
 const namespace = 'Microsoft.VisualStudio.Services.Common';
 
-/** As recorded of an unused organisation: JSON behind a byte order mark, and the message again in a header. */
+/** The answer of an unused organisation, as recorded: JSON after a byte order mark, and the message again in a header. */
 const stopped: Reply = {
   status: 503,
   html: `\uFEFF${JSON.stringify(refusal(503, 'VssServiceException', message, namespace).json)}`,

@@ -7,18 +7,18 @@ import type { FakeAgent, FakeProject, FakeRequest, Properties } from './world/st
 
 const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
 
-/** What the service calls its builds: the owner of every request here (recorded as `serviceOwner`). */
+/** The name that the service gives its builds: the owner of every request here (recorded as `serviceOwner`). */
 const buildService = '00025394-6065-48ca-87d9-7f5672854ef7';
 
-/** Agents as they were described within one answer, by the pool and the demands that they match. */
+/** Agents as described within one answer, by the pool and the demands that they match. */
 export type MatchesShown = Map<string, readonly object[]>;
 
 interface Form {
-  /** The form of the paged list: it does not say which agents match. */
+  /** The form of the paged list, which omits the matching agents. */
   readonly paged?: boolean;
-  /** The agents that are online, where the caller knows them. */
+  /** The online agents, if the caller knows them. */
   readonly online?: ReadonlySet<number>;
-  /** Shared by all requests of one answer: a thousand jobs may wait for the same ten thousand agents. */
+  /** Shared by all requests of one answer: a thousand jobs may match the same ten thousand agents. */
   readonly shown?: MatchesShown;
 }
 
@@ -97,7 +97,7 @@ function projectOf(fake: Fake, { project }: FakeRequest): FakeProject | undefine
   return fake.state.projects.find(({ id, name }) => name.toLowerCase() === desired || id === desired);
 }
 
-/** An agent as job requests name theirs. What is not known of it, the service leaves out. */
+/** Returns an agent as job requests name theirs. The service omits what it does not know. */
 export function describeAgentReference(baseUrl: string, agent: FakeAgent, status: 'online' | 'offline') {
   const { id, poolId, name, version, osDescription, enabled, provisioningState } = agent;
   return {
@@ -112,12 +112,12 @@ export function describeAgentReference(baseUrl: string, agent: FakeAgent, status
     enabled,
     status,
     provisioningState,
-    // The service's name for the public address; recorded with every agent that users bring.
+    // The service's name for the public address; recorded with every self-hosted agent.
     ...(provisioningState === 'Provisioned' ? { accessPoint: 'CodexAccessMapping' } : {}),
   };
 }
 
-/** A reference to a user, with the members that were recorded. */
+/** Returns a reference to a user, with the recorded members. */
 export function describeIdentity(baseUrl: string, who: FakeIdentity) {
   const avatar = `${baseUrl}/_apis/GraphProfile/MemberAvatars/${who.descriptor}`;
   return {
@@ -131,7 +131,7 @@ export function describeIdentity(baseUrl: string, who: FakeIdentity) {
   };
 }
 
-/** `{properties}` with what the filters name (`*` matches anything); nothing without a filter. */
+/** Returns `{properties}` that match the filters (`*` matches anything); nothing without a filter. */
 export function chosenProperties(
   properties: Properties,
   filters: readonly string[] | undefined,
@@ -156,7 +156,7 @@ function fits(filter: string, name: string): boolean {
   return at === text.length;
 }
 
-/** What a body gives as properties: `{$type, $value}`, or the bare value. */
+/** Parses properties of a body: `{$type, $value}`, or the bare value. */
 export function propertiesOf(body: unknown): Properties {
   return Object.fromEntries(
     Object.entries(Object(body) as Record<string, unknown>).map(([name, given]) => {

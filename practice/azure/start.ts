@@ -17,20 +17,20 @@ export interface FakeOptions {
   /** Path of the organisation: `lab`, or `azdo/Engineering` below a virtual folder. */
   readonly organization: string;
   /**
-   * The organisation's URL, as an administrator of Azure DevOps Server sets it: addresses that the server reports begin
-   * with it, and agents must sign for it. Without it the server uses the name that each caller used.
+   * The organisation's URL, as an administrator of Azure DevOps Server sets it: reported addresses begin with it, and
+   * agents must sign for it. Without it the server uses the name that each caller used.
    */
   readonly publicUrl?: string;
   readonly projects: readonly string[];
   /** Its wall clock is the server's time; its speed scales the slow rules. */
   readonly clock: Clock;
-  /** Keeps everything over a restart. */
+  /** The state file, which keeps everything over a restart. */
   readonly stateFile?: string;
 }
 
 export interface RunningFake {
   readonly origin: string;
-  /** `ORIGIN/ORGANIZATION`: what an inventory names. */
+  /** `ORIGIN/ORGANIZATION`, for an inventory. */
   readonly organization: string;
   close(): Promise<void>;
 }

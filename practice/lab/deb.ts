@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { inState } from './paths.ts';
 import { run } from './run.ts';
 
-/** Where the content of an installed file comes from. */
+/** The source of the content of an installed file. */
 export type Content =
   | { readonly text: string }
   | { readonly bytes: Uint8Array }
@@ -27,7 +27,7 @@ export interface Deb {
   readonly conflicts?: readonly string[];
   readonly provides?: readonly string[];
   readonly files?: readonly DebFile[];
-  /** Paths of those that are configuration to dpkg, which keeps them when the package is removed and not purged. */
+  /** Paths of configuration files, which dpkg keeps when the package is removed and not purged. */
   readonly conffiles?: readonly string[];
   /** Bodies of maintainer scripts, run with `sh -e`. */
   readonly scripts?: Readonly<Partial<Record<'preinst' | 'postinst' | 'prerm' | 'postrm', string>>>;
@@ -59,7 +59,7 @@ export async function buildDeb(deb: Deb, folder: string): Promise<string> {
   }
 }
 
-/** Puts a file of a package where it will be installed, below `tree`. */
+/** Writes a file of a package to its installed path, below `tree`. */
 export function putFile(tree: string, file: DebFile): void {
   const target = join(tree, file.path);
   mkdirSync(dirname(target), { recursive: true });

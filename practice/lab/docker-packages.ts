@@ -16,7 +16,7 @@ const sources = {
   trixie: ['docker.io', 'docker-cli', 'containerd', 'runc', 'tini'],
 } as const;
 
-/** Debian's own Docker under the vendor's package names: the engine in them is real, its version the true one. */
+/** Returns Debian's own Docker under the vendor's package names: the engine in them is real, with its true version. */
 export async function dockerPackages(
   release: Release,
 ): Promise<{ readonly version: string; readonly debs: readonly Deb[] }> {
@@ -41,7 +41,7 @@ export async function dockerPackages(
   };
 }
 
-/** A file that is no plugin: Debian's packages have the same path, and dpkg fails over it. */
+/** Returns a package with a file that is no plugin: Debian's packages have the same path, and dpkg fails because of it. */
 function plugin(name: string, version: string): Deb {
   return {
     name: `docker-${name}-plugin`,

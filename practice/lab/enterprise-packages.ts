@@ -7,7 +7,7 @@ import { armoredKey } from './signing.ts';
 
 type Untaken = Omit<Rpm, 'takenFrom'>;
 
-/** The kernel that such a host is installed with, and the one that an upgrade brings. */
+/** The kernel of a newly installed host, and the one of an upgrade. */
 export const kernels = ['5.14.0-503.11.1.el9_5', '5.14.0-570.12.1.el9_6'] as const;
 
 const epelKey = '/etc/pki/rpm-gpg/RPM-GPG-KEY-EPEL-9';
@@ -23,7 +23,7 @@ const compiler = (name: string, version: string): Untaken => ({
   files: [{ path: `/usr/bin/${name}`, content: { text: '#!/bin/sh\nexit 1\n' }, executable: true }],
 });
 
-/** BaseOS, AppStream and extras in one. The kernels are files without code in them; containers’ tools hold nothing. */
+/** BaseOS, AppStream and extras in one. The kernels are files without code; the containers’ tools are empty. */
 const own: readonly Untaken[] = [
   {
     name: 'rocky-release',
@@ -38,7 +38,7 @@ const own: readonly Untaken[] = [
   { name: 'runc', version: '4:1.2.4-2.el9', files: [text('/usr/bin/runc', '')] },
   { name: 'buildah', version: '2:1.39.4-1.el9', requires: ['runc'] },
   { name: 'podman', version: '5:5.4.0-9.el9' },
-  // What .NET loads is Debian's; agents straight on the host are stand-ins here.
+  // The libraries that .NET loads are Debian's; agents in host mode are stand-ins here.
   ...[
     'libicu-0:67.1-9.el9',
     'openssl-libs-1:3.2.2-6.el9_5',
@@ -103,7 +103,7 @@ function library(full: string): Untaken {
   return { name, version };
 }
 
-/** Several are installed at a time: dnf knows them by what they provide. */
+/** Returns the packages of a kernel. Several are installed at the same time: dnf knows them by what they provide. */
 function kernel(version: string): Untaken[] {
   const release = `${version}.x86_64`;
   return [
@@ -129,13 +129,13 @@ function kernel(version: string): Untaken[] {
 }
 
 export interface Repository {
-  /** Below the mirror's root, as the vendors lay it out for release 9. */
+  /** Below the mirror's root, in the vendors' layout for release 9. */
   readonly path: string;
   readonly rpms: readonly Rpm[];
   readonly modules?: string;
 }
 
-/** Of two branches; the older one had a release before. */
+/** Two branches; the older one has an earlier release. */
 const drivers = ['580.65.06', '580.95.05', '595.71.05'];
 
 export async function enterpriseRepositories(): Promise<readonly Repository[]> {
@@ -149,7 +149,7 @@ export async function enterpriseRepositories(): Promise<readonly Repository[]> {
   ];
 }
 
-/** The same files under rpm's names; what Debian's packages do after their installation is Debian's own. */
+/** Returns the same files under rpm's names; the scripts of Debian's packages are Debian's own. */
 function as(deb: Deb, version: string, rest: Partial<Rpm> & Pick<Rpm, 'takenFrom'>): Rpm {
   const files = (deb.files ?? []).map((file) => ({
     ...file,
@@ -162,7 +162,7 @@ function upstream({ version }: Deb): string {
   return version.replace(/^\d+:/, '').replace(/-.*$/, '');
 }
 
-/** What the macros `systemd_preun` and `systemd_postun` become. */
+/** Returns the expansion of the macros `systemd_preun` and `systemd_postun`. */
 function services(...units: readonly string[]): Pick<Rpm, 'preun' | 'postun'> {
   return {
     preun: `if [ "$1" = 0 ]; then systemctl --no-reload disable -q --now ${units.join(' ')} || :; fi`,
@@ -170,7 +170,7 @@ function services(...units: readonly string[]): Pick<Rpm, 'preun' | 'postun'> {
   };
 }
 
-/** The relations are those of docker/docker-ce-packaging and docker/containerd-packaging. Nothing is started. */
+/** Returns an rpm with the relations of docker/docker-ce-packaging and docker/containerd-packaging. No service is started. */
 function dockerRpm(deb: Deb): Rpm {
   const version = `${upstream(deb)}-1.el9`;
   const takenFrom = 'docker-ce-packaging';
@@ -198,7 +198,7 @@ function dockerRpm(deb: Deb): Rpm {
   }
 }
 
-/** The packages that compute alone takes, each with all that its spec requires. */
+/** Returns the packages that compute needs, each with all that its spec requires. */
 export function driverRpms(version: string): Rpm[] {
   const full = `3:${version}`;
   const debs = Object.fromEntries(driverPackages(version).map((deb) => [deb.name, deb]));
@@ -263,7 +263,7 @@ function toolkitRpm(deb: Deb): Rpm {
   return as(deb, `0:${version}-1`, { takenFrom: 'container-toolkit', requires, ...(refreshes ? base : {}) });
 }
 
-/** Its settings are made at the installation, and belong to no package (nvidia-container-toolkit.spec). */
+/** The toolkit's settings are written at the installation, and belong to no package (nvidia-container-toolkit.spec). */
 const base: Partial<Rpm> = {
   post: `mkdir -p /etc/nvidia-container-runtime
 [ -e /etc/nvidia-container-runtime/config.toml ] || touch /etc/nvidia-container-runtime/config.toml
@@ -273,7 +273,7 @@ systemctl enable -q nvidia-cdi-refresh.service`,
   ...services('nvidia-cdi-refresh.path', 'nvidia-cdi-refresh.service'),
 };
 
-/** The branch as a stream of NVIDIA's module: where another stream is enabled, its packages are hidden. */
+/** Returns the branch as a stream of NVIDIA's module: if another stream is enabled, its packages are hidden. */
 function stream(version: string): string {
   const artifacts = driverRpms(version).map((rpm) => {
     const [, epoch = '', rest = ''] = /^(\d+):(.*)$/.exec(rpm.version) ?? [];

@@ -362,7 +362,7 @@ const mountOf = (container: string): string => inState('disks', container);
 
 interface SmallDisk {
   readonly mib: number;
-  /** ext4 without room for root alone; on btrfs Docker can hold each container to a size. */
+  /** ext4, which cannot limit root alone; on btrfs Docker can limit each container's disk. */
   readonly type: 'ext4' | 'btrfs';
 }
 

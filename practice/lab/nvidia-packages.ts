@@ -6,7 +6,7 @@ export const driverVersions = ['580.95.05', '595.71.05'] as const;
 export const olderVersion = '595.58.03';
 export const toolkitVersion = '1.20.0';
 
-/** Where NVIDIA keeps the packages of a release. */
+/** NVIDIA's folder for the packages of a release. */
 export const cudaDistribution = { bookworm: 'debian12', trixie: 'debian13' } as const satisfies Record<
   Release,
   string
@@ -29,7 +29,7 @@ const text = (path: string, content: string): DebFile => ({ path, content: { tex
 const enable = (...units: readonly string[]): string =>
   units.map((unit) => `deb-systemd-helper enable ${unit} > /dev/null || true`).join('\n');
 
-/** The driver of one version, under the names of NVIDIA's repository for Debian. */
+/** Returns the driver of one version, under the names of NVIDIA's repository for Debian. */
 export function driverPackages(version: string): Deb[] {
   const full = `${version}-1`;
   const exactly = (name: string): string => `${name} (= ${full})`;
@@ -57,7 +57,7 @@ export function driverPackages(version: string): Deb[] {
   ];
 }
 
-/** The same under the names of NVIDIA's repository for Ubuntu: up to 580 with the branch in them. */
+/** Returns the same under the names of NVIDIA's repository for Ubuntu: up to 580 with the branch in them. */
 export function ubuntuDriverPackages(version: string): Deb[] {
   const full = `${version}-1ubuntu1`;
   const branch = version.split('.')[0] ?? '';
@@ -107,7 +107,7 @@ export function ubuntuDriverPackages(version: string): Deb[] {
 function pinning(pin: string, full: string): Deb {
   const pattern = pin.includes('.') ? `${pin}-*` : `${pin}.*`;
   const name = `nvidia-driver-pinning-${pin}`;
-  // apt passes over files with a dot in their name.
+  // apt ignores files with a dot in their name.
   const file = `/etc/apt/preferences.d/${name.replaceAll('.', '-')}`;
   return {
     name,
@@ -116,7 +116,7 @@ function pinning(pin: string, full: string): Deb {
     description: `keeps the driver on ${pin}`,
     provides: ['nvidia-driver-pinning'],
     conflicts: ['nvidia-driver-pinning'],
-    // debhelper makes whatever is in /etc configuration.
+    // debhelper declares each file in /etc as configuration.
     conffiles: [file],
     files: [
       text(file, `Package: *nvidia* libcuda* cuda-drivers*\nPin: version ${pattern}\nPin-Priority: 1000\n`),
@@ -130,7 +130,7 @@ const library = (name: string, version: string): Deb => ({
   description: 'stand-in without a library in it',
 });
 
-/** Where containers find it, too: it is put there for them under the name that it has on the host. */
+/** The path in containers, too: the toolkit mounts it there under its name on the host. */
 export const libcudaFile = '/usr/lib/x86_64-linux-gnu/libcuda.so.1';
 
 const libcuda = (version: string): Deb => ({
@@ -181,7 +181,7 @@ function persistenced(version: string): Deb {
   };
 }
 
-/** The vendor's keyring package: the key, the vendor's own (here unreachable) address, the pin of its origin. */
+/** Returns the vendor's keyring package: the key, the vendor's own (here unreachable) address, the pin of its origin. */
 export function cudaKeyring(distribution: string, keyFile: string): Deb {
   const list = `cuda-${distribution}-x86_64.list`;
   const keyring = '/usr/share/keyrings/cuda-archive-keyring.gpg';
@@ -245,7 +245,7 @@ export function toolkitPackages(): Deb[] {
   ];
 }
 
-/** Code of `cuInit`: returns a number, whatever it is called with. */
+/** The code of `cuInit`, which returns a number for all arguments. */
 const returning = {
   // mov eax, NUMBER; ret
   x64: { machine: 62, code: (answer: number) => Buffer.concat([hex('b8'), word(answer), hex('c3')]) },
@@ -259,15 +259,15 @@ const returning = {
 export type StandInMachine = keyof typeof returning;
 
 /**
- * A library that has cuInit and nothing else: libcuda.so.1 where there is no GPU. `answer`: what it returns, below 65,536. One
- * segment to read, write and execute, and the table of names in the order that System V's linkers ask for.
+ * Returns a library with only cuInit: libcuda.so.1 without a GPU. `answer`: the returned number, below 65,536. One
+ * segment to read, write and execute, and the table of names in the order that System V's linkers need.
  */
 export function standInLibcuda(answer: number, architecture: StandInMachine = 'x64'): Buffer {
   const { machine, code } = returning[architecture];
   const names = Buffer.from('\0libcuda.so.1\0cuInit\0');
   const at = { dynamic: 64 + 2 * 56, hash: 0, symbols: 0, code: 0, names: 0 };
   at.hash = at.dynamic + 7 * 16;
-  // One bucket with one symbol in it; five words, and one to fill up.
+  // One bucket with one symbol; five words, and one for alignment.
   at.symbols = at.hash + 24;
   at.code = at.symbols + 48;
   at.names = at.code + 8;
@@ -288,7 +288,7 @@ export function standInLibcuda(answer: number, architecture: StandInMachine = 'x
     longs(14, 1, 4, at.hash, 5, at.names, 6, at.symbols, 10, names.length, 11, 24, 0, 0),
     ...[1, 2, 1, 0, 0, 0].map(word),
     longs(0, 0, 0),
-    // A function for all, in some section, and where it is.
+    // A function for all, in some section, and its address.
     longs(14 + 0x12 * 2 ** 32 + 2 ** 48, at.code, 8),
     text,
     names,

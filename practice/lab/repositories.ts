@@ -33,19 +33,19 @@ import { armoredKey, ensureSigningKey, keyring, sign, stopAgent } from './signin
 const stamp = inState('mirror.digest');
 const versionsFile = join(mirrorRoot, 'docker-versions.json');
 
-/** Returns the digest of what the repositories are made of; empty before they are built. */
+/** Returns the digest of the repositories' sources; empty before they are built. */
 export function repositoriesDigest(): string {
   return existsSync(stamp) ? readFileSync(stamp, 'utf8') : '';
 }
 
-/** Docker's version in the repository of each lab host, without packaging suffix: it is that of Debian's own. */
+/** Docker's version in the repository of each lab host, without packaging suffix: Debian's own version. */
 export function dockerVersions(): Readonly<Record<HostRelease, string>> {
   const versions = JSON.parse(readFileSync(versionsFile, 'utf8')) as Record<Release, string>;
   const others = Object.entries(dressed).map(([name, { of }]) => [name, versions[of]]);
   return { ...versions, ...(Object.fromEntries(others) as Record<DressedRelease, string>) };
 }
 
-/** Builds and signs the stand-in repositories of NVIDIA and Docker, unless nothing they are made of has changed. */
+/** Builds and signs the stand-in repositories of NVIDIA and Docker, unless their sources are unchanged. */
 export async function ensureRepositories(): Promise<void> {
   const here = ['nvidia-packages.ts', 'docker-packages.ts', 'deb.ts', 'repositories.ts', 'runfile.ts'];
   const now = digest(

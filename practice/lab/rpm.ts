@@ -3,10 +3,10 @@ import { join } from 'node:path';
 
 import { type DebFile, putFile } from './deb.ts';
 
-/** A package of rpm, whose files come from where those of Debian's packages do. */
+/** A package of rpm, whose files have the same sources as those of Debian's packages. */
 export interface Rpm {
   readonly name: string;
-  /** `3:29.7.2-1.el9`; the epoch is always there. */
+  /** `3:29.7.2-1.el9`; always with the epoch. */
   readonly version: string;
   readonly takenFrom: RpmSource;
   readonly requires?: readonly string[];
@@ -14,15 +14,15 @@ export interface Rpm {
   readonly conflicts?: readonly string[];
   readonly obsoletes?: readonly string[];
   readonly files?: readonly DebFile[];
-  /** Body of a script that is run after the installation, with `sh`. */
+  /** Body of a script that runs after the installation, with `sh`. */
   readonly post?: string;
-  /** Runs before its files are removed; `$1` is how many versions stay: 0 in a removal, 1 in an upgrade. */
+  /** Runs before its files are removed; `$1` is the number of versions that stay: 0 in a removal, 1 in an upgrade. */
   readonly preun?: string;
   /** Runs after its files are removed; `$1` as above. */
   readonly postun?: string;
 }
 
-/** Writes what rpmbuild makes the package from: NAME-VERSION.spec and NAME-VERSION/ in `folder`. */
+/** Writes the input of rpmbuild: NAME-VERSION.spec and NAME-VERSION/ in `folder`. */
 export function writeRpmSource(rpm: Rpm, folder: string): void {
   mustBeTaken(rpm.name, rpm.takenFrom);
   const name = `${rpm.name}-${rpm.version.replace(':', '-')}`;
@@ -77,7 +77,7 @@ function specOf({ name, version, takenFrom, files = [], ...rest }: Rpm, tree: st
   ].join('\n');
 }
 
-/** Where a stand-in's name, relations and repository are taken from. */
+/** The source of a stand-in's name, relations and repository. */
 const rpmSources = {
   'nvidia-driver': 'NVIDIA/yum-packaging-nvidia-driver, nvidia-driver.spec of main (570)',
   'nvidia-kmod-common': 'NVIDIA/yum-packaging-nvidia-kmod-common, nvidia-kmod-common.spec of main (570)',
@@ -96,7 +96,7 @@ const rpmSources = {
 
 type RpmSource = keyof typeof rpmSources;
 
-/** Throws for a package that is made up. */
+/** Throws for a package without a source. */
 export function mustBeTaken(name: string, takenFrom: string | undefined): void {
   if (takenFrom === undefined || !Object.hasOwn(rpmSources, takenFrom))
     throw new Error(`${name} does not say what it was taken from: see rpmSources`);

@@ -16,7 +16,7 @@ import { run } from './run.ts';
 
 const share = 'usr/lib/nvidia-standin';
 const source = (...parts: string[]): string => labFiles('gpu', ...parts);
-/** Where each file of the stand-in driver goes, and from where it is. */
+/** The path of each file of the stand-in driver, and its source. */
 const copies: readonly (readonly [path: string, from: string, mode: number])[] = [
   ['usr/bin/nvidia-smi', source('driver', 'nvidia-smi'), 0o755],
   ['usr/bin/nvidia-persistenced', source('runfile', 'nvidia-persistenced'), 0o755],
@@ -30,7 +30,7 @@ const copies: readonly (readonly [path: string, from: string, mode: number])[] =
 const pathOf = (version: string): string =>
   join('XFree86', 'Linux-x86_64', version, `NVIDIA-Linux-x86_64-${version}.run`);
 
-/** Writes the stand-in for NVIDIA's `.run` file of a version below `root`, where NVIDIA has the real one. */
+/** Writes the stand-in for NVIDIA's `.run` file of a version below `root`, at NVIDIA's path. */
 export async function buildRunfile(version: string, root: string): Promise<void> {
   mkdirSync(inState('tmp'), { recursive: true });
   const tree = mkdtempSync(inState('tmp', 'runfile-'));
@@ -67,7 +67,7 @@ export function runfileDigest(version: string): string {
     .digest('hex');
 }
 
-/** An ELF file to be linked (REL, x86-64) with a .modinfo, as depmod and modinfo read it. */
+/** Returns an ELF file to be linked (REL, x86-64) with a .modinfo, as depmod and modinfo read it. */
 export function standInModule(version: string): Buffer {
   const info = Buffer.from(`version=${version}\0`);
   const names = Buffer.from('\0.modinfo\0.shstrtab\0');
@@ -76,7 +76,7 @@ export function standInModule(version: string): Buffer {
   [1, 62].forEach((value, index) => header.writeUInt16LE(value, 16 + 2 * index));
   header.writeUInt32LE(1, 20);
   const at = 64 + info.length;
-  // The sections' headers, at a multiple of eight.
+  // The headers of the sections, at a multiple of eight.
   const table = Math.ceil((at + names.length) / 8) * 8;
   header.writeUInt32LE(table, 40);
   [64, 0, 0, 64, 3, 2].forEach((value, index) => header.writeUInt16LE(value, 52 + 2 * index));

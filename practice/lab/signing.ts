@@ -20,7 +20,7 @@ const gpg = (...args: readonly string[]): Promise<unknown> =>
     ...args,
   ]);
 
-/** The key that signs the lab's apt repositories, made once. */
+/** The key that signs the lab's apt repositories, created once. */
 export async function ensureSigningKey(): Promise<void> {
   if (existsSync(armoredKey)) return;
   mkdirSync(signingHome, { recursive: true, mode: 0o700 });

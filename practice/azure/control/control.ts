@@ -5,34 +5,34 @@ import type { Fault, LoggedRequest, Permission, TokenState } from '../world/fake
 
 export type { FakeJob, Fault };
 
-/** Steers a running fake server. */
+/** Controls a running fake server. */
 export interface FakeControl {
   overview(): Promise<FakeOverview>;
   queue(jobs: QueueJobs): Promise<readonly FakeJob[]>;
   jobs(): Promise<readonly FakeJob[]>;
-  /** Everything that a job wrote, each line once, without timestamps. */
+  /** Returns all output of a job, each line once, without timestamps. */
   log(job: number): Promise<string>;
   cancel(job: number): Promise<FakeJob>;
   fail(fault: Fault): Promise<void>;
   clearFaults(): Promise<void>;
   setToken(state: TokenState): Promise<void>;
-  /** These are refused with 403 from now on; an empty list permits all again. */
+  /** Refuses these projects with 403; an empty list permits all again. */
   deny(permissions: readonly Permission[]): Promise<void>;
   /** Reads show writes this many milliseconds later. */
   settle(ms: number): Promise<void>;
   /** Whether `demands` is read where agents are listed. */
   readDemands(isSo: boolean): Promise<void>;
-  /** Jobs that may run at once on machines of one's own; null: as many as there are agents. */
+  /** Sets the number of self-hosted jobs that may run at once; null: one for each agent. */
   limitJobs(parallelJobs: number | null): Promise<void>;
-  /** A pipeline that can be run, whose one job goes to a pool. */
+  /** Creates a pipeline whose one job goes to a pool. */
   addPipeline(pipeline: NewPipeline): Promise<void>;
   /** Registers agents without a process. */
   makeAgents(agents: MakeAgents): Promise<void>;
-  /** Withdraws an agent's login, as when a user deletes it in the browser. */
+  /** Withdraws an agent's login, as a user who deletes it in the browser does. */
   revokeAgent(name: string): Promise<void>;
   endSession(agent: string): Promise<void>;
   requests(after?: number): Promise<readonly LoggedRequest[]>;
-  /** Asks until the condition holds; throws with the last answer when it does not in time. */
+  /** Polls until the condition holds; throws with the last answer if it does not in time. */
   until(
     condition: (jobs: readonly FakeJob[], overview: FakeOverview) => boolean,
     options: { readonly timeoutMs: number; readonly everyMs?: number },
@@ -56,7 +56,7 @@ export function fakeControl(origin: string): FakeControl {
     return (text === '' ? undefined : JSON.parse(text)) as T;
   };
   const agent = (name: string) => `/agents/${encodeURIComponent(name)}`;
-  // The caller that steers the server keeps real time.
+  // The caller keeps real time.
   const clock = systemClock(1);
   const control: FakeControl = {
     overview: () => send('GET', '/'),

@@ -5,19 +5,19 @@ export interface QueueJobs {
   /** `vision` unless given; it must exist. */
   readonly project?: string;
   readonly name?: string;
-  /** How many alike; 1 unless given. Names get a number then. */
+  /** How many; 1 unless given. Names get a number then. */
   readonly count?: number;
   readonly demands?: readonly string[];
   /** Run by bash in the work folder. Without it the job sleeps for `seconds`. */
   readonly script?: string;
   readonly seconds?: number;
-  /** What the script finds in its environment, in addition to what agents give to every script. */
+  /** Additional environment of the script. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** The same, as secret variables: agents put `***` for their values into every log. */
+  /** The same, as secret variables: agents mask their values with `***` in every log. */
   readonly secrets?: Readonly<Record<string, string>>;
   /** The job runs in this container. */
   readonly container?: JobContainer;
-  /** 12 unless given; below 8 the listener reports the end of a job, and not its worker. */
+  /** 12 unless given; below 8 the listener reports the end of a job instead of its worker. */
   readonly planVersion?: number;
 }
 
@@ -43,12 +43,12 @@ export interface FakeJob {
   readonly pool: string;
   readonly state: 'waiting' | 'assigned' | 'running' | 'done';
   readonly result?: FakeRequest['result'];
-  /** Why it failed or was given up, where the server says so. */
+  /** The cause of a failure or a lost job, if the server reports it. */
   readonly message?: string;
   readonly queuedAt: string;
   readonly startedAt?: string;
   readonly finishedAt?: string;
-  /** Without another word from its agent the job is given up some minutes after this. */
+  /** If the agent does not renew the lock, the job is lost some minutes after this. */
   readonly lockedUntil?: string;
   /** Each start of the job. `container` is the host name that the agent reported, a container's short id. */
   readonly runs: readonly {
@@ -57,15 +57,15 @@ export interface FakeJob {
     readonly container: string;
     readonly at: string;
   }[];
-  /** What the agent says of the steps, its own among them. */
+  /** The agent's report of the steps, including its own ones. */
   readonly steps: readonly { readonly name: string; readonly state: string; readonly result?: string }[];
-  /** What the script wrote; `/_fake/jobs/ID/log` has the whole job. */
+  /** The script's output; `/_fake/jobs/ID/log` has the whole job. */
   readonly log: string;
 }
 
 export interface FakeOverview {
   readonly organization: string;
-  /** How many times as fast as the real service's its slow rules run. */
+  /** How many times faster than the real service the slow rules run. */
   readonly speed: number;
   readonly pools: readonly {
     readonly id: number;

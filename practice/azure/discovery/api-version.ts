@@ -2,16 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { refusal, type Reply } from '../http/reply.ts';
 import { locations, type ResourceLocation } from './locations.ts';
 
-/** The version that a call asks for, in its query or in its Accept header; undefined: in neither, or an empty one. */
+/** Returns the version that a call requests in its query or its Accept header; undefined: none, or an empty one. */
 export function askedVersion(query: URLSearchParams, headers: IncomingHttpHeaders): string | undefined {
   const inQuery = [...query].find(([name]) => name.toLowerCase() === 'api-version')?.[1];
   return inQuery || /[;,\s]api-version=([^;,\s]+)/iu.exec(headers.accept ?? '')?.[1];
 }
 
 /**
- * Which version a call is answered in, or why it is not. Without one a read is answered in the newest that is
- * released, else in the newest preview; everything else must name one.
- * Words and type keys are the service's (its exceptions, and reports of users who met them).
+ * Returns the version of the answer, or the cause of a refusal. A read without a version gets the newest released one,
+ * else the newest preview; every other call must name one.
+ * Texts and type keys are the service's (its exceptions, and reports of users who met them).
  */
 export function negotiate(
   location: ResourceLocation,
@@ -28,7 +28,7 @@ export function negotiate(
   const tooNew = isNewer(number, location.maxVersion) || resource > location.resourceVersion;
   if (tooNew || isNewer(location.minVersion, number)) return { refused: outsideRoute(location, asked) };
   if (!preview && isNewer(number, location.releasedVersion)) return { refused: previewOnly(number) };
-  // Not in the caller's spelling: it goes into a header.
+  // Not in the caller's spelling, because it becomes part of a header.
   return { version: `${number}${preview ? '-preview' : ''}${resource === 0 ? '' : `.${resource}`}` };
 }
 
@@ -40,11 +40,11 @@ interface Version {
   /** `7.1` */
   readonly number: string;
   readonly preview: boolean;
-  /** 0 unless the preview names one. */
+  /** The number of the preview; 0 if it has none. */
   readonly resource: number;
 }
 
-/** As the service reads it: a leading `v` is passed over, and `7` means 7.0. */
+/** Parses a version as the service does: a leading `v` is ignored, and `7` means 7.0. */
 function parse(text: string): Version | undefined {
   const match = /^v*(\d{1,3})(?:\.(\d))?(-preview(?:\.(\d{1,6}))?)?$/iu.exec(text.trim());
   if (match === null) return undefined;

@@ -1,21 +1,21 @@
 import table from './locations.json' with { type: 'json' };
 
 /**
- * One resource of the service: where it is, and in which versions of the interface. The table has what this server
- * answers, each row as the live service gave it (test/fixtures/azure/resource-locations.json).
+ * One resource of the service: its path, and its versions of the interface. The table has the resources that this server
+ * answers, each row as the live service returned it (test/fixtures/azure/resource-locations.json).
  */
 export interface ResourceLocation {
-  /** By this clients look it up; it is the same on every server. */
+  /** Clients find the resource by this id, which is the same on every server. */
   readonly id: string;
   readonly area: string;
   readonly resourceName: string;
-  /** `{area}` and `{resource}` stand for the names above; the last parts may be left out where they are parameters. */
+  /** `{area}` and `{resource}` are the names above; trailing parameters may be omitted. */
   readonly routeTemplate: string;
-  /** The newest form of the resource; `-preview.N` names one. */
+  /** The newest form of the resource; `-preview.N` selects one. */
   readonly resourceVersion: number;
   readonly minVersion: string;
   readonly maxVersion: string;
-  /** Versions above it, up to the newest, are answered with `-preview` only; 0.0: all of them. */
+  /** Versions above this one, up to the newest, need `-preview`; 0.0: all of them. */
   readonly releasedVersion: string;
 }
 
@@ -23,15 +23,15 @@ export const locations: readonly ResourceLocation[] = table;
 
 const patterns = locations
   .map((location) => ({ location, pattern: patternOf(location), fixed: fixedParts(location).length }))
-  // Where two fit, the one that names more of the path is meant.
+  // If two match, the one that names more of the path is chosen.
   .toSorted((a, b) => b.fixed - a.fixed);
 
-/** The resource that a path below the organisation is about; undefined: none that this server answers. */
+/** Returns the resource of a path below the organisation; undefined: none that this server answers. */
 export function locationOf(path: string): ResourceLocation | undefined {
   return patterns.find(({ pattern }) => pattern.test(path))?.location;
 }
 
-/** Those of an area, or of one resource in it, in any case; without names all of them. */
+/** Returns the resources of an area, or of one resource in it, in any case; without names all of them. */
 export function locationsOf(area?: string, resource?: string): readonly ResourceLocation[] {
   const same = (name: string | undefined, other: string) =>
     name === undefined || name.toLowerCase() === other.toLowerCase();

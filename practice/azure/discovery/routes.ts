@@ -8,7 +8,7 @@ import { admin } from '../world/identities.ts';
 import { locationsOf } from './locations.ts';
 import others from './other-areas.json' with { type: 'json' };
 
-/** A server of one's own lists none: its clients stay with the address that they have. */
+/** Returns the areas. An Azure DevOps Server lists none: its clients keep the address that they have. */
 function resourceAreas({ fake, baseUrl }: FakeCall) {
   return fake.publicUrl === undefined
     ? listedAreas.map((area) => ({ ...area, locationUrl: `${baseUrl}/` }))
@@ -17,7 +17,7 @@ function resourceAreas({ fake, baseUrl }: FakeCall) {
 
 const sameId = (id: string) => (each: { readonly id: string }) => each.id === id.toLowerCase();
 
-/** What clients ask before anything else: which resources there are, where, in which versions, and who they are. */
+/** The first calls of clients: which resources exist, their paths and versions, and the caller's identity. */
 export const discoveryRoutes: readonly Route[] = [
   [
     'OPTIONS',
@@ -52,7 +52,7 @@ export const discoveryRoutes: readonly Route[] = [
         : ok(found);
     },
   ],
-  // Agents ask for some at each start and each job; here none is switched on.
+  // Agents ask for feature flags at each start and each job; here none is set.
   [
     'GET',
     /^\/_apis\/featureFlags\/([^/]+)$/u,
@@ -64,7 +64,7 @@ export const discoveryRoutes: readonly Route[] = [
 ];
 
 /**
- * Who calls, which server this is, and, where `connectOptions` asks for it, at which addresses its services are.
+ * Returns the caller's identity, the server's id, and, if `connectOptions` requests it, the addresses of its services.
  * Clients keep those by the instance's id and ask with the number of the last change that they know.
  */
 function connectionData(call: FakeCall) {
@@ -85,7 +85,7 @@ function connectionData(call: FakeCall) {
       defaultAccessMappingMoniker: 'PublicAccessMapping',
       lastChangeId: lastChange,
       lastChangeId64: lastChange,
-      // Members that have their usual value do not appear (recorded).
+      // Members with their default value are omitted (recorded).
       ...(known ? { clientCacheFresh: true } : {}),
       ...(wantsServices(query) && !known
         ? { accessMappings: [accessMapping(call)], serviceDefinitions: serviceDefinitions(call) }
@@ -94,7 +94,7 @@ function connectionData(call: FakeCall) {
   };
 }
 
-/** By number or name, in any case: None, IncludeServices and its sums with other options. */
+/** Parses the options by number or name, in any case: None, IncludeServices and its sums with other options. */
 function wantsServices(query: URLSearchParams): boolean {
   const options = (parameter(query, 'connectOptions') ?? '').toLowerCase();
   return options.split(/[\s,]+/u).includes('includeservices') || (Number(options) & 1) === 1;
@@ -111,7 +111,7 @@ function accessMapping({ fake, baseUrl }: FakeCall) {
   };
 }
 
-/** Another number for other addresses: a client that cached those of another name of this server asks again. */
+/** Returns another number for other addresses: a client that cached those of another name of this server asks again. */
 function changeNumber(baseUrl: string): number {
   return createHash('sha256').update(`${baseUrl} ${areas.length}`).digest().readUInt32BE() >>> 1;
 }
@@ -146,29 +146,29 @@ function identityOf(account: string) {
   };
 }
 
-/** The areas of clients that this server answers, by the ids and names that the live service gave (recorded). */
+/** The areas of clients that this server answers, with the ids and names of the live service (recorded). */
 const areas: readonly { readonly id: string; readonly name: string }[] = [
   { id: 'a85b8835-c1a1-4aac-ae97-1c3d0ba72dbd', name: 'distributedtask' },
   { id: '79134c72-4a58-4b42-976c-04e7115f32bf', name: 'core' },
   { id: 'a81a0441-de52-4000-aa15-ff0e07bfbbaa', name: 'pipelinePermissions' },
-  // An agent looks up where builds are before its first step, though it asks this server for none.
+  // An agent looks up the address of builds before its first step, though it asks this server for none.
   { id: '5d6898bb-45ec-463f-95f9-54d49c71752e', name: 'build' },
   { id: '00025394-6065-48ca-87d9-7f5672854ef7', name: 'Location Service' },
   { id: '951917ac-a960-4999-8464-e3f0aa25b381', name: 'SPS Location Service' },
 ];
 
 /**
- * All that the live service lists (recorded). A client that finds no area of its own asks Microsoft's servers for
- * it, with the token; where this server lists it, the client says that this server has nothing of it.
+ * All that the live service lists (recorded). If a client does not find its area, it asks Microsoft's servers for
+ * it, with the token; if this server lists the area, the client reports that this server lacks it.
  */
 const listedAreas: typeof areas = [...areas, ...Object.entries(others).map(([id, name]) => ({ id, name }))];
 
-/** Where clients of the .NET SDK ask for features that are switched on; not among the recorded areas, unverified. */
+/** The path where clients of the .NET SDK ask for feature flags; not among the recorded areas, unverified. */
 const featureAvailability = 'c8e5af97-4b95-4e73-9e7f-69a06507967c';
 
 /**
- * Whose addresses these are. Clients of the .NET SDK look no further than the server itself where it is an Azure
- * DevOps Server, and follow the addresses that they get otherwise.
+ * Returns the owner of the addresses. Clients of the .NET SDK use only the server itself if it is an Azure
+ * DevOps Server, and follow the addresses in the answer otherwise.
  */
 function serviceOwner(fake: Fake): string {
   return fake.publicUrl === undefined
@@ -179,8 +179,8 @@ function serviceOwner(fake: Fake): string {
 const serviceType = 'LocationService2';
 
 /**
- * Where each area's service is. The live service names whole addresses; a server of one's own says that they are
- * where the client has already found it, so that a client comes through by whatever name it uses.
+ * Returns the address of each area's service. The live service reports whole addresses; an Azure DevOps Server reports the
+ * address that the client used, so that each name of the server works.
  */
 function serviceDefinitions({ fake, baseUrl }: FakeCall) {
   return [...areas.map(({ id }) => id), featureAvailability].map((identifier) => ({

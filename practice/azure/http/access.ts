@@ -5,7 +5,7 @@ import { refusal, signInPage, type Reply } from './reply.ts';
 
 export type Caller =
   | { readonly kind: 'client'; readonly by: 'token' | 'service-principal' }
-  /** With the id of a job request: the worker of that job, by the job's own token. */
+  /** With the id of a job request: that job's worker, by the job's token. */
   | { readonly kind: 'agent'; readonly agentId: number; readonly requestId?: number }
   | { readonly kind: 'anonymous'; readonly reply: Reply };
 
@@ -15,12 +15,12 @@ export const withdrawn = refusal(
   'The access token of the agent was withdrawn.',
 );
 
-/** Returns who calls, by the Authorization header; for an unknown caller with the reply. */
+/** Returns the caller by the Authorization header; for an unknown caller with the reply. */
 export function identify(fake: Fake, { authorization = '', ...headers }: IncomingHttpHeaders): Caller {
   const [scheme = '', value = ''] = authorization.split(' ');
   const unknown = headers['x-tfs-fedauthredirect'] === undefined ? signInPage : unauthorized(strangers);
   if (scheme.toLowerCase() === 'basic') {
-    // The service takes any name; clients write none, "PAT", or that of a person.
+    // The service accepts any user name; clients send none, "PAT", or a person's.
     const [, token = ''] = Buffer.from(value, 'base64').toString('utf8').split(/:(.*)/su);
     return fake.tokens().includes(token)
       ? client(fake, 'token', unknown)
@@ -34,8 +34,8 @@ export function identify(fake: Fake, { authorization = '', ...headers }: Incomin
 }
 
 /**
- * Programs ask by a header to be refused in place of being sent to sign in: `az`, agents, Microsoft's clients, our own.
- * The user is the one that the service knows strangers by.
+ * Programs request a refusal instead of a redirect to the sign-in page by a header: `az`, agents, Microsoft's clients, this client.
+ * The user is the service's id for unknown callers.
  */
 const strangers =
   "The user 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' is not authorized to access this resource.";
@@ -46,14 +46,14 @@ function unauthorized(why: string): Reply {
 }
 
 /**
- * What every 401 says of how one logs in. The agent and other clients of the .NET SDK send their credential only once
- * they have seen the kind that they hold, and log in again only on it.
+ * Returns the headers of a 401, which list the kinds of login. The agent and other clients of the .NET SDK send their credential only
+ * after they have seen its kind, and log in again only on it.
  */
 export function challenges(origin: string): string[] {
   return [`Bearer authorization_uri=${origin}/${tenant}`, `Basic realm="${origin}/"`];
 }
 
-/** The directory of an organisation that has no own one. */
+/** The directory of an organisation without one. */
 const tenant = '00000000-0000-0000-0000-000000000000';
 
 function client(fake: Fake, by: 'token' | 'service-principal', unknown: Reply): Caller {

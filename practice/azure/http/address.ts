@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What the server answers for, and what it calls itself. */
+/** The paths that the server answers, and the address that it reports. */
 interface Place {
   /** Path of the organisation without slashes at its ends: `lab`, or `azdo/Engineering` below a virtual folder. */
   readonly organization: string;
@@ -8,7 +8,7 @@ interface Place {
   readonly publicUrl?: string | undefined;
 }
 
-/** The path below the organisation, whose case does not matter; undefined when the call is for something else. */
+/** Returns the path below the organisation, in any case; undefined for other paths. */
 export function belowOrganization({ organization }: Place, pathname: string): string | undefined {
   const desired = organization.split('/');
   const [, ...parts] = pathname.split('/');
@@ -26,7 +26,7 @@ function sameName(part: string | undefined, name: string): boolean {
   }
 }
 
-/** The host that a caller names, else the address that it came to; undefined: what it names is none. */
+/** Returns the host that a caller names, else the address of the connection; undefined: an invalid name. */
 export function askedHost({ headers: { host }, socket }: IncomingMessage): string | undefined {
   if (host === undefined || host === '') {
     const { localAddress = '', localPort, localFamily } = socket;
@@ -35,7 +35,7 @@ export function askedHost({ headers: { host }, socket }: IncomingMessage): strin
   return /[\s/?#@\\]/u.test(host) || !URL.canParse(`http://${host}`) ? undefined : host;
 }
 
-/** What a caller asks for; undefined: it is no address, or its percent codes are none. */
+/** Parses the path of a call; undefined: no valid path, or invalid percent codes. */
 export function askedUrl(target: string): URL | undefined {
   if (!URL.canParse(target, 'http://fake')) return undefined;
   const url = new URL(target, 'http://fake');
@@ -48,8 +48,8 @@ export function askedUrl(target: string): URL | undefined {
 }
 
 /**
- * What every address in an answer begins with, without a slash at its end. A server of one's own says the public URL
- * that its administrator gave it, whatever name a caller reached it by.
+ * Returns the beginning of every address in an answer, without a trailing slash. An Azure DevOps Server reports the public URL
+ * that its administrator set, whatever name a caller used.
  */
 export function ownUrl({ organization, publicUrl }: Place, host: string): string {
   return publicUrl ?? `http://${host}/${encodeURI(organization)}`;

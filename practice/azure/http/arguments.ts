@@ -1,7 +1,7 @@
 import type { JobResult } from '../world/state.ts';
 import type { FakeCall, Reply } from './reply.ts';
 
-/** A parameter of a query. The service ignores the case of their names, and takes an empty one as none. */
+/** Returns a parameter of a query. The service ignores the case of names, and ignores empty ones. */
 export function parameter(query: URLSearchParams, name: string): string | undefined {
   const desired = name.toLowerCase();
   for (const [key, value] of query) {
@@ -10,12 +10,12 @@ export function parameter(query: URLSearchParams, name: string): string | undefi
   return undefined;
 }
 
-/** Booleans come in any case: .NET writes `True`. */
+/** Parses a boolean in any case: .NET writes `True`. */
 export function flag(query: URLSearchParams, name: string): boolean {
   return parameter(query, name)?.toLowerCase() === 'true';
 }
 
-/** `a,b` → both; undefined when the parameter is not there. */
+/** Parses `a,b` as both; undefined without the parameter. */
 export function namesOf(query: URLSearchParams, name: string): readonly string[] | undefined {
   return parameter(query, name)
     ?.split(',')
@@ -28,7 +28,7 @@ export function idsOf(query: URLSearchParams, name: string): ReadonlySet<number>
   return names === undefined ? undefined : new Set(names.map(Number));
 }
 
-/** Names of an enumeration with the numbers that some clients send in their place. */
+/** Names of an enumeration with the numbers that some clients send instead. */
 export type Names<T extends string> = Readonly<Record<T, number>>;
 
 export const poolTypes: Names<'automation' | 'deployment'> = { automation: 1, deployment: 2 };
@@ -48,7 +48,7 @@ export const results: Names<JobResult> = {
   abandoned: 5,
 };
 
-/** A name in any case, or its number as number or text; undefined: none of them. */
+/** Parses a name in any case, or its number as number or text; undefined: an unknown one. */
 export function nameIn<T extends string>(names: Names<T>, value: unknown): T | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   const desired = String(value).toLowerCase();
@@ -57,8 +57,8 @@ export function nameIn<T extends string>(names: Names<T>, value: unknown): T | u
   );
 }
 
-// What the service says of arguments is .NET's own text, with the argument's name on a second line. Which argument is
-// refused is read from a build of the server; the exact words of the longer messages are not verified.
+// Errors about arguments are .NET's own text, with the argument's name on a second line. Which argument is
+// refused is read from a build of the server; the exact text of the longer messages is not verified.
 
 function argument(typeKey: string, message: string, parameter: string): Reply {
   return {
@@ -81,13 +81,13 @@ export const missingArgument = (parameter: string): Reply =>
 export const invalidArgument = (message: string, parameter: string): Reply =>
   argument('ArgumentException', message, parameter);
 
-/** What a query or a body does not parse as. */
+/** The error for a query or a body that cannot be parsed. */
 export const badRequest: Reply = {
   status: 400,
   json: { count: 1, value: { Message: 'The request is invalid.' } },
 };
 
-/** No control characters, no halves of a character, and nothing that a file name may not have (read from the server's check). */
+/** No control characters, no half characters, and no character that file names forbid (read from the server's check). */
 const illegal = /[\p{Cc}\p{Cs}"*/:<>?\\|]/u;
 
 export function isGuid(text: string): boolean {
@@ -95,14 +95,14 @@ export function isGuid(text: string): boolean {
 }
 
 export interface NameRule {
-  /** As messages call it: `agent.Name`. */
+  /** The name in messages: `agent.Name`. */
   readonly parameter: string;
   /** Agent, pool or queue. */
   readonly what: string;
   readonly longest: number;
 }
 
-/** Undefined: the name will do. `given` is whatever the body has there. */
+/** Returns undefined for a valid name. `given` is the member of the body. */
 export function nameRefusal(given: unknown, { parameter, what, longest }: NameRule): Reply | undefined {
   if (given === undefined || given === null) return missingArgument(parameter);
   const name = typeof given === 'string' ? given.trim() : '';
@@ -114,10 +114,10 @@ export function nameRefusal(given: unknown, { parameter, what, longest }: NameRu
   );
 }
 
-/** Resources whose writes say everything in path and query; Microsoft's client for Node sends `null` with them. */
+/** Resources whose writes need only path and query; Microsoft's client for Node sends `null` with them. */
 const bodiless = new Set(['messages', 'updates', 'timelines']);
 
-/** Undefined: what came with a write will do. An upload may be anything; all else is one JSON object or list. */
+/** Returns undefined for a valid body. An upload may be anything; all else is one JSON object or list. */
 export function bodyRefusal({ method, path, text }: FakeCall, resource: string): Reply | undefined {
   if (!['POST', 'PUT', 'PATCH'].includes(method)) return undefined;
   const uploads = resource === 'attachments' || (resource === 'logs' && !/\/logs\/?$/iu.test(path));
@@ -148,7 +148,7 @@ const truths = [
 const ids = ['poolId', 'poolIds', 'queueIds', 'agentId', 'agentIds'];
 const counts = ['$top', '$skip'];
 
-/** Undefined: what a query has where truths and numbers belong is that, whatever resource it asks. */
+/** Returns undefined if the booleans and numbers of a query are valid, for every resource. */
 export function queryRefusal(query: URLSearchParams): Reply | undefined {
   const wrong =
     truths.some((name) => !/^(?:true|false)$/iu.test(parameter(query, name) ?? 'true')) ||

@@ -4,18 +4,18 @@ import { type Fake, rule } from '../world/fake.ts';
 import type { FakeAgent } from '../world/state.ts';
 import { type FakeCall, type Reply, type Route, ok } from './reply.ts';
 
-/** Longest life of an assertion, and how far apart the clocks may be. */
+/** Longest lifetime of an assertion, and the largest difference of the clocks. */
 const maxAssertionS = 5 * 60;
 const skewS = 5 * 60;
 
-/** The service's .NET clients read `errordescription`, all others the name that the standard gives it. */
+/** Returns the refusal. The service's .NET clients read `errordescription`, all others the standard name. */
 function refused(error: string, description: string): Reply {
   return { status: 400, json: { error, error_description: description, errordescription: description } };
 }
 
 const invalidClient = (description: string): Reply => refused('invalid_client', description);
 
-/** As the caller sends them; times in seconds since the epoch. */
+/** The caller's claims; times in seconds since the epoch. */
 interface Claims {
   readonly iss?: unknown;
   readonly sub?: unknown;
@@ -24,7 +24,7 @@ interface Claims {
   readonly exp?: unknown;
 }
 
-/** An agent proves with its registered key who it is and gets an access token. */
+/** Exchanges an assertion, signed with the agent's registered key, for an access token. */
 function agentToken({ fake, text }: FakeCall): Reply {
   const form = new URLSearchParams(text);
   const assertion = form.get('client_assertion') ?? '';
@@ -68,7 +68,7 @@ function objection(
   return wrongTime(fake.now() / 1000, claims);
 }
 
-/** Agents know by "Current server time is" that a clock is wrong, and continue trying for half an hour. */
+/** Agents recognize a wrong clock by "Current server time is", and retry for half an hour. */
 function wrongTime(nowS: number, claims: Claims): string | undefined {
   const nbf = typeof claims.nbf === 'number' ? claims.nbf : 0;
   const exp = typeof claims.exp === 'number' ? claims.exp : 0;
@@ -78,7 +78,7 @@ function wrongTime(nowS: number, claims: Claims): string | undefined {
   return exp > nowS + maxAssertionS + skewS ? 'The assertion lives too long.' : undefined;
 }
 
-/** `1/17/2020 4:03:15 PM`, UTC, as users of the service reported it. */
+/** Returns `1/17/2020 4:03:15 PM`, UTC, as users of the service reported it. */
 function spelled(seconds: number): string {
   const date = new Date(seconds * 1000);
   const zone = { timeZone: 'UTC' };
@@ -93,7 +93,7 @@ function decode(part: string): object {
   }
 }
 
-/** Imitates Microsoft Entra ID: any client id with one of the accepted tokens as its secret. */
+/** Imitates Microsoft Entra ID: accepts any client id with one of the accepted tokens as its secret. */
 export function principalToken(fake: Fake, text: string): Reply {
   const form = new URLSearchParams(text);
   if (fake.tokenState !== 'valid' || !fake.tokens().includes(form.get('client_secret') ?? '')) {
@@ -114,16 +114,16 @@ export function principalToken(fake: Fake, text: string): Reply {
   });
 }
 
-/** Where agents log in: open to anybody, and without versions. */
+/** The login of agents: open to every caller, without versions. */
 export const oauthRoutes: readonly Route[] = [['POST', /^\/_apis\/oauth2\/token$/u, agentToken]];
 
-/** The RSA key that an agent is registered with: both parts in base64, as .NET writes them. */
+/** The RSA key of a registered agent: both parts in base64, as .NET writes them. */
 interface AgentPublicKey {
   readonly exponent: string;
   readonly modulus: string;
 }
 
-/** Undefined: the parts are no key. */
+/** Returns undefined if the parts are not a key. */
 export function publicKeyOf({ modulus, exponent }: AgentPublicKey): KeyObject | undefined {
   const url = (base64: string) => Buffer.from(base64, 'base64').toString('base64url');
   const [n, e] = [url(modulus), url(exponent)];
@@ -135,7 +135,7 @@ export function publicKeyOf({ modulus, exponent }: AgentPublicKey): KeyObject | 
   }
 }
 
-/** In base64, as agents read the key of their session. Undefined: the key is none, or too short for so many bytes. */
+/** Encrypts in base64, as agents read the key of their session. Undefined: no key, or one too short for so many bytes. */
 export function encryptedFor(agentKey: AgentPublicKey, bytes: Buffer): string | undefined {
   const key = publicKeyOf(agentKey);
   if (key === undefined) return undefined;

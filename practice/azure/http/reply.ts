@@ -2,21 +2,21 @@ import { randomUUID } from 'node:crypto';
 import type { Fake } from '../world/fake.ts';
 import { admin } from '../world/identities.ts';
 
-/** One call as a route sees it. */
+/** One call to a route. */
 export interface FakeCall {
   readonly fake: Fake;
   readonly method: string;
-  /** Below the organisation. */
+  /** The path below the organisation. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly text: string;
   /** The parsed JSON body, an empty object without one. */
   readonly body: Record<string, unknown>;
-  /** The organisation's URL as the server calls itself: what addresses in answers begin with. */
+  /** The organisation's URL in the server's addresses: the beginning of addresses in answers. */
   readonly baseUrl: string;
   /** The agent that calls with its own access token; undefined: a management client. */
   readonly agentId: number | undefined;
-  /** The request of the job whose token the caller has: a worker calls, for its agent. */
+  /** The request of the job whose token the caller uses: a worker, for its agent. */
   readonly requestId?: number | undefined;
   /** The Accept header. */
   readonly accept: string;
@@ -27,13 +27,13 @@ export interface FakeCall {
 export interface Reply {
   readonly status: number;
   readonly json?: unknown;
-  /** In place of `json`: a list, written piece by piece as `{"count": N, "value": […]}`. */
+  /** Instead of `json`: a list, sent piece by piece as `{"count": N, "value": […]}`. */
   readonly items?: { readonly count: number; readonly value: Iterable<unknown> };
   readonly html?: string;
-  /** Neither JSON nor a page. */
+  /** Other content than JSON and pages. */
   readonly content?: { readonly type: string; readonly bytes: Buffer | string };
   readonly headers?: Readonly<Record<string, string>>;
-  /** The version of the interface that it is given in. */
+  /** The version of the interface of the answer. */
   readonly apiVersion?: string;
 }
 
@@ -45,13 +45,13 @@ export const ok = (json: unknown): Reply => ({ status: 200, json });
 export const list = (value: readonly unknown[]): Reply => ok({ count: value.length, value });
 export const empty: Reply = { status: 204 };
 
-/** A member of a body, empty when it is not text. */
+/** Returns a member of a body, empty if it is not text. */
 export function textOf(body: Readonly<Record<string, unknown>>, name: string): string {
   const value = body[name];
   return typeof value === 'string' ? value : '';
 }
 
-/** An error as the service words it: `typeName` is what .NET clients make their exception of. */
+/** Returns an error as the service words it: `typeName` names the exception of .NET clients. */
 export function refusal(
   status: number,
   typeKey: string,
@@ -60,7 +60,7 @@ export function refusal(
 ): Reply {
   return {
     status,
-    // Recorded; agents show it where they show no body.
+    // Recorded; agents show this text if they show no body.
     headers: { 'x-tfs-serviceerror': encodeURIComponent(message.toWellFormed()) },
     json: {
       $id: '1',
@@ -85,7 +85,7 @@ export const signInPage: Reply = {
 
 export const signInRedirect: Reply = { status: 302, headers: { location: '/_signin' }, html: '' };
 
-/** The headers that the service puts on everything. */
+/** The headers of every answer of the service. */
 export function serviceHeaders(contentType: string): Record<string, string> {
   const id = randomUUID();
   return {

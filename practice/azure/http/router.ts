@@ -2,7 +2,7 @@ import type { FakeCall, Reply, Route } from './reply.ts';
 
 const anyCase = new WeakMap<RegExp, RegExp>();
 
-/** The service minds neither the case of a path nor a slash at its end. */
+/** The service ignores the case of a path and a trailing slash. */
 function matched(pattern: RegExp, path: string): RegExpExecArray | null {
   let loose = anyCase.get(pattern);
   if (loose === undefined) {
@@ -16,7 +16,7 @@ export function withoutSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-/** What answers a call: the first route that fits; undefined when none does. */
+/** Returns the first matching route; undefined if none matches. */
 export function routed(routes: readonly Route[], call: FakeCall): (() => Reply | Promise<Reply>) | undefined {
   for (const [method, pattern, handler] of routes) {
     const match = method === call.method ? matched(pattern, call.path) : null;
@@ -29,7 +29,7 @@ export async function route(routes: readonly Route[], call: FakeCall): Promise<R
   return await routed(routes, call)?.();
 }
 
-/** Whether a path would be answered under another method; OPTIONS asks about paths, it is none of theirs. */
+/** Returns whether a path has a route for another method; OPTIONS asks about paths and is no method of theirs. */
 export function isRouted(routes: readonly Route[], path: string): boolean {
   return routes.some(([method, pattern]) => method !== 'OPTIONS' && matched(pattern, path) !== null);
 }

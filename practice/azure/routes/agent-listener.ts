@@ -15,7 +15,7 @@ import { capabilitiesOf, capabilityRefusal, versionRefusal } from './agents.ts';
 
 const sessionExpired = refusal(400, 'TaskAgentSessionExpiredException', 'The session has expired.');
 
-/** What an agent says of itself when it begins to listen; members that are null are not said. */
+/** The description of an agent when it begins to listen; null members are omitted. */
 function saidIn(body: Readonly<Record<string, unknown>>) {
   const agent = Object(body['agent']) as Readonly<Record<string, unknown>>;
   const given = (value: unknown) => value !== undefined && value !== null;
@@ -49,7 +49,7 @@ function createSession({ fake, body, agentId }: FakeCall, poolId = ''): Reply {
     return refusal(409, 'TaskAgentSessionConflictException', message);
   }
   const key = randomBytes(32);
-  // First what may fail: a session whose key the agent never got would keep the agent's name taken.
+  // First the part that may fail: a session whose key the agent never got would keep the agent's name in use.
   const value = agent.publicKey && encryptedFor(agent.publicKey, key);
   if (value === undefined) return invalidArgument('The key of the agent is not valid.', 'session.Agent');
   const ownerName = textOf(body, 'ownerName');
@@ -80,7 +80,7 @@ function findSession({ fake, agentId }: FakeCall, id: string | undefined): FakeS
   return fake.state.sessions.find((session) => session.id === desired && session.agentId === agentId);
 }
 
-/** The oldest message that the caller has not seen yet: it stays until it is deleted. 202: none within a long poll. */
+/** Returns the oldest message that the caller has not seen: it stays until it is deleted. 202: none within a long poll. */
 async function nextMessage(call: FakeCall): Promise<Reply> {
   const { fake, query, signal } = call;
   const session = findSession(call, parameter(query, 'sessionId'));
@@ -121,12 +121,12 @@ export const sessionRoutes: readonly Route[] = [
   ],
 ];
 
-/** Agents send the empty token: their own has never been used (JobDispatcher.cs). */
+/** Agents send the empty token: their own is never used (JobDispatcher.cs). */
 const noToken = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Renews the lock; the first time is how an agent says that it has taken the job. With a result it is the end of the
- * job, which listeners report so below plan version 8.
+ * Renews the lock; the first call reports that an agent has accepted the job. With a result it reports the end of the
+ * job, as listeners do below plan version 8.
  */
 function renewOrFinish({ fake, query, body, baseUrl, agentId }: FakeCall, poolId = '', id = ''): Reply {
   const request = fake.state.requests.find(

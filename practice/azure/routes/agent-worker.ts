@@ -14,10 +14,10 @@ import { finish } from '../world/queue.ts';
 import { sessionOf } from '../world/scheduler.ts';
 import type { FakeLog, FakeRequest, FakeTimeline } from '../world/state.ts';
 
-/** The worker's last word about a job. */
+/** The worker's final report of a job. */
 function jobEvent({ fake, body, agentId = 0 }: FakeCall, request: FakeRequest): Reply {
   const { name, result, agentShuttingDown } = body;
-  // Other events report steps; nothing here waits for them.
+  // Other events report steps; this server does not wait for them.
   if (name !== 'JobCompleted') return empty;
   if (request.result !== undefined || textOf(body, 'jobId').toLowerCase() !== request.jobId) {
     const message = `No running job in plan ${request.planId}.`;
@@ -30,7 +30,7 @@ function jobEvent({ fake, body, agentId = 0 }: FakeCall, request: FakeRequest): 
   return empty;
 }
 
-/** Logs of one job: one a step, and its own. */
+/** Logs of one job: one for each step, and the job's own. */
 const maxLogs = 500;
 
 function createLog({ fake, body }: FakeCall, request: FakeRequest): Reply {
@@ -63,7 +63,7 @@ function describeLog({ id, path, lineCount, createdOn, lastChangedOn }: FakeLog)
   return { id, path, lineCount, createdOn, lastChangedOn, location: null };
 }
 
-/** Line by line, or as text where the Accept header asks for it. */
+/** Returns lines, or text if the Accept header requests it. */
 function showLog({ accept }: FakeCall, request: FakeRequest, id = ''): Reply {
   const log = request.logs.find((each) => each.id === Number(id));
   if (log === undefined) return noLog(id);
@@ -73,7 +73,7 @@ function showLog({ accept }: FakeCall, request: FakeRequest, id = ''): Reply {
   return list(log.text === '' ? [] : log.text.replace(/\n$/u, '').split('\n'));
 }
 
-/** What workers and clients read. */
+/** Routes that workers and clients read. */
 export const planReads: readonly Route[] = [
   planRoute('GET', 'logs', (_call, { logs }) => list(logs.map((each) => describeLog(each)))),
   planRoute('GET', 'logs/(\\d+)', showLog),
@@ -87,7 +87,7 @@ export const planRoutes: readonly Route[] = [
 
 type PlanHandler = (call: FakeCall, request: FakeRequest, ...parts: string[]) => Reply;
 
-/** A route below a plan: hub and plan in any case, as clients write them; the job that the plan is for is looked up. */
+/** A route below a plan: hub and plan in any case; it finds the job of the plan. */
 function planRoute(method: string, below: string, handler: PlanHandler): Route {
   const pattern = new RegExp(`^/([^/]+)/_apis/distributedtask/hubs/build/plans/([^/]+)/${below}$`, 'iu');
   return [
@@ -102,7 +102,7 @@ function planRoute(method: string, below: string, handler: PlanHandler): Route {
   ];
 }
 
-/** The token of a job opens its own plan, a client's any. Clients may name the project in place of its Guid. */
+/** The token of a job opens its own plan, a client's any. Clients may use the project's name instead of its Guid. */
 function isFor(call: FakeCall, job: FakeRequest, scope: string, planId: string): boolean {
   const { fake, requestId, agentId } = call;
   if (requestId === undefined ? agentId !== undefined : job.requestId !== requestId) return false;
@@ -137,7 +137,7 @@ function showTimeline({ query }: FakeCall, request: FakeRequest, id = ''): Reply
   return timeline === undefined ? noTimeline(id) : ok(describeTimeline(id, timeline, desired));
 }
 
-/** Workers make one more for what happens within a step. */
+/** Workers create another timeline for the events within a step. */
 function putTimeline({ fake }: FakeCall, request: FakeRequest, id = ''): Reply {
   if (!isGuid(id)) return refusal(400, 'ArgumentException', 'The id of the timeline is not a Guid.');
   if (Object.keys(request.timelines).length >= maxTimelines) {
@@ -176,7 +176,7 @@ function attach({ fake }: FakeCall, request: FakeRequest, ...parts: string[]): R
   return ok({ ...made, _links: {} });
 }
 
-/** What workers and clients read. */
+/** Routes that workers and clients read. */
 export const timelineReads: readonly Route[] = [
   planRoute('GET', 'timelines', (_call, { timelines }) =>
     list(Object.entries(timelines).map(([id, each]) => describeTimeline(id, each, false))),
@@ -202,7 +202,7 @@ function noTask(id: string): Reply {
   return refusal(404, 'TaskDefinitionNotFoundException', `No task definition found matching ID ${id}.`);
 }
 
-/** The definition as JSON, or what the agent unpacks and runs, as the Accept header says. */
+/** Returns the definition as JSON, or the archive that the agent unpacks and runs, by the Accept header. */
 function task({ accept }: FakeCall, id = '', version = ''): Reply {
   if (id.toLowerCase() !== scriptTask.id || version !== scriptTaskVersionText)
     return noTask(`${id} and version ${version}`);

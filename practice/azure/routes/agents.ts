@@ -48,7 +48,7 @@ function shown({ fake, query, baseUrl }: FakeCall, agent: FakeAgent, details = d
   return ok(describeAgent(fake, baseUrl, agent, activityOf(fake.state), details));
 }
 
-/** The agents that a query asks for, as reads show them. */
+/** Returns the agents that a query requests, as reads show them. */
 function findAgents(fake: Fake, poolId: number, query: URLSearchParams): readonly FakeAgent[] {
   const name = parameter(query, 'agentName');
   const demands = fake.ignoresDemands ? undefined : namesOf(query, 'demands');
@@ -90,7 +90,7 @@ export function changeAgent(
   return reply;
 }
 
-/** What POST and PUT take over; PUT replaces all of it. */
+/** The members that POST and PUT take; PUT replaces all of them. */
 function registration({ body, baseUrl }: FakeCall) {
   const publicKey = publicKeyIn(body);
   return {
@@ -137,7 +137,7 @@ function addAgent(call: FakeCall, poolId: string): Reply {
   return shown(call, agent, { capabilities: true, registered: true });
 }
 
-/** Undefined when the agent has the new name, or keeps its own. */
+/** Returns undefined if the agent has the new name, or keeps its own. */
 function rename(fake: Fake, agent: FakeAgent, desired: string): Reply | undefined {
   const name = desired.trim();
   if (name === '' || name === agent.name) return undefined;
@@ -191,7 +191,7 @@ function deleteAgent(call: FakeCall, poolId: string, id: string): Reply {
     removeAgent(fake.state, agent);
     return empty;
   });
-  // The service says the same when there is nothing to delete.
+  // The service answers the same if there is nothing to delete.
   return reply.status === 404 ? empty : reply;
 }
 
@@ -239,11 +239,11 @@ export interface AgentDetails {
   readonly lastCompletedRequest?: boolean;
   /** Filters on names of properties; undefined: none. */
   readonly properties?: readonly string[] | undefined;
-  /** The answer to a registration: it says how to log in. */
+  /** The answer to a registration, with the login. */
   readonly registered?: boolean;
 }
 
-/** An agent as the service shows it. Members that are undefined do not appear in the JSON. */
+/** Returns an agent as the service shows it. Undefined members are omitted from the JSON. */
 export function describeAgent(
   fake: Fake,
   baseUrl: string,
@@ -297,7 +297,7 @@ function describeUpdate(baseUrl: string, { update, version }: FakeAgent) {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Returns what is wrong with the agent in a body; undefined: nothing. A change may leave name and version out. */
+/** Returns the error in a body of an agent; undefined: none. A change may omit name and version. */
 function agentRefusal(body: Body, mode: 'whole' | 'change', id?: string): Reply | undefined {
   const { name, version, systemCapabilities, userCapabilities } = body;
   return (
@@ -314,7 +314,7 @@ function agentRefusal(body: Body, mode: 'whole' | 'change', id?: string): Reply 
   );
 }
 
-/** The public key that an agent is to be known by; undefined: none is said. Its parts are empty where they are no text. */
+/** Returns the public key for an agent; undefined: none is given. Its parts are empty if they are not text. */
 function publicKeyIn(body: Body): FakeAgent['publicKey'] {
   const { publicKey } = Object(body['authorization']) as { publicKey?: unknown };
   if (publicKey === undefined || publicKey === null) return undefined;
@@ -331,7 +331,7 @@ function keyRefusal(body: Body): Reply | undefined {
 
 const given = (value: unknown) => value !== undefined && value !== null && value !== '';
 
-/** 0 is what clients write who do not know it. */
+/** Clients that do not know it send 0. */
 function idRefusal(value: unknown, id: string | undefined): Reply | undefined {
   return id === undefined || !given(value) || value === 0 || Number(value) === Number(id)
     ? undefined
@@ -375,7 +375,7 @@ export function capabilityRefusal(given: unknown, parameter: string): Reply | un
   return undefined;
 }
 
-/** Capabilities as they are kept: those whose value is null fall away. */
+/** Returns the capabilities to keep: those with the value null are removed. */
 export function capabilitiesOf(given: unknown): Record<string, string> {
   const entries = Object.entries(Object(given) as Record<string, unknown>);
   return Object.fromEntries(

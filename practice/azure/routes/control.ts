@@ -25,7 +25,7 @@ function isPattern(pattern: string): boolean {
   }
 }
 
-/** What may be sent to the switchboard; a member that is not here is refused, since it would be a misspelt one. */
+/** The requests of the control interface; an unknown member is refused, since it is probably misspelt. */
 export const bodies = {
   jobs: z.strictObject({
     pool: text,
@@ -47,7 +47,7 @@ export const bodies = {
       .exactOptional(),
     planVersion: some.exactOptional(),
   }),
-  /** Not more than the largest fleet that a user would try, and little enough for a server's memory. */
+  /** At least the largest fleet that a user would try, and little enough for a server's memory. */
   agents: z.strictObject({
     pool: text,
     count: some.max(100_000),
@@ -74,7 +74,7 @@ export const bodies = {
   limits: z.strictObject({ parallelJobs: natural.nullable() }),
 } as const;
 
-/** Hands the body on where it is what the schema says, and says where it is not otherwise. */
+/** Passes a body on if it matches the schema, and reports its errors otherwise. */
 function withBody<T>(
   schema: z.ZodType<T>,
   use: (call: FakeCall, body: T) => Reply,
@@ -115,7 +115,7 @@ function makeAgents({ fake, baseUrl }: FakeCall, desired: MakeAgents): Reply {
 const agentOf = (fake: Fake, name: string): FakeAgent | undefined =>
   fake.state.agents.find((each) => each.name === name);
 
-/** Ends the session of an agent, where there is one. */
+/** Ends the session of an agent, if it has one. */
 function cutOff(fake: Fake, agent: FakeAgent | undefined): Reply {
   const session = agent && sessionOf(fake, agent.id);
   if (session !== undefined) endSession(fake, session);
@@ -173,7 +173,7 @@ function queueJobs({ fake }: FakeCall, desired: QueueJobs): Reply {
   return ok(jobs.map((each) => describe(fake, each)));
 }
 
-/** What is wrong with the variables of a job. */
+/** Returns the errors in the variables of a job. */
 function objection({ environment = {}, secrets = {} }: QueueJobs): string | undefined {
   const names = [...Object.keys(environment), ...Object.keys(secrets)];
   const wrong = names.find((name) => !variableName.test(name));
@@ -282,7 +282,7 @@ function overview(fake: Fake): FakeOverview {
   };
 }
 
-/** The switchboard under `/_fake`: not part of the imitated service, open to every caller that reaches the port. */
+/** The control interface under `/_fake`: not part of the imitated service, open to every caller that reaches the port. */
 export const controlRoutes: readonly Route[] = [
   ['GET', /^\/_fake$/u, ({ fake }) => ok(overview(fake))],
   ...jobRoutes,

@@ -27,7 +27,7 @@ const jobMissing = (id: string) =>
     `No maintenance job found with identifier ${id}.`,
   );
 
-/** Runs what needs a pool, and the right to change it where it changes something. */
+/** Runs a function with a pool, after checking the permission to change it if the function changes it. */
 function inPool({ fake, method }: FakeCall, id: string, use: (poolId: number) => Reply): Reply {
   const pool = poolOf(fake, id);
   if (pool === undefined) return poolMissing(id);
@@ -181,7 +181,7 @@ export const maintenanceRoutes: readonly Route[] = [
 const days = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 const everyDay = 127;
 
-/** `monday, friday`, as .NET writes flags. */
+/** Returns `monday, friday`, as .NET writes flags. */
 function describeDays(bits: number): string {
   if (bits === everyDay) return 'all';
   return days.filter((_, index) => (bits & (1 << index)) !== 0).join(', ') || 'none';
@@ -239,13 +239,13 @@ type Body = Readonly<Record<string, unknown>>;
 
 const part = (body: Body, name: string) => Object(body[name]) as Body;
 
-/** A number of a body, kept between bounds. */
+/** Returns a number of a body, limited to bounds. */
 function numberIn(body: Body, name: string, fallback: number, most: number): number {
   const value = body[name];
   return typeof value === 'number' ? Math.min(Math.max(Math.trunc(value), 0), most) : fallback;
 }
 
-/** `monday, friday`, `all`, or the bits themselves. */
+/** Parses `monday, friday`, `all`, or the bits themselves. */
 function daysOf(given: unknown): number {
   if (typeof given === 'number') return Math.trunc(given) & everyDay;
   const names = typeof given === 'string' ? given.toLowerCase().split(/[\s,]+/u) : [];

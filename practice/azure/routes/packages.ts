@@ -9,7 +9,7 @@ import type { FakeAgent } from '../world/state.ts';
 import { changeAgent, describeAgent } from './agents.ts';
 import { lockedPool, poolMissing, poolOf } from './pools.ts';
 
-/** Newest first, one platform unless it is not named; there are packages of one type. */
+/** Returns packages, newest first, of one platform or of all; there are packages of one type. */
 function find({ query }: FakeCall, type: string, platform = parameter(query, 'platform')): Reply {
   const top = Number(parameter(query, '$top') ?? Infinity);
   const found = type.toLowerCase() === 'agent' ? agentPackages(platform) : [];
@@ -42,7 +42,7 @@ export const packageRoutes: readonly Route[] = [
   ],
 ];
 
-/** Where the vendor's archives lie; the practice server hands out none. */
+/** The URLs of the vendor's archives; the practice server serves none. */
 const downloads = 'https://download.agent.dev.azure.com/agent';
 
 function describePackage({ platform, version, createdOn, sha256 }: AgentPackage) {
@@ -59,7 +59,7 @@ function describePackage({ platform, version, createdOn, sha256 }: AgentPackage)
   };
 }
 
-/** How long an agent may take over an update, as .NET writes a time span. */
+/** How long an agent may take for an update, as .NET writes a time span. */
 const timeout = '01:00:00';
 
 /** Asks an agent to update itself to the newest version. */
@@ -77,7 +77,7 @@ function request({ fake }: FakeCall, agent: FakeAgent): void {
 
 const isPending = ({ update, version }: FakeAgent) => update !== undefined && update.from === version;
 
-/** All agents of the pool that no update is pending for. */
+/** Returns all agents of the pool without a pending update. */
 function refreshAll(call: FakeCall, poolId: string): Reply {
   const { fake } = call;
   const pool = poolOf(fake, poolId);

@@ -5,18 +5,18 @@ import type { FakeProject, FakeQueue, FakeRequest } from '../world/state.ts';
 import { findProject, projectMissing } from './projects.ts';
 import { describePermissions, queueOf } from './queues.ts';
 
-/** Pipelines have one job here, and the number of a run is the job's: what runs is made by `queueJob` as for anybody. */
+/** Pipelines have one job here, and the number of a run is the job's: `queueJob` creates it as for every caller. */
 function pipelineOf(fake: Fake, name: string, id: string): [FakeProject, FakePipeline] | Reply {
   const project = findProject(fake, name);
   if (project === undefined) return projectMissing(name);
   const pipeline = fake.pipelines.get(Number(id));
-  // The exact words are not verified.
+  // The exact text is not verified.
   return pipeline === undefined || pipeline.project !== project.name
     ? refusal(404, 'PipelineNotFoundException', `Pipeline ${id} was not found.`)
     : [project, pipeline];
 }
 
-/** The service says "completed" of what has a result, and "unknown" of nothing that we do. */
+/** Returns the service's state: "completed" with a result; "unknown" never happens here. */
 function describeRun(baseUrl: string, project: FakeProject, pipelineId: number, request: FakeRequest) {
   const self = `${baseUrl}/${project.id}/_apis/pipelines/${pipelineId}`;
   const web = `${baseUrl}/${project.id}/_build/results?buildId=${request.requestId}`;
@@ -74,7 +74,7 @@ export const pipelineRoutes: readonly Route[] = [
   ],
 ];
 
-/** What a PATCH changes: all pipelines, and each that it names. */
+/** The changes of a PATCH: all pipelines, and each named one. */
 function permit({ fake }: FakeCall, queue: FakeQueue, body: unknown): void {
   const { allPipelines, pipelines } = Object(body) as {
     allPipelines?: { authorized?: unknown } | null;

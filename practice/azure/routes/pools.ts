@@ -90,7 +90,7 @@ function addPool({ fake, body, baseUrl }: FakeCall): Reply {
   return ok(describePool(fake, baseUrl, pool));
 }
 
-/** Puts a new pool among the others; one that provisions itself gets a queue in every project. */
+/** Adds a new pool; one that provisions itself gets a queue in every project. */
 export function makePool(fake: Fake, pool: FakePool): void {
   beforeWrite(fake, key(pool), undefined);
   fake.state.pools.push(pool);
@@ -131,7 +131,7 @@ function changePool({ fake, body, baseUrl }: FakeCall, id: string): Reply {
   return ok(describePool(fake, baseUrl, pool));
 }
 
-/** Its agents and jobs go with it, as in the service; queues that used it stay behind without a pool. */
+/** Deletes a pool with its agents and jobs, as the service does; queues that used it stay without a pool. */
 function deletePool({ fake }: FakeCall, id: string): Reply {
   const pool = poolOf(fake, id);
   if (pool === undefined) return empty;
@@ -180,7 +180,7 @@ export const poolRoutes: readonly Route[] = [
   ['DELETE', one, (call, id = '') => deletePool(call, id)],
 ];
 
-/** A pool as queues show theirs. */
+/** Returns a pool as queues show theirs. */
 export function describePoolReference(fake: Fake, pool: FakePool) {
   return {
     id: pool.id,
@@ -194,7 +194,7 @@ export function describePoolReference(fake: Fake, pool: FakePool) {
   };
 }
 
-/** A pool in a list. Members and their order as recorded; `properties` only where a filter asks for them. */
+/** Returns a pool in a list. Members and their order as recorded; `properties` only if a filter requests them. */
 function describePool(fake: Fake, baseUrl: string, pool: FakePool, filters?: readonly string[]) {
   const owner = describeIdentity(baseUrl, pool.builtIn ? service : admin);
   return {
@@ -211,7 +211,7 @@ function describePool(fake: Fake, baseUrl: string, pool: FakePool, filters?: rea
   };
 }
 
-/** A pool that is requested by its id: recorded with autoSize null, where the list beside it had true. */
+/** Returns a pool that is requested by its id: recorded with autoSize null, while the list has true. */
 function describeOnePool(fake: Fake, baseUrl: string, pool: FakePool, filters?: readonly string[]) {
   return { ...describePool(fake, baseUrl, pool, filters), autoSize: null };
 }

@@ -32,7 +32,7 @@ export function projectMissing(name: string): Reply {
   return refusal(404, typeKey, message, namespace);
 }
 
-/** The service carries changes of projects out later; here they are done when it says so. */
+/** The service executes changes of projects later; here they are done when it says so. */
 function accepted({ fake, baseUrl }: FakeCall): Reply {
   const id = crypto.randomUUID();
   fake.state.operations = [...fake.state.operations.slice(-999), id];
@@ -42,7 +42,7 @@ function accepted({ fake, baseUrl }: FakeCall): Reply {
 
 const nameRule = { parameter: 'projectToCreate.Name', what: 'Project', longest: 64 };
 
-/** The Guid of the process that a project is to follow, the default where none is named; undefined: there is none such. */
+/** Returns the Guid of the process for a project, the default if none is named; undefined: an unknown process. */
 function processIn(body: FakeCall['body']): string | undefined {
   const { processTemplate } = Object(body['capabilities']) as { processTemplate?: unknown };
   const { templateTypeId = null } = Object(processTemplate) as { templateTypeId?: unknown };
@@ -96,7 +96,7 @@ function changeProject(call: FakeCall, id: string): Reply {
   return accepted(call);
 }
 
-/** By its Guid only: the service refuses a name here. */
+/** Finds a project by its Guid only: the service refuses a name here. */
 function deleteProject(call: FakeCall, id: string): Reply {
   const { fake } = call;
   if (!isGuid(id)) return invalidArgument(`${decodeURIComponent(id)} is not a Guid.`, 'projectId');
@@ -107,7 +107,7 @@ function deleteProject(call: FakeCall, id: string): Reply {
   return accepted(call);
 }
 
-/** All of them are well-formed: any filter but that for new or deleted ones finds them. */
+/** All projects are well-formed: any filter except that for new or deleted ones matches them. */
 function findProjects({ fake, query, baseUrl }: FakeCall): Reply {
   const state = parameter(query, 'stateFilter')?.toLowerCase() ?? 'wellformed';
   const found = ['all', 'wellformed', 'unchanged'].includes(state) ? fake.state.projects : [];
@@ -157,7 +157,7 @@ export const projectRoutes: readonly Route[] = [
 const processName = (id: string): string =>
   (processes.find((each) => each.id === id.toLowerCase()) ?? processes[0]).name;
 
-/** A project in the list of projects. */
+/** Returns a project in the list of projects. */
 function describeProjectReference(baseUrl: string, project: FakeProject) {
   const { id, name, description, revision, visibility, lastUpdateTime } = project;
   return {
@@ -205,7 +205,7 @@ function describe(baseUrl: string, { id, name }: (typeof processes)[number]) {
   return { id, name, description: '', isDefault, type: 'system', url, _links: { self: { href: url } } };
 }
 
-/** What a client that makes a project chooses its process from. */
+/** The processes that a client can choose for a new project. */
 export const processRoutes: readonly Route[] = [
   [
     'GET',

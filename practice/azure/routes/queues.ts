@@ -59,13 +59,13 @@ function findQueues({ fake, query }: FakeCall, project: FakeProject): readonly F
     );
 }
 
-/** One name may hold a comma. */
+/** One name may contain a comma. */
 function wholeName(query: URLSearchParams): readonly string[] | undefined {
   const name = parameter(query, 'queueName');
   return name === undefined ? undefined : [name];
 }
 
-/** A queue without a pool gets the one of its name; undefined: it has yet to be made. */
+/** Returns the pool of a queue, by its name if it has none; undefined: the pool must be created. */
 function poolFor({ fake, body }: FakeCall): FakePool | Reply | undefined {
   const { id } = Object(body['pool']) as { id?: number };
   if (id !== undefined) {
@@ -94,7 +94,7 @@ function addQueue(call: FakeCall, name: string): Reply {
   const project = findProject(fake, name);
   if (project === undefined) return projectMissing(name);
   const pooled = Object(body['pool']) as { id?: number };
-  // With a pool the name may be left out, and is the pool's then.
+  // With a pool the name may be omitted, and is the pool's then.
   const refused = pooled.id === undefined || body['name'] ? nameRefusal(body['name'], nameRule) : undefined;
   if (refused !== undefined) return refused;
   if (fake.denied.has('queues.create')) {
@@ -177,7 +177,7 @@ export const queueRoutes: readonly Route[] = [
   ],
 ];
 
-/** A queue, its pool in full. The pool of an old queue may be gone. */
+/** Returns a queue with its full pool. The pool of an old queue may be deleted. */
 function describeQueue(fake: Fake, queue: FakeQueue) {
   const pool = fake.state.pools.find(({ id }) => id === queue.poolId);
   return {
@@ -188,7 +188,7 @@ function describeQueue(fake: Fake, queue: FakeQueue) {
   };
 }
 
-/** Which pipelines may use a queue, and who permitted it when. */
+/** Returns which pipelines may use a queue, who permitted it, and when. */
 export function describePermissions(baseUrl: string, { id, openSince, pipelines }: FakeQueue) {
   const permitted = (authorizedOn: string) => ({
     authorized: true,

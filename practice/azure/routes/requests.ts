@@ -25,7 +25,7 @@ function wholeList(call: FakeCall, requests: readonly FakeRequest[], paged = fal
   return { status: 200, items: { count: requests.length, value: describeAll(call, requests, paged) } };
 }
 
-/** A page of running, then waiting, then finished requests; the rest follows with the token of the answer's header. */
+/** Returns a page of running, then waiting, then finished requests; the token in the answer's header continues it. */
 export function pageOf(call: FakeCall, requests: readonly FakeRequest[]): Reply {
   const top = Number(parameter(call.query, '$top') ?? pageByDefault);
   if (!Number.isInteger(top) || top < 1) return badRequest;
@@ -35,7 +35,7 @@ export function pageOf(call: FakeCall, requests: readonly FakeRequest[]): Reply 
   return page.next === undefined ? reply : { ...reply, headers: { 'x-ms-continuationtoken': page.next } };
 }
 
-/** `$top` wins over everything else, as in the service. */
+/** `$top` takes precedence, as in the service. */
 function find(call: FakeCall, poolId: string): Reply {
   const { fake, query } = call;
   const pool = poolOf(fake, poolId);
@@ -61,7 +61,7 @@ function find(call: FakeCall, poolId: string): Reply {
   return wholeList(call, [...open, ...done.slice(completed <= 0 ? Infinity : -completed)]);
 }
 
-/** Finds a request of a pool, and does something with it. */
+/** Finds a request of a pool, and calls a function with it. */
 function withRequest(
   call: FakeCall,
   poolId: string,
@@ -74,7 +74,7 @@ function withRequest(
     : refusal(404, 'TaskAgentJobNotFoundException', `No job found with identifier ${id}.`);
 }
 
-/** What a client may do to a request: move it to the front, renew its lock, finish it. The lock token is not checked. */
+/** Changes a request: moves it to the front, renews its lock, finishes it. The lock token is not checked. */
 function update(call: FakeCall, request: FakeRequest): Reply {
   const { fake, query, body, baseUrl } = call;
   if (parameter(query, 'lockToken') === undefined) return badRequest;
@@ -126,11 +126,11 @@ export const requestRoutes: readonly Route[] = [
 
 interface Sorted {
   readonly request: FakeRequest;
-  /** Which list, then the place in it: larger comes later. */
+  /** The list, then the position in it: larger comes later. */
   readonly place: readonly [part: number, by: number, id: number];
 }
 
-/** The service's order: what runs by its start, what waits by its age, what is finished from the newest back. */
+/** The service's order: running requests by start, waiting ones by age, finished ones from the newest. */
 function sorted(request: FakeRequest): Sorted {
   const { requestId, assignTime = 0, finishTime = 0 } = request;
   if (request.result !== undefined) return { request, place: [2, -finishTime, -requestId] };
@@ -141,7 +141,7 @@ function later(a: Sorted['place'], b: Sorted['place']): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
 }
 
-/** Running, waiting, finished; undefined: the token is unknown. `next` is there when something follows. */
+/** Returns running, waiting, finished requests; undefined: an unknown token. `next` is set if more follow. */
 function firstPage(
   requests: readonly FakeRequest[],
   top: number,

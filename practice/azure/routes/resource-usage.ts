@@ -5,10 +5,10 @@ import { activityOf } from '../world/activity.ts';
 import type { Fake } from '../world/fake.ts';
 import { runningJobs } from '../world/queue.ts';
 
-/** What the service shows for "no limit", as for self-hosted jobs of public projects. */
+/** The service's number for "no limit", as for self-hosted jobs of public projects. */
 const unlimited = 2_147_483_647;
 
-/** Jobs that may run at once; `private` on one's own machines is what can be set here. */
+/** Jobs that may run at once; `private` self-hosted ones can be set here. */
 function describeLimit(fake: Fake, parallelismTag: string, isHosted: boolean) {
   const own = !isHosted && parallelismTag === 'Private';
   const totalCount = isHosted ? 1 : own ? (fake.state.parallelJobs ?? unlimited) : unlimited;

@@ -1,6 +1,6 @@
 import type { FakeRequest, State } from './state.ts';
 
-/** What the agents do, by their ids. Gathered in one pass, for lists that would search for each agent. */
+/** The agents' work by their ids. Gathered in one pass, for lists that would search for each agent. */
 export interface Activity {
   readonly online: ReadonlySet<number>;
   readonly assigned: ReadonlyMap<number, FakeRequest>;

@@ -1,14 +1,14 @@
 import type { FakeAgent, State } from './state.ts';
 
 interface Index {
-  /** How many of the agents are in it; later ones were pushed since. */
+  /** How many agents are in the index; later ones were pushed since. */
   known: number;
   readonly byId: Map<number, FakeAgent>;
   readonly byPool: Map<number, FakeAgent[]>;
   readonly byName: Map<string, FakeAgent>;
 }
 
-/** One for each array of agents. Code that removes or renames agents does it here, or makes a new array. */
+/** One index for each array of agents. Code that removes or renames agents does it here, or creates an array. */
 const indexes = new WeakMap<readonly FakeAgent[], Index>();
 
 function indexOf({ agents }: State): Index {

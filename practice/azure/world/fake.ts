@@ -12,7 +12,7 @@ export interface LoggedRequest {
   readonly query: string;
   readonly status: number;
   readonly caller: 'token' | 'service-principal' | 'agent' | 'anonymous';
-  /** For calls about one agent, by id or by name: its name, and whether a job was assigned to it when the call came. */
+  /** For calls about one agent, by id or by name: its name, and whether it had a job when the call arrived. */
   readonly agent?: string;
   readonly agentHasJob?: boolean;
 }
@@ -23,7 +23,7 @@ export interface Poll {
   readonly wake: () => void;
 }
 
-/** One that can be run: its one job goes to a pool. */
+/** A pipeline that can be run: its one job goes to a pool. */
 export interface FakePipeline {
   readonly title: string;
   /** The project's name. */
@@ -31,12 +31,12 @@ export interface FakePipeline {
   readonly poolId: number;
 }
 
-/** The running server's parts, handed to each route. */
+/** The parts of the running server, passed to each route. */
 export interface Fake {
   readonly state: State;
   /** Path of the organisation: `lab`, or `azdo/Engineering` below a virtual folder. */
   readonly organization: string;
-  /** The organisation's URL that the server calls itself by; undefined: by the name that the caller used. */
+  /** The organisation's URL in addresses; undefined: the name that the caller used. */
   readonly publicUrl?: string | undefined;
   readonly clock: Clock;
   /** Milliseconds since the epoch: its times, which it keeps over a restart. */
@@ -47,12 +47,12 @@ export interface Fake {
   /** Bearer tokens given to service principals: value → end. */
   readonly bearers: Map<string, number>;
   readonly denied: Set<Permission>;
-  /** By number, which is one over all projects, as the service has it. */
+  /** By number, which is unique over all projects, as in the service. */
   readonly pipelines: Map<number, FakePipeline>;
   readonly faults: { fault: Fault; left: number }[];
-  /** Reads see a write this many milliseconds later. */
+  /** Reads show a write this many milliseconds later. */
   settleMs: number;
-  /** Lists of agents leave `demands` unread, as a server would that does not know it. */
+  /** Lists of agents ignore `demands`, as a server that does not know it. */
   ignoresDemands: boolean;
   readonly stale: Map<string, { until: number; before: unknown }>;
   readonly requestLog: LoggedRequest[];
@@ -71,13 +71,13 @@ export function nextId(fake: Fake): number {
   return fake.state.nextId;
 }
 
-/** Remembers how something looked before a write, for reads within the settling time. */
+/** Remembers the state before a write, for reads within the settling time. */
 export function beforeWrite(fake: Fake, key: string, before: unknown): void {
   if (fake.settleMs === 0 || fake.stale.has(key)) return;
   fake.stale.set(key, { until: fake.now() + fake.settleMs, before: structuredClone(before) });
 }
 
-/** What a read shows of something: its present, or its past while that settles. */
+/** Returns the state for reads: the present one, or the past one while a write settles. */
 export function asRead<T>(fake: Fake, key: string, present: T | undefined): T | undefined {
   const past = fake.stale.get(key);
   if (past === undefined) return present;
@@ -94,7 +94,7 @@ export const Rules = {
   sessionExpiry: 5 * 60_000,
   /** An agent renews the lock of its job each minute; the lock lasts ten. */
   lock: 10 * 60_000,
-  /** After the lock has run out the job is given up: "We stopped hearing from agent", about 14 minutes after the last sign. */
+  /** After the lock has expired the job is lost: "We stopped hearing from agent", about 14 minutes after the last renewal. */
   lockGrace: 4 * 60_000,
   accessToken: 60 * 60_000,
   /** A worker logs in once for its whole job. */
@@ -103,16 +103,16 @@ export const Rules = {
 
 /** How the next calls fail. */
 export interface Fault {
-  /** How many calls it hits; each hit counts down. */
+  /** How many calls it affects; each of them counts down. */
   readonly count: number;
   /** 203 gives the sign-in page, 302 a redirect to it, 429 and 5xx an error body. Without it the call works. */
   readonly status?: number;
-  /** Answered with 503 and the words for an organization that was unused for long. */
+  /** Answered with 503 and the text for an organization that was unused for long. */
   readonly deactivated?: boolean;
-  /** Seconds, sent with whatever the answer is. */
+  /** Retry-After in seconds, sent with every answer. */
   readonly retryAfterS?: number;
   readonly delayMs?: number;
-  /** The connection is closed without an answer: before the call is carried out, or after it. */
+  /** The connection is closed without an answer: before or after the call is executed. */
   readonly drop?: 'before' | 'after';
   readonly method?: string;
   /** A regular expression on the path. */
@@ -121,7 +121,7 @@ export interface Fault {
   readonly callers?: 'clients' | 'agents' | 'all';
 }
 
-/** The first fault that applies to this call, counted down. */
+/** Returns the first fault that applies to this call, and counts it down. */
 export function takeFault(
   faults: { fault: Fault; left: number }[],
   call: { readonly method: string; readonly path: string; readonly agent: boolean },

@@ -1,9 +1,9 @@
-/** A user that the service names: who made a pool, who permitted a pipeline, who calls. */
+/** A user that the service names: of a pool, of a permission, of a call. */
 export interface FakeIdentity {
   readonly id: string;
   readonly displayName: string;
   readonly uniqueName: string;
-  /** The subject's descriptor; the service puts it into the address of the picture, too. */
+  /** The subject's descriptor; the service also uses it in the picture's address. */
   readonly descriptor: string;
 }
 
@@ -15,7 +15,7 @@ export const admin: FakeIdentity = {
   descriptor: 'aad.TGFiQWRtaW4',
 };
 
-/** The service itself, which made the pools that are there from the beginning; its id is the same everywhere. */
+/** The service itself, which created the initial pools; its id is the same everywhere. */
 export const service: FakeIdentity = {
   id: '00000002-0000-8888-8000-000000000000',
   displayName: 'Microsoft.VisualStudio.Services.TFS',

@@ -20,14 +20,14 @@ export function encrypted(session: FakeSession, message: FakeMessage): object {
   return { messageId: message.messageId, messageType: message.messageType, iv: iv.toString('base64'), body };
 }
 
-/** The oldest message that a poll which has seen everything up to `after` has not seen. */
+/** Returns the oldest message after `after`. */
 export function messageAfter(session: FakeSession, after: number): FakeMessage | undefined {
   return session.messages.find(({ messageId }) => messageId > after);
 }
 
 /**
- * Until there is a message after this one, the session ends, the caller hangs up, or `ms` have passed. A session may
- * have several polls at once: agents keep theirs alive by a second one beside the first.
+ * Waits until there is a message after this one, the session ends, the caller hangs up, or `ms` have passed. A session may
+ * have several polls at once: agents keep theirs open by a second one beside the first.
  */
 export function poll(
   fake: Fake,
@@ -55,7 +55,7 @@ export function poll(
   });
 }
 
-/** Wakes the polls that there is something new for. */
+/** Wakes the polls that have a new message. */
 export function tellPolls(fake: Fake): void {
   for (const session of fake.state.sessions) {
     for (const each of fake.polls.get(session.id) ?? []) {

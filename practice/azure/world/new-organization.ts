@@ -10,7 +10,7 @@ export function newPool(id: number, name: string, now: number): FakePool {
     autoUpdate: true,
     autoProvision: false,
     agentCloudId: null,
-    // Only a pool of the service's own machines has one (recorded there; null seen for a pool of 2024).
+    // Only a pool of the service's own machines has one (recorded there; null recorded for a pool of 2024).
     targetSize: null,
     createdOn: new Date(now).toISOString(),
     builtIn: false,
@@ -30,7 +30,7 @@ export function newProject(name: string, now: number): FakeProject {
   };
 }
 
-/** A project knows each pool that provisions itself from the beginning (recorded: a new project has them all). */
+/** A project has every pool that provisions itself from the beginning (recorded: a new project has them all). */
 export function firstQueues(pools: readonly FakePool[], project: FakeProject, id: () => number): FakeQueue[] {
   return pools
     .filter(({ autoProvision, poolType }) => autoProvision && poolType === 'automation')

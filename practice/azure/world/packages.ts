@@ -3,7 +3,7 @@ export interface AgentPackage {
   readonly platform: string;
   readonly version: string;
   readonly createdOn: string;
-  /** sha256 of the archive; undefined: not known to us. */
+  /** sha256 of the archive; undefined: unknown. */
   readonly sha256?: string;
 }
 
@@ -19,7 +19,7 @@ const platforms = [
   'win-x86',
 ];
 
-/** Newest first. The sums are those that unrelated public repositories agree in. */
+/** Newest first. Unrelated public repositories agree in the digests. */
 const releases: readonly { version: string; createdOn: string; sums: Readonly<Record<string, string>> }[] = [
   {
     version: '5.279.0',
@@ -37,7 +37,7 @@ const releases: readonly { version: string; createdOn: string; sums: Readonly<Re
   { version: '4.275.0', createdOn: '2026-06-15T12:00:00Z', sums: {} },
 ];
 
-/** Newest first; of one platform, or of all. */
+/** Returns packages, newest first; of one platform, or of all. */
 export function agentPackages(platform?: string): readonly AgentPackage[] {
   return releases.flatMap(({ version, createdOn, sums }) =>
     platforms
@@ -49,10 +49,10 @@ export function agentPackages(platform?: string): readonly AgentPackage[] {
   );
 }
 
-/** The version that the server would have all agents run. */
+/** The server's version for all agents. */
 export const newestVersion = releases[0]?.version ?? '';
 
-/** `4.275.0` in the service's form. */
+/** Returns `4.275.0` in the service's form. */
 export function packageVersion(text: string): { major: number; minor: number; patch: number } {
   const [major = 0, minor = 0, patch = 0] = text.split('.').map((part) => Number.parseInt(part, 10) || 0);
   return { major, minor, patch };

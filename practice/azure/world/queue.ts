@@ -17,7 +17,7 @@ export interface NewJob {
   readonly planVersion?: number;
 }
 
-/** From plan version 8 on the worker reports the end of its job by an event, below it the listener by the request. */
+/** From plan version 8 on the worker reports the end of its job by an event; below it, the listener reports it by the request. */
 const usualPlanVersion = 12;
 
 /** Demands are matched once, against all registered agents: with none the job fails, with offline ones it waits. */
@@ -65,7 +65,7 @@ export function matches(agent: FakeAgent, request: FakeRequest): boolean {
 }
 
 function meets(agent: FakeAgent, demands: readonly string[]): boolean {
-  // Most jobs demand nothing, and pools are large: capabilities are put together for the others only.
+  // Most jobs demand nothing, and pools are large: capabilities are merged for the others only.
   if (demands.length === 0) return true;
   return satisfies([agent.userCapabilities, agent.systemCapabilities], demands);
 }
@@ -83,7 +83,7 @@ export function finish(fake: Fake, request: FakeRequest, result: JobResult): voi
 type Named = Readonly<Record<string, string>>;
 
 /**
- * Demands as a pipeline writes them: `name`, `name -equals value`, `name -gtVersion 1.2.3`. Names ignore case; of
+ * Parses demands of a pipeline: `name`, `name -equals value`, `name -gtVersion 1.2.3`. Names ignore case; of
  * capabilities in several places the first that has a name counts.
  */
 export function satisfies(capabilities: readonly Named[], demands: readonly string[]): boolean {
@@ -97,7 +97,7 @@ export function satisfies(capabilities: readonly Named[], demands: readonly stri
   });
 }
 
-/** Looked up in the case that it was asked in first: pools are large, and that is nearly always the right one. */
+/** Looks the name up first in the given case: pools are large, and that is nearly always the right one. */
 function valueIn(capabilities: readonly Named[], name: string): string | undefined {
   for (const named of capabilities) {
     const desired = name.toLowerCase();
@@ -107,7 +107,7 @@ function valueIn(capabilities: readonly Named[], name: string): string | undefin
   return undefined;
 }
 
-/** Despite its name `-gtVersion` is met by the same version too. */
+/** Despite its name, `-gtVersion` also accepts the same version. */
 function compareVersions(a: string, b: string): number {
   const left = a.split('.').map(Number);
   const right = b.split('.').map(Number);
@@ -118,7 +118,7 @@ function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Jobs that count against the permitted number: given to an agent of one's own, and not finished. */
+/** Returns the jobs that count against the permitted number: assigned to a self-hosted agent, and not finished. */
 export function runningJobs({ requests, pools }: State): readonly FakeRequest[] {
   const hosted = new Set(pools.filter(({ isHosted }) => isHosted).map(({ id }) => id));
   return requests.filter(
@@ -126,7 +126,7 @@ export function runningJobs({ requests, pools }: State): readonly FakeRequest[] 
   );
 }
 
-/** How many more may be given out now. */
+/** Returns how many more jobs may be assigned now. */
 export function permittedJobs(state: State): number {
   return state.parallelJobs === null ? Infinity : state.parallelJobs - runningJobs(state).length;
 }

@@ -6,13 +6,13 @@ import { newTimelines } from './job/timeline.ts';
 import { hostedAgent, newPool, newProject } from './new-organization.ts';
 import type { FakeAgent, FakePool, FakeProject, FakeRequest, State } from './state.ts';
 
-/** A request as older servers saved it: with one text for its log, without timelines. */
+/** A request as older servers saved it: one text for its log, without timelines. */
 type SavedRequest = Partial<FakeRequest> &
   Pick<FakeRequest, 'requestId' | 'jobName' | 'jobId'> & { readonly log?: string };
 
 /**
- * Undefined when there is none yet. Sessions get their full time again: the server was away, not the agents.
- * Throws `azure.fake-state` when the file is not a state.
+ * Reads the saved state; undefined without one. Sessions get their full time again: the server was off, not the agents.
+ * Throws `azure.fake-state` if the file is not a state.
  */
 export function loadState(file: string, now: number): State | undefined {
   if (!existsSync(file)) return undefined;
@@ -42,7 +42,7 @@ function parse(file: string): State {
   });
 }
 
-/** What a request lacks that an older server saved. */
+/** Adds the members that an older server did not save. */
 export function upgraded(request: SavedRequest): FakeRequest {
   if (request.timelines !== undefined) return request as FakeRequest;
   const { log = '', ...rest } = request;
@@ -66,7 +66,7 @@ export function saveState(file: string, state: State): void {
   renameSync(`${file}.new`, file);
 }
 
-/** What a file of an earlier version lacks. */
+/** Adds what a file of an earlier version lacks. */
 function filledState(state: State, now: number): State {
   const pool = (known: FakePool) => ({ ...newPool(known.id, known.name, now), ...known });
   const project = (known: FakeProject) => ({ ...newProject(known.name, now), ...known });

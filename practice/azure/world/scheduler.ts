@@ -9,7 +9,7 @@ export function sessionOf(fake: Fake, agentId: number): FakeSession | undefined 
   return fake.state.sessions.find((session) => session.agentId === agentId);
 }
 
-/** Expires what is overdue, then gives waiting jobs to idle agents, oldest job first, no more at once than permitted. */
+/** Expires what is overdue, then assigns waiting jobs to idle agents, oldest job first, up to the permitted number. */
 export function advance(fake: Fake): boolean {
   const expired = expire(fake);
   const waiting = fake.state.requests.filter(
@@ -29,7 +29,7 @@ export function advance(fake: Fake): boolean {
   return expired || assigned > 0;
 }
 
-/** Those that listen, are enabled and have nothing to do, in the order of their ids. */
+/** Returns the agents that listen, are enabled and idle, in the order of their ids. */
 function freeAgents(fake: Fake): FakeAgent[] {
   const listening = new Set(
     fake.state.sessions.filter(({ shuttingDown }) => !shuttingDown).map(({ agentId }) => agentId),
@@ -51,7 +51,7 @@ function assign(fake: Fake, request: FakeRequest, agent: FakeAgent): void {
   send(fake, session, 'PipelineAgentJobRequest', jobMessage(fake, request, agent));
 }
 
-/** An agent begins to listen. It now gets the cancellation of a job that was canceled while it had no session. */
+/** Starts an agent's session. It now gets the cancellation of a job that was canceled while it had no session. */
 export function beginSession(fake: Fake, session: FakeSession): void {
   fake.state.sessions.push(session);
   statusChanged(fake, session.agentId);
@@ -59,7 +59,7 @@ export function beginSession(fake: Fake, session: FakeSession): void {
   if (request?.cancelRequested === true) sendCancellation(fake, session, request);
 }
 
-/** A job that the agent had been offered but not begun goes back to the queue; a begun one keeps its lock. */
+/** Ends a session. A job that the agent was offered and has not started returns to the queue; a started one keeps its lock. */
 export function endSession(fake: Fake, session: FakeSession): void {
   fake.state.sessions = fake.state.sessions.filter(({ id }) => id !== session.id);
   statusChanged(fake, session.agentId);
@@ -83,7 +83,7 @@ function unassign(fake: Fake, request: FakeRequest): void {
   if (request.cancelRequested === true) finish(fake, request, 'canceled');
 }
 
-/** A waiting job ends at once; the agent of a running job gets a message, and reports how the job ended. */
+/** Cancels a job: a waiting one ends at once; the agent of a running one gets a message, and reports how it ended. */
 export function cancel(fake: Fake, request: FakeRequest): void {
   if (request.result !== undefined) return;
   if (request.agentId === undefined) {

@@ -1,7 +1,7 @@
-/** Everything the fake server knows. Plain JSON, so that it survives a restart in one file. */
+/** The state of the fake server. Plain JSON, so that it survives a restart in one file. */
 export interface State {
   nextId: number;
-  /** Guid of the organisation: the scope of its pools, the instance that clients cache addresses by. */
+  /** Guid of the organisation: the scope of its pools, the instance by which clients cache addresses. */
   collectionId: string;
   pools: FakePool[];
   /** Agents are pushed, or removed and renamed by agent-index.ts, whose index depends on it. */
@@ -11,11 +11,11 @@ export interface State {
   /** Ids of changes of projects that were accepted; the latest thousand. */
   operations: string[];
   maintenance: FakeMaintenance;
-  /** How many jobs may run at once on machines of one's own; null: as many as there are agents. */
+  /** How many self-hosted jobs may run at once; null: one for each agent. */
   parallelJobs: number | null;
   sessions: FakeSession[];
   requests: FakeRequest[];
-  /** Access tokens of agents; with a request's id the token of that job, which its worker calls with. */
+  /** Access tokens of agents; with a request's id the token of that job, which its worker uses. */
   accessTokens: Record<string, { agentId: number; until: number; requestId?: number }>;
 }
 
@@ -27,11 +27,11 @@ export interface FakeProject {
   revision: number;
   lastUpdateTime: string;
   teamId: string;
-  /** The process that its work items follow, by Guid. */
+  /** The process of its work items, by Guid. */
   processTemplate: string;
 }
 
-/** Typed values by name, as the service keeps them with pools and agents: `{$type, $value}`. */
+/** Typed values by name, as the service stores them with pools and agents: `{$type, $value}`. */
 export type Properties = Record<string, { $type: string; $value: unknown }>;
 
 export interface FakePool {
@@ -42,11 +42,11 @@ export interface FakePool {
   autoProvision: boolean;
   isHosted: boolean;
   isLegacy: boolean;
-  /** Null: the machines are the users' own. */
+  /** Null: the machines are self-hosted. */
   agentCloudId: number | null;
   targetSize: number | null;
   createdOn: string;
-  /** Made by the service itself, not by a user. */
+  /** Created by the service itself, not by a user. */
   builtIn: boolean;
   properties: Properties;
 }
@@ -67,7 +67,7 @@ export interface FakeAgent {
   userCapabilities: Record<string, string>;
   properties: Properties;
   clientId: string;
-  /** The organisation's URL as the server called itself when the agent was registered. */
+  /** The organisation's URL in the server's answer when the agent was registered. */
   baseUrl: string;
   publicKey?: { exponent: string; modulus: string };
   update?: FakeUpdate;
@@ -75,7 +75,7 @@ export interface FakeAgent {
   revoked: boolean;
 }
 
-/** An update that was asked of an agent, and how far it says it has come. */
+/** A requested update of an agent, and its reported progress. */
 interface FakeUpdate {
   requestedOn: string;
   state: string;
@@ -136,7 +136,7 @@ export interface FakeSession {
   /** AES key, base64: bodies of messages are encrypted with it. */
   key: string;
   messages: FakeMessage[];
-  /** The agent said that it takes no more jobs. */
+  /** The agent reported that it accepts no more jobs. */
   shuttingDown: boolean;
 }
 
@@ -146,19 +146,19 @@ export interface FakeMessage {
   body: string;
 }
 
-/** The container that a job's steps run in, as a pipeline's `container:` names it. */
+/** The container of a job's steps, from `container:` of a pipeline. */
 export interface JobContainer {
   readonly image: string;
   /** More options of `docker create`: `--gpus all`. */
   readonly options?: string;
-  /** The image is on the host already: the agent does not pull it. */
+  /** The image is already on the host: the agent does not pull it. */
   readonly localimage?: boolean;
   readonly mapDockerSocket?: boolean;
 }
 
 export type JobResult = 'succeeded' | 'succeededWithIssues' | 'failed' | 'canceled' | 'skipped' | 'abandoned';
 
-/** A record of a timeline: what the agent said of the job, of a step. Members as they came, without nulls. */
+/** A record of a timeline: the agent's report of the job or of a step. Members as received, without nulls. */
 export type FakeRecord = Record<string, unknown> & { readonly id: string };
 
 export interface FakeTimeline {
@@ -171,16 +171,16 @@ export interface FakeLog {
   id: number;
   path: string;
   lineCount: number;
-  /** ISO 8601; undefined: an older server kept it. */
+  /** ISO 8601; undefined: saved by an older server. */
   createdOn?: string;
   lastChangedOn?: string;
-  /** Its end, when it is too long to keep. */
+  /** The end of the log if it is too long to keep. */
   text: string;
 }
 
-/** What the console was shown, line by line, while the job ran. */
+/** The console's lines, in order, while the job ran. */
 interface FakeFeed {
-  /** Lines that came of each step: what is sent again after a cut is known by its number. */
+  /** Number of lines of each step: repeated lines after a lost connection are known by their number. */
   seen: Record<string, number>;
   lines: { step: string; text: string }[];
 }
@@ -206,7 +206,7 @@ export interface FakeRequest {
   planVersion: number;
   jobId: string;
   planId: string;
-  /** The job's own timeline; its agent may make more. */
+  /** The job's own timeline; its agent may create more. */
   timelineId: string;
   /** The step that runs the script, and its record in the timeline. */
   stepId: string;
@@ -220,7 +220,7 @@ export interface FakeRequest {
   agentId?: number;
   result?: JobResult;
   statusMessage?: string;
-  /** Canceled; an agent that lost its session gets the message with the next one. */
+  /** Canceled; an agent that lost its session gets the message in the next one. */
   cancelRequested?: boolean;
   /** Above 0 for one that a user moved to the front of the queue. */
   priority?: number;
@@ -228,6 +228,6 @@ export interface FakeRequest {
   logs: FakeLog[];
   feed: FakeFeed;
   attachments: FakeAttachment[];
-  /** Who started it, in order; more than one means that it ran more than once. */
+  /** The agents that started it, in order; more than one means that it ran more than once. */
   runs: { agent: string; agentId: number; session: string; container: string; at: number }[];
 }

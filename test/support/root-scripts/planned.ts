@@ -176,7 +176,9 @@ export function removalScripts(): [string, string][] {
       ours: { runfile: { version: '580.95.05', graphics: false } },
     });
     return [
-      ...[new Set<never>(), parts].flatMap((asked) => scriptsOf(removalOf(worn, { ...removal, parts: asked }))),
+      ...[new Set<never>(), parts].flatMap((asked) =>
+        scriptsOf(removalOf(worn, { ...removal, parts: asked })),
+      ),
       ...scriptsOf(removalOf(runfile, { ...removal, parts })),
     ];
   });

@@ -1,5 +1,5 @@
-// Stand-in for Agent.Listener. Real: commands, what it writes and sends, exit codes (0 done or told to stop or login
-// withdrawn, 1 terminated, 2 an error, 3 and 4 updating), one job with --once, what signals do; as version 4 (on .NET 8)
+// Stand-in for Agent.Listener. Real: commands, output, requests, exit codes (0 done, stopped by a signal, or login
+// withdrawn; 1 terminated; 2 an error; 3 and 4 updating), one job with --once, effects of signals; as version 4 (on .NET 8)
 // or 5 (on .NET 10), by bin/version. Stand-in: the program itself, and that its waits are as fast as the practice server.
 import { configure, remove } from './configure.mjs';
 import { listen } from './listen.mjs';

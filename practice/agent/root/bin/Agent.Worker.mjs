@@ -47,7 +47,7 @@ async function listenToListener() {
   for await (const line of lines) void run.cancel(JSON.parse(line).type);
 }
 
-/** Result for the server: one that could not be reported is a failure. */
+/** Returns the result for the server: an unreported one is a failure. */
 async function end(result) {
   await report.end(result);
   if (body.plan.version < eventVersion) return result;

@@ -1,6 +1,6 @@
-// `##vso[area.event name=value;…]data`: what a step asks the worker for on its output.
+// `##vso[area.event name=value;…]data`: a command of a step to the worker, on its output.
 
-/** Undefined for a line that is none. */
+/** Returns undefined for a line that is no command. */
 export function parseCommand(line) {
   const [, name, properties = '', data] = /^##vso\[([a-z]+\.[a-z]+)(?: ([^\]]*))?\](.*)$/u.exec(line) ?? [];
   if (name === undefined) return undefined;

@@ -1,12 +1,12 @@
 // "config.sh" and "config.sh remove". Real: the arguments, the order of the calls, what is sent, the three files (with a
 // BOM, .credentials for all to read), that the new login is tried. Stand-in: that a service principal logs in at the
 // practice server instead of Microsoft's.
+import { generateKeyPairSync } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCapabilities } from './capabilities.mjs';
 import { Connection, osDescription } from './connection.mjs';
 import { authorizationOf, checkLogin, fail, inputs } from './inputs.mjs';
-import { newKey } from './key.mjs';
 import { say } from './say.mjs';
 import { loadSettings, root, version } from './settings.mjs';
 
@@ -58,6 +58,26 @@ export async function configure(args) {
   await tryLogin();
   process.stdout.write(`${new Date().toISOString()}: Settings Saved.\n`);
   return 0;
+}
+
+/** Creates a key in the form of its file: standard base64, each part with its exact length. */
+function newKey() {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const jwk = privateKey.export({ format: 'jwk' });
+  const part = (name, length = 0) => {
+    const bytes = Buffer.from(jwk[name], 'base64url');
+    return Buffer.concat([Buffer.alloc(Math.max(0, length - bytes.length)), bytes]).toString('base64');
+  };
+  return {
+    d: part('d', 256),
+    dp: part('dp', 128),
+    dq: part('dq', 128),
+    exponent: part('e'),
+    inverseQ: part('qi', 128),
+    modulus: part('n', 256),
+    p: part('p', 128),
+    q: part('q', 128),
+  };
 }
 
 function registration(name, key, existing) {

@@ -9,14 +9,14 @@ const system = /^PRETTY_NAME="?([^"\n]*)/mu.exec(readFileSync('/etc/os-release',
 export const osDescription = system;
 const userAgent = `VSServices/1.0.0.0 (NetStandard; ${system.replace(/\(/gu, '[').replace(/\)/gu, ']')}) VstsAgentCore-linux-x64/${version()} (${system})`;
 const apiVersion = '5.1-preview.1';
-/** A server that is busy for the moment is asked again so often, first after a second, then after twice as long. */
+/** Number of attempts while the server is busy; the first pause is one second, each later one twice as long. */
 const busyAttempts = 5;
 
 export class Connection {
   #settings;
   #base;
   #authorization;
-  /** @param {{url?: string, authorization?: string}} [given] a job's: its server, its token; a person's credential */
+  /** @param {{url?: string, authorization?: string}} [given] a job's server and token, or a user's credential */
   constructor(settings, { url = settings.serverUrl, authorization } = {}) {
     this.#settings = settings;
     this.#base = url.replace(/\/+$/u, '');
@@ -28,14 +28,14 @@ export class Connection {
     await this.send('OPTIONS', '/_apis/', { accept: '*/*', signal });
   }
 
-  /** Who one is there, and since which change one knows the server's services; -1: all of them, please. */
+  /** Reads the caller's identity, and the services that changed since a known change; -1: all services. */
   async connect(signal, lastChange = 1) {
     const options = lastChange < 0 ? 1 : 0;
     const query = `?connectOptions=${options}&lastChangeId=${lastChange}&lastChangeId64=${lastChange}`;
     await this.send('GET', `/_apis/connectionData${query}`, { accept: 'application/json', signal });
   }
 
-  /** The parsed answer; undefined without a body. */
+  /** Returns the parsed answer; undefined without a body. */
   async send(method, path, options = {}) {
     return this.#patiently(options, async () => {
       const content = await (await this.#withLogin(method, path, options)).text();
@@ -43,7 +43,7 @@ export class Connection {
     });
   }
 
-  /** The bytes of a file. */
+  /** Returns the bytes of a file. */
   async download(path, type) {
     const accept = `${type}; api-version=${apiVersion}`;
     return this.#patiently({}, async () =>
@@ -64,7 +64,7 @@ export class Connection {
 
   async #withLogin(method, path, options) {
     let response = await this.#once(method, path, options);
-    // A person's credential is not exchanged for another one.
+    // A user's credential is not exchanged for another one.
     if (response.status === 401 && this.#settings.privateKey !== undefined) {
       const challenge = response.headers.get('www-authenticate') ?? '';
       if (!/\bBearer\b/iu.test(challenge))

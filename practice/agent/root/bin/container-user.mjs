@@ -1,5 +1,5 @@
-// The user that steps have inside a job's container: of the agent's uid and gid, with sudo. Real: the commands, their
-// order, and that one which fails fails the job, except the last ones. Stand-in: it knows no Alpine.
+// The user of steps inside a job's container: with the agent's uid and gid, and with sudo. Real: the commands, their
+// order, and that a failed command fails the job, except the last ones. Stand-in: no Alpine.
 import { execFileSync } from 'node:child_process';
 
 const suffix = '_azpcontainer';
@@ -45,7 +45,7 @@ async function tryNode(docker, id) {
   if (lines.some((line) => /version `GLIBC_2\.2[578]' not found/u.test(line))) await version('node20_1');
 }
 
-/** With the agent's group, where its number is another than the user's and is free in there. */
+/** Adds the user with the agent's group if its number differs from the user's and is free in the container. */
 async function addUser(docker, id, { agent, uid, name }) {
   const gid = outside('id', '-g', agent);
   const plain = ['useradd', '-m', '-u', uid, name];

@@ -1,5 +1,5 @@
-// A job with `container:`. Real, as the agent's source has it: the refusal inside a container, the label by the agent's
-// folder, what an earlier job left is removed by it, pull, network, the mounts by the agent's own paths, the options,
+// A job with `container:`. Real, as in the agent's source: the refusal inside a container, the label by the agent's
+// folder, the removal of an earlier job's containers, pull, network, the mounts by the agent's own paths, the options,
 // Node from the mounted externals as the container's program, a user of the agent's uid, steps by `docker exec`, removal.
 // All of it with the docker command against the host's engine. Stand-in: no logins, no services, no ports, one Node in its
 // folders, which runs in every image.
@@ -15,10 +15,10 @@ const node = '/__a/externals/node/bin/node';
 const idle = `'${node}' -e 'setInterval(function(){}, 24 * 60 * 60 * 1000);'`;
 const nodeLabel = 'com.azure.dev.pipelines.agent.handler.node.path';
 
-/** Where the steps of a job with a container run: in it. It runs already; `close` removes it. */
+/** Starts the container in which the steps of a job run; `close` removes it. */
 export async function openContainer(body, { workFolder }, say) {
   const docker = new Docker(say);
-  const wanted = body.resources.containers.find(
+  const container = body.resources.containers.find(
     ({ alias }) => alias.toLowerCase() === body.jobContainer.toLowerCase(),
   );
   refuseInside();
@@ -26,17 +26,17 @@ export async function openContainer(body, { workFolder }, say) {
   for (const side of ['Server', 'Client'])
     await docker.must('Docker version', ['version', '--format', `{{.${side}.APIVersion}}`]);
   await removeStale(docker, label);
-  const { image, options, localimage } = wanted.properties;
+  const { image, options, localimage } = container.properties;
   if (!isTrue(localimage)) await docker.must('Docker pull', ['pull', image]);
   await docker.run(['info', '-f', '{{range .Plugins.Network}}{{println .}}{{end}}']);
   const network = `vsts_network_${randomUUID().replaceAll('-', '')}`;
   await docker.must('Docker network create', ['network', 'create', '--label', label, network]);
-  // Of the image's name letters, digits and "_", from the first letter on.
-  const name = `${wanted.alias}_${image.replaceAll(/\W|^[^a-z]+/giu, '')}_${randomUUID().slice(0, 6)}`;
+  // The letters, digits and "_" of the image's name, from the first letter on.
+  const name = `${container.alias}_${image.replaceAll(/\W|^[^a-z]+/giu, '')}_${randomUUID().slice(0, 6)}`;
   let id;
-  const close = async (tell) => {
-    tell(`Stop and remove container: ${name}`);
-    const end = new Docker(tell);
+  const close = async (report) => {
+    report(`Stop and remove container: ${name}`);
+    const end = new Docker(report);
     if (id !== undefined) await end.run(['rm', '--force', id]);
     await end.run(['network', 'rm', network]);
   };
@@ -46,10 +46,10 @@ export async function openContainer(body, { workFolder }, say) {
       .catch(() => []);
     if (own) throw new Error(`the stand-in knows no node of an image's own: ${own}`);
     const made = ['--name', name, '--label', label, '--network', network, ...words(options)];
-    const created = ['create', ...made, ...mounts(workFolder, wanted), image, 'bash', '-c', idle];
+    const created = ['create', ...made, ...mounts(workFolder, container), image, 'bash', '-c', idle];
     id = (await docker.must('Docker create', created)).at(-1);
     await docker.must('Docker start', ['start', id]);
-    await told(docker, id, say);
+    await warnIfStopped(docker, id, say);
     const user = await makeUser(docker, id, say);
     say(`Container setup complete: ${wanted.alias}`);
     return { close, spawn: (_, args, options_) => step({ id, user, workFolder }, args, options_) };
@@ -59,7 +59,7 @@ export async function openContainer(body, { workFolder }, say) {
   }
 }
 
-/** The agent's paths would not be the host's. */
+/** Throws inside a container: the agent's paths would not be the host's. */
 function refuseInside() {
   if (!existsSync('/proc/1/cgroup')) return;
   if (!/:\/docker\//iu.test(readFileSync('/proc/1/cgroup', 'utf8'))) return;
@@ -76,7 +76,7 @@ async function removeStale(docker, label) {
   await docker.run(['network', 'prune', '--force', ...filter]);
 }
 
-/** Folders that are there beforehand, but for .taskkey's, are the agent's own; dockerd makes a missing one as root. */
+/** Creates the agent's folders, except .taskkey's: dockerd would create a missing one as root. */
 function mounts(workFolder, { properties: { mapDockerSocket } }) {
   for (const each of ['1', '_temp', '_tasks', '_tool'])
     mkdirSync(join(workFolder, each), { recursive: true });
@@ -94,8 +94,8 @@ function mounts(workFolder, { properties: { mapDockerSocket } }) {
   return pairs.flatMap((pair) => ['-v', pair.join(':')]);
 }
 
-/** One that does not run is only warned of; the job fails at what comes next. */
-async function told(docker, id, say) {
+/** Warns if the container does not run; the job fails at the next command. */
+async function warnIfStopped(docker, id, say) {
   const running = ['--filter', 'status=running', '--no-trunc', '--format', '{{.ID}} {{.Status}}'];
   const { lines } = await docker.run(['ps', '--all', '--filter', `id=${id}`, ...running]);
   if (lines.some((line) => line.startsWith(id))) return;
@@ -103,7 +103,7 @@ async function told(docker, id, say) {
   say(`##[warning]Docker container ${id} is not in running state.`);
 }
 
-/** A task in the container: by its own Node, the agent's paths as they are inside. */
+/** Runs a task in the container with its Node; the agent's paths become those inside. */
 function step({ id, user, workFolder }, [target], { cwd, env }) {
   const inside = (text) =>
     text.replace(join(workFolder, '_tool'), '/__t').replace(workFolder, '/__w').replace(root, '/__a');

@@ -1,4 +1,4 @@
-// A job as the listener has it: the lock of its request, its Agent.Worker process, messages to the worker, its result.
+// A job in the listener: the lock of its request, its Agent.Worker process, messages to the worker, its result.
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,15 +7,15 @@ import { say, stamp } from './say.mjs';
 import { root } from './settings.mjs';
 import { between, pause } from './waits.mjs';
 
-/** It has never been used: the server knows the agent by its token. */
+/** Always empty: the server knows the agent by its token. */
 const noLock = '00000000-0000-0000-0000-000000000000';
 const renewMs = 60_000;
-/** How long a job continues without a lock after that has run out. */
+/** How long a job continues after its lock has expired. */
 const graceMs = 5 * 60_000;
 const shutdownMs = 60_000;
 const killAfterMs = 60_000;
 const leavingMs = 500;
-/** Of the plan: from this version on the worker tells the end of the job by an event. */
+/** Plan version from which the worker reports the end of the job by an event. */
 const eventVersion = 8;
 const results = ['Succeeded', 'SucceededWithIssues', 'Failed', 'Canceled', 'Skipped', 'Abandoned'];
 const lockLost = ['TaskAgentJobNotFoundException', 'TaskAgentJobTokenExpiredException'];
@@ -27,7 +27,7 @@ export class Dispatcher {
   #job;
   #taken = false;
   #doneOnce;
-  /** Settled when the one job is over. */
+  /** Resolves when the one job has ended. */
   onceDone = new Promise((resolve) => {
     this.#doneOnce = resolve;
   });
@@ -38,7 +38,7 @@ export class Dispatcher {
     this.#stop = stop;
   }
 
-  /** One job was enough. */
+  /** True once the agent has taken its only job. */
   get hasTaken() {
     return this.#once && this.#taken;
   }
@@ -53,7 +53,7 @@ export class Dispatcher {
     });
   }
 
-  /** False: it is not the job that runs. */
+  /** Returns false if another job runs. */
   cancel({ jobId, timeout }) {
     if (this.#job?.id !== jobId) return false;
     this.#job.cancel('cancel', milliseconds(timeout));

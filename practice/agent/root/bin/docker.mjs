@@ -1,5 +1,5 @@
 // The docker command as the real worker runs it: from its own PATH, each command line and all output in the job's log,
-// working in the work folder. Real: all of that. Stand-in: nothing is tried again.
+// working in the work folder. Real: all of that. Stand-in: no command is repeated.
 import { spawn } from 'node:child_process';
 
 export class Docker {
@@ -10,7 +10,7 @@ export class Docker {
     this.#say = say;
   }
 
-  /** Runs one command; its exit code and the lines of both its outputs. */
+  /** Runs one command. Returns its exit code and the lines of both its outputs. */
   run(args, { quiet = false } = {}) {
     this.#say(`##[command]docker ${args.join(' ')}`);
     return new Promise((resolve) => {
@@ -26,25 +26,25 @@ export class Docker {
     });
   }
 
-  /** One that has to succeed; `what` as the real worker words its failure. */
+  /** Runs a command that must succeed; `what` is the real worker's text for its failure. */
   async must(what, args) {
     const { code, lines } = await this.run(args);
     if (code !== 0) throw new Error(`${what} failed with exit code ${code}`);
     return lines;
   }
 
-  /** A command inside a container, as root; the real worker tells the whole of one that fails. */
+  /** Runs a command inside a container, as root. A failure has the real worker's full text. */
   async exec(id, command) {
     const { code, lines } = await this.run(['exec', id, ...command], { quiet: true });
-    const told =
+    const output =
       lines.length === 0 ? 'command does not have output' : `command output: \`${lines.join('`, `')}\``;
-    const whole = `Docker-exec executed: \`${command.join(' ')}\`; container id: \`${id}\`; exit code: \`${code}\`; ${told}`;
+    const whole = `Docker-exec executed: \`${command.join(' ')}\`; container id: \`${id}\`; exit code: \`${code}\`; ${output}`;
     if (code !== 0) throw new Error(whole);
     return lines;
   }
 }
 
-/** The words of `options:` in a pipeline: by blanks, double quotes keep them together. */
+/** Splits `options:` of a pipeline at blanks; double quotes keep words together. */
 export function words(options = '') {
   return (options.match(/(?:[^\s"]|"[^"]*")+/gu) ?? []).map((word) => word.replaceAll('"', ''));
 }

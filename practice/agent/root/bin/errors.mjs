@@ -1,4 +1,4 @@
-// Errors of calls, in the texts of the real client.
+// Errors of calls, with the texts of the real client.
 export class ServerError extends Error {
   constructor(status, typeKey, message) {
     super(message);
@@ -15,7 +15,7 @@ const words = {
   EHOSTUNREACH: 'No route to host',
 };
 
-/** There was no answer. */
+/** The server did not answer. */
 export class NetworkError extends Error {
   constructor({ cause }, url) {
     const { hostname, port, protocol } = new URL(url);

@@ -1,10 +1,10 @@
-// The agent's client remembers the server's addresses in a file below $XDG_CONFIG_HOME or ~/.config, which must be
-// there, else below /usr/share. Where it may not write, each connection tries eleven times, 0.8 s apart.
+// The agent's client stores the server's addresses in a file below $XDG_CONFIG_HOME or ~/.config, if that folder
+// exists, else below /usr/share. Without write permission, each connection tries eleven times, 0.8 s apart.
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pause } from './waits.mjs';
 
-/** What that adds up to, in milliseconds: 5 to 7 s until the agent listens, 7 s more with each job. */
+/** The sum of these waits in milliseconds: 5 to 7 s until the agent listens, 7 s more with each job. */
 const lost = { start: 6000, job: 7000 };
 
 export async function rememberAddresses(when, speed, signal) {

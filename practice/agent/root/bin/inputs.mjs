@@ -1,7 +1,7 @@
-// What config.sh is given, and the login in it.
+// The options of config.sh, and the login in them.
 export const fail = (message) => Object.assign(new Error(message), { exitCode: 1 });
 
-/** `--name value`, or VSTS_AGENT_INPUT_NAME, which is taken out of the environment. */
+/** Reads `--name value`, or VSTS_AGENT_INPUT_NAME, which it removes from the environment. */
 export function inputs(args) {
   const values = {};
   for (const [name, value] of Object.entries(process.env)) {
@@ -19,7 +19,7 @@ export function inputs(args) {
   return values;
 }
 
-/** Throws what is missing of the chosen way to log in, in the words of the real program. */
+/** Throws if the chosen login lacks an option, with the text of the real program. */
 export function checkLogin(input) {
   const needed = isPrincipal(input) ? ['clientid', 'tenantid', 'clientsecret'] : ['token'];
   for (const name of ['url', ...needed, 'pool', 'agent']) {
@@ -30,7 +30,7 @@ export function checkLogin(input) {
 
 const isPrincipal = ({ auth = 'pat' }) => auth.toLowerCase() === 'sp';
 
-/** The login service is the practice server itself; the real program asks Microsoft's. */
+/** Returns the login. The practice server itself is the login service; the real program calls Microsoft's. */
 export async function authorizationOf(input) {
   if (!isPrincipal(input)) return `Basic ${Buffer.from(`VstsAgent:${input.token}`).toString('base64')}`;
   const response = await fetch(`${new URL(input.url).origin}/${input.tenantid}/oauth2/v2.0/token`, {

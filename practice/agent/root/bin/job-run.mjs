@@ -1,10 +1,10 @@
-// A job from its first step to its last.
+// A job, from its first step to its last.
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { machineName } from './capabilities.mjs';
 import { openContainer } from './container.mjs';
-import { onHost } from './place.mjs';
 import { killMarked, mark } from './processes.mjs';
 import { root, version } from './settings.mjs';
 import { Step } from './step.mjs';
@@ -19,6 +19,12 @@ const words = {
 };
 const rule = '='.repeat(78);
 
+/** Runs the steps of a job without a container: on the agent's machine, with its environment. */
+const onHost = {
+  spawn: (file, args, { env, ...options }) =>
+    spawn(file, args, { ...options, env: { ...process.env, ...env } }),
+};
+
 export class JobRun {
   #server;
   #body;
@@ -28,7 +34,7 @@ export class JobRun {
   #step;
   #stepId;
   #canceled = false;
-  /** The worker itself got a SIGINT, with its steps. */
+  /** The worker itself got a SIGINT, together with its steps. */
   interrupted = false;
   #order = 0;
   #lookup = `vsts_${randomUUID()}`;
@@ -50,7 +56,7 @@ export class JobRun {
     report.hide(this.#variables.secrets);
   }
 
-  /** `succeeded`, `failed` or `canceled`. */
+  /** Returns `succeeded`, `failed` or `canceled`. */
   async finished() {
     let result = 'succeeded';
     let place = onHost;
@@ -67,7 +73,7 @@ export class JobRun {
         result = await this.#runStep(step, tasks[index], place);
       }
     } catch {
-      // The step that failed has said why.
+      // The failed step has reported the cause.
       result = 'failed';
     }
     if (place.close !== undefined)
@@ -80,7 +86,7 @@ export class JobRun {
     return this.#canceled && result !== 'failed' ? 'canceled' : result;
   }
 
-  /** `cancel`: the server wants it; `shutdown`: the listener was told to stop. */
+  /** `cancel`: the server canceled the job; `shutdown`: the listener stops. */
   async cancel(why) {
     if (this.#canceled) return;
     this.#canceled = true;
@@ -105,7 +111,7 @@ export class JobRun {
     }
   }
 
-  /** The tasks of the steps. */
+  /** Downloads the tasks of the steps. */
   async #prepare(say, id) {
     this.#report.introduce(id);
     say('Prepare build directory.');

@@ -1,4 +1,4 @@
-// The listener's life: a session, messages, at most one job with --once, a clean end.
+// The listener: a session, messages, at most one job with --once, a clean end.
 import { Connection } from './connection.mjs';
 import { Dispatcher } from './dispatch.mjs';
 import { rememberAddresses } from './home.mjs';
@@ -10,7 +10,7 @@ import { speedOf } from './speed.mjs';
 import { update } from './update.mjs';
 
 const exit = { done: 0, terminated: 1, updating: 3, updatingOnce: 4 };
-/** The server withdrew the login, or the agent was deleted: the end, without a word. */
+/** The server withdrew the login, or the agent was deleted: the listener exits without a message. */
 const isWithdrawn = (error) => error.typeKey === 'TaskAgentAccessTokenExpiredException';
 
 export async function listen({ once, ignored }) {
@@ -27,9 +27,9 @@ export async function listen({ once, ignored }) {
   }
 }
 
-/** The exit code; undefined: told to stop. */
+/** Returns the exit code; undefined: stopped by a signal. */
 async function run({ settings, once, stop }) {
-  // Is a feature on? Here a server that is away or refuses the login ends the listener: nothing catches it.
+  // Reads the server's feature flags. Here an unreachable server or a refused login ends the listener: no handler catches it.
   await new Connection(settings).discover(stop);
   await rememberAddresses('start', settings.speed, stop);
   await new Connection(settings).discover(stop);
@@ -38,7 +38,7 @@ async function run({ settings, once, stop }) {
   const dispatcher = new Dispatcher(settings, once, stop);
   const keepAlive = new AbortController();
   try {
-    // More features; these may fail.
+    // More feature flags; these calls may fail.
     for (let asked = 0; asked < 3; asked += 1)
       await new Connection(settings).discover(stop).catch(() => undefined);
     say('listening', stamp());
@@ -47,19 +47,19 @@ async function run({ settings, once, stop }) {
   } finally {
     keepAlive.abort();
     await dispatcher.shutdown();
-    // Fails with the server: then it is what the listener ends with.
+    // If the server fails, the listener ends with this error.
     await session.close();
   }
 }
 
-/** Until one job is done (once), a signal, or an update. Returns the exit code; undefined: told to stop. */
+/** Runs until one job has ended (once), a signal, or an update. Returns the exit code; undefined: stopped by a signal. */
 async function messages({ session, dispatcher, settings, once, stop }) {
   const ended = new AbortController();
   let updating;
-  // A job that arrives during an update: it runs when there is none after all.
+  // A job that arrived during an update: it runs if the update fails.
   let held;
-  const startUpdate = (wanted) => {
-    updating = update(settings, wanted, () => dispatcher.idle(), stop).then(async (isReady) => {
+  const startUpdate = (version) => {
+    updating = update(settings, version, () => dispatcher.idle(), stop).then(async (isReady) => {
       updating = undefined;
       if (isReady) return ended.abort('updated');
       if (held === undefined || dispatcher.hasTaken) return;
@@ -75,7 +75,7 @@ async function messages({ session, dispatcher, settings, once, stop }) {
     const { messageType, body } = message;
     if (messageType === 'AgentRefresh' && updating === undefined) startUpdate(body);
     if (messageType === 'PipelineAgentJobRequest') {
-      // What cannot be done now stays undeleted, so that the server gives it to another agent.
+      // A job that this agent cannot take stays undeleted, so that the server gives it to another agent.
       if (updating !== undefined) held = message;
       if (updating !== undefined || dispatcher.hasTaken) continue;
       dispatcher.run(body);

@@ -1,4 +1,4 @@
-// An access token for a signed assertion.
+// Exchanges a signed assertion for an access token.
 import { randomUUID, sign } from 'node:crypto';
 import { NetworkError, ServerError } from './errors.mjs';
 
@@ -18,7 +18,7 @@ function assertion({ clientId, authorizationUrl, privateKey }) {
   return `${unsigned}.${sign('RSA-SHA256', Buffer.from(unsigned), privateKey).toString('base64url')}`;
 }
 
-/** Sent to `oauthEndpointUrl`, written for `authorizationUrl`: they differ where the server has another public name. */
+/** Sent to `oauthEndpointUrl`, signed for `authorizationUrl`: they differ if the server has another public name. */
 export async function loginToken(settings, signal) {
   const response = await fetch(settings.oauthEndpointUrl, {
     method: 'POST',
@@ -33,7 +33,7 @@ export async function loginToken(settings, signal) {
     throw signal?.aborted ? error : new NetworkError(error, settings.oauthEndpointUrl);
   });
   const answer = await response.json().catch(() => ({}));
-  // Its client reads the member without the underscore.
+  // The client reads the member without the underscore.
   if (!response.ok)
     throw new ServerError(
       response.status,

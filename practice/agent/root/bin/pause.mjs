@@ -1,4 +1,4 @@
-// Waits so many seconds of the practice server's.
+// Waits this many seconds of the practice server's time.
 import { loadSettings } from './settings.mjs';
 import { speedOf } from './speed.mjs';
 import { pause } from './waits.mjs';

@@ -1,4 +1,4 @@
-// Processes of a job: which are its own, and what is left of them.
+// Processes of a job: finds them, and kills those that it left.
 import { readdirSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 
@@ -10,17 +10,17 @@ export function osUser() {
   }
 }
 
-/** In the environment of everything that a job starts. */
+/** A variable in the environment of every process of a job. */
 export const mark = 'VSTS_PROCESS_LOOKUP_ID';
 
-/** Kills what a job has left running, by its mark. */
+/** Kills the processes that a job has left, by the marker. */
 export function killMarked(value) {
   for (const pid of pids()) {
     if (read(pid, 'environ').split('\0').includes(`${mark}=${value}`)) kill(pid);
   }
 }
 
-/** Kills a process and what it has started. */
+/** Kills a process and its descendants. */
 export function killTree(root) {
   const parents = new Map(pids().map((pid) => [pid, Number(/\) \S (\d+)/u.exec(read(pid, 'stat'))?.[1])]));
   const below = (pid) => [

@@ -1,7 +1,7 @@
-// Records of a timeline as the worker sends them: null says nothing of a member.
+// Records of a timeline as the worker sends them: null leaves a member unchanged.
 import { version } from './settings.mjs';
 
-/** With seven digits of a second's fraction, as .NET writes it. */
+/** Returns a time with seven digits after the second, as .NET writes it. */
 export const timestamp = () => new Date().toISOString().replace('Z', '0000Z');
 
 export const blankRecord = (id) => ({
@@ -28,7 +28,7 @@ export const blankRecord = (id) => ({
   identifier: null,
 });
 
-/** One that has begun. */
+/** Returns a record that has begun. */
 export const newRecord = (about) => ({
   ...blankRecord(about.id),
   startTime: timestamp(),

@@ -1,5 +1,5 @@
 // The worker's reports about its job: records of the timeline, lines for the console, a log per step and one
-// for the whole job. One call after the other, so that reports arrive in order.
+// for the whole job. Reports are sent one after another, so that they arrive in order.
 import { osUser } from './processes.mjs';
 import { machineName } from './capabilities.mjs';
 import { blankRecord, newRecord, timestamp } from './records.mjs';
@@ -16,7 +16,7 @@ export class Report {
   #timeline;
   #records = new Map();
   #changes = new Map();
-  /** By record: the lines of its log. */
+  /** The log lines of each record. */
   #logs = new Map();
   #feed = [];
   #secrets = [];
@@ -38,7 +38,7 @@ export class Report {
     return `/${scopeIdentifier}/_apis/distributedtask/hubs/${planType}/plans/${planId}`;
   }
 
-  /** Values that no line shows. */
+  /** Values that are masked in each line. */
   hide(values) {
     this.#secrets = [...new Set(values)].filter((value) => value !== '').sort((a, b) => b.length - a.length);
   }
@@ -53,7 +53,7 @@ export class Report {
     this.#change(this.#records.get(id));
   }
 
-  /** One line of a step, or of the job itself. */
+  /** Adds one line of a step, or of the job itself. */
   line(id, text) {
     const line = this.#secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text);
     const number = this.#logs.get(id).push(`${timestamp()} ${line}`);
@@ -63,7 +63,7 @@ export class Report {
     else this.#feed.push({ value: [line], stepId: id, startLine: number });
   }
 
-  /** `error` or `warning`. `source`: who says so, where it is the worker itself. */
+  /** Adds an `error` or `warning`. `source`: the reporter, if it is the worker itself. */
   issue(id, type, message, source) {
     this.line(id, `##[${type}]${message}`);
     const record = this.#records.get(id);
@@ -81,7 +81,7 @@ export class Report {
     if (id !== this.#body.jobId) this.#upload(id);
   }
 
-  /** What the worker says of itself at the beginning. */
+  /** Writes the worker's lines at the beginning. */
   introduce(id) {
     this.line(id, `Agent name: '${this.#agentName}'`);
     this.line(id, `Agent machine name: '${machineName()}'`);
@@ -95,7 +95,7 @@ export class Report {
     this.finish(this.#body.jobId, result);
     this.#sendFeed();
     this.#upload(this.#body.jobId);
-    // Behind the uploads, after which the records know their logs.
+    // After the uploads, because the records then know their logs.
     this.#call(() => this.#sendRecords());
     await this.#calls;
   }
@@ -108,7 +108,7 @@ export class Report {
     }
   }
 
-  /** Reports that fail are lost; only the end of the job is repeated, by the listener. */
+  /** Failed reports are lost; only the end of the job is repeated, by the listener. */
   #call(work) {
     this.#calls = this.#calls.then(work).catch(() => undefined);
   }

@@ -31,7 +31,7 @@ export class Session {
     this.#messages = `/_apis/distributedtask/pools/${settings.poolId}/messages`;
   }
 
-  /** False: there is none, and the console says why. Other errors than passing ones are thrown. */
+  /** Returns false if there is none; the console shows the cause. Throws errors that do not pass. */
   async open(signal) {
     say('scanning');
     const description = this.#description();
@@ -142,13 +142,13 @@ export class Session {
     return { messageId, messageType, body: JSON.parse(text.replace(/^\uFEFF/u, '')) };
   }
 
-  /** Takes a message out of the queue; one that stays comes again with the next session. */
+  /** Deletes a message from the queue; one that stays is sent again in the next session. */
   async forget({ messageId }) {
     const path = `${this.#messages}/${messageId}?sessionId=${this.#id}`;
     await this.#server.send('DELETE', path, { signal: AbortSignal.timeout(retryMs) }).catch(() => undefined);
   }
 
-  /** A second poll beside the main one, so that the session lives while that one sleeps or a job runs. */
+  /** Polls a second time beside the main poll, so that the session stays while that one sleeps or a job runs. */
   async keepAlive(signal) {
     while (!signal.aborted) {
       const path = `${this.#messages}?sessionId=${this.#id}`;

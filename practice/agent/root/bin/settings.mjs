@@ -10,7 +10,7 @@ const lower = (value) =>
   Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
 const read = (name) => lower(JSON.parse(readFileSync(join(root, name), 'utf8').replace(/^\uFEFF/u, '')));
 
-/** Undefined when the agent is not configured. */
+/** Returns undefined if the agent is not configured. */
 export function loadSettings() {
   if (!existsSync(join(root, '.agent')) || !existsSync(join(root, '.credentials'))) return undefined;
   const agent = read('.agent');
@@ -32,7 +32,7 @@ export function loadSettings() {
   };
 }
 
-/** .NET takes a key only when every part has its exact length; so do we. */
+/** .NET accepts a key only if every part has its exact length, and so does the stand-in. */
 function readKey() {
   const key = read('.credentials_rsaparams');
   const part = (name, length) => {
@@ -60,7 +60,7 @@ function readKey() {
   });
 }
 
-/** Of bin/version: 4 runs on .NET 8, 5 on .NET 10. */
+/** Returns the first number of bin/version: 4 runs on .NET 8, 5 on .NET 10. */
 export const line = () => Number.parseInt(version(), 10);
 
 export function version() {

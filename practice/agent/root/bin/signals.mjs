@@ -4,16 +4,16 @@ import { say } from './say.mjs';
 
 const names = ['SIGINT', 'SIGQUIT', 'SIGTERM'];
 
-/** The names out of the mask that /proc shows as SigIgn. */
+/** Returns the names in the mask that /proc shows as SigIgn. */
 export function ignoredSignals(mask) {
   const bits = BigInt(`0x${mask}`);
   return names.filter((name) => (bits >> BigInt(constants.signals[name] - 1)) & 1n);
 }
 
 /**
- * SIGINT ends version 4 and 5 in order. SIGTERM ends version 4 in order; of version 5 (.NET 10) it leaves the default
- * disposition, and the process dies of it at once. One that was ignored at the start stays ignored.
- * @returns {{signal: AbortSignal, code: () => number}} `code`: what to exit with, once told to stop
+ * Registers the signals. SIGINT ends versions 4 and 5 with a cleanup. SIGTERM ends version 4 with a cleanup; version 5
+ * (.NET 10) keeps the default disposition, and the process ends at once. A signal that was ignored at the start stays ignored.
+ * @returns {{signal: AbortSignal, code: () => number}} `code`: the exit code after a signal
  */
 export function stopSignals(line, ignored) {
   const stop = new AbortController();

@@ -1,5 +1,5 @@
-// How many times as fast as real the practice server's slow rules run: it says so itself, and the agent keeps time
-// with it. The real agent has one speed.
+// Returns how many times faster than real the practice server's slow rules run: the server reports it, and the agent
+// uses the same speed. The real agent has one speed.
 export async function speedOf(serverUrl) {
   try {
     const response = await fetch(new URL('/_fake/', serverUrl), { signal: AbortSignal.timeout(5000) });

@@ -1,14 +1,14 @@
-// One task as a process: its output line by line, its result, its cancel.
+// One task as a process: its output line by line, its result, its cancellation.
 import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseCommand } from './commands.mjs';
 import { killTree } from './processes.mjs';
 import { pause } from './waits.mjs';
 
-/** How long a step has after each signal, in milliseconds. */
+/** Time that a step has after each signal, in milliseconds. */
 const sigint = 7500;
 const sigterm = 2500;
-/** What a step has left running may hold its output open: so long it is read on, in milliseconds. */
+/** Time for which output is still read if a process of the step keeps it open, in milliseconds. */
 const readOnMs = 100;
 
 export class Step {
@@ -27,7 +27,7 @@ export class Step {
     } catch {}
   }
 
-  /** Until it has ended: `succeeded`, `failed` or `canceled`. `react` gets lines and commands. */
+  /** Runs the step. Returns `succeeded`, `failed` or `canceled`. `react` gets lines and commands. */
   async run(react) {
     const exited = new Promise((resolve) => {
       this.#child.once('error', (error) => resolve({ error }));
@@ -37,7 +37,7 @@ export class Step {
     const { code, error } = await exited;
     this.#ended.abort();
     await Promise.race([Promise.all(reading), pause(readOnMs, 1)]);
-    // A signal to the whole process group ended it before the worker could: then it has failed by itself.
+    // A signal to the whole process group ended it before the worker: it has failed by itself.
     if (this.#canceled && !react.wasInterrupted()) return 'canceled';
     if (error !== undefined) react.issue('error', error.message);
     if (this.#said.result !== undefined) return this.#said.result;

@@ -1,9 +1,9 @@
-// Tasks: fetched from the server once per version, unpacked below _work/_tasks, run by Node.
+// Tasks: downloaded from the server once per version, unpacked below _work/_tasks, run by Node.
 import { mkdirSync, readFileSync, renameSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 
-/** The folder and the definition of a step's task. */
+/** Returns the folder and the definition of a step's task. */
 export async function taskOf({ reference: { id, name, version } }, server, workFolder) {
   const folder = join(workFolder, '_tasks', `${name}_${id}`, version);
   if (!existsSync(folder)) {
@@ -21,7 +21,7 @@ export async function taskOf({ reference: { id, name, version } }, server, workF
   return { definition, target: join(folder, definition.execution[handler].target) };
 }
 
-/** The files of a zip archive, by its central directory. */
+/** Returns the files of a zip archive, by its central directory. */
 function* unzip(archive) {
   const end = archive.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'));
   if (end === -1) throw new Error('the task is not a zip archive');

@@ -1,6 +1,6 @@
-// The agent renews itself when the server asks for it: looks for the package, tells the server, fetches it, and puts it
-// in its own place. Real: what is said and sent (the same sentences), that nothing happens without a newer package or when
-// the download fails. Stand-in: unpacked at once, instead of by a script after the end; one download, not three.
+// The agent's update on the server's request: finds the package, reports to the server, downloads it, and installs it
+// over itself. Real: output and requests (the same sentences), and that nothing happens without a newer package or when
+// the download fails. Stand-in: unpacked at once, instead of by a script after the exit; one download, not three.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { root, version } from './settings.mjs';
 const platform = `linux-${process.arch === 'arm64' ? 'arm64' : 'x64'}`;
 
 /**
- * True when the new version is in place and only has to be started. Never throws: a failed update is ignored.
+ * Returns true when the new version is installed and only has to be started. Never throws: a failed update is ignored.
  * `jobDone`: resolves when no job runs.
  */
 export async function update(settings, { targetVersion }, jobDone, signal) {

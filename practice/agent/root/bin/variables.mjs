@@ -1,4 +1,4 @@
-// A job's variables: what is secret, what steps see of them, macros.
+// A job's variables: which are secret, their names in steps, macros.
 
 export class Variables {
   #values = new Map();
@@ -18,7 +18,7 @@ export class Variables {
     return [...this.#secret].map((name) => this.#values.get(name).value);
   }
 
-  /** `$(name)`; of a variable that there is not it stays. */
+  /** Replaces `$(name)`; a macro of an unknown variable stays. */
   expand(text) {
     return text.replace(
       /\$\(([^()]+)\)/gu,
@@ -26,7 +26,7 @@ export class Variables {
     );
   }
 
-  /** `BUILD_BUILDID` for `build.buildId`; secrets are left out. */
+  /** Returns `BUILD_BUILDID` for `build.buildId`; without secrets. */
   environment() {
     const open = [...this.#values].filter(([key]) => !this.#secret.has(key));
     return Object.fromEntries(open.map(([, { name, value }]) => [environmentName(name), value]));

@@ -1,7 +1,7 @@
 // Waits of the agent.
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** False if it was aborted before the end. `ms` are the practice server's: its clock may be fast. */
+/** Returns false if it was aborted before the end. `ms` are the practice server's: its clock may be fast. */
 export function pause(ms, speed, signal) {
   return delay(ms / speed, true, { signal }).catch((error) => {
     if (error.name === 'AbortError') return false;

@@ -1,21 +1,21 @@
 import type { FakeLog, FakeRequest } from '../state.ts';
 
-/** Longest text that is kept of one log, in characters; of a longer one it is the end. */
+/** Longest text that is kept of one log, in characters; of a longer one the end is kept. */
 const maxLog = 64 * 1024;
 
-/** One upload of an agent, appended. */
+/** Appends one upload of an agent. */
 export function appendLog(request: FakeRequest, log: FakeLog, text: string): void {
   const [, lines = ''] = /^\uFEFF?(.*)$/su.exec(text) ?? [];
   log.lineCount += lines.split('\n').length - (lines.endsWith('\n') ? 1 : 0);
   log.text = (log.text + lines).slice(-maxLog);
-  // The job's own log repeats what its steps and the console had, and comes last.
+  // The job's own log repeats the lines of its steps and the console, and comes last.
   if (!isOf(log, request.jobId)) return;
   request.feed.lines = [];
   for (const each of request.logs)
     if (!isOf(each, request.jobId) && !isOf(each, request.stepId)) each.text = '';
 }
 
-/** Lines for the console. `startLine` is the number of the first one within its step, where the agent says it. */
+/** Adds lines of the console. `startLine` is the number of the first one within its step, if the agent reports it. */
 export function appendFeed(
   request: FakeRequest,
   step: string,
@@ -24,7 +24,7 @@ export function appendFeed(
 ): void {
   const { feed } = request;
   const seen = feed.seen[step] ?? 0;
-  // A log has no more lines than characters: what claims to be later would keep all that follows away.
+  // A log has no more lines than characters: a line with a larger number would drop all that follow.
   const first = Math.min(Math.trunc(startLine ?? seen + 1), seen + maxLog);
   const fresh = lines.slice(Math.max(0, seen + 1 - first));
   feed.seen[step] = Math.max(seen, first + lines.length - 1);
@@ -33,7 +33,7 @@ export function appendFeed(
   while (size > maxLog) size -= (feed.lines.shift()?.text.length ?? 0) + 1;
 }
 
-/** The whole job in the order in which it was written, each line once, without timestamps. */
+/** Returns the whole job in the order of writing, each line once, without timestamps. */
 export function readableLog(request: FakeRequest): string {
   const own = request.logs.filter((log) => isOf(log, request.jobId));
   if (own.length > 0) return withoutTimes(own.map(({ text }) => text).join(''));
@@ -41,7 +41,7 @@ export function readableLog(request: FakeRequest): string {
   return withoutTimes(request.logs.map(({ text }) => text).join(''));
 }
 
-/** What the job's script wrote, without what the agent writes around it. */
+/** Returns the output of the job's script, without the agent's lines around it. */
 export function scriptLog(request: FakeRequest): string {
   const own = request.logs.filter((log) => isOf(log, request.stepId));
   if (own.length > 0) return inner(withoutTimes(own.map(({ text }) => text).join('')));
@@ -60,7 +60,7 @@ function withoutTimes(text: string): string {
   return text.replaceAll(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z /gmu, '');
 }
 
-/** A step's log without its first and last lines: `##[section]Starting`, the task's header between two rules, `##[section]Finishing`. */
+/** Returns a step's log without the agent's lines: `##[section]Starting`, the task's header, `##[section]Finishing`. */
 function inner(text: string): string {
   return text
     .replace(/^##\[section\]Starting: .*\n/u, '')

@@ -5,8 +5,8 @@ import type { FakeAgent, FakeRequest } from '../state.ts';
 import { scriptTask, scriptTaskVersionText } from './script-task.ts';
 
 /**
- * The body of a job message: what listener and worker read of one (Pipelines.AgentJobRequestMessage), each member
- * without which they fail being there (run, §2.11 of the project's notes). Makes the token that the worker calls with.
+ * Returns the body of a job message: the members that listener and worker read (Pipelines.AgentJobRequestMessage), each of
+ * which they need (run, §2.11 of the project's notes). Creates the token of the worker's calls.
  */
 export function jobMessage(fake: Fake, request: FakeRequest, agent: FakeAgent): object {
   const url = `${agent.baseUrl}/`;
@@ -45,7 +45,7 @@ export function scopeOf(fake: Fake, { project }: FakeRequest): string {
   return fake.state.projects.find(({ name }) => name === project)?.id ?? project;
 }
 
-/** The token of a job is good for its plan alone. Those that ended long ago are forgotten. */
+/** Creates the token of a job, which is valid for its plan only. Tokens of jobs that ended long ago are removed. */
 function jobToken(fake: Fake, request: FakeRequest, agent: FakeAgent): string {
   const { accessTokens } = fake.state;
   for (const [value, { until }] of Object.entries(accessTokens)) {
@@ -125,20 +125,20 @@ function scriptStep(request: FakeRequest): object {
   };
 }
 
-/** A variable of a job as its message has it. */
+/** A variable of a job in its message. */
 interface Variable {
   readonly value: string;
   readonly isSecret?: true;
 }
 
-/** Where the job's pieces are: the organisation's URL with a slash at its end, the project's id, the token of the job. */
+/** The addresses of a job: the organisation's URL with a trailing slash, the project's id, the token of the job. */
 interface Place {
   readonly url: string;
   readonly scopeId: string;
   readonly token: string;
 }
 
-/** The variables of a build that an agent needs, and those that scripts read. */
+/** Returns the variables of a build that an agent needs, and those that scripts read. */
 function jobVariables(fake: Fake, request: FakeRequest, place: Place): Record<string, Variable> {
   const { url, scopeId, token } = place;
   const build = String(request.requestId);
@@ -150,7 +150,7 @@ function jobVariables(fake: Fake, request: FakeRequest, place: Place): Record<st
     'system.teamProject': request.project,
     'system.teamProjectId': scopeId,
     'system.hostType': 'build',
-    // A server of one's own lets its agents put the address that they know into every URL of the message.
+    // An Azure DevOps Server lets its agents replace the address in every URL of the message with the one that they know.
     'system.serverType': fake.publicUrl === undefined ? 'Hosted' : 'OnPremises',
     'system.culture': 'en-US',
     'system.definitionId': '1',
@@ -175,7 +175,7 @@ function jobVariables(fake: Fake, request: FakeRequest, place: Place): Record<st
     'build.definitionName': request.project,
     'build.sourceBranch': 'refs/heads/main',
     'build.sourceVersion': noCommit,
-    // It would look for test results in what the job leaves behind.
+    // It would search the job's files for test results.
     'agent.disablelogplugin': 'true',
   };
   const secret = (value: string): Variable => ({ value, isSecret: true });
@@ -189,7 +189,7 @@ function jobVariables(fake: Fake, request: FakeRequest, place: Place): Record<st
 /** The self repository has no commits. */
 const noCommit = '0'.repeat(40);
 
-/** Secrets reach the script as a pipeline's `env:` gives them to it: by a macro that the agent replaces. */
+/** Secrets reach the script as a pipeline's `env:` passes them: by a macro that the agent replaces. */
 function stepEnvironment({ environment, secrets }: FakeRequest): Record<string, string> {
   return { ...environment, ...Object.fromEntries(Object.keys(secrets).map((name) => [name, `$(${name})`])) };
 }

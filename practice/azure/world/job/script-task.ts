@@ -1,15 +1,15 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * The task that runs a job's script, by the id and name of the one that `script:` of a pipeline represents: every
- * server has it, and agents of a server of one's own look whether it is there (JobRunner.cs).
+ * The task that runs a job's script, with the id and name of the one behind `script:` of a pipeline: every
+ * server has it, and agents of an Azure DevOps Server check for it (JobRunner.cs).
  */
 export const scriptTask = { id: 'd9bafed4-0b18-4f58-968d-86655b4d2ce9', name: 'CmdLine' } as const;
 
 /**
- * Runs under whichever Node the agent has, from 10 on. The agent asks a step to stop by SIGINT, later SIGTERM, and
- * sends them to this process alone: the script and what it started get them as a terminal would send them. A result
- * goes to the agent as a command on standard output; an exit code other than 0 would mean that the task is broken.
+ * Runs under any Node of the agent, from 10 on. The agent stops a step by SIGINT, later SIGTERM, and
+ * sends them to this process alone: the script and its processes get them as from a terminal. A result
+ * is a command to the agent on standard output; an exit code other than 0 would mean that the task is broken.
  */
 const program = `'use strict';
 const childProcess = require('child_process');
@@ -56,11 +56,11 @@ const run = (shell, otherwise) => {
 run('bash', 'sh');
 `;
 
-/** Agents keep a task by its version: the last number follows from what the task is. */
+/** Agents cache a task by its version: the last number follows from the task's content. */
 const scriptTaskVersion = { major: 2, minor: 0, patch: crc32(program) % 1_000_000 };
 export const scriptTaskVersionText = Object.values(scriptTaskVersion).join('.');
 
-/** As `task.json`. The agent takes the handler with the newest Node that it knows (TaskRunner.GetHandlerData). */
+/** The content of `task.json`. The agent chooses the handler with the newest Node that it knows (TaskRunner.GetHandlerData). */
 export const scriptTaskDefinition = {
   id: scriptTask.id,
   name: scriptTask.name,
@@ -86,11 +86,11 @@ export function scriptTaskArchive(): Buffer {
   return zip({ 'task.json': JSON.stringify(scriptTaskDefinition, undefined, 2), 'run.js': program });
 }
 
-/** Times in archives are of no use here: 1 January 2026, in MS-DOS's bits. */
+/** Times in archives are unused here: 1 January 2026, in MS-DOS's bits. */
 const dosTime = 0;
 const dosDate = ((2026 - 1980) << 9) | (1 << 5) | 1;
 
-/** A zip archive of small files, stored as they are (PKWARE's APPNOTE, 4.3). */
+/** Returns a zip archive of small files, uncompressed (PKWARE's APPNOTE, 4.3). */
 function zip(files: Readonly<Record<string, string>>): Buffer {
   const parts: Buffer[] = [];
   const index: Buffer[] = [];
@@ -101,7 +101,7 @@ function zip(files: Readonly<Record<string, string>>): Buffer {
     const shared = entry(path, content);
     const local = Buffer.concat([number(4, 0x04034b50), shared, path, content]);
     parts.push(local);
-    // Made by version, then what the local header says, comment, disk and attributes, where the local header is.
+    // Made by version, then the fields of the local header, comment, disk and attributes, offset of the local header.
     index.push(number(4, 0x02014b50), number(2, 20), shared, Buffer.alloc(10), number(4, offset), path);
     offset += local.length;
   }
@@ -111,7 +111,7 @@ function zip(files: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat([...parts, directory, ...end, number(4, offset), Buffer.alloc(2)]);
 }
 
-/** From the version that is needed to the lengths of name and extra field: the same in both headers. */
+/** From the needed version to the lengths of name and extra field: the same in both headers. */
 function entry(path: Buffer, content: Buffer): Buffer {
   const utf8Names = 0x0800;
   return Buffer.concat([

@@ -1,9 +1,9 @@
 import type { FakeRecord, FakeRequest, FakeTimeline, JobResult } from '../state.ts';
 
-/** Records of one timeline that are kept; a job has one a step. */
+/** Records of one timeline that are kept; a job has one for each step. */
 const maxRecords = 500;
 
-/** The job's own record is there before any agent sees the job: agents look it up. */
+/** Creates the job's own record before any agent sees the job: agents look it up. */
 export function newTimelines(timelineId: string, jobId: string, name: string): Record<string, FakeTimeline> {
   const record = {
     id: jobId,
@@ -22,7 +22,7 @@ export function newTimelines(timelineId: string, jobId: string, name: string): R
 }
 
 /**
- * Takes over what an agent says of records; null says nothing. Returns the records as they are now, in the order of
+ * Applies an agent's report of records; null leaves a member unchanged. Returns the records as they are now, in the order of
  * the changes; those without an id are left out.
  */
 export function mergeRecords(timeline: FakeTimeline, changes: readonly unknown[], now: Date): FakeRecord[] {
@@ -40,7 +40,7 @@ export function mergeRecords(timeline: FakeTimeline, changes: readonly unknown[]
   });
 }
 
-/** Ends the job's own record when only the server can. */
+/** Ends the job's own record if only the server can. */
 export function endRecord(request: FakeRequest, result: JobResult, now: Date): void {
   const timeline = request.timelines[request.timelineId];
   const own = timeline?.records.find(({ id }) => id === request.jobId);
