@@ -1,4 +1,5 @@
 import { FleetError } from '../../shared/base/errors.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { tar, untar } from '../../shared/base/tar.ts';
 import { agentNetwork, Labels } from '../../shared/contract/paths.ts';
@@ -10,6 +11,7 @@ import type { ManagerDeps } from '../manager-deps.ts';
 import type { Helpers } from '../docker/janitor.ts';
 
 const deadlineMs = 120_000;
+const longestLine = 300;
 
 /** Reads the secret from stdin, so that it is in no argument, file, image or environment that Docker shows. */
 export const configScript = `IFS= read -r secret
@@ -67,7 +69,7 @@ async function configure(
     await putCertificates(tools, id);
     await engine.startWithInput(id, `${(await tools.secret()).reveal()}\n`);
     const code = await engine.awaitEnd(id, deadlineMs);
-    if (code !== 0) throw refused(await engine.logs(id, 20));
+    if (code !== 0) throw refused(await engine.logs(id, 40), code, order.pool.name);
     return await Promise.all(
       [AgentLayout.agentFile, AgentLayout.credentialsFile, AgentLayout.keyFile].map(async (file) => {
         const archive = await engine.getArchive(id, `${AgentLayout.root}/${file}`);
@@ -119,11 +121,41 @@ function loginOf({ config }: ConfigTools): { readonly args: readonly string[]; r
   return { args: ['--auth', 'sp', ...ids], input: 'CLIENTSECRET' };
 }
 
-function refused(log: string): FleetError {
+function refused(log: string, code: number | undefined, pool: string): FleetError {
   return new FleetError({
     code: 'agent.not-configured',
-    what: 'config.sh could not register the agent',
-    seen: log.trim().split('\n').slice(-3).join(' '),
-    next: 'check the credential and the pool; the output of config.sh above names the problem',
+    what:
+      code === undefined
+        ? `config.sh did not register the agent within ${deadlineMs / 1000} s`
+        : 'config.sh could not register the agent',
+    seen: refusalIn(log),
+    next: `check the credential, its rights in pool ${pool}, and the network from a container of the host`,
   });
+}
+
+/** Lines that config.sh prints on its way, or beside a cause (strings.json and config.sh of the agent, v4 and v5). */
+const besideCause: readonly RegExp[] = [
+  /^>> .*:$/,
+  /^(?:Connecting to server \.\.\.|Connecting to the server\.|Scanning for tool capabilities\.|Testing agent connection\.)$/,
+  // With --replace not a refusal: the agent of this name is replaced next.
+  /^Pool .+ already contains an agent with name .+\.$/,
+  /^Successfully (?:added|replaced) the agent$/,
+  /^Retrying to replace agent /,
+  /Try again or ctrl-c to quit/i,
+  /^SocketException occurred\.$/,
+  /^(?:Verify whether you have \(network\) access|URLs the agent need communicate with) /,
+  /^Execute \.\/bin\/installdependencies\.sh /,
+];
+
+/**
+ * Returns the line of config.sh's output that names why it failed: the last one that is neither progress nor advice. Where a
+ * replacement fails, config.sh starts over until it is ended, so the cause is in the middle. Pure.
+ */
+export function refusalIn(log: string): string {
+  const lines = log
+    .split('\n')
+    .map((line) => foreignLine(line, longestLine).trim())
+    .filter((line) => line !== '');
+  const cause = lines.findLast((line) => !besideCause.some((pattern) => pattern.test(line)));
+  return (cause ?? lines.at(-1) ?? 'no output').replace(/^An error occurred: /, '');
 }
