@@ -1,3 +1,4 @@
+import { givenUpAt } from '../shared/azure/job-requests.ts';
 import { timestamp } from '../shared/base/clock.ts';
 import { type ImageConfig, sourceName } from '../shared/contract/config.ts';
 import { Labels } from '../shared/contract/paths.ts';
@@ -190,7 +191,9 @@ export class Manager {
         })),
         assigned: this.slots().flatMap((slot) => {
           const request = pools.of(slot).agent(slot.agent)?.assignedRequest;
-          return request === undefined ? [] : [{ agent: slot.agent, job: request.jobName ?? 'a job' }];
+          if (request === undefined) return [];
+          const until = givenUpAt(request, this.#tools.clock);
+          return [{ agent: slot.agent, job: request.jobName ?? 'a job', ...defined({ until }) }];
         }),
         host: this.#tools.config.host,
         drains: drainsOf(state.value.drain).filter(({ slot }) => slot === undefined),

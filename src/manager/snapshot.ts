@@ -7,7 +7,7 @@ import type { SlotStatus } from '../shared/contract/status.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
 import { isOurs } from './pool/agents.ts';
 import { isOutdated, userCapabilities } from './pool/capabilities.ts';
-import { givenUpAt, stillAssigned } from './pool/job-requests.ts';
+import { givenUpAt, stillAssigned } from '../shared/azure/job-requests.ts';
 import { isStale } from './gpus/observe.ts';
 import { faultOf, holdOf } from './slots/holds.ts';
 import { programOf } from './host-mode/create.ts';

@@ -4,7 +4,7 @@ import { drainedBy, drainEnd, type Drain } from '../../shared/contract/drain.ts'
 import type { ImageState } from '../image/images.ts';
 import type { Cause } from '../model.ts';
 import type { JobRequest } from '../../shared/azure/client.ts';
-import { isWaiting } from '../pool/job-requests.ts';
+import { cancelIsLate, endOfJob, isWaiting } from '../../shared/azure/job-requests.ts';
 
 /** A reason that keeps a machine on. */
 export interface Use {
@@ -24,8 +24,8 @@ export interface Use {
 export interface OwnView {
   /** Agents that may run a job, with its name if known. */
   readonly busy: readonly { readonly agent: string; readonly job?: string }[];
-  /** Jobs that the server shows on this host's agents. */
-  readonly assigned: readonly { readonly agent: string; readonly job: string }[];
+  /** Jobs that the server shows on this host's agents. `until`: when it gives the job up, if its agent has ended. */
+  readonly assigned: readonly { readonly agent: string; readonly job: string; readonly until?: string }[];
   /** Inventory name of the host. */
   readonly host: string;
   /** On the whole host, the weightiest first. */
@@ -42,9 +42,13 @@ export function ownUses(view: OwnView): readonly Use[] {
   const work = view.images.some(({ state }) => state === 'pulling' || state === 'building');
   return [
     ...view.busy.map(({ agent, job = 'a job' }) => use(agent, `${agent} runs ${job}`, 'let it end')),
-    ...view.assigned.map(({ agent, job }) =>
-      use(agent, `the server shows ${job} on ${agent}`, 'let it end, or cancel it in Azure DevOps'),
-    ),
+    ...view.assigned.map(({ agent, job, until }) => {
+      const runs = view.busy.some((each) => each.agent === agent);
+      const next = runs
+        ? 'let it end, or cancel it in Azure DevOps'
+        : `wait: the server gives it up ${endOfJob(until)}; ${cancelIsLate}`;
+      return use(agent, `the server shows ${job} on ${agent}`, next);
+    }),
     ...view.drains.map((drain) => use('drain', `it is ${drainedBy(drain)}`, drainEnd(drain, view.host))),
     ...(work || view.isRenewing
       ? [use('image', 'the agent image is being built or pulled', 'wait for it')]

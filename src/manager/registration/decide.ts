@@ -2,7 +2,7 @@ import type { AzureAgent, JobRequest } from '../../shared/azure/client.ts';
 import { heldLine, heldNext, holderOf, mayBeTakenOver } from '../../shared/contract/holder.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { Cause, LeftSession } from '../model.ts';
-import { stillAssigned, isWaiting } from '../pool/job-requests.ts';
+import { stillAssigned, isWaiting } from '../../shared/azure/job-requests.ts';
 
 export type RegistrationDecision =
   | { readonly kind: 'create' }

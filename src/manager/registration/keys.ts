@@ -5,7 +5,7 @@ import { NotYet } from '../causes.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import type { NextKey } from '../model.ts';
 import { isOurs } from '../pool/agents.ts';
-import { givenUpAt, stillAssigned } from '../pool/job-requests.ts';
+import { givenUpAt, stillAssigned } from '../../shared/azure/job-requests.ts';
 import { containerExists } from './decide.ts';
 import { generateAgentKey, type AgentKey } from '../../shared/azure/keys.ts';
 

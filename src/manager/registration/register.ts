@@ -7,7 +7,7 @@ import { leftForMs } from '../../shared/contract/holder.ts';
 import { Capabilities, Labels } from '../../shared/contract/paths.ts';
 import { mergeCapabilities } from '../pool/capabilities.ts';
 import { rememberNames } from '../pool/own-agents.ts';
-import { givenUpAt, stillAssigned } from '../pool/job-requests.ts';
+import { givenUpAt, stillAssigned } from '../../shared/azure/job-requests.ts';
 import type { LaunchOrder, Registration } from '../docker/container.ts';
 import { NotYet } from '../causes.ts';
 import { type ConfigTools, configureInContainer } from './register-by-config.ts';

@@ -28,7 +28,7 @@ import {
 import type { ManagerDeps } from '../manager-deps.ts';
 import { readAll, type Transcript } from './transcript.ts';
 import type { Cause, Slot } from '../model.ts';
-import { givenUpAt } from '../pool/job-requests.ts';
+import { cancelIsLate, endOfJob, givenUpAt } from '../../shared/azure/job-requests.ts';
 import type { PoolWatch } from '../pool/watch.ts';
 import type { SlotBook } from '../slots/memory.ts';
 
@@ -199,7 +199,7 @@ function missing(
     : "the run's log (azp-fleet logs HOST/SLOT)";
   return {
     code: 'run.result-missing',
-    what: `the server still shows job ${job} as running; it gives it up ${until === undefined ? 'within about 15 minutes' : `at ${until}`}`,
-    next: `check ${logs}: its worker was killed, or the result did not arrive; cancel the job in Azure DevOps and run it again`,
+    what: `the server still shows job ${job} as running; it gives it up ${endOfJob(until)}`,
+    next: `check ${logs}: its worker was killed, or the result did not arrive; run the job again after that: ${cancelIsLate}`,
   };
 }

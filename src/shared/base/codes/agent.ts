@@ -11,7 +11,7 @@ export const agentCodes = {
   'agent.failed': ['the agent exited with an error', 'check its logs with `azp-fleet logs HOST/SLOT --diag`'],
   'agent.job-assigned': [
     'Azure DevOps still counts a job as running on the agent',
-    'wait, or cancel the job',
+    'wait until the time in the message; canceling the job ends it no sooner if its agent has ended',
   ],
   'agent.killed': ['another process ended the agent', 'check the log of the run and the journal of the host'],
   'agent.login-refused': [
@@ -158,7 +158,10 @@ export const agentCodes = {
     'Docker does not return the output of the run',
     'check `journalctl -u docker` on the host',
   ],
-  'run.result-missing': ['Azure DevOps still shows the job as running', 'cancel the job and run it again'],
+  'run.result-missing': [
+    'the agent has ended, and Azure DevOps still shows its job as running',
+    'run the job again after the time in the message; canceling it ends it no sooner',
+  ],
   'run.result-undelivered': [
     'the result of the job did not reach Azure DevOps',
     'fix the network path to Azure DevOps, and run the job again',

@@ -49,6 +49,18 @@ test.each<[string, Partial<OwnView>, readonly string[]]>([
   expect(uses.every(({ kind }) => kind === 'use')).toBe(true);
 });
 
+test.each([
+  ['runs: canceling ends it', [{ agent: 'box-0' }], /^let it end, or cancel it in Azure DevOps$/],
+  [
+    'has ended: canceling does nothing',
+    [],
+    /^wait: the server gives it up at 2026-11-21T02:15:00Z; canceling .* no sooner/,
+  ],
+])('a job that the server shows on an agent that %s', (_, busy, expected) => {
+  const assigned = [{ agent: 'box-0', job: 'train', until: '2026-11-21T02:15:00Z' }];
+  expect(ownUses({ ...none, assigned, busy }).at(-1)?.next).toMatch(expected);
+});
+
 test("other users' containers keep a machine on, unless they have the label", () => {
   const running = [
     { name: 'train', labels: {} },

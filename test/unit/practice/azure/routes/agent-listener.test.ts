@@ -163,9 +163,22 @@ describe('the lock of a job', () => {
     const id = await queue();
     await open();
     const taken = await agent.takeJob();
+    // Canceling asks the agent, which is gone: the job is counted on, and its agent cannot be deleted.
+    await fake.control.cancel(id);
     fake.ahead = Rules.lock + Rules.lockGrace - 60_000;
     await fake.control.settle(0);
     expect(await job(id)).toMatchObject({ state: 'running' });
+    const client = fake.client();
+    const pools = await client.listPools();
+    const listed = await Promise.all(
+      pools.map(async (pool) => ({ pool, agents: await client.listAgents(pool.id) })),
+    );
+    const counted = listed.flatMap(({ pool, agents }) =>
+      agents.filter((each) => each.name === agent.name).map((each) => ({ pool, ...each })),
+    );
+    expect(counted).toMatchObject([{ assignedRequest: { requestId: id } }]);
+    for (const { pool, id: agentId } of counted)
+      expect(await client.deleteAgent(pool.id, agentId)).toBe(false);
     fake.ahead = Rules.lock + Rules.lockGrace + 1000;
     await fake.control.until((jobs) => jobs.some((each) => each.id === id && each.state === 'done'), {
       timeoutMs: 10_000,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { givenUpAt, stillAssigned } from '../../../../src/manager/pool/job-requests.ts';
+import { givenUpAt, stillAssigned } from '../../../../src/shared/azure/job-requests.ts';
 
 const clock = { scaled: (ms: number) => ms };
 
@@ -21,4 +21,9 @@ test('the job of an ended agent is reported with the time at which the server gi
   expect(stillAssigned('box-0', undefined, undefined).what).toMatch(
     /still counts a job as running on agent box-0/,
   );
+});
+
+test('the next action says that canceling a job without its agent does nothing', () => {
+  const { next } = stillAssigned('box-0', { requestId: 7 }, '2026-11-21T02:15:00Z');
+  expect(next).toMatch(/^wait until then: canceling the job ends it no sooner, because its agent has ended/);
 });
