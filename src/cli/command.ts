@@ -74,6 +74,7 @@ export type Kind =
   | 'hosts'
   | 'host'
   | 'target'
+  | 'targets'
   | 'slot'
   | 'pools'
   | 'projects'
@@ -90,12 +91,14 @@ interface Meaning {
 
 const patterns = 'names, groups, labels (room=b12), globs (h200-*), exclusions (!h200-3)';
 
+const oneSlot = 'HOST/SLOT or HOST/AGENT';
+
 /** Argument descriptions, by the name that an argument has in the command tables. */
 const meanings: Readonly<Record<string, Meaning>> = {
   hosts: { about: `hosts: ${patterns}`, kind: 'hosts' },
-  targets: { about: `hosts: ${patterns}`, kind: 'hosts' },
+  targets: { about: `hosts: ${patterns}; one slot of a host: ${oneSlot}`, kind: 'targets' },
   host: { about: 'one host, by its name', kind: 'host' },
-  target: { about: 'a host, or one slot of it: HOST/SLOT', kind: 'target' },
+  target: { about: `a host, or one slot of it: ${oneSlot}`, kind: 'target' },
   pools: { about: 'agent pools, by their names', kind: 'pools' },
   pool: { about: 'an agent pool, by its name', kind: 'pools' },
   files: { about: 'files with saved output; - for standard input', kind: 'files' },
@@ -118,7 +121,7 @@ export function argumentsOf(spec: Pick<CommandSpec, 'positionals' | 'arguments'>
       const own = spec.arguments?.[name];
       const { about, kind } = meanings[name] ?? { about: '', kind: 'other' };
       if (own !== undefined) return { notation, kind, about: own };
-      const all = notation.endsWith('...]') && (kind === 'hosts' || kind === 'pools');
+      const all = notation.endsWith('...]') && ['hosts', 'targets', 'pools'].includes(kind);
       return { notation, kind, about: all ? `${about}; without any: all` : about };
     });
 }

@@ -2,7 +2,7 @@ import type { Fleet } from '../fleet/inventory/fleet.ts';
 import { type LoadContext, loadFleet } from '../fleet/inventory/load.ts';
 import { codeTables, findings } from '../shared/base/codes/tables.ts';
 import { FleetError } from '../shared/base/errors.ts';
-import { poolsOf, slotNames } from '../shared/contract/slots.ts';
+import { agentName, poolsOf, slotNames } from '../shared/contract/slots.ts';
 import {
   argumentsOf,
   type CommandSpec,
@@ -39,9 +39,10 @@ export function offersFor(
   const known = () => (command?.inventory === false ? emptyNames : names(inventory));
   const offersOf = (kind: Kind, head = ''): Offers => {
     const typed = current.slice(head.length);
-    const prefix = kind === 'hosts' ? typed.slice(0, typed.lastIndexOf(',') + 1) : '';
-    const mark = typed.slice(prefix.length).startsWith('!') && kind === 'hosts' ? '!' : '';
-    const offers = valuesOf(kind, known, given).map(({ value, about }) => ({
+    const isList = kind === 'hosts' || kind === 'targets';
+    const prefix = isList ? typed.slice(0, typed.lastIndexOf(',') + 1) : '';
+    const mark = typed.slice(prefix.length).startsWith('!') && isList ? '!' : '';
+    const offers = valuesOf(kind, known, given, typed.slice(prefix.length)).map(({ value, about }) => ({
       value: `${head}${prefix}${mark}${value}`,
       about,
     }));
@@ -108,7 +109,13 @@ function commandsIn(group: string | undefined, specs: readonly CommandSpec[]): r
   ];
 }
 
-function valuesOf(kind: Kind, known: () => FleetNames, given: readonly string[]): readonly Offer[] {
+/** `typed`: the beginning of the value. */
+function valuesOf(
+  kind: Kind,
+  known: () => FleetNames,
+  given: readonly string[],
+  typed: string,
+): readonly Offer[] {
   switch (kind) {
     case 'hosts': {
       const { hosts, groups, labels } = known();
@@ -117,8 +124,11 @@ function valuesOf(kind: Kind, known: () => FleetNames, given: readonly string[])
     }
     case 'host':
       return known().hosts;
+    case 'targets':
+      // Only after the slash: the slots of hundreds of hosts would hide the hosts.
+      return typed.includes('/') ? slotsAndAgents(known()) : valuesOf('hosts', known, given, typed);
     case 'target':
-      return [...known().hosts, ...known().slots];
+      return [...known().hosts, ...(typed.includes('/') ? slotsAndAgents(known()) : known().slots)];
     case 'slot': {
       const { slots } = known();
       const of = slots.filter(({ value }) => given.includes(value.slice(0, value.lastIndexOf('/'))));
@@ -140,6 +150,10 @@ function valuesOf(kind: Kind, known: () => FleetNames, given: readonly string[])
     default:
       return [];
   }
+}
+
+function slotsAndAgents({ slots, agents }: FleetNames): readonly Offer[] {
+  return [...slots, ...agents];
 }
 
 function pathsOf(kind: Kind): Offers['paths'] {
@@ -213,6 +227,8 @@ interface FleetNames {
   readonly labels: readonly Offer[];
   /** `h200-1/0`, as far as known before the GPUs are counted. */
   readonly slots: readonly Offer[];
+  /** `h200-1/h200-1-0`: the agents of these slots. */
+  readonly agents: readonly Offer[];
   readonly pools: readonly Offer[];
   readonly projects: readonly Offer[];
 }
@@ -222,6 +238,7 @@ const emptyNames: FleetNames = {
   groups: [],
   labels: [],
   slots: [],
+  agents: [],
   pools: [],
   projects: [],
 };
@@ -256,6 +273,12 @@ export function namesOf({ hosts, projects }: Pick<Fleet, 'hosts' | 'projects'>):
       distinct(
         slotNames(host).map((slot) => `${host.name}/${slot}`),
         'slot',
+      ),
+    ),
+    agents: hosts.flatMap((host) =>
+      distinct(
+        slotNames(host).map((slot) => `${host.name}/${agentName(host, slot)}`),
+        'agent',
       ),
     ),
     pools: distinct(hosts.flatMap(poolsOf), 'pool'),

@@ -1,12 +1,18 @@
-import { occupied } from '../../fleet/apply/drain.ts';
 import type { ManagerClient } from '../../fleet/client/manager-client.ts';
+import { namedSlots } from '../../fleet/client/named-slots.ts';
 import { heldNames, refusedNames, takeNames } from '../../fleet/client/take-names.ts';
+import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
-import { everyHost } from '../../fleet/inventory/select.ts';
+import { everyHost, readTargets, type Targets } from '../../fleet/inventory/select.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError, usageError } from '../../shared/base/errors.ts';
 import { type Drain, drainLine } from '../../shared/contract/drain.ts';
-import type { ManagerStatus, RunRecord, SlotStatus } from '../../shared/contract/status.ts';
+import {
+  occupied,
+  type ManagerStatus,
+  type RunRecord,
+  type SlotStatus,
+} from '../../shared/contract/status.ts';
 import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import { alike } from '../render/alike.ts';
@@ -22,14 +28,28 @@ const pollMs = 2000;
 export async function runDrain(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   if (!(await agreesToAll(context, input, 'Drain every host of the inventory?'))) return declined;
-  const slots = options.list('slot');
+  const targets = readTargets(input.positionals);
   const order = { reason: options.string('reason') ?? '', owner: ownerName(context) };
   const deadline = context.clock.monotonic() + (options.duration('drainTimeout') ?? 0);
-  const answers = await askEach(context, input, input.positionals, async (manager, { name }) => {
-    await manager.drain(order, slots);
-    return options.flag('wait') ? settled(name, manager, slots, deadline, context) : manager.status();
+  const answers = await askEach(context, input, targets.hosts, async (manager, host) => {
+    const chosen = await chosenSlots(manager, host, targets, input);
+    await manager.drain(order, chosen);
+    const wait = options.flag('wait');
+    const status = await (wait ? settled(host.name, manager, chosen, deadline, context) : manager.status());
+    return { ...status, chosen };
   });
-  return answered(answers, (host, status) => drainText(host, status, slots));
+  return answered(answers, (host, status) => drainText(host, status, status.chosen));
+}
+
+/** Returns the slots of a host that the command line names, by its target or by --slot; none: the whole host. */
+async function chosenSlots(
+  manager: Pick<ManagerClient, 'status'>,
+  host: HostSpec,
+  { namesOn }: Targets,
+  { options }: CommandInput,
+): Promise<readonly string[]> {
+  const names = [...namesOn(host), ...options.list('slot')];
+  return names.length === 0 ? [] : namedSlots(await manager.status(), names);
 }
 
 /** Resolves when no job runs on the chosen slots. */
@@ -61,16 +81,17 @@ async function settled(
 export async function runUndrain(context: Context, input: CommandInput): Promise<Result> {
   if (!(await agreesToAll(context, input, 'Let every host of the inventory take jobs again?')))
     return declined;
-  const slots = input.options.list('slot');
-  const answers = await askEach(context, input, input.positionals, async (manager): Promise<Undrained> => {
+  const targets = readTargets(input.positionals);
+  const answers = await askEach(context, input, targets.hosts, async (manager, host) => {
+    const chosen = await chosenSlots(manager, host, targets, input);
     const { drains: before } = await manager.status();
-    await manager.undrain(slots);
+    await manager.undrain(chosen);
     const status = await manager.status();
     const left = new Set(status.drains.map((drain) => JSON.stringify(drain)));
     const ended = before.filter((drain) => !left.has(JSON.stringify(drain)));
-    return { ...status, ended };
+    return { ...status, ended, chosen };
   });
-  return answered(answers, (host, status) => undrainText(host, status, slots));
+  return answered(answers, (host, status) => undrainText(host, status, status.chosen));
 }
 
 /** Reports GPUs as repaired to the managers, so that earlier kernel errors no longer close their slots. */
@@ -95,9 +116,11 @@ export async function runWebhook(context: Context, input: CommandInput): Promise
 
 /** Takes over agent names that another owner holds: lists them, asks, and instructs the managers. */
 export async function runAdopt(context: Context, input: CommandInput): Promise<Result> {
-  const chosen = input.options.list('slot');
-  return withManagers(context, input, input.positionals, async (managers) => {
-    const states = await managers.ask(async (manager) => heldNames(await manager.status(), chosen));
+  const targets = readTargets(input.positionals);
+  return withManagers(context, input, targets.hosts, async (managers) => {
+    const states = await managers.ask(async (manager, host) =>
+      heldNames(await manager.status(), [...targets.namesOn(host), ...input.options.list('slot')]),
+    );
     const held = states.filter((state) => 'value' in state).filter(({ value }) => value.length > 0);
     say(
       context.stderr,
@@ -130,34 +153,59 @@ export async function runAdopt(context: Context, input: CommandInput): Promise<R
  * agent's own logs of a failed run.
  */
 export async function runLogs(context: Context, input: CommandInput): Promise<Result> {
-  const [host = '', slot] = (input.positionals[0] ?? '').split('/');
-  if (host === '' || slot === '')
-    throw usageError({
-      code: 'usage.target',
-      what: 'logs needs a host',
-      expected: 'HOST or HOST/SLOT, e.g. h200-1/0',
-      next: 'list hosts and slots: azp-fleet status',
-    });
+  const targets = readTargets(input.positionals);
   const isDiag = input.options.flag('diag');
-  checkDiag(slot, isDiag, input);
-  if (slot === undefined || input.options.flag('runs')) {
+  checkDiag(targets.hasNames, isDiag, input);
+  if (!targets.hasNames || input.options.flag('runs')) {
     const limit = input.options.integer('last', { min: 1, max: 1000 }) ?? 20;
-    const query = slot === undefined ? { limit } : { slot, limit };
-    const answers = await askEach(context, input, [host], (manager) => manager.runs(query));
+    const answers = await askEach(context, input, targets.hosts, async (manager, host) => {
+      const slots = await slotsWithLogs(manager, targets.namesOn(host));
+      if (slots.length === 0) return manager.runs({ limit });
+      return (await Promise.all(slots.map((slot) => manager.runs({ slot, limit })))).flat();
+    });
     return answered(answers, (name, runs) => runsText(name, runs, context.stdout.columns));
   }
   const tail = input.options.integer('tail', { min: 1, max: 10_000 }) ?? 200;
-  const answers = await askEach(context, input, [host], (manager) =>
-    isDiag ? manager.diagnostics(slot, input.options.string('run')) : manager.logs(slot, tail),
-  );
+  const answers = await askEach(context, input, targets.hosts, async (manager, host) => {
+    const slots = await slotsWithLogs(manager, targets.namesOn(host));
+    if (slots.length === 0) throw withoutSlot(host.name);
+    const read = (slot: string) =>
+      isDiag ? manager.diagnostics(slot, input.options.string('run')) : manager.logs(slot, tail);
+    return (await Promise.all(slots.map(read))).join('');
+  });
   const { to, clean } = requestedOutput(context);
   const printed = () => answers.map((answer) => ('value' in answer ? clean(answer.value) : '')).join('');
   return { ...answered(answers, () => ''), text: printed, to };
 }
 
+/** Returns the slots with these names, as `namedSlots`; also slots of earlier configurations that have runs. */
+async function slotsWithLogs(
+  manager: Pick<ManagerClient, 'status' | 'runs'>,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  if (names.length === 0) return [];
+  const status = await manager.status();
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const isKnown = status.slots.some(({ slot, agent }) => slot === name || agent === name);
+      const isFormer = !isKnown && (await manager.runs({ slot: name, limit: 1 })).length > 0;
+      return isFormer ? [name] : namedSlots(status, [name]);
+    }),
+  );
+  return found.flat();
+}
+
+function withoutSlot(host: string): FleetError {
+  return usageError({
+    code: 'usage.target',
+    what: `${host} is named without a slot, and other hosts with one`,
+    next: 'name a slot of each host, or list runs with --runs',
+  });
+}
+
 /** Throws for options that have no effect. */
-function checkDiag(slot: string | undefined, isDiag: boolean, { options }: CommandInput): void {
-  if (isDiag && (slot === undefined || options.flag('runs')))
+function checkDiag(hasSlot: boolean, isDiag: boolean, { options }: CommandInput): void {
+  if (isDiag && (!hasSlot || options.flag('runs')))
     throw usageError({
       code: 'usage.target',
       what: '--diag needs one slot and one run',

@@ -1,5 +1,7 @@
 import { planFleetPools } from '../../fleet/apply/pools.ts';
+import { namedSlots } from '../../fleet/client/named-slots.ts';
 import { plainPools } from '../../fleet/inventory/pool-pattern.ts';
+import { readTargets, type Targets } from '../../fleet/inventory/select.ts';
 import { sameMachines } from '../../fleet/plan/same-machine.ts';
 import {
   agentsToFind,
@@ -21,7 +23,9 @@ import {
 import { knownPools } from '../../fleet/steps/pool-names.ts';
 import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
 import type { Context } from '../../shared/base/context.ts';
-import type { Problem } from '../../shared/base/errors.ts';
+import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { defined } from '../../shared/base/objects.ts';
+import type { SlotStatus } from '../../shared/contract/status.ts';
 import type { CommandInput } from '../command.ts';
 import { painter } from '../render/color.ts';
 import { statusText } from '../render/status.ts';
@@ -34,6 +38,7 @@ import { openPlanning } from '../run/planning.ts';
 /** Shows the state of every host. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
+  const targets = readTargets(input.positionals);
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
     const { hosts, transport, emit } = open;
     const plain = plainPools(hosts);
@@ -56,14 +61,20 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const pools = joined(listed, await listPools(open.azure, others, wanted));
     const drift = options.flag('drift') ? await findDrift(context, input, open, observations) : undefined;
     const now = context.clock.wall();
+    const named = namedStates(observations, targets);
     const { rows, problems } = describeEach(observations, context.log, (observation): StatusRow => {
       const row = statusRow(observation, (pool) => pools.agents.get(pool), now);
-      const changes = drift?.hosts.get(row.host);
-      return changes === undefined ? row : { ...row, drift: changes };
+      const more = { drift: drift?.hosts.get(row.host), named: named.slots.get(row.host) };
+      return { ...row, ...defined(more) };
     });
     const fleetDrift = drift?.fleet ?? [];
     const parallelJobs = jobsView(rows, jobs);
-    const beside = [...pools.problems, ...(drift?.problems ?? []), ...duplicateMachines(observations)];
+    const beside = [
+      ...named.problems,
+      ...pools.problems,
+      ...(drift?.problems ?? []),
+      ...duplicateMachines(observations),
+    ];
     return {
       exitCode: statusExitCode(rows, {
         strict: options.flag('strict'),
@@ -77,7 +88,30 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       aside: beside,
     };
   };
-  return withFleet(context, input, show, options.flag('drift') ? openForPlan : openFleet);
+  const hosts = { ...input, positionals: targets.hosts };
+  return withFleet(context, hosts, show, options.flag('drift') ? openForPlan : openFleet);
+}
+
+/** Returns the reports on the slots that the command line names, by host, and a problem for each host without such a slot. */
+function namedStates(observations: readonly Observation[], { namesOn }: Targets) {
+  const slots = new Map<string, readonly SlotStatus[]>();
+  const problems: Problem[] = [];
+  for (const { host, facts } of observations) {
+    const names = namesOn(host);
+    const status = facts?.manager.status;
+    if (names.length === 0 || status === undefined) continue;
+    try {
+      const chosen = namedSlots(status, names);
+      slots.set(
+        host.name,
+        status.slots.filter(({ slot }) => chosen.includes(slot)),
+      );
+    } catch (error) {
+      if (!(error instanceof FleetError)) throw error;
+      problems.push(error.at({ host: host.name }).problem);
+    }
+  }
+  return { slots, problems };
 }
 
 /** Returns a problem for each machine that has two names in the inventory. */

@@ -1,7 +1,7 @@
 import type { AgentCounts, AzureCounts, StatusRow } from '../../fleet/status/row.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { ageText } from '../../fleet/verdict/sources.ts';
-import { drainEnd, drainLine } from '../../shared/contract/drain.ts';
+import { drainEnd, drainLine, minuteOf } from '../../shared/contract/drain.ts';
 import { idleLine } from '../../shared/contract/idle.ts';
 import { gibText } from '../../shared/contract/slots.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
@@ -23,7 +23,7 @@ interface StatusTextOptions {
 export function statusText(rows: readonly StatusRow[], options: StatusTextOptions): string {
   const sections = [
     tableLines(columns, tableRows(rows, options.height), options),
-    ...troubles(rows).map((trouble) => troubleLines(trouble, options)),
+    ...[...troubles(rows), ...namedSlotNotes(rows)].map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
     shareLines(rows, options),
     ...[...drains(rows), ...idle(rows), ...notes(rows)].map((trouble) => troubleLines(trouble, options)),
@@ -57,6 +57,18 @@ function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
       const { cause: what, next, code } = verdict;
       const severity = verdict.state === 'off' ? 'info' : 'fail';
       return what === '' ? [] : [{ places: [host], severity, what, next, ...defined({ code }) }];
+    }),
+  );
+}
+
+/** Returns what each slot does that the command line names. */
+function namedSlotNotes(rows: readonly StatusRow[]): readonly Trouble[] {
+  return rows.flatMap(({ host, named = [] }) =>
+    named.map(({ slot, agent, state, job, jobSince, since, cause, next }): Trouble => {
+      const at = minuteOf(jobSince ?? since);
+      const what = [`agent ${agent}: ${state}`, at && `since ${at}`, job].filter(Boolean).join(', ');
+      const why = cause === undefined ? '' : `: ${cause}`;
+      return { places: [`${host}/${slot}`], severity: 'info', what: `${what}${why}`, next: next ?? '' };
     }),
   );
 }

@@ -1,7 +1,7 @@
 import { defined } from '../../shared/base/objects.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { drainLine, drainsOfRuns, isResumedBy, resumeText } from '../../shared/contract/drain.ts';
-import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
+import { occupied, type SlotStatus } from '../../shared/contract/status.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { ManagerClient } from '../client/manager-client.ts';
 import type { Facts } from '../facts/facts.ts';
@@ -11,11 +11,6 @@ import { Interrupted } from './outcome.ts';
 import { agentsAfter, type EarlyEnd } from './resume.ts';
 
 const pollMs = 2000;
-
-/** Returns slots that may have a job, or may still get one. */
-export function occupied(status: ManagerStatus): readonly SlotStatus[] {
-  return status.slots.filter(({ state }) => ['starting', 'idle', 'busy', 'stopping'].includes(state));
-}
 
 /** A host that this run drained. No function rejects: failures are reported as notes. */
 export interface Drained {

@@ -2,6 +2,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import type { Clock } from '../../shared/base/clock.ts';
 import type { SlotStatus, ManagerStatus } from '../../shared/contract/status.ts';
 import type { ManagerClient } from './manager-client.ts';
+import { namedSlots } from './named-slots.ts';
 
 const pollMs = 500;
 /** Maximum wait: the manager queries the server at once, or after its check of the GPUs. */
@@ -66,21 +67,12 @@ export function refusedNames(host: string, refused: readonly SlotStatus[]): Flee
 const heldCode = 'agent.name-held';
 
 /**
- * Returns slots that do not start because another owner holds their name in the pool. `chosen`: only these; empty: all.
- * Throws for a name that no slot has. Pure.
+ * Returns slots that do not start because another owner holds their name in the pool. `chosen`: only these slots or agents;
+ * empty: all. Throws for a name that no slot has. Pure.
  */
 export function heldNames(status: ManagerStatus, chosen: readonly string[]): readonly SlotStatus[] {
-  const unknown = chosen.find((name) => !status.slots.some(({ slot }) => slot === name));
-  if (unknown !== undefined) {
-    throw new FleetError({
-      code: 'slot.unknown',
-      step: 'manager',
-      what: `there is no slot ${unknown}`,
-      expected: status.slots.map(({ slot }) => slot).join(', '),
-      next: 'use one of these slots',
-    });
-  }
+  const names = namedSlots(status, chosen);
   return status.slots.filter(
-    ({ slot, code }) => code === heldCode && (chosen.length === 0 || chosen.includes(slot)),
+    ({ slot, code }) => code === heldCode && (names.length === 0 || names.includes(slot)),
   );
 }

@@ -28,14 +28,57 @@ export function selectHosts(
   return selected;
 }
 
+/** Hosts on a command line, and the slots or agents that it names of them. */
+export interface Targets {
+  /** Patterns of hosts, for `selectHosts`. */
+  readonly hosts: readonly string[];
+  /** Returns the names of slots or agents of a host; none: the whole host. */
+  readonly namesOn: (host: HostSpec) => readonly string[];
+  /** True if slots or agents are named of any host. */
+  readonly hasNames: boolean;
+}
+
+/**
+ * Reads targets: patterns of hosts, each also as HOST/SLOT or HOST/AGENT. A label's value may contain a slash, so a label names
+ * whole hosts. Throws for a target without its host or its slot. Pure.
+ */
+export function readTargets(given: readonly string[]): Targets {
+  const targets = termsOf(given).map((term) => {
+    const slash = term.includes('=') ? -1 : term.indexOf('/');
+    if (slash < 0) return { host: term, name: undefined };
+    const [host, name] = [term.slice(0, slash), term.slice(slash + 1)];
+    if (host === '' || name === '' || host.startsWith('!')) throw noTarget(term);
+    return { host, name };
+  });
+  return {
+    // A pattern without a term stays: it selects nothing, and not every host.
+    hosts: targets.length === 0 ? given : targets.map(({ host }) => host),
+    hasNames: targets.some(({ name }) => name !== undefined),
+    namesOn: (host) => {
+      const here = targets.filter((target) => !target.host.startsWith('!') && selects(target.host, host));
+      const names = here.flatMap(({ name }) => name ?? []);
+      return names.length < here.length ? [] : [...new Set(names)];
+    },
+  };
+}
+
+function noTarget(term: string): FleetError {
+  return usageError({
+    code: 'usage.target',
+    what: `${term} is not a target`,
+    expected: 'HOST, HOST/SLOT or HOST/AGENT, e.g. h200-1/0',
+    next: 'list hosts and slots: azp-fleet status',
+  });
+}
+
 /** `label`: names the patterns in the error if they select no host. */
 function selection(
   hosts: readonly HostSpec[],
   patterns: readonly string[],
   label: string,
 ): readonly HostSpec[] {
-  const terms = patterns.flatMap((pattern) => pattern.match(termPattern) ?? []).map((term) => term.trim());
-  const given = terms.filter((term) => term !== '');
+  const given = termsOf(patterns);
+  if (patterns.length > 0 && given.length === 0) throw noneSelected(`${label}"" selects no host`);
   const included = given.filter((term) => !term.startsWith('!'));
   const excluded = given.filter((term) => term.startsWith('!')).map((term) => term.slice(1));
   const named = new Set(included.length === 0 ? hosts : included.flatMap((term) => match(term, hosts)));
@@ -44,6 +87,11 @@ function selection(
   if (selected.length === 0 && hosts.length > 0)
     throw noneSelected(`${label}${given.join(',')} selects no host`);
   return selected;
+}
+
+function termsOf(patterns: readonly string[]): readonly string[] {
+  const terms = patterns.flatMap((pattern) => pattern.match(termPattern) ?? []).map((term) => term.trim());
+  return terms.filter((term) => term !== '');
 }
 
 function noneSelected(what: string): FleetError {
@@ -55,9 +103,10 @@ function noneSelected(what: string): FleetError {
 }
 
 function match(term: string, hosts: readonly HostSpec[]): readonly HostSpec[] {
-  if (term === everyHost) return hosts;
-  const found = hosts.filter(matcher(term));
-  if (found.length > 0) return found;
+  const found = hosts.filter((host) => selects(term, host));
+  if (found.length > 0 || term === everyHost) return found;
+  const [name = '', slot] = term.split('/');
+  if (slot !== undefined && hosts.some((host) => selects(name, host))) throw wholeHosts(term, name);
   const names = namesOf(hosts);
   const near = nearest(term, names) ?? completed(term, names);
   throw usageError({
@@ -68,6 +117,18 @@ function match(term: string, hosts: readonly HostSpec[]): readonly HostSpec[] {
         ? 'list the hosts, groups and labels: azp-fleet inventory list'
         : `did you mean "${near}"? azp-fleet inventory list shows them all`,
   });
+}
+
+function wholeHosts(term: string, host: string): FleetError {
+  return usageError({
+    code: 'usage.target',
+    what: `${term} names a slot, and this takes whole hosts`,
+    next: `write ${host}; drain, undrain, adopt, logs and status take HOST/SLOT`,
+  });
+}
+
+function selects(term: string, host: HostSpec): boolean {
+  return term === everyHost || matcher(term)(host);
 }
 
 function matcher(term: string): (host: HostSpec) => boolean {

@@ -5,7 +5,7 @@ import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
 import type { IdleStatus } from '../../shared/contract/idle.ts';
 import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
-import type { ManagerStatus } from '../../shared/contract/status.ts';
+import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
 import type { ApplyTools } from '../apply/apply-tools.ts';
@@ -65,6 +65,8 @@ export interface StatusRow {
   readonly checkedAt?: string;
   /** Facts that could not be read; undefined: none. */
   readonly unknown?: readonly UnknownFact[];
+  /** The slots that the command line names; undefined: it names none, or they are not reported. */
+  readonly named?: readonly SlotStatus[];
   /** Titles of the changes that `provision` would make; only with `--drift`. */
   readonly drift?: readonly string[];
 }

@@ -74,9 +74,9 @@ export function isResumedBy(command: DrainCommand, drain: DrainEntry): boolean {
 
 /** Returns the next action that ends a drain of this host. Pure. */
 export function drainEnd(drain: Drain, host: string): string {
-  const slot = drain.slot === undefined ? '' : ` --slot ${quote(drain.slot)}`;
+  const target = drain.slot === undefined ? host : quote(`${host}/${drain.slot}`);
   return drain.run === undefined
-    ? `run "azp-fleet undrain ${host}${slot}" when it may take jobs again`
+    ? `run "azp-fleet undrain ${target}" when it may take jobs again`
     : `wait for that run to end; if it was interrupted, ${resumeText(drain, host)}`;
 }
 

@@ -106,6 +106,11 @@ export function poolsInUse({ slots }: ManagerStatus): string[] {
   return [...new Set(slots.map(({ pool }) => pool))];
 }
 
+/** Returns slots that may have a job, or may still get one. */
+export function occupied({ slots }: ManagerStatus): readonly SlotStatus[] {
+  return slots.filter(({ state }) => ['starting', 'idle', 'busy', 'stopping'].includes(state));
+}
+
 /** Returns its agents in a pool, and their owner id. */
 export function agentsOf(
   { slots, owner }: ManagerStatus,

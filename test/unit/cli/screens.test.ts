@@ -38,6 +38,7 @@ const chosen: Readonly<Record<string, string>> = {
   reboot: 'reboot --dry-run',
   remove: 'remove --dry-run "*"',
   status: 'status',
+  'status, one slot': 'status h200-1/0',
   diagnose: 'diagnose kernel.log',
   explain: 'explain ssh.auth',
   'explain, unknown code': 'explain ssh.aut',

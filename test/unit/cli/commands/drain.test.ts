@@ -66,11 +66,41 @@ test(
   },
 );
 
+test('HOST/SLOT and HOST/AGENT name one slot in every command', { timeout: 60_000 }, async () => {
+  const [, second = { agent: '' }] = (await rig.status()).slots;
+  const drained = await azpFleet('drain', 'h200-1/0', '--reason', 'fan', '--wait');
+  expect(drained.stdout).toMatch(
+    /^h200-1: slot 0 takes no more jobs: 1 drained\n {2}slot 0 drained by me@\S+: fan/,
+  );
+  expect((await rig.status()).drains.map(({ slot }) => slot)).toEqual(['0']);
+  await azpFleet('drain', `h200-1/${second.agent}`);
+  expect((await rig.status()).drains.map(({ slot }) => slot)).toEqual(['0', '1']);
+  expect((await azpFleet('undrain', 'h200-1/0')).stdout).toMatch(/^h200-1: slot 0 takes jobs again\n/);
+  expect((await rig.status()).drains.map(({ slot }) => slot)).toEqual(['1']);
+  expect(await azpFleet('logs', `h200-1/${second.agent}`)).toMatchObject({ exitCode: 0 });
+  expect(await azpFleet('logs', 'h200-1/7')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('there is no slot 7') as string,
+  });
+});
+
+test.each(['h200-1/', '/0', '!h200-1/0'])('drain %s is refused before any host is asked', async (target) => {
+  const { exitCode, stderr } = await azpFleet('drain', target);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('[usage.target]');
+});
+
+test.each(['drain', 'undrain'])('%s with an empty name applies to no host', async (verb) => {
+  const { exitCode, stderr } = await azpFleet(verb, '');
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('"" selects no host');
+});
+
 test('an unknown slot is reported with the existing ones', async () => {
   const { exitCode, stderr } = await azpFleet('drain', 'h200-1', '--slot', '7');
   expect(exitCode).toBe(1);
   expect(stderr.slice(stderr.indexOf('✗'))).toBe(`✗ h200-1 · manager: there is no slot 7 [slot.unknown]
-  expected  slots: 0, 1
+  expected  slots: 0, 1, or the names of their agents
   next      correct the name of the slot
 `);
 });

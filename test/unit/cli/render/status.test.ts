@@ -235,3 +235,11 @@ test('at 80 columns forty hosts show how many agents are busy, and the oldest ag
   ]);
   expect(shown.filter((line) => line.length > 80)).toEqual([]);
 });
+
+test('slots that the command line names are shown with their state and its reason', () => {
+  const busy = { ...slot('0'), state: 'busy', job: 'train', jobSince: '2026-11-20T09:00:00Z' } as const;
+  const waits = { ...slot('1'), state: 'waiting', cause: 'the pool is away', next: 'check it' } as const;
+  const lines = text([{ ...well, named: [busy, waits] }], 120);
+  expect(lines).toContain(`h200-1/0: agent ${busy.agent}: busy, since 2026-11-20 09:00 UTC, train`);
+  expect(lines).toMatch(/h200-1\/1: agent \S+: waiting, since [^:]+:\d\d UTC: the pool is away\n.*check it/);
+});

@@ -21,6 +21,7 @@ const status = {
 test.each([
   ['all of the host', [], ['0', '3']],
   ['one slot', ['3'], ['3']],
+  ['one slot, by its agent', ['h200-1-3'], ['3']],
   ['a slot whose name is free', ['1'], []],
 ])('names to take over: %s', (_, chosen, found) => {
   expect(heldNames(status, chosen).map(({ slot: name }) => name)).toEqual(found);
@@ -29,7 +30,10 @@ test.each([
 test('an unknown slot is named with the slots of the host', () => {
   expect(() => heldNames(status, ['7'])).toThrow(
     expect.objectContaining({
-      problem: expect.objectContaining({ what: 'there is no slot 7', expected: '0, 1, 2, 3' }) as object,
+      problem: expect.objectContaining({
+        what: 'there is no slot 7',
+        expected: 'slots: 0, 1, 2, 3, or the names of their agents',
+      }) as object,
     }) as Error,
   );
 });

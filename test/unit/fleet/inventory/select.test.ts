@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { foldNames } from '../../../../src/fleet/inventory/fold-names.ts';
-import { selectHosts } from '../../../../src/fleet/inventory/select.ts';
+import { readTargets, selectHosts } from '../../../../src/fleet/inventory/select.ts';
 import type { HostSpec } from '../../../../src/fleet/inventory/fleet.ts';
 import { fleet, lines } from './fixture.ts';
 
@@ -161,4 +161,50 @@ test('folded names select exactly those hosts', () => {
       },
     ),
   );
+});
+
+describe('targets', () => {
+  const named = (given: readonly string[]) => {
+    const { hosts, namesOn } = readTargets(given);
+    return selectHosts(lab, hosts).map((host) => [host.name, ...namesOn(host)].join(' '));
+  };
+
+  test.each<[readonly string[], readonly string[]]>([
+    [['h200-1'], ['h200-1']],
+    [['h200-1/0'], ['h200-1 0']],
+    [['h200-1/0,h200-2/h200-2-1'], ['h200-1 0', 'h200-2 h200-2-1']],
+    [['h200-1/0', 'h200-1/1', 'h200-1/0'], ['h200-1 0 1']],
+    [['h200-1/0', 'h200-1'], ['h200-1']],
+    [['hopper/0,!h200-10'], ['h200-1 0', 'h200-2 0']],
+    [['h200-[1-2]/gpu/0'], ['h200-1 gpu/0', 'h200-2 gpu/0']],
+    [['site=b12'], ['h200-1', 'rtx.box']],
+    [
+      ['all/0', 'rtx.box'],
+      ['h200-1 0', 'h200-2 0', 'h200-10 0', 'rtx.box'],
+    ],
+    [[], ['h200-1', 'h200-2', 'h200-10', 'rtx.box']],
+  ])('%j are %j', (given, expected) => {
+    expect(named(given)).toEqual(expected);
+  });
+
+  test.each(['/0', 'h200-1/', '!h200-1/0'])('%s is refused', (term) => {
+    expect(() => readTargets([term])).toThrow(`${term} is not a target`);
+  });
+
+  test('a command for whole hosts says so, and which commands take slots', () => {
+    expect(() => selectHosts(lab, ['h200-1/0'])).toThrow(
+      expect.objectContaining({
+        problem: expect.objectContaining({
+          code: 'usage.target',
+          what: 'h200-1/0 names a slot, and this takes whole hosts',
+          next: 'write h200-1; drain, undrain, adopt, logs and status take HOST/SLOT',
+        }) as object,
+      }) as Error,
+    );
+  });
+
+  test.each(['', ' ', ','])('"%s" selects no host, not every host', (pattern) => {
+    expect(() => selectHosts(lab, readTargets([pattern]).hosts)).toThrow('"" selects no host');
+    expect(() => selectHosts(lab, [pattern])).toThrow('"" selects no host');
+  });
 });

@@ -40,12 +40,12 @@ test.each<[string, Drain, string]>([
   [
     'a user’s on a slot',
     { slot: '3', reason: '', at },
-    'run "azp-fleet undrain h200-1 --slot 3" when it may take jobs again',
+    'run "azp-fleet undrain h200-1/3" when it may take jobs again',
   ],
   [
     'one whose slot is a hostile host’s',
     { slot: '3; reboot', reason: '', at },
-    `run "azp-fleet undrain h200-1 --slot '3; reboot'" when it may take jobs again`,
+    `run "azp-fleet undrain 'h200-1/3; reboot'" when it may take jobs again`,
   ],
   [
     'a run’s',
