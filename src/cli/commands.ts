@@ -323,7 +323,7 @@ const fleetCommands: readonly CommandSpec[] = [
     name: 'remove',
     summary: 'remove azp-fleet from hosts, and nothing else',
     description:
-      'Waits for running jobs, stops the manager, deletes its agents in Azure DevOps, and deletes the files of azp-fleet. Toolkit, Docker Engine and driver stay unless an option names them. With --gone no host is contacted: agents are removed as by "pool prune", and the JSON document has the members of that command.',
+      'Waits for running jobs, stops the manager, deletes its agents in Azure DevOps, and deletes the files of azp-fleet. Toolkit, Docker Engine and driver stay unless an option names them. A host is refused whole while Azure DevOps counts a job on an agent that has ended, or cannot be asked: the agent could not be deleted. With --gone no host is contacted: agents are removed as by "pool prune", and the JSON document has the members of that command.',
     positionals: '[hosts...]',
     arguments: { hosts: 'hosts: names, groups, labels, globs; "*" for all' },
     options: [
@@ -342,6 +342,14 @@ const fleetCommands: readonly CommandSpec[] = [
         flags: '--agent-name <pattern>',
         description: 'agentName of the --gone hosts, if the inventory does not have it',
       },
+      {
+        flags: '--wait',
+        description: 'wait until Azure DevOps gives up jobs of agents that have ended (up to 15 minutes)',
+      },
+      {
+        flags: '--force',
+        description: 'do not ask Azure DevOps for such jobs; agents that it does not delete stay in the pool',
+      },
       { flags: '--dry-run', description: 'stop after the plan' },
       diff,
       { flags: '--show-scripts', description: 'the exact scripts of every change' },
@@ -353,6 +361,7 @@ const fleetCommands: readonly CommandSpec[] = [
     ],
     examples: [
       ['azp-fleet remove h200-1', 'one host, after its jobs have finished'],
+      ['azp-fleet remove h200-1 --wait', 'also after jobs of agents that were killed'],
       ['azp-fleet remove h200-1 --toolkit --docker --driver', 'also the software stack'],
       ['azp-fleet remove --gone h100-3', 'the agents of a machine that no longer exists'],
     ],
@@ -384,6 +393,7 @@ const fleetCommands: readonly CommandSpec[] = [
     ],
     examples: [
       ['azp-fleet status', 'every host of ./inventory.yaml'],
+      ['azp-fleet status h200-1/3', 'one host, and what its slot 3 does'],
       ['azp-fleet status --probe --limit hopper', 'check the GPUs of one group now'],
       ['azp-fleet status --json', 'for programs'],
     ],
@@ -453,16 +463,16 @@ const slotCommands: readonly CommandSpec[] = [
   {
     name: 'drain',
     summary: 'stop agents from taking jobs; running jobs continue',
-    positionals: '[hosts...]',
+    positionals: '[targets...]',
     options: [
-      { flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true },
+      { flags: '--slot <slot>', description: 'only this slot of each host; repeatable', repeat: true },
       { flags: '--wait', description: 'wait until no job runs' },
       { flags: '--drain-timeout <duration>', description: 'with --wait: how long at most', default: '4h' },
       { flags: '--reason <text>', description: 'shown in status and on the agent in Azure DevOps' },
     ],
     examples: [
       ['azp-fleet drain h200-1 --wait', 'before maintenance'],
-      ['azp-fleet drain h200-1 --slot 3 --reason "fan"', 'one slot'],
+      ['azp-fleet drain h200-1/3 --reason "fan"', 'one slot'],
     ],
     json: ['hosts'],
     load: async () => (await import('./commands/managers.ts')).runDrain,
@@ -470,9 +480,14 @@ const slotCommands: readonly CommandSpec[] = [
   {
     name: 'undrain',
     summary: 'let agents take jobs again',
-    positionals: '[hosts...]',
-    options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
-    examples: [['azp-fleet undrain h200-1', 'all its slots']],
+    positionals: '[targets...]',
+    options: [
+      { flags: '--slot <slot>', description: 'only this slot of each host; repeatable', repeat: true },
+    ],
+    examples: [
+      ['azp-fleet undrain h200-1', 'all its slots'],
+      ['azp-fleet undrain h200-1/3', 'one slot'],
+    ],
     json: ['hosts'],
     load: async () => (await import('./commands/managers.ts')).runUndrain,
   },
@@ -508,11 +523,13 @@ const slotCommands: readonly CommandSpec[] = [
     summary: 'take over agent names that another installation holds in the pool',
     description:
       'After a reinstallation the agent names belong to the earlier installation. Lists these names and asks; refused while the other agent is online or has a job. "azp-fleet provision --adopt" does the same.',
-    positionals: '<hosts...>',
-    options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
+    positionals: '<targets...>',
+    options: [
+      { flags: '--slot <slot>', description: 'only this slot of each host; repeatable', repeat: true },
+    ],
     examples: [
       ['azp-fleet adopt h200-1', 'all agent names of the host'],
-      ['azp-fleet adopt h200-1 --slot 3', 'one slot'],
+      ['azp-fleet adopt h200-1/3', 'one slot'],
     ],
     json: ['hosts'],
     load: async () => (await import('./commands/managers.ts')).runAdopt,

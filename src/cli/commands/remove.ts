@@ -1,8 +1,14 @@
+import pLimit from 'p-limit';
+
+import type { CountedJobs } from '../../fleet/apply/apply-tools.ts';
+import { readCountedJobs, refuseCountedJobs } from '../../fleet/apply/counted-jobs.ts';
+import type { Reached } from '../../fleet/apply/survey.ts';
 import type { Facts } from '../../fleet/facts/facts.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import type { PartName } from '../../fleet/packages/package-record.ts';
-import { removalOf } from '../../fleet/steps/remove/remove.ts';
-import { deregister, ownerId } from '../../shared/azure/pools/agents.ts';
+import type { Refusal } from '../../fleet/steps/change.ts';
+import { hasManager, poolsNow, removalOf } from '../../fleet/steps/remove/remove.ts';
+import { countedJobs, deregister, ownerId } from '../../shared/azure/pools/agents.ts';
 import { findLeftovers } from '../../shared/azure/pools/prune.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { usageError } from '../../shared/base/errors.ts';
@@ -22,7 +28,26 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   if (gone.length > 0) return removeGone(context, input, gone);
   if (positionals.length === 0 && options.list('limit').length === 0) throw unnamed();
   const chosen = new Set(parts.filter((part) => options.flag(part)));
+  const [wait, force] = [options.flag('wait'), options.flag('force')];
+  if (wait && force) throw contrary();
   const opened = await openFleet(context, input);
+  const counted: CountedJobs = {
+    wait,
+    read: (host, facts) => {
+      const owner = ownerOf(facts);
+      if (owner === undefined || !hasManager(facts)) return Promise.resolve([]);
+      return countedJobs(opened.azure, { owner, pools: poolsNow(facts, host) });
+    },
+  };
+  const refusals = new Map<string, readonly Refusal[]>();
+  const look = async (reached: readonly Pick<Reached, 'host' | 'facts'>[]): Promise<void> => {
+    const limit = pLimit(parallelCalls);
+    const refused = async ({ host, facts }: (typeof reached)[number]) => {
+      const jobs = await readCountedJobs(counted, host, facts);
+      refusals.set(host.name, refuseCountedJobs(facts, jobs, { wait, clock: context.clock }));
+    };
+    await Promise.all(reached.map((each) => limit(() => refused(each))));
+  };
   return carryOut(
     context,
     input,
@@ -30,13 +55,37 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       command: 'remove',
       question: (where) => `Remove azp-fleet from ${where}?`,
       unasked: 'review the plan with --dry-run, then run again with --yes',
-      changes: (now, before, host) =>
-        removalOf(now, { host, owner: ownerOf(before), parts: chosen, root: context.root }),
+      changes: (now, before, host) => [
+        ...removalOf(now, { host, owner: ownerOf(before), parts: chosen, root: context.root, force }),
+        ...(refusals.get(host.name) ?? []),
+      ],
       removes: true,
       again: () => 'run the same command again: it skips what is already removed',
     },
-    { opened, deregister: async (agents) => void (await deregister(opened.azure, agents)) },
+    {
+      opened,
+      deregister: async (agents) => {
+        const staying: string[] = [];
+        await deregister(opened.azure, agents, force ? (what) => void staying.push(what) : undefined);
+        return staying.map((what) => `stays in Azure DevOps: ${what}; ${removeLater}`);
+      },
+      ...(force ? {} : { counted, look }),
+    },
   );
+}
+
+/** Calls to Azure DevOps at the same time. */
+const parallelCalls = 4;
+
+const removeLater = 'later run azp-fleet remove --gone with the name of the host';
+
+function contrary(): Error {
+  return usageError({
+    code: 'usage.option',
+    what: '--wait and --force exclude each other',
+    expected: '--wait: until the server counts no job; --force: agents with such a job stay in the pool',
+    next: 'leave one of them out',
+  });
 }
 
 /** Returns the owner ID that the manager writes on its agents. */
@@ -63,6 +112,8 @@ export async function removeGone(
   gone: readonly string[],
 ): Promise<Result> {
   if (input.positionals.length > 0) throw both(input.positionals);
+  const idle = ['wait', 'force'].filter((name) => input.options.flag(name));
+  if (idle.length > 0) throw withoutEffect(idle);
   const { fleet, azure } = await openFleet(context, input, []);
   const names = gone.flatMap((host) => {
     const own = namesOfGone(fleet, host, input.options.string('agentName'));
@@ -97,6 +148,15 @@ function both(hosts: readonly string[]): Error {
     what: '--gone cannot be combined with host names',
     seen: hosts.join(' '),
     next: 'run the command separately for each',
+  });
+}
+
+function withoutEffect(flags: readonly string[]): Error {
+  return usageError({
+    code: 'usage.option',
+    what: `--gone does not use ${flags.map((flag) => `--${flag}`).join(' and ')}`,
+    expected: 'agents that are offline and without a job are removed, others stay',
+    next: 'leave it out',
   });
 }
 

@@ -3,7 +3,7 @@ import { applyHosts } from '../../fleet/apply/apply.ts';
 import type { ApplyTools } from '../../fleet/apply/apply-tools.ts';
 import { finishHost } from '../../fleet/apply/apply-host.ts';
 import { proofOf } from '../../fleet/apply/prove.ts';
-import { surveyHosts, type HostsSurvey, type Survey } from '../../fleet/apply/survey.ts';
+import { surveyHosts, type HostsSurvey, type Reached, type Survey } from '../../fleet/apply/survey.ts';
 import { wavesOf } from '../../fleet/apply/waves.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { defined } from '../../shared/base/objects.ts';
@@ -36,7 +36,9 @@ export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'
 }
 
 /** Optional parts: tests replace tools, and commands pass what they have opened. */
-interface CarryOutOptions extends Partial<Pick<ApplyTools, 'gather' | 'sleep' | 'deregister'>> {
+interface CarryOutOptions extends Partial<Pick<ApplyTools, 'gather' | 'sleep' | 'deregister' | 'counted'>> {
+  /** Reads what the changes depend on besides facts, before they are planned. */
+  readonly look?: (reached: readonly Reached[]) => Promise<void>;
   readonly wiring?: Wiring<Transport>;
   /** The hosts, if they are already open. */
   readonly opened?: OpenHosts;
@@ -51,7 +53,7 @@ export function carryOut(
   context: Context,
   input: CommandInput,
   { command, changes, question, unasked, again, removes }: OwnPlan,
-  { wiring = overSsh, opened = openHosts(context, input), ...replaced }: CarryOutOptions = {},
+  { wiring = overSsh, opened = openHosts(context, input), look, ...replaced }: CarryOutOptions = {},
 ): Promise<Result> {
   const firstFacts = new Map<string, Facts>();
   const plan: ApplyTools['plan'] = (facts, host) => {
@@ -72,7 +74,7 @@ export function carryOut(
     return changeHosts(context, input, open, {
       question,
       unasked,
-      survey: () => surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }),
+      survey: () => surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }, look),
       waves: (found) => planWaves(fleet(found), limits, removes),
       apply: async (found) => {
         const nextAction = again?.(tools.owner.since);

@@ -18,6 +18,7 @@ import {
   type Proof,
   probeOnly,
 } from './drain.ts';
+import { awaitNoCountedJobs } from './counted-jobs.ts';
 import { executeChange } from './execute.ts';
 import type { TakenOver } from './held-names.ts';
 import { Interrupted, type Interruption, failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
@@ -84,6 +85,7 @@ export async function applyHost(
         drained = await drain(manager, stage[0]?.title ?? '', host, tools);
         begunBefore = begun;
       }
+      await awaitNoCountedJobs(stage, host, now.facts, tools);
       if (stage.some(({ step }) => step === 'manager')) await tools.poolsReady?.(host, now.facts);
       for (const change of stage) {
         tools.signal.throwIfAborted();

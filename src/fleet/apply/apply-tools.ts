@@ -1,3 +1,4 @@
+import type { CountedJob } from '../../shared/azure/pools/agents.ts';
 import type { Clock } from '../../shared/base/clock.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Secret } from '../../shared/base/secret.ts';
@@ -39,8 +40,13 @@ export interface ApplyTools extends HostTools {
   readonly question?: (facts: Facts, host: HostSpec, known: Simulated['answers']) => Simulation | undefined;
   /** Creates the host's pools that were announced without a name, before its manager starts. Absent: no Azure DevOps. */
   readonly poolsReady?: (host: HostSpec, facts: Facts) => Promise<void>;
-  /** Removes the agents of an owner from pools; rejects if one has a job. Absent: the plan has no such action. */
-  readonly deregister?: (action: Extract<Action, { kind: 'deregister' }>) => Promise<void>;
+  /** Jobs on agents that the plan removes: while there are any, nothing is changed. Absent: they do not matter. */
+  readonly counted?: CountedJobs;
+  /**
+   * Removes the agents of an owner from pools, and returns what could not be removed, for people; rejects where that stops the
+   * host. Absent: the plan has no such action.
+   */
+  readonly deregister?: (action: Extract<Action, { kind: 'deregister' }>) => Promise<readonly string[]>;
   /** Returns agent's name → page of the job that it runs. Absent: no Azure DevOps. */
   readonly jobPages?: (pool: string) => Promise<ReadonlyMap<string, string>>;
   /** Written to the hosts that need it; never part of a plan. */
@@ -49,6 +55,14 @@ export interface ApplyTools extends HostTools {
   readonly registries?: Secret;
   /** By host, the text of /etc/azp-fleet/webhook; never part of a plan. */
   readonly webhooks?: ReadonlyMap<string, Secret>;
+}
+
+/** Jobs that Azure DevOps counts on agents that a plan removes. */
+export interface CountedJobs {
+  /** Reads them; rejects if a pool cannot be read. */
+  readonly read: (host: HostSpec, facts: Facts) => Promise<readonly CountedJob[]>;
+  /** Wait until the server gives up jobs of agents that have ended, as for running jobs. */
+  readonly wait: boolean;
 }
 
 export interface ApplyOptions {

@@ -63,13 +63,21 @@ export async function reachHosts(
   );
 }
 
-/** Reaches and plans hosts without Azure DevOps. The caller closes the connections. */
+/** Reaches and plans hosts. The caller closes the connections. `look`: reads what the plans need besides facts. */
 export async function surveyHosts(
   hosts: readonly HostSpec[],
   tools: ApplyTools,
   options: ReachOptions,
+  look?: (reached: readonly Reached[]) => Promise<void>,
 ): Promise<HostsSurvey> {
-  return planReached(await reachHosts(hosts, tools, options), tools);
+  const found = await reachHosts(hosts, tools, options);
+  try {
+    await look?.(found.filter((each) => 'facts' in each));
+  } catch (error) {
+    for (const each of found) if ('facts' in each) await each.connection.close();
+    throw error;
+  }
+  return planReached(found, tools);
 }
 
 /** Plans the reached hosts. A failure concerns only its host, and is reported before this resolves. */

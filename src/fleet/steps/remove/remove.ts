@@ -20,6 +20,8 @@ export interface RemovalRequest {
   readonly host: HostSpec;
   /** Owner id of the host's agents; undefined: it never had any. */
   readonly owner: string | undefined;
+  /** True if agents that cannot be removed from Azure DevOps stay there. */
+  readonly force?: boolean;
   /** Parts to remove in addition. */
   readonly parts: ReadonlySet<PartName>;
   readonly root: HostRoot;
@@ -36,7 +38,8 @@ export function removalOf(facts: Facts, request: RemovalRequest): readonly (Chan
   return found.length === 0 && !record.differs ? [] : [...found, last(record, runfile)];
 }
 
-function hasManager({ ours, files, manager }: Facts): boolean {
+/** Returns whether azp-fleet's manager, or what it left, is on the host. */
+export function hasManager({ ours, files, manager }: Facts): boolean {
   return (
     ours.folders.length > 0 ||
     ours.users.length > 0 ||
@@ -45,7 +48,7 @@ function hasManager({ ours, files, manager }: Facts): boolean {
   );
 }
 
-function* agents(facts: Facts, { host, owner }: RemovalRequest): Generator<Change> {
+function* agents(facts: Facts, { host, owner, force }: RemovalRequest): Generator<Change> {
   if (!hasManager(facts)) return;
   yield runChange(
     'manager',
@@ -67,7 +70,10 @@ function* agents(facts: Facts, { host, owner }: RemovalRequest): Generator<Chang
       'deregister',
       {
         title: `remove its agents from Azure DevOps, pool ${pools.join(', ')}`,
-        why: 'these agents no longer run; the pool itself stays',
+        why:
+          force === true
+            ? 'these agents no longer run; those with a job that the server still counts stay, and so does the pool'
+            : 'these agents no longer run; the pool itself stays',
         disturbs: 'nothing',
         marker: 'remove',
       },
@@ -88,7 +94,7 @@ function* agents(facts: Facts, { host, owner }: RemovalRequest): Generator<Chang
 }
 
 /** Returns the host's pools by the inventory, with patterns filled in, and by the manager's status. */
-function poolsNow(facts: Facts, host: HostSpec): readonly string[] {
+export function poolsNow(facts: Facts, host: HostSpec): readonly string[] {
   const { status } = facts.manager;
   return [...new Set([...knownPools(host, facts), ...(status === undefined ? [] : poolsInUse(status))])];
 }

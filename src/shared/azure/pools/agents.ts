@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
 import { Capabilities } from '../../contract/paths.ts';
-import type { AzureAgent, AzureClient, Pool } from '../client.ts';
+import type { AzureAgent, AzureClient, JobRequest, Pool } from '../client.ts';
 
 /** Agents to find with one request where possible. */
 export interface AgentsOf {
@@ -62,35 +62,77 @@ export function ownerId(machineId: string, installation: string): string {
   return sha256(`${machineId}:${installation}`).slice(0, 32);
 }
 
+/** The agents that an installation registered. */
+export interface Owned {
+  readonly owner: string;
+  /** Names of the pools that may have them. */
+  readonly pools: readonly string[];
+}
+
+/** An agent on which the server counts a job. */
+export interface CountedJob {
+  readonly pool: string;
+  readonly agent: string;
+  readonly request: JobRequest;
+}
+
 type Client = Pick<AzureClient, 'findPool' | 'listAgents' | 'deleteAgent'>;
 
+/** Returns the jobs that the server counts on these agents, which it deletes only without one. A missing pool has none. */
+export async function countedJobs(
+  client: Omit<Client, 'deleteAgent'>,
+  { owner, pools }: Owned,
+): Promise<readonly CountedJob[]> {
+  const found: CountedJob[] = [];
+  for (const pool of pools)
+    for (const { name: agent, assignedRequest: request } of (await ownAgents(client, owner, pool)).agents)
+      if (request !== undefined) found.push({ pool, agent, request });
+  return found;
+}
+
 /**
- * Deletes every agent with the owner id from these pools; a missing agent or pool is no error. Returns the names of the
- * deleted agents. Rejects with `remove.agent-busy` when the server reports that an agent runs a job.
+ * Deletes the agents; a missing agent or pool is no error. Rejects with `remove.agent-busy` when the server reports that an
+ * agent runs a job. `stays`: instead gets each agent or pool that could not be deleted, with the reason.
  */
 export async function deregister(
   client: Client,
-  { owner, pools }: { readonly owner: string; readonly pools: readonly string[] },
+  { owner, pools }: Owned,
+  stays?: (what: string) => void,
 ): Promise<readonly string[]> {
   const deleted: string[] = [];
   for (const name of pools) {
-    const pool = await client.findPool(name);
-    if (pool === undefined) continue;
-    // Some servers ignore the filter and list the whole pool.
-    const agents = await client.listAgents(pool.id, { owner });
-    for (const agent of agents.filter((each) => each.userCapabilities?.[Capabilities.owner] === owner)) {
-      if (!(await client.deleteAgent(pool.id, agent.id))) throw busy(agent.name, name);
-      deleted.push(agent.name);
+    try {
+      const { id, agents } = await ownAgents(client, owner, name);
+      for (const agent of agents) {
+        if (await client.deleteAgent(id, agent.id)) deleted.push(agent.name);
+        else if (stays === undefined) throw busy(agent.name, name);
+        else stays(`agent ${agent.name} in pool ${name}: the server still counts a job on it`);
+      }
+    } catch (error) {
+      if (stays === undefined || !(error instanceof FleetError)) throw error;
+      stays(`agents in pool ${name}: ${error.problem.what}`);
     }
   }
   return deleted;
+}
+
+/** Returns the owner's agents in a pool; none if there is no such pool. */
+async function ownAgents(client: Omit<Client, 'deleteAgent'>, owner: string, poolName: string) {
+  const pool = await client.findPool(poolName);
+  if (pool === undefined) return { id: 0, agents: [] };
+  const agents = await client.listAgents(pool.id, { owner });
+  // Some servers ignore the filter and list the whole pool.
+  return {
+    id: pool.id,
+    agents: agents.filter((each) => each.userCapabilities?.[Capabilities.owner] === owner),
+  };
 }
 
 function busy(agent: string, pool: string): FleetError {
   return new FleetError({
     code: 'remove.agent-busy',
     step: 'pool',
-    what: `Azure DevOps still counts a job as running on ${agent} in pool ${pool}`,
-    next: 'wait until the pool shows the job as ended, or cancel it there, and run the same command again',
+    what: `the server still counts a job as running on agent ${agent} in pool ${pool}`,
+    next: 'run the same command again when the pool shows the job as ended; it continues',
   });
 }

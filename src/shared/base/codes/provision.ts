@@ -88,6 +88,6 @@ export const provisionCodes = {
   ],
   'remove.agent-busy': [
     'Azure DevOps still counts a job as running on an agent that is to be removed',
-    'wait, or cancel the job, then run the command again',
+    'run the command again after the time in the message, or with --wait',
   ],
 } as const;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { change as describedChange } from '../../../../src/fleet/steps/change.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 import { change } from '../plan/changes.ts';
@@ -43,6 +44,62 @@ describe('removing', () => {
     });
     expect(await remove(fake)).toMatchObject({ state: 'failed', problem: { code: 'plan.drain-timeout' } });
     expect(done(fake)).toEqual(['lock', 'drain', 'undrain', 'unlock']);
+  });
+
+  const train = {
+    pool: 'gpu',
+    agent: 'h200-1-0',
+    request: { requestId: 7, jobName: 'train', lockedUntil: '2026-11-21T12:10:00Z' },
+  };
+  /** Counts the job `looks` times. */
+  const counting = (looks: number, wait: boolean) => {
+    let left = looks;
+    return { counted: { wait, read: () => Promise.resolve((left -= 1) >= 0 ? [train] : []) } };
+  };
+
+  it('asks Azure DevOps before the first change: a counted job leaves the host as it was', async () => {
+    const fake = await host([stop, deregister]);
+    expect(await remove(fake, counting(Infinity, false))).toMatchObject({
+      state: 'failed',
+      changes: 0,
+      problem: {
+        code: 'remove.agent-busy',
+        host: 'h200-1',
+        what: expect.stringMatching(
+          /job train .* agent h200-1-0; it gives it up at 2026-11-21T12:15:00Z; nothing was changed/,
+        ) as string,
+      },
+    });
+    expect(done(fake)).toEqual(['lock', 'drain', 'undrain', 'unlock']);
+  });
+
+  it('also if Azure DevOps cannot be asked', async () => {
+    const fake = await host([stop, deregister]);
+    const read = () => Promise.reject(new FleetError({ code: 'azure.unreachable', what: 'no answer' }));
+    const outcome = await remove(fake, { counted: { wait: true, read } });
+    expect(outcome).toMatchObject({ state: 'failed', changes: 0, problem: { what: 'no answer' } });
+    expect(done(fake)).toEqual(['lock', 'drain', 'undrain', 'unlock']);
+  });
+
+  it.each([
+    ['a job that has just ended', 3, false],
+    ['with --wait, a job of an agent that has ended', 4, true],
+  ])('waits until the server has no more %s', async (_, looks, wait) => {
+    const fake = await host([stop, deregister]);
+    const deregistered = () => {
+      fake.pending = [stop];
+      return Promise.resolve([]);
+    };
+    const outcome = await remove(fake, { ...counting(looks, wait), deregister: deregistered });
+    expect(outcome).toMatchObject({ state: 'changed', changes: 2 });
+    expect(done(fake).slice(0, 3)).toEqual(['lock', 'drain', 'stop']);
+    expect(notes(fake)).toEqual([expect.stringContaining('the server still counts job train')]);
+  });
+
+  it('names what stays in the pool', async () => {
+    const fake = await host([stop, deregister]);
+    await remove(fake, { deregister: () => Promise.resolve(['agent h200-1-0 stays']) });
+    expect(notes(fake)).toEqual(['agent h200-1-0 stays']);
   });
 
   it('waits for the end of a change of an earlier run before its first change', async () => {
