@@ -6,12 +6,14 @@ import type { Reached } from '../../fleet/apply/survey.ts';
 import type { Facts } from '../../fleet/facts/facts.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import type { PartName } from '../../fleet/packages/package-record.ts';
+import type { AzureAgent } from '../../shared/azure/client.ts';
+import { countedJob, givenUpAt } from '../../shared/azure/job-requests.ts';
 import type { Refusal } from '../../fleet/steps/change.ts';
 import { hasManager, poolsNow, removalOf } from '../../fleet/steps/remove/remove.ts';
 import { countedJobs, deregister, ownerId } from '../../shared/azure/pools/agents.ts';
 import { findLeftovers } from '../../shared/azure/pools/prune.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { usageError } from '../../shared/base/errors.ts';
+import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { quote } from '../../shared/base/shell.ts';
 import type { CommandInput } from '../command.ts';
 import type { Result } from '../result.ts';
@@ -126,8 +128,20 @@ export async function removeGone(
     azure,
     pools.map((pool) => ({ pool, hosts: names, visitors: [] })),
   );
-  const after = gone.flatMap((host) => leftHere(fleet, host));
-  return prunePools(context, input, azure, found, after);
+  const staying = found.flatMap(({ pool, inUse }) =>
+    inUse.map((agent) => `${pool}: ${stays(agent, context.clock)}`),
+  );
+  const after = [...staying, ...gone.flatMap((host) => leftHere(fleet, host))];
+  const result = await prunePools(context, input, azure, found, after);
+  const isLeft = staying.length > 0 && result.exitCode === ExitCode.ok;
+  return isLeft ? { ...result, exitCode: ExitCode.hostFailed } : result;
+}
+
+/** Tells why an agent of a machine that is gone stays in the pool. */
+function stays({ name, assignedRequest }: AzureAgent, clock: Context['clock']): string {
+  if (assignedRequest === undefined) return `${name} stays: it is online, so its machine is not gone`;
+  const until = givenUpAt(assignedRequest, clock);
+  return `${name} stays: ${countedJob(name, assignedRequest, until)}; run it again after that`;
 }
 
 /** Returns the local files that still name the host. The user edits them: they may be under version control. */

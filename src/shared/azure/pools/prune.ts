@@ -10,6 +10,8 @@ export interface PoolLeftovers {
   readonly poolId: number;
   readonly hosts: readonly OwnNames[];
   readonly found: readonly Leftover[];
+  /** Agents that no slot will use again either, and that stay because they are online or have a job. */
+  readonly inUse: readonly AzureAgent[];
 }
 
 /** A pool with the agent names that hosts may have in it. */
@@ -34,7 +36,8 @@ export async function findLeftovers(
   return seen.map(({ id, name, agents, hosts, visitors }) => {
     const guests = visitors.map((each) => ({ ...each, owners: owners.get(each.host) ?? new Set<string>() }));
     const all = [...hosts, ...guests];
-    return { pool: name, poolId: id, hosts: all, found: leftovers(agents, all) };
+    const inUse = surplusAgents(agents, all).flatMap(({ agent }) => (isUnused(agent) ? [] : [agent]));
+    return { pool: name, poolId: id, hosts: all, found: leftovers(agents, all), inUse };
   });
 }
 
@@ -107,6 +110,23 @@ export interface Leftover {
  * is no longer configured, with the same owner as the host's other agents, offline, and without a job.
  */
 export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnNames[]): readonly Leftover[] {
+  return surplusAgents(agents, hosts)
+    .filter(({ agent }) => isUnused(agent))
+    .map(({ agent: { id, name, lastCompletedRequest }, host, owner }) => ({
+      id,
+      name,
+      host,
+      owner,
+      lastRequest: lastCompletedRequest?.requestId,
+    }));
+}
+
+function isUnused({ status, assignedRequest }: AzureAgent): boolean {
+  return status === 'offline' && assignedRequest === undefined;
+}
+
+/** Returns the agents that no slot will use again, also those in use. */
+function surplusAgents(agents: readonly AzureAgent[], hosts: readonly OwnNames[]) {
   const owned = agents.flatMap((agent) => {
     const owner = agent.userCapabilities?.[Capabilities.owner];
     return owner === undefined ? [] : [{ agent, owner }];
@@ -118,18 +138,8 @@ export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnName
     const theirs = (owner: string) =>
       elsewhere === undefined ? here.size === 0 || here.has(owner) : elsewhere.has(owner);
     return owned
-      .filter(({ agent, owner }) => {
-        const surplus = isSlotOf(template, agent.name) && !inUse.has(agent.name);
-        const idle = agent.status === 'offline' && agent.assignedRequest === undefined;
-        return surplus && idle && theirs(owner);
-      })
-      .map(({ agent: { id, name, lastCompletedRequest }, owner }) => ({
-        id,
-        name,
-        host,
-        owner,
-        lastRequest: lastCompletedRequest?.requestId,
-      }));
+      .filter(({ agent, owner }) => isSlotOf(template, agent.name) && !inUse.has(agent.name) && theirs(owner))
+      .map((each) => ({ host, ...each }));
   });
 }
 

@@ -5,6 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 
 import { generateAgentKey } from '../../../../src/shared/azure/keys.ts';
 import { runCommand } from '../../../support/command.ts';
+import { RawAgent } from '../../practice/azure/routes/raw-agent.ts';
 import { newAgent, useFake } from '../../practice/azure/server.ts';
 
 const fake = useFake();
@@ -49,6 +50,36 @@ test('all agents of a removed machine are deleted after two checks; other places
   expect(stdout).toContain('remove it, or provision counts it as unreachable');
   expect(stdout).toContain("ssh-keygen -R '[192.0.2.1]:2222'");
   expect((await client.listAgents(pool.id)).map(({ name }) => name)).toEqual(['two-0']);
+});
+
+test('an agent with a job that the server still counts stays, and the output says until when', async () => {
+  writeFileSync(
+    join(fake.folder, 'wire.yaml'),
+    `organization: ${fake.server.organization}
+token: { file: ${fake.tokenFile} }
+hosts: { four: { address: 192.0.2.4, pool: wire } }
+`,
+  );
+  const client = fake.client();
+  const agent = await RawAgent.register(fake, 'four-0');
+  const { id: poolId = 0 } = (await client.findPool('wire')) ?? {};
+  await client.setUserCapabilities(poolId, agent.id, { 'azp-fleet.owner': 'four' });
+  const [job] = await fake.control.queue({ pool: 'wire' });
+  await agent.openSession();
+  await agent.takeJob();
+  await fake.control.cancel(job?.id ?? 0);
+  const { exitCode, stdout } = await azpFleet('remove', '--gone', 'four', '--yes', 'wire.yaml');
+  expect(exitCode).toBe(1);
+  expect(stdout).toMatch(
+    /^wire: four-0 stays: the server still counts job \S+ as running on agent four-0; it gives it up at 20\S+Z; run it again after that$/m,
+  );
+  expect(await client.getAgent(poolId, agent.id)).toMatchObject({ assignedRequest: { requestId: job?.id } });
+});
+
+test.each(['--wait', '--force'])('--gone does not use %s', async (flag) => {
+  const { exitCode, stderr } = await azpFleet('remove', '--gone', 'one', flag);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain(`--gone does not use ${flag}`);
 });
 
 test('a machine with ambiguous agent names is refused, and so are additional hosts', async () => {
