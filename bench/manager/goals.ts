@@ -1,8 +1,9 @@
 import { percentile } from '../percentile.ts';
-import type { Refill } from './own-time.ts';
+import type { Refill, Run } from './own-time.ts';
 
 export interface Figures {
   readonly refills: readonly Refill[];
+  readonly runs: readonly Run[];
   /** Resident memory in 10^6 bytes: before the jobs, and after them. */
   readonly idleMB: number;
   readonly busyMB: number;
@@ -20,11 +21,19 @@ export interface Row {
 }
 
 /** Returns the measured figures beside their goals. Pure. */
-export function measured({ refills, idleMB, busyMB, idlePercent }: Figures): readonly Row[] {
+export function measured({ refills, runs, idleMB, busyMB, idlePercent }: Figures): readonly Row[] {
   const share = (values: readonly number[], part: number) =>
     values.length === 0 ? undefined : percentile(values, part);
   const own = refills.map(({ ownMs }) => ownMs);
   const whole = refills.map(({ wholeMs }) => wholeMs);
+  const part = (name: string, values: readonly (number | undefined)[]): Row => ({
+    name,
+    seen: share(
+      values.filter((value) => value !== undefined),
+      0.5,
+    ),
+    unit: 'ms',
+  });
   return [
     {
       name: "own time from a run's end to the next start request, p95",
@@ -35,6 +44,30 @@ export function measured({ refills, idleMB, busyMB, idlePercent }: Figures): rea
     { name: 'the same, p50', seen: share(own, 0.5), unit: 'ms' },
     { name: 'with the calls to engine and server, p50', seen: share(whole, 0.5), unit: 'ms' },
     { name: 'with the calls to engine and server, p95', seen: share(whole, 0.95), unit: 'ms' },
+    part(
+      'of these the calls to the server, p50',
+      refills.map(({ serverMs }) => serverMs),
+    ),
+    part(
+      'of these the calls to the engine, p50',
+      refills.map(({ engineMs }) => engineMs),
+    ),
+    part(
+      "the engine's start of the container, with its hooks, p50",
+      runs.map(({ startMs }) => startMs),
+    ),
+    part(
+      'the agent from there until it listens, p50',
+      runs.map(({ agentStartMs }) => agentStartMs),
+    ),
+    part(
+      'a job of one second, as the agent reports it, p50',
+      runs.map(({ jobMs }) => jobMs),
+    ),
+    part(
+      'the agent from there until its container exits, p50',
+      runs.map(({ agentEndMs }) => agentEndMs),
+    ),
     { name: 'resident memory, idle', seen: idleMB, goal: 110, unit: 'MB' },
     { name: 'resident memory, after the jobs', seen: busyMB, goal: 110, unit: 'MB' },
     { name: 'one processor, idle', seen: idlePercent, goal: 0.5, unit: '%' },

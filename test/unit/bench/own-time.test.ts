@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { type Recorded, refills } from '../../../bench/manager/own-time.ts';
+import { type Recorded, refills, runs } from '../../../bench/manager/own-time.ts';
 
 const begin = (t: number, n: number, what: string): Recorded => ({ t, kind: 'begin', n, what });
 const end = (t: number, n: number): Recorded => ({ t, kind: 'end', n });
@@ -18,7 +18,7 @@ test('own time is what no call covers; calls that overlap count once, streams no
     begin(185, 5, 'POST /containers/bb/start'),
     end(500, 5),
   ];
-  expect(refills(lines)).toEqual([{ wholeMs: 85, ownMs: 35 }]);
+  expect(refills(lines)).toEqual([{ wholeMs: 85, ownMs: 35, serverMs: 0, engineMs: 50 }]);
 });
 
 test('while Docker takes the dead container down, its output being followed to the end, the time is Docker’s', () => {
@@ -29,9 +29,37 @@ test('while Docker takes the dead container down, its output being followed to t
     end(190, 2),
     begin(200, 3, 'POST /containers/cc/start'),
   ];
-  expect(refills(lines)).toEqual([{ wholeMs: 100, ownMs: 20 }]);
+  expect(refills(lines)).toEqual([{ wholeMs: 100, ownMs: 20, serverMs: 0, engineMs: 80 }]);
 });
 
 test('a container that is not followed by another is no refill', () => {
   expect(refills([{ t: 1, kind: 'die', id: 'aa' }])).toEqual([]);
+});
+
+test('calls to the server and to the engine are told apart, also while they overlap', () => {
+  const lines: readonly Recorded[] = [
+    { t: 100, kind: 'die', id: 'aa' },
+    begin(110, 1, 'PUT /lab/_apis/distributedtask/pools/1/agents/7?api-version=7.1'),
+    begin(120, 2, 'GET /containers/aa/json'),
+    end(130, 2),
+    end(160, 1),
+    begin(170, 3, 'POST /containers/bb/start'),
+  ];
+  expect(refills(lines)).toEqual([{ wholeMs: 70, ownMs: 20, serverMs: 50, engineMs: 10 }]);
+});
+
+test('the parts of a run: start, agent, job, end; what was not seen is absent', () => {
+  const lines: readonly Recorded[] = [
+    begin(0, 1, 'POST /containers/aa/start'),
+    end(300, 1),
+    { t: 1300, kind: 'listening', id: 'aa' },
+    { t: 5000, kind: 'running', id: 'aa' },
+    { t: 7000, kind: 'completed', id: 'aa' },
+    { t: 7100, kind: 'die', id: 'aa' },
+    begin(7400, 2, 'POST /containers/bb/start'),
+  ];
+  expect(runs(lines)).toEqual([
+    { startMs: 300, agentStartMs: 1000, jobMs: 2000, agentEndMs: 100 },
+    { startMs: undefined, agentStartMs: undefined, jobMs: undefined, agentEndMs: undefined },
+  ]);
 });
