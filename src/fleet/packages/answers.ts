@@ -126,14 +126,14 @@ function effects(lines: readonly string[], { packageName }: Dialect): Answer {
     ...moves,
     kept: moves.kept.map(({ name }) => name),
     ...(version === undefined ? {} : { version: upstream(version) }),
-    ...roomIn(lines),
+    ...spaceIn(lines),
     ...sourcesIn(lines),
     ...repositoriesIn(lines),
   };
 }
 
-function roomIn(lines: readonly string[]): Pick<Effects, 'room'> {
-  const [, download, installed] = /^(\d{1,15}) (-?\d{1,15})$/.exec(wordsOf(lines, 'room') ?? '') ?? [];
+function spaceIn(lines: readonly string[]): Pick<Effects, 'room'> {
+  const [, download, installed] = /^(\d{1,15}) (-?\d{1,15})$/.exec(wordsOf(lines, 'space') ?? '') ?? [];
   if (download === undefined || installed === undefined) return {};
   return { room: { downloadBytes: Number(download), installedBytes: Number(installed) } };
 }

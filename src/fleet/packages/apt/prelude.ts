@@ -116,11 +116,11 @@ beside() {
 }
 # Of the packages NAME… those that some source offers at VERSION, without EXCEPT: \`at VERSION EXCEPT NAME…\`.
 at() {
-  wanted=$1 except=$2
+  exact=$1 except=$2
   shift 2
   if [ "$#" -gt 0 ]; then
-    apt-cache madison "$@" | awk -v wanted="$wanted" -v except=" $except " '
-      $3 == wanted && !index(except, " " $1 " ") && !seen[$1]++ { print $1 }'
+    apt-cache madison "$@" | awk -v exact="$exact" -v except=" $except " '
+      $3 == exact && !index(except, " " $1 " ") && !seen[$1]++ { print $1 }'
   fi
 }
 installed() {

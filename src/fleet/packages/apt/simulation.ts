@@ -198,7 +198,7 @@ ask() {
   if apt_get -s "$@" >answer 2>words; then
     consequences <answer >&3
     held_back "$@" | sed 's/^/kept /' >&3
-    apt_get --print-uris "$@" 2>/dev/null | room >&3
+    apt_get --print-uris "$@" 2>/dev/null | disk_space >&3
   elif held=$(held_back "$@" | tr '\\n' ' ') && [ -n "$held" ]; then
     echo "held $held" >&3
   else
@@ -217,7 +217,7 @@ held_back() {
     awk '$1 == "Inst" || $1 == "Remv" { print $2 }' freed | grep -xF -f held || :
   fi
 }
-room() {
+disk_space() {
   awk '
     BEGIN { unit["B"] = 1; unit["kB"] = 1e3; unit["MB"] = 1e6; unit["GB"] = 1e9; unit["TB"] = 1e12 }
     /^\\047/ { download += $3 }
@@ -226,7 +226,7 @@ room() {
       installed = $4 * unit[$5] * (/ freed/ ? -1 : 1)
       known = 1
     }
-    END { if (known) printf "room %.0f %.0f\\n", download, installed }'
+    END { if (known) printf "space %.0f %.0f\\n", download, installed }'
 }
 consequences() {
   awk '

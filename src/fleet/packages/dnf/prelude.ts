@@ -158,7 +158,7 @@ confirm() {
  * `upgrade NAME VERSION`, `downgrade NAME VERSION`, `remove NAME VERSION`. dnf wraps the lines of its table where a name is long. A
  * name has another architecture than the machine's: `libcuda:i686`. `troubles` prints what prevents the transaction; skipped lists do
  * not. `unfetched` prints `ADDRESS cannot be read: REASON` of the first package that failed to download, with the file where dnf
- * does not name the address. `room` prints `room DOWNLOAD INSTALLED`.
+ * does not name the address. `disk_space` prints `space DOWNLOAD INSTALLED`.
  */
 export const consequenceFilters = `effects() {
   awk -v machine="$(uname -m)" '
@@ -224,13 +224,13 @@ unfetched() {
       : said
       p'
 }
-room() {
+disk_space() {
   awk '
     function bytes(number, unit) { return number * (unit == "k" ? 1024 : unit == "M" ? 1048576 : unit == "G" ? 1073741824 : 1) }
     /^(Total download size|Total size): / { download = bytes($(NF - (NF > 0 && $NF ~ /^[kMG]$/)), $NF); known = 1 }
     /^Installed size: / { installed = bytes($(NF - ($NF ~ /^[kMG]$/)), $NF) }
     /^Freed space: / { installed = -bytes($(NF - ($NF ~ /^[kMG]$/)), $NF); known = 1 }
-    END { if (known) printf "room %.0f %.0f\\n", download, installed }'
+    END { if (known) printf "space %.0f %.0f\\n", download, installed }'
 }`;
 
 /**

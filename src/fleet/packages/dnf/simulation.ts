@@ -159,7 +159,7 @@ ask() {
   trouble=$(troubles <answer)
   if [ -z "$trouble" ]; then
     effects <answer | with_versions >&3
-    room <answer >&3
+    disk_space <answer >&3
   elif held=$(held_back "$@" | tr '\\n' ' ') && [ -n "$held" ]; then
     echo "held $held" >&3
   else

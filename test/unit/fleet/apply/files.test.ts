@@ -207,7 +207,7 @@ describe('a saved plan', () => {
     );
   });
 
-  it('is read with clean text, whoever wrote it', async () => {
+  it('is read with clean text, from any writer', async () => {
     await writePlanFile(file, full);
     const hostile = readFileSync(file, 'utf8').replace('a dataset', String.raw`a\u001b[2J\ndataset`);
     writeFileSync(file, hostile);

@@ -6,7 +6,7 @@ import { columnsOf } from '../../../../src/shared/base/columns.ts';
 
 const asks = { host: 'gpu-1', text: 'ann@192.0.2.7 asks, in its own words:' };
 
-test('a question of ours stays as it is', () => {
+test('a question of azp-fleet is unchanged', () => {
   expect(questionText({ host: 'gpu-1', text: 'Password for ann@192.0.2.7:' }, 80)).toBe(
     'Password for ann@192.0.2.7:',
   );

@@ -61,7 +61,7 @@ function onRocky(bare: Facts): ScriptsCase[] {
           'remove runc 4:1.2.4-2.el9',
           'remove buildah 2:1.39.4-1.el9',
           'upgrade docker-ce 3:29.6.1-1.el9 3:29.7.2-1.el9',
-          'room 18432 0',
+          'space 18432 0',
         ],
       },
     },

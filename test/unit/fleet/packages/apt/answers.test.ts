@@ -22,7 +22,7 @@ describe('the answer of apt', () => {
     ['nothing', ['end'], [], nothing],
     [
       'the disk space',
-      ['room 23445 -12500', 'end'],
+      ['space 23445 -12500', 'end'],
       [],
       { ...nothing, room: { downloadBytes: 23_445, installedBytes: -12_500 } },
     ],
@@ -40,7 +40,7 @@ describe('the answer of apt', () => {
     ],
     ['an invalid repository', ['repository $(x)', 'repository', 'end'], [], nothing],
     ['an invalid source', ['source /etc/$(x) y', 'source', 'source /a', 'end'], [], nothing],
-    ['invalid disk space', ['room 1e9 x', 'end'], [], nothing],
+    ['invalid disk space', ['space 1e9 x', 'end'], [], nothing],
     [
       'each kind',
       [

@@ -40,7 +40,7 @@ const diskSpaceCases: readonly ScriptCase[] = (
         `Need to get 9,9 MB of archives.\n${after}'http://a/b_1%2b2.deb' b_1+2.deb 23000 MD5Sum:x\n'http://a/c.deb' c.deb 445 \nx 'y z 7\n`,
       ),
   after: {
-    stdout: `begin docker-install-1\nversion 5:2.0,1-1\nroom ${bytes}\nend\n`,
+    stdout: `begin docker-install-1\nversion 5:2.0,1-1\nspace ${bytes}\nend\n`,
     stderr: heard,
     calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
     files: made,

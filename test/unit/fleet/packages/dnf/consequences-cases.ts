@@ -32,12 +32,12 @@ export const consequencesSuite: ScriptSuite = {
       'remove buildah 2:1.33-1.el9',
     ),
     filter('an engine instead of Podman’s', 'removals', conflict, 'runc', 'podman-docker', 'buildah'),
-    filter('an engine instead of Podman’s', 'room', conflict, 'room 18432 0'),
+    filter('an engine instead of Podman’s', 'disk_space', conflict, 'space 18432 0'),
     filter('an engine instead of Podman’s', 'troubles', conflict),
     filter('an older version', 'effects', downgrade, 'downgrade docker-ce 3:29.7.1-1.el9'),
     filter('an older version', 'downgrades', downgrade, 'docker-ce'),
     filter('an older version', 'removals', downgrade),
-    filter('an older version', 'room', downgrade, 'room 6144 0'),
+    filter('an older version', 'disk_space', downgrade, 'space 6144 0'),
     filter(
       'a table that is broken because a name is long, and another architecture',
       'effects',
@@ -47,7 +47,7 @@ export const consequencesSuite: ScriptSuite = {
       'remove glibc-gconv-extra:i686 2.34-100.el9',
       'upgrade dkms 3.1.8-1.el9',
     ),
-    filter('a table that is broken', 'room', narrow, 'room 104857600 2147483648'),
+    filter('a table that is broken', 'disk_space', narrow, 'space 104857600 2147483648'),
     filter(
       'a table that ends without an empty line',
       'effects',
@@ -79,11 +79,11 @@ export const consequencesSuite: ScriptSuite = {
       `Error: 0\n${[1, 2, 3, 4, 5, 6].map((at) => `  - ${at}\n`).join('')}`,
       '0 1 2 3 4 5 ',
     ),
-    filter('removals only', 'room', 'Freed space: 3 k\n', 'room 0 -3072'),
-    filter('removals only, in bytes', 'room', 'Freed space: 30\n', 'room 0 -30'),
-    filter('bytes', 'room', 'Total download size: 12\nInstalled size: 10\n', 'room 12 10'),
-    filter('an installed size without a download size', 'room', 'Installed size: 10\n'),
-    ...['effects', 'removals', 'downgrades', 'room', 'troubles'].map((each) =>
+    filter('removals only', 'disk_space', 'Freed space: 3 k\n', 'space 0 -3072'),
+    filter('removals only, in bytes', 'disk_space', 'Freed space: 30\n', 'space 0 -30'),
+    filter('bytes', 'disk_space', 'Total download size: 12\nInstalled size: 10\n', 'space 12 10'),
+    filter('an installed size without a download size', 'disk_space', 'Installed size: 10\n'),
+    ...['effects', 'removals', 'downgrades', 'disk_space', 'troubles'].map((each) =>
       filter('nothing', each, nothing),
     ),
     filter(

@@ -57,7 +57,7 @@ export const folderSimulationSuite: ScriptSuite = {
           'install docker-ce 3:29.7.2-1.el9',
           'remove podman-docker 4:4.9-1.el9',
           'remove buildah 2:1.33-1.el9',
-          'room 18432 0',
+          'space 18432 0',
         ),
         stderr: '0\n',
         files: worldAs(

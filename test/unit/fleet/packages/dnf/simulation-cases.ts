@@ -136,7 +136,7 @@ export const simulationSuite: ScriptSuite = {
         host.file('/run/answer', downgrade);
       },
       after: {
-        stdout: answered('version 2.0', 'downgrade docker-ce 3:29.7.2-1.el9 3:29.7.1-1.el9', 'room 6144 0'),
+        stdout: answered('version 2.0', 'downgrade docker-ce 3:29.7.2-1.el9 3:29.7.1-1.el9', 'space 6144 0'),
         stderr: '0\n',
         files: asked(),
       },

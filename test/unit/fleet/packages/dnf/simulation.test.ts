@@ -26,7 +26,7 @@ describe('the answer of dnf', () => {
         'remove runc 4:1.1.12-1.el9',
         'upgrade docker-ce 3:29.7.1-1.el9 3:29.7.2-1.el9',
         'downgrade NetworkManager-libnm:i686 1:1.48.0-1.el9 1:1.46.0-1.el9',
-        'room 18432 0',
+        'space 18432 0',
         'end',
       ),
     ).toEqual({

@@ -76,7 +76,7 @@ describe('a hop is a target', () => {
   });
 });
 
-describe('a host that is one of its own jump hosts', () => {
+describe('a host that is its own jump host', () => {
   test.each<[string, string, string]>([
     ['bastion', 'bastion', 'none'],
     ['bastion', 'ann@192.0.2.1', 'none'],

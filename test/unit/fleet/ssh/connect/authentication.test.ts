@@ -56,8 +56,8 @@ describe('a key file', () => {
       `Passphrase for ${locked}:`,
       `Passphrase for ${locked} (the last one was wrong):`,
     ]);
-    const nobody = await problemOf(open().connect(sshd.target(spec)));
-    expect(nobody).toMatchObject({
+    const refused = await problemOf(open().connect(sshd.target(spec)));
+    expect(refused).toMatchObject({
       code: 'ssh.auth',
       seen: expect.stringContaining('nothing to offer') as string,
     });
@@ -129,7 +129,7 @@ describe('an agent', () => {
   });
 
   test('that does not answer is ignored', async () => {
-    const env = { SSH_AUTH_SOCK: join(sshd.folder, 'nobody.sock') };
+    const env = { SSH_AUTH_SOCK: join(sshd.folder, 'missing.sock') };
     expect(await logIn(open({ env }))).toBe('in\n');
   });
 });

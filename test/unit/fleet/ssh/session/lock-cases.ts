@@ -155,7 +155,7 @@ export const lockSuite: ScriptSuite = {
       after: { code: 75, stdout: `held - ${note('other')}`, calls: ['flock -n 9'] },
     },
     {
-      name: 'is taken by a new run, whoever had it last',
+      name: 'is taken by a new run after any holder',
       script: first,
       given: (host) => host.file(last, note('other')),
       after: {

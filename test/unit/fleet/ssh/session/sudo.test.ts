@@ -70,7 +70,7 @@ describe('sudo', () => {
 
   test.each([
     ['another password', password, { sudoPassword: { env: 'wrong' } }, 'ssh.sudo-wrong-password'],
-    ['a password that nobody can be asked for', password, {}, 'ssh.sudo-password-needed'],
+    ['a password, without a terminal to ask on', password, {}, 'ssh.sudo-password-needed'],
     ['a terminal', 'tty', {}, 'ssh.sudo-tty'],
     ['another user', 'outsider', { sudoPassword: { env: password } }, 'ssh.not-in-sudoers'],
   ])('that requires %s has its own error, which contains no password', async (_, wants, spec, code) => {

@@ -130,9 +130,9 @@ describe('the system ssh', () => {
   });
 });
 
-describe('its failures are told in our words', () => {
+describe('its failures become problems of azp-fleet', () => {
   test.each<[string, () => Partial<SshSpec>, string]>([
-    ['nobody listens', () => ({ port: 1 }), 'ssh.refused'],
+    ['no listener', () => ({ port: 1 }), 'ssh.refused'],
     ['the name is not known', () => ({ address: 'no-such-host.invalid' }), 'ssh.dns'],
     ['the key is not accepted', () => ({ identityFile: makeKey(join(sshd.folder, 'stranger')) }), 'ssh.auth'],
     [
@@ -146,7 +146,7 @@ describe('its failures are told in our words', () => {
     expect(await problemOf(connect(spec()))).toMatchObject({ code, host: 'box' });
   });
 
-  test('a new key where ssh_config says to ask: ssh asks where somebody is, and is refused where nobody is', async () => {
+  test('a new key where ssh_config says to ask: ssh asks on a terminal, and is refused without one', async () => {
     const config = 'StrictHostKeyChecking ask\n';
     expect((await problemOf(connect({}, open({ config })))).code).toBe('ssh.host-key-unknown');
     const yes = join(sshd.folder, 'says-yes');
@@ -164,7 +164,7 @@ describe('its failures are told in our words', () => {
     expect(existsSync(join(transport.home, '.ssh/known_hosts'))).toBe(false);
   });
 
-  test('Ctrl-C before it logs in, and meanwhile', async () => {
+  test('Ctrl-C before the login, and during it', async () => {
     const at = (signal: AbortSignal, spec: Partial<SshSpec> = {}) =>
       problemOf(open().connect(sshd.target({ transport: 'openssh', ...spec }), { signal }));
     expect(await at(AbortSignal.abort())).toMatchObject({ code: 'interrupted', host: 'box' });
