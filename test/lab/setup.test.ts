@@ -39,9 +39,9 @@ afterEach(() => {
   for (const folder of [desk.folder, desk.ssh]) rmSync(folder, { recursive: true });
 });
 
-test('hosts of ~/.ssh/config are tested, cured or left out, and become an inventory', async () => {
+test('hosts of ~/.ssh/config are tested, fixed or skipped, and become an inventory', async () => {
   const password = join(desk.ssh, 'sudo-password');
-  writeFileSync(password, 'a slip\n', { mode: 0o600 });
+  writeFileSync(password, 'a typo\n', { mode: 0o600 });
   terminal = startCli(desk, 'setup');
   await terminal.answer('Hosts from', 'a', 'Enter');
   await terminal.answer('Others', 'Enter');

@@ -122,7 +122,7 @@ chmod 755 /usr/local/sbin/systemd-run`);
   test('continues while systemd re-executes itself', async () => {
     const { session, close } = await connected();
     const script = 'for i in 1 2 3; do systemctl daemon-reexec; echo "$i"; sleep 0.5; done';
-    expect(await session.durable(change('anew', script))).toEqual({
+    expect(await session.durable(change('again', script))).toEqual({
       code: 0,
       tail: '1\n2\n3\n',
       resumed: false,

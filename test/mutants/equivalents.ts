@@ -69,7 +69,7 @@ export const equivalents: readonly Equivalent[] = [
     after: '>>"$',
   },
   { why: 'the path is written over at once', line: /^Signed-By: /, kind: 'path' },
-  { why: 'mkdir -p makes what is there already once more', line: /^\[ -d /, kind: 'path' },
+  { why: 'mkdir -p accepts an existing folder', line: /^\[ -d /, kind: 'path' },
   { why: 'what is unpacked has been removed above', line: 'gzip -dc', kind: 'redirection' },
   { why: 'always a folder, or a link to one', line: '/build"', kind: 'test' },
   { why: 'all lists are read then', line: 'then update "$contrib"', kind: 'quotes' },

@@ -124,7 +124,7 @@ test('a process with a report on the other GPU for its name changes nothing abou
   const found = async () => (await rows(['--limit', 'hook']))[0]?.findings ?? [];
   try {
     // The manager's nvidia-smi may hang for a minute since the fault above.
-    await until('a look', async () => (await found()).some(({ code }) => code === 'smi.ambiguous'), {
+    await until('a check', async () => (await found()).some(({ code }) => code === 'smi.ambiguous'), {
       timeoutMs: 150_000,
       everyMs: 1000,
     });

@@ -65,7 +65,7 @@ function cases(on: SystemName): ResolverCase[] {
     },
     {
       history: 'half-installed',
-      what: "somebody finished all but the plugin, and the distribution's is there",
+      what: "another run installed all but the plugin, and the distribution's is present",
       past: {
         installed: [
           leftover,

@@ -3,7 +3,7 @@ import { systems, type SystemName } from './systems.ts';
 import type { ResolverCase, Subject } from './case.ts';
 
 const loaded = (version: string, open = true) => ({ driver: { loaded: version, open } });
-/** Nobody asked for a branch. */
+/** No branch is configured. */
 const own = { driver: { method: 'distro', orNewer: true } } as const;
 const asked = (branch: string) => ({ driver: { method: 'distro', branch } }) as const;
 const draws = { driverCapabilities: ['compute', 'utility', 'graphics', 'video'] } as const;

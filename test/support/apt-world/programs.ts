@@ -36,7 +36,7 @@ export function aptPrograms(host: ScratchHost, kernel: string): void {
     .program('update-initramfs', '', silent);
 }
 
-/** In a simulation the holds are those of its own status. */
+/** In a simulation the holds are those of its status file. */
 const aptMark = (dpkg: string): string => `status=/var/lib/dpkg/status
 if [ -n "\${APT_CONFIG-}" ]; then status=\${APT_CONFIG%/*}/status; fi
 case $1 in

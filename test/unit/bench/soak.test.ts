@@ -111,7 +111,7 @@ describe('what a soak lets pass and what it does not', () => {
       ['j1 and j10 ran in the same container'],
     ],
     [
-      'a job that began on a GPU which somebody else was on',
+      'a job that began on a GPU of another process',
       {
         jobs: [job('j1', 'a-0', 30, 31, { log: `container ${id('1')}\ngpu 15974\n` })],
         faults: [fault({ takenAt: ms(12) })],

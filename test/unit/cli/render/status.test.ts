@@ -16,7 +16,7 @@ const health = (severity: 'warn' | 'fail') =>
         gpu: 'GPU-513536b6-7d19',
         severity,
         what: 'it is too hot',
-        next: 'check air flow, dust, fans and the room',
+        next: 'check airflow, dust, fans and room temperature',
       },
     ],
   }) as const;
@@ -48,7 +48,7 @@ test('problems are below with their fix, equal ones once; 80 columns suffice', (
   expect(lines.split('\n').filter((line) => line.length > 80)).toEqual([]);
   expect(lines).toContain(`
 ! rtx-box: GPU-513536b6: it is too hot [bug]
-  next  check air flow, dust, fans and the room
+  next  check airflow, dust, fans and room temperature
 
 ✗ h200-3, h200-4: no answer [bug]
   next  is it on?
@@ -69,7 +69,7 @@ gpu-007    2     580.95  29.7.2  1.20  ok   2/2     0     2/2    degraded (12 s)
 2 hosts    -     -       -       -     -    -       -     -      unreachable
 
 ! gpu-007: GPU-513536b6: it is too hot [bug]
-  next  check air flow, dust, fans and the room
+  next  check airflow, dust, fans and room temperature
 
 ✗ gpu-298, gpu-299: no answer [bug]
   next  is it on?

@@ -4,7 +4,7 @@ import { emptyState, hostedAgent } from '../../../../practice/azure/world/new-or
 import { advance } from '../../../../practice/azure/world/scheduler.ts';
 import type { FakeAgent } from '../../../../practice/azure/world/state.ts';
 
-/** The fake without its server: so many agents in pool 1 that nobody runs, and a clock that stands still. */
+/** Returns the fake without its server: agents without a process in pool 1, and a clock that stands still. */
 export function bareWorld(agents: number): Fake & { time: number } {
   const agent = (id: number): FakeAgent => ({
     ...hostedAgent(0),

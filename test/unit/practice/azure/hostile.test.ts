@@ -50,7 +50,7 @@ test.each([
   );
 });
 
-test('a caller that names no host is told the address that it came to', async () => {
+test('a caller that names no host gets the address of the connection', async () => {
   const { organization } = fake.server;
   const answer = await spoken(`GET /lab/_apis/resourceAreas HTTP/1.0\r\n${credential}\r\n\r\n`);
   expect(answer).toMatch(/^HTTP\/1\.1 200 /u);

@@ -74,7 +74,7 @@ test('planId finds the requests of a plan', async () => {
   expect(await ids(`planId=${planId}`)).toEqual([queued[3]]);
 });
 
-test('agentIds that nobody has find nothing', async () => {
+test('unknown agentIds find nothing', async () => {
   expect(await ids('agentIds=1,999')).toEqual([]);
   expect(await ids('agentId=999')).toEqual([]);
 });

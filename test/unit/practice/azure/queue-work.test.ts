@@ -1,4 +1,4 @@
-// How much is looked at when jobs are queued and listed in large pools.
+// How much is searched when jobs are queued and listed in large pools.
 import { expect, test } from 'vitest';
 import { describeRequest, type MatchesShown } from '../../../../practice/azure/shapes.ts';
 import { queueJob } from '../../../../practice/azure/world/queue.ts';

@@ -1,4 +1,4 @@
-// The fake server goes away and comes back with its state file, as a service that is updated does.
+// The fake server stops and starts again with its state file, as an updated service does.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ test('an agent that was waiting goes on waiting, and takes the next job', async 
     projects: ['vision'],
     clock,
   };
-  // Below the ports that systems hand out: nobody else may have it when the server comes back.
+  // Below the ephemeral ports: no other process takes it before the server starts again.
   const port = 20_000 + (process.pid % 10_000);
   const first = await startFake({ ...options, port });
   const client = createAzureClient({
@@ -76,12 +76,12 @@ test('an answer that fails after its beginning is cut off, and the server goes o
   const first = await startFake(options);
   await fakeControl(first.origin).queue({ pool: 'Default' });
   await first.close();
-  // No moment that there is: it cannot be written.
+  // An invalid time: it cannot be written.
   writeFileSync(
     stateFile,
     readFileSync(stateFile, 'utf8').replace(/"queueTime":\s*\d+/u, '"queueTime":1e300'),
   );
-  const told = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const second = await startFake(options);
   const headers = { authorization: `Basic ${Buffer.from(':t').toString('base64')}` };
   const get = async (path: string) => {
@@ -89,9 +89,9 @@ test('an answer that fails after its beginning is cut off, and the server goes o
     return { status: response.status, text: await response.text() };
   };
   await expect(get('distributedtask/pools/1/jobrequests')).rejects.toThrow(/terminated|fetch failed/u);
-  expect(told).toHaveBeenCalledWith(expect.stringContaining('Invalid time value'));
+  expect(stderr).toHaveBeenCalledWith(expect.stringContaining('Invalid time value'));
   expect(await get('projects')).toMatchObject({ status: 200 });
-  told.mockRestore();
+  stderr.mockRestore();
   await second.close();
   rmSync(folder, { recursive: true });
 });

@@ -17,7 +17,7 @@ const call = apiOf(fake);
 const everything = 'includeCapabilities=true&includeAssignedRequest=true&includeLastCompletedRequest=true';
 const agents = `/_apis/distributedtask/pools/1/agents`;
 
-test('agents that nobody runs are as large as one with a GPU is in the service: about 5.3 KiB', async () => {
+test('agents without a process are as large as one with a GPU in the service: about 5.3 KiB', async () => {
   await fake.control.makeAgents({ pool: 'Default', count: 1000, namePattern: 'gpu-{n}-a' });
   const answer = await call('GET', `${agents}?${everything}`);
   const sizes = valueOf(answer, (each) => JSON.stringify(each).length / 1024);
@@ -38,7 +38,7 @@ test.each([
   await expect(fake.control.makeAgents(wanted)).rejects.toThrow(message);
 });
 
-test('a name that is taken is told, and nothing is made', async () => {
+test('a name in use is reported, and no agent is created', async () => {
   await fake.control.makeAgents({ pool: 'Default', count: 2, namePattern: 'b-{n}' });
   const before = (await call('GET', agents)).json as { count: number };
   const again = fake.control.makeAgents({ pool: 'Default', count: 3, namePattern: 'B-{n}' });

@@ -86,7 +86,7 @@ describe('updates', () => {
     expect(valueOf(agents, (each) => 'pendingUpdate' in each)).toEqual([true, true]);
   });
 
-  test('nothing is told of an update that nobody asked for', async () => {
+  test('an update that was not requested cannot be reported', async () => {
     expect(await call('PUT', `${agent}/updates?currentState=x&api-version=7.1-preview.1`)).toMatchObject({
       status: 400,
       json: { typeKey: 'TaskAgentPendingUpdateNotFoundException' },

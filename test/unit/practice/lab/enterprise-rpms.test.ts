@@ -14,7 +14,7 @@ describe('the stand-ins of rpm packages', () => {
     },
   );
 
-  it('are refused without a source, and with one that nobody knows', () => {
+  it('are refused without a source, and with an unknown one', () => {
     const words = 'tool does not say what it was taken from: see rpmSources';
     for (const from of [undefined, 'hearsay', 'toString'])
       expect(() => mustBeTaken('tool', from)).toThrow(words);

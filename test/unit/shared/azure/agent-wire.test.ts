@@ -138,13 +138,13 @@ test.each(withBodies.map(([shape]) => shape))('%s: the same members, of the same
 });
 
 test('the headers with version and type', () => {
-  const told = ({ headers }: SentRequest): string =>
+  const typesOf = ({ headers }: SentRequest): string =>
     JSON.stringify([headers['accept'], headers['content-type']]);
   const own = byShape((scenario) => sent.get(scenario) ?? []);
   for (const [shape, requests] of byShape(recorded)) {
     if (shape.startsWith('OPTIONS')) continue;
-    const real = requests.filter(({ headers }) => headers['accept'] !== undefined).map(told);
-    expect([shape, ...new Set(own.get(shape)?.map(told))]).toEqual([shape, ...new Set(real)]);
+    const real = requests.filter(({ headers }) => headers['accept'] !== undefined).map(typesOf);
+    expect([shape, ...new Set(own.get(shape)?.map(typesOf))]).toEqual([shape, ...new Set(real)]);
   }
 });
 

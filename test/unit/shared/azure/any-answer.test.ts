@@ -95,28 +95,28 @@ const calls: Readonly<
 };
 
 /** Each present member has its declared type. */
-function expectAgent(told: AzureAgent | undefined): void {
-  if (told === undefined) return;
-  expect([typeof told.id, typeof told.name]).toEqual(['number', 'string']);
-  for (const text of [told.version, told.status, told.statusChangedOn, told.authorization?.clientId])
+function expectAgent(answer: AzureAgent | undefined): void {
+  if (answer === undefined) return;
+  expect([typeof answer.id, typeof answer.name]).toEqual(['number', 'string']);
+  for (const text of [answer.version, answer.status, answer.statusChangedOn, answer.authorization?.clientId])
     expect(['string', 'undefined']).toContain(typeof text);
-  expect(['boolean', 'undefined']).toContain(typeof told.enabled);
-  for (const named of [told.systemCapabilities, told.userCapabilities])
+  expect(['boolean', 'undefined']).toContain(typeof answer.enabled);
+  for (const named of [answer.systemCapabilities, answer.userCapabilities])
     for (const value of Object.values(named ?? {})) expect(typeof value).toBe('string');
-  void told.properties?.['ServerUrl']?.$value;
-  expectRequest(told.assignedRequest);
-  expectRequest(told.lastCompletedRequest);
+  void answer.properties?.['ServerUrl']?.$value;
+  expectRequest(answer.assignedRequest);
+  expectRequest(answer.lastCompletedRequest);
 }
 
-function expectRequest(told: JobRequest | undefined): void {
-  if (told === undefined) return;
-  expect(typeof told.requestId).toBe('number');
-  for (const text of [told.jobName, told.queueTime, told.result, ...(told.demands ?? [])])
+function expectRequest(answer: JobRequest | undefined): void {
+  if (answer === undefined) return;
+  expect(typeof answer.requestId).toBe('number');
+  for (const text of [answer.jobName, answer.queueTime, answer.result, ...(answer.demands ?? [])])
     expect(['string', 'undefined']).toContain(typeof text);
-  for (const { id } of told.matchedAgents ?? []) expect(typeof id).toBe('number');
-  void told.owner?._links?.web?.href.length;
-  void told.owner?.name.length;
-  void told.reservedAgent?.name.length;
+  for (const { id } of answer.matchedAgents ?? []) expect(typeof id).toBe('number');
+  void answer.owner?._links?.web?.href.length;
+  void answer.owner?.name.length;
+  void answer.reservedAgent?.name.length;
 }
 
 async function readable(work: Promise<unknown>): Promise<void> {
@@ -137,9 +137,9 @@ test.each(Object.entries(calls))('%s', async (_, [whole, call]) => {
 
 test('an answer with odd values in unimportant members is read', async () => {
   const odd = { ...agent, version: 5, statusChangedOn: {}, userCapabilities: { a: 1, b: 'x' } };
-  const [told] = await answering(JSON.stringify({ value: [odd] })).listAgents(1);
-  expect(told).toMatchObject({ name: 'a', enabled: true, userCapabilities: { b: 'x' } });
-  expect([told?.version, told?.statusChangedOn]).toEqual([undefined, undefined]);
+  const [answer] = await answering(JSON.stringify({ value: [odd] })).listAgents(1);
+  expect(answer).toMatchObject({ name: 'a', enabled: true, userCapabilities: { b: 'x' } });
+  expect([answer?.version, answer?.statusChangedOn]).toEqual([undefined, undefined]);
 });
 
 test.each([

@@ -122,7 +122,7 @@ test.each([
   {
     where: 'a server that reports its own address: its path, our host name',
     organization: 'https://devops.lab.example/tfs/Lab',
-    told: 'http://internal:8080/tfs/Lab/',
+    reportedUrl: 'http://internal:8080/tfs/Lab/',
     authorizationUrl: 'http://internal:8080/tfs/Lab/_apis/oauth2/token',
     serverUrl: 'https://devops.lab.example/tfs/Lab/',
     oauthEndpointUrl: 'https://devops.lab.example/tfs/Lab/_apis/oauth2/token',
@@ -130,7 +130,7 @@ test.each([
   {
     where: 'the service that reports an address with another path',
     organization: 'https://dev.azure.com/example',
-    told: 'https://dev.azure.com/example-eu/',
+    reportedUrl: 'https://dev.azure.com/example-eu/',
     authorizationUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
     serverUrl: 'https://dev.azure.com/example-eu/',
     oauthEndpointUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
@@ -138,21 +138,25 @@ test.each([
   {
     where: 'an invalid address',
     organization: 'https://dev.azure.com/example',
-    told: 'nowhere',
+    reportedUrl: 'nowhere',
     authorizationUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
     serverUrl: 'https://dev.azure.com/example/',
     oauthEndpointUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
   },
-])('addresses of $where', async ({ organization, authorizationUrl, told, serverUrl, oauthEndpointUrl }) => {
-  const given = await registration({ clientId: 'id', authorizationUrl });
-  const properties = told === undefined ? {} : { ServerUrl: { $type: 'System.String', $value: told } };
-  const files = agentFiles({ ...given, organization, agent: { ...given.agent, properties } });
-  expect(JSON.parse(files[0]?.content ?? '')).toMatchObject({ serverUrl });
-  expect(JSON.parse(files[1]?.content ?? '')).toMatchObject({
-    // The audience of the agent's proof stays as the server returned it.
-    data: { authorizationUrl, oauthEndpointUrl },
-  });
-});
+])(
+  'addresses of $where',
+  async ({ organization, authorizationUrl, reportedUrl, serverUrl, oauthEndpointUrl }) => {
+    const given = await registration({ clientId: 'id', authorizationUrl });
+    const properties =
+      reportedUrl === undefined ? {} : { ServerUrl: { $type: 'System.String', $value: reportedUrl } };
+    const files = agentFiles({ ...given, organization, agent: { ...given.agent, properties } });
+    expect(JSON.parse(files[0]?.content ?? '')).toMatchObject({ serverUrl });
+    expect(JSON.parse(files[1]?.content ?? '')).toMatchObject({
+      // The audience of the agent's proof stays as the server returned it.
+      data: { authorizationUrl, oauthEndpointUrl },
+    });
+  },
+);
 
 test('an answer without login is refused instead of starting an agent that cannot log in', async () => {
   const incomplete = await registration({ clientId: 'id' });

@@ -23,7 +23,7 @@ const agent = (changes: Partial<PooledAgent> = {}): PooledAgent => ({
 });
 const job = { requestId: 7 };
 const other = (changes: Partial<PooledAgent>) => agent({ name: 'azl2-1', ...changes });
-const told = (held: readonly PooledAgent[], others: readonly PooledAgent[] = [], host = 'azl2') => {
+const described = (held: readonly PooledAgent[], others: readonly PooledAgent[] = [], host = 'azl2') => {
   const holder = holderOf(held, others, host, now);
   return `${mayBeTakenOver(holder) ? 'may be taken' : 'stays'}: ${heldLine(holder)}`;
 };
@@ -91,13 +91,17 @@ describe('the holder of a name, and whether it may be adopted', () => {
       'stays: agent azl2-0 belongs to another installation, whose agent azl2-1 is offline since 2026-11-21 11:59 UTC, maybe between two jobs',
     ],
   ])('%s', (_, held, others, words) => {
-    expect(told(held, others)).toBe(words);
+    expect(described(held, others)).toBe(words);
   });
 
   test('the host is named only if its name is valid', () => {
-    expect(told([agent()], [], 'azl7')).toContain('belongs to another installation (host azl2), offline');
+    expect(described([agent()], [], 'azl7')).toContain(
+      'belongs to another installation (host azl2), offline',
+    );
     const mark = { 'azp-fleet.owner': owner, 'azp-fleet.host': 'x\u001B[31m rm -rf' };
-    expect(told([agent({ userCapabilities: mark })], [], 'azl7')).toContain('another installation, offline');
+    expect(described([agent({ userCapabilities: mark })], [], 'azl7')).toContain(
+      'another installation, offline',
+    );
   });
 
   test('a local clock behind the server does not make an active owner look offline', () => {

@@ -122,14 +122,14 @@ const calls: Readonly<
 };
 
 /** A value has the members of the shape, each with its type; in lists each item has. */
-function expectShape(told: unknown, shape: unknown): void {
+function expectShape(answer: unknown, shape: unknown): void {
   if (Array.isArray(shape)) {
-    expect(Array.isArray(told)).toBe(true);
-    for (const item of told as readonly unknown[]) expectShape(item, shape[0]);
+    expect(Array.isArray(answer)).toBe(true);
+    for (const item of answer as readonly unknown[]) expectShape(item, shape[0]);
   } else if (typeof shape === 'object' && shape !== null) {
     for (const [name, member] of Object.entries(shape))
-      expectShape((told as Record<string, unknown>)[name], member);
-  } else expect(typeof told).toBe(typeof shape);
+      expectShape((answer as Record<string, unknown>)[name], member);
+  } else expect(typeof answer).toBe(typeof shape);
 }
 
 test.each(Object.entries(calls))('%s', async (_, [whole, call, shape]) => {
@@ -159,8 +159,8 @@ test('events and progress', () => {
   const step = { stream: 's', status: 's', id: 'i', error: 'e', errorDetail: { message: 'm' } };
   fc.assert(
     fc.property(fc.oneof(damagedJson(event), damagedJson(step), anyJson), (line) => {
-      const told = parseEvent(line);
-      if (told !== undefined) expectShape(told, { type: '', action: '', id: '', labels: {} });
+      const answer = parseEvent(line);
+      if (answer !== undefined) expectShape(answer, { type: '', action: '', id: '', labels: {} });
       expectShape(progressMessage(line), { text: '', raw: '' });
     }),
   );

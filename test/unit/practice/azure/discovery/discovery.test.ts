@@ -144,7 +144,7 @@ describe('connection data', () => {
     expect(data).not.toHaveProperty('accessMappings');
   });
 
-  test('who knows the last change is told that nothing has changed', async () => {
+  test('a client that knows the last change learns that nothing has changed', async () => {
     const { locationServiceData: data } = await connection();
     const again = await connection(`?connectOptions=1&lastChangeId=${data.lastChangeId}`);
     expect(again.locationServiceData).toMatchObject({ clientCacheFresh: true });
@@ -194,7 +194,7 @@ describe('two servers', () => {
     expect(one.locationServiceData.lastChangeId).not.toBe(two.locationServiceData.lastChangeId);
   });
 
-  test('one that comes back with its state is the same instance', async () => {
+  test('a server that starts again with its state is the same instance', async () => {
     const stateFile = `${fake.folder}/state.json`;
     const first = await start({ stateFile });
     const before = await connection('', first.organization);

@@ -1,4 +1,4 @@
-// Who may call, how everybody else is answered, and what an agent that logs in is told.
+// Which callers may call, the answer to all others, and the answer to an agent that logs in.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { generateAgentKey, type AgentKey } from '../../../../../src/shared/azure/keys.ts';
 import { loginForm, privateKey } from '../../../../support/agent-login.ts';
@@ -56,7 +56,7 @@ describe('every 401 says how one logs in', () => {
   const challenge = () =>
     `Bearer authorization_uri=${fake.server.origin}/00000000-0000-0000-0000-000000000000, Basic realm="${fake.server.origin}/"`;
 
-  test.each(['/_apis', '/_apis/connectionData', pools])('nobody at %s', async (path) => {
+  test.each(['/_apis', '/_apis/connectionData', pools])('an unknown caller at %s', async (path) => {
     expect(await ask(path)).toMatchObject({ status: 401, challenge: challenge() });
   });
 
@@ -67,7 +67,7 @@ describe('every 401 says how one logs in', () => {
     expect(reply.text).toContain('has expired');
   });
 
-  test('an access token that nobody gave', async () => {
+  test('an access token that was never issued', async () => {
     expect(await ask(pools, 'Bearer made-up')).toMatchObject({ status: 401, challenge: challenge() });
   });
 
@@ -88,7 +88,7 @@ beforeAll(async () => {
   key = await generateAgentKey();
 });
 
-/** An agent in a pool of its own name, and how it logs in; `claims` replace those of a right assertion. */
+/** Registers an agent in a pool of the same name, and returns how it logs in; `claims` replace those of a right assertion. */
 async function registered(name: string) {
   const client = fake.client();
   const { pool } = await client.ensurePool(name);
@@ -137,13 +137,7 @@ describe('an agent that logs in', () => {
     ],
     ['with a life too long', () => ({ exp: now() + hour }), {}, 'invalid_client', 'lives too long'],
     ['for another server', () => ({ aud: 'https://other.example' }), {}, 'invalid_client', 'audience'],
-    [
-      'under an id of nobody',
-      () => ({ iss: 'nobody', sub: 'nobody' }),
-      {},
-      'invalid_client',
-      'not registered',
-    ],
+    ['under an unknown id', () => ({ iss: 'nobody', sub: 'nobody' }), {}, 'invalid_client', 'not registered'],
     [
       'by another grant',
       () => ({}),

@@ -45,12 +45,14 @@ test('a caller that hangs up in the middle has what it wanted', async () => {
   await expect(written(endless, hangUp)).resolves.toBeUndefined();
 });
 
-test('what fails within the server is told to whoever runs it', async () => {
-  const told = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+test('an error within the server is printed on stderr', async () => {
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const server = createFakeServer({ organization: 'lab' } as Fake).listen(0, '127.0.0.1');
   closing.push(() => server.close().closeAllConnections());
   await once(server, 'listening');
   const { status } = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/lab/_apis`);
   expect(status).toBe(500);
-  expect(told).toHaveBeenCalledWith(expect.stringContaining('the practice server failed: GET /lab/_apis: '));
+  expect(stderr).toHaveBeenCalledWith(
+    expect.stringContaining('the practice server failed: GET /lab/_apis: '),
+  );
 });

@@ -31,7 +31,7 @@ async function known(): Promise<void> {
 }
 
 describe('sessions', () => {
-  test('a second one is refused and told who has the first (console of a conflict, run)', async () => {
+  test('a second one is refused, with the holder of the first (console of a conflict, run)', async () => {
     await open();
     expect(await agent.openSession()).toMatchObject({
       status: 409,
@@ -52,7 +52,7 @@ describe('sessions', () => {
     expect((await agent.openSession()).status).toBe(200);
   });
 
-  test('one that nobody polls ends after five minutes, and the name is free (vso-agent#202)', async () => {
+  test('a session without polls ends after five minutes, and the name is free (vso-agent#202)', async () => {
     await open();
     fake.ahead = Rules.sessionExpiry - 1000;
     expect((await agent.openSession()).status).toBe(409);
@@ -83,7 +83,7 @@ describe('messages', () => {
     expect(messages[0]?.messageId).toBe(messages[1]?.messageId);
   });
 
-  test('one stays until it is deleted, and is not told again to who has seen it (recorded: lastMessageId)', async () => {
+  test('a message stays until it is deleted, and is not sent twice to one session (recorded: lastMessageId)', async () => {
     await known();
     await queue();
     await open();

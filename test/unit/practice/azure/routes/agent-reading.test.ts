@@ -45,7 +45,7 @@ test("a client reads them by the project's name or Guid, the worker by its token
   }
 });
 
-test('nobody else does: the worker of another job, another project, the agent itself', async () => {
+test('no other caller does: the worker of another job, another project, the agent itself', async () => {
   const strange = { ...other, plan: job.plan };
   for (const [path] of reads()) {
     expect((await agent.work(strange, 'GET', path)).status).toBe(404);

@@ -16,7 +16,7 @@ class Replay {
   #polls: { readonly wanted: number | string; readonly answer: Promise<Answer> }[] = [];
   readonly #hangUp = new AbortController();
   #job: JobMessage | undefined;
-  readonly told: string[] = [];
+  readonly replies: string[] = [];
 
   constructor(agent: RawAgent, name: string) {
     this.#agent = agent;
@@ -58,7 +58,7 @@ class Replay {
     this.#polls = this.#polls.filter(({ wanted }) => wanted !== 200);
     for (const { answer } of answered) {
       const { status, body } = await answer;
-      this.told.push(`GET messages ${status} as recorded 200`);
+      this.replies.push(`GET messages ${status} as recorded 200`);
       this.#ids.set(`message ${recordedId}`, String(body['messageId']));
       const message = this.#agent.open(await answer);
       if (message.messageType === 'PipelineAgentJobRequest') this.#job = message.body;
@@ -110,7 +110,7 @@ class Replay {
   }
 
   #tell({ method, status }: Recorded, answer: Answer): void {
-    this.told.push(`${method} ${answer.status} as recorded ${status}`);
+    this.replies.push(`${method} ${answer.status} as recorded ${status}`);
   }
 }
 
@@ -129,10 +129,10 @@ describe.each([
       if (request.event?.endsWith(' cancel') === true) await fake.control.cancel(job?.id ?? 0);
       if (request.event === undefined) await replay.step(request);
     }
-    const unlike = replay.told.filter((line) => !/ (\d+) as recorded \1$/u.test(line));
+    const unlike = replay.replies.filter((line) => !/ (\d+) as recorded \1$/u.test(line));
     expect(unlike).toEqual([]);
     const closed = requests.filter(({ status }) => status === 'client closed').length;
-    expect(replay.told).toHaveLength(requests.filter(({ event }) => event === undefined).length - closed);
+    expect(replay.replies).toHaveLength(requests.filter(({ event }) => event === undefined).length - closed);
     const done = (await fake.control.jobs()).find(({ id }) => id === job?.id);
     expect(done).toMatchObject({ state: 'done', result, runs: [{ agent: name, container: 'gpu-1' }] });
     expect(done?.steps.map((step) => step.name)).toEqual(['Initialize job', 'Command line', 'Finalize Job']);

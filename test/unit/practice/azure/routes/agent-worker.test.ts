@@ -25,7 +25,7 @@ const job = async ({ requestId }: JobMessage) =>
 const guid = expect.stringMatching(/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u);
 
 describe('the message of a job', () => {
-  test('has every member without which listener or worker fail (run, each taken away singly)', async () => {
+  test('has every member without which listener or worker fail (run, each removed singly)', async () => {
     const taken = await take({ name: 'train', script: 'make' });
     const url = `${fake.server.organization}/`;
     expect(taken).toMatchObject({

@@ -71,7 +71,7 @@ test.each([
   ['{"pools": [], "agents": {}}', 'JSON without the lists agents'],
 ])('%s is refused with what to do', async (content, seen) => {
   writeFileSync(file, content);
-  const told = await problem(Promise.resolve().then(() => loadState(file, 0)));
-  expect(told).toMatchObject({ code: 'azure.fake-state', seen: expect.stringContaining(seen) });
-  expect(told?.next).toContain('--state-file');
+  const refused = await problem(Promise.resolve().then(() => loadState(file, 0)));
+  expect(refused).toMatchObject({ code: 'azure.fake-state', seen: expect.stringContaining(seen) });
+  expect(refused?.next).toContain('--state-file');
 });

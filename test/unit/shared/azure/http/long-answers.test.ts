@@ -37,7 +37,7 @@ async function answering(answer: (response: ServerResponse) => void) {
 
 const json = { 'content-type': 'application/json' };
 
-/** Writes as long as somebody reads. */
+/** Writes until the reader closes. */
 function endless(response: ServerResponse): void {
   const part = Buffer.alloc(64 * 1024, ' ');
   const more = (): void => {

@@ -51,7 +51,7 @@ describe('a service principal', () => {
   /** Entra answers each request with the next of these, then with a token. */
   const entra = (...answers: readonly (() => Response)[]) => {
     const clock = new StillClock();
-    const told: number[] = [];
+    const pauses: number[] = [];
     let asked = 0;
     const credential = servicePrincipalCredential({
       clientId: 'c',
@@ -68,10 +68,10 @@ describe('a service principal', () => {
         );
       },
       clock,
-      onPause: (ms) => told.push(ms),
+      onPause: (ms) => pauses.push(ms),
     });
     const signal = new AbortController().signal;
-    return { get: () => credential.authorization(signal), clock, told, asked: () => asked };
+    return { get: () => credential.authorization(signal), clock, pauses, asked: () => asked };
   };
   const times = (count: number, answer: () => Response) => Array.from({ length: count }, () => answer);
   const busy = (retryAfter?: string) => () =>
@@ -92,14 +92,14 @@ describe('a service principal', () => {
     expect(asked()).toBe(3);
   });
 
-  test('a pause that Entra ID asks for is kept; one of an hour is told instead', async () => {
+  test('a pause that Entra ID requests is kept; one of an hour is an error', async () => {
     const short = entra(busy('7'));
     await short.get();
     expect(short.clock.waits).toEqual([7000]);
-    expect(short.told, 'nobody waits in silence').toEqual([7000]);
+    expect(short.pauses, 'the user sees why it waits').toEqual([7000]);
     const shortest = entra(busy('1'));
     await shortest.get();
-    expect(shortest.told).toEqual([]);
+    expect(shortest.pauses).toEqual([]);
     expect(await problem(entra(busy('3600')).get())).toMatchObject({
       code: 'azure.throttled',
       seen: 'the server requests a pause of 60 minutes',
@@ -107,7 +107,7 @@ describe('a service principal', () => {
     });
   });
 
-  test("a date is read by Entra ID's own clock, and a long pause is told with any status", async () => {
+  test("a date is read by Entra ID's own clock, and a long pause is an error with any status", async () => {
     const headers = { date: 'Sat, 21 Nov 2020 02:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2020 02:00:09 GMT' };
     const dated = entra(() => new Response('', { status: 503, headers }));
     await dated.get();
@@ -131,7 +131,7 @@ describe('a service principal', () => {
     expect(await problem(entra(...times(9, answer)).get())).toMatchObject({ code });
   });
 
-  test('a wrong secret is told in the words of Entra ID', async () => {
+  test('a wrong secret is reported with the text of Entra ID', async () => {
     const client = fake.client({ credential: principal('wrong') });
     expect(await problem(list(client))).toMatchObject({
       code: 'azure.auth',

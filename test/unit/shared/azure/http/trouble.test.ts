@@ -45,7 +45,7 @@ describe('throttling and trouble', () => {
     expect(clock.waits).toEqual([9000]);
   });
 
-  test('a pause that was asked for is kept, however the clock is set meanwhile', async () => {
+  test('a pause that was asked for is kept, even if the clock is set during it', async () => {
     const clock = new StillClock();
     const client = fake.client({ clock });
     await fake.control.fail({ count: 1, retryAfterS: 7 });
@@ -100,7 +100,7 @@ describe('throttling and trouble', () => {
   });
 
   // Recorded from the live service in April 2026, with its byte order mark.
-  test('an organization that was deactivated is told at once, with how it is woken', async () => {
+  test('a deactivated organization is reported at once, with the fix', async () => {
     let asked = 0;
     const message =
       'TF24668: The following team project collection is stopped: Lab. Start the collection and then try again. Administrator Reason: This Azure DevOps organization has been deactivated due to inactivity.';
@@ -143,14 +143,14 @@ describe('throttling and trouble', () => {
     expect(await problem(list(client))).toMatchObject({ code: 'azure.throttled' });
   });
 
-  test('a pause that a person would notice is told, a short one is not', async () => {
-    const told: number[] = [];
-    const client = fake.client({ onPause: (ms) => told.push(ms) });
+  test('a long pause is reported, a short one is not', async () => {
+    const pauses: number[] = [];
+    const client = fake.client({ onPause: (ms) => pauses.push(ms) });
     await fake.control.fail({ count: 1, status: 429, retryAfterS: 45 });
     await list(client);
     await fake.control.fail({ count: 1, status: 429, retryAfterS: 1 });
     await list(client);
-    expect(told).toEqual([45_000]);
+    expect(pauses).toEqual([45_000]);
   });
 
   test('500 is not repeated', async () => {

@@ -60,7 +60,7 @@ test('its definition names a program that is in the archive', () => {
 test.each<[string, string, string[]]>([
   ['what a script writes is passed on', 'echo hi; echo there >&2', ['hi']],
   ['it is bash', '[[ a == a ]] && echo yes', ['yes']],
-  ['an exit code is told to the agent', 'echo hi; exit 3', ['hi', ...failed('bash', 3)]],
+  ['an exit code is reported to the agent', 'echo hi; exit 3', ['hi', ...failed('bash', 3)]],
   ['an end by a signal, too', 'kill -9 $$', failed('bash', 137)],
   ['the script is not in its own environment', 'echo "${INPUT_SCRIPT-none}"', ['none']],
   ['an empty script does nothing', '', []],
