@@ -64,7 +64,7 @@ export async function changesNow(session: Session): Promise<Facts['changes']> {
   return foreignValue(changes, (text) => foreignLine(text));
 }
 
-/** Reads one probe as a script of its own. */
+/** Reads one probe as a separate script. */
 async function readAlone<T>(probe: FactProbe<T>, session: Session, signal?: AbortSignal): Promise<T> {
   const { script } = framed(probe, { root: machineRoot });
   const result = await session.script(script, {

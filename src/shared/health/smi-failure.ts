@@ -198,7 +198,7 @@ export function unreadable(reason: string): Finding {
   };
 }
 
-/** Reports output in which text of the driver and names of processes cannot be told apart. */
+/** Reports output in which text of the driver and names of processes cannot be distinguished. */
 export function ambiguous(severity: Finding['severity'], reason: string): Finding {
   return {
     code: 'smi.ambiguous',

@@ -22,7 +22,7 @@ const ends = '</nvidia_smi_log>';
 export type Listing =
   /** `document` has no process sections. `gpus`: how many it must list; undefined: any number. */
   | { readonly ok: true; readonly document: string; readonly gpus: number | undefined }
-  /** Ambiguous: parts of the driver and names of processes cannot be told apart. */
+  /** Ambiguous: parts of the driver and names of processes cannot be distinguished. */
   | { readonly ok: false; readonly reason: string; readonly isAmbiguous: boolean };
 
 /**
