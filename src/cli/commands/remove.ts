@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 
-import type { CountedJobs } from '../../fleet/apply/apply-tools.ts';
+import type { ApplyTools, CountedJobs } from '../../fleet/apply/apply-tools.ts';
 import { readCountedJobs, refuseCountedJobs } from '../../fleet/apply/counted-jobs.ts';
 import type { Reached } from '../../fleet/apply/survey.ts';
 import type { Facts } from '../../fleet/facts/facts.ts';
@@ -17,8 +17,8 @@ import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { quote } from '../../shared/base/shell.ts';
 import type { CommandInput } from '../command.ts';
 import type { Result } from '../result.ts';
-import { openFleet } from '../run/fleet.ts';
-import { carryOut } from '../run/own-plan.ts';
+import { openFleet, type OpenFleet } from '../run/fleet.ts';
+import { carryOut, type OwnPlan } from '../run/own-plan.ts';
 import { namesOfGone, poolsOfFleet, prunePools } from '../run/pools.ts';
 
 const parts: readonly PartName[] = ['toolkit', 'docker', 'driver'];
@@ -29,16 +29,27 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const gone = options.list('gone');
   if (gone.length > 0) return removeGone(context, input, gone);
   if (positionals.length === 0 && options.list('limit').length === 0) throw unnamed();
-  const chosen = new Set(parts.filter((part) => options.flag(part)));
   const [wait, force] = [options.flag('wait'), options.flag('force')];
   if (wait && force) throw contrary();
   const opened = await openFleet(context, input);
+  const { plan, tools } = removal(context, input, opened);
+  return carryOut(context, input, plan, { opened, ...tools });
+}
+
+/** Returns the plan of `remove`, and what it asks of Azure DevOps. */
+export function removal(
+  context: Context,
+  { options }: Pick<CommandInput, 'options'>,
+  { azure }: Pick<OpenFleet, 'azure'>,
+) {
+  const chosen = new Set(parts.filter((part) => options.flag(part)));
+  const [wait, force] = [options.flag('wait'), options.flag('force')];
   const counted: CountedJobs = {
     wait,
     read: (host, facts) => {
       const owner = ownerOf(facts);
       if (owner === undefined || !hasManager(facts)) return Promise.resolve([]);
-      return countedJobs(opened.azure, { owner, pools: poolsNow(facts, host) });
+      return countedJobs(azure, { owner, pools: poolsNow(facts, host) });
     },
   };
   const refusals = new Map<string, readonly Refusal[]>();
@@ -50,36 +61,28 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     };
     await Promise.all(reached.map((each) => limit(() => refused(each))));
   };
-  return carryOut(
-    context,
-    input,
-    {
-      command: 'remove',
-      question: (where) => `Remove azp-fleet from ${where}?`,
-      unasked: 'review the plan with --dry-run, then run again with --yes',
-      changes: (now, before, host) => [
-        ...removalOf(now, { host, owner: ownerOf(before), parts: chosen, root: context.root, force }),
-        ...(refusals.get(host.name) ?? []),
-      ],
-      removes: true,
-      again: () => 'run the same command again: it skips what is already removed',
-    },
-    {
-      opened,
-      deregister: async (agents) => {
-        const staying: string[] = [];
-        await deregister(opened.azure, agents, force ? (what) => void staying.push(what) : undefined);
-        return staying.map((what) => `stays in Azure DevOps: ${what}; ${removeLater}`);
-      },
-      ...(force ? {} : { counted, look }),
-    },
-  );
+  const plan: OwnPlan = {
+    command: 'remove',
+    question: (where) => `Remove azp-fleet from ${where}?`,
+    unasked: 'review the plan with --dry-run, then run again with --yes',
+    changes: (now, before, host) => [
+      ...removalOf(now, { host, owner: ownerOf(before), parts: chosen, root: context.root, force }),
+      ...(refusals.get(host.name) ?? []),
+    ],
+    removes: true,
+    again: () => 'run the same command again: it skips what is already removed',
+  };
+  const deregisterAll: ApplyTools['deregister'] = async (agents, host) => {
+    const staying: string[] = [];
+    await deregister(azure, agents, force ? (what) => void staying.push(what) : undefined);
+    const later = `later run azp-fleet remove --gone ${quote(host)}`;
+    return staying.map((what) => `stays in Azure DevOps: ${what}; ${later}`);
+  };
+  return { plan, tools: { deregister: deregisterAll, ...(force ? {} : { counted, look }) } };
 }
 
 /** Calls to Azure DevOps at the same time. */
 const parallelCalls = 4;
-
-const removeLater = 'later run azp-fleet remove --gone with the name of the host';
 
 function contrary(): Error {
   return usageError({

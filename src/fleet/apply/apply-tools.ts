@@ -46,7 +46,10 @@ export interface ApplyTools extends HostTools {
    * Removes the agents of an owner from pools, and returns what could not be removed, for people; rejects where that stops the
    * host. Absent: the plan has no such action.
    */
-  readonly deregister?: (action: Extract<Action, { kind: 'deregister' }>) => Promise<readonly string[]>;
+  readonly deregister?: (
+    action: Extract<Action, { kind: 'deregister' }>,
+    host: string,
+  ) => Promise<readonly string[]>;
   /** Returns agent's name → page of the job that it runs. Absent: no Azure DevOps. */
   readonly jobPages?: (pool: string) => Promise<ReadonlyMap<string, string>>;
   /** Written to the hosts that need it; never part of a plan. */

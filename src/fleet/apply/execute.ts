@@ -116,7 +116,7 @@ async function runAction(
     case 'deregister':
       if (tools.deregister === undefined)
         throw new Error('agents cannot be removed from a pool without Azure DevOps');
-      for (const text of await tools.deregister(action)) tools.emit({ kind: 'note', host, text });
+      for (const text of await tools.deregister(action, host)) tools.emit({ kind: 'note', host, text });
       break;
     case 'reboot':
       await reboot(connection, host, action.timeoutS, tools);
