@@ -127,17 +127,29 @@ function declare(parent: Command, spec: CommandSpec, io: ParseIo): Command {
   command
     .allowExcessArguments()
     .summary(spec.summary)
-    .description(`${spec.summary}\n${spec.description ?? ''}`.trim());
+    .description(`${sentence(spec.summary)}\n${spec.description ?? ''}`.trim());
   for (const { notation, about } of argumentsOf(spec)) command.argument(notation, about);
   for (const option of [...(spec.options ?? []), ...sharedBy(spec)])
     command.addOption(declaredOption(option));
-  const width = Math.max(...spec.examples.map(([line]) => line.length));
-  const lines = spec.examples.map(([line, what]) =>
-    line.length + what.length > 74
-      ? `  ${line}\n      ${what}`
-      : `  ${line.padEnd(Math.min(width, 74 - what.length))}  ${what}`,
+  return command.addHelpText('after', `\nExamples:\n${exampleLines(spec.examples).join('\n')}`);
+}
+
+/** Returns a summary as a sentence, for the command's own help. */
+function sentence(summary: string): string {
+  return `${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`;
+}
+
+/** Returns examples with their meanings beside them in one column, where 80 columns have space, otherwise below. */
+function exampleLines(examples: CommandSpec['examples']): string[] {
+  const fits = (width: number, [line, what]: readonly [string, string]): boolean =>
+    line.length <= width && width + what.length <= 74;
+  const beside = (width: number): number => examples.filter((each) => fits(width, each)).length;
+  const [width = 0] = examples
+    .map(([line]) => line.length)
+    .toSorted((one, other) => beside(other) - beside(one));
+  return examples.map(([line, what]) =>
+    fits(width, [line, what]) ? `  ${line.padEnd(width)}  ${what}` : `  ${line}\n      ${what}`,
   );
-  return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
 }
 
 function declaredOption({ flags, description, default: value, repeat }: OptionSpec): Option {

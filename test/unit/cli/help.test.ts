@@ -53,6 +53,17 @@ describe('help', () => {
     expect(parse(`help ${name}`).printed).toBe(parse(`${name} --help`).printed);
   });
 
+  test('of a command begins with a sentence, and has its examples in one column', () => {
+    const { printed } = parse('help provision');
+    expect(printed).toContain('\n\nMake the hosts match the inventory, and verify the result.\nPlans, asks');
+    expect(printed).toContain(`Examples:
+  azp-fleet provision inventory.yaml          plan, ask, apply, verify
+  azp-fleet provision --yes --limit room=b12  without asking, one room
+  azp-fleet provision h200-1 --adopt
+      a reinstalled machine keeps its agent names
+`);
+  });
+
   test('lists each command once, in groups', () => {
     const [, list = ''] = /^(Start:\n[^]+?)\n\n(?:Global|$)/m.exec(parse('').printed) ?? [];
     const groups = list.split('\n\n').map((text) => {
