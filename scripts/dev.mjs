@@ -69,6 +69,7 @@ const tasks = {
   soak: () => node([args.includes('--model') ? 'bench/soak/model/main.ts' : 'bench/soak/main.ts', ...args]),
   schema: () => node(['scripts/write-schema.ts', ...args]),
   docs: () => node(['scripts/write-docs.ts', ...args]),
+  pictures: () => node(['scripts/pictures.ts', ...args]),
 };
 
 let nodeBinary;
@@ -90,7 +91,7 @@ function installPackages() {
   const present = existsSync(installed) ? packages(installed) : {};
   const needed = Object.entries(packages('package-lock.json')).filter(([path]) => path !== '');
   if (needed.every(([path, { version, optional }]) => optional || present[path]?.version === version)) return;
-  say('installing the npm packages (once, about half a minute)');
+  say('installing the npm packages (once; 20 seconds on two idle processors)');
   npm('ci');
 }
 

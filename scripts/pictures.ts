@@ -1,4 +1,4 @@
-// Records docs/wizard.svg and docs/demo.svg on a real terminal of 80 columns: `node scripts/pictures.ts wizard demo`. The demo
+// Records docs/wizard.svg and docs/demo.svg on a real terminal of 80 columns: `npm run pictures -- wizard demo`. The demo
 // is a whole `npm run demo -- --fresh`. test/unit/cli/pictures.test.ts draws plan.svg and status.svg, and checks all four.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -98,3 +98,17 @@ test('what is run can be run, and what is read by everybody has no path of the m
 test('it stays small', () => {
   expect(statSync(archive).size).toBeLessThan(1_000_000);
 });
+
+test('docs/costs.md has the sizes of the package and of the manager', () => {
+  const MiB = 1024 ** 2;
+  const documented = (row: string) =>
+    Number(new RegExp(String.raw`^\| ${row} \| ([\d.]+) MiB`, 'm').exec(text('docs/costs.md'))?.[1]);
+  const unpacked = files.reduce((sum, file) => sum + statSync(join(root, file)).size, 0);
+  const sizes = {
+    'the package, as a file': statSync(archive).size,
+    'the package, unpacked': unpacked,
+    'a new manager, to each host': statSync(join(root, 'dist/manager.mjs')).size,
+  };
+  for (const [row, bytes] of Object.entries(sizes))
+    expect(Math.abs(documented(row) - bytes / MiB), row).toBeLessThan(0.1 + 0.1 * (bytes / MiB));
+});

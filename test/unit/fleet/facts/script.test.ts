@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -98,4 +107,11 @@ describe('the fact script', () => {
   it('fails if a host cannot be read', () => {
     expect(() => parseFacts(new Map())).toThrow("the host's os facts could not be read");
   });
+});
+
+it('is as long as docs/costs.md says', () => {
+  const page = readFileSync('docs/costs.md', 'utf8');
+  const documented = Number(/to it \| ([\d.]+) kB, plus SSH/.exec(page)?.[1]) * 1000;
+  const { length } = Buffer.from(frameScript(factProbes({ root: machineRoot })));
+  expect(Math.abs(documented - length)).toBeLessThan(length / 20);
 });
