@@ -1,9 +1,15 @@
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
-import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import {
+  bringFunctions,
+  consequenceFilters,
+  dnfPrelude,
+} from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import { withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
+import { sourceFunctions } from '../../../../../src/fleet/packages/dnf/source.ts';
 import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { sh } from '../../../../../src/shared/base/shell.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';
 import { container, out, repository } from './gather-host.ts';
@@ -181,9 +187,10 @@ export const gatherSuite: ScriptSuite = {
   elsewhere: [
     dnfPrelude,
     consequenceFilters,
+    sourceFunctions,
+    bringFunctions,
     driver.before ?? '',
-    source.script,
-    dnf.trust.script('PEM', proxy),
+    ...[source.script, dnf.trust.script("it's PEM", proxy)].map((each) => sh`${each}`.slice(1, -1)),
   ],
   given: container,
   cases: [
