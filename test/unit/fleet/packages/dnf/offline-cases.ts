@@ -1,5 +1,11 @@
 import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
-import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import {
+  bringFunctions,
+  consequenceFilters,
+  dnfPrelude,
+  performFunction,
+} from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import { sourceFunctions } from '../../../../../src/fleet/packages/dnf/source.ts';
 import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
@@ -44,7 +50,7 @@ const looked = [
 
 export const folderSuite: ScriptSuite = {
   name: 'packages in a folder of a host with dnf',
-  elsewhere: [dnfPrelude, consequenceFilters],
+  elsewhere: [dnfPrelude, consequenceFilters, sourceFunctions, bringFunctions, performFunction],
   given: (host) => {
     dnfHost(host);
     has(host, 'tool 5:1.9-1.el9');
