@@ -5,15 +5,15 @@ import { changesProbe } from './probes/changes.ts';
 import { machineProbe } from './probes/machine.ts';
 import { unreadLine, unreadNext } from './unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
-import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
+import { frameLimit, frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import { type HostRoot, machineRoot } from '../../shared/base/host-root.ts';
 import { isIgnored } from '../../shared/contract/gpus.ts';
 
-/** Bytes of all facts: a host with thousands of packages has a tenth of this. */
-const outputLimit = 4 * 1024 * 1024;
+/** Bytes of all facts: far more than a host has, also where several probes print up to their limit. */
+const outputLimit = 8 * frameLimit;
 
 /** Returns the probes of the fact script. */
 export function factProbes(target: ProbeTarget): Probe[] {

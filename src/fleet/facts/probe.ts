@@ -1,6 +1,6 @@
 import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { Reading } from '../../shared/base/reading.ts';
-import type { Frame, Probe } from '../ssh/session/frames.ts';
+import { type Frame, frameLimit, type Probe } from '../ssh/session/frames.ts';
 import type { Facts } from './facts.ts';
 
 /** Parameters of probe scripts. */
@@ -54,7 +54,7 @@ export function readingOf<T>(
   const { code, stdout, stderr, durationMs, timedOut } = frame;
   if (timedOut) return unknown(`no answer in ${Math.round(durationMs / 1000)} s`);
   if (code !== 0) return unknown([`exit code ${code}`, lastLine(stderr)].filter(Boolean).join(': '));
-  if (!stdout.endsWith(end)) return unknown('its answer is cut');
+  if (!stdout.endsWith(end)) return unknown(isOverLimit(stdout) ? overLimit : 'its answer is cut');
   const output = stdout.slice(0, -end.length);
   const strange = output.split('\n').find((each) => each !== '' && !line.test(each));
   if (strange !== undefined) return unknown(`unexpected line: ${strange.slice(0, longest)}`);
@@ -63,6 +63,12 @@ export function readingOf<T>(
   } catch {
     return unknown('its answer is not understood');
   }
+}
+
+const overLimit = `its answer is longer than ${frameLimit / 1024 / 1024} MiB`;
+
+function isOverLimit(text: string): boolean {
+  return Buffer.byteLength(text) >= frameLimit;
 }
 
 /** Most characters of the host's words in a reason. */

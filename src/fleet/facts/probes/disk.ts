@@ -4,12 +4,12 @@ import { packagesFolder } from '../../packages/package-manager.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
 
-/** Bytes of the list of a bundle's files: some thousand packages at most. */
-const longestList = 1024 * 1024;
+/** Listed files of a bundle: it has some thousand packages at most. */
+const mostFiles = 8000;
 
 const arrived = sh`for folder in ${[`${packagesFolder}/pool`, HostPaths.images, HostPaths.archives]}; do
   if [ -d "$folder" ]; then stat -c 'arrived %s %n' "$folder"/* 2>/dev/null; fi
-done | head -c ${longestList}`;
+done | head -n ${mostFiles}`;
 
 /**
  * Reads the free bytes for unprivileged users, and the file system, of the folders of packages, their archives, kernels, images

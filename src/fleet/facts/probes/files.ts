@@ -1,6 +1,7 @@
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
 import { packageManagers } from '../../packages/distribution.ts';
+import { frameLimit } from '../../ssh/session/frames.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
@@ -82,12 +83,12 @@ function linesByPath(stdout: string): ReadonlyMap<string, readonly string[]> {
 /** The word before the text of a file that exists. */
 const present = 'present\n';
 
-/** Reads the text of a file; undefined: it does not exist. */
+/** Reads the text of a file; undefined: it does not exist. One of the limit's size is over it with the word before it. */
 export function textOf(path: string): Pick<FactProbe<string | undefined>, 'script' | 'line' | 'parse'> {
   return {
     script: () => sh`if [ -e ${path} ]; then
   echo present
-  cat ${path} || exit
+  head -c ${frameLimit} ${path} || exit
 fi`,
     line: /^/,
     parse: (output) => {

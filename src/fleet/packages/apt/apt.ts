@@ -22,7 +22,7 @@ const statusFile = '/var/lib/dpkg/status';
 /** Reads packages and holds from dpkg's status file at once; apt's tools take ten times as long. */
 const aptInstalled: InstalledProbe = {
   script: (patterns) => `if command -v dpkg-query >/dev/null; then
-  [ -s ${statusFile} ] || { echo 'the list of packages is missing: ${statusFile}' >&2; exit 1; }
+  grep -qsx 'Package: dpkg' ${statusFile} || { echo 'the list of packages is lost: ${statusFile}' >&2; exit 1; }
   # Its code is 1 where no package matches a pattern.
   dpkg-query -W -f='\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null ||
     [ "$?" -eq 1 ] || exit 1

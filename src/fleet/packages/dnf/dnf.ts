@@ -10,7 +10,8 @@ import { dnfFiles, dnfFolders, dnfSource, dnfTrust, withdrawal } from './source.
 
 /**
  * Packages after which dnf's `needs-restarting` requests a reboot (dnf-plugins-core, needs_restarting.py). Like it, the script uses
- * the later of the two boot times, because the clock may have been wrong when the kernel started.
+ * the later of the two boot times, because the clock may have been wrong when the kernel started. Every system has some of them: where
+ * rpm lists none, its database is lost, and rpm ends with 0.
  */
 const bootedOnce = [
   'kernel',
@@ -30,11 +31,14 @@ const bootedOnce = [
  */
 const dnfInstalled: InstalledProbe = {
   script: (patterns) => `if command -v rpm >/dev/null && [ -d /etc/yum.repos.d ]; then
-  rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || exit
+  rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${[...patterns, ...desktop.own]}`} || exit
   sed -n 's/^ *\\([^ #!][^ ]*\\).*/lock \\1/p' ${lockList} 2>/dev/null || :
   rpm -q --qf '%{INSTALLTIME}\\n' ${sh`${bootedOnce}`} 2>/dev/null |
     awk -v kernel="$(sed -n 's/^btime //p' /proc/stat)" -v first="$(stat -c %Y /proc/1)" '
-      $1 + 0 > kernel + 0 && $1 + 0 > first + 0 { print "reboot"; exit }'
+      /^[0-9]+$/ { found = 1 }
+      $1 + 0 > kernel + 0 && $1 + 0 > first + 0 { newer = 1 }
+      END { if (newer) print "reboot"; exit (found ? 0 : 1) }' ||
+    { echo 'the database of rpm lists no system package: it is lost' >&2; exit 1; }
 fi`,
   line: /^(\S+ \d+ \S+ \S+ \S+$|lock |reboot$)/,
   byHand: 'rpm -qa | head',

@@ -23,8 +23,12 @@ export interface Frame {
 
 const defaultTimeoutS = 5;
 
+/** Bytes of each stream of a probe that are returned: more than a host with thousands of containers needs. */
+export const frameLimit = 2 * 1024 * 1024;
+
 /**
- * Joins probes to one script. Each runs in a separate shell with its own time limit, and none can stop the next one.
+ * Joins probes to one script. Each runs in a separate shell with its own time limit, and none can stop the next one. Its output is
+ * cut at `frameLimit`, so that one that prints too much leaves the others theirs.
  * The output goes through files on a tmpfs, not pipes: a process in uninterruptible sleep (a hung nvidia-smi) cannot be
  * killed and would hold a pipe, and us, forever. For the same reason there are two `timeout`: the inner one waits for
  * its child in any case, the outer one can always leave it.
@@ -46,7 +50,7 @@ export function frameScript(probes: readonly Probe[]): string {
       (probe) => `probe ${quote(probe.name)} ${probe.timeoutS ?? defaultTimeoutS} ${quote(probe.script)}`,
     ),
     `printf 'frames %s\\n' ${nonce}`,
-    `cat "$d"/*`,
+    `head -q -c ${frameLimit} "$d"/*`,
   ];
   return `${lines.join('\n')}\n`;
 }

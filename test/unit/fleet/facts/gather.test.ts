@@ -2,17 +2,26 @@ import { expect, test } from 'vitest';
 
 import { gatherFacts } from '../../../../src/fleet/facts/gather.ts';
 import { probes } from '../../../../src/fleet/facts/parse.ts';
+import { textOf } from '../../../../src/fleet/facts/probes/files.ts';
 import type { Session } from '../../../../src/fleet/ssh/transport.ts';
 import { frameScript } from '../../../../src/fleet/ssh/session/frames.ts';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
-/** Returns a session of a host with this output of the GPU probe. */
-function hostWith(gpus: string): Pick<Session, 'script'> {
+const mib = 1024 * 1024;
+
+/** Returns a session of a host with this output of the GPU probe. `scripts`: of other probes. */
+function hostWith(gpus: string, scripts: Readonly<Record<string, string>> = {}): Pick<Session, 'script'> {
   const found: Record<string, string> = { os: 'ID=debian\n', machine: 'arch x86_64\n', gpus };
   const script = frameScript(
-    probes.map(({ name }) => ({ name, script: `printf '%s\\nend\\n' '${found[name] ?? ''}'` })),
+    probes.map(({ name }) => ({
+      name,
+      script: `${scripts[name] ?? `printf %s '${found[name] ?? ''}'`}\nprintf '\\nend\\n'`,
+    })),
   );
-  const { stdout } = spawnSync('/bin/sh', { input: script, encoding: 'utf8' });
+  const { stdout } = spawnSync('/bin/sh', { input: script, encoding: 'utf8', maxBuffer: 32 * mib });
   return { script: () => Promise.resolve({ code: 0, stdout, stderr: '' }) } as unknown as Session;
 }
 
@@ -23,4 +32,35 @@ test('ignored display cards are not in the GPUs of the host', async () => {
   expect(facts.gpus.map(({ address }) => address)).toEqual(['0000:83:00.0']);
   expect(facts.ignoredGpus.map(({ address }) => address)).toEqual(['0000:03:00.0']);
   expect((await gatherFacts(session, { name: 'a' }, { prefix: '' })).gpus.length).toBe(2);
+});
+
+/** Shell text that prints so many bytes in one line. */
+const printing = (bytes: number): string => `head -c ${bytes} /dev/zero | tr '\\0' x`;
+
+test('a probe that prints more than the limit is unknown, and the others are read', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'azp-fleet-')), 'daemon.json');
+  writeFileSync(file, Buffer.alloc(2 * mib, ' '));
+  const { script } = textOf(file);
+  const session = hostWith('gpu 0000:83:00.0 2684 \n', {
+    'docker-containers': printing(3 * mib),
+    'docker-images': printing(2 * mib + 1),
+    'daemon-json': script({ root: { prefix: '' } }),
+    others: `echo 'login eve pts/0'; ${printing(3 * mib)} >&2`,
+  }) as Session;
+  const facts = await gatherFacts(session, { name: 'a' }, { prefix: '' });
+  const why = 'its answer is longer than 2 MiB';
+  expect(facts.unknown).toEqual([
+    { fact: 'docker-containers', why },
+    { fact: 'docker-images', why },
+    { fact: 'daemon-json', why },
+  ]);
+  expect(facts.gpus).toHaveLength(1);
+  expect(facts.others.logins).toEqual(['eve pts/0']);
+});
+
+test('an answer that ends within the limit is read', async () => {
+  const session = hostWith('', { 'daemon-json': `echo present; ${printing(2 * mib - 100)}` }) as Session;
+  const facts = await gatherFacts(session, { name: 'a' }, { prefix: '' });
+  expect(facts.unknown).toEqual([]);
+  expect(facts.docker.daemonJson).toHaveLength(2 * mib - 100);
 });

@@ -92,7 +92,11 @@ export const machineCases: readonly ScriptCase[] = [
   probe('daemon-json', {
     name: 'a folder in its place',
     given: (host) => host.folder('/etc/docker/daemon.json'),
-    after: { code: 1, stdout: 'present\n', stderr: 'cat: /etc/docker/daemon.json: Is a directory\n' },
+    after: {
+      code: 1,
+      stdout: 'present\n',
+      stderr: "head: error reading '/etc/docker/daemon.json': Is a directory\n",
+    },
   }),
   probe('files', {
     name: 'digests of existing files',

@@ -25,12 +25,20 @@ export const othersCases: readonly ScriptCase[] = [
   }),
   probe('packages-apt', { name: 'a system of another family', after: {} }),
   probe('packages-apt', {
-    name: 'a lost list of packages',
+    name: 'an empty list of packages',
     given: (host) => {
       aptHost(host);
       host.file('/var/lib/dpkg/status', '');
     },
-    after: { code: 1, stderr: 'the list of packages is missing: /var/lib/dpkg/status\n' },
+    after: { code: 1, stderr: 'the list of packages is lost: /var/lib/dpkg/status\n' },
+  }),
+  probe('packages-apt', {
+    name: 'a list of packages that was begun again',
+    given: (host) => {
+      aptHost(host);
+      host.file('/var/lib/dpkg/status', 'Package: docker-ce\n');
+    },
+    after: { code: 1, stderr: 'the list of packages is lost: /var/lib/dpkg/status\n' },
   }),
   probe('packages-apt', {
     name: "dpkg's list cannot be read",
@@ -46,14 +54,40 @@ export const othersCases: readonly ScriptCase[] = [
       dnfHost(host);
       host.file('/run/damaged');
     },
-    after: { code: 1 },
+    after: { code: 1, stderr: 'error: rpmdb: damaged\n' },
+  }),
+  probe('packages-dnf', {
+    name: 'a lost database of rpm, which makes an empty one and ends with 0',
+    given: (host) => {
+      dnfHost(host);
+      host.file('/proc/stat', 'btime 1700000000\n').folder('/proc/1');
+    },
+    after: { code: 1, stderr: 'the database of rpm lists no system package: it is lost\n' },
+  }),
+  probe('packages-dnf', {
+    name: 'a package that needs a reboot',
+    given: (host) => {
+      dnfHost(host);
+      host
+        .file('/proc/stat', 'btime 1600000000\n')
+        .folder('/proc/1')
+        .program('stat', 'echo 1600000000', { silent: true });
+      hasRpm(host, 'glibc 0:2.34-100.el9', 'systemd 0:252-1.el9');
+    },
+    after: { stdout: 'reboot\n' },
   }),
   probe('packages-dnf', {
     name: 'rpm packages that steps use, and those of a desktop',
     given: (host) => {
       dnfHost(host);
       host.file('/proc/stat', 'btime 1700000000\n').folder('/proc/1');
-      hasRpm(host, 'docker-ce 3:29.7.2-1.el9', 'firefox 0:128-1.el9', 'gdm 1:40.1-34.el9');
+      hasRpm(
+        host,
+        'docker-ce 3:29.7.2-1.el9',
+        'glibc 0:2.34-100.el9',
+        'firefox 0:128-1.el9',
+        'gdm 1:40.1-34.el9',
+      );
     },
     after: { stdout: 'docker-ce 3 29.7.2 1.el9 x86_64\ngdm 1 40.1 34.el9 x86_64\n' },
   }),
