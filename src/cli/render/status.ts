@@ -1,3 +1,5 @@
+import type { Facts } from '../../fleet/facts/facts.ts';
+import { unreadOf } from '../../fleet/facts/unread.ts';
 import type { AgentCounts, AzureCounts, StatusRow } from '../../fleet/status/row.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { ageText } from '../../fleet/verdict/sources.ts';
@@ -196,21 +198,26 @@ const verdictStyle: Readonly<Record<Verdict['state'], Style>> = {
   unknown: 'red',
 };
 
-/** `oldest`: the source whose age is shown beside the verdict. */
+/** What was not read of a host that was reached is `?`, and what it lacks `-`. `oldest`: the source whose age is shown beside the verdict. */
 function statusCells(row: StatusRow, oldest?: StatusRow['oldest']): readonly Cell[] {
-  const { os, gpus, manager, verdict } = row;
+  const { os, gpus, manager, verdict, unknown = [] } = row;
+  const without = (fact: keyof Facts) => (unreadOf({ unknown }, fact).length > 0 ? '?' : '-');
   const age = oldest === undefined ? '' : ` (${ageText(oldest.ageS)})`;
   return [
     { texts: [row.host] },
     { texts: os === undefined ? ['-'] : osTexts(os) },
-    { texts: gpus === undefined ? ['-'] : gpuTexts(gpus) },
-    { texts: versionTexts(row.driver, 2, 1) },
-    { texts: versionTexts(row.docker, 2, 1) },
-    { texts: versionTexts(row.toolkit, 2) },
-    managerCell(manager),
-    row.drained ? { texts: ['drained'], style: 'yellow' } : localCell(row.local),
+    { texts: gpus === undefined ? [without('gpus')] : gpuTexts(gpus) },
+    { texts: row.driver === undefined ? [without('driver')] : versionTexts(row.driver, 2, 1) },
+    { texts: row.docker === undefined ? [without('docker')] : versionTexts(row.docker, 2, 1) },
+    { texts: row.toolkit === undefined ? [without('toolkit')] : versionTexts(row.toolkit, 2) },
+    manager === undefined ? { texts: [without('manager')] } : managerCell(manager),
+    row.drained === true ? { texts: ['drained'], style: 'yellow' } : localCell(row.local, without('manager')),
     // Without the manager's report it is unknown.
-    { texts: [row.local === undefined || row.drains === undefined ? '-' : String(row.local.busy)] },
+    {
+      texts: [
+        row.local === undefined || row.drains === undefined ? without('manager') : String(row.local.busy),
+      ],
+    },
     azureCell(row.azure, row.local?.wanted),
     { texts: [`${verdict.state}${age}`], style: verdictStyle[verdict.state] },
   ];
@@ -234,7 +241,7 @@ function osTexts({ id, version, pretty, arch }: NonNullable<StatusRow['os']>): T
   return [`${name} ${version}${arm}`.trim(), `${short}${version}`];
 }
 
-function gpuTexts({ count, names }: NonNullable<StatusRow['gpus']>): Texts {
+function gpuTexts({ count, names = [] }: NonNullable<StatusRow['gpus']>): Texts {
   if (count === 0) return ['none', '0'];
   if (names.length === 0) return [String(count)];
   const list = (short: (name: string) => string): string =>
@@ -256,20 +263,18 @@ function family(name: string): string {
 }
 
 /** Returns a version without its packaging suffix, and its first parts. */
-function versionTexts(version: string | undefined, ...parts: readonly number[]): Texts {
-  if (version === undefined) return ['-'];
+function versionTexts(version: string, ...parts: readonly number[]): Texts {
   const upstream = version.replace(/[+~-].*/, '');
   return [upstream, ...parts.map((count) => upstream.split('.').slice(0, count).join('.'))];
 }
 
-function managerCell(manager: StatusRow['manager']): Cell {
-  if (manager === undefined) return { texts: ['-'] };
+function managerCell(manager: NonNullable<StatusRow['manager']>): Cell {
   if (manager.state === 'active') return { texts: [manager.version ?? 'active', 'ok'] };
   return { texts: [manager.state ?? 'absent', 'no'], style: 'red' };
 }
 
-function localCell(local: AgentCounts | undefined): Cell {
-  if (local === undefined) return { texts: ['-'] };
+function localCell(local: AgentCounts | undefined, unread: string): Cell {
+  if (local === undefined) return { texts: [unread] };
   const { ready, wanted } = local;
   const texts: Texts = [`${ready}/${wanted}`];
   return ready < wanted ? { texts, style: 'yellow' } : { texts };

@@ -62,7 +62,8 @@ export function carryOut(
     firstFacts.set(name, before);
     const found = changes(facts, before, host);
     const disturbOthers = input.options.flag('disturbOthers');
-    const unsure = facts.unknown.length > 0 && (found.length > 0 || removes === true);
+    const isRefused = found.some((each) => 'refused' in each && each.step === 'facts');
+    const unsure = facts.unknown.length > 0 && !isRefused && (found.length > 0 || removes === true);
     return unsure && !disturbOthers
       ? incompletePlan(facts, name, [], new Set(facts.unknown), 'add --disturb-others')
       : planOf(facts, name, found, disturbOthers);

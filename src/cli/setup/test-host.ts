@@ -1,6 +1,6 @@
 import type { HostState } from '../../fleet/apply/events.ts';
 import type { Facts } from '../../fleet/facts/facts.ts';
-import { unreadLine, unreadNext } from '../../fleet/facts/unread.ts';
+import { unreadProblem } from '../../fleet/facts/unread.ts';
 import { gatherFacts } from '../../fleet/facts/gather.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { parseFleet } from '../../fleet/inventory/load.ts';
@@ -70,15 +70,7 @@ export function checkFacts(name: string, facts: Facts): HostReport {
   const summary = `${systemName(facts)}, ${gpuCount(gpus)}, ${facts.login.user}${free}`;
   const report = { name, gpus, summary, machine: { machineId, bootId } };
   const { unknown } = facts;
-  if (unknown.length > 0) {
-    const problem = {
-      code: 'facts.incomplete',
-      host: name,
-      what: unreadLine(unknown),
-      next: unreadNext(unknown),
-    } as const;
-    return { name, machine: report.machine, problem };
-  }
+  if (unknown.length > 0) return { name, machine: report.machine, problem: unreadProblem(name, unknown) };
   if (platformOf(facts) === undefined)
     return { ...report, problem: { code: 'setup.unsupported', host: name, ...unsupported(facts) } };
   if (facts.systemd === undefined)

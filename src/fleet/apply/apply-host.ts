@@ -5,7 +5,7 @@ import { createManagerClient } from '../client/manager-client.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { firstStage, isEmpty } from '../plan/plan.ts';
 import { deviations, needsDrain, waitsMet, withoutNewWaits } from '../plan/refine.ts';
-import { leftDrained } from '../plan/wave-fleet.ts';
+import { leftDrained, mayRun } from '../plan/wave-fleet.ts';
 import type { Change } from '../steps/change.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import { readFacts } from './connection.ts';
@@ -81,7 +81,7 @@ export async function applyHost(
       const stage = firstStage(now.plan);
       if (stage.length === 0) break;
       if (round === maxRounds) throw endless(name, stage);
-      if (drained === undefined && needsDrain(stage) && now.facts.manager.unitActive === 'active') {
+      if (drained === undefined && needsDrain(stage) && mayRun(now.facts)) {
         drained = await drain(manager, stage[0]?.title ?? '', host, tools);
         begunBefore = begun;
       }

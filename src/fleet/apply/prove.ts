@@ -99,17 +99,17 @@ export async function probeVerdict(survey: Survey, tools: ApplyTools): Promise<V
   return orVerdict(tools, async () => (await probeNow(survey, tools)).probe.verdict);
 }
 
-/** Reads the facts again if something was changed, and runs the probe container. */
-async function probeNow({ host, connection, plan, facts }: Survey, tools: ApplyTools): Promise<Probed> {
+/** Reads the facts again, which a verdict needs as they are now, and runs the probe container. */
+async function probeNow({ host, connection }: Survey, tools: ApplyTools): Promise<Probed> {
   const session = await connection.session();
   const manager = createManagerClient(session.socketAgent(HostPaths.socket), host.name);
-  const now = plan.stages.length === 0 ? facts : await readFacts(connection, host, tools);
+  const facts = await readFacts(connection, host, tools);
   const { image } = await manager.status();
   const engine = createEngine({ agent: session.socketAgent(dockerSocket) });
   return {
     manager,
-    facts: now,
-    probe: await probeHost(engine, probeOptions(host, now, image.digest ?? image.reference)),
+    facts,
+    probe: await probeHost(engine, probeOptions(host, facts, image.digest ?? image.reference)),
   };
 }
 

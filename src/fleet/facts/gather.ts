@@ -3,7 +3,7 @@ import { parseFacts, probes } from './parse.ts';
 import { type FactProbe, framed, type ProbeTarget, readingOf } from './probe.ts';
 import { changesProbe } from './probes/changes.ts';
 import { machineProbe } from './probes/machine.ts';
-import { unreadLine, unreadNext } from './unread.ts';
+import { unreadProblem } from './unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { frameLimit, frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';
@@ -73,12 +73,5 @@ async function readAlone<T>(probe: FactProbe<T>, session: Session, signal?: Abor
   });
   const reading = readingOf(probe, { ...result, timedOut: false });
   if (reading.kind === 'value') return reading.value;
-  const unknown = [{ fact: probe.name, why: reading.why }];
-  throw new FleetError({
-    code: 'facts.incomplete',
-    host: session.host,
-    step: 'facts',
-    what: unreadLine(unknown),
-    next: unreadNext(unknown),
-  });
+  throw new FleetError(unreadProblem(session.host, [{ fact: probe.name, why: reading.why }]));
 }

@@ -1,3 +1,4 @@
+import type { Problem } from '../../shared/base/errors.ts';
 import type { Facts, UnknownFact } from './facts.ts';
 import { probes } from './parse.ts';
 import type { FactProbe } from './probe.ts';
@@ -55,6 +56,17 @@ export function unreadObstacle(
   return {
     what: [...meanings.map((each) => each.what), unreadLine(unknown)].join('; '),
     next: otherwise === undefined ? next : `${next}, or ${otherwise}`,
+  };
+}
+
+/** Returns the problem of a host about which nothing can be said without these facts. */
+export function unreadProblem(host: string, unknown: readonly UnknownFact[]): Problem {
+  return {
+    code: 'facts.incomplete',
+    host,
+    step: 'facts',
+    what: unreadLine(unknown),
+    next: unreadNext(unknown),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Facts, UnknownFact } from '../facts/facts.ts';
-import { UnreadFact, unreadObstacle, withoutUnread } from '../facts/unread.ts';
+import { UnreadFact, unreadObstacle, unreadOf, withoutUnread } from '../facts/unread.ts';
 import { factsDigest } from './digest.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { useIncluded } from '../steps/bundle/plan.ts';
@@ -103,6 +103,9 @@ export function planOf(
 ): HostPlan {
   const planned = found.filter((item): item is Planned => !isRefusal(item));
   const refusals = found.filter(isRefusal);
+  // A change of an earlier run may still be in progress.
+  const unseen = planned.length === 0 ? [] : unreadOf(facts, 'changes');
+  if (unseen.length > 0) return incompletePlan(facts, host, refusals, new Set(unseen));
   if (!disturbOthers) refusals.push(...refuseDisturbingOthers(withoutUnread(facts), planned));
   return {
     host,

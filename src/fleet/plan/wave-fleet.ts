@@ -1,4 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
+import { managerProbe } from '../facts/probes/manager.ts';
 import { unreadOf } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { mayBecome, placeholdersIn } from '../inventory/pool-pattern.ts';
@@ -128,8 +129,13 @@ export function leftDrained({ manager }: Facts, command: DrainCommand): boolean 
 }
 
 /** Tells whether the host has a manager, in any state. A host without one is not missed in its pool. */
-export function isInstalled({ manager }: Facts): boolean {
-  return manager.current !== undefined || manager.unitActive === 'active';
+export function isInstalled(facts: Facts): boolean {
+  return facts.manager.current !== undefined || mayRun(facts);
+}
+
+/** Tells whether the manager runs, or may run because its unit could not be read. */
+export function mayRun({ manager, unknown }: Facts): boolean {
+  return manager.unitActive === 'active' || unknown.some(({ fact }) => fact === managerProbe.name);
 }
 
 /** Tells whether the host's agents take jobs, or would if the server answered. Agents of an unreadable manager may. */
@@ -145,8 +151,8 @@ export function takesJobs({ manager: { unitActive, status } }: Facts): boolean {
  * again, after an interrupted one, count as available.
  */
 export function hasAgents(facts: Facts, command: DrainCommand): boolean {
-  const { unitActive, status } = facts.manager;
-  if (unitActive !== 'active') return false;
+  const { status } = facts.manager;
+  if (!mayRun(facts)) return false;
   if (status === undefined || leftDrained(facts, command)) return true;
   return status.slots.length === 0 || status.slots.some(({ state }) => !closed.includes(state));
 }

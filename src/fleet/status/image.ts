@@ -2,6 +2,7 @@ import { defined } from '../../shared/base/objects.ts';
 import type { Problem } from '../../shared/base/errors.ts';
 import { type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
+import { unreadOf, unreadProblem } from '../facts/unread.ts';
 import { chooseBase, cudaOfDriver, type Choice } from '../../shared/image/choose.ts';
 import type { DockerfileSpec, HostSpec } from '../inventory/fleet.ts';
 import type { Observation } from './row.ts';
@@ -33,11 +34,13 @@ export type DesiredImage =
 export function imageRow({ host, problem, facts }: Observation): ImageRow {
   const { status } = facts?.manager ?? {};
   const others = status === undefined ? [] : status.images.slice(1);
+  const wanted = facts === undefined ? undefined : desiredImage(host, facts);
+  const unread = facts === undefined || wanted?.kind !== 'chosen' ? [] : unreadOf(facts, 'gpus', 'driver');
   return {
     host: host.name,
     ...defined({
-      problem,
-      wanted: facts === undefined ? undefined : desiredImage(host, facts),
+      problem: problem ?? (unread.length === 0 ? undefined : unreadProblem(host.name, unread)),
+      wanted: unread.length === 0 ? wanted : undefined,
       dockerfile: host.dockerfile,
       slots: ownImages(host),
       present: status?.image,

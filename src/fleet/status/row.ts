@@ -48,15 +48,18 @@ export interface StatusRow {
     readonly pretty: string;
     readonly arch: string;
   };
-  readonly gpus?: { readonly count: number; readonly names: readonly string[] };
+  /** `names`: by the manager or the probe; undefined: not read. */
+  readonly gpus?: { readonly count: number; readonly names?: readonly string[] };
   readonly driver?: string;
   readonly docker?: string;
   readonly toolkit?: string;
   readonly manager?: { readonly version?: string; readonly state?: string };
+  /** Undefined: the manager has not reported. */
   readonly local?: AgentCounts;
   /** Undefined: Azure DevOps could not be read. */
   readonly azure?: AzureCounts;
-  readonly drained: boolean;
+  /** Null: unknown, because the manager's report was not read. */
+  readonly drained: boolean | null;
   /** All drains, by priority; undefined: no manager. */
   readonly drains?: readonly Drain[];
   /** When the idle host powers off; undefined: it does not. */
@@ -120,7 +123,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
     pool: agents[0]?.pool ?? named.pool,
     verdict: judgement.verdict,
     findings: judgement.findings,
-    drained: status?.drained ?? false,
+    drained: status?.drained ?? (hasNoManager(facts) ? false : null),
     ...(facts === undefined ? {} : software(facts, observation.probe)),
     ...defined({
       oldest: judgement.oldest,
@@ -128,14 +131,18 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
       idle: status?.idle,
       slots: status === undefined ? undefined : placesOf(status),
       shares: status === undefined ? undefined : sharesOf(status),
-      local:
-        facts === undefined || unreadOf(facts, 'manager').length > 0
-          ? undefined
-          : localCounts(status, agents.length),
+      local: status !== undefined || hasNoManager(facts) ? localCounts(status, agents.length) : undefined,
       azure: azureCounts(agents, agentsIn),
       checkedAt: observation.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
     }),
   };
+}
+
+/** Tells whether the facts say that the host has no manager: nothing runs and nothing is drained there. */
+function hasNoManager(facts: Facts | undefined): boolean {
+  return (
+    facts !== undefined && unreadOf(facts, 'manager').length === 0 && facts.manager.current === undefined
+  );
 }
 
 interface AgentPlace {
@@ -199,10 +206,12 @@ function software(facts: Facts, probe: Checkup | undefined): Partial<StatusRow> 
   const { os, arch, gpus, driver, docker, toolkit, manager, unknown } = facts;
   const isRead = (...keys: readonly (keyof Facts)[]) => unreadOf(facts, ...keys).length === 0;
   const names =
-    probe?.report?.gpus.map(({ name }) => name) ?? manager.status?.health.gpus?.map(({ name }) => name);
+    probe?.report?.gpus.map(({ name }) => name) ??
+    manager.status?.health.gpus?.map(({ name }) => name) ??
+    (gpus.length === 0 ? [] : undefined);
   return {
     os: { id: os.id, version: os.versionId, pretty: os.pretty, arch },
-    ...(isRead('gpus') ? { gpus: { count: gpus.length, names: names ?? [] } } : {}),
+    ...(isRead('gpus') ? { gpus: { count: gpus.length, ...defined({ names }) } } : {}),
     ...defined({ driver: driver.loaded, docker: docker.serverVersion, toolkit: toolkit.version }),
     ...(isRead('manager')
       ? {
@@ -256,7 +265,7 @@ export function driftOf(
 
 /**
  * Returns the exit code. A host or pool that could not be read counts first, then with `drift` pending changes, then health. A host
- * that powered itself off is fine, but its drift is unknown. Degraded counts only with `strict`.
+ * that powered itself off is fine, but its drift is unknown, as is that of a host with unknown facts. Degraded counts only with `strict`.
  */
 export function statusExitCode(
   rows: readonly StatusRow[],
@@ -268,7 +277,8 @@ export function statusExitCode(
   },
 ): ExitCode {
   const states = new Set(rows.map(({ verdict }) => verdict.state));
-  const unread = states.has('unreachable') || (asked.drift && states.has('off'));
+  const noDrift = states.has('off') || rows.some(({ unknown }) => unknown !== undefined);
+  const unread = states.has('unreachable') || (asked.drift && noDrift);
   if (unread || asked.problems > 0) return ExitCode.hostFailed;
   const pending = asked.fleetDrift || rows.some(({ drift = [] }) => drift.length > 0);
   if (asked.drift && pending) return ExitCode.changesPending;

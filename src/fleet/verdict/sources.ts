@@ -5,7 +5,10 @@ import type { HostView } from './host-view.ts';
 /** What a verdict is made from. */
 export type Source = 'facts' | 'report' | 'gpus' | 'connection' | 'pool';
 
-/** Milliseconds after which a source is too old for a verdict. Facts are read for each verdict. */
+/**
+ * Milliseconds after which a source is too old for a verdict. Facts are read for each verdict by the run that shows it, and are kept
+ * nowhere: a report's age is counted to that moment.
+ */
 export const maxAgeMs: Readonly<Record<Source, number>> = {
   facts: 0,
   report: 90_000,

@@ -2,6 +2,7 @@ import type { HostRoot } from '../../../shared/base/host-root.ts';
 import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
 import { poolsInUse } from '../../../shared/contract/status.ts';
 import type { Facts } from '../../facts/facts.ts';
+import { unreadObstacle, unreadOf } from '../../facts/unread.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import { recordFile, type PartName } from '../../packages/package-record.ts';
 import { platformOf, unsupported } from '../../packages/distribution.ts';
@@ -29,14 +30,22 @@ export interface RemovalRequest {
 
 /**
  * Returns the changes that remove everything of azp-fleet from a host, in order: agents first, the records of this removal last.
- * Nothing where nothing is left. Pure.
+ * Nothing where nothing is left; a refusal where it is unknown what is left. Pure.
  */
 export function removalOf(facts: Facts, request: RemovalRequest): readonly (Change | Refusal)[] {
+  const unread = unreadOf(facts, 'ours', 'manager', ...(request.parts.size === 0 ? [] : stackFacts));
+  if (unread.length > 0) {
+    const { what, next } = unreadObstacle(unread);
+    return [refusal('facts', `it is unknown what is to be removed: ${what}`, next)];
+  }
   const found = [...agents(facts, request), ...stack(facts, request), ...own(facts)];
   const record = recordThen(facts, platformOf(facts), request.parts);
   const runfile = isOurRunfile(facts) && !request.parts.has('driver');
   return found.length === 0 && !record.differs ? [] : [...found, last(record, runfile)];
 }
+
+/** What decides about the parts that are removed in addition. */
+const stackFacts = ['packages', 'driver', 'docker', 'toolkit'] as const;
 
 /** Returns whether azp-fleet's manager, or what it left, is on the host. */
 export function hasManager({ ours, files, manager }: Facts): boolean {

@@ -10,9 +10,18 @@ import { ManagerRig } from '../../../support/manager-rig.ts';
 
 let rig: ManagerRig;
 let host: HostileHost;
+/** Scripts that the host got; it answers all with nothing. */
+let scripts: string[];
 beforeEach(async () => {
   rig = await ManagerRig.create();
-  host = await hostileHost({ managerSocket: rig.socket });
+  scripts = [];
+  host = await hostileHost({
+    managerSocket: rig.socket,
+    answer: (script) => {
+      scripts.push(script);
+      return {};
+    },
+  });
   writeFileSync(
     join(rig.directory, 'inventory.yaml'),
     `organization: ${rig.fake.organization}
@@ -95,6 +104,21 @@ test.each(['drain', 'undrain'])('%s with an empty name applies to no host', asyn
   expect(exitCode).toBe(2);
   expect(stderr).toContain('"" selects no host');
 });
+
+test(
+  'a host whose facts cannot be read: they are not needed, as for logs and exec',
+  { timeout: 60_000 },
+  async () => {
+    for (const command of [
+      ['drain', 'h200-1'],
+      ['logs', 'h200-1'],
+      ['undrain', 'h200-1'],
+      ['exec', '--', 'true'],
+    ])
+      expect((await azpFleet(...command)).exitCode, command[0]).toBe(0);
+    expect(scripts).not.toContainEqual(expect.stringContaining('azp-fleet-facts'));
+  },
+);
 
 test('an unknown slot is reported with the existing ones', async () => {
   const { exitCode, stderr } = await azpFleet('drain', 'h200-1', '--slot', '7');

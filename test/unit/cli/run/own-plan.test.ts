@@ -114,6 +114,43 @@ test('--disturb-others permits to interrupt it', async () => {
   expect(machine.log).toContain('reboot');
 });
 
+test('work of others that is unknown is not disturbed: it is named, and --disturb-others goes on', async () => {
+  machine.facts = merge(machine.facts, { unknown: [{ fact: 'others', why: 'no answer in 5 s' }] });
+  const { result } = rebootHosts({ yes: true });
+  expect(await result).toMatchObject({
+    exitCode: 1,
+    json: {
+      hosts: [
+        {
+          host: 'up',
+          state: 'failed',
+          problem: {
+            code: 'facts.incomplete',
+            what: 'facts incomplete: others (no answer in 5 s)',
+            next: expect.stringContaining('or add --disturb-others') as string,
+          },
+        },
+        {},
+      ],
+    },
+  });
+  expect(machine.log).not.toContain('reboot');
+  const { result: disturbing, written } = rebootHosts({ yes: true, disturbOthers: true });
+  await disturbing;
+  expect(machine.log).toContain('reboot');
+  expect(written.stdout).toContain('facts incomplete: others (no answer in 5 s)');
+});
+
+test('nothing is changed beside a change that may be in progress, also with --disturb-others', async () => {
+  machine.facts = merge(machine.facts, { unknown: [{ fact: 'changes', why: 'exit code 1' }] });
+  const { result } = rebootHosts({ yes: true, disturbOthers: true });
+  expect(await result).toMatchObject({
+    exitCode: 1,
+    json: { hosts: [{ problem: { what: 'facts incomplete: changes (exit code 1)' } }, {}] },
+  });
+  expect(machine.log).not.toContain('reboot');
+});
+
 test.each([{}, { breakLock: true }])('a change in progress is awaited first (%j)', async (more) => {
   machine.begin('driver');
   await rebootHosts({ yes: true, ...more }).result;

@@ -56,3 +56,21 @@ test.each([
   expect(report.problem?.what).toBe(problem);
   expect(report.problem?.host).toBe(problem === undefined ? undefined : 'h200-1');
 });
+
+test('a host of which something was not read: what, why, and how to try it; nothing is said about the rest', () => {
+  const unknown = [
+    { fact: 'gpus', why: 'no answer in 15 s' },
+    { fact: 'disk', why: 'exit code 1' },
+  ];
+  expect(checkFacts('h200-1', factsOf({ gpus: [], unknown }))).toEqual({
+    name: 'h200-1',
+    machine: expect.objectContaining({ bootId: expect.any(String) as string }) as object,
+    problem: {
+      code: 'facts.incomplete',
+      host: 'h200-1',
+      step: 'facts',
+      what: 'facts incomplete: gpus (no answer in 15 s), disk (exit code 1)',
+      next: 'find out why on the host: lspci -nn -d 10de:; df -Pk; then run again',
+    },
+  });
+});

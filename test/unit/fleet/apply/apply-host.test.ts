@@ -199,6 +199,15 @@ describe('a change that disturbs running jobs', () => {
     expect(notesOf(host)).toEqual(['draining: waiting for slot 0 (train)']);
   });
 
+  it('waits for them also where it is unknown whether the manager runs', async () => {
+    const host = hostToRestart({ ...status(false, slot('drained')), drains: [] });
+    const unknown = [{ fact: 'manager', why: 'no answer in 5 s' }];
+    host.facts = merge(host.facts, { manager: { unitActive: undefined }, unknown });
+    await host.serveManager(() => undefined);
+    await applyHost(host.survey(), host.tools(), loose);
+    expect(host.log).toEqual(['lock', drain, 'restart', undrainRun, 'unlock']);
+  });
+
   it.each<[string, ManagerStatus, string[]]>([
     [
       'ends only its own drain',

@@ -224,6 +224,24 @@ describe('a proof', () => {
     });
     host.close();
   });
+
+  it('judges by the facts as they are now, also where nothing was changed', async () => {
+    const host = new FakeHost([]);
+    host.facts = merge(host.facts, {
+      gpus: [],
+      docker: { active: true },
+      manager: { current: 'versions/1', unitActive: 'active' },
+    });
+    host.status = managerStatus({ slots: [slot('0')] });
+    await host.serveManager(() => undefined);
+    const survey = host.survey();
+    host.facts = merge(host.facts, { docker: { active: false } });
+    expect(await proveHost(survey, undefined, host.tools())).toMatchObject({
+      state: 'failed',
+      cause: 'the Docker Engine is not running',
+    });
+    host.close();
+  });
 });
 
 describe('the probe', () => {

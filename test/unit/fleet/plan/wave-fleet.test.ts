@@ -67,6 +67,11 @@ describe('a host', () => {
       { hasAgents: false, takesJobs: false },
     ],
     ['whose manager cannot be read', served(undefined), { hasAgents: true, takesJobs: true }],
+    [
+      'whose unit cannot be read',
+      factsOf({ unknown: [{ fact: 'manager', why: 'no answer in 5 s' }] }),
+      { hasAgents: true, takesJobs: false },
+    ],
     ['with unknown slots', served({ slots: [] }), { hasAgents: true, takesJobs: false }],
     [
       'that cannot reach Azure DevOps',

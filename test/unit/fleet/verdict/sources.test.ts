@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { judge } from '../../../../src/fleet/verdict/judge.ts';
-import { ageText, maxAgeMs, type Source } from '../../../../src/fleet/verdict/sources.ts';
+import { ageText, maxAgeMs, type Source, sourceAges } from '../../../../src/fleet/verdict/sources.ts';
 import { statusExitCode, statusRow } from '../../../../src/fleet/status/row.ts';
 import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import type { Checkup } from '../../../../src/shared/health/checkup.ts';
@@ -26,6 +26,9 @@ const aged: Readonly<Record<Exclude<Source, 'facts'>, (at: string | undefined) =
   }),
   pool: (at) => ({ pools: [{ name: 'gpu-lab', up: true, ...(at === undefined ? {} : { at }) }] }),
 };
+const agedSources = Object.keys(maxAgeMs).flatMap((source) =>
+  source === 'facts' ? [] : [source as keyof typeof aged],
+);
 const refused = { code: 'azure.auth', what: 'the token is not accepted', next: 'replace it' };
 const hot = { code: 'gpu.hot', severity: 'warn', what: 'hot', next: 'cool it' } as const;
 const states: readonly (readonly [string, string, Partial<ManagerStatus>])[] = [
@@ -45,7 +48,7 @@ const exitCode = (row: ReturnType<typeof rowOf>) =>
   statusExitCode([row], { strict: false, drift: false, fleetDrift: false, problems: 0 });
 
 describe.each(states)('a host that is %s', (_, state, parts) => {
-  describe.each(['report', 'gpus', 'connection', 'pool'] as const)('by its %s', (source) => {
+  describe.each(agedSources)('by its %s', (source) => {
     const limit = maxAgeMs[source];
     test.each([
       [0, state],
@@ -69,6 +72,20 @@ describe.each(states)('a host that is %s', (_, state, parts) => {
     });
   });
 
+  test('by facts that could not be read: unknown, unless something is worse', () => {
+    const unknown = [{ fact: 'others', why: 'no answer in 5 s' }];
+    const seen = facts({ status: status({ ...fresh, ...parts }) }, { unknown });
+    const row = statusRow({ host, facts: seen }, () => pool, now);
+    expect(row.verdict.state).toBe(state === 'failed' ? 'failed' : 'unknown');
+    expect(row.findings).toContainEqual(
+      expect.objectContaining({
+        code: 'facts.incomplete',
+        what: 'facts incomplete: others (no answer in 5 s)',
+      }),
+    );
+    expect(exitCode(row)).toBe(1);
+  });
+
   test('has no time of its GPU check or connection test: unknown', () => {
     expect(rowOf({ ...parts, ...aged.gpus(undefined) }).verdict).toMatchObject({ state: 'unknown' });
     expect(rowOf({ ...parts, ...aged.connection(undefined) }).verdict).toMatchObject({ state: 'unknown' });
@@ -80,6 +97,19 @@ describe.each(states)('a host that is %s', (_, state, parts) => {
 
   test('and whose pools were listed now, whatever the age of the manager’s view', () => {
     expect(rowOf({ ...parts, ...aged.pool(iso(3_600_000)) }).verdict.state).toBe(state);
+  });
+});
+
+test('facts have no age: the run that judges has read them, and the age of the rest is counted to that moment', () => {
+  const seen = facts({ status: status(fresh) }, { time: now + 30_000 });
+  const later = now + 3_600_000;
+  expect(sourceAges({ facts: seen, agentsIn: () => pool, now: later })[0]).toEqual({
+    source: 'facts',
+    ageMs: 0,
+  });
+  expect(statusRow({ host, facts: seen }, () => pool, later)).toMatchObject({
+    verdict: { state: 'healthy' },
+    oldest: { ageS: 30 },
   });
 });
 

@@ -54,6 +54,22 @@ const plan = (facts: Facts, ...parts: readonly PartName[]) =>
 const titles = (...args: Parameters<typeof plan>) =>
   plan(...args).map((item) => ('refused' in item ? `refused: ${item.what}` : item.title));
 
+test.each<[string, readonly PartName[], boolean]>([
+  ['ours', [], true],
+  ['ours-cdi', [], true],
+  ['manager', [], true],
+  ['manager-status', [], true],
+  ['packages-apt', [], false],
+  ['packages-apt', ['docker'], true],
+  ['docker-info', ['toolkit'], true],
+  ['others', ['driver'], false],
+])('where %s was not read, with the parts %j: refused %s', (fact, parts, isRefused) => {
+  const found = titles(merge(provisioned, { unknown: [{ fact, why: 'exit code 1' }] }), ...parts);
+  if (!isRefused) return expect(found[0]).toBe(agents[0]);
+  expect(found).toHaveLength(1);
+  expect(found[0]).toMatch(/^refused: it is unknown what is to be removed: .*facts incomplete: /u);
+});
+
 const agents = [
   'stop the manager and remove its unit',
   'remove its agents from Azure DevOps, pool gpu-lab',

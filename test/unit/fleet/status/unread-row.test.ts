@@ -1,0 +1,97 @@
+// status of a host of which something was not read: unknown is said, in `--json` and in the table, and is neither "none" nor 0.
+import { describe, expect, test } from 'vitest';
+
+import { statusText } from '../../../../src/cli/render/status.ts';
+import type { Facts, UnknownFact } from '../../../../src/fleet/facts/facts.ts';
+import { imageRow } from '../../../../src/fleet/status/image.ts';
+import { statusExitCode, statusRow, type StatusRow } from '../../../../src/fleet/status/row.ts';
+import { merge } from '../../../support/host.ts';
+import { facts, host, now, pool, status } from './observation.ts';
+
+const why = 'no answer in 5 s';
+const lost = (fact: string): UnknownFact => ({ fact, why });
+
+/** Returns the host's row, and the members of the JSON document. */
+function rowOf(seen: Facts): { readonly row: StatusRow; readonly json: Record<string, unknown> } {
+  const row = statusRow({ host, facts: seen }, () => pool, now);
+  return { row, json: JSON.parse(JSON.stringify(row)) as Record<string, unknown> };
+}
+
+/** Returns the cells of the host's line by their headings. */
+function cellsOf(row: StatusRow): Readonly<Record<string, string>> {
+  const [heads = '', line = ''] = statusText([row], { width: 160, paint: (_, text) => text }).split('\n');
+  const starts = [...heads.matchAll(/\S+/gu)].map(({ 0: head, index }) => [head, index] as const);
+  return Object.fromEntries(
+    starts.map(([head, from], at) => [head, line.slice(from, starts[at + 1]?.[1]).trim()]),
+  );
+}
+
+describe('the manager', () => {
+  const gone = { status: undefined, release: undefined };
+
+  test.each(['manager', 'manager-status'])('could not be read by %s', (fact) => {
+    const { row, json } = rowOf(merge(facts(gone), { unknown: [lost(fact)] }));
+    expect(json).toMatchObject({ drained: null, unknown: [{ fact, why }], verdict: { state: 'unknown' } });
+    for (const member of ['drains', 'local', 'manager', 'idle', 'checkedAt'])
+      expect(json).not.toHaveProperty(member);
+    expect(cellsOf(row)).toMatchObject({ manager: '?', agents: '?', busy: '?' });
+  });
+
+  test('has not reported', () => {
+    const { row, json } = rowOf(facts(gone));
+    expect(json).toMatchObject({ drained: null, manager: { state: 'active' } });
+    expect(json).not.toHaveProperty('local');
+    expect(cellsOf(row)).toMatchObject({ agents: '-', busy: '-' });
+  });
+
+  test('is not installed: nothing is drained, and no agent is ready', () => {
+    const bare = { ...gone, current: undefined, unitActive: undefined };
+    expect(rowOf(facts(bare)).json).toMatchObject({
+      drained: false,
+      local: { wanted: 2, ready: 0, busy: 0 },
+    });
+  });
+
+  test('is on a host that does not answer', () => {
+    const row = statusRow({ host, problem: { code: 'ssh.timeout', what: 'no answer' } }, () => pool, now);
+    expect(row.drained).toBeNull();
+  });
+});
+
+describe('the software', () => {
+  test.each<[string, Facts, Readonly<Record<string, string>>]>([
+    ['gpus', facts({ status: status() }, { gpus: [] }), { gpus: '?', driver: '580.95.05' }],
+    ['driver', facts({}, { driver: { loaded: undefined } }), { driver: '?', gpus: '2× H200' }],
+    ['docker-info', facts({}, { docker: { serverVersion: undefined } }), { docker: '?', toolkit: '1.20.0' }],
+    ['packages-apt', facts({}, { toolkit: { version: undefined } }), { toolkit: '?', driver: '580.95.05' }],
+  ])('could not be read by %s', (fact, seen, cells) => {
+    const { row, json } = rowOf(merge(seen, { unknown: [lost(fact)] }));
+    expect(cellsOf(row)).toMatchObject(cells);
+    expect(json).toMatchObject({ drained: false, unknown: [{ fact, why }], verdict: { state: 'unknown' } });
+  });
+
+  test('is absent where it was read', () => {
+    const { row } = rowOf(facts({}, { gpus: [], toolkit: { version: undefined } }));
+    expect(cellsOf(row)).toMatchObject({ gpus: 'none', toolkit: '-' });
+  });
+
+  test('has GPUs whose names nothing was read of', () => {
+    expect(rowOf(facts({ status: undefined })).json['gpus']).toEqual({ count: 2 });
+  });
+});
+
+test('the drift of a host with unknown facts is unknown: exit 1, not "changes pending"', () => {
+  const { row } = rowOf(merge(facts(), { unknown: [lost('site-ca')] }));
+  const rows = [{ ...row, drift: ['cannot: facts incomplete: site-ca (no answer in 5 s)'] }];
+  expect(statusExitCode(rows, { strict: false, drift: true, fleetDrift: false, problems: 0 })).toBe(1);
+});
+
+test('no image is chosen for a host whose GPUs are unknown', () => {
+  const seen = merge(facts({}, { gpus: [] }), { unknown: [lost('gpus')] });
+  const row = imageRow({ host, facts: seen });
+  expect(row.wanted).toBeUndefined();
+  expect(row.problem).toMatchObject({ code: 'facts.incomplete', what: `facts incomplete: gpus (${why})` });
+  const named = imageRow({ host: { ...host, image: 'registry/agent:1' }, facts: seen });
+  expect(named).toMatchObject({ wanted: { kind: 'image' } });
+  expect(named.problem).toBeUndefined();
+});
