@@ -183,10 +183,10 @@ const indent = ' '.repeat(13);
 
 /** Returns the lines of a change: title, reason, details, and what it disturbs. */
 function changeLines(change: Change | Shape, options: ChangeLineOptions, paint: Paint): string[] {
-  const why = change.known ? change.why : (change.why ?? until(change));
+  const why = change.kind === 'change' ? change.why : (change.why ?? until(change));
   const disturbs = disturbance[change.disturbs];
   const diffs = options.diff ? (change.texts ?? []).flatMap((text) => diffLines(text, paint)) : [];
-  const scripts = change.known && options.scripts ? change.actions.flatMap(actionLines) : [];
+  const scripts = change.kind === 'change' && options.scripts ? change.actions.flatMap(actionLines) : [];
   const [title = '', ...more] = wrap(change.title, options.width, indent.length, indent.length);
   return [
     `  ${changeMark(change, paint)} ${paint('dim', change.step.padEnd(8))} ${title}`,
@@ -395,7 +395,7 @@ function mark(marker: Marker | undefined, paint: Paint): string {
 
 /** Returns the marker of a change: also `!` if it reboots, `?` if it is not known yet. */
 function changeMark(change: Change | Shape, paint: Paint): string {
-  if (!change.known) return unknownMark(paint);
+  if (change.kind === 'shape') return unknownMark(paint);
   return reboots(change) ? paint(['bold', 'magenta'], '!') : mark(change.marker, paint);
 }
 

@@ -109,7 +109,7 @@ export async function openPlanning(
 
 /** Returns whether the plan uploads the runtime, the only compressed upload. */
 function uploadsRuntime({ stages }: HostPlan): boolean {
-  const actions = stages.flat().flatMap((change) => (change.known ? change.actions : []));
+  const actions = stages.flat().flatMap((change) => (change.kind === 'change' ? change.actions : []));
   return actions.some(
     (action) => action.kind === 'upload' && action.artifact.kind === 'file' && action.artifact.gunzip,
   );

@@ -135,11 +135,11 @@ function toFollow({ problem }: HostOutcome, workLeft: WorkLeft): Pick<HostOutcom
   return { problem: { ...problem, next } };
 }
 
-/** Returns known changes of the earlier plan that the later one lacks. */
+/** Returns changes of the earlier plan that the later one lacks; not its shapes. */
 function noLongerNeeded(before: HostPlan, now: HostPlan): readonly Change[] {
-  const known = ({ stages }: HostPlan) => stages.flat().filter((change) => change.known);
-  const left = new Set(known(now).map(({ id }) => id));
-  return known(before).filter(({ id }) => !left.has(id));
+  const changes = ({ stages }: HostPlan) => stages.flat().filter((change) => change.kind === 'change');
+  const left = new Set(changes(now).map(({ id }) => id));
+  return changes(before).filter(({ id }) => !left.has(id));
 }
 
 /** Returns the problem of a host that is not changed at all. */
@@ -152,8 +152,8 @@ function check(now: HostPlan, announced: HostPlan, done: ReadonlyMap<string, Cha
   const [refusal] = now.refusals;
   if (refusal !== undefined) throw new FleetError(refused(host, refusal));
   const changes = now.stages.flat();
-  const again = changes.find((change) => change.known && done.has(change.id));
-  if (again?.known === true)
+  const again = changes.find((change) => change.kind === 'change' && done.has(change.id));
+  if (again?.kind === 'change')
     throw new FleetError({
       code: 'plan.no-effect',
       host,

@@ -1,5 +1,5 @@
 import type { HostRoot } from '../../shared/base/host-root.ts';
-import type { Reading } from '../../shared/base/reading.ts';
+import type { Answered } from '../../shared/base/reading.ts';
 import { type Frame, frameLimit, type Probe } from '../ssh/session/frames.ts';
 import type { Facts } from './facts.ts';
 
@@ -45,10 +45,7 @@ export function framed({ name, timeoutS, script }: FactProbe<unknown>, target: P
 }
 
 /** Reads the answer of a probe; undefined: there is none. */
-export function readingOf<T>(
-  { line, parse }: FactProbe<T>,
-  frame: Frame | undefined,
-): Exclude<Reading<T>, { readonly kind: 'absent' }> {
+export function readingOf<T>({ line, parse }: FactProbe<T>, frame: Frame | undefined): Answered<T> {
   const unknown = (why: string) => ({ kind: 'unknown', why }) as const;
   if (frame === undefined) return unknown('no answer');
   const { code, stdout, stderr, durationMs, timedOut } = frame;

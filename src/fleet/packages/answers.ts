@@ -1,5 +1,5 @@
 import { foreignLine } from '../../shared/base/foreign-text.ts';
-import type { Answer, Answers, Asked, Effects, Moved } from './simulation.ts';
+import type { Answer, Answers, Asked, Effects, Moved, Obstacle } from './simulation.ts';
 import { compareVersions, upstream } from './version.ts';
 
 /** The most packages of one kind in one answer; a real transaction has fewer. */
@@ -18,14 +18,14 @@ export interface Dialect {
   /** The next action when it found no solution. */
   readonly next: string;
   /**
-   * Returns an answer for failures with a known cause. `newest`: the newest dkms that is offered. `leastBranch`: that of the
+   * Returns the obstacle for failures with a known cause. `newest`: the newest dkms that is offered. `leastBranch`: that of the
    * transaction.
    */
-  readonly known: (
+  readonly explained: (
     words: string,
     newest: string | undefined,
     leastBranch: number | undefined,
-  ) => Answer | undefined;
+  ) => Obstacle | undefined;
 }
 
 /**
@@ -78,10 +78,10 @@ function answerIn(
 }
 
 function obstacleIn(
-  { program, packageName, unhold, next, known }: Dialect,
+  { program, packageName, unhold, next, explained }: Dialect,
   lines: readonly string[],
   leastBranch: number | undefined,
-): Answer | undefined {
+): Obstacle | undefined {
   const what = wordsOf(lines, 'what');
   if (what !== undefined) return { kind: 'impossible', what, next: wordsOf(lines, 'next') ?? '' };
   const held = wordsOf(lines, 'held')
@@ -97,7 +97,7 @@ function obstacleIn(
   const words = wordsOf(lines, 'words');
   if (words === undefined) return undefined;
   return (
-    known(words, wordsOf(lines, 'dkms'), leastBranch) ?? {
+    explained(words, wordsOf(lines, 'dkms'), leastBranch) ?? {
       kind: 'impossible',
       what: `${program} found no solution: ${words}`,
       next,
@@ -121,8 +121,7 @@ function effects(lines: readonly string[], { packageName }: Dialect): Answer {
     (version !== undefined && !packageVersion.test(version))
   )
     return { kind: 'unknown', why: 'its output was not understood' };
-  return {
-    kind: 'known',
+  const value: Effects = {
     ...moves,
     kept: moves.kept.map(({ name }) => name),
     ...(version === undefined ? {} : { version: upstream(version) }),
@@ -130,6 +129,7 @@ function effects(lines: readonly string[], { packageName }: Dialect): Answer {
     ...sourcesIn(lines),
     ...repositoriesIn(lines),
   };
+  return { kind: 'value', value };
 }
 
 function spaceIn(lines: readonly string[]): Pick<Effects, 'room'> {

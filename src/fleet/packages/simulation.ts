@@ -1,3 +1,4 @@
+import type { Answered } from '../../shared/base/reading.ts';
 import type { Site, System, Vendor } from './vendors.ts';
 import type { Transaction } from './transaction.ts';
 
@@ -35,14 +36,14 @@ export function vendorsOf(asked: readonly Asked[]): readonly Vendor[] {
 /** By the keys of the questions. */
 export type Answers = Readonly<Record<string, Answer>>;
 
-/** The effect of a transaction, by the package manager's simulation. */
-export type Answer =
-  | ({ readonly kind: 'known' } & Effects)
+/** The effects of a transaction by the package manager's simulation, or why it is not possible. */
+export type Answer = Answered<Effects> | Obstacle;
+
+export type Obstacle =
   /** No source offers the version. Offered upstream versions, the newest first. */
   | { readonly kind: 'not-offered'; readonly offered: readonly string[] }
   /** All sources answered, and the transaction cannot be done. */
-  | { readonly kind: 'impossible'; readonly what: string; readonly next: string }
-  | { readonly kind: 'unknown'; readonly why: string };
+  | { readonly kind: 'impossible'; readonly what: string; readonly next: string };
 
 export interface Effects {
   /** Upstream version of the first package. Undefined: the transaction names none. */

@@ -128,7 +128,7 @@ export function hasChanges(plan: FleetPlan): boolean {
 
 /** Returns the changes that can run now; none if the plan begins with a shape. */
 export function firstStage(plan: HostPlan): readonly Change[] {
-  return (plan.stages[0] ?? []).filter((item) => item.known);
+  return (plan.stages[0] ?? []).filter((item) => item.kind === 'change');
 }
 
 /**
@@ -139,9 +139,10 @@ function stagesOf(planned: readonly (Change | Shape)[]): (Change | Shape)[][] {
   const stages: (Change | Shape)[][] = [];
   let open: (Change | Shape)[] | undefined;
   for (const item of planned) {
-    if (open === undefined || (!item.known && open.some(({ known }) => known))) stages.push((open = []));
+    if (open === undefined || (item.kind === 'shape' && open.some(({ kind }) => kind === 'change')))
+      stages.push((open = []));
     open.push(item);
-    if (!item.known || reboots(item)) open = undefined;
+    if (item.kind === 'shape' || reboots(item)) open = undefined;
   }
   return stages;
 }

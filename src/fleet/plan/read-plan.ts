@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
 import type { FleetPlan, Held, HostPlan, Wave, WavesPlan } from './fleet-plan.ts';
+import type { Effects } from '../packages/simulation.ts';
 import type { Change, Description, Shape } from '../steps/change.ts';
 import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
 
@@ -73,9 +74,9 @@ const action = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('await-manager'), configHash: string, timeoutS }),
 ]);
 
-const change = z.discriminatedUnion('known', [
+const change = z.discriminatedUnion('kind', [
   z.object({
-    known: z.literal(true),
+    kind: z.literal('change'),
     id: string,
     step,
     title: string,
@@ -85,7 +86,7 @@ const change = z.discriminatedUnion('known', [
     ...description,
   } satisfies Members<Change>),
   z.object({
-    known: z.literal(false),
+    kind: z.literal('shape'),
     step,
     title: string,
     until: step,
@@ -115,20 +116,22 @@ const moved = z
   .max(limits.packages);
 const answer = z.discriminatedUnion('kind', [
   z.object({
-    kind: z.literal('known'),
-    version: string.exactOptional(),
-    removes: moved,
-    installs: moved,
-    upgrades: moved,
-    downgrades: moved,
-    kept: names,
-    sources: names.exactOptional(),
-    repositories: names.exactOptional(),
-    room: z.object({ downloadBytes: z.number(), installedBytes: z.number() }).exactOptional(),
+    kind: z.literal('value'),
+    value: z.object({
+      version: string.exactOptional(),
+      removes: moved,
+      installs: moved,
+      upgrades: moved,
+      downgrades: moved,
+      kept: names,
+      sources: names.exactOptional(),
+      repositories: names.exactOptional(),
+      room: z.object({ downloadBytes: z.number(), installedBytes: z.number() }).exactOptional(),
+    } satisfies Members<Effects>),
   }),
   z.object({ kind: z.literal('not-offered'), offered: names }),
   z.object({ kind: z.literal('impossible'), what: string, next: string }),
-  z.object({ kind: z.literal('unknown'), why: string }),
+  z.object({ kind: z.literal('unknown'), why: string, since: string.exactOptional() }),
 ]);
 
 const host = z.object({

@@ -44,7 +44,8 @@ function beyondBound({ bound: now }: Change | Shape, { bound: before }: Change |
 
 /** Tells whether the announced change is this one, a shape of it, or waits for the same: the status may be older. */
 function names(before: Change | Shape, change: Change | Shape): boolean {
-  if (before.known) return change.known && (before.id === change.id || (waits(before) && onlyWaits(change)));
+  if (before.kind === 'change')
+    return change.kind === 'change' && (before.id === change.id || (waits(before) && onlyWaits(change)));
   return before.step === change.step && (before.waits !== true || onlyWaits(change));
 }
 

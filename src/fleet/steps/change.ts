@@ -88,7 +88,7 @@ export interface Description {
 
 /** One described mutation. */
 export interface Change extends Description {
-  readonly known: true;
+  readonly kind: 'change';
   /** Stable for the same facts and configuration: step, name and a short digest of its actions. */
   readonly id: string;
   readonly step: StepName;
@@ -102,7 +102,7 @@ export interface Change extends Description {
 
 /** A change whose actions are not known yet. A plan announces it; it cannot run. */
 export interface Shape extends Description {
-  readonly known: false;
+  readonly kind: 'shape';
   readonly step: StepName;
   readonly title: string;
   /** The step whose result decides. */
@@ -125,12 +125,14 @@ export interface Refusal {
 
 /** Returns whether the change reboots the host; facts must be gathered again afterwards. */
 export function reboots(change: Change | Shape): boolean {
-  return change.known && change.actions.some(({ kind }) => kind === 'reboot');
+  return change.kind === 'change' && change.actions.some(({ kind }) => kind === 'reboot');
 }
 
 /** Returns whether the change only waits and changes nothing on the host. */
 export function onlyWaits(change: Change | Shape): boolean {
-  return change.known ? change.actions.every(({ kind }) => kind === 'await-manager') : change.waits === true;
+  return change.kind === 'change'
+    ? change.actions.every(({ kind }) => kind === 'await-manager')
+    : change.waits === true;
 }
 
 /** Returns the id of a change: equal in every run for the same actions, and valid in a systemd unit's name. */
@@ -182,7 +184,7 @@ export function refusal(step: StepName, what: string, next: string): Refusal {
 
 /** Returns the announcement of a change that depends on the result of another step. */
 export function later({ step, title, disturbs, marker, details, texts }: Change, until: StepName): Shape {
-  return { known: false, step, title, until, disturbs, ...defined({ marker, details, texts }) };
+  return { kind: 'shape', step, title, until, disturbs, ...defined({ marker, details, texts }) };
 }
 
 export function change(
@@ -191,7 +193,7 @@ export function change(
   described: Described,
   actions: readonly Action[],
 ): Change {
-  return { known: true, id: changeId(step, name, actions), step, ...described, actions };
+  return { kind: 'change', id: changeId(step, name, actions), step, ...described, actions };
 }
 
 export function upload(artifact: Artifact, path: string, mode: number): Action {

@@ -39,7 +39,8 @@ export interface Ended extends Outcome, Spans {
 
 type CollectTools = Pick<ManagerDeps, 'engine' | 'log'> & { readonly runStore: RunStore };
 
-interface Known {
+/** What the manager has of a run before it reads how it ended. */
+interface Before {
   /** The output that was read while the run was running. */
   readonly followed: Transcript | undefined;
   readonly stopped: StopRequest | undefined;
@@ -56,7 +57,7 @@ interface Known {
 export async function collect(
   tools: CollectTools,
   container: OwnContainer,
-  { followed, stopped, lastTry, keyEnd }: Known,
+  { followed, stopped, lastTry, keyEnd }: Before,
 ): Promise<Ended> {
   const [exit, output] = await Promise.all([
     tools.engine.exit(container.id),

@@ -12,3 +12,6 @@ export type Reading<T> =
       /** Since when it could not be read, where something remembers: ISO 8601. */
       readonly since?: string;
     };
+
+/** The answer to a question: never absent. */
+export type Answered<T> = Exclude<Reading<T>, { readonly kind: 'absent' }>;

@@ -72,7 +72,7 @@ async function changeOf(
   name: string,
 ): Promise<Change> {
   const { stages } = await stack.ask(host, desiredStack(host, driver));
-  const change = stages.flat().find((one): one is Change => one.known && one.id.startsWith(name));
+  const change = stages.flat().find((one): one is Change => one.kind === 'change' && one.id.startsWith(name));
   if (change === undefined) throw new Error(`${host.name} plans no ${name}: ${titles(stages).join(', ')}`);
   return change;
 }

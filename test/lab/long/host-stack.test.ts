@@ -45,7 +45,7 @@ const plan = (seen: Facts, desired: Desired) =>
 async function converge(host: LabHost, desired: Desired): Promise<string> {
   const { stages } = plan(await facts(host, desired), desired);
   let output = '';
-  for (const change of stages.flat()) if (change.known) output += await stack.apply(host, change);
+  for (const change of stages.flat()) if (change.kind === 'change') output += await stack.apply(host, change);
   return output;
 }
 

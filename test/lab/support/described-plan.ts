@@ -1,7 +1,8 @@
 import type { HostPlan } from '../../../src/fleet/plan/fleet-plan.ts';
 import type { Change } from '../../../src/fleet/steps/change.ts';
 
-export const changesOf = ({ stages }: HostPlan): Change[] => stages.flat().filter((change) => change.known);
+export const changesOf = ({ stages }: HostPlan): Change[] =>
+  stages.flat().filter((change) => change.kind === 'change');
 
 export const titles = (plan: HostPlan): string[] => changesOf(plan).map(({ title }) => title);
 

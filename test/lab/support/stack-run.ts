@@ -73,7 +73,8 @@ export class StackRun {
     const { stages, refusals } = await this.ask(host, desired);
     if (refusals.length > 0) throw new Error(`${host.name}: ${refusals.map(({ what }) => what).join('; ')}`);
     let output = '';
-    for (const change of stages.flat()) if (change.known) output += await this.apply(host, change);
+    for (const change of stages.flat())
+      if (change.kind === 'change') output += await this.apply(host, change);
     return output;
   }
 

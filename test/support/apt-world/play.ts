@@ -43,7 +43,7 @@ export async function play(
   if (refusals.length > 0) return { plan, asked: [], facts: before };
   let facts = before;
   for (const change of stages.flat()) {
-    if (!change.known) throw new Error(`${change.title} is not known: ${change.why ?? ''}`);
+    if (change.kind === 'shape') throw new Error(`${change.title} is not known: ${change.why ?? ''}`);
     const failed = await carryOut(world, change, facts, desired);
     if (failed !== undefined) return { plan, asked: asked(world), failed, facts };
     facts = withModule(facts, await world.seen(simulate(facts, change, desired)));

@@ -2,7 +2,7 @@ import { quote, sh } from '../../../shared/base/shell.ts';
 import type { Dialect } from '../answers.ts';
 import type { SimulationParts } from '../scripts.ts';
 import { makeFolder, noteBrought, simulatedFail } from '../shell.ts';
-import type { Answer, Question } from '../simulation.ts';
+import type { Obstacle, Question } from '../simulation.ts';
 import { linkSources, type SourceParts } from '../sources.ts';
 import type { Vendor } from '../vendors.ts';
 import { upstream } from '../version.ts';
@@ -245,7 +245,7 @@ const dialect: Dialect = {
   packageName: /^[a-z0-9][a-z0-9+.-]{1,100}(?::[a-z0-9-]{1,20})?$/,
   unhold: (names) => sh`sudo apt-mark unhold ${names}`,
   next: 'complete the mirror, or check the pins in /etc/apt/preferences.d of the host',
-  known: oldDkms,
+  explained: oldDkms,
 };
 
 /** The last branch whose packages accept any dkms. */
@@ -255,7 +255,7 @@ const lastWithout = 565;
  * NVIDIA's packages need dkms 3.1.8 from 570.148 on; Debian 12 has 3.0.10, Ubuntu 22.04 has 2.8.7, and their backports none.
  * Where NVIDIA's repository has dkms, apt takes it from there.
  */
-function oldDkms(words: string, newest = '', leastBranch = 0): Answer | undefined {
+function oldDkms(words: string, newest = '', leastBranch = 0): Obstacle | undefined {
   const [, name, needed] = /(\S+) : Depends: dkms \(>= ([\w.~+-]+)\)/.exec(words) ?? [];
   if (name === undefined || needed === undefined) return undefined;
   const older =

@@ -2,7 +2,7 @@ import { quote, sh } from '../../../shared/base/shell.ts';
 import type { Dialect } from '../answers.ts';
 import type { SimulationParts } from '../scripts.ts';
 import { makeFolder, noteBrought, simulatedFail } from '../shell.ts';
-import type { Answer, Question } from '../simulation.ts';
+import type { Obstacle, Question } from '../simulation.ts';
 import { linkSources } from '../sources.ts';
 import type { Vendor } from '../vendors.ts';
 import { dnfTransactions } from './install.ts';
@@ -190,11 +190,11 @@ const dialect: Dialect = {
   packageName: /^[A-Za-z0-9][A-Za-z0-9_+.-]{0,100}(?::[a-z0-9_]{1,20})?$/,
   unhold: (names) => sh`sudo dnf versionlock delete ${names}`,
   next: 'complete the mirror, or check the excludes in /etc/dnf/dnf.conf and /etc/yum.repos.d of the host',
-  known: missingRepository,
+  explained: missingRepository,
 };
 
 /** Some dependencies of NVIDIA's packages are in repositories that most of these systems have disabled. */
-function missingRepository(words: string): Answer | undefined {
+function missingRepository(words: string): Obstacle | undefined {
   const [, lacks, name] = /nothing provides (\S+).* needed by (\S+)/.exec(words) ?? [];
   if (lacks === undefined || name === undefined) return undefined;
   return {

@@ -210,7 +210,7 @@ fail 'the manager did not remove the drain of an interrupted run' 'a status with
 function* waitForImage(facts: Facts, host: HostSpec, config: ManagerConfig): Iterable<Shape> {
   if (facts.gpus.length === 0 || !host.driver.install || isDesiredDriver(facts, host)) return;
   yield {
-    known: false,
+    kind: 'shape',
     step: 'manager',
     title: 'wait for the agent image',
     until: 'driver',

@@ -59,8 +59,8 @@ function spaceObstacle(
   disks: Disks,
 ): Refusal | undefined {
   const answer = simulated?.answers[id];
-  if (answer?.kind !== 'known') return undefined;
-  const found = space.reserve(needsOf(answer, pending.rebuildsInitramfs === true, disks));
+  if (answer?.kind !== 'value') return undefined;
+  const found = space.reserve(needsOf(answer.value, pending.rebuildsInitramfs === true, disks));
   return found && refusal(pending.step, `${pending.subject.what} ${found.what}`, found.next);
 }
 
@@ -75,7 +75,7 @@ function uploadObstacle(item: Found, space: DiskSpace, disks: Disks): Refusal | 
 function refine({ pending, ...change }: PackageChange, simulated: Simulated | undefined): Found {
   if (simulated === undefined) return change;
   const answer: Answer = simulated.answers[change.id] ?? { kind: 'unknown', why: 'not simulated' };
-  if (answer.kind === 'known') return describeEffects(pending, answer);
+  if (answer.kind === 'value') return describeEffects(pending, answer.value);
   if (answer.kind === 'not-offered') return notOffered(pending, answer.offered);
   if (answer.kind === 'impossible') return refusal(pending.step, answer.what, answer.next);
   return simulated.final ? boundChange(pending, boundFromFacts(pending)) : shape(pending, answer.why);

@@ -60,17 +60,19 @@ function announcedBy({ id }: Change, action: Action, index: number): readonly Ef
  * announced by its step and by what it disturbs.
  */
 function announced(plan: HostPlan, { manager }: Facts, made: readonly Change[]): readonly Effect[] {
-  const known = new Set(plan.stages.flat().flatMap((each) => (each.known ? [each.id] : [])));
+  const known = new Set(plan.stages.flat().flatMap((each) => (each.kind === 'change' ? [each.id] : [])));
   const stages = plan.stages.map((stage) =>
     stage.flatMap((each) =>
       made.filter((one) =>
-        each.known
+        each.kind === 'change'
           ? one.id === each.id
           : !known.has(one.id) && one.step === each.step && one.disturbs === each.disturbs,
       ),
     ),
   );
-  const left = plan.stages.flat().some((each) => each.known && each.id.startsWith('manager-undrain'));
+  const left = plan.stages
+    .flat()
+    .some((each) => each.kind === 'change' && each.id.startsWith('manager-undrain'));
   const draining = manager.unitActive !== 'active' ? -1 : left ? 0 : stages.findIndex(needsDrain);
   const request = (line: string): Effect => ({ kind: 'request', line });
   const effects = stages.flatMap((stage, index) => [

@@ -77,7 +77,7 @@ export class FakeHost {
         planOf(
           facts,
           name,
-          this.pending.filter((item) => !item.known || facts.packages[item.id] === undefined),
+          this.pending.filter((item) => item.kind === 'shape' || facts.packages[item.id] === undefined),
           false,
         ),
       jobPages: () => Promise.resolve(new Map([['h200-1-0', 'https://dev.azure.com/x/_build?id=7']])),

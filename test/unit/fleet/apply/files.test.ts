@@ -116,13 +116,15 @@ describe('a saved plan', () => {
         ],
         packages: {
           'docker-install-0': {
-            kind: 'known',
-            version: '29.7.2',
-            removes: [{ name: 'docker.io', from: '20.10' }],
-            installs: [{ name: 'docker-ce', to: '29.7.2' }],
-            upgrades: [{ name: 'libc6', from: '1', to: '2' }],
-            downgrades: [],
-            kept: ['gdm3'],
+            kind: 'value',
+            value: {
+              version: '29.7.2',
+              removes: [{ name: 'docker.io', from: '20.10' }],
+              installs: [{ name: 'docker-ce', to: '29.7.2' }],
+              upgrades: [{ name: 'libc6', from: '1', to: '2' }],
+              downgrades: [],
+              kept: ['gdm3'],
+            },
           },
           'driver-install-0': { kind: 'not-offered', offered: ['580'] },
           'toolkit-install-0': { kind: 'impossible', what: 'no way', next: 'look' },

@@ -12,14 +12,18 @@ import { FakeHost } from './fake-fleet.ts';
 
 const none = { removes: [], installs: [], upgrades: [], downgrades: [], kept: [] } as const;
 const known = (...names: string[]): Answer => ({
-  kind: 'known',
-  ...none,
-  removes: names.map((name) => ({ name, from: '1' })),
+  kind: 'value',
+  value: {
+    ...none,
+    removes: names.map((name) => ({ name, from: '1' })),
+  },
 });
 const older = (name: string): Answer => ({
-  kind: 'known',
-  ...none,
-  downgrades: [{ name, from: '2', to: '1' }],
+  kind: 'value',
+  value: {
+    ...none,
+    downgrades: [{ name, from: '2', to: '1' }],
+  },
 });
 const silent: Answer = { kind: 'unknown', why: 'no answer' };
 
@@ -61,11 +65,11 @@ function host(...answers: (Answer | FleetError)[]): {
 }
 
 function planned(answer: Answer, final: boolean): Change | Shape {
-  const removes = answer.kind === 'known' ? answer.removes.map(({ name }) => name) : ['docker.io'];
-  const downgrades = answer.kind === 'known' ? answer.downgrades.map(({ name }) => name) : [];
+  const removes = answer.kind === 'value' ? answer.value.removes.map(({ name }) => name) : ['docker.io'];
+  const downgrades = answer.kind === 'value' ? answer.value.downgrades.map(({ name }) => name) : [];
   const bound = { removes, downgrades };
   const bounded = { ...change(`docker ${removes.join(' ')}`), bound };
-  return answer.kind === 'known' || final ? bounded : { ...later(bounded, 'docker'), bound };
+  return answer.kind === 'value' || final ? bounded : { ...later(bounded, 'docker'), bound };
 }
 
 async function survey({ fake, tools }: Pick<ReturnType<typeof host>, 'fake' | 'tools'>) {
@@ -129,7 +133,7 @@ describe('the question for the package manager', () => {
   it('that takes too long has no answer; a lost connection is an error', async () => {
     const problem = { what: 'x', next: 'y' };
     const slow = host(new FleetError({ code: 'ssh.script-timeout', ...problem }));
-    expect((await survey(slow)).found?.plan.stages.flat()).toMatchObject([{ known: false }]);
+    expect((await survey(slow)).found?.plan.stages.flat()).toMatchObject([{ kind: 'shape' }]);
     const lost = host(new FleetError({ code: 'ssh.connection-lost', ...problem }));
     const { found, failures } = await survey(lost);
     expect(found).toBeUndefined();

@@ -92,7 +92,8 @@ export class RecordingHost {
       gather: () => Promise.resolve(this.#facts),
       plan: (facts) => {
         const plan = planHost(facts, this.#desired, { steps: this.#steps, disturbOthers: false });
-        for (const change of plan.stages.flat()) if (change.known) this.#changes.set(change.id, change);
+        for (const change of plan.stages.flat())
+          if (change.kind === 'change') this.#changes.set(change.id, change);
         return plan;
       },
       owner: { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' },

@@ -13,7 +13,7 @@ export function change(
   { step = 'docker', disturbs = 'nothing', reboot = false, durable = true }: Details = {},
 ): Change {
   return {
-    known: true,
+    kind: 'change',
     id,
     step,
     title: `do ${id}`,
@@ -26,5 +26,5 @@ export function change(
 }
 
 export function shape(step: StepName, disturbs: Disturbs = 'nothing'): Shape {
-  return { known: false, step, title: `whatever ${step} needs`, until: 'driver', disturbs };
+  return { kind: 'shape', step, title: `whatever ${step} needs`, until: 'driver', disturbs };
 }

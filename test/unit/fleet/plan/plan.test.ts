@@ -21,7 +21,9 @@ function planOf(items: (Change | Shape | Refusal)[], facts = factsOf(), disturbO
 
 describe('stages', () => {
   const known = (items: (Change | Shape)[]) =>
-    planOf(items).stages.map((stage) => stage.map((item) => (item.known ? item.id : `? ${item.step}`)));
+    planOf(items).stages.map((stage) =>
+      stage.map((item) => (item.kind === 'change' ? item.id : `? ${item.step}`)),
+    );
 
   it.each<[string, (Change | Shape)[], string[][]]>([
     ['nothing to do', [], []],
@@ -97,7 +99,10 @@ describe('the question for a package manager', () => {
     const settled = Object.fromEntries(
       Object.keys(answers).map((key) => [
         key,
-        { kind: 'known', removes: [], installs: [], upgrades: [], downgrades: [], kept: [] } as const,
+        {
+          kind: 'value',
+          value: { removes: [], installs: [], upgrades: [], downgrades: [], kept: [] },
+        } as const,
       ]),
     );
     expect(questionFor(bare, desiredOf(), options, settled)).toBeUndefined();
@@ -249,7 +254,7 @@ describe('a later plan', () => {
     const actions = [...(run === undefined ? [] : [run]), ...waiting.actions];
     const start = planOf([{ ...change('s', { step: 'manager' }), actions }]);
     expect(deviations(planOf([waiting]), start)).toEqual([]);
-    const made = start.stages.flat().filter((each): each is Change => each.known);
+    const made = start.stages.flat().filter((each): each is Change => each.kind === 'change');
     expect([made.length + waitsMet(start, made), 2 + waitsMet(start, [...made, waiting])]).toEqual([1, 1]);
   });
 

@@ -51,7 +51,7 @@ function run(one: ScriptsCase, parts: Parts): { readonly text: string; readonly 
   const options = { steps, disturbOthers: true };
   const answers = answersOf(one, options);
   const { stages, refusals } = planHost(facts, desired, options, { answers, final: true });
-  const changes = stages.flat().filter((change): change is Change => change.known);
+  const changes = stages.flat().filter((change): change is Change => change.kind === 'change');
   const text = [
     ...refusals.map((refused) => `refused: ${refused.what}; ${refused.next}`),
     ...changes.flatMap((change) => changeText(change, parts)),

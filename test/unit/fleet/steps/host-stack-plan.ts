@@ -20,10 +20,10 @@ export function lines(items: readonly (Planned | Refusal)[]): string[] {
 /** Returns the facts after all changes, including those that wait for earlier ones. */
 export function afterwards(facts: Facts, desired: Desired): Facts {
   const items = plan(facts, desired);
-  const later = items.findIndex((item) => !('refused' in item) && !item.known);
+  const later = items.findIndex((item) => !('refused' in item) && item.kind === 'shape');
   const after = items
     .slice(0, later < 0 ? undefined : later)
-    .filter((item): item is Change => !('refused' in item) && item.known)
+    .filter((item): item is Change => !('refused' in item) && item.kind === 'change')
     .reduce((seen, change) => simulate(seen, change, desired), facts);
   return later < 0 ? after : afterwards(after, desired);
 }

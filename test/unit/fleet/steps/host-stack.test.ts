@@ -63,7 +63,7 @@ describe('driver, docker and toolkit', () => {
 });
 
 function splitAtReboot(items: readonly (Planned | Refusal)[]): Change[][] {
-  const changes = items.filter((item): item is Change => !('refused' in item) && item.known);
+  const changes = items.filter((item): item is Change => !('refused' in item) && item.kind === 'change');
   const reboot = changes.findIndex(({ actions }) => actions.some(({ kind }) => kind === 'reboot'));
   return [changes.slice(0, reboot + 1), changes.slice(reboot + 1)];
 }

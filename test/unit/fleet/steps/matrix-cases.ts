@@ -62,12 +62,14 @@ const changed = (verb: string): string[] => [
   'reboot the host [machine]',
 ];
 const removal = (name: string): Answer => ({
-  kind: 'known',
-  removes: [{ name, from: '1' }],
-  installs: [],
-  upgrades: [],
-  downgrades: [],
-  kept: [],
+  kind: 'value',
+  value: {
+    removes: [{ name, from: '1' }],
+    installs: [],
+    upgrades: [],
+    downgrades: [],
+    kept: [],
+  },
 });
 
 const casesBy: Readonly<Record<History, (bare: Facts, platform: Platform) => Case>> = {

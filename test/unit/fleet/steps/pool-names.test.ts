@@ -115,11 +115,11 @@ describe('the manager and its image', () => {
 
   test('are announced as shapes until the driver is installed', () => {
     const shapes = plan(factsOf());
-    expect(shapes.map((item) => ('known' in item ? [item.known, item.title] : item))).toEqual([
-      [false, expect.stringContaining('install the manager')],
-      [false, "write the manager's configuration"],
-      [false, 'install the unit azp-fleet-manager.service'],
-      [false, 'start the manager and wait for it'],
+    expect(shapes.map((item) => ('kind' in item ? [item.kind, item.title] : item))).toEqual([
+      ['shape', expect.stringContaining('install the manager')],
+      ['shape', "write the manager's configuration"],
+      ['shape', 'install the unit azp-fleet-manager.service'],
+      ['shape', 'start the manager and wait for it'],
     ]);
     expect(shapes[1]).toMatchObject({
       until: 'driver',
@@ -137,9 +137,9 @@ describe('the manager and its image', () => {
 
   test('wait with all image changes, because they are in the folder of the manager', () => {
     const [context, ...more] = imageStep.plan(factsOf(), desiredOf({ pool }));
-    expect(context).toMatchObject({ known: false, step: 'image', until: 'driver' });
+    expect(context).toMatchObject({ kind: 'shape', step: 'image', until: 'driver' });
     expect(more).toEqual([]);
-    expect([...imageStep.plan(factsOf(), desiredOf())]).toMatchObject([{ known: true }]);
+    expect([...imageStep.plan(factsOf(), desiredOf())]).toMatchObject([{ kind: 'change' }]);
   });
 
   test('are configured with the name once it is known', () => {

@@ -50,7 +50,9 @@ describe('a system with another package manager', () => {
   });
 
   function scripts(facts: Facts, desired = defaults): Map<string, string> {
-    const changes = plan(facts, desired).filter((item): item is Change => !('refused' in item) && item.known);
+    const changes = plan(facts, desired).filter(
+      (item): item is Change => !('refused' in item) && item.kind === 'change',
+    );
     return new Map(
       changes.flatMap(({ title, actions }) =>
         actions.flatMap((action) => (action.kind === 'run' ? [[title, action.script] as const] : [])),
@@ -127,12 +129,14 @@ describe('a system with another package manager', () => {
     const [change] = refinePackages(pending, {
       answers: {
         [ids[0] ?? '']: {
-          kind: 'known',
-          removes: [{ name: 'toy-desktop', from: '1' }],
-          installs: [],
-          upgrades: [],
-          downgrades: [],
-          kept: [],
+          kind: 'value',
+          value: {
+            removes: [{ name: 'toy-desktop', from: '1' }],
+            installs: [],
+            upgrades: [],
+            downgrades: [],
+            kept: [],
+          },
         },
       },
       final: false,

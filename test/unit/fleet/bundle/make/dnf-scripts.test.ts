@@ -71,7 +71,7 @@ function scriptsOf(facts: Facts): string {
   const scripts = stages
     .flat()
     .flatMap((change) =>
-      change.known
+      change.kind === 'change'
         ? [
             `## ${change.title}`,
             ...change.actions.flatMap((action) =>

@@ -15,7 +15,8 @@ const said = (lines: readonly string[], head: readonly string[] = []): Answer | 
     'docker-install-0'
   ];
 
-const nothing = { kind: 'known', removes: [], installs: [], upgrades: [], downgrades: [], kept: [] };
+const none = { removes: [], installs: [], upgrades: [], downgrades: [], kept: [] };
+const nothing = { kind: 'value', value: none };
 
 describe('the answer of apt', () => {
   it.each<[string, string[], string[], unknown]>([
@@ -24,19 +25,22 @@ describe('the answer of apt', () => {
       'the disk space',
       ['space 23445 -12500', 'end'],
       [],
-      { ...nothing, room: { downloadBytes: 23_445, installedBytes: -12_500 } },
+      { kind: 'value', value: { ...none, room: { downloadBytes: 23_445, installedBytes: -12_500 } } },
     ],
     [
       'the archive components that it adds',
       ['source /etc/apt/sources.list.d/azp-fleet-non-free.sources contrib non-free', 'end'],
       [],
-      { ...nothing, sources: ['/etc/apt/sources.list.d/azp-fleet-non-free.sources contrib non-free'] },
+      {
+        kind: 'value',
+        value: { ...none, sources: ['/etc/apt/sources.list.d/azp-fleet-non-free.sources contrib non-free'] },
+      },
     ],
     [
       'the repositories that it adds',
       ['repository azp-fleet-epel', 'repository crb', 'end'],
       [],
-      { ...nothing, repositories: ['azp-fleet-epel', 'crb'] },
+      { kind: 'value', value: { ...none, repositories: ['azp-fleet-epel', 'crb'] } },
     ],
     ['an invalid repository', ['repository $(x)', 'repository', 'end'], [], nothing],
     ['an invalid source', ['source /etc/$(x) y', 'source', 'source /a', 'end'], [], nothing],
@@ -55,16 +59,18 @@ describe('the answer of apt', () => {
       ],
       [],
       {
-        kind: 'known',
-        version: '29.7.2',
-        removes: [
-          { name: 'docker.io', from: '20.10.24+dfsg1-1' },
-          { name: 'libcuda1:i386', from: '570.86.10-1' },
-        ],
-        installs: [{ name: 'docker-ce', to: '5:29.7.2-1' }],
-        upgrades: [{ name: 'libc6', from: '2.36-9', to: '2.36-10' }],
-        downgrades: [{ name: 'libcuda1', from: '595.71.05-1', to: '580.95.05-1' }],
-        kept: ['gdm3'],
+        kind: 'value',
+        value: {
+          version: '29.7.2',
+          removes: [
+            { name: 'docker.io', from: '20.10.24+dfsg1-1' },
+            { name: 'libcuda1:i386', from: '570.86.10-1' },
+          ],
+          installs: [{ name: 'docker-ce', to: '5:29.7.2-1' }],
+          upgrades: [{ name: 'libc6', from: '2.36-9', to: '2.36-10' }],
+          downgrades: [{ name: 'libcuda1', from: '595.71.05-1', to: '580.95.05-1' }],
+          kept: ['gdm3'],
+        },
       },
     ],
     [
@@ -186,7 +192,7 @@ describe('the answer of apt', () => {
     fc.assert(
       fc.property(fc.array(line), fc.array(line), (before, after) => {
         const answer = said([...before, 'remove gdm3 43.0', ...after, 'end']);
-        if (answer?.kind === 'known') expect(answer.removes.map(({ name }) => name)).toContain('gdm3');
+        if (answer?.kind === 'value') expect(answer.value.removes.map(({ name }) => name)).toContain('gdm3');
       }),
     );
   });
@@ -198,8 +204,8 @@ describe('the answer of apt', () => {
     fc.assert(
       fc.property(fc.array(line), (lines) => {
         const answer = said([...lines, 'end']);
-        if (answer?.kind !== 'known') return;
-        for (const name of [...answer.removes.map((each) => each.name), ...answer.kept])
+        if (answer?.kind !== 'value') return;
+        for (const name of [...answer.value.removes.map((each) => each.name), ...answer.value.kept])
           expect(name).toMatch(/^[a-z0-9][a-z0-9+.:-]+$/);
       }),
     );

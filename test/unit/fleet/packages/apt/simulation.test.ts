@@ -114,13 +114,15 @@ const seen = (file: string): string => readFileSync(at(file), 'utf8');
 describe('the simulation with apt', () => {
   it('has apt’s answer to the request of the installation', () => {
     expect(simulate()).toEqual({
-      kind: 'known',
-      version: '2.0',
-      removes: [{ name: 'old', from: '1.0' }],
-      installs: [],
-      upgrades: [{ name: 'tool', from: '1.9-1', to: '2.0-1' }],
-      downgrades: [],
-      kept: [],
+      kind: 'value',
+      value: {
+        version: '2.0',
+        removes: [{ name: 'old', from: '1.0' }],
+        installs: [],
+        upgrades: [{ name: 'tool', from: '1.9-1', to: '2.0-1' }],
+        downgrades: [],
+        kept: [],
+      },
     });
     expect(seen('asked')).toContain('-s install --allow-downgrades tool=2.0-1 old-');
   });
@@ -177,7 +179,7 @@ describe('the simulation with apt', () => {
 
   it('does not contact a vendor whose source the host has', () => {
     put('etc/apt/sources.list.d/azp-fleet-docker.sources', 'URIs: http://mirror/docker/debian\n');
-    expect(simulate({}, { missing: [] })?.kind).toBe('known');
+    expect(simulate({}, { missing: [] })?.kind).toBe('value');
     expect(existsSync(at('calls'))).toBe(false);
   });
 
@@ -202,7 +204,7 @@ describe('the simulation with apt', () => {
 
   it("names packages that the owner's holds keep back", () => {
     put('freed', 'Inst tool [1.9-1] (2.0-1 x [amd64])\nInst other [1] (2 x [amd64])\n');
-    expect(simulate()).toMatchObject({ kind: 'known', kept: ['other'] });
+    expect(simulate()).toMatchObject({ kind: 'value', value: { kept: ['other'] } });
   });
 
   it('is impossible if a hold prevents it, and names that hold', () => {

@@ -30,14 +30,16 @@ describe('the answer of dnf', () => {
         'end',
       ),
     ).toEqual({
-      kind: 'known',
-      version: '29.7.2',
-      installs: [{ name: 'containerd.io', to: '1.7.27-3.1.el9' }],
-      removes: [{ name: 'runc', from: '4:1.1.12-1.el9' }],
-      upgrades: [{ name: 'docker-ce', from: '3:29.7.1-1.el9', to: '3:29.7.2-1.el9' }],
-      downgrades: [{ name: 'NetworkManager-libnm:i686', from: '1:1.48.0-1.el9', to: '1:1.46.0-1.el9' }],
-      kept: [],
-      room: { downloadBytes: 18432, installedBytes: 0 },
+      kind: 'value',
+      value: {
+        version: '29.7.2',
+        installs: [{ name: 'containerd.io', to: '1.7.27-3.1.el9' }],
+        removes: [{ name: 'runc', from: '4:1.1.12-1.el9' }],
+        upgrades: [{ name: 'docker-ce', from: '3:29.7.1-1.el9', to: '3:29.7.2-1.el9' }],
+        downgrades: [{ name: 'NetworkManager-libnm:i686', from: '1:1.48.0-1.el9', to: '1:1.46.0-1.el9' }],
+        kept: [],
+        room: { downloadBytes: 18432, installedBytes: 0 },
+      },
     });
   });
 

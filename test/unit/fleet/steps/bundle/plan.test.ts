@@ -40,7 +40,7 @@ const titles = ({ stages }: HostPlan): string[] => stages.flat().map(({ title })
 const scripts = ({ stages }: HostPlan): string[] =>
   stages
     .flat()
-    .flatMap((change) => (change.known ? change.actions : []))
+    .flatMap((change) => (change.kind === 'change' ? change.actions : []))
     .flatMap((action) => (action.kind === 'run' ? [action.script] : []));
 
 describe('a plan with a bundle', () => {
@@ -61,7 +61,7 @@ describe('a plan with a bundle', () => {
 
   it('uploads each file by digest, then the index, and the mark last', () => {
     const [change] = plan(bare, desiredWith(all)).stages.flat();
-    if (change?.known !== true) throw new Error('not known');
+    if (change?.kind !== 'change') throw new Error('not known');
     const sent = change.actions.flatMap((action) =>
       action.kind === 'upload' ? [[action.path.split('/').at(-1), action.artifact.sha256]] : [],
     );
@@ -192,7 +192,7 @@ describe('a plan with a bundle for a host with dnf', () => {
     expect(titles(made)[0]).toBe('upload 2 packages from the bundle (3 MB)');
     expect(titles(made).filter((title) => title.includes('package source'))).toEqual([]);
     const [upload] = made.stages.flat();
-    if (upload?.known !== true) throw new Error('not known');
+    if (upload?.kind !== 'change') throw new Error('not known');
     expect(
       upload.actions.flatMap((action) =>
         action.kind === 'upload' ? [action.path.split('/packages/')[1]] : [],

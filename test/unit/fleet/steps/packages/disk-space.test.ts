@@ -11,9 +11,11 @@ const found = plan(factsOf(), defaults);
 const [driver, docker, toolkit] = found.filter(isPackageChange).map(({ id }) => id);
 const none = { removes: [], installs: [], upgrades: [], downgrades: [], kept: [] } as const;
 const takes = (downloadBytes: number, installedBytes: number): Answer => ({
-  kind: 'known',
-  ...none,
-  room: { downloadBytes, installedBytes },
+  kind: 'value',
+  value: {
+    ...none,
+    room: { downloadBytes, installedBytes },
+  },
 });
 
 /** Returns the refusals on a host with these disks and answers about disk space. */
@@ -69,7 +71,12 @@ describe('disk space', () => {
     ],
     ['is freed by removals', root(0.6e9), [takes(0.4e9, -1.7e9)], []],
     ['is not checked if disks are unknown', {}, [takes(1e15, 1e15)], []],
-    ['is not checked if the package manager reported none', root(1), [{ kind: 'known', ...none }], []],
+    [
+      'is not checked if the package manager reported none',
+      root(1),
+      [{ kind: 'value', value: { ...none } }],
+      [],
+    ],
   ])('%s', (_, disk, answers, expected) => {
     expect(refusals(disk, ...answers)).toEqual(expected);
   });

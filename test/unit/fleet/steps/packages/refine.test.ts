@@ -53,19 +53,21 @@ describe('the answer of the package manager', () => {
   it('is listed by name, removals first', () => {
     const change = only(
       refined(withDebianDocker, defaults, {
-        kind: 'known',
-        version: '29.7.2',
-        removes: [
-          { name: 'docker.io', from: '20.10.24+dfsg1-1' },
-          { name: 'tool-of-docker', from: '43.0-3' },
-        ],
-        downgrades: ['libold', 'libtool'].map((name) => ({ name, from: '2.0-1', to: '1.0-1' })),
-        upgrades: [
-          { name: 'libc6', from: '2.36-9+deb12u1', to: '2.36-9+deb12u2' },
-          { name: 'runc', from: '1.1-1', to: '1.2-1' },
-        ],
-        installs: ['docker-ce', 'a', 'b', 'c', 'd', 'e'].map((name) => ({ name, to: '1-1' })),
-        kept: ['tree'],
+        kind: 'value',
+        value: {
+          version: '29.7.2',
+          removes: [
+            { name: 'docker.io', from: '20.10.24+dfsg1-1' },
+            { name: 'tool-of-docker', from: '43.0-3' },
+          ],
+          downgrades: ['libold', 'libtool'].map((name) => ({ name, from: '2.0-1', to: '1.0-1' })),
+          upgrades: [
+            { name: 'libc6', from: '2.36-9+deb12u1', to: '2.36-9+deb12u2' },
+            { name: 'runc', from: '1.1-1', to: '1.2-1' },
+          ],
+          installs: ['docker-ce', 'a', 'b', 'c', 'd', 'e'].map((name) => ({ name, to: '1-1' })),
+          kept: ['tree'],
+        },
       }),
     );
     expect(shown(change)).toEqual([
@@ -86,7 +88,7 @@ describe('the answer of the package manager', () => {
 
   it('is a refusal by name if a desktop would lose packages', () => {
     const removes = [{ name: 'gdm3', from: '43.0-3' }, { name: 'libnvidia-gl-570:i386' }, { name: 'old' }];
-    const [refused] = refined(withDebianDocker, defaults, { kind: 'known', ...none, removes });
+    const [refused] = refined(withDebianDocker, defaults, { kind: 'value', value: { ...none, removes } });
     expect(refused).toMatchObject({
       what: "Docker Engine 29.7.2 would remove gdm3 from this host's desktop",
       next: 'sudo apt-get remove gdm3 if this host needs no desktop, or remove this host from the inventory',
@@ -96,22 +98,26 @@ describe('the answer of the package manager', () => {
   it('limits the script, and is part of the id', () => {
     const script = (items: readonly (Planned | Refusal)[]): string => {
       const change = only(items);
-      const [action] = change.known ? change.actions : [];
+      const [action] = change.kind === 'change' ? change.actions : [];
       return action?.kind === 'run' ? action.script : '';
     };
-    const quiet = refined(withDebianDocker, defaults, { kind: 'known', ...none });
+    const quiet = refined(withDebianDocker, defaults, { kind: 'value', value: { ...none } });
     const harmful = refined(withDebianDocker, defaults, {
-      kind: 'known',
-      ...none,
-      removes: [{ name: 'tool-of-docker', from: '43' }],
+      kind: 'value',
+      value: {
+        ...none,
+        removes: [{ name: 'tool-of-docker', from: '43' }],
+      },
     });
     expect(script(harmful)).toContain('removals | unforeseen tool-of-docker');
     expect(script(quiet)).not.toContain('tool-of-docker');
-    expect([only(quiet), only(harmful)].map((change) => change.known && change.id)).toEqual([
+    expect([only(quiet), only(harmful)].map((change) => change.kind === 'change' && change.id)).toEqual([
       expect.stringMatching(/^docker-install-/),
       expect.stringMatching(/^docker-install-/),
     ]);
-    expect(new Set([only(quiet), only(harmful)].map((change) => change.known && change.id)).size).toBe(2);
+    expect(
+      new Set([only(quiet), only(harmful)].map((change) => change.kind === 'change' && change.id)).size,
+    ).toBe(2);
   });
 
   it.each([
@@ -135,7 +141,7 @@ describe('the answer of the package manager', () => {
       '1.21.0',
     ],
   ])('%s', (title, facts, desired, version) => {
-    expect(only(refined(facts, desired, { kind: 'known', ...none, version }))).toMatchObject({
+    expect(only(refined(facts, desired, { kind: 'value', value: { ...none, version } }))).toMatchObject({
       title,
       marker: 'change',
     });
@@ -182,9 +188,11 @@ describe('the answer of the package manager', () => {
       'a reasonable number of removals',
       defaults,
       {
-        kind: 'known',
-        ...none,
-        removes: Array.from({ length: 201 }, (_, at) => ({ name: `p${at}`, from: '1' })),
+        kind: 'value',
+        value: {
+          ...none,
+          removes: Array.from({ length: 201 }, (_, at) => ({ name: `p${at}`, from: '1' })),
+        },
       },
       { what: 'NVIDIA driver would remove 201 packages and downgrade 0' },
     ],
@@ -200,7 +208,7 @@ describe('changes without a simulation', () => {
   it('are a shape with the changes that facts show', () => {
     const shape = only(refined(withDebianDocker, defaults, silent));
     expect(shape).toMatchObject({
-      known: false,
+      kind: 'shape',
       step: 'docker',
       title: 'change to Docker Engine 29.7.2',
       why: 'package simulation failed on the host: connection refused; provision stops if it would remove anything else',
@@ -215,7 +223,7 @@ describe('changes without a simulation', () => {
 
   it('run with that limit in the final plan', () => {
     expect(only(refined(withDebianDocker, defaults, silent, true))).toMatchObject({
-      known: true,
+      kind: 'change',
       bound: { removes: ['docker.io'], downgrades: [] },
     });
   });
@@ -226,7 +234,7 @@ describe('changes without a simulation', () => {
     const id = pending?.id ?? '';
     expect(simulationOf(found, withDebianDocker, defaults, { [id]: silent })).toBeDefined();
     expect(
-      simulationOf(found, withDebianDocker, defaults, { [id]: { kind: 'known', ...none } }),
+      simulationOf(found, withDebianDocker, defaults, { [id]: { kind: 'value', value: { ...none } } }),
     ).toBeUndefined();
   });
 });
