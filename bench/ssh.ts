@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { machineRoot } from '../src/shared/base/host-root.ts';
-import { factProbes } from '../src/fleet/facts/gather.ts';
-import { frameScript } from '../src/fleet/ssh/session/frames.ts';
+import { factScript } from '../src/fleet/facts/gather.ts';
 import { ensurePackages } from '../practice/lab/machine.ts';
 import { startSshd } from '../test/support/sshd.ts';
 import { recordResults } from './results.ts';
@@ -47,7 +46,7 @@ export async function run(args: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'azp-bench-'));
   try {
     const script = join(folder, 'facts.sh');
-    writeFileSync(script, frameScript(factProbes({ root: machineRoot })));
+    writeFileSync(script, factScript({ root: machineRoot }));
     const hosts = Array.from(
       { length: count },
       (_v, index) => `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`,

@@ -190,7 +190,7 @@ describe('a script', () => {
     ];
     const leftovers = async () => (await session.script('ls -d /run/azp-fleet-facts.* 2>/dev/null')).stdout;
     const before = await leftovers();
-    const frames = parseFrames((await session.script(frameScript(probes))).stdout);
+    const frames = parseFrames((await session.script(frameScript(probes, 1_000_000))).stdout);
     expect([...frames.keys()]).toEqual(probes.map(({ name }) => name));
     expect(frames.get('well')).toMatchObject({
       code: 0,

@@ -194,7 +194,7 @@ describe('limits of sshd', () => {
 });
 
 describe('a link with 100 ms of round trip', () => {
-  const facts = frameScript([{ name: 'one', script: 'id' }]);
+  const facts = frameScript([{ name: 'one', script: 'id' }], 1_000_000);
 
   /** Round trips of a session's first script, from its start to its output. */
   async function roundTrips(spec: Partial<SshSpec>): Promise<number> {

@@ -1,11 +1,11 @@
 import type { Facts, PciGpu } from './facts.ts';
 import { parseFacts, probes } from './parse.ts';
-import { type FactProbe, framed, type ProbeTarget, readingOf } from './probe.ts';
+import { answerLimit, type FactProbe, framed, type ProbeTarget, readingOf } from './probe.ts';
 import { changesProbe } from './probes/changes.ts';
 import { machineProbe } from './probes/machine.ts';
 import { unreadProblem } from './unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
-import { frameLimit, frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
+import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
@@ -13,11 +13,16 @@ import { type HostRoot, machineRoot } from '../../shared/base/host-root.ts';
 import { isIgnored } from '../../shared/contract/gpus.ts';
 
 /** Bytes of all facts: far more than a host has, also where several probes print up to their limit. */
-const outputLimit = 8 * frameLimit;
+const outputLimit = 8 * answerLimit;
 
 /** Returns the probes of the fact script. */
 export function factProbes(target: ProbeTarget): Probe[] {
   return probes.map((probe) => framed(probe, target));
+}
+
+/** Returns the script that reads all facts. */
+export function factScript(target: ProbeTarget): string {
+  return frameScript(factProbes(target), answerLimit);
 }
 
 /** Reads all facts of a host with one exec, as root. */
@@ -27,7 +32,7 @@ export async function gatherFacts(
   root: HostRoot,
   signal?: AbortSignal,
 ): Promise<Facts> {
-  const result = await session.script(frameScript(factProbes({ root })), {
+  const result = await session.script(factScript({ root }), {
     as: 'root',
     totalTimeoutMs: 60_000,
     outputLimit,

@@ -1,6 +1,6 @@
 import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { Answered } from '../../shared/base/reading.ts';
-import { type Frame, frameLimit, type Probe } from '../ssh/session/frames.ts';
+import type { Frame, Probe } from '../ssh/session/frames.ts';
 import type { Facts } from './facts.ts';
 
 /** Parameters of probe scripts. */
@@ -32,6 +32,9 @@ export interface FactProbe<T> {
   readonly parse: (output: string) => T;
 }
 
+/** Bytes of a probe's answer: more than a host with thousands of containers needs. */
+export const answerLimit = 2 * 1024 * 1024;
+
 /** Printed last: output without it was cut. */
 const end = '\nend\n';
 
@@ -62,10 +65,10 @@ export function readingOf<T>({ line, parse }: FactProbe<T>, frame: Frame | undef
   }
 }
 
-const overLimit = `its answer is longer than ${frameLimit / 1024 / 1024} MiB`;
+const overLimit = `its answer is longer than ${answerLimit / 1024 / 1024} MiB`;
 
 function isOverLimit(text: string): boolean {
-  return Buffer.byteLength(text) >= frameLimit;
+  return Buffer.byteLength(text) >= answerLimit;
 }
 
 /** Most characters of the host's words in a reason. */

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { sh } from '../../../src/shared/base/shell.ts';
 import type { Facts } from '../../../src/fleet/facts/facts.ts';
-import { factProbes } from '../../../src/fleet/facts/gather.ts';
+import { factScript } from '../../../src/fleet/facts/gather.ts';
 import { parseFacts } from '../../../src/fleet/facts/parse.ts';
 import { factsDigest } from '../../../src/fleet/plan/digest.ts';
 import { isEmpty, planHost } from '../../../src/fleet/plan/plan.ts';
-import { frameScript, parseFrames } from '../../../src/fleet/ssh/session/frames.ts';
+import { parseFrames } from '../../../src/fleet/ssh/session/frames.ts';
 import { dockerStep } from '../../../src/fleet/steps/docker/step.ts';
 import { driverStep } from '../../../src/fleet/steps/driver/step.ts';
 import type { Desired } from '../../../src/fleet/steps/step.ts';
@@ -81,7 +81,7 @@ describe('a host with a history', () => {
 
   test('the facts are the same for root as for a user with sudo', async () => {
     const host = lab.host('worn');
-    const input = frameScript(factProbes({ root: machineRoot }));
+    const input = factScript({ root: machineRoot });
     const { stdout } = await host.exec('sh', { input });
     const bySudo = await facts(host, configured(host));
     expect(factsDigest(parseFacts(parseFrames(stdout)))).toBe(factsDigest(bySudo));
@@ -141,7 +141,7 @@ describe('a new host', () => {
 
   // About 80 ms where nothing else runs; a machine that is busy with other tests counts more for the same work.
   test('the fact script costs the host less than 200 ms of CPU on a busy machine', async () => {
-    const script = sh`file=$(mktemp); printf %s ${frameScript(factProbes({ root: machineRoot }))} >"$file"
+    const script = sh`file=$(mktemp); printf %s ${factScript({ root: machineRoot })} >"$file"
 for round in 1 2 3 4 5 6 7 8 9 10; do sh "$file" >/dev/null; done
 rm "$file"
 times`;

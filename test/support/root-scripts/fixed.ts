@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { machineRoot } from '../../../src/shared/base/host-root.ts';
-import { factProbes } from '../../../src/fleet/facts/gather.ts';
+import { factProbes, factScript } from '../../../src/fleet/facts/gather.ts';
 import { withCuda } from '../../../src/shared/health/cuda.ts';
 import { aloneScript, listingScript } from '../../../src/shared/health/smi-run.ts';
 import { readBootId, rebootScript, settle } from '../../../src/fleet/apply/execute.ts';
@@ -39,7 +39,7 @@ export function fixedScripts(): [string, string][] {
       `probe ${name}`,
       script,
     ]),
-    ['facts in practice', frameScript(factProbes({ root: { prefix: "/practice it's" } }))],
+    ['facts in practice', factScript({ root: { prefix: "/practice it's" } })],
     ['setup looks around', detailsScript],
     ['setup gives a key', installKey("ssh-ed25519 AAAA it's")],
     ['boot id', readBootId],
@@ -74,7 +74,7 @@ function session(): [string, string][] {
   ]);
   const start = startChangeScript(change);
   return [
-    ['frames', frameScript([{ name: 'a', script: "echo 'x'" }])],
+    ['frames', frameScript([{ name: 'a', script: "echo 'x'" }], 1000)],
     ['upload', uploadScript("/opt/it's/file", 'ab'.repeat(32), 10, 0o755, false)],
     ['upload packed', uploadScript('/opt/file', 'ab'.repeat(32), 10, 0o600, true)],
     ['lock', lockScript(owner, 'id', 'break')],

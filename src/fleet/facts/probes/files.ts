@@ -1,7 +1,6 @@
 import type { Facts } from '../facts.ts';
-import type { FactProbe } from '../probe.ts';
+import { answerLimit, type FactProbe } from '../probe.ts';
 import { packageManagers } from '../../packages/distribution.ts';
-import { frameLimit } from '../../ssh/session/frames.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
@@ -88,7 +87,7 @@ export function textOf(path: string): Pick<FactProbe<string | undefined>, 'scrip
   return {
     script: () => sh`if [ -e ${path} ]; then
   echo present
-  head -c ${frameLimit} ${path} || exit
+  head -c ${answerLimit} ${path} || exit
 fi`,
     line: /^/,
     parse: (output) => {

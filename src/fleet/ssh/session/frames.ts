@@ -23,17 +23,14 @@ export interface Frame {
 
 const defaultTimeoutS = 5;
 
-/** Bytes of each stream of a probe that are returned: more than a host with thousands of containers needs. */
-export const frameLimit = 2 * 1024 * 1024;
-
 /**
  * Joins probes to one script. Each runs in a separate shell with its own time limit, and none can stop the next one. Its output is
- * cut at `frameLimit`, so that one that prints too much leaves the others theirs.
+ * cut at `limit` bytes of each stream, so that one that prints too much leaves the others theirs.
  * The output goes through files on a tmpfs, not pipes: a process in uninterruptible sleep (a hung nvidia-smi) cannot be
  * killed and would hold a pipe, and us, forever. For the same reason there are two `timeout`: the inner one waits for
  * its child in any case, the outer one can always leave it.
  */
-export function frameScript(probes: readonly Probe[]): string {
+export function frameScript(probes: readonly Probe[], limit: number): string {
   const nonce = randomBytes(12).toString('hex');
   const lines = [
     `d=$(mktemp -d /run/azp-fleet-facts.XXXXXX 2>/dev/null || mktemp -d) || exit 1`,
@@ -50,7 +47,7 @@ export function frameScript(probes: readonly Probe[]): string {
       (probe) => `probe ${quote(probe.name)} ${probe.timeoutS ?? defaultTimeoutS} ${quote(probe.script)}`,
     ),
     `printf 'frames %s\\n' ${nonce}`,
-    `head -q -c ${frameLimit} "$d"/*`,
+    `head -q -c ${limit} "$d"/*`,
   ];
   return `${lines.join('\n')}\n`;
 }

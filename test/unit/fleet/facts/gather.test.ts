@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 
 import { gatherFacts } from '../../../../src/fleet/facts/gather.ts';
 import { probes } from '../../../../src/fleet/facts/parse.ts';
+import { answerLimit } from '../../../../src/fleet/facts/probe.ts';
 import { textOf } from '../../../../src/fleet/facts/probes/files.ts';
 import type { Session } from '../../../../src/fleet/ssh/transport.ts';
 import { frameScript } from '../../../../src/fleet/ssh/session/frames.ts';
@@ -20,6 +21,7 @@ function hostWith(gpus: string, scripts: Readonly<Record<string, string>> = {}):
       name,
       script: `${scripts[name] ?? `printf %s '${found[name] ?? ''}'`}\nprintf '\\nend\\n'`,
     })),
+    answerLimit,
   );
   const { stdout } = spawnSync('/bin/sh', { input: script, encoding: 'utf8', maxBuffer: 32 * mib });
   return { script: () => Promise.resolve({ code: 0, stdout, stderr: '' }) } as unknown as Session;

@@ -14,9 +14,9 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { machineRoot } from '../../../../src/shared/base/host-root.ts';
-import { factProbes } from '../../../../src/fleet/facts/gather.ts';
+import { factProbes, factScript } from '../../../../src/fleet/facts/gather.ts';
 import { parseFacts } from '../../../../src/fleet/facts/parse.ts';
-import { frameScript, parseFrames } from '../../../../src/fleet/ssh/session/frames.ts';
+import { parseFrames } from '../../../../src/fleet/ssh/session/frames.ts';
 
 const root = mkdtempSync(join(tmpdir(), "azp-fleet it's "));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -54,7 +54,7 @@ const shells = [['dash'], ['bash', '--posix'], ['busybox', 'sh']].filter(
 describe('the fact script', () => {
   it('reads this machine', () => {
     const { stdout, status } = spawnSync('/bin/sh', {
-      input: frameScript(factProbes({ root: machineRoot })),
+      input: factScript({ root: machineRoot }),
       encoding: 'utf8',
     });
     const facts = parseFacts(parseFrames(stdout));
@@ -98,7 +98,7 @@ describe('the fact script', () => {
       chmodSync(join(root, 'programs', program), 0o755);
     }
     spawnSync('/bin/sh', {
-      input: frameScript(factProbes({ root: { prefix: root } })),
+      input: factScript({ root: { prefix: root } }),
       env: { PATH: `${join(root, 'programs')}:/usr/sbin:/usr/bin:/sbin:/bin` },
     });
     expect(existsSync(asked)).toBe(false);

@@ -5,7 +5,7 @@ const probes = [
   { name: 'well', script: "echo out; echo \"it's err\" >&2; printf 'no newline'" },
   { name: 'fails', script: 'cat; exit 7', timeoutS: 9 },
 ];
-const frames = frameScript(probes).replaceAll(/[0-9a-f]{24}/g, 'n0n0');
+const frames = frameScript(probes, 1000).replaceAll(/[0-9a-f]{24}/g, 'n0n0');
 const framed = `frames n0n0
 
 n0n0 begin well
