@@ -62,10 +62,11 @@ export function carryOut(
     firstFacts.set(name, before);
     const found = changes(facts, before, host);
     const disturbOthers = input.options.flag('disturbOthers');
-    const isRefused = found.some((each) => 'refused' in each && each.step === 'facts');
+    const refusals = found.filter((each): each is Refusal => 'refused' in each);
+    const isRefused = refusals.some(({ step }) => step === 'facts');
     const unsure = facts.unknown.length > 0 && !isRefused && (found.length > 0 || removes === true);
     return unsure && !disturbOthers
-      ? incompletePlan(facts, name, [], new Set(facts.unknown), 'add --disturb-others')
+      ? incompletePlan(facts, name, refusals, new Set(facts.unknown), 'add --disturb-others')
       : planOf(facts, name, found, disturbOthers);
   };
   const limits = waveLimits(input.options, opened.fleet);
