@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 import { withScreens } from '../../scripts/screens-in-pages.ts';
+import { sourceStrings } from '../support/source-strings.ts';
 
 const root = join(import.meta.dirname, '../..');
 const pages = globSync(['*.md', 'docs/*.md', 'dockeragent/*.md', 'examples/**/*.md'], { cwd: root });
@@ -145,4 +146,28 @@ test('the changelog lists releases from the newest to the first', () => {
   const newestFirst = new Intl.Collator('en', { numeric: true });
   expect(newestFirst.compare(version, versions[0] ?? '')).toBeGreaterThanOrEqual(0);
   expect(versions).toEqual([...new Set(versions)].toSorted((a, b) => newestFirst.compare(b, a)));
+});
+
+describe('output that a page shows without a marker', () => {
+  const phrases = globSync('src/**/*.ts', { cwd: root })
+    .flatMap((file) => sourceStrings(join(root, file)))
+    .flatMap((text) => text.split('…'))
+    .map((text) => text.replaceAll(/\s+/g, ' ').trim())
+    .filter((text) => text.length > 3);
+  const blocks = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/^```text\n([^]*?)^```/gm)].map(
+      ([, block = '']) => [page, block] as const,
+    ),
+  );
+
+  test.each(blocks)('%s has only words that the program prints', (_, block) => {
+    // Behind │ are the words of a host.
+    const shown = block.replaceAll(/^.*│.*$/gm, '').replaceAll(/\s+/g, ' ');
+    const printed = new Set<number>();
+    for (const phrase of new Set(phrases))
+      for (let at = shown.indexOf(phrase); at !== -1; at = shown.indexOf(phrase, at + 1))
+        for (const index of Array(phrase.length).keys()) printed.add(at + index);
+    const words = [...shown.matchAll(/(?<![\w@-])[a-z]{4,}(?![\w-])/g)];
+    expect(words.filter(({ index }) => !printed.has(index)).map(([word]) => word)).toEqual([]);
+  });
 });
