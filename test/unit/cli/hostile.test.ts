@@ -259,7 +259,7 @@ describe('the manager', () => {
     ],
     ['the status after a drain', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': status }],
     ['the status after an undrain', 'undrain gpu-1', { '/v1/undrain': {}, '/v1/status': status }],
-    ['the log of a job', 'logs gpu-1/0', { '/v1/logs': `${evil}\nsecond line\n` }],
+    ['the log of a job', 'logs gpu-1/0', { '/v1/status': status, '/v1/logs': `${evil}\nsecond line\n` }],
     ['an error message', 'logs gpu-1/0', {}],
     ['invalid JSON', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': `not JSON ${evil}` }],
     ['an invalid status', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': { schema: 1, slots: [null] } }],
@@ -272,7 +272,7 @@ describe('the manager', () => {
   });
 
   test('a log is unchanged in a pipe and complete in a document', async () => {
-    answers = { '/v1/logs': `${evil}\n` };
+    answers = { '/v1/status': status, '/v1/logs': `${evil}\n` };
     expect((await azpFleet('logs gpu-1/0', false)).stdout).toBe(`${evil}\n`);
     const { stdout } = await azpFleet('logs --json gpu-1/0', false);
     expect(controls(stdout)).toEqual([]);
