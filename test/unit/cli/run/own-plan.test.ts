@@ -5,6 +5,7 @@ import { beforeEach, expect, test } from 'vitest';
 
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { Options } from '../../../../src/cli/options.ts';
+import { probes } from '../../../../src/fleet/facts/parse.ts';
 import { carryOut } from '../../../../src/cli/run/own-plan.ts';
 import { overSsh } from '../../../../src/cli/run/hosts.ts';
 import type { Transport } from '../../../../src/fleet/ssh/transport.ts';
@@ -140,6 +141,31 @@ test('work of others that is unknown is not disturbed: it is named, and --distur
   expect(machine.log).toContain('reboot');
   expect(written.stdout).toContain('facts incomplete: others (no answer in 5 s)');
 });
+
+const others = probes.map(({ name }) => name).filter((name) => name !== 'os' && name !== 'machine');
+test.each(others)(
+  'a host whose %s facts are unknown is not rebooted, and the problem names them',
+  async (fact) => {
+    machine.facts = merge(machine.facts, { unknown: [{ fact, why: 'exit code 1' }] });
+    const { result } = rebootHosts({ yes: true });
+    expect(await result).toMatchObject({
+      exitCode: 1,
+      json: {
+        hosts: [
+          {
+            state: 'failed',
+            problem: {
+              code: 'facts.incomplete',
+              what: expect.stringContaining(`facts incomplete: ${fact} (exit code 1)`) as string,
+            },
+          },
+          {},
+        ],
+      },
+    });
+    expect(machine.log).not.toContain('reboot');
+  },
+);
 
 test('nothing is changed beside a change that may be in progress, also with --disturb-others', async () => {
   machine.facts = merge(machine.facts, { unknown: [{ fact: 'changes', why: 'exit code 1' }] });
