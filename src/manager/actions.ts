@@ -7,6 +7,7 @@ import { runId } from './docker/container.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
 import { afterFailures, recordOf, withRecord } from './image/choice.ts';
 import type { Action, Cause, Slot, Desired } from './model.ts';
+import { faultOfImage } from '../shared/health/probe.ts';
 import { agentIdOf, disable, enable, poolIdOf, publish } from './pool/agents.ts';
 import { userCapabilities } from './pool/capabilities.ts';
 import { imageOf } from './reconcile.ts';
@@ -395,13 +396,6 @@ function stillEnabled(agent: string): Cause {
     next: 'retried automatically; if this stays, check who changes the agent in the pool, and that it has the capability azp-fleet.owner of this host',
   };
 }
-
-/** Launch failures that may be the image's fault. */
-const faultOfImage: ReadonlySet<string> = new Set([
-  'engine.failed',
-  'engine.not-found',
-  'engine.cuda-too-new',
-]);
 
 /** Failures of a run that are not the image's fault. */
 const noFaultOfImage: ReadonlySet<string> = new Set([

@@ -6,12 +6,12 @@ import type { ManagerStatus } from '../shared/contract/status.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
 import { drainsOf, everySlot, namedAdopted } from './slots/drains.ts';
 import { causeOf, isExternal } from './causes.ts';
-import { isUnproven, afterSuccess, recordOf, withRecord } from './image/choice.ts';
+import { isUnproven, afterSuccess, provenOf, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
 import { PresentRuns } from './host-mode/present-runs.ts';
 import { IdleWatch, type IdleSlots, type PoolAgent } from './idle/watch.ts';
 import { LogWatch } from './runs/log-watch.ts';
-import type { Cause, Slot } from './model.ts';
+import type { Cause, Desired, Slot } from './model.ts';
 import { Actions } from './actions.ts';
 import { reconcile } from './reconcile.ts';
 import { SnapshotBuilder } from './snapshot.ts';
@@ -44,6 +44,8 @@ export class Manager {
   /** Powers off an idle machine; undefined: not configured. */
   readonly idle: IdleWatch | undefined;
   #passProblem: Cause | undefined;
+  /** Of the last pass. */
+  #imageIds: string | undefined;
 
   /** `wake` asks for another pass soon. */
   constructor(tools: ManagerTools, watches: Watches, wake: () => void) {
@@ -95,6 +97,7 @@ export class Manager {
     this.#attendPools(slots, containers);
     await noteUnfinished(this.#tools, this.#watches.pools, this.#book, slots, containers);
     const desired = this.#snapshot.desired(slots);
+    this.#retryOnNewImage(desired);
     for (const action of reconcile(desired, this.#snapshot.seen(slots, containers))) {
       // Skips a decision from before the end of the slot's latest action, which has asked for another pass.
       if (!hasChanged(action.slot)) this.#actions.begin(action, { desired, containers });
@@ -104,6 +107,13 @@ export class Manager {
   /** True when the runs are listed, and there is none. */
   get isEmpty(): boolean {
     return this.#runs.isEmpty;
+  }
+
+  /** Ends the back-offs of slots when other images are ready: the earlier ones may not start with the driver of now. */
+  #retryOnNewImage({ images }: Desired): void {
+    const ids = [...images.values()].map(({ id }) => id).join();
+    if (this.#imageIds !== undefined && this.#imageIds !== ids) this.#book.retryNow();
+    this.#imageIds = ids;
   }
 
   /** Returns when the next pass is due at the latest; monotonic. */
@@ -139,6 +149,7 @@ export class Manager {
       loaded,
       images: images.all.map(({ source, state: image }) => ({
         image,
+        proven: provenOf(state.value, source, config),
         slots: slots.filter((slot) => runs(slot, source)).map(({ name }) => name),
       })),
       asked: images.requested,

@@ -14,7 +14,7 @@ import {
 } from './docker/engine-abilities.ts';
 import { checkEveryMs, watchKernelLog } from './gpus/observe.ts';
 import { GpuWatch } from './gpus/watch.ts';
-import { provenImages } from './image/choice.ts';
+import { provenImages, provenOf } from './image/choice.ts';
 import { forgetFolders, readFolder, planImage, readContext } from './image/plan.ts';
 import { Images } from './image/images.ts';
 import type { ImagePlan } from '../shared/image/plan.ts';
@@ -179,8 +179,13 @@ export class Watches {
   }
 
   async #probe(): Promise<void> {
-    const ready = this.images.all.find(({ state }) => state.id !== undefined);
-    await this.gpus.probe(ready?.state.id, this.#abilities?.cdiSpec ?? false);
+    const { config, state } = this.#tools;
+    const ready = this.images.all.find((each) => each.state.id !== undefined);
+    const ids = ready === undefined ? [] : [ready.state.id, provenOf(state.value, ready.source, config)];
+    await this.gpus.probe(
+      ids.filter((id) => id !== undefined),
+      this.#abilities?.cdiSpec ?? false,
+    );
   }
 
   /** Builds or pulls the agents' images now, even if they exist; the status shows the progress. */

@@ -62,7 +62,7 @@ function noImage(host: string, image: ImageStatus): FleetError {
     step: 'image',
     what: 'the agent image could not be built or pulled',
     seen: imageFailure(image),
-    next: 'fix the cause and run again',
+    next: `fix the cause and run again${image.digest === undefined ? '' : '; agents continue with the existing image'}`,
   });
 }
 

@@ -1,7 +1,7 @@
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { releaseOf } from '../../shared/contract/release.ts';
-import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
+import { agentsOf, type ManagerStatus, poolsInUse } from '../../shared/contract/status.ts';
 import { createEngine } from '../../shared/engine/docker.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import { probeHost } from '../../shared/health/probe.ts';
@@ -104,13 +104,27 @@ async function probeNow({ host, connection }: Survey, tools: ApplyTools): Promis
   const session = await connection.session();
   const manager = createManagerClient(session.socketAgent(HostPaths.socket), host.name);
   const facts = await readFacts(connection, host, tools);
-  const { image } = await manager.status();
+  const image = await knownImage(manager, tools);
   const engine = createEngine({ agent: session.socketAgent(dockerSocket) });
   return {
     manager,
     facts,
-    probe: await probeHost(engine, probeOptions(host, facts, image.digest ?? image.reference)),
+    probe: await probeHost(engine, probeOptions(host, facts, image)),
   };
+}
+
+/** After a start, the manager chooses its image once it has checked the GPUs. */
+const choiceMs = 30_000;
+
+/** Returns the manager's image; waits until one is chosen. */
+async function knownImage(
+  manager: Pick<ManagerClient, 'status'>,
+  { clock, sleep }: Pick<ApplyTools, 'clock' | 'sleep'>,
+): Promise<ManagerStatus['image']> {
+  for (const since = clock.monotonic(); ; await sleep(pollMs)) {
+    const { image } = await manager.status();
+    if (image.state !== 'missing' || clock.monotonic() - since >= choiceMs) return image;
+  }
 }
 
 /** Returns an error of the check as the verdict; throws `Interrupted` if the user stopped the run. */

@@ -74,7 +74,7 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
 async function probe(session: Session, host: HostSpec, facts: Facts, deadlineMs: number): Promise<Checkup> {
   const agent = session.socketAgent('/var/run/docker.sock');
   try {
-    const image = facts.manager.status?.image.reference;
+    const image = facts.manager.status?.image;
     return await probeHost(createEngine({ agent }), { ...probeOptions(host, facts, image), deadlineMs });
   } finally {
     agent.destroy();

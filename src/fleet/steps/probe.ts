@@ -1,16 +1,21 @@
 import { randomBytes } from 'node:crypto';
 
+import type { ImageStatus } from '../../shared/contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import { probeName, type ProbeOptions } from '../../shared/health/probe.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 
-/** Returns the options of this host's probe container and its expected result. */
-export function probeOptions(host: HostSpec, facts: Facts, agentImage: string | undefined): ProbeOptions {
+/** Returns the options of this host's probe container and its expected result. `image`: its manager's, if one is known. */
+export function probeOptions(
+  host: HostSpec,
+  facts: Facts,
+  { digest, reference, previous }: Pick<ImageStatus, 'digest' | 'reference' | 'previous'> = {},
+): ProbeOptions {
   return {
     // The manager or another user may probe at the same time.
     name: probeName(host.name, randomBytes(4).toString('hex')),
     host: host.name,
-    images: [agentImage, host.image].filter((image) => image !== undefined),
+    images: [digest ?? reference, previous, host.image].filter((image) => image !== undefined),
     cdiSpec: facts.toolkit.cdiSpec,
     expected: {
       pci: facts.gpus.filter(({ boundTo }) => boundTo !== 'vfio-pci').map(({ address }) => address),

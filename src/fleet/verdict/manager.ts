@@ -103,12 +103,13 @@ function silent(status: ManagerStatus | undefined, now: number): Finding {
 
 /** `named`: the host has several images, so findings name theirs. */
 function imageFindings(image: ImageStatus, named: boolean): readonly Finding[] {
-  const { state, cause, progress, reference } = image;
+  const { state, cause, progress, reference, digest } = image;
   if (state === 'ready') return [];
   const which = named && reference !== undefined ? `the agent image ${reference}` : 'the agent image';
   if (state === 'failed') {
     const next = 'check `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host';
-    return [fail('image.failed', `${which} failed: ${cause ?? 'no reason given'}`, next)];
+    const rest = digest === undefined ? '' : '; agents continue with the previous one';
+    return [fail('image.failed', `${which} failed: ${cause ?? 'no reason given'}${rest}`, next)];
   }
   const doing = { missing: 'is missing', pulling: 'is being pulled', building: 'is being built' }[state];
   const what = `${which} ${doing}${progress === undefined ? '' : ` (${progress})`}`;

@@ -148,11 +148,11 @@ export class GpuWatch {
   }
 
   /** Probes the GPUs from a container of the agents' image, when it is due: a container may not see what the host sees. */
-  async probe(image: string | undefined, cdiSpec: boolean): Promise<void> {
+  async probe(images: readonly string[], cdiSpec: boolean): Promise<void> {
     const { engine, config, clock, helpers, log } = this.#tools;
     const check = this.#latest;
     if (
-      image === undefined ||
+      images.length === 0 ||
       check === undefined ||
       check.pci.length === 0 ||
       this.driver.hanging !== undefined ||
@@ -164,7 +164,7 @@ export class GpuWatch {
       probeHost(engine, {
         name,
         host: config.host,
-        images: [image],
+        images,
         cdiSpec,
         expected: { pci: check.pci, ignored: check.ignored },
       }),

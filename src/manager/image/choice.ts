@@ -1,10 +1,11 @@
-import { sourceName, type ImageConfig } from '../../shared/contract/config.ts';
+import { imageOf, type ManagerConfig, sourceName, type ImageConfig } from '../../shared/contract/config.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { Slot } from '../model.ts';
 import type { State } from '../state.ts';
 
 type ImageRecord = State['image'];
-type Records = Pick<State, 'image' | 'slotImages'>;
+/** What agents ran on, as saved. */
+export type ImageRecords = Pick<State, 'image' | 'slotImages'>;
 
 /** A new image on which no agent has listened is rejected after this many failures in a row on one slot. */
 const failuresBeforeRejection = 3;
@@ -36,7 +37,7 @@ export function afterFailures(
 }
 
 /** Returns the records without rejections: after a user's request every image is tried again. */
-export function withoutRejections({ image, slotImages }: Records): Records {
+export function withoutRejections({ image, slotImages }: ImageRecords): ImageRecords {
   const without = ({ proven }: ImageRecord): ImageRecord => defined({ proven });
   return {
     image: without(image),
@@ -45,7 +46,7 @@ export function withoutRejections({ image, slotImages }: Records): Records {
 }
 
 /** Returns the image record of a slot. Slots without an own image share the host's. */
-export function recordOf(records: Records, slot: Slot, hostImage: ImageConfig): ImageRecord {
+export function recordOf(records: ImageRecords, slot: Slot, hostImage: ImageConfig): ImageRecord {
   return usesHostImage(slot, hostImage) ? records.image : (records.slotImages[slot.name] ?? {});
 }
 
@@ -57,11 +58,11 @@ export interface AllSlots {
 
 /** Sets the record of the slot and of all slots with the same source. Drops records of slots that now use the host's image. */
 export function withRecord(
-  { slotImages }: Records,
+  { slotImages }: ImageRecords,
   slot: Slot,
   { slots, hostImage }: AllSlots,
   record: ImageRecord,
-): Partial<Records> {
+): Partial<ImageRecords> {
   if (usesHostImage(slot, hostImage)) return { image: record };
   const own = slots.filter((each) => !usesHostImage(each, hostImage));
   const known = own.map(({ name, image }) => [
@@ -73,7 +74,7 @@ export function withRecord(
 
 /** Returns whether a slot of this slot's source has no record yet that the image is proven. */
 export function isUnproven(
-  records: Records,
+  records: ImageRecords,
   slot: Slot,
   { slots, hostImage }: AllSlots,
   image: string,
@@ -83,8 +84,22 @@ export function isUnproven(
   );
 }
 
+/** Returns the image that agents of this source ran on, whatever the source was then. Pure. */
+export function provenOf(
+  { image, slotImages }: ImageRecords,
+  source: ImageConfig,
+  config: Pick<ManagerConfig, 'image' | 'agents'>,
+): string | undefined {
+  if (isSame(source, config.image)) return image.proven;
+  const slots = config.agents.kind === 'slots' ? config.agents.slots : [];
+  return slots
+    .flatMap((slot, index) => (isSame(imageOf(config, slot), source) ? (slot.name ?? String(index)) : []))
+    .map((name) => slotImages[name]?.proven)
+    .find((id) => id !== undefined);
+}
+
 /** Returns all proven images of the slots. */
-export function provenImages(records: Records, { slots, hostImage }: AllSlots): readonly string[] {
+export function provenImages(records: ImageRecords, { slots, hostImage }: AllSlots): readonly string[] {
   const known = [records.image, ...slots.map((slot) => recordOf(records, slot, hostImage))];
   return known.flatMap(({ proven }) => proven ?? []);
 }

@@ -7,6 +7,7 @@ import { defined } from '../../shared/base/objects.ts';
 import { outputOf } from '../../shared/engine/fault.ts';
 import { backoffMs, type Clock, timestamp } from '../../shared/base/clock.ts';
 import { causeOf } from '../causes.ts';
+import { type ImageRecords, provenOf } from './choice.ts';
 import {
   type ImageEngine,
   localImage,
@@ -18,7 +19,7 @@ import {
 import { digestIn } from '../../shared/image/digest-proof.ts';
 
 interface ImagesTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'log'> {
-  readonly state: Pick<PulledImages, 'note'>;
+  readonly state: { readonly value: ImageRecords; readonly note: PulledImages['note'] };
 }
 
 /** Plans how to get the image of a source. */
@@ -43,7 +44,10 @@ export class Images {
     };
     this.#kept = imagesOf(config).map((source) => ({
       source,
-      keeper: new ImageKeeper(engine, clock, log, onChange, notePulled),
+      keeper: new ImageKeeper(engine, clock, log, onChange, {
+        onPulled: notePulled,
+        proven: () => provenOf(state.value, source, config),
+      }),
     }));
   }
 
@@ -89,6 +93,8 @@ export interface ImageState {
   readonly reference?: string;
   /** Id of the local image, `sha256:…`. */
   readonly id?: string;
+  /** The id is that of an image with an earlier reference: agents run on it until this one is ready. */
+  readonly isPrevious?: true;
   /** Id of the agent image that it is built on. */
   readonly under?: string;
   /** Its name in the registry after a push: `REPOSITORY@sha256:…`. */
@@ -112,13 +118,21 @@ export interface RequestedWork {
 type Failure = Pick<RequestedWork, 'cause' | 'output'>;
 type Plan = () => Promise<ImagePlan> | ImagePlan;
 
+/** What the manager has saved about images. */
+interface KeeperRecords {
+  /** Called with the id of a new image from a registry. */
+  readonly onPulled: (id: string) => Promise<void>;
+  /** Returns the id of the image on which agents have listened last. */
+  readonly proven: () => string | undefined;
+}
+
 /** Keeps one agent image on the host, so that no launch waits for it. */
 export class ImageKeeper {
   readonly #engine: ImageEngine;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #onChange: () => void;
-  readonly #onPulled: (id: string) => Promise<void>;
+  readonly #records: KeeperRecords;
   #state: ImageState = { state: 'missing' };
   #failures = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
@@ -135,14 +149,13 @@ export class ImageKeeper {
     clock: Clock,
     log: Logger,
     onChange: () => void,
-    /** Called with the id of a new image from a registry. */
-    onPulled: (id: string) => Promise<void> = () => Promise.resolve(),
+    records: KeeperRecords = { onPulled: () => Promise.resolve(), proven: () => undefined },
   ) {
     this.#engine = engine;
     this.#clock = clock;
     this.#log = log;
     this.#onChange = onChange;
-    this.#onPulled = onPulled;
+    this.#records = records;
   }
 
   get state(): ImageState {
@@ -189,14 +202,16 @@ export class ImageKeeper {
       this.#notBefore = Number.NEGATIVE_INFINITY;
       return undefined;
     } catch (error) {
-      return error instanceof NotPushedYet ? this.#wait(error) : this.#fail(error);
+      if (error instanceof NotPushedYet) return this.#wait(error);
+      // Also where the new image could not even be chosen, for example because no base fits the driver.
+      return this.#fail(error, this.#state.id === undefined ? await this.#previous().catch(() => ({})) : {});
     } finally {
       this.#working = undefined;
       resolve();
     }
   }
 
-  #fail(error: unknown): Failure {
+  #fail(error: unknown, previous: Pick<ImageState, 'id' | 'isPrevious'>): Failure {
     this.#failures += 1;
     this.#notBefore = this.#clock.monotonic() + this.#clock.scaled(backoffMs(this.#failures + 1));
     const failure = { cause: causeOf(error), output: outputOf(error) };
@@ -205,7 +220,7 @@ export class ImageKeeper {
       output: failure.output,
     });
     const { progress: _, ...state } = this.#state;
-    this.#set({ ...state, state: 'failed', ...failure });
+    this.#set({ ...state, ...previous, state: 'failed', ...failure });
     return failure;
   }
 
@@ -225,8 +240,7 @@ export class ImageKeeper {
 
   async #fetch(plan: ImagePlan, fresh: boolean): Promise<void> {
     const { reference } = plan;
-    // The old image stays in use until the new one is ready.
-    const kept = defined({ id: await this.#engine.imageId(reference) });
+    const kept = await this.#previous(reference);
     this.#log.log('info', 'building or pulling the agent image', { reference, kind: plan.kind, fresh });
     this.#waitingSince ??= this.#clock.monotonic();
     const made = await makeImage(this.#engine, plan, fresh, (state, progress) =>
@@ -235,10 +249,24 @@ export class ImageKeeper {
       throw pullFailure(error, plan, this.#clock.monotonic() - (this.#waitingSince ?? 0));
     });
     this.#waitingSince = undefined;
-    if (plan.kind === 'pull' && made.id !== kept.id) await this.#onPulled(made.id);
+    if (plan.kind === 'pull' && made.id !== kept.id) await this.#records.onPulled(made.id);
     await this.#publish(plan, made);
     this.#noteReady(reference, made);
     this.#checkedAt = this.#clock.monotonic();
+  }
+
+  /**
+   * Returns the image that stays in use until the new one is ready: the old one of this reference, or with another reference
+   * (a driver with another CUDA, a new configuration) the one that agents ran on before, also before a restart.
+   */
+  async #previous(reference?: string): Promise<Pick<ImageState, 'id' | 'isPrevious'>> {
+    const same = reference && (await this.#engine.imageId(reference));
+    if (same !== undefined) return { id: same };
+    for (const known of [this.#state.id, this.#records.proven()]) {
+      const id = known && (await this.#engine.imageId(known));
+      if (id !== undefined) return { id, isPrevious: true };
+    }
+    return {};
   }
 
   /** Pushes an image once for each process; a push skips layers that the registry has. */
@@ -266,7 +294,7 @@ export class ImageKeeper {
         this.#log.log('warn', 'the registry could not be checked for a newer image', { ...causeOf(error) }),
       );
     const id = await this.#engine.imageId(reference);
-    if (id !== undefined && id !== this.#state.id) await this.#onPulled(id);
+    if (id !== undefined && id !== this.#state.id) await this.#records.onPulled(id);
     if (id !== undefined) this.#noteReady(reference, { id });
   }
 

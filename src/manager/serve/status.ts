@@ -83,7 +83,7 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
     ...view.current,
     ...defined({
       agentId: view.agentId,
-      image: view.image.reference,
+      image: view.image.isPrevious === true ? undefined : view.image.reference,
       container: view.container?.id.slice(0, 12),
       job: running?.job,
       jobSince: running?.beganAt,
@@ -186,7 +186,8 @@ function poolStatus({ name, pool, problem, readAt }: WatchedPool): PoolStatus {
   return { name, ...defined({ id: pool?.id, at: readAt }), up: problem === undefined };
 }
 
-function imageStatus({ state, id, cause, ...rest }: ImageState): ImageStatus {
+function imageStatus(image: ImageState): ImageStatus {
+  const { state, id, cause, isPrevious: _, ...rest } = image;
   return { state, ...defined({ ...rest, digest: id, cause: cause?.what }) };
 }
 
@@ -199,7 +200,12 @@ export function managerStatus(parts: {
   readonly loaded: Loaded;
   readonly owner: string;
   /** At least one. */
-  readonly images: readonly { readonly image: ImageState; readonly slots: readonly string[] }[];
+  readonly images: readonly {
+    readonly image: ImageState;
+    /** Id of the image on which agents have listened last. */
+    readonly proven?: string | undefined;
+    readonly slots: readonly string[];
+  }[];
   readonly asked: RequestedWork | undefined;
   readonly archives: FirstDownloads;
   readonly drains: readonly Drain[];
@@ -213,7 +219,11 @@ export function managerStatus(parts: {
   readonly problems: readonly Cause[];
 }): ManagerStatus {
   const pools = parts.pools.map(poolStatus);
-  const images = parts.images.map(({ image, slots }) => ({ ...imageStatus(image), slots }));
+  const images = parts.images.map(({ image, proven, slots }) => ({
+    ...imageStatus(image),
+    ...defined({ previous: proven === image.id ? undefined : proven }),
+    slots,
+  }));
   const [{ up: _, at: __, ...pool } = { name: '', up: false }] = pools;
   const [{ slots: ___, ...image } = { state: 'missing' as const, slots: [] }] = images;
   const status: ManagerStatus = {

@@ -89,6 +89,8 @@ export interface ImageStatus {
   readonly state: 'missing' | 'pulling' | 'building' | 'ready' | 'failed';
   readonly reference?: string;
   readonly digest?: string;
+  /** Id of the image on which agents have listened last, if that is another one. */
+  readonly previous?: string;
   /** Id of the agent image that a team's folder was built on. */
   readonly under?: string;
   /** Reference that it was pushed to, with its digest there. */

@@ -14,7 +14,10 @@ export interface ProbeOptions {
   readonly name: string;
   /** Inventory name of the host, for the label. */
   readonly host: string;
-  /** Local images to try, the best first; none is pulled. Any glibc image with /bin/sh works. */
+  /**
+   * Local images, the best first; the next one is tried where no container starts on one. None is pulled. Any glibc image with
+   * /bin/sh works.
+   */
   readonly images: readonly string[];
   /** The host has a CDI specification for nvidia.com/gpu. */
   readonly cdiSpec: boolean;
@@ -35,8 +38,29 @@ export function probeName(host: string, suffix?: string): string {
 export async function probeHost(engine: Engine, options: ProbeOptions): Promise<Checkup> {
   if (options.expected.pci.length === 0) return examineWithoutGpus(options.expected.gpus);
   try {
-    const image = await firstLocal(engine, options.images);
-    if (image === undefined) return conclude([noImage(options.images)], undefined);
+    const images = await localImages(engine, options.images);
+    let first: Checkup | undefined;
+    for (const image of images) {
+      const seen = await probeOn(image, engine, options);
+      if (!seen.findings.some(({ code }) => faultOfImage.has(code))) return seen;
+      first ??= seen;
+    }
+    return first ?? conclude([noImage(options.images)], undefined);
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    return conclude([engineFinding(error)], undefined);
+  }
+}
+
+/** Failures to start a container that may be its image's fault. */
+export const faultOfImage: ReadonlySet<string> = new Set([
+  'engine.failed',
+  'engine.not-found',
+  'engine.cuda-too-new',
+]);
+
+async function probeOn(image: string, engine: Engine, options: ProbeOptions): Promise<Checkup> {
+  try {
     const [{ version }, { cdiSpecDirs, now }] = await Promise.all([engine.version(), engine.info()]);
     if (!(await removeLeft(engine, options.name, now))) return conclude(hanging, undefined);
     const path = gpuPath({ version, cdiSpecDirs }, options.cdiSpec);
@@ -109,9 +133,14 @@ function probeContainer(
   };
 }
 
-async function firstLocal(engine: Engine, images: readonly string[]): Promise<string | undefined> {
-  for (const image of images) if ((await engine.imageId(image)) !== undefined) return image;
-  return undefined;
+/** Returns those that are on the host, each once. */
+async function localImages(engine: Engine, images: readonly string[]): Promise<readonly string[]> {
+  const found = new Map<string, string>();
+  for (const image of images) {
+    const id = await engine.imageId(image);
+    if (id !== undefined && !found.has(id)) found.set(id, image);
+  }
+  return [...found.values()];
 }
 
 function noImage(images: readonly string[]): Finding {

@@ -137,10 +137,10 @@ const table: readonly (readonly [string, number, Due])[] = [
         },
       });
       await watch.check();
-      await watch.probe('sha256:1', false);
+      await watch.probe(['sha256:1'], false);
       expect(probes, 'also at the start').toBe(1);
       return async () => {
-        await watch.probe('sha256:1', false);
+        await watch.probe(['sha256:1'], false);
         return probes === 2;
       };
     },

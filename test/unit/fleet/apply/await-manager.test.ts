@@ -49,6 +49,14 @@ describe('waiting for the manager', () => {
       { configHash: 'new', image: { state: 'failed', cause: 'no route to the registry' } },
       { code: 'image.failed', seen: 'no route to the registry' },
     ],
+    [
+      'the image fails and agents have an earlier one',
+      {
+        configHash: 'new',
+        image: { state: 'failed', digest: 'sha256:old', cause: 'no route to the registry' },
+      },
+      { code: 'image.failed', next: 'fix the cause and run again; agents continue with the existing image' },
+    ],
     ['a problem stays', { configHash: 'new', image: { state: 'missing' }, problems: [problem] }, problem],
     ['it takes too long', { configHash: 'new', image: { state: 'pulling' } }, { code: 'manager.not-ready' }],
     [

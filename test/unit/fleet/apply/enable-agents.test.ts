@@ -48,6 +48,26 @@ describe('agents that were drained for a change', () => {
     expect(done(fake)).toEqual(expected);
   });
 
+  it('take jobs again on the image from before when the new one cannot be built; the run fails with the cause', async () => {
+    const start = {
+      ...restart,
+      actions: [{ kind: 'await-manager', configHash: 'new', timeoutS: 60 }],
+    } as const;
+    const fake = await host([start]);
+    const image = { state: 'failed', digest: 'sha256:old', cause: 'no route to the registry' } as const;
+    fake.status = managerStatus({ configHash: 'new', image, images: [{ ...image, slots: ['0'] }] });
+    const outcome = await apply(fake, healthy);
+    expect(outcome).toMatchObject({
+      state: 'failed',
+      problem: {
+        code: 'image.failed',
+        seen: 'no route to the registry',
+        next: 'fix the cause and run again; agents continue with the existing image',
+      },
+    });
+    expect(done(fake)).toEqual(['lock', 'drain', 'probe', 'undrain', 'unlock']);
+  });
+
   it('take jobs again if no change was begun', async () => {
     const fake = await host([restart]);
     fake.status = managerStatus({

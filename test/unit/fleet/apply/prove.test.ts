@@ -114,6 +114,24 @@ describe('a proof', () => {
     expectOneVerdict(proof);
   });
 
+  it('waits until a manager that has just started has chosen its image, and fails with the image’s cause', async () => {
+    const failed = { state: 'failed', digest: 'sha256:old', cause: 'no route to the registry' } as const;
+    const proof = await prove({
+      manager: (ms) => {
+        const image = ms < 3000 ? ({ state: 'missing' } as const) : failed;
+        return { image, images: [{ ...image, slots: ['0'] }], slots: [slot('0')] };
+      },
+      agents: [online('0')],
+    });
+    expect(proof.verdict).toEqual({
+      state: 'failed',
+      cause: 'the agent image failed: no route to the registry; agents continue with the previous one',
+      next: 'check `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host',
+    });
+    expect(proof.tookMs).toBe(3000);
+    expectOneVerdict(proof);
+  });
+
   it('waits for the new agents and names them', async () => {
     const proof = await prove({
       manager: (ms) => ({

@@ -83,6 +83,30 @@ test('without a manager the next probe removes it', async () => {
   expect(names()).toEqual(['azp-fleet-probe-box-other']);
 });
 
+test('a probe uses the next image if no container starts on the first', async () => {
+  rig.docker.addImage('registry.example/agent:2');
+  rig.docker.onStart = ({ id }) => {
+    for (const line of listing.split('\n')) rig.docker.say(id, line);
+    setImmediate(() => rig.docker.end(id, 0));
+  };
+  const expected = { pci: ['0000:83:00.0', '0000:84:00.0'] };
+  const probe = (...images: readonly string[]) =>
+    probeHost(createEngine({ socketPath: rig.docker.socketPath }), {
+      name: probeName('box'),
+      host: 'box',
+      images,
+      cdiSpec: false,
+      expected,
+    });
+  const tooNew = 'requirement error: unsatisfied condition: cuda>=13.2';
+  rig.docker.fail(/POST .*\/start/, 500, tooNew, 1);
+  const { verdict } = await probe('registry.example/agent:2', 'gone', 'registry.example/agent:1');
+  expect(verdict.state).toBe('healthy');
+  rig.docker.fail(/POST .*\/start/, 500, tooNew, 1);
+  const only = await probe('registry.example/agent:2', 'registry.example/agent:2');
+  expect(only.findings).toMatchObject([{ code: 'engine.cuda-too-new' }]);
+});
+
 describe('a probe whose nvidia-smi hangs in the kernel', () => {
   const probe = () =>
     probeHost(createEngine({ socketPath: rig.docker.socketPath }), {

@@ -48,7 +48,7 @@ async function host(output: string, code: number) {
   };
   const watch = new GpuWatch(tools as unknown as ConstructorParameters<typeof GpuWatch>[0]);
   await watch.check();
-  return { clock, probes, probe: () => watch.probe('sha256:image', true) };
+  return { clock, probes, probe: () => watch.probe(['sha256:image'], true) };
 }
 
 test.each([

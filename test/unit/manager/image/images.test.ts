@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -5,10 +6,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { systemClock } from '../../../../src/shared/base/clock.ts';
 import { ImageKeeper } from '../../../../src/manager/image/images.ts';
+import { Labels } from '../../../../src/shared/contract/paths.ts';
 import type { ImagePlan } from '../../../../src/shared/image/plan.ts';
 import { renewImage } from '../../../../src/fleet/client/image-build.ts';
 import { createManagerClient } from '../../../../src/fleet/client/manager-client.ts';
-import { ManagerRig } from '../../../support/manager-rig.ts';
+import { ManagerRig, printed } from '../../../support/manager-rig.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; the client is the CLI's.
 let rig: ManagerRig;
@@ -75,6 +77,85 @@ describe('a requested image', () => {
     rig.endJob('box-0');
     await rig.until('idle');
     expect(imageOf('box-0')).toBe(before);
+  });
+});
+
+describe('a driver with another CUDA, whose image', () => {
+  const xml = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+  const built = {
+    image: {
+      kind: 'build',
+      agentVersion: '5.279.0',
+      agentSha256: '',
+      agentUrl: 'https://downloads.example/agent',
+    },
+    agents: { kind: 'count', count: 1 },
+  } as const;
+  const shown = (cuda: string) => {
+    rig.programs.set('sh', printed(xml.replace(/<cuda_version>[^<]*/, `<cuda_version>${cuda}`)));
+  };
+
+  /** Starts the manager of a drained host after its driver was changed, as `provision` does. */
+  async function changeDriver(change: (before: string | undefined) => void): Promise<string | undefined> {
+    await rig.stop();
+    rig.plugIn('0000:83:00.0');
+    rig.plugIn('0000:84:00.0');
+    shown('12.8');
+    await rig.start(built);
+    const present = async () => (await rig.status().catch(() => undefined))?.image;
+    const reference = expect.stringContaining('cuda12.8') as string;
+    await expect.poll(present).toMatchObject({ state: 'ready', reference });
+    const { digest } = (await rig.status()).image;
+    await expect.poll(() => imageOf('box-0')).toBe(digest);
+    await rig.until('idle', ['0']);
+    await rig.post('/v1/drain', { reason: 'driver' });
+    await rig.until('drained', ['0']);
+    await rig.stop();
+    shown('13.2');
+    change(digest);
+    await rig.start(built);
+    await rig.until('drained', ['0']);
+    return digest;
+  }
+
+  test.each([
+    ['cannot be built', () => void (rig.docker.failedBuild = badChecksum), 'checksum did NOT match'],
+    ['cannot be chosen', () => shown('1.0'), 'no CUDA base fits'],
+  ])('%s: agents run on the image from before, and the status has the cause', async (_, change, cause) => {
+    const before = await changeDriver(change);
+    await expect
+      .poll(async () => (await rig.status()).image)
+      .toMatchObject({ state: 'failed', digest: before, cause: expect.stringContaining(cause) as string });
+    await rig.post('/v1/undrain', {});
+    await rig.until('idle', ['0']);
+    expect(imageOf('box-0')).toBe(before);
+    expect((await rig.slot('0')).image).toBeUndefined();
+  });
+
+  test('does not start: agents return to the image from before', async () => {
+    const before = await changeDriver((known) => {
+      rig.docker.onStart = (container) => {
+        const isAgent = container.body.Labels?.[Labels.kind] === 'agent';
+        if (!isAgent || container.body.Image === known) rig.listen(container);
+        else rig.docker.end(container.id, 127);
+      };
+    });
+    await rig.post('/v1/undrain', {});
+    await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('image.rejected');
+    await rig.until('idle', ['0']);
+    expect(imageOf('box-0')).toBe(before);
+  });
+
+  test('was built: agents run on it, also if the one from before could not start', async () => {
+    const before = await changeDriver(() => (rig.docker.failedBuild = badChecksum));
+    await expect.poll(async () => (await rig.status()).image.state).toBe('failed');
+    rig.docker.fail(/POST .*\/start/, 500, 'requirement error: unsatisfied condition: cuda<13.0', 5);
+    await rig.post('/v1/undrain', {});
+    await expect.poll(async () => (await rig.slot('0')).code).toBe('engine.cuda-too-new');
+    rig.docker.failedBuild = undefined;
+    await rig.until('idle', ['0']);
+    await expect.poll(() => imageOf('box-0')).not.toBe(before);
+    expect((await rig.status()).image.state).toBe('ready');
   });
 });
 
