@@ -2,6 +2,7 @@
 // time. Stand-ins: the GPUs, the agent program (as version 5), Azure DevOps.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import type { StatusRow } from '../../../src/fleet/status/row.ts';
 import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
 import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
@@ -37,11 +38,14 @@ interface Seen {
 
 async function status(): Promise<Seen> {
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['status', inventory, '--json']);
-  const [row] = (
-    JSON.parse(stdout) as { hosts: { verdict: { state: string }; findings: { code: string }[] }[] }
-  ).hosts;
+  const [row] = (JSON.parse(stdout) as { hosts: readonly StatusRow[] }).hosts;
   if (row === undefined) throw new Error(`no status: ${stderr}`);
-  return { code, state: row.verdict.state, findings: row.findings.map((each) => each.code) };
+  const { verdict, findings } = row;
+  return {
+    code,
+    state: verdict.state,
+    findings: findings.filter(({ severity }) => severity !== 'info').map((each) => each.code),
+  };
 }
 
 /** Drops all packets from the host and its containers to Azure DevOps; SSH still works. */
@@ -50,17 +54,17 @@ async function firewall(on: boolean): Promise<void> {
   const rules = ['OUTPUT', 'FORWARD'].map(
     (chain) => `iptables -w ${on ? '-I' : '-D'} ${chain} -d ${hostname} -p tcp --dport ${port} -j DROP`,
   );
-  await host.exec(rules.join('\n'));
+  await host.exec(['set -e', ...rules].join('\n'));
 }
 
-/** Runs `status` until it shows this; returns it with the milliseconds since the call. */
+/** Runs `status` until it shows this; returns it with the milliseconds until that run of it began. */
 async function within(
   isShown: (seen: Seen) => boolean,
 ): Promise<{ readonly ms: number; readonly seen: Seen }> {
   const started = performance.now();
   for (;;) {
-    const seen = await status();
     const ms = performance.now() - started;
+    const seen = await status();
     if (isShown(seen) || ms > 3 * goalMs) return { ms, seen };
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
