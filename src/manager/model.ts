@@ -73,6 +73,8 @@ export interface NextKey {
   /** The server's response to the new key. */
   readonly agent: AzureAgent;
   readonly key: AgentKey;
+  /** The entry as it was written, and when (monotonic), if it was offline and had no job just before. */
+  readonly idle?: { readonly entry: AzureAgent; readonly at: number };
 }
 
 /** The observed state of a slot. */

@@ -72,20 +72,28 @@ export function isUpToDate(agent: AzureAgent, desired: NewAgent): boolean {
 }
 
 async function replaceKey(tools: KeyTools, poolId: number, known: AzureAgent): Promise<NextKey> {
+  const at = tools.clock.monotonic();
   const key = await tools.keys.take();
-  const { name, version = '', enabled, systemCapabilities = {}, userCapabilities } = known;
+  const { name, version = '', enabled, systemCapabilities = {} } = known;
+  const userCapabilities = { ...known.userCapabilities, [Capabilities.owner]: tools.state.owner };
   const agent = await tools.azure.replaceAgent(poolId, known.id, {
     name,
     version,
     osDescription: 'Linux',
     systemCapabilities,
-    userCapabilities: { ...userCapabilities, [Capabilities.owner]: tools.state.owner },
+    userCapabilities,
     enabled,
     publicKey: key.publicKey,
   });
   // A disabled agent stays disabled.
   if (agent.enabled !== enabled) await tools.azure.setAgentEnabled(poolId, agent.id, enabled);
-  return { poolId, agent, key };
+  const isIdle = known.status === 'offline' && known.assignedRequest === undefined;
+  return {
+    poolId,
+    agent,
+    key,
+    ...(isIdle ? { idle: { entry: { ...known, systemCapabilities, userCapabilities }, at } } : {}),
+  };
 }
 
 /** Generates key pairs ahead of launches. */

@@ -208,3 +208,27 @@ test('the record of a run does not wait for the new key; its container stays unt
   await rig.until('idle', ['0']);
   expect(rig.docker.containers.has(id)).toBe(false);
 });
+
+test('after a job the next run starts with one read of the entry, by the end of the last one', async () => {
+  const real = await ManagerRig.create(1);
+  try {
+    await real.start(one);
+    await real.until('idle', ['0']);
+    const before = (await real.control.requests()).at(-1)?.n ?? 0;
+    const jobs = 3;
+    for (let run = 0; run < jobs; run += 1) {
+      const { id } = real.docker.get('box-0') ?? {};
+      real.beginJob('box-0');
+      await real.until('busy', ['0']);
+      real.endJob('box-0');
+      await expect.poll(() => real.docker.get('box-0')?.id ?? id).not.toBe(id);
+      await real.until('idle', ['0']);
+    }
+    const asked = (await real.control.requests(before)).filter(({ query }) => query.includes('agentName='));
+    // A machine under load may take longer than the read counts, but not in each run.
+    expect(asked.length).toBeGreaterThanOrEqual(jobs);
+    expect(asked.length).toBeLessThan(2 * jobs);
+  } finally {
+    await real.close();
+  }
+});
