@@ -268,7 +268,9 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
     stopped: memory.stopped.get(container.id),
     lastTry: memory.collecting(container.id) >= collectTries,
     keyEnd,
-  }).finally(() => keyEnd);
+  }).finally(async () => {
+    await keyEnd;
+  });
   const agent = await keyEnd;
   // Processes of a run on the host end only with the collection.
   if (isOnHost) void otherProcesses.ended(container);
