@@ -1,16 +1,20 @@
-// Draws docs/plan.svg and docs/status.svg from real runs: review changes there. Checks that docs/wizard.svg, which
-// scripts/pictures.ts records, still shows what the program prints.
+// Draws docs/plan.svg and docs/status.svg from real runs: review changes there. Checks that docs/wizard.svg and docs/demo.svg,
+// which scripts/pictures.ts records, still show what the program prints.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
+import { headings } from '../../../practice/demo/run-demo.ts';
 import { picture, wordsOn } from '../../../scripts/terminal-picture.ts';
+import { statusText } from '../../../src/cli/render/status.ts';
+import { statusRow } from '../../../src/fleet/status/row.ts';
 import { agentFiles, generateAgentKey } from '../../../src/shared/azure/keys.ts';
 import { Capabilities } from '../../../src/shared/contract/paths.ts';
 import { AgentSession } from '../../support/agent-session.ts';
 import { runCommand } from '../../support/command.ts';
 import { practiceFleet, type PracticeFleet } from '../../support/practice-fleet.ts';
 import { leftOnScreen } from '../../support/screen.ts';
+import { facts, host, now, pool } from '../fleet/status/observation.ts';
 import { newAgent, useFake } from '../practice/azure/server.ts';
 
 // The artifacts are built in dist/, which need not exist for unit tests.
@@ -87,4 +91,15 @@ test('the wizard asks what the transcript of its test shows', () => {
   const open = shown.findIndex((line) => line.startsWith('? '));
   expect(open).toBeGreaterThan(20);
   expect(shown.slice(0, open).filter((line) => !said.has(line))).toEqual([]);
+});
+
+test('the demo has its headings, and the columns of the status', () => {
+  const shown = wordsOf('demo');
+  const titles = shown.filter((line) => line.startsWith('── '));
+  const expected = [headings.status, headings.jobs, headings.again];
+  expect(titles.map((line) => expected.find((each) => line.includes(each)))).toEqual(expected);
+  const row = statusRow({ host, facts: facts() }, () => pool, now);
+  const [columns = ''] = statusText([row], { width: 80, paint: (_, text) => text }).split('\n');
+  expect(shown).toContain(columns.replaceAll(/ +/g, ' '));
+  expect(shown.filter(isBroken)).toEqual([]);
 });
