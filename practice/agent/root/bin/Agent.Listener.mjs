@@ -22,6 +22,10 @@ if (chosen === undefined) {
 try {
   process.exit(await chosen());
 } catch (error) {
-  sayError('errorOccurred', error.message);
-  process.exit(error.exitCode ?? 2);
+  if (command === 'run') {
+    sayError('errorOccurred', error.message);
+    process.exit(error.exitCode ?? 2);
+  }
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
 }

@@ -10,12 +10,16 @@ import { authorizationOf, checkLogin, fail, inputs } from './inputs.mjs';
 import { say } from './say.mjs';
 import { loadSettings, root, version } from './settings.mjs';
 
+const print = (line) => process.stdout.write(`${line}\n`);
+
 /** A user's connection, used before the agent is registered. */
 async function connected(input) {
   const serverUrl = input.url.replace(/\/+$/u, '');
   const server = new Connection({ serverUrl, speed: 1 }, { authorization: await authorizationOf(input) });
   try {
-    for (const known of [1, -1, 0, 1, 1, 1]) await server.connect(undefined, known);
+    await server.connect(undefined, 1);
+    print('Connecting to server ...');
+    for (const known of [-1, 0, 1, 1, 1]) await server.connect(undefined, known);
     await server.discover();
   } catch (error) {
     throw fail(error.message);
@@ -33,31 +37,50 @@ function findAgent(server, poolId, name) {
 export async function configure(args) {
   const input = inputs(args);
   if (loadSettings() !== undefined)
-    throw fail('Cannot configure the agent because it is already configured.');
+    throw fail(
+      'Cannot configure the agent because it is already configured. To reconfigure the agent, run ' +
+        "'config.cmd remove' or './config.sh remove' first.",
+    );
   checkLogin(input);
-  process.stdout.write('\n>> Connect:\n\nConnecting to server ...\n');
+  print('\n>> Connect:\n');
   const server = await connected(input);
   const query = `?poolName=${encodeURIComponent(input.pool)}&poolType=Automation`;
   const [pool] = (await server.send('GET', `/_apis/distributedtask/pools${query}`)).value;
   if (pool === undefined) throw fail(`Agent pool not found: '${input.pool}'`);
-  process.stdout.write('\n>> Register Agent:\n\n');
+  print('\n>> Register Agent:\n');
+  const key = newKey();
+  let agent;
+  while (agent === undefined) agent = await registered(server, pool, input, key);
+  print('Testing agent connection.');
+  writeFiles(input, pool, agent, key);
+  await tryLogin();
+  print(`${new Date().toISOString()}: Settings Saved.`);
+  return 0;
+}
+
+/** Returns the agent; undefined: the server refused to replace it. The real program then begins again, without an end. */
+async function registered(server, pool, input, key) {
   say('scanning');
   say('connecting');
   const existing = await findAgent(server, pool.id, input.agent);
-  if (existing !== undefined && input.replace === undefined)
-    throw fail(`Pool ${pool.id} already contains an agent with name ${input.agent}.`);
-  const key = newKey();
   const body = registration(input.agent, key, existing);
   const agents = `/_apis/distributedtask/pools/${pool.id}/agents`;
-  const agent =
-    existing === undefined
-      ? await server.send('POST', agents, { body })
-      : await server.send('PUT', `${agents}/${existing.id}`, { body });
-  process.stdout.write('Successfully added the agent\nTesting agent connection.\n');
-  writeFiles(input, pool, agent, key);
-  await tryLogin();
-  process.stdout.write(`${new Date().toISOString()}: Settings Saved.\n`);
-  return 0;
+  if (existing === undefined) {
+    const agent = await server.send('POST', agents, { body });
+    print('Successfully added the agent');
+    return agent;
+  }
+  print(`Pool ${pool.name} already contains an agent with name ${input.agent}.`);
+  if (input.replace === undefined)
+    throw fail(`Pool ${pool.id} already contains an agent with name ${input.agent}.`);
+  try {
+    const agent = await server.send('PUT', `${agents}/${existing.id}`, { body });
+    print('Successfully replaced the agent');
+    return agent;
+  } catch (error) {
+    process.stderr.write(`${error.message}\nFailed to replace the agent.  Try again or ctrl-c to quit\n`);
+    return undefined;
+  }
 }
 
 /** Creates a key in the form of its file: standard base64, each part with its exact length. */

@@ -147,5 +147,27 @@ test('a rejected token registers nothing', async () => {
   const login = ['--auth', 'pat', '--token', 'wrong', '--url', fake.server.organization, '--pool', 'gpu'];
   const run = startProgram(folder, 'config.sh', ['--unattended', ...login, '--agent', 'conf-wrong']);
   expect(await run.exited).toBe(1);
-  expect(run.console().at(-1)).toMatch(/^An error occurred: VS30063: You are not authorized/u);
+  const printed = run.console().filter((line) => line !== '');
+  expect(printed).toEqual(['>> Connect:', expect.stringMatching(/^VS30063: You are not authorized/u)]);
+});
+
+test('config.sh begins again, without an end, when the server refuses to replace an agent', async () => {
+  await agents.install('conf-refused', version);
+  const folder = join(fake.folder, 'conf-refused-again');
+  await installAgent(folder, version);
+  await fake.control.fail({ count: 1000, method: 'PUT', path: '/agents/\\d+$', status: 403 });
+  const args = ['--auth', 'pat', '--token', 'good-token', '--url', fake.server.organization, '--pool', 'gpu'];
+  const run = startProgram(folder, 'config.sh', [
+    '--unattended',
+    '--replace',
+    '--agent',
+    'conf-refused',
+    ...args,
+  ]);
+  const told = (): number => run.console().filter((line) => line.startsWith('Failed to replace')).length;
+  await expect.poll(told, { timeout: timeoutMs }).toBeGreaterThan(1);
+  run.child.kill('SIGKILL');
+  await run.exited;
+  await fake.control.clearFaults();
+  expect(run.console()).toContain('Pool gpu already contains an agent with name conf-refused.');
 });
