@@ -138,7 +138,7 @@ test('a key is replaced only without a running container, and without a job whos
   );
   // Each run ends with two replaced keys.
   expect(replaced).toBeGreaterThanOrEqual(2 * runs);
-}, 120_000);
+}, 600_000);
 
 /** Ends the faults: all agents recover, and both get a new key. */
 async function calm({ rig, live }: World, model: Model): Promise<void> {

@@ -41,7 +41,7 @@ beforeAll(async () => {
     sent.set(scenario, [...agents.front.sent]);
   }
   expect(configured).toContain('configured');
-}, 120_000);
+}, 600_000);
 
 const login = ['--unattended', '--auth', 'pat', '--token', 'good-token'];
 
