@@ -19,9 +19,9 @@ const unit = {
   pool: 'forks',
   globalSetup: ['test/support/temporary-folder.ts'],
   // Limits for what hangs, not for what a busy machine makes slow.
-  testTimeout: 240_000,
-  hookTimeout: 240_000,
-  expect: { poll: { timeout: 50_000, interval: 20 } },
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
+  expect: { poll: { timeout: 180_000, interval: 20 } },
 } as const;
 
 /** They need their own modules: one that an earlier file of the same process has loaded is no longer replaced. */

@@ -41,7 +41,7 @@ hosts: { gpu-1: { address: 127.0.0.1, port: ${asking.port}, user: lab, pool: p, 
     heard: (text) => (drawn += text),
   });
   const seen = async (text: string): Promise<void> => {
-    await expect.poll(() => drawn, { timeout: 10_000 }).toContain(text);
+    await expect.poll(() => drawn).toContain(text);
   };
   await seen('Sudo password for prod-bastion:');
   stdin.write('given\r');

@@ -76,7 +76,9 @@ async function interrupted(argv: readonly string[]) {
   const stdin = new PassThrough();
   const asked = Promise.race(servers.map((each) => once(each, 'connection')));
   const ended = runCommand(argv, { cwd, signal: stop.signal, stdin });
-  await (argv[0] === 'diagnose' ? vi.waitUntil(() => stdin.listenerCount('readable') > 0) : asked);
+  await (argv[0] === 'diagnose'
+    ? vi.waitUntil(() => stdin.listenerCount('readable') > 0, { timeout: 120_000 })
+    : asked);
   stop.abort();
   return ended;
 }

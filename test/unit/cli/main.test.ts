@@ -23,7 +23,7 @@ function azpFleet(argv: readonly string[], env: Readonly<Record<string, string>>
   return { status, stdout, stderr };
 }
 
-test('a read-only state folder disables only the debug log', { timeout: 60_000 }, () => {
+test('a read-only state folder disables only the debug log', () => {
   const env = { XDG_STATE_HOME: join(folder, 'a-file') };
   const { status, stdout, stderr } = azpFleet(['inventory', 'list', 'lab.yaml'], env);
   expect(stderr.replaceAll(/\s+/g, ' ')).toBe(
@@ -36,7 +36,7 @@ test('a read-only state folder disables only the debug log', { timeout: 60_000 }
   expect(JSON.parse(wrong.stdout)).not.toHaveProperty('log');
 });
 
-test('flags after -- are ignored', { timeout: 60_000 }, () => {
+test('flags after -- are ignored', () => {
   const { status, stdout, stderr } = azpFleet(['exec', '-i', 'none.yaml', '--', 'df', '--json'], {
     XDG_STATE_HOME: folder,
   });
@@ -44,7 +44,7 @@ test('flags after -- are ignored', { timeout: 60_000 }, () => {
   expect(stderr).toContain('none.yaml');
 });
 
-test('if a host fails, the debug log is named at the end', { timeout: 60_000 }, () => {
+test('if a host fails, the debug log is named at the end', () => {
   const inventory = 'organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\nhosts:\n';
   // Port 9 is closed.
   writeFileSync(join(folder, 'down.yaml'), `${inventory}  down: { address: 127.0.0.1, port: 9, pool: p }\n`);
@@ -56,7 +56,7 @@ test('if a host fails, the debug log is named at the end', { timeout: 60_000 }, 
   expect(readFileSync(log, 'utf8')).toContain('"command"');
 });
 
-test('a token too short to redact is reported, and other output stays readable', { timeout: 60_000 }, () => {
+test('a token too short to redact is reported, and other output stays readable', () => {
   const inventory = readFileSync(join(folder, 'lab.yaml'), 'utf8');
   writeFileSync(join(folder, 'ca.yaml'), `${inventory}ca: none.pem\n`);
   const { stderr } = azpFleet(['plan', 'ca.yaml'], { XDG_STATE_HOME: folder, AZP_TOKEN: 'a' });

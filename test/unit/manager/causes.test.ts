@@ -13,7 +13,6 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-const longTimeout = { timeout: 50_000 };
 const one = { agents: { kind: 'count', count: 1 } } as const;
 
 async function problem(): Promise<string | undefined> {
@@ -26,7 +25,7 @@ async function closedBy(code: string, state?: SlotStatus['state']) {
     const slot = await rig.slot('0');
     return { code: slot.code, state: state === undefined ? undefined : slot.state };
   };
-  await expect.poll(seen, longTimeout).toEqual({ code, state });
+  await expect.poll(seen).toEqual({ code, state });
   const { cause, next } = await rig.slot('0');
   expect(next).toMatch(/\w+/);
   return cause;
@@ -36,7 +35,7 @@ test('throttled: no launches, running agents continue, and launches resume when 
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.control.fail({ count: 10_000, status: 429 });
-  await expect.poll(problem, longTimeout).toBe('azure.throttled');
+  await expect.poll(problem).toBe('azure.throttled');
   expect(rig.docker.get('box-0')?.state).toBe('running');
   rig.beginJob('box-0');
   rig.endJob('box-0');
@@ -59,7 +58,7 @@ test('a full disk: no launches, and a running agent continues', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   rig.disk = { freeBytes: 1024 ** 3, totalBytes: 1000 * 1024 ** 3, freeInodes: 1 };
-  await expect.poll(problem, longTimeout).toBe('disk.full');
+  await expect.poll(problem).toBe('disk.full');
   expect(rig.docker.get('box-0')?.state).toBe('running');
   rig.beginJob('box-0');
   rig.endJob('box-0');
@@ -87,7 +86,7 @@ test('an image that the registry does not have is reported and pulled again', as
     times: 3,
   });
   await rig.start({ ...one, image: { kind: 'registry', reference: 'registry.example/agent:typo' } });
-  await expect.poll(async () => (await rig.status()).image.state, longTimeout).toBe('failed');
+  await expect.poll(async () => (await rig.status()).image.state).toBe('failed');
   expect((await rig.slot('0')).cause).toContain('not found');
   await rig.until('idle', ['0']);
 });
@@ -101,7 +100,7 @@ test('a missing dataset: the slot waits, checks again without a back-off, and co
   });
   expect(await closedBy('dataset.unusable', 'waiting')).toBe(`dataset DATA: ${host} is empty`);
   const tries = () => rig.logged.filter(({ message }) => message === 'launch').length;
-  await expect.poll(tries, longTimeout).toBeGreaterThan(6);
+  await expect.poll(tries).toBeGreaterThan(6);
   writeFileSync(join(host, 'x'), '');
   await rig.until('idle', ['0']);
 });
@@ -139,7 +138,7 @@ test('run records of a removed slot are deleted after a week, those of others st
     const { id } = rig.docker.get(name) ?? {};
     rig.beginJob(name);
     rig.endJob(name);
-    await expect.poll(() => rig.docker.get(name)?.id, longTimeout).not.toBe(id);
+    await expect.poll(() => rig.docker.get(name)?.id).not.toBe(id);
   }
   await rig.stop();
   const kept = async (): Promise<readonly string[]> =>
@@ -149,5 +148,5 @@ test('run records of a removed slot are deleted after a week, those of others st
   rig.clock.wallAhead = 8 * 24 * 3_600_000;
   await rig.start({ ...one, limits });
   await rig.until('idle', ['0']);
-  await expect.poll(kept, longTimeout).toEqual(['0']);
+  await expect.poll(kept).toEqual(['0']);
 });

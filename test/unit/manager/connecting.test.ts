@@ -12,7 +12,6 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 const one = { agents: { kind: 'count', count: 1 } } as const;
-const longTimeout = { timeout: 50_000 };
 const saying =
   (...lines: readonly string[]) =>
   ({ id }: StandInContainer): void => {
@@ -42,12 +41,10 @@ test.each([
   rig.docker.onStart = saying(...lines);
   await rig.start(one);
   const first = async () => rig.docker.get('box-0')?.id;
-  await expect.poll(first, longTimeout).toBeDefined();
+  await expect.poll(first).toBeDefined();
   const id = await first();
-  await expect.poll(async () => (await rig.slot('0')).code, longTimeout).toBe(code);
-  await expect
-    .poll(async () => (await first()) !== id && (await first()) !== undefined, longTimeout)
-    .toBe(true);
+  await expect.poll(async () => (await rig.slot('0')).code).toBe(code);
+  await expect.poll(async () => (await first()) !== id && (await first()) !== undefined).toBe(true);
   expect(await keys()).toBeGreaterThan(0);
   rig.docker.onStart = (container) => rig.listen(container);
   await rig.until('idle', ['0']);
@@ -63,11 +60,11 @@ test('an agent with unreadable output that has a job on the server keeps running
       .then((session) => sessions.push(session));
   };
   await rig.start(one);
-  await expect.poll(() => sessions.length, longTimeout).toBe(1);
+  await expect.poll(() => sessions.length).toBe(1);
   const { id } = rig.docker.get('box-0') ?? {};
   await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
-  await expect.poll(async () => sessions[0]?.take(), longTimeout).toBe('train');
+  await expect.poll(async () => sessions[0]?.take()).toBe('train');
   const tries = (): number => rig.logged.filter(({ message }) => message === 'retire').length;
-  await expect.poll(tries, longTimeout).toBeGreaterThan(2);
+  await expect.poll(tries).toBeGreaterThan(2);
   expect(rig.docker.get('box-0')).toMatchObject({ id, state: 'running' });
 });

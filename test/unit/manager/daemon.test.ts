@@ -133,7 +133,7 @@ describe('restarts', () => {
         .map(({ method }) => method);
     expect(await calls()).toEqual([]);
     rig.endJob('box-1');
-    await expect.poll(calls, { timeout: 30_000 }).toEqual(['DELETE']);
+    await expect.poll(calls).toEqual(['DELETE']);
     expect(await rig.azure.findAgent(rig.poolId, 'box-1')).toBeUndefined();
     await expect.poll(() => rig.docker.get('box-1')?.state).toBeUndefined();
   });

@@ -55,7 +55,7 @@ test('a slot with mode: host runs jobs while Docker is stopped', async () => {
   for (const count of [1, 2]) {
     await rig.until('idle', ['bare']);
     runJob();
-    await expect.poll(jobsRun, { timeout: 20_000 }).toBe(count);
+    await expect.poll(jobsRun).toBe(count);
   }
   await rig.until('idle', ['bare']);
   await rig.docker.start();
@@ -80,7 +80,7 @@ test('it runs jobs also when the manager starts without Docker', async () => {
   await rig.start({ agents });
   await rig.until('idle', ['bare']);
   runJob();
-  await expect.poll(jobsRun, { timeout: 20_000 }).toBe(1);
+  await expect.poll(jobsRun).toBe(1);
   await rig.docker.start();
   await rig.until('idle', ['box', 'bare']);
 });
@@ -97,9 +97,7 @@ test('a slot whose container may have a job starts no run on the host', async ()
   await expect
     .poll(async () => (await rig.status()).problems.map(({ code }) => code))
     .toContain('engine.unreachable');
-  await expect
-    .poll(async () => (await rig.status()).pools, { timeout: 10_000 })
-    .toMatchObject([{ up: true }]);
+  await expect.poll(async () => (await rig.status()).pools).toMatchObject([{ up: true }]);
   await rig.post('/v1/adopt', { slots: ['bare'] });
   expect(systemd.calls.filter((call) => call.includes(`--unit=${unit}`))).toEqual([]);
   expect(rig.docker.get('box-bare')?.id).toBe(before?.id);

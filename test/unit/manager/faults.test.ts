@@ -116,7 +116,7 @@ describe('images', () => {
     await rig.stop();
     const next = rig.docker.addImage('registry.example/agent:2');
     await rig.start({ image: { kind: 'registry', reference: 'registry.example/agent:2' } });
-    await expect.poll(() => rig.docker.get('box-1')?.body.Image, { timeout: 20_000 }).toBe(next.id);
+    await expect.poll(() => rig.docker.get('box-1')?.body.Image).toBe(next.id);
     await rig.until('idle', ['1']);
     expect((await rig.slot('0')).code).toBe('agent.name-held');
   });

@@ -12,8 +12,6 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 const one = { agents: { kind: 'count', count: 1 } } as const;
-const longTimeout = { timeout: 50_000 };
-
 /** Ends the job of the slot's agent, but not its container. */
 async function hang(): Promise<string> {
   await rig.start(one);
@@ -26,7 +24,7 @@ async function hang(): Promise<string> {
 
 test('the container is stopped, its job keeps its result, and the slot continues', async () => {
   const id = await hang();
-  await expect.poll(() => rig.docker.get('box-0')?.id === id, longTimeout).toBe(false);
+  await expect.poll(() => rig.docker.get('box-0')?.id === id).toBe(false);
   await rig.until('idle', ['0']);
   const [run] = JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs?slot=0' })) as RunRecord[];
   expect(run).toMatchObject({
@@ -44,7 +42,7 @@ test('while it cannot be stopped, the status shows the next action, and a drain 
     times: Number.POSITIVE_INFINITY,
   });
   const id = await hang();
-  await expect.poll(async () => (await rig.slot('0')).code, longTimeout).toBe('run.does-not-end');
+  await expect.poll(async () => (await rig.slot('0')).code).toBe('run.does-not-end');
   const slot = await rig.slot('0');
   expect(slot.cause).toContain('did not receive an exit event');
   expect(slot.next).toContain('azp-fleet reboot');

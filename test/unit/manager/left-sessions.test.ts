@@ -16,7 +16,6 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 const one = { agents: { kind: 'count', count: 1 } } as const;
-const longTimeout = { timeout: 50_000 };
 const entry = async (name = 'box-0') => rig.azure.findAgent(rig.poolId, name);
 const newest = async (): Promise<RunRecord | undefined> =>
   (JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs' })) as RunRecord[])[0];
@@ -40,7 +39,7 @@ test('after a killed agent its entry is created again, with its values, instead 
   const id = before?.id ?? 0;
   await rig.azure.setUserCapabilities(rig.poolId, id, { ...before?.userCapabilities, room: 'B12' });
   live.kill('box-0');
-  await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
+  await expect.poll(async () => (await entry())?.id).not.toBe(id);
   await rig.until('idle', ['0']);
   expect(await entry()).toMatchObject({ enabled: true, status: 'online', userCapabilities: { room: 'B12' } });
   expect(await newest()).toMatchObject({ exitCode: 137, cause: { code: 'agent.killed' } });
@@ -52,7 +51,7 @@ test('an agent that a user disabled stays disabled when its entry is created aga
   const id = (await entry())?.id ?? 0;
   await rig.azure.setAgentEnabled(rig.poolId, id, false);
   live.kill('box-0');
-  await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
+  await expect.poll(async () => (await entry())?.id).not.toBe(id);
   await rig.until('idle', ['0']);
   expect(await entry()).toMatchObject({ enabled: false });
 });
@@ -68,7 +67,7 @@ test('a crash between deleting and creating the entry loses no values', async ()
   await rig.azure.setAgentEnabled(rig.poolId, before?.id ?? 0, false);
   await rig.control.fail({ count: 10_000, method: 'POST', path: '/agents$', status: 503 });
   live.kill('box-0');
-  await expect.poll(() => entry(), { ...longTimeout, interval: 5 }).toBeUndefined();
+  await expect.poll(() => entry(), { interval: 5 }).toBeUndefined();
   await rig.kill();
   await rig.control.clearFaults();
   await rig.start(one);
@@ -85,7 +84,7 @@ test('while a job waits for only this agent the entry stays, and the status show
   await rig.control.queue({ pool: 'gpu-lab', name: 'only-here', demands: ['Agent.Name -equals box-0'] });
   live.kill('box-0');
   await expect
-    .poll(() => seen.get('agent.session-left'), longTimeout)
+    .poll(() => seen.get('agent.session-left'))
     .toMatch(
       /keeps the session until \d{4}-.*Z; job only-here waits for this agent alone; wait at most (?:\d min )?\d+ s/,
     );
@@ -103,8 +102,8 @@ test('an unexpected conflict: the container is replaced, the entry created again
   // Docker has lost the container with its exit code; its process ended without output.
   live.forgetContainer('box-0');
   live.killForgotten();
-  await expect.poll(() => seen.has('agent.session-conflict'), longTimeout).toBe(true);
-  await expect.poll(async () => (await entry())?.id, longTimeout).not.toBe(id);
+  await expect.poll(() => seen.has('agent.session-conflict')).toBe(true);
+  await expect.poll(async () => (await entry())?.id).not.toBe(id);
   await rig.until('idle', ['0']);
   end();
 });
@@ -116,9 +115,9 @@ test('a killed worker with exit code 0: status and run record show that the serv
   await rig.until('busy', ['0']);
   live.killWorker('box-0');
   const slot = async () => rig.slot('0');
-  await expect.poll(async () => (await slot()).code, longTimeout).toBe('agent.job-assigned');
+  await expect.poll(async () => (await slot()).code).toBe('agent.job-assigned');
   expect((await slot()).cause).toMatch(/job train .*gives it up at \d{4}-\d\d-\d\dT[\d:]+Z$/);
-  await expect.poll(async () => (await newest())?.unfinished, longTimeout).toMatchObject({ job: 'train' });
+  await expect.poll(async () => (await newest())?.unfinished).toMatchObject({ job: 'train' });
   expect(await newest()).toMatchObject({
     exitCode: 0,
     result: 'failed',
@@ -137,9 +136,9 @@ test('a drained slot shows that the server still has its job, also after a resta
   await rig.until('drained', ['0']);
   const said = async () => (await rig.slot('0')).cause;
   const both = /new disk.*; the server still counts job train as running on agent box-0/;
-  await expect.poll(said, longTimeout).toMatch(both);
+  await expect.poll(said).toMatch(both);
   await rig.kill();
   await rig.start(one);
   await rig.until('drained', ['0']);
-  await expect.poll(said, longTimeout).toMatch(both);
+  await expect.poll(said).toMatch(both);
 });

@@ -87,7 +87,7 @@ describe('Ctrl-C during bundle', () => {
     standIn(verb);
     const stop = new AbortController();
     const ended = make(stop.signal);
-    await vi.waitUntil(() => readdirSync(cwd).includes('waiting'), { timeout: 20_000 });
+    await vi.waitUntil(() => readdirSync(cwd).includes('waiting'), { timeout: 120_000 });
     stop.abort();
     const { exitCode, stdout } = await ended;
     expect(exitCode).toBe(130);
@@ -109,7 +109,7 @@ describe('Ctrl-C during bundle', () => {
     );
     const stop = new AbortController();
     const ended = make(stop.signal);
-    await vi.waitUntil(() => readdirSync(cwd).includes('waiting'), { timeout: 20_000 });
+    await vi.waitUntil(() => readdirSync(cwd).includes('waiting'), { timeout: 120_000 });
     stop.abort();
     expect((await ended).exitCode).toBe(130);
     expect(readdirSync(out)).toEqual(['site.bundle']);

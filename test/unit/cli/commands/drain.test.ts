@@ -41,41 +41,33 @@ afterEach(() => {
 const env = { LOGIN: 'a-login-password' };
 const azpFleet = (...argv: readonly string[]) => runCommand(argv, { cwd: rig.directory, env });
 
-test(
-  'an idle host: the output is the state, with the reason, on the host and in the pool',
-  { timeout: 60_000 },
-  async () => {
-    const { stdout, exitCode } = await azpFleet('drain', 'h200-1', '--reason', 'new fan');
-    expect(exitCode).toBe(0);
-    const [first = '', second] = stdout.split('\n');
-    const said = /^h200-1: its 2 slots take no more jobs: (?:(\d) drained)?(?:; )?(?:(\d) draining)?$/.exec(
-      first,
-    );
-    expect(Number(said?.[1] ?? 0) + Number(said?.[2] ?? 0), first).toBe(2);
-    expect(second).toMatch(/^ {2}whole host drained by me@\S+: new fan, since 20\d\d-/);
-    await rig.until('drained');
-    const again = (await azpFleet('drain', 'h200-1')).stdout;
-    expect(again).toContain('its 2 slots take no more jobs: 2 drained\n');
-    expect(again).toContain(': new fan, since');
-    const agents = await rig.azure.listAgents(rig.poolId);
-    expect(agents.map(({ enabled }) => enabled)).toEqual([false, false]);
-  },
-);
+test('an idle host: the output is the state, with the reason, on the host and in the pool', async () => {
+  const { stdout, exitCode } = await azpFleet('drain', 'h200-1', '--reason', 'new fan');
+  expect(exitCode).toBe(0);
+  const [first = '', second] = stdout.split('\n');
+  const said = /^h200-1: its 2 slots take no more jobs: (?:(\d) drained)?(?:; )?(?:(\d) draining)?$/.exec(
+    first,
+  );
+  expect(Number(said?.[1] ?? 0) + Number(said?.[2] ?? 0), first).toBe(2);
+  expect(second).toMatch(/^ {2}whole host drained by me@\S+: new fan, since 20\d\d-/);
+  await rig.until('drained');
+  const again = (await azpFleet('drain', 'h200-1')).stdout;
+  expect(again).toContain('its 2 slots take no more jobs: 2 drained\n');
+  expect(again).toContain(': new fan, since');
+  const agents = await rig.azure.listAgents(rig.poolId);
+  expect(agents.map(({ enabled }) => enabled)).toEqual([false, false]);
+});
 
-test(
-  'undrain reports that slots take jobs again, and that nothing was drained',
-  { timeout: 60_000 },
-  async () => {
-    await azpFleet('drain', 'h200-1');
-    const again = await azpFleet('undrain', 'h200-1');
-    expect(again.stdout).toBe('h200-1: its 2 slots take jobs again\n');
-    await rig.until('idle');
-    const none = await azpFleet('undrain', 'h200-1');
-    expect(none.stdout).toBe('h200-1: nothing was drained; its 2 slots take jobs\n');
-  },
-);
+test('undrain reports that slots take jobs again, and that nothing was drained', async () => {
+  await azpFleet('drain', 'h200-1');
+  const again = await azpFleet('undrain', 'h200-1');
+  expect(again.stdout).toBe('h200-1: its 2 slots take jobs again\n');
+  await rig.until('idle');
+  const none = await azpFleet('undrain', 'h200-1');
+  expect(none.stdout).toBe('h200-1: nothing was drained; its 2 slots take jobs\n');
+});
 
-test('HOST/SLOT and HOST/AGENT name one slot in every command', { timeout: 60_000 }, async () => {
+test('HOST/SLOT and HOST/AGENT name one slot in every command', async () => {
   const [, second = { agent: '' }] = (await rig.status()).slots;
   const drained = await azpFleet('drain', 'h200-1/0', '--reason', 'fan', '--wait');
   expect(drained.stdout).toMatch(
@@ -105,20 +97,16 @@ test.each(['drain', 'undrain'])('%s with an empty name applies to no host', asyn
   expect(stderr).toContain('"" selects no host');
 });
 
-test(
-  'a host whose facts cannot be read: they are not needed, as for logs and exec',
-  { timeout: 60_000 },
-  async () => {
-    for (const command of [
-      ['drain', 'h200-1'],
-      ['logs', 'h200-1'],
-      ['undrain', 'h200-1'],
-      ['exec', '--', 'true'],
-    ])
-      expect((await azpFleet(...command)).exitCode, command[0]).toBe(0);
-    expect(scripts).not.toContainEqual(expect.stringContaining('azp-fleet-facts'));
-  },
-);
+test('a host whose facts cannot be read: they are not needed, as for logs and exec', async () => {
+  for (const command of [
+    ['drain', 'h200-1'],
+    ['logs', 'h200-1'],
+    ['undrain', 'h200-1'],
+    ['exec', '--', 'true'],
+  ])
+    expect((await azpFleet(...command)).exitCode, command[0]).toBe(0);
+  expect(scripts).not.toContainEqual(expect.stringContaining('azp-fleet-facts'));
+});
 
 test('an unknown slot is reported with the existing ones', async () => {
   const { exitCode, stderr } = await azpFleet('drain', 'h200-1', '--slot', '7');

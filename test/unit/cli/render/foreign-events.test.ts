@@ -80,7 +80,7 @@ test.each(Object.entries(events))('%s on a terminal', async (kind, event) => {
   progress.sink({ kind: 'host-state', host, state: 'applying' });
   progress.sink(withText(event, evil));
   if (!unseen.has(kind) && kind !== 'change-end')
-    await vi.waitFor(() => expect(written()).toMatch(words), { timeout: 5_000 });
+    await vi.waitFor(() => expect(written()).toMatch(words), { timeout: 120_000 });
   await progress.finish();
   expect(controls(written())).toEqual([]);
   expect(written()).not.toContain('HIDDEN');
@@ -101,7 +101,7 @@ test('wide characters do not make a row longer than the terminal', async () => {
   const { progress, written } = screen(true);
   progress.sink(withText(events['change-start'], wide));
   progress.sink(withText(events['change-output'], wide));
-  await vi.waitFor(() => expect(written()).toContain('日本'), { timeout: 5_000 });
+  await vi.waitFor(() => expect(written()).toContain('日本'), { timeout: 120_000 });
   const rows = leftOnScreen(written().replaceAll(/\u001b\[\?25[lh]/g, ''));
   await progress.finish();
   for (const row of rows) expect(columnsOf(row)).toBeLessThanOrEqual(60);

@@ -46,12 +46,12 @@ test('keeps notes and problems, erases the list before the result, and shows the
 test('the list is erased during a question', async () => {
   const { context, stderr, screen } = terminal();
   const progress = createProgress(context, { hosts: ['a'], json: false });
-  await vi.waitFor(() => expect(screen()).toContain('waiting'));
+  await vi.waitFor(() => expect(screen()).toContain('waiting'), { timeout: 120_000 });
   let during = '';
   await progress.aside(async () => {
     const before = screen();
     stderr.write('password? ');
-    await vi.waitFor(() => expect(screen()).toContain('password? '));
+    await vi.waitFor(() => expect(screen()).toContain('password? '), { timeout: 120_000 });
     during = screen().slice(before.length);
   });
   expect(during).toBe('password? ');
@@ -62,10 +62,10 @@ test('after the terminal became narrower all wrapped lines are erased', async ()
   const { context, stderr, screen } = terminal();
   const progress = createProgress(context, { hosts: ['a', 'b'], json: false });
   progress.sink({ kind: 'host-state', host: 'a', state: 'applying', text: 'x'.repeat(100) });
-  await vi.waitFor(() => expect(screen()).toMatch(/x{40}.*\n.*\n.*\n/));
+  await vi.waitFor(() => expect(screen()).toMatch(/x{40}.*\n.*\n.*\n/), { timeout: 120_000 });
   stderr.columns = 25;
   // A line of 60 columns is now three lines; the line of b and the line of counts are still one each.
-  await vi.waitFor(() => expect(screen()).toContain('\u001b[5A'));
+  await vi.waitFor(() => expect(screen()).toContain('\u001b[5A'), { timeout: 120_000 });
   await progress.finish();
 });
 
@@ -73,10 +73,10 @@ test('after the terminal became lower all visible lines are erased', async () =>
   const { context, stderr, screen } = terminal();
   const hosts = ['a', 'b', 'c', 'd', 'e', 'f'];
   const progress = createProgress(context, { hosts, json: false });
-  await vi.waitFor(() => expect(screen()).toContain('6 waiting\n'));
+  await vi.waitFor(() => expect(screen()).toContain('6 waiting\n'), { timeout: 120_000 });
   const before = screen().length;
   stderr.rows = 4;
-  await vi.waitFor(() => expect(screen().slice(before)).toMatch(/\n.* · .*\n/));
+  await vi.waitFor(() => expect(screen().slice(before)).toMatch(/\n.* · .*\n/), { timeout: 120_000 });
   expect(screen().slice(before)).not.toContain('\u001b[7A');
   expect(screen().slice(before)).toContain('\u001b[3A');
   await progress.finish();
@@ -97,10 +97,10 @@ test('a note after the last host is settled stays, also one that repeats on othe
   const progress = createProgress(context, { hosts, json: false });
   for (const host of hosts) progress.sink({ kind: 'note', host, text: 'the clock is 3 min late' });
   for (const host of hosts) progress.sink({ kind: 'host-state', host, state: 'ok' });
-  await vi.waitFor(() => expect(screen()).toContain('3 of 3 done'));
+  await vi.waitFor(() => expect(screen()).toContain('3 of 3 done'), { timeout: 120_000 });
   // The pools are still listed, and Azure DevOps limits requests.
   const before = screen().length;
-  await vi.waitFor(() => expect(screen().length).toBeGreaterThan(before));
+  await vi.waitFor(() => expect(screen().length).toBeGreaterThan(before), { timeout: 120_000 });
   progress.sink({ kind: 'note', text: 'Azure DevOps limits requests' });
   await progress.finish();
   expect(leftOnScreen(screen())).toEqual([

@@ -39,7 +39,7 @@ test('agents are disabled with the reason and stopped before the power-off, and 
   expect(await status()).toMatchObject(idle);
   expect(powerOffs()).toEqual([]);
   pass(600);
-  await expect.poll(powerOffs, { timeout: 20_000 }).toEqual([poweroff]);
+  await expect.poll(powerOffs).toEqual([poweroff]);
   expect([...rig.docker.containers.values()]).toEqual([]);
   const off = { enabled: false, reason: expect.stringMatching(/^powered off: idle since \d{4}-.* UTC$/) };
   expect(await inPool()).toEqual([off, off]);
@@ -54,7 +54,7 @@ test('a configured program powers it off instead', async () => {
   await started({ run: '/usr/local/sbin/deallocate' });
   pass(600);
   await expect
-    .poll(powerOffs, { timeout: 20_000 })
+    .poll(powerOffs)
     .toEqual([poweroff.replace('systemctl poweroff', '/usr/local/sbin/deallocate')]);
 });
 
@@ -83,7 +83,7 @@ test('a waiting job keeps it on, even if the organization runs none', async () =
   await started();
   await rig.control.queue({ pool: 'gpu-lab', name: 'train', script: 'true' });
   pass(600);
-  await expect.poll(stays, { timeout: 20_000 }).toBe('job train waits in pool gpu-lab');
+  await expect.poll(stays).toBe('job train waits in pool gpu-lab');
   expect(powerOffs()).toEqual([]);
 });
 
@@ -91,7 +91,7 @@ test('an unreadable queue keeps it on', async () => {
   await started();
   await rig.control.fail({ path: 'jobrequests', status: 500, count: 1000 });
   pass(600);
-  await expect.poll(stays, { timeout: 20_000 }).toMatch(/^the queue of pool gpu-lab cannot be read: /);
+  await expect.poll(stays).toMatch(/^the queue of pool gpu-lab cannot be read: /);
   expect(powerOffs()).toEqual([]);
 });
 
@@ -101,7 +101,7 @@ test('a long login keeps it on; a short one delays the power-off', async () => {
   rig.hostPrograms.presence = [login];
   const before = (await status())?.idleS ?? 0;
   pass(100);
-  await expect.poll(stays, { timeout: 20_000 }).toBe('lab is logged in');
+  await expect.poll(stays).toBe('lab is logged in');
   expect((await status())?.idleS).toBeGreaterThanOrEqual(before);
   // Longer than a short login.
   pass(90);
@@ -117,9 +117,9 @@ test('a login while its agents stop enables them again', async () => {
   for (const method of ['PUT', 'PATCH'])
     await rig.control.fail({ method, path: 'agents', status: 500, count: 1000 });
   pass(600);
-  await expect.poll(status, { timeout: 20_000 }).toMatchObject({ ending: true });
+  await expect.poll(status).toMatchObject({ ending: true });
   rig.hostPrograms.presence = [login];
-  await expect.poll(stays, { timeout: 20_000 }).toBe('lab is logged in');
+  await expect.poll(stays).toBe('lab is logged in');
   await rig.control.clearFaults();
   await rig.until('idle');
   expect(powerOffs()).toEqual([]);
@@ -141,7 +141,7 @@ test("other users' containers keep it on", async () => {
   rig.docker.containers.set(notebook.id, notebook);
   await started();
   pass(600);
-  await expect.poll(stays, { timeout: 20_000 }).toBe('container notebook is running');
+  await expect.poll(stays).toBe('container notebook is running');
   expect(powerOffs()).toEqual([]);
 });
 
@@ -149,7 +149,7 @@ test('a failed power-off is reported, and the agents are enabled again', async (
   rig.programs.set('systemd-run', failed(1, 'Failed to connect to bus'));
   await started();
   pass(600);
-  await expect.poll(powerOffs, { timeout: 20_000 }).toEqual([poweroff]);
+  await expect.poll(powerOffs).toEqual([poweroff]);
   await rig.until('idle');
   const { problems } = await rig.status();
   expect(problems).toMatchObject([

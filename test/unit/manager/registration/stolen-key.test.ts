@@ -159,7 +159,7 @@ test('a held slot reads its deleted agent once, not until the next read of the p
   rig.endJob('box-0');
   await rig.until('waiting', ['0']);
   const passes = rig.notified.length;
-  await expect.poll(() => rig.notified.length, { timeout: 20_000 }).toBeGreaterThan(passes + 10);
+  await expect.poll(() => rig.notified.length).toBeGreaterThan(passes + 10);
   const asked = (await rig.control.requests(after)).filter(({ query }) => query.includes('agentName='));
   // Periodic reads of the pool, a hundred times as often as real ones, read it, too.
   expect(asked.length).toBeLessThanOrEqual(6);

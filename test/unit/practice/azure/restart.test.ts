@@ -58,7 +58,7 @@ test('an agent that was waiting goes on waiting, and takes the next job', async 
   await first.close();
 
   // A child that another test is just starting holds the old socket until it has become its own program.
-  const second = await vi.waitFor(() => startFake({ ...options, port }), { timeout: 20_000 });
+  const second = await vi.waitFor(() => startFake({ ...options, port }), { timeout: 120_000 });
   const [job] = await control.queue({ pool: 'gpu', script: 'true' });
   expect(await exited).toEqual([0, null]);
   expect((await control.jobs()).find(({ id }) => id === job?.id)).toMatchObject({ result: 'succeeded' });

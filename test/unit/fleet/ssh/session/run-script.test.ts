@@ -71,7 +71,7 @@ describe('a script', () => {
     const other = await transport.connect(sshd.target());
     const problem = await problemOf(other.script('yes', { as: 'login' }));
     expect(problem).toMatchObject({ code: 'ssh.output-too-long', what: 'a script wrote more than 4 MiB' });
-    await vi.waitUntil(() => other.closed.aborted);
+    await vi.waitUntil(() => other.closed.aborted, { timeout: 120_000 });
   });
 
   test('has no input to wait for', async () => {
