@@ -37,6 +37,16 @@ export interface Past {
   readonly unpacked?: readonly string[];
 }
 
+/** Facts read a list of packages without dpkg as lost. To the resolver it is not installed, as the rest of the base. */
+const dpkgItself = `Package: dpkg
+Status: deinstall ok config-files
+Maintainer: Dpkg Developers <debian-dpkg@lists.debian.org>
+Architecture: amd64
+Version: 1.21.22
+Description: Debian package management system
+
+`;
+
 /** One host as apt and dpkg see it, with the package lists of its release and of the vendors. */
 export class AptWorld {
   /** apt takes a comma in a path for the end of it. */
@@ -53,7 +63,7 @@ export class AptWorld {
       .folder('/etc/apt/sources.list.d', '/var/lib/apt/lists/partial', '/var/cache/apt/archives/partial')
       .folder('/etc/modprobe.d', '/var/log/apt', '/run/contents/keyring.deb/usr/share/keyrings')
       .file('/run/contents/keyring.deb/usr/share/keyrings/cuda-archive-keyring.gpg', 'key')
-      .file('/var/lib/dpkg/status')
+      .file('/var/lib/dpkg/status', dpkgItself)
       .file('/proc/locks')
       .file('/proc/version', 'Linux version')
       .file('/etc/apt/apt.conf', config(host.root));
@@ -84,7 +94,8 @@ export class AptWorld {
   async seen(facts: Facts): Promise<Facts> {
     const read: Installed[] = [];
     for (const probe of packagesProbes) {
-      const { stdout } = await this.run(probe.script({ root: machineRoot }));
+      const { code, stdout, stderr } = await this.run(probe.script({ root: machineRoot }));
+      if (code !== 0) throw new Error(`${probe.name}: ${stderr}`);
       read.push(probe.parse(stdout));
     }
     const { packages, held } = merged(read);
