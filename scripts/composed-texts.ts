@@ -39,6 +39,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
     'dataset …: … is not mounted',
     'dataset …: … does not answer',
   ],
+  'agent.job-assigned': ['the server still counts … as running on agent …; it gives it up …'],
   'agent.name-held': ['… to another installation', '… not registered by azp-fleet'],
   'agents.backing-off': ['backing-off'],
   'agents.held-by-run': ['whole host …'],

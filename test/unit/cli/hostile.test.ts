@@ -197,10 +197,10 @@ describe('facts', () => {
   });
 
   test('endless facts are an error of their host', async () => {
-    answer = (script) => framesSaid(script, { ...facts, others: 'x'.repeat(5_000_000) });
+    answer = (script) => framesSaid(script, { ...facts, others: 'x'.repeat(17_000_000) });
     const { stdout } = await azpFleet('status --json', false);
     expect(JSON.parse(stdout)).toMatchObject({
-      hosts: [{ host: 'gpu-1', verdict: { state: 'unreachable', cause: 'a script wrote more than 4 MiB' } }],
+      hosts: [{ host: 'gpu-1', verdict: { state: 'unreachable', cause: 'a script wrote more than 16 MiB' } }],
     });
   });
 

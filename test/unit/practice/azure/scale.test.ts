@@ -29,8 +29,8 @@ test('agents without a process are as large as one with a GPU in the service: ab
 });
 
 test.each([
-  [{ pool: 'nowhere', count: 1 }, 'no pool nowhere'],
-  [{ pool: 'Azure Pipelines', count: 1 }, 'no pool Azure Pipelines'],
+  [{ pool: 'nowhere', count: 1 }, 'no self-hosted pool nowhere'],
+  [{ pool: 'Azure Pipelines', count: 1 }, 'no self-hosted pool Azure Pipelines'],
   [{ pool: 'Default', count: 0 }, 'count: Too small'],
   [{ pool: 'Default', count: 100_001 }, 'count: Too big: expected number to be <=100000'],
   [{ pool: 'Default', count: 1, namePattern: 'same' }, 'namePattern: Invalid string: must include'],
