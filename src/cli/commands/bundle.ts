@@ -12,6 +12,7 @@ import {
   needingOf,
   needingUnseen,
   needsOf,
+  readForBundle,
   type Target,
   type Unprovided,
 } from '../../fleet/bundle/make/needs.ts';
@@ -94,7 +95,7 @@ async function unreadResult(unread: readonly HostOutcome[], quiet: () => Promise
   await quiet();
   const problem: Problem = {
     code: 'bundle.hosts',
-    what: `no bundle created: ${unread.map(({ host }) => host).join(', ')} unreachable`,
+    what: `no bundle created: cannot read ${unread.map(({ host }) => host).join(', ')}`,
     next: 'exclude them with --limit, or name their system with --for, e.g. --for debian-12/x86_64',
   };
   return {
@@ -180,7 +181,10 @@ async function read(
   open: OpenHosts & Connected,
   desired: (host: HostSpec) => Desired,
 ): Promise<Found> {
-  const found = await reachHosts(open.hosts, hostTools(context, input, open), { follow: false });
+  const tools = hostTools(context, input, open);
+  const gather: typeof tools.gather = async (session, host) =>
+    readForBundle(host.name, await tools.gather(session, host));
+  const found = await reachHosts(open.hosts, { ...tools, gather }, { follow: false });
   const reached = found.filter((each) => 'facts' in each);
   await Promise.all(reached.map(({ connection }) => connection.close()));
   for (const { host } of reached) open.emit({ kind: 'host-state', host: host.name, state: 'ok' });

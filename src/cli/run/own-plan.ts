@@ -46,8 +46,8 @@ interface CarryOutOptions extends Partial<Pick<ApplyTools, 'gather' | 'sleep' | 
 
 /**
  * Runs such a command by the rules of `provision`: it locks hosts, refuses to interrupt other users, follows changes of
- * an earlier run, drains agents in waves, and enables them again after a successful probe. It reads no token and does
- * not contact Azure DevOps: pools are taken from the inventory, and agent states from the managers.
+ * an earlier run, drains agents in waves, and enables them again after a successful probe. Pools are taken from the
+ * inventory, and agent states from the managers: Azure DevOps is contacted only by `look` and the replaced tools.
  */
 export function carryOut(
   context: Context,

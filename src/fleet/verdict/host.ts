@@ -64,13 +64,17 @@ function fail(code: Code, what: string, next: string): Finding {
 /** Seconds after a boot in which the run that rebooted the host may not have reconnected: services take that long to start. */
 const rebootGraceS = 900;
 
-/** Reports the drain of a run that works on the host, or that was interrupted: the next run of its command resumes it. Pure. */
+/**
+ * Reports the drain of a run that works on the host, or that was interrupted: the next run of its command resumes it. A run whose
+ * lock could not be read may work. Pure.
+ */
 export function leftDrain(facts: Facts, host: string): readonly Finding[] {
   const [left] = facts.manager.status === undefined ? [] : drainsOfRuns(facts.manager.status);
   if (left === undefined) return [];
   const { hostLock } = facts;
   if (hostLock !== undefined) return [held(left, `; ${atWork(hostLock)}`, 'wait for that run to end')];
-  return [mayReconnect(left, facts) ? held(left, '', drainEnd(left, host)) : interrupted(left, facts, host)];
+  const mayWork = unreadOf(facts, 'hostLock').length > 0 || mayReconnect(left, facts);
+  return [mayWork ? held(left, '', drainEnd(left, host)) : interrupted(left, facts, host)];
 }
 
 /** Tells whether the run drained the host before a recent boot. All times are of the host's clock. */

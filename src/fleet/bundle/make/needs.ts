@@ -1,9 +1,10 @@
 import { stableJson } from '../../../shared/base/digest.ts';
-import { usageError } from '../../../shared/base/errors.ts';
+import { FleetError, usageError } from '../../../shared/base/errors.ts';
 import type { AgentRelease } from '../../../shared/contract/agent-release.ts';
 import type { ImagePlan } from '../../../shared/image/plan.ts';
 import type { Facts } from '../../facts/facts.ts';
 import { parseFacts, probes } from '../../facts/parse.ts';
+import { unreadOf, unreadProblem } from '../../facts/unread.ts';
 import { type Platform, platformOf, systemOf, unsupported } from '../../packages/distribution.ts';
 import { type Distribution, systems } from '../../packages/systems.ts';
 import type { Transaction } from '../../packages/transaction.ts';
@@ -154,6 +155,16 @@ export type Needing = Pick<
   /** The compiler that built the kernel, where it is known. */
   readonly lacksToBuild: readonly string[];
 };
+
+/**
+ * Returns the facts of a host that decide what its bundle contains.
+ * @throws FleetError `facts.incomplete` where they could not be read: parts of the bundle would be missing.
+ */
+export function readForBundle(host: string, facts: Facts): Facts {
+  const unread = unreadOf(facts, 'gpus', 'kernels', 'packages', 'driver', 'toolkit');
+  if (unread.length > 0) throw new FleetError(unreadProblem(host, unread));
+  return facts;
+}
 
 /** Returns the needs of a host that was read. Its headers count: archives may have dropped them. */
 export function needingOf(facts: Facts): Needing {

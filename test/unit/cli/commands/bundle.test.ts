@@ -48,7 +48,7 @@ describe('azp-fleet bundle', () => {
     const { exitCode, stderr } = await bundle('-o', 'x');
     expect(exitCode).toBe(1);
     const message = stderr.replaceAll(/\s+/g, ' ');
-    expect(message).toContain('no bundle created: a unreachable');
+    expect(message).toContain('no bundle created: cannot read a');
     expect(message).toContain('--for debian-12/x86_64');
   });
 });

@@ -92,6 +92,13 @@ it.each<[string, Facts, string | undefined, string, string]>([
     said,
     `wait for that run to end; if it was interrupted, run "azp-fleet provision h200-1": it ${end}`,
   ],
+  [
+    'whether a run works there could not be read',
+    facts({ unknown: [{ fact: 'host-lock', why: 'no answer in 5 s' }] }),
+    'agents.held-by-run',
+    said,
+    `wait for that run to end; if it was interrupted, run "azp-fleet provision h200-1": it ${end}`,
+  ],
 ])('drained by a run, and %s', (_, seen, code, what, next) => {
   expect(leftDrain(seen, 'h200-1')).toEqual([{ code, severity: 'warn', what, next }]);
 });

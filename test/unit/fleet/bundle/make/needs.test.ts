@@ -6,6 +6,7 @@ import {
   needingOf,
   needingUnseen,
   needsOf,
+  readForBundle,
   type Target,
 } from '../../../../../src/fleet/bundle/make/needs.ts';
 import { systems } from '../../../../../src/fleet/packages/systems.ts';
@@ -138,6 +139,16 @@ describe('the needs of hosts', () => {
       expect.stringContaining('cuda13.0'),
       expect.stringContaining('cuda13.2'),
     ]);
+  });
+
+  it.each(['gpus', 'kernels', 'driver', 'packages-apt'])('are unknown where %s could not be read', (fact) => {
+    const facts = factsOf({ unknown: [{ fact, why: 'no answer in 5 s' }] });
+    expect(() => readForBundle('a', facts)).toThrow(`facts incomplete: ${fact} (no answer in 5 s)`);
+  });
+
+  it('are known without facts that a bundle does not depend on', () => {
+    const facts = factsOf({ unknown: [{ fact: 'others', why: 'no answer in 5 s' }] });
+    expect(readForBundle('a', facts)).toBe(facts);
   });
 
   it('do not depend on what is installed on a host', async () => {
