@@ -45,11 +45,16 @@ const one = { agents: { kind: 'count', count: 1 }, webhook } as const;
 const events = () =>
   got.flatMap((message) => message.events.map(({ event, state, slot = '' }) => `${event} ${slot} ${state}`));
 
+/** Waits until the manager has saved that the message arrived: one that ends before sends it again. */
+const saved = (event: string): Promise<void> =>
+  expect.poll(() => readFileSync(join(rig.directory, 'state/manager.json'), 'utf8')).toContain(event);
+
 test('an offline agent is reported once, also over a restart, and once when it is online', async () => {
   rig.docker.onStart = () => undefined;
   await rig.start({ ...one, webhook: { ...webhook, offlineS: 60 } });
   await expect.poll(events).toEqual(['agent-offline 0 begun']);
   expect(got[0]?.text).toMatch(/^box: agent box-0 is offline: .*\. Next: /);
+  await saved('agent-offline');
   await rig.stop();
   rig.docker.onStart = (container) => rig.listen(container);
   await rig.start({ ...one, webhook: { ...webhook, offlineS: 60 } });
@@ -67,10 +72,7 @@ test('a slot that the health gate closes is reported once, also over a restart, 
   await rig.until('quarantined', ['0']);
   await expect.poll(events).toEqual(['slot-closed 0 begun']);
   expect(got[0]?.text).toContain('box: slot 0 is closed: GPU: ');
-  // A manager that ends before it has saved that the message arrived sends it again.
-  await expect
-    .poll(() => readFileSync(join(rig.directory, 'state/manager.json'), 'utf8'))
-    .toContain('slot-closed');
+  await saved('slot-closed');
   await rig.stop();
   await rig.start(one);
   await rig.until('quarantined', ['0']);
