@@ -148,6 +148,13 @@ test('the changelog lists releases from the newest to the first', () => {
   expect(versions).toEqual([...new Set(versions)].toSorted((a, b) => newestFirst.compare(b, a)));
 });
 
+test('the changelog has one line for each change', () => {
+  const lines = readFileSync(join(root, 'CHANGELOG.md'), 'utf8').split('\n');
+  expect(
+    lines.filter((line) => line.startsWith(' ') || (line.startsWith('- ') && line.length > 120)),
+  ).toEqual([]);
+});
+
 describe('output that a page shows without a marker', () => {
   const phrases = globSync('src/**/*.ts', { cwd: root })
     .flatMap((file) => sourceStrings(join(root, file)))
