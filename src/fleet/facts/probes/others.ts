@@ -34,7 +34,12 @@ for session in /run/systemd/sessions/*; do
   done <"$session"
   if [ "$class" = user ] && [ "$state" != closing ] && [ -n "$tty" ]; then echo "login $user $tty"; fi
 done
-if [ -e /dev/nvidia0 ]; then
+# The first GPU may have been removed from the bus.
+gpus=
+for device in /dev/nvidia[0-9]*; do
+  if [ -e "$device" ]; then gpus=there; fi
+done
+if [ -n "$gpus" ]; then
   # Its code is 1 where a process has ended.
   files=$(find /proc/[0-9]*/fd -lname '/dev/nvidia[0-9]*' 2>/dev/null) || [ "$?" -eq 1 ] || exit 1
   printf '%s\\n' "$files" | while IFS=/ read -r _ _ pid _; do

@@ -125,6 +125,15 @@ export const othersCases: readonly ScriptCase[] = [
     },
   }),
   probe('others', {
+    name: 'a process on the second GPU, where the first is gone',
+    given: (host) =>
+      host
+        .file('/dev/nvidia1')
+        .file('/proc/10/comm', 'x\n')
+        .program('find', 'printf /%s proc/10/fd/0', { silent: true }),
+    after: { stdout: 'gpu-process 10 x\n' },
+  }),
+  probe('others', {
     name: 'a killed search',
     given: (host) => host.file('/dev/nvidia0').program('find', 'exit 137', { silent: true }),
     after: { code: 1 },
