@@ -2,7 +2,15 @@ import { agentsVerdict, type Waiting } from './agents.ts';
 import { unreadOf } from '../facts/unread.ts';
 import { hostFindings, leftDrain, unreadFindings } from './host.ts';
 import { managerFindings, managerWaits } from './manager.ts';
-import { disagreement, isTooOld, type Oldest, oldestOf, oldSource, sourceAges } from './sources.ts';
+import {
+  disagreement,
+  isTooOld,
+  type Oldest,
+  oldestOf,
+  oldSource,
+  type Source,
+  sourceAges,
+} from './sources.ts';
 import type { HostView } from './host-view.ts';
 import type { AzureAgent } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/objects.ts';
@@ -34,11 +42,14 @@ export function judge(view: HostView): Judgement {
   const ages = sourceAges(view);
   const unread = unreadFindings(facts);
   const disagree = unreadOf(facts, 'gpus', 'driver').length > 0 ? [] : disagreement(view, ages);
-  const fromFacts = { oldest: { source: 'facts', ageS: 0 } } as const;
-  if (missing.length > 0)
-    return { ...concluded([...missing, ...unread, ...probed, ...disagree]), ...fromFacts };
+  const oldestIn = (...used: readonly Source[]) =>
+    defined({ oldest: oldestOf(ages.filter(({ source }) => used.includes(source))) });
+  if (missing.length > 0) {
+    const oldest = disagree.length > 0 ? oldestIn('facts', 'gpus') : oldestIn('facts');
+    return { ...concluded([...missing, ...unread, ...probed, ...disagree]), ...oldest };
+  }
   if (unreadOf(facts, 'manager').length > 0)
-    return { ...unknownBy(concluded([...unread, ...probed])), ...fromFacts };
+    return { ...unknownBy(concluded([...unread, ...probed])), ...oldestIn('facts') };
   const { status } = facts.manager;
   const hostHasProblem =
     status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');

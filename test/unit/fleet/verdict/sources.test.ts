@@ -152,6 +152,15 @@ test('the verdict by the facts alone has their age', () => {
   });
 });
 
+test('the facts decide, and the GPU check disagrees: its age counts, too', () => {
+  const health = { ...status().health, checkedAt: iso(40_000) };
+  const seen = facts({ status: status({ health }) }, { driver: { loaded: undefined } });
+  const { verdict, findings, oldest } = judge({ host: 'h200-1', facts: seen, agentsIn: () => pool, now });
+  expect(verdict.state).toBe('failed');
+  expect(findings.map(({ code }) => code)).toContain('host.sources-disagree');
+  expect(oldest).toEqual({ source: 'gpus', ageS: 40 });
+});
+
 describe('the facts and the GPU check', () => {
   const noDriver = { driver: { loaded: undefined } };
   const noGpu = { gpus: [] };
