@@ -264,8 +264,9 @@ export function driftOf(
 }
 
 /**
- * Returns the exit code. A host or pool that could not be read counts first, then with `drift` pending changes, then health. A host
- * that powered itself off is fine, but its drift is unknown, as is that of a host with unknown facts. Degraded counts only with `strict`.
+ * Returns the exit code. A host that is unknown, and a host or pool that could not be read, count first, then with `drift` pending
+ * changes, then health. A host that powered itself off is fine, but its drift is unknown, as is that of a host with unknown facts.
+ * Degraded counts only with `strict`.
  */
 export function statusExitCode(
   rows: readonly StatusRow[],
@@ -278,11 +279,11 @@ export function statusExitCode(
 ): ExitCode {
   const states = new Set(rows.map(({ verdict }) => verdict.state));
   const noDrift = states.has('off') || rows.some(({ unknown }) => unknown !== undefined);
-  const unread = states.has('unreachable') || (asked.drift && noDrift);
+  const unread = states.has('unreachable') || states.has('unknown') || (asked.drift && noDrift);
   if (unread || asked.problems > 0) return ExitCode.hostFailed;
   const pending = asked.fleetDrift || rows.some(({ drift = [] }) => drift.length > 0);
   if (asked.drift && pending) return ExitCode.changesPending;
-  if (states.has('failed') || states.has('hung') || states.has('unknown')) return ExitCode.hostFailed;
+  if (states.has('failed') || states.has('hung')) return ExitCode.hostFailed;
   return asked.strict && states.has('degraded') ? ExitCode.hostFailed : ExitCode.ok;
 }
 

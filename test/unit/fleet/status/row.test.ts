@@ -221,6 +221,7 @@ describe('exit code', () => {
     [3, rows('failed', ['install Docker']), { ...plain, drift: true }],
     [3, rows('healthy', []), { ...plain, drift: true, fleetDrift: true }],
     [1, rows('unreachable', ['install Docker']), { ...plain, drift: true }],
+    [1, rows('unknown', ['install Docker']), { ...plain, drift: true }],
     [0, rows('off'), { ...plain, strict: true }],
     [1, rows('off'), { ...plain, drift: true }],
   ])('%i', (code, seen, asked) => {
