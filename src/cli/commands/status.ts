@@ -21,6 +21,7 @@ import {
   type StatusRow,
 } from '../../fleet/status/row.ts';
 import { knownPools } from '../../fleet/steps/pool-names.ts';
+import { isSilent } from '../../fleet/verdict/manager.ts';
 import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
@@ -61,7 +62,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const pools = joined(listed, await listPools(open.azure, others, wanted));
     const drift = options.flag('drift') ? await findDrift(context, input, open, observations) : undefined;
     const now = context.clock.wall();
-    const named = namedStates(observations, targets);
+    const named = namedStates(observations, targets, now);
     const { rows, problems } = describeEach(observations, context.log, (observation): StatusRow => {
       const row = statusRow(observation, (pool) => pools.agents.get(pool), now);
       const more = { drift: drift?.hosts.get(row.host), named: named.slots.get(row.host) };
@@ -93,7 +94,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
 }
 
 /** Returns the reports on the slots that the command line names, by host, and a problem for each host without such a slot. */
-function namedStates(observations: readonly Observation[], { namesOn }: Targets) {
+function namedStates(observations: readonly Observation[], { namesOn }: Targets, now: number) {
   const slots = new Map<string, readonly SlotStatus[]>();
   const problems: Problem[] = [];
   for (const { host, facts } of observations) {
@@ -102,6 +103,7 @@ function namedStates(observations: readonly Observation[], { namesOn }: Targets)
     if (names.length === 0 || status === undefined) continue;
     try {
       const chosen = namedSlots(status, names);
+      if (isSilent(status, facts?.time ?? now)) continue;
       slots.set(
         host.name,
         status.slots.filter(({ slot }) => chosen.includes(slot)),

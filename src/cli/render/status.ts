@@ -202,6 +202,7 @@ const verdictStyle: Readonly<Record<Verdict['state'], Style>> = {
 function statusCells(row: StatusRow, oldest?: StatusRow['oldest']): readonly Cell[] {
   const { os, gpus, manager, verdict, unknown = [] } = row;
   const without = (fact: keyof Facts) => (unreadOf({ unknown }, fact).length > 0 ? '?' : '-');
+  const unreported = os === undefined ? '-' : '?';
   const age = oldest === undefined ? '' : ` (${ageText(oldest.ageS)})`;
   return [
     { texts: [row.host] },
@@ -211,13 +212,8 @@ function statusCells(row: StatusRow, oldest?: StatusRow['oldest']): readonly Cel
     { texts: row.docker === undefined ? [without('docker')] : versionTexts(row.docker, 2, 1) },
     { texts: row.toolkit === undefined ? [without('toolkit')] : versionTexts(row.toolkit, 2) },
     manager === undefined ? { texts: [without('manager')] } : managerCell(manager),
-    row.drained === true ? { texts: ['drained'], style: 'yellow' } : localCell(row.local, without('manager')),
-    // Without the manager's report it is unknown.
-    {
-      texts: [
-        row.local === undefined || row.drains === undefined ? without('manager') : String(row.local.busy),
-      ],
-    },
+    row.drained === true ? { texts: ['drained'], style: 'yellow' } : localCell(row.local, unreported),
+    { texts: [busyText(row) ?? unreported] },
     azureCell(row.azure, row.local?.wanted),
     { texts: [`${verdict.state}${age}`], style: verdictStyle[verdict.state] },
   ];
@@ -271,6 +267,12 @@ function versionTexts(version: string, ...parts: readonly number[]): Texts {
 function managerCell(manager: NonNullable<StatusRow['manager']>): Cell {
   if (manager.state === 'active') return { texts: [manager.version ?? 'active', 'ok'] };
   return { texts: [manager.state ?? 'absent', 'no'], style: 'red' };
+}
+
+/** Returns undefined if it is unknown. Without a manager there is nothing to count. */
+function busyText({ local, drains }: StatusRow): string | undefined {
+  if (local === undefined) return undefined;
+  return drains === undefined ? '-' : String(local.busy);
 }
 
 function localCell(local: AgentCounts | undefined, unread: string): Cell {

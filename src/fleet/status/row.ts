@@ -15,6 +15,7 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
 import { judge, type Judgement, switchedOff } from '../verdict/judge.ts';
+import { isSilent } from '../verdict/manager.ts';
 import type { Oldest } from '../verdict/sources.ts';
 import type { AgentsIn } from '../verdict/host-view.ts';
 
@@ -54,13 +55,13 @@ export interface StatusRow {
   readonly docker?: string;
   readonly toolkit?: string;
   readonly manager?: { readonly version?: string; readonly state?: string };
-  /** Undefined: the manager has not reported. */
+  /** Undefined: the manager has not reported, or its report is too old. */
   readonly local?: AgentCounts;
   /** Undefined: Azure DevOps could not be read. */
   readonly azure?: AzureCounts;
-  /** Null: unknown, because the manager's report was not read. */
+  /** Null: unknown, because the manager's report was not read or is too old. */
   readonly drained: boolean | null;
-  /** All drains, by priority; undefined: no manager. */
+  /** All drains, by priority; undefined: no manager, or unknown. */
   readonly drains?: readonly Drain[];
   /** When the idle host powers off; undefined: it does not. */
   readonly idle?: IdleStatus;
@@ -108,6 +109,10 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
   const status = facts?.manager.status;
   const named = facts === undefined ? host : withPoolNames(host, facts);
   const agents = agentsOf(named, status);
+  const hostNow = facts?.time ?? now;
+  // What agents do changes: an old report does not show it.
+  const fresh = isSilent(status, hostNow) ? undefined : status;
+  const noManager = hasNoManager(facts);
   const judgement: Pick<Judgement, 'verdict' | 'findings' | 'oldest'> =
     facts === undefined
       ? { verdict: notReached(host, problem, agentsOf(host, undefined), agentsIn), findings: [] }
@@ -115,7 +120,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
           host: host.name,
           facts,
           agentsIn,
-          now: facts.time ?? now,
+          now: hostNow,
           ...defined({ probe: observation.probe }),
         });
   return {
@@ -123,15 +128,15 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
     pool: agents[0]?.pool ?? named.pool,
     verdict: judgement.verdict,
     findings: judgement.findings,
-    drained: status?.drained ?? (hasNoManager(facts) ? false : null),
+    drained: fresh?.drained ?? (noManager ? false : null),
     ...(facts === undefined ? {} : software(facts, observation.probe)),
     ...defined({
       oldest: judgement.oldest,
-      drains: status?.drains,
-      idle: status?.idle,
+      drains: fresh?.drains,
+      idle: fresh?.idle,
       slots: status === undefined ? undefined : placesOf(status),
       shares: status === undefined ? undefined : sharesOf(status),
-      local: status !== undefined || hasNoManager(facts) ? localCounts(status, agents.length) : undefined,
+      local: fresh !== undefined || noManager ? localCounts(fresh, agents.length) : undefined,
       azure: azureCounts(agents, agentsIn),
       checkedAt: observation.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
     }),

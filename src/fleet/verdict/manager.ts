@@ -10,7 +10,7 @@ import { kindOf } from './causes.ts';
 import { ageText, isTooOld } from './sources.ts';
 
 /** Tells whether the manager's report is missing or too old. Pure. */
-function isSilent(status: ManagerStatus | undefined, now: number): boolean {
+export function isSilent(status: ManagerStatus | undefined, now: number): boolean {
   return status === undefined || isTooOld({ source: 'report', ageMs: now - Date.parse(status.at) });
 }
 

@@ -5,6 +5,7 @@ import { statusText } from '../../../../src/cli/render/status.ts';
 import type { Facts, UnknownFact } from '../../../../src/fleet/facts/facts.ts';
 import { imageRow } from '../../../../src/fleet/status/image.ts';
 import { statusExitCode, statusRow, type StatusRow } from '../../../../src/fleet/status/row.ts';
+import { maxAgeMs } from '../../../../src/fleet/verdict/sources.ts';
 import { merge } from '../../../support/host.ts';
 import { facts, host, now, pool, status } from './observation.ts';
 
@@ -41,15 +42,37 @@ describe('the manager', () => {
     const { row, json } = rowOf(facts(gone));
     expect(json).toMatchObject({ drained: null, manager: { state: 'active' } });
     expect(json).not.toHaveProperty('local');
-    expect(cellsOf(row)).toMatchObject({ agents: '-', busy: '-' });
+    expect(cellsOf(row)).toMatchObject({ agents: '?', busy: '?' });
+  });
+
+  test.each([
+    ['too old', new Date(now - maxAgeMs.report - 1000).toISOString()],
+    ['from the future', new Date(now + maxAgeMs.report + 1000).toISOString()],
+    ['of an unknown time', 'noon'],
+  ])('has a report that is %s', (_, at) => {
+    const drains = [{ reason: 'fan', at: '2026-11-20T09:30:00Z', owner: 'ann' }];
+    const { row, json } = rowOf(facts({ status: status({ at, drained: true, drains }) }));
+    expect(json).toMatchObject({ drained: null, verdict: { state: 'unknown' } });
+    for (const member of ['drains', 'local', 'idle']) expect(json).not.toHaveProperty(member);
+    expect(cellsOf(row)).toMatchObject({
+      agents: '?',
+      busy: '?',
+      manager: expect.not.stringMatching(/^[?-]$/u) as string,
+    });
+  });
+
+  test('has a report at the limit of its age', () => {
+    const at = new Date(now - maxAgeMs.report).toISOString();
+    const { row, json } = rowOf(facts({ status: status({ at }) }));
+    expect(json).toMatchObject({ drained: false, local: { wanted: 2, ready: 2, busy: 0 } });
+    expect(cellsOf(row)).toMatchObject({ agents: '2/2', busy: '0' });
   });
 
   test('is not installed: nothing is drained, and no agent is ready', () => {
     const bare = { ...gone, current: undefined, unitActive: undefined };
-    expect(rowOf(facts(bare)).json).toMatchObject({
-      drained: false,
-      local: { wanted: 2, ready: 0, busy: 0 },
-    });
+    const { row, json } = rowOf(facts(bare));
+    expect(json).toMatchObject({ drained: false, local: { wanted: 2, ready: 0, busy: 0 } });
+    expect(cellsOf(row)).toMatchObject({ agents: '0/2', busy: '-' });
   });
 
   test('is on a host that does not answer', () => {
