@@ -11,6 +11,7 @@ import { withLock } from './lock.ts';
 import { ensurePackages } from './machine.ts';
 import { inState, nameServers, network, registry } from './paths.ts';
 import { type Output, type RunOptions, run, until } from './run.ts';
+import { say } from './say.ts';
 import { caCertificate } from './tls.ts';
 
 export const logins = ['root', 'sudo', 'sudo-password'] as const;
@@ -225,23 +226,7 @@ export async function startHost(place: Place, options: HostOptions): Promise<Lab
   const host = new LabHost({ container, address, key: place.key, knownHosts: place.knownHosts }, options);
   const state = await docker(['inspect', '--format', '{{.State.Status}}', container], { allowFailure: true });
   if (state.code !== 0) {
-    const { snapshot } = options;
-    const image =
-      snapshot?.image ??
-      (await (options.server === 'dropbear' ? ensureDropbearImage() : ensureHostImage(host.release)));
-    const disk = await (options.disk === undefined
-      ? restoredDisk(container, snapshot)
-      : smallDisk(container, options.disk));
-    await docker(
-      hostRunArguments({
-        host,
-        image,
-        gpus: gpusOf(options.name, options.gpus ?? ['h200']),
-        publicKey: place.publicKey,
-        password: sudoPassword,
-        disk,
-      }),
-    );
+    if (!(await createHost(host, place, options))) return startHost(place, options);
   } else if (state.stdout.trim() === 'paused') {
     await docker(['unpause', container]);
   } else if (state.stdout.trim() !== 'running') {
@@ -249,6 +234,32 @@ export async function startHost(place: Place, options: HostOptions): Promise<Lab
   }
   await host.booted();
   return host;
+}
+
+/** Returns whether the host was created: the engine may still hold an address after its container was killed. */
+async function createHost(host: LabHost, { publicKey }: Place, options: HostOptions): Promise<boolean> {
+  const { container } = host;
+  const { snapshot, disk, name, gpus = ['h200'] } = options;
+  const image =
+    snapshot?.image ??
+    (await (options.server === 'dropbear' ? ensureDropbearImage() : ensureHostImage(host.release)));
+  const created = await docker(
+    hostRunArguments({
+      host,
+      image,
+      gpus: gpusOf(name, gpus),
+      publicKey,
+      password: sudoPassword,
+      disk: await (disk === undefined ? restoredDisk(container, snapshot) : smallDisk(container, disk)),
+    }),
+    { allowFailure: true },
+  );
+  if (created.code === 0) return true;
+  await docker(['rm', '-f', container], { allowFailure: true });
+  if (!created.stderr.includes('Address already in use')) throw new Error(`${container}: ${created.stderr}`);
+  say(`${container}: the engine still holds ${host.address}: taking another address`);
+  keepAddress(host.address);
+  return false;
 }
 
 export const volumeOf = (container: string): string => `${container}-docker`;
@@ -334,7 +345,7 @@ function takeAddress(container: string): Promise<string> {
     const own = [...holders].find(([, holder]) => holder === container)?.[0];
     const isTaken = (last: string): boolean => {
       const holder = holders.get(last);
-      return holder !== undefined && (existing.has(holder) || wasJustTaken(last));
+      return holder !== undefined && (holder === engine || existing.has(holder) || wasJustTaken(last));
     };
     const last = own ?? lasts.find((each) => !isTaken(each));
     if (last === undefined) throw new Error('every address of the lab is in use. Next: remove unused hosts');
@@ -350,9 +361,18 @@ function wasJustTaken(last: string): boolean {
   return Date.now() - statSync(`${addresses}/${last}`).mtimeMs < 120_000;
 }
 
+const fileOf = (address: string): string => `${addresses}/${address.split('.').at(-1) ?? ''}`;
+
 function freeAddress(address: string): void {
-  rmSync(`${addresses}/${address.split('.').at(-1) ?? ''}`, { force: true });
+  rmSync(fileOf(address), { force: true });
 }
+
+/** Keeps an address from all hosts of this engine. */
+function keepAddress(address: string): void {
+  writeFileSync(fileOf(address), engine);
+}
+
+const engine = 'the engine';
 
 /** Folders on a host's small disk: those of Docker and of the manager. */
 const folders = { '/var/lib/docker': 'docker', '/var/lib/azp-fleet': 'azp-fleet' } as const;
