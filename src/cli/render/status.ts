@@ -102,12 +102,14 @@ function idle(rows: readonly StatusRow[]): readonly Trouble[] {
   );
 }
 
-/** Returns notes on jobs that began before the last change. */
+const noteCodes: ReadonlySet<string> = new Set(['agents.older-job', 'probe.skipped']);
+
+/** Returns notes on jobs that began before the last change, and on probes that did not run. */
 function notes(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, findings }): Trouble[] =>
       findings
-        .filter(({ code }) => code === 'agents.older-job')
+        .filter(({ code }) => noteCodes.has(code))
         .map(({ what }) => ({ places: [host], severity: 'info', what, next: '' })),
     ),
   );

@@ -58,7 +58,8 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
       const facts = await gatherFacts(session, host, tools.root, signal);
       // Later this runs for all hosts together: tried here, its failure is this host's problem.
       for (const pool of poolsSeen({ host, facts })) agentNamesOf({ host, facts }, pool);
-      if (tools.probe === undefined || !facts.docker.active) return { host, facts };
+      if (tools.probe === undefined) return { host, facts };
+      if (!facts.docker.active) return { host, facts, isProbeSkipped: true };
       emit({ kind: 'host-state', host: name, state: 'proving' });
       return { host, facts, probe: await probe(session, host, facts, tools.probe.deadlineMs) };
     } finally {

@@ -10,7 +10,7 @@ import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
 import type { ApplyTools } from '../apply/apply-tools.ts';
 import type { Facts, UnknownFact } from '../facts/facts.ts';
-import { unreadOf } from '../facts/unread.ts';
+import { unreadNext, unreadOf } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
@@ -27,6 +27,8 @@ export interface Observation {
   readonly facts?: Facts;
   /** A fresh probe; absent: none was requested. */
   readonly probe?: Checkup;
+  /** A probe was requested, and the facts show no running Docker. */
+  readonly isProbeSkipped?: boolean;
 }
 
 /** One line of the status table, and of `--json`. Unknown is undefined. */
@@ -127,7 +129,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
     host: host.name,
     pool: agents[0]?.pool ?? named.pool,
     verdict: judgement.verdict,
-    findings: judgement.findings,
+    findings: [...judgement.findings, ...notProbed(observation)],
     drained: fresh?.drained ?? (noManager ? false : null),
     ...(facts === undefined ? {} : software(facts, observation.probe)),
     ...defined({
@@ -141,6 +143,15 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
       checkedAt: observation.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
     }),
   };
+}
+
+/** Returns the note on a requested probe that did not run. That Docker is stopped is a finding already. */
+function notProbed({ facts, isProbeSkipped = false }: Observation): readonly Finding[] {
+  const unread = facts === undefined || !isProbeSkipped ? [] : unreadOf(facts, 'docker');
+  if (unread.length === 0) return [];
+  const names = unread.map(({ fact }) => fact).join(', ');
+  const what = `not probed: ${names} ${unread.length === 1 ? 'was' : 'were'} not read`;
+  return [{ code: 'probe.skipped', severity: 'info', what, next: unreadNext(unread) }];
 }
 
 /** Tells whether the facts say that the host has no manager: nothing runs and nothing is drained there. */

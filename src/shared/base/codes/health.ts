@@ -73,6 +73,10 @@ export const healthCodes = {
     'check `journalctl -k` on the host',
   ],
   'probe.no-image': ['the host has no image for the probe container', 'run `azp-fleet provision`'],
+  'probe.skipped': [
+    '`status --probe` did not probe a host, because its facts about Docker could not be read',
+    'fix what prevents the read, then run again',
+  ],
   'smi.ambiguous': [
     'the output of nvidia-smi has two readings: a process has XML in its name',
     'check the names of GPU processes with `nvidia-smi -q -d PIDS`',

@@ -1,11 +1,24 @@
 // status of a host of which something was not read: unknown is said, in `--json` and in the table, and is neither "none" nor 0.
+import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 
 import { statusText } from '../../../../src/cli/render/status.ts';
 import type { Facts, UnknownFact } from '../../../../src/fleet/facts/facts.ts';
+import { probes } from '../../../../src/fleet/facts/parse.ts';
+import { answerLimit } from '../../../../src/fleet/facts/probe.ts';
+import { frameScript } from '../../../../src/fleet/ssh/session/frames.ts';
+import type { Session } from '../../../../src/fleet/ssh/transport.ts';
+import { observeHosts } from '../../../../src/fleet/status/collect.ts';
 import { imageRow } from '../../../../src/fleet/status/image.ts';
-import { statusExitCode, statusRow, type StatusRow } from '../../../../src/fleet/status/row.ts';
+import {
+  type Observation,
+  statusExitCode,
+  statusRow,
+  type StatusRow,
+} from '../../../../src/fleet/status/row.ts';
 import { maxAgeMs } from '../../../../src/fleet/verdict/sources.ts';
+import { machineRoot } from '../../../../src/shared/base/host-root.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { merge } from '../../../support/host.ts';
 import { facts, host, now, pool, status } from './observation.ts';
 
@@ -100,6 +113,53 @@ describe('the software', () => {
 
   test('has GPUs whose names nothing was read of', () => {
     expect(rowOf(facts({ status: undefined })).json['gpus']).toEqual({ count: 2 });
+  });
+});
+
+describe('--probe, of a host whose Docker', () => {
+  const seen = async (output: string): Promise<StatusRow> => {
+    const session = {
+      script: () => Promise.resolve({ code: 0, stdout: output, stderr: '' }),
+      close: () => Promise.resolve(),
+    } as unknown as Session;
+    const [observation] = await observeHosts([host], {
+      transport: { connect: () => Promise.resolve(session), close: () => Promise.resolve() },
+      root: machineRoot,
+      emit: () => undefined,
+      log: silentLogger,
+      signal: new AbortController().signal,
+      parallel: 1,
+      probe: { deadlineMs: 1000 },
+    });
+    return statusRow(observation as Observation, () => pool, now);
+  };
+  const frames = (...unread: readonly string[]): string => {
+    const found: Record<string, string> = { os: 'ID=debian\n', machine: 'arch x86_64\n' };
+    const script = frameScript(
+      probes.map(({ name }) => ({
+        name,
+        script: unread.includes(name) ? 'exit 1' : `printf '${found[name] ?? ''}\nend\n'`,
+      })),
+      answerLimit,
+    );
+    return execFileSync('/bin/sh', { input: script, encoding: 'utf8' });
+  };
+
+  test.each([
+    [['docker'], 'docker was'],
+    [['docker', 'docker-info'], 'docker, docker-info were'],
+  ])('could not be read: %s', async (unread, names) => {
+    const row = await seen(frames(...unread));
+    const what = `not probed: ${names} not read`;
+    expect(row.findings).toContainEqual(
+      expect.objectContaining({ code: 'probe.skipped', severity: 'info', what }),
+    );
+    expect(statusText([row], { width: 100, paint: (_, text) => text })).toContain(`· h200-1: ${what}\n`);
+  });
+
+  test('is stopped: that is the problem already', async () => {
+    const codes = (await seen(frames())).findings.map(({ code }) => code);
+    expect(codes).not.toContain('probe.skipped');
   });
 });
 
