@@ -149,7 +149,7 @@ export class SnapshotBuilder {
       idle,
       check,
       isCheckOld: check !== undefined && isStale(check, clock),
-      fence: config.fence === 'required' ? isolation.problemFor(slot.mode) : undefined,
+      isolation: config.fence === 'required' ? isolation.problemFor(slot.mode) : undefined,
       otherProcesses: this.#otherProcesses.hold(slot.name),
       unsteady: check && gates.check(slot, { seenAt: check.seenAt, found: faultOf(slot, check) }),
       pool: this.#poolCause(slot),

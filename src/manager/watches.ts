@@ -99,7 +99,7 @@ export class Watches {
   async readyToLaunch({ mode }: Pick<Slot, 'mode'>): Promise<EngineAbilities> {
     const missing = await this.#datasets.problem();
     if (missing !== undefined) throw new NotYet(missing);
-    await this.#requireFence(mode);
+    await this.#requireIsolation(mode);
     // With mode: host, only jobs that use Docker wait for it.
     if (this.#abilities === undefined && mode === 'host' && !this.#tools.config.jobs.docker) return noEngine;
     this.#abilities ??= await inspectEngine(this.#tools);
@@ -151,18 +151,18 @@ export class Watches {
       this.#every(sweepMs, signal, () => this.#sweep(slots())),
       this.#every(roundMs, signal, () => this.#forget(slots().map(({ name }) => name))),
       this.#every(flushMs, signal, () => state.flush()),
-      this.#every(roundMs, signal, () => this.#fence()),
+      this.#every(roundMs, signal, () => this.#isolate()),
     ]);
   }
 
-  async #fence(): Promise<void> {
+  async #isolate(): Promise<void> {
     const { isolation, host } = this.#tools;
     await isolation.isolateUsers(await host.engine.uids());
     await isolation.ensureNetwork();
   }
 
   /** Checks the rules right before a launch: another program may have flushed them. */
-  async #requireFence(mode: Slot['mode']): Promise<void> {
+  async #requireIsolation(mode: Slot['mode']): Promise<void> {
     const { isolation, config } = this.#tools;
     if (config.fence !== 'required') return;
     await isolation.ensureRules();

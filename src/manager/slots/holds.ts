@@ -18,7 +18,7 @@ export interface SlotConditions {
   readonly check: HostCheck | undefined;
   readonly isCheckOld: boolean;
   /** Set if network isolation is required and not confirmed for the slot. */
-  readonly fence: Cause | undefined;
+  readonly isolation: Cause | undefined;
   /** Set while other processes use the slot's GPUs. */
   readonly otherProcesses: Hold | undefined;
   /** Set if the finding of the slot's GPUs has changed too often, although the latest check found none. */
@@ -38,10 +38,10 @@ export function holdOf(slot: Slot, now: SlotConditions): Hold | undefined {
     return { kind: 'close', state: 'drained', cause };
   }
   if (now.idle !== undefined) return now.idle;
-  if (now.fence !== undefined) {
+  if (now.isolation !== undefined) {
     // An agent from before a restart was started in isolation, so it is not stopped while the state is unknown.
-    const kind = now.fence.code === 'fence.unknown' ? 'pause' : 'close';
-    return { kind, state: 'waiting', cause: now.fence };
+    const kind = now.isolation.code === 'fence.unknown' ? 'pause' : 'close';
+    return { kind, state: 'waiting', cause: now.isolation };
   }
   if (now.check === undefined)
     return pause('health.unknown', 'the GPUs have not been checked yet', 'wait a moment');
