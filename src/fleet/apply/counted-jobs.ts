@@ -2,7 +2,7 @@ import { cancelIsLate, countedJob, givenUpAt } from '../../shared/azure/job-requ
 import type { CountedJob } from '../../shared/azure/pools/agents.ts';
 import type { Clock } from '../../shared/base/clock.ts';
 import { FleetError } from '../../shared/base/errors.ts';
-import type { Reading } from '../../shared/base/reading.ts';
+import type { Answered } from '../../shared/base/reading.ts';
 import { occupied } from '../../shared/contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
@@ -22,7 +22,7 @@ export async function readCountedJobs(
   { read }: CountedJobs,
   host: HostSpec,
   facts: Facts,
-): Promise<Reading<readonly CountedJob[]>> {
+): Promise<Answered<readonly CountedJob[]>> {
   try {
     return { kind: 'value', value: await read(host, facts) };
   } catch (error) {
@@ -37,10 +37,9 @@ export async function readCountedJobs(
  */
 export function refuseCountedJobs(
   facts: Facts,
-  jobs: Reading<readonly CountedJob[]>,
+  jobs: Answered<readonly CountedJob[]>,
   { wait, clock }: Pick<CountedJobs, 'wait'> & { readonly clock: Pick<Clock, 'scaled'> },
 ): readonly Refusal[] {
-  if (jobs.kind === 'absent') return [];
   if (jobs.kind === 'unknown')
     return [
       refusal(

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 import { refuseCountedJobs } from '../../../../src/fleet/apply/counted-jobs.ts';
 import type { CountedJob } from '../../../../src/shared/azure/pools/agents.ts';
-import type { Reading } from '../../../../src/shared/base/reading.ts';
+import type { Answered } from '../../../../src/shared/base/reading.ts';
 import type { SlotStatus } from '../../../../src/shared/contract/status.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { factsOf, merge } from '../../../support/host.ts';
@@ -15,7 +15,7 @@ const job = (agent: string): CountedJob => ({
   agent,
   request: { requestId: 7, jobName: 'train', lockedUntil: '2026-11-21T02:10:00Z' },
 });
-const value = (...jobs: CountedJob[]): Reading<readonly CountedJob[]> => ({ kind: 'value', value: jobs });
+const value = (...jobs: CountedJob[]): Answered<readonly CountedJob[]> => ({ kind: 'value', value: jobs });
 const slot = (name: string, state: SlotStatus['state']): SlotStatus => ({
   slot: name,
   agent: `h200-1-${name}`,
@@ -32,7 +32,7 @@ const status = managerStatus({
 const running = merge(factsOf(), { manager: { unitActive: 'active', status } });
 const stopped = factsOf();
 
-const refused = (facts: typeof running, jobs: Reading<readonly CountedJob[]>, wait = false) =>
+const refused = (facts: typeof running, jobs: Answered<readonly CountedJob[]>, wait = false) =>
   refuseCountedJobs(facts, jobs, { wait, clock: new StillClock() });
 
 test.each([
