@@ -70,6 +70,12 @@ export class Interview implements Prompts {
     return this.#options.supplied.has(key);
   }
 
+  refuseInvalid(key: string, check: (text: string) => string | undefined): void {
+    const raw = this.#options.supplied.get(key);
+    const mistake = raw === undefined || this.canAsk ? undefined : check(String(raw));
+    if (mistake !== undefined) throw invalidAnswer(key, String(raw), mistake);
+  }
+
   /** Returns answers from flags and files that no question used. */
   unused(): string[] {
     return [...this.#options.supplied.keys()].filter((key) => !this.#asked.has(key));
@@ -199,12 +205,7 @@ export class Interview implements Prompts {
       this.#options.say(`✗ ${question.key}: ${mistake}`);
       return undefined;
     }
-    throw usageError({
-      code: 'usage.answer',
-      what: `invalid answer to "${question.key}": ${mistake}`,
-      seen: String(raw),
-      next: 'correct it in the answers file or in its option',
-    });
+    throw invalidAnswer(question.key, String(raw), mistake);
   }
 
   #record(question: Question, answer: Answer, asked: boolean): Answer {
@@ -251,6 +252,15 @@ function fitting(question: Question, raw: Answer): Answer {
   if (question.kind === 'choose' && typeof raw === 'boolean') return raw ? 'yes' : 'no';
   if (question.kind === 'confirm' && (raw === 'yes' || raw === 'no')) return raw === 'yes';
   return raw;
+}
+
+function invalidAnswer(key: string, seen: string, mistake: string): Error {
+  return usageError({
+    code: 'usage.answer',
+    what: `invalid answer to "${key}": ${mistake}`,
+    seen,
+    next: 'correct it in the answers file or in its option',
+  });
 }
 
 /** Returns the error for a question without a terminal. `question`: one that an option or file can answer. */

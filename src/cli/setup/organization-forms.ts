@@ -77,7 +77,7 @@ function withScheme(text: string): URL | undefined {
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
 }
 
-/** Returns the mistake in the typed text, or undefined. */
+/** Returns the mistake in the typed text with its fix, or undefined. */
 export function organizationMistake(text: string): string | undefined {
   if (text.trim() === '') return 'A name, or the URL of any of its pages';
   try {
@@ -86,7 +86,6 @@ export function organizationMistake(text: string): string | undefined {
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
     const { next, what } = error.problem;
-    const text = next ?? what;
-    return text.charAt(0).toUpperCase() + text.slice(1);
+    return next === undefined ? what : `${what}: ${next}`;
   }
 }

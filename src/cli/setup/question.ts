@@ -101,6 +101,8 @@ export interface Prompts {
   readonly canAsk: boolean;
   /** Returns whether a flag or a file answers this. */
   answers(key: string): boolean;
+  /** Rejects an invalid answer from a flag or file before its question, where no user can correct it. */
+  refuseInvalid(key: string, check: (text: string) => string | undefined): void;
   choose<T extends string>(
     key: string,
     message: string,

@@ -6,6 +6,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import { parseFleet } from '../../fleet/inventory/load.ts';
 import { askAzure } from './azure.ts';
+import { organizationMistake } from './organization-forms.ts';
 import { type Choices, print, type Wizard } from './wizard-context.ts';
 import { askToWrite, inventoryText, schemaPlace, withHosts, writeInventory } from './inventory-file.ts';
 import { askHosts, nameHosts, withoutDuplicates, notInInventory } from './ask-hosts.ts';
@@ -40,6 +41,8 @@ export async function runSetup(wizard: Wizard, file: string): Promise<SetupResul
 }
 
 async function createInventory(wizard: Wizard, file: string): Promise<SetupResult> {
+  // Hosts are contacted only for an inventory that can be written.
+  wizard.prompts.refuseInvalid('organization', organizationMistake);
   const settled = await chooseHosts(wizard, describeIn(draft(wizard), file, wizard, []));
   const hosts = settled.map(({ host }) => host);
   const { jobs, pools, ...azure } = await askAzure(wizard);

@@ -36,6 +36,12 @@ const answered = (name: string, right: string, wrong: string, answer: string): M
 export const setupMistakes: readonly Mistake[] = [
   answered('a host that is none', 'h9=ann@127.0.0.1:', 'h9=ann@127.0.0.1:x', 'hosts'),
   answered('an organization with a blank', 'organization: http', 'organization: my lab http', 'organization'),
+  answered(
+    'a repository of GitHub in place of the organization',
+    'organization: http',
+    'organization: https://github.com/foo # http',
+    'organization',
+  ),
   answered('an end date that has passed', '2027-06-01', '2025-06-01', 'token.expires'),
   answered('a project that is misspelt', 'vision', 'visoin', 'projects'),
   answered('a name that Azure DevOps refuses', 'gpu-lab', 'gpu/lab', 'pool'),

@@ -41,15 +41,28 @@ test.each(forms.map(([text, ...expected]) => ({ text, expected })))(
   },
 );
 
+const choose = 'open https://dev.azure.com, choose your organization, and copy the address';
+const replace = 'replace it with the name of your organization, as in the address of its page';
+
 test.each([
-  ['', /^A name, or the URL/],
-  ['https://dev.azure.com', /^Write the URL as https:\/\/dev\.azure\.com\/ORGANIZATION/],
-  ['https://ann:secret@dev.azure.com/example', /^Remove it from the URL/],
-  ['github.com/example/models', /^Open https:\/\/dev\.azure\.com, choose your organization/],
-  ['git@github.com:example/models.git', /^Copy the address that the browser shows/],
-  ['portal.azure.com', /^Open https:\/\/dev\.azure\.com, choose your organization/],
-  ['https://dev.azure.com/YOUR-ORG', /^Replace it with the name of your organization/],
-  ['YOUR-ORG', /^Replace it with the name of your organization/],
-])('%j is refused', (text, mistake) => {
-  expect(organizationMistake(text)).toMatch(mistake);
+  ['', 'A name, or the URL'],
+  [
+    'https://dev.azure.com',
+    'the organization URL https://dev.azure.com/ names no organization: write the URL as https://dev.azure.com/ORGANIZATION',
+  ],
+  [
+    'https://ann:secret@dev.azure.com/example',
+    'the organization URL contains a password or token: remove it from the URL',
+  ],
+  ['github.com/example/models', `github.com is not Azure DevOps: ${choose}`],
+  ['https://github.com/foo', `github.com is not Azure DevOps: ${choose}`],
+  [
+    'git@github.com:example/models.git',
+    '"git@github.com:example/models.git" is not the URL of an Azure DevOps organization: copy the address that the browser shows',
+  ],
+  ['portal.azure.com', `portal.azure.com is not Azure DevOps: ${choose}`],
+  ['https://dev.azure.com/YOUR-ORG', `"YOUR-ORG" is a placeholder, not an organization: ${replace}`],
+  ['YOUR-ORG', `"YOUR-ORG" is a placeholder, not an organization: ${replace}`],
+])('%j is refused with the reason and the fix', (text, mistake) => {
+  expect(organizationMistake(text)?.slice(0, mistake.length)).toBe(mistake);
 });
