@@ -263,14 +263,15 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
   if (!isOnHost) void otherProcesses.ended(container);
   // The server answers while the output is read. The container stays until then, so that a killed manager does both again.
   const keyEnd = endRunsKey(work, parts);
-  const outcome = await collect(tools, container, {
+  const collecting = collect(tools, container, {
     followed: logs.of(container.id),
     stopped: memory.stopped.get(container.id),
     lastTry: memory.collecting(container.id) >= collectTries,
     keyEnd,
-  }).finally(async () => {
-    await keyEnd;
   });
+  // Both have ended before the slot gets its next action, also if one fails.
+  await Promise.allSettled([collecting, keyEnd]);
+  const outcome = await collecting;
   const agent = await keyEnd;
   // Processes of a run on the host end only with the collection.
   if (isOnHost) void otherProcesses.ended(container);

@@ -2,7 +2,7 @@
  * Something that was read from outside: its value, that it is not there, or that it could not be read.
  * Unknown is never the same as absent: what could not be read decides nothing, and is shown with its reason.
  */
-export type Reading<T> =
+type Reading<T> =
   | { readonly kind: 'value'; readonly value: T }
   | { readonly kind: 'absent' }
   | {
