@@ -2,15 +2,15 @@ import pLimit from 'p-limit';
 
 import type { ApplyTools, CountedJobs } from '../../fleet/apply/apply-tools.ts';
 import { readCountedJobs, refuseCountedJobs } from '../../fleet/apply/counted-jobs.ts';
+import { ownerOf } from '../../fleet/apply/held-names.ts';
 import type { Reached } from '../../fleet/apply/survey.ts';
-import type { Facts } from '../../fleet/facts/facts.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import type { PartName } from '../../fleet/packages/package-record.ts';
 import type { AzureAgent } from '../../shared/azure/client.ts';
 import { countedJob, givenUpAt } from '../../shared/azure/job-requests.ts';
 import type { Refusal } from '../../fleet/steps/change.ts';
 import { hasManager, poolsNow, removalOf } from '../../fleet/steps/remove/remove.ts';
-import { countedJobs, deregister, ownerId } from '../../shared/azure/pools/agents.ts';
+import { countedJobs, deregister } from '../../shared/azure/pools/agents.ts';
 import { findLeftovers } from '../../shared/azure/pools/prune.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
@@ -91,11 +91,6 @@ function contrary(): Error {
     expected: '--wait: until the server counts no job; --force: agents with such a job stay in the pool',
     next: 'leave one of them out',
   });
-}
-
-/** Returns the owner ID that the manager writes on its agents. */
-function ownerOf({ machineId, manager: { installation } }: Facts): string | undefined {
-  return installation === undefined ? undefined : ownerId(machineId, installation);
 }
 
 function unnamed(): Error {

@@ -72,7 +72,8 @@ export async function checkAgain(
   return foundIn([{ host, owner: ownerOf(facts), names }], new Map([[pool, agents]]), clock);
 }
 
-function ownerOf({ machineId, manager: { installation } }: Facts): string | undefined {
+/** Returns the owner ID that a host's manager writes on its agents; undefined where none is installed. Pure. */
+export function ownerOf({ machineId, manager: { installation } }: Facts): string | undefined {
   return installation === undefined ? undefined : ownerId(machineId, installation);
 }
 

@@ -14,6 +14,19 @@ import { before, expectOneVerdict, iso, none, online, prove, slot } from './proo
 const exitCode = (verdict: Verdict): number =>
   exitCodeOf([{ host: 'h200-1', state: 'changed', changes: 2, verdict }]);
 
+/** A host without GPUs whose manager has an idle slot. */
+async function idleHost(): Promise<FakeHost> {
+  const host = new FakeHost([]);
+  host.facts = merge(host.facts, {
+    gpus: [],
+    docker: { active: true },
+    manager: { current: 'versions/1', unitActive: 'active' },
+  });
+  host.status = managerStatus({ slots: [slot('0')] });
+  await host.serveManager(() => undefined);
+  return host;
+}
+
 describe('the old agents are online', () => {
   const held = {
     code: 'agent.name-held',
@@ -226,14 +239,7 @@ describe('a proof', () => {
   });
 
   it('without Azure DevOps says that it was not asked', async () => {
-    const host = new FakeHost([]);
-    host.facts = merge(host.facts, {
-      gpus: [],
-      docker: { active: true },
-      manager: { current: 'versions/1', unitActive: 'active' },
-    });
-    host.status = managerStatus({ slots: [slot('0')] });
-    await host.serveManager(() => undefined);
+    const host = await idleHost();
     expect(await proveHost(host.survey(), undefined, host.tools())).toEqual({
       azureAsked: false,
       state: 'healthy',
@@ -244,14 +250,7 @@ describe('a proof', () => {
   });
 
   it('judges by the facts as they are now, also where nothing was changed', async () => {
-    const host = new FakeHost([]);
-    host.facts = merge(host.facts, {
-      gpus: [],
-      docker: { active: true },
-      manager: { current: 'versions/1', unitActive: 'active' },
-    });
-    host.status = managerStatus({ slots: [slot('0')] });
-    await host.serveManager(() => undefined);
+    const host = await idleHost();
     const survey = host.survey();
     host.facts = merge(host.facts, { docker: { active: false } });
     expect(await proveHost(survey, undefined, host.tools())).toMatchObject({
