@@ -1,12 +1,26 @@
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 import { durationsFile, recordedDurations } from './shards.ts';
 
-/** Prints how long each lab test file took; with AZP_FLEET_RECORD_DURATIONS=1 it writes that into durations.json. */
+/**
+ * Prints each failure at once, because a shard takes half an hour, and how long each lab test file took; with
+ * AZP_FLEET_RECORD_DURATIONS=1 it writes that into durations.json.
+ */
 export default class DurationsReporter implements Reporter {
+  onTestCaseResult(test: TestCase): void {
+    const { state, errors = [] } = test.result();
+    if (state !== 'failed') return;
+    const texts = errors.map(({ stack, message, diff }) =>
+      [stack ?? message, diff].filter(Boolean).join('\n'),
+    );
+    process.stdout.write(
+      `[lab] ${basename(test.module.moduleId)}: failed: ${test.fullName}\n${texts.join('\n')}\n`,
+    );
+  }
+
   onTestModuleEnd(module: TestModule): void {
     const { duration, setupDuration } = module.diagnostic();
     const seconds = Math.round((duration + setupDuration) / 1000);
