@@ -71,7 +71,7 @@ describe('one file', () => {
     const made = await bundle('580.65.06');
     expect(made.code, made.stderr).toBe(0);
     expect(made.stdout).toMatch(
-      /rocky-9\/x86_64 +\d+ packages, among them docker-ce [\d.]+, nvidia-container-toolkit [\d.]+, nvidia-driver-cuda 580\.65\.06/,
+      /rocky-9\/x86_64 +\d+ packages, including docker-ce [\d.]+, nvidia-container-toolkit [\d.]+, nvidia-driver-cuda 580\.65\.06/,
     );
     const shown = await azpFleet(lab.folder, ['bundle', '--show', file('580.65.06'), '--json']);
     const { bundle: manifest } = JSON.parse(shown.stdout) as {

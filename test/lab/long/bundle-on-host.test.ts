@@ -55,7 +55,7 @@ const provision = (...options: readonly string[]): Promise<Output> =>
 test('one file has what agents on the host need, too', async () => {
   const made = await azpFleet(lab.folder, ['bundle', inventory, '-o', file], { env });
   expect(made.code, made.stderr).toBe(0);
-  expect(made.stdout).toMatch(/debian-13\/x86_64 +\d+ packages, among them docker-ce [\d.]+/);
+  expect(made.stdout).toMatch(/debian-13\/x86_64 +\d+ packages, including docker-ce [\d.]+/);
   expect(made.stdout).toMatch(/agent \S+, for slots on the host/);
   expect(made.stdout.replaceAll(/\s/g, '')).toContain(image);
 });

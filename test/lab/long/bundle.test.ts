@@ -51,7 +51,7 @@ const provision = (...options: readonly string[]): Promise<Output> =>
 test('one file has all that the host needs, and says what', async () => {
   const made = await azpFleet(lab.folder, ['bundle', inventory, '-o', file], { env });
   expect(made.code, made.stderr).toBe(0);
-  expect(made.stdout).toMatch(/debian-12\/x86_64 +\d+ packages, among them docker-ce [\d.]+/);
+  expect(made.stdout).toMatch(/debian-12\/x86_64 +\d+ packages, including docker-ce [\d.]+/);
   const shown = await azpFleet(lab.folder, ['bundle', '--show', file, '--json']);
   const { bundle } = JSON.parse(shown.stdout) as {
     bundle: { packages: { packages: { name: string }[] }[]; images: { reference: string }[] };
