@@ -191,12 +191,10 @@ async function read(
   const unread = found.flatMap((each) => ('facts' in each ? [] : [each]));
   if (unread.length > 0) return { unread };
   return {
-    targets: reached.map(({ host, facts }) => ({
-      name: host.name,
-      needing: needingOf(facts),
-      now: facts,
-      desired: desired(host),
-    })),
+    targets: reached.map(({ host, facts }) => {
+      const now = readForBundle(host.name, facts);
+      return { name: host.name, needing: needingOf(now), now, desired: desired(host) };
+    }),
   };
 }
 

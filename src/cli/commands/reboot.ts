@@ -1,4 +1,4 @@
-import type { Facts } from '../../fleet/facts/facts.ts';
+import type { GatheredFacts } from '../../fleet/facts/facts.ts';
 import { rebootedSinceDrain } from '../../fleet/plan/wave-fleet.ts';
 import { rebootChange } from '../../fleet/steps/change.ts';
 import type { Planned } from '../../fleet/steps/step.ts';
@@ -24,7 +24,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
  * Returns the reboot; none if the host has rebooted since, or if an earlier run rebooted it without verifying it.
  * `upForMs`: the host must have been up for longer than this. Pure.
  */
-export function rebootOf(now: Facts, before: Facts, upForMs: number): readonly Planned[] {
+export function rebootOf(now: GatheredFacts, before: GatheredFacts, upForMs: number): readonly Planned[] {
   const upMs = (before.uptimeS ?? Number.POSITIVE_INFINITY) * 1000;
   const done = now.bootId !== before.bootId || rebootedSinceDrain(before);
   return done || upMs < upForMs ? [] : [rebootChange('command', 'requested with `azp-fleet reboot`')];

@@ -12,6 +12,8 @@ import type { Refusal } from '../../fleet/steps/change.ts';
 import { hasManager, poolsNow, removalOf } from '../../fleet/steps/remove/remove.ts';
 import { countedJobs, deregister } from '../../shared/azure/pools/agents.ts';
 import { findLeftovers } from '../../shared/azure/pools/prune.ts';
+import { valueOf } from '../../shared/base/reading.ts';
+import { asIfAbsent } from '../../fleet/facts/unread.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { quote } from '../../shared/base/shell.ts';
@@ -47,8 +49,8 @@ export function removal(
   const counted: CountedJobs = {
     wait,
     read: (host, facts) => {
-      const owner = ownerOf(facts);
-      if (owner === undefined || !hasManager(facts)) return Promise.resolve([]);
+      const owner = valueOf(ownerOf(facts));
+      if (owner === undefined || !hasManager(asIfAbsent(facts))) return Promise.resolve([]);
       return countedJobs(azure, { owner, pools: poolsNow(facts, host) });
     },
   };
@@ -66,7 +68,7 @@ export function removal(
     question: (where) => `Remove azp-fleet from ${where}?`,
     unasked: 'review the plan with --dry-run, then run again with --yes',
     changes: (now, before, host) => [
-      ...removalOf(now, { host, owner: ownerOf(before), parts: chosen, root: context.root, force }),
+      ...removalOf(now, { host, owner: valueOf(ownerOf(before)), parts: chosen, root: context.root, force }),
       ...(refusals.get(host.name) ?? []),
     ],
     removes: true,

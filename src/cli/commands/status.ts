@@ -1,5 +1,6 @@
 import { planFleetPools } from '../../fleet/apply/pools.ts';
 import { namedSlots } from '../../fleet/client/named-slots.ts';
+import { statusOf } from '../../fleet/facts/unread.ts';
 import { plainPools } from '../../fleet/inventory/pool-pattern.ts';
 import { readTargets, type Targets } from '../../fleet/inventory/select.ts';
 import { sameMachines } from '../../fleet/plan/same-machine.ts';
@@ -26,6 +27,7 @@ import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import type { SlotStatus } from '../../shared/contract/status.ts';
 import type { CommandInput } from '../command.ts';
 import { painter } from '../render/color.ts';
@@ -99,7 +101,7 @@ function namedStates(observations: readonly Observation[], { namesOn }: Targets,
   const problems: Problem[] = [];
   for (const { host, facts } of observations) {
     const names = namesOn(host);
-    const status = facts?.manager.status;
+    const status = facts && valueOf(statusOf(facts));
     if (names.length === 0 || status === undefined) continue;
     try {
       const chosen = namedSlots(status, names);

@@ -8,7 +8,7 @@ import { wavesOf } from '../../fleet/apply/waves.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
-import type { Facts } from '../../fleet/facts/facts.ts';
+import type { GatheredFacts } from '../../fleet/facts/facts.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { incompletePlan, isEmpty, planOf } from '../../fleet/plan/plan.ts';
 import { isInstalled, leftDrained } from '../../fleet/plan/wave-fleet.ts';
@@ -27,7 +27,11 @@ export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'
    * Returns the changes to a host; `before` are its first facts. Called again after each stage: changes that do not show
    * in the facts end the host with `plan.no-effect`. Pure.
    */
-  readonly changes: (now: Facts, before: Facts, host: HostSpec) => readonly (Planned | Refusal)[];
+  readonly changes: (
+    now: GatheredFacts,
+    before: GatheredFacts,
+    host: HostSpec,
+  ) => readonly (Planned | Refusal)[];
   readonly command: DrainCommand;
   /** True if the manager is removed: no host is verified and no agents are enabled again. */
   readonly removes?: true;
@@ -55,7 +59,7 @@ export function carryOut(
   { command, changes, question, unasked, again, removes }: OwnPlan,
   { wiring = overSsh, opened = openHosts(context, input), look, ...replaced }: CarryOutOptions = {},
 ): Promise<Result> {
-  const firstFacts = new Map<string, Facts>();
+  const firstFacts = new Map<string, GatheredFacts>();
   const plan: ApplyTools['plan'] = (facts, host) => {
     const { name } = host;
     const before = firstFacts.get(name) ?? facts;

@@ -7,7 +7,7 @@ import type { FleetSurvey } from '../../fleet/apply/fleet-survey.ts';
 import { fromNetwork, type UploadSources } from '../../fleet/artifacts/upload-sources.ts';
 import { openBundle } from '../../fleet/bundle/archive.ts';
 import { fromBundle } from '../../fleet/bundle/from-bundle.ts';
-import type { Facts } from '../../fleet/facts/facts.ts';
+import type { GatheredFacts } from '../../fleet/facts/facts.ts';
 import { gatherFacts } from '../../fleet/facts/gather.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { desiredOf } from '../../fleet/plan/desired.ts';
@@ -87,7 +87,7 @@ export async function openPlanning(
     root,
     ...defined({ included }),
   });
-  const how = (facts: Facts, host: HostSpec): PlanOptions => ({
+  const how = (facts: GatheredFacts, host: HostSpec): PlanOptions => ({
     steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
     disturbOthers: input.options.flag('disturbOthers'),
   });

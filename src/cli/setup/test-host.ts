@@ -1,6 +1,6 @@
 import type { HostState } from '../../fleet/apply/events.ts';
-import type { Facts } from '../../fleet/facts/facts.ts';
-import { unreadProblem } from '../../fleet/facts/unread.ts';
+import type { Facts, GatheredFacts } from '../../fleet/facts/facts.ts';
+import { unreadProblem, withoutUnread } from '../../fleet/facts/unread.ts';
 import { gatherFacts } from '../../fleet/facts/gather.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { parseFleet } from '../../fleet/inventory/load.ts';
@@ -62,15 +62,16 @@ const gib = 1024 ** 3;
 const freeNeeded = 15 * gib;
 
 /** Checks whether a host with these facts can be provisioned. */
-export function checkFacts(name: string, facts: Facts): HostReport {
+export function checkFacts(name: string, gathered: GatheredFacts): HostReport {
+  const { unknown, machineId, bootId } = gathered;
+  const machine = { machineId, bootId };
+  if (unknown.length > 0) return { name, machine, problem: unreadProblem(name, unknown) };
+  const facts = withoutUnread(gathered);
   const gpus = facts.gpus.length;
   const space = dockerSpace(facts);
   const free = space === undefined ? '' : `, ${Math.floor(space.free / gib)} GiB free`;
-  const { machineId, bootId } = facts;
   const summary = `${systemName(facts)}, ${gpuCount(gpus)}, ${facts.login.user}${free}`;
-  const report = { name, gpus, summary, machine: { machineId, bootId } };
-  const { unknown } = facts;
-  if (unknown.length > 0) return { name, machine: report.machine, problem: unreadProblem(name, unknown) };
+  const report = { name, gpus, summary, machine };
   if (platformOf(facts) === undefined)
     return { ...report, problem: { code: 'setup.unsupported', host: name, ...unsupported(facts) } };
   if (facts.systemd === undefined)

@@ -3,7 +3,7 @@ import type { Clock } from '../../shared/base/clock.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { LockOwner, Session, Transport } from '../ssh/transport.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
@@ -15,7 +15,7 @@ import type { EventSink } from './events.ts';
 export interface HostTools {
   readonly transport: Transport;
   /** Reads the facts with one exec. */
-  readonly gather: (session: Session, host: HostSpec) => Promise<Facts>;
+  readonly gather: (session: Session, host: HostSpec) => Promise<GatheredFacts>;
   readonly owner: LockOwner;
   /** Id of this run, in the drains of its hosts. */
   readonly run: string;
@@ -35,11 +35,15 @@ export interface ApplyTools extends HostTools {
    * Plans a host. It is called again after each stage, and the facts must show what was done. `said`: the answers of its package
    * manager; a plan without them is not applied.
    */
-  readonly plan: (facts: Facts, host: HostSpec, said?: Simulated) => HostPlan;
+  readonly plan: (facts: GatheredFacts, host: HostSpec, said?: Simulated) => HostPlan;
   /** Returns the question for the package manager beyond the known answers. Absent: the plan needs no answers. */
-  readonly question?: (facts: Facts, host: HostSpec, known: Simulated['answers']) => Simulation | undefined;
+  readonly question?: (
+    facts: GatheredFacts,
+    host: HostSpec,
+    known: Simulated['answers'],
+  ) => Simulation | undefined;
   /** Creates the host's pools that were announced without a name, before its manager starts. Absent: no Azure DevOps. */
-  readonly poolsReady?: (host: HostSpec, facts: Facts) => Promise<void>;
+  readonly poolsReady?: (host: HostSpec, facts: GatheredFacts) => Promise<void>;
   /** Jobs on agents that the plan removes: while there are any, nothing is changed. Absent: they do not matter. */
   readonly counted?: CountedJobs;
   /**
@@ -63,7 +67,7 @@ export interface ApplyTools extends HostTools {
 /** Jobs that Azure DevOps counts on agents that a plan removes. */
 export interface CountedJobs {
   /** Reads them; rejects if a pool cannot be read. */
-  readonly read: (host: HostSpec, facts: Facts) => Promise<readonly CountedJob[]>;
+  readonly read: (host: HostSpec, facts: GatheredFacts) => Promise<readonly CountedJob[]>;
   /** Wait until the server gives up jobs of agents that have ended, as for running jobs. */
   readonly wait: boolean;
 }

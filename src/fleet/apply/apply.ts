@@ -1,6 +1,8 @@
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
+import { statusOf } from '../facts/unread.ts';
 import type { HostSpec, WaveLimits } from '../inventory/fleet.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import { judge } from '../verdict/judge.ts';
@@ -97,7 +99,7 @@ function lastVerdict(
   agentsIn: AgentsIn,
   { log }: Pick<ApplyTools, 'log'>,
 ): Verdict | undefined {
-  const now = Date.parse(facts.manager.status?.at ?? '');
+  const now = Date.parse(valueOf(statusOf(facts))?.at ?? '');
   try {
     return judge({ host: host.name, facts, agentsIn, now }).verdict;
   } catch (error) {

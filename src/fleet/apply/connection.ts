@@ -1,4 +1,4 @@
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { lockLost } from '../ssh/session/lock.ts';
 import type { HostLock, LockOptions, Session } from '../ssh/transport.ts';
@@ -82,7 +82,7 @@ export async function readFacts(
   connection: HostConnection,
   host: HostSpec,
   tools: HostTools,
-): Promise<Facts> {
+): Promise<GatheredFacts> {
   return tools.gather(readOnly(await connection.session()), host);
 }
 

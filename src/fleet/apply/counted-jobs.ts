@@ -4,7 +4,8 @@ import type { Clock } from '../../shared/base/clock.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { Answered } from '../../shared/base/reading.ts';
 import { occupied } from '../../shared/contract/status.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { statusOf } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { type Change, type Refusal, refusal } from '../steps/change.ts';
 import type { ApplyTools, CountedJobs } from './apply-tools.ts';
@@ -21,7 +22,7 @@ const afterThat = 'run it again after that, or now with --wait; with --force the
 export async function readCountedJobs(
   { read }: CountedJobs,
   host: HostSpec,
-  facts: Facts,
+  facts: GatheredFacts,
 ): Promise<Answered<readonly CountedJob[]>> {
   try {
     return { kind: 'value', value: await read(host, facts) };
@@ -36,7 +37,7 @@ export async function readCountedJobs(
  * have ended, or it cannot be asked. Pure. `clock`: for the time at which the server gives them up.
  */
 export function refuseCountedJobs(
-  facts: Facts,
+  facts: GatheredFacts,
   jobs: Answered<readonly CountedJob[]>,
   { wait, clock }: Pick<CountedJobs, 'wait'> & { readonly clock: Pick<Clock, 'scaled'> },
 ): readonly Refusal[] {
@@ -48,7 +49,10 @@ export function refuseCountedJobs(
         'fix that and run it again; with --force its agents stay in the pool',
       ),
     ];
-  const { status } = facts.manager;
+  const report = statusOf(facts);
+  // Which agents have ended is unknown: the plan refuses for that.
+  if (report.kind === 'unknown') return [];
+  const status = report.value;
   const running = new Set(status === undefined ? [] : occupied(status).map(({ agent }) => agent));
   const lost = jobs.value.filter(({ agent }) => !running.has(agent));
   if (wait || lost.length === 0) return [];
@@ -60,7 +64,7 @@ export function refuseCountedJobs(
 export async function awaitNoCountedJobs(
   stage: readonly Change[],
   host: HostSpec,
-  facts: Facts,
+  facts: GatheredFacts,
   tools: Pick<ApplyTools, 'counted' | 'clock' | 'sleep' | 'emit' | 'options'>,
 ): Promise<void> {
   const { counted, clock } = tools;

@@ -1,10 +1,12 @@
 import { defined } from '../../shared/base/objects.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { drainLine, drainsOfRuns, isResumedBy, resumeText } from '../../shared/contract/drain.ts';
 import { occupied, type SlotStatus } from '../../shared/contract/status.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { ManagerClient } from '../client/manager-client.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { statusOf, withReport } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import { Interrupted } from './outcome.ts';
@@ -99,11 +101,11 @@ async function pagesOf(
 }
 
 /** Returns the facts without the drains of this run, which it will end. Pure. */
-export function withoutDrainsOf(run: string, facts: Facts): Facts {
-  const { status } = facts.manager;
+export function withoutDrainsOf(run: string, facts: GatheredFacts): GatheredFacts {
+  const status = valueOf(statusOf(facts));
   if (status === undefined) return facts;
   const drains = status.drains.filter((drain) => drain.run !== run);
-  return { ...facts, manager: { ...facts.manager, status: { ...status, drains } } };
+  return withReport(facts, { status: { ...status, drains } });
 }
 
 /** `waiting for job train-1 and 2 more`. */

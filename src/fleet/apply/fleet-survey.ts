@@ -1,10 +1,12 @@
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { findAgents } from '../../shared/azure/pools/agents.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { timestamp, type Clock } from '../../shared/base/clock.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
 import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
+import { statusOf } from '../facts/unread.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import { plainPools } from '../inventory/pool-pattern.ts';
 import { inventoryDigest } from '../plan/digest.ts';
@@ -125,18 +127,13 @@ async function agentsToLose(
   const judged = hosts.filter(
     ({ facts, plan }) => needsDrain(plan.stages.flat()) || leftDrained(facts, command),
   );
-  const pools = new Set(
-    judged.flatMap(({ facts: { manager } }) =>
-      manager.status === undefined ? [] : poolsInUse(manager.status),
-    ),
-  );
+  const reports = judged.flatMap(({ facts }) => valueOf(statusOf(facts)) ?? []);
+  const pools = new Set(reports.flatMap(poolsInUse));
   const listed = await Promise.all(
     [...pools].map(async (pool): Promise<readonly [string, PoolAgents]> => {
       try {
         const found = await client.findPool(pool);
-        const asked = judged.flatMap(({ facts: { manager } }) =>
-          manager.status === undefined ? [] : [agentsOf(manager.status, pool)],
-        );
+        const asked = reports.map((status) => agentsOf(status, pool));
         const agents = found === undefined ? [] : await findAgents(client, found, asked);
         return [pool, new Map(agents.map((agent) => [agent.name, agent]))];
       } catch (error) {

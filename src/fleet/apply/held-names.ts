@@ -1,13 +1,15 @@
 import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
 import { findAgents, isListedWhole, ownerId } from '../../shared/azure/pools/agents.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { type Reading, valueOf } from '../../shared/base/reading.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import type { Clock } from '../../shared/base/clock.ts';
 import { leftForMs } from '../../shared/contract/holder.ts';
 import { Capabilities, HostPaths } from '../../shared/contract/paths.ts';
 import { createManagerClient } from '../client/manager-client.ts';
 import { refusedNames, takeNames } from '../client/take-names.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { installedManager, unreadProblem } from '../facts/unread.ts';
 import {
   heldNames,
   desiredNames,
@@ -37,7 +39,7 @@ export async function findHeldNames(
 ): Promise<HeldSurvey> {
   const desired = reached.map(({ host, facts }) => ({
     host: host.name,
-    owner: ownerOf(facts),
+    owner: valueOf(ownerOf(facts)),
     names: desiredNames(host, facts),
   }));
   const pools = [...new Set(desired.flatMap(({ names }) => names.map(({ pool }) => pool)))];
@@ -60,7 +62,7 @@ export async function findHeldNames(
 export async function checkAgain(
   client: AzureClient,
   { host, pool, names, holder, others }: HeldNames,
-  facts: Facts,
+  facts: GatheredFacts,
   clock: Clock,
 ): Promise<readonly HeldNames[]> {
   const found = await client.findPool(pool);
@@ -69,12 +71,17 @@ export async function checkAgain(
     names: [...names.map(({ agent }) => agent), ...others],
   };
   const agents = found === undefined ? [] : await findAgents(client, found, [asked]);
-  return foundIn([{ host, owner: ownerOf(facts), names }], new Map([[pool, agents]]), clock);
+  return foundIn([{ host, owner: valueOf(ownerOf(facts)), names }], new Map([[pool, agents]]), clock);
 }
 
-/** Returns the owner ID that a host's manager writes on its agents; undefined where none is installed. Pure. */
-export function ownerOf({ machineId, manager: { installation } }: Facts): string | undefined {
-  return installation === undefined ? undefined : ownerId(machineId, installation);
+/** Returns the owner ID that a host's manager writes on its agents; absent where none is installed. Pure. */
+export function ownerOf(facts: GatheredFacts): Reading<string> {
+  const manager = installedManager(facts);
+  if (manager.kind === 'unknown') return manager;
+  const { installation } = manager.value;
+  return installation === undefined
+    ? { kind: 'absent' }
+    : { kind: 'value', value: ownerId(facts.machineId, installation) };
 }
 
 /** Returns the agents with desired names in a pool, and all agents of the other owners of such names. */
@@ -140,6 +147,8 @@ export async function takeOverNames(
   const ours = held.filter((each) => each.host === host.name);
   if (ours.length === 0) return { changes: 0 };
   const facts = await readFacts(connection, host, tools);
+  const manager = installedManager(facts);
+  if (manager.kind === 'unknown') return { changes: 0, problem: unreadProblem(host.name, manager.unread) };
   const checked = await Promise.all(ours.map((each) => checkAgain(client, each, facts, tools.clock)));
   const problems: Problem[] = [];
   let changes = 0;

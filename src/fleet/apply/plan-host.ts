@@ -1,5 +1,5 @@
 import { FleetError } from '../../shared/base/errors.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { firstStage } from '../plan/plan.ts';
@@ -14,7 +14,7 @@ const deadlineMs = 300_000;
 /** One host with its last facts. */
 interface Read {
   readonly host: HostSpec;
-  readonly facts: Facts;
+  readonly facts: GatheredFacts;
   readonly connection: HostConnection;
 }
 

@@ -1,4 +1,5 @@
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { releaseOf } from '../../shared/contract/release.ts';
 import { agentsOf, type ManagerStatus, poolsInUse } from '../../shared/contract/status.ts';
@@ -7,7 +8,8 @@ import type { Checkup } from '../../shared/health/checkup.ts';
 import { probeHost } from '../../shared/health/probe.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import { createManagerClient, type ManagerClient } from '../client/manager-client.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { seenForProbe, statusOf, unreadProblem, withReport } from '../facts/unread.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import { probeOptions } from '../steps/probe.ts';
 import type { Waiting } from '../verdict/agents.ts';
@@ -75,7 +77,7 @@ async function checkAgents(
   return {
     view: {
       host,
-      facts: { ...facts, manager: { ...facts.manager, status, release: releaseOf(status) } },
+      facts: withReport(facts, { status, release: releaseOf(status) }),
       probe,
       agentsIn: (pool) => agents.get(pool),
       // The manager answered just now, so its report has no age, whatever the clocks show.
@@ -90,7 +92,7 @@ const dockerSocket = '/var/run/docker.sock';
 /** A host whose GPUs a container has just checked. */
 interface Probed {
   readonly manager: ManagerClient;
-  readonly facts: Facts;
+  readonly facts: GatheredFacts;
   readonly probe: Checkup;
 }
 
@@ -104,12 +106,15 @@ async function probeNow({ host, connection }: Survey, tools: ApplyTools): Promis
   const session = await connection.session();
   const manager = createManagerClient(session.socketAgent(HostPaths.socket), host.name);
   const facts = await readFacts(connection, host, tools);
+  const seen = seenForProbe(facts);
+  // Without GPUs that it expects, a probe finds none missing.
+  if (seen.kind === 'unknown') throw new FleetError(unreadProblem(host.name, seen.unread));
   const image = await knownImage(manager, tools);
   const engine = createEngine({ agent: session.socketAgent(dockerSocket) });
   return {
     manager,
     facts,
-    probe: await probeHost(engine, probeOptions(host, facts, image)),
+    probe: await probeHost(engine, probeOptions(host, seen.value, image)),
   };
 }
 
@@ -202,11 +207,11 @@ const mostCauses = 2;
  */
 function toWaitFor(
   waiting: readonly Waiting[],
-  { facts: { manager } }: Pick<HostView, 'facts'>,
+  { facts }: Pick<HostView, 'facts'>,
   seenReady: Set<string>,
 ): readonly Waiting[] {
   const late = new Set(waiting.map(({ who }) => who));
-  for (const { agent } of manager.status?.slots ?? []) if (!late.has(agent)) seenReady.add(agent);
+  for (const { agent } of valueOf(statusOf(facts))?.slots ?? []) if (!late.has(agent)) seenReady.add(agent);
   return waiting.filter(({ who, reported }) => reported || !seenReady.has(who));
 }
 

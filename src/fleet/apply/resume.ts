@@ -1,7 +1,8 @@
 import { FleetError } from '../../shared/base/errors.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
 import { changesNow } from '../facts/gather.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { Facts, GatheredFacts } from '../facts/facts.ts';
+import { reading, unreadProblem } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostTools } from './apply-tools.ts';
 import { readFacts, type HostConnection } from './connection.ts';
@@ -9,9 +10,14 @@ import { readFacts, type HostConnection } from './connection.ts';
 /** A change of an earlier or disconnected run that may still run on the host. */
 type ChangeInProgress = Facts['changes'][number];
 
-/** Returns changes that still run. Pure. */
-export function changesInProgress(changes: Facts['changes']): readonly ChangeInProgress[] {
+function inProgress(changes: Facts['changes']): readonly ChangeInProgress[] {
   return changes.filter(({ state }) => state === 'running');
+}
+
+/** Returns changes that still run. Pure. */
+export function changesInProgress(facts: GatheredFacts) {
+  const read = reading(facts, 'changes');
+  return read.kind === 'unknown' ? read : { kind: read.kind, value: inProgress(read.value.changes) };
 }
 
 /** Formats `"install driver" continues on the host as azp-fleet-change-driver-1.service`. Pure. */
@@ -19,16 +25,20 @@ export function inProgressLine({ title, id }: Pick<ChangeInProgress, 'title' | '
   return `"${title}" continues on the host as ${changeUnit(id)}`;
 }
 
-/** Waits until changes of an earlier run have ended, then reads the facts. Call it under the host's lock, before any change. */
+/**
+ * Waits until changes of an earlier run have ended, then reads the facts. Call it under the host's lock, before any change. Rejects
+ * where it is unknown whether one still runs.
+ */
 export async function factsAfterChanges(
   connection: HostConnection,
   host: HostSpec,
   tools: HostTools,
-): Promise<Facts> {
+): Promise<GatheredFacts> {
   const facts = await readFacts(connection, host, tools);
-  if (changesInProgress(facts.changes).length === 0) return facts;
-  for (const change of changesInProgress(facts.changes))
-    await followOne(change, connection, tools, host.name);
+  const changes = changesInProgress(facts);
+  if (changes.kind === 'unknown') throw new FleetError(unreadProblem(host.name, changes.unread));
+  if (changes.value.length === 0) return facts;
+  for (const change of changes.value) await followOne(change, connection, tools, host.name);
   return readFacts(connection, host, tools);
 }
 
@@ -87,7 +97,7 @@ export const noWorkLeft: WorkLeft = { kind: 'nothing', ended: [] };
 export async function findWorkLeft(connection: HostConnection): Promise<WorkLeft> {
   try {
     const changes = await changesNow(await connection.session());
-    const [change] = changesInProgress(changes);
+    const [change] = inProgress(changes);
     if (change !== undefined) return { kind: 'change', change };
     const ended = changes.flatMap(({ id, state }) => (state === 'done' ? [changeUnit(id)] : []));
     return { kind: 'nothing', ended };

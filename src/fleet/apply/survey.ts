@@ -1,7 +1,9 @@
 import pLimit from 'p-limit';
 
 import { FleetError } from '../../shared/base/errors.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { statusOf } from '../facts/unread.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
@@ -20,7 +22,7 @@ import { planToAnnounce } from './plan-host.ts';
 export interface Reached {
   readonly host: HostSpec;
   readonly connection: HostConnection;
-  readonly facts: Facts;
+  readonly facts: GatheredFacts;
 }
 
 /** A host that was also planned. */
@@ -135,7 +137,7 @@ async function reachOrFail(
 
 /** Runs on one host what later runs on all together, so that a bug fails only this host. */
 function tryAlone({ host, facts }: Reached): void {
-  const { status } = facts.manager;
+  const status = valueOf(statusOf(facts));
   knownPools(host, facts);
   laterPools(host, facts);
   desiredNames(host, facts);
@@ -160,16 +162,21 @@ async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions
     await connection.session();
     tools.emit({ kind: 'host-state', host: name, state: 'reading' });
     let facts = await readFacts(connection, host, tools);
-    if (options.follow && changesInProgress(facts.changes).length > 0) {
+    let changes = changesInProgress(facts);
+    if (options.follow && changes.kind === 'value' && changes.value.length > 0) {
       // Rejects with the holder's name if another run still has the lock.
       await connection.lock();
       facts = await factsAfterChanges(connection, host, tools);
       await connection.unlock();
+      changes = changesInProgress(facts);
     }
-    for (const { title, owner } of changesInProgress(facts.changes)) {
-      const text = `"${title}", started by ${owner}, runs on the host: its result is not shown yet`;
-      tools.emit({ kind: 'note', host: name, text });
-    }
+    const note = (text: string) => tools.emit({ kind: 'note', host: name, text });
+    // The plan then changes nothing.
+    if (changes.kind === 'unknown')
+      note(`whether a change of an earlier run still runs on the host is unknown: ${changes.why}`);
+    else
+      for (const { title, owner } of changes.value)
+        note(`"${title}", started by ${owner}, runs on the host: its result is not shown yet`);
     return { host, connection, facts };
   } catch (error) {
     await connection.close();

@@ -14,10 +14,29 @@ export interface UnknownFact {
 }
 
 /**
- * The state of a host, read once by one script. What `unknown` names was not read, and the facts of its probe say nothing:
- * decisions use `withoutUnread`, or ask `unreadOf` first.
+ * The facts of a host as they were gathered: `reading` and `withoutUnread` give those that may be unknown. Only the facts without
+ * which nothing can be said about a host are read directly.
  */
+export type GatheredFacts = Pick<
+  Facts,
+  | 'unknown'
+  | 'os'
+  | 'arch'
+  | 'kernel'
+  | 'machineId'
+  | 'bootId'
+  | 'time'
+  | 'uptimeS'
+  | 'platform'
+  | 'systemd'
+  | 'login'
+  | 'memoryMiB'
+  | 'cpus'
+>;
+
+/** The state of a host, read once by one script. For decisions, it comes from `withoutUnread`. */
 export interface Facts {
+  /** What was not read: the facts of these probes say nothing. */
   readonly unknown: readonly UnknownFact[];
   readonly os: {
     readonly id: string;

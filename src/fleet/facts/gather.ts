@@ -1,4 +1,4 @@
-import type { Facts, PciGpu } from './facts.ts';
+import type { Facts, GatheredFacts, PciGpu } from './facts.ts';
 import { parseFacts, probes } from './parse.ts';
 import { answerLimit, type FactProbe, framed, type ProbeTarget, readingOf } from './probe.ts';
 import { changesProbe } from './probes/changes.ts';
@@ -31,7 +31,7 @@ export async function gatherFacts(
   host: Pick<HostSpec, 'name' | 'ignoredGpus'>,
   root: HostRoot,
   signal?: AbortSignal,
-): Promise<Facts> {
+): Promise<GatheredFacts> {
   const result = await session.script(factScript({ root }), {
     as: 'root',
     totalTimeoutMs: 60_000,
@@ -41,11 +41,12 @@ export async function gatherFacts(
   try {
     const facts = parseFacts(parseFrames(result.stdout));
     const isServed = (gpu: PciGpu): boolean => !isIgnored(gpu, host.ignoredGpus);
-    return {
+    const served: Facts = {
       ...facts,
       gpus: facts.gpus.filter(isServed),
       ignoredGpus: facts.gpus.filter((gpu) => !isServed(gpu)),
     };
+    return served;
   } catch (error) {
     throw error instanceof FleetError ? error.at({ host: host.name, step: 'facts' }) : error;
   }

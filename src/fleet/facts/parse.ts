@@ -54,7 +54,7 @@ export const probes = [
 ] as const satisfies readonly FactProbe<unknown>[];
 
 /**
- * Parses the answers of the probes; `unknown` lists those without a usable one.
+ * Parses the answers of the probes; `unknown` lists those without a usable one, whose facts are as if nothing were there.
  * @throws FleetError `facts.unreadable` when not even the system or the machine could be read.
  */
 export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {

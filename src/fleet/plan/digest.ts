@@ -1,13 +1,15 @@
 import { sha256, stableJson } from '../../shared/base/digest.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { asIfAbsent } from '../facts/unread.ts';
 import type { Fleet } from '../inventory/fleet.ts';
 
 /**
  * Returns the sha256 of the facts that a plan depends on. It leaves out facts that change by themselves without changing the plan: free
  * disk, files of a bundle, memory, other users' work, locks, boots, the agents' images, and the manager's live status. It also
- * leaves out texts, whose digests count, and facts that only `remove` needs.
+ * leaves out texts, whose digests count, and facts that only `remove` needs. What is unknown counts by the name of its probe.
  */
-export function factsDigest(facts: Facts): string {
+export function factsDigest(gathered: GatheredFacts): string {
+  const facts = asIfAbsent(gathered);
   const {
     disk: _disk,
     initramfsBytes: _initramfs,

@@ -10,8 +10,8 @@ import {
 import { Capabilities } from '../../shared/contract/paths.ts';
 import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
 import type { Problem } from '../../shared/base/errors.ts';
-import type { Facts } from '../facts/facts.ts';
-import { unreadOf } from '../facts/unread.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { reading } from '../facts/unread.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { knownPools, withPoolNames } from '../steps/pool-names.ts';
@@ -50,12 +50,13 @@ const working: readonly string[] = ['idle', 'busy', 'stopping'];
  * Returns the desired agent names of a host in known pools, without those that its manager has registered already; none where its
  * GPUs or its manager could not be read. Pure.
  */
-export function desiredNames(host: HostSpec, facts: Facts): readonly DesiredName[] {
-  if (unreadOf(facts, 'gpus', 'manager').length > 0) return [];
-  const named = withPoolNames({ ...host, gpus: Math.max(host.gpus ?? 0, facts.gpus.length) }, facts);
+export function desiredNames(host: HostSpec, facts: GatheredFacts): readonly DesiredName[] {
+  const read = reading(facts, 'gpus', 'manager');
+  if (read.kind === 'unknown') return [];
+  const { gpus, manager } = read.value;
+  const named = withPoolNames({ ...host, gpus: Math.max(host.gpus ?? 0, gpus.length) }, facts);
   const pools = knownPools(host, facts);
-  const { status } = facts.manager;
-  const own = (status?.slots ?? [])
+  const own = (manager.status?.slots ?? [])
     .filter(({ state }) => working.includes(state))
     .map(({ agent, pool }) => key(pool, agent));
   return slotNames(named)

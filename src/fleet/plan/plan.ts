@@ -1,4 +1,4 @@
-import type { Facts, UnknownFact } from '../facts/facts.ts';
+import type { Facts, GatheredFacts, UnknownFact } from '../facts/facts.ts';
 import { UnreadFact, unreadObstacle, unreadOf, withoutUnread } from '../facts/unread.ts';
 import { factsDigest } from './digest.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
@@ -19,7 +19,12 @@ export interface PlanOptions {
  * answers of its package manager; undefined: the plan is only shown, not applied. Where a step reads an unknown fact, the host is
  * not changed.
  */
-export function planHost(facts: Facts, desired: Desired, options: PlanOptions, said?: Simulated): HostPlan {
+export function planHost(
+  facts: GatheredFacts,
+  desired: Desired,
+  options: PlanOptions,
+  said?: Simulated,
+): HostPlan {
   const { name } = desired.host;
   try {
     const known = withoutUnread(facts);
@@ -37,7 +42,7 @@ export function planHost(facts: Facts, desired: Desired, options: PlanOptions, s
 
 /** Returns what the steps refuse without the unknown facts, and which of these they read. */
 function refusalsOf(
-  facts: Facts,
+  facts: GatheredFacts,
   desired: Desired,
   { steps }: PlanOptions,
 ): { readonly refusals: readonly Refusal[]; readonly unread: readonly UnknownFact[] } {
@@ -59,7 +64,7 @@ function refusalsOf(
 
 /** Returns the plan of a host that is not changed because these facts are unknown. */
 export function incompletePlan(
-  facts: Facts,
+  facts: GatheredFacts,
   host: string,
   refusals: readonly Refusal[],
   unread: ReadonlySet<UnknownFact>,
@@ -71,7 +76,7 @@ export function incompletePlan(
 
 /** Returns the question for its package manager before it is planned; undefined: the known answers suffice. Pure. */
 export function questionFor(
-  facts: Facts,
+  facts: GatheredFacts,
   desired: Desired,
   options: PlanOptions,
   known: Simulated['answers'],
@@ -96,7 +101,7 @@ function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Plann
 
 /** Returns the plan of these changes on one host, with what prevents them. Pure. */
 export function planOf(
-  facts: Facts,
+  facts: GatheredFacts,
   host: string,
   found: readonly (Planned | Refusal)[],
   disturbOthers: boolean,

@@ -1,6 +1,5 @@
-import type { Facts } from '../facts/facts.ts';
-import { managerProbe } from '../facts/probes/manager.ts';
-import { unreadOf } from '../facts/unread.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { installedManager, reading, statusOf, unreadOf } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { mayBecome, placeholdersIn } from '../inventory/pool-pattern.ts';
 import type { HostPlan } from './fleet-plan.ts';
@@ -10,12 +9,14 @@ import { knownPools } from '../steps/pool-names.ts';
 import { type DrainCommand, isResumedBy } from '../../shared/contract/drain.ts';
 import type { Problem } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import { poolsOf } from '../../shared/contract/slots.ts';
+import type { ManagerStatus } from '../../shared/contract/status.ts';
 
 /** A host that was read, with its plan. */
 interface Seen {
   readonly host: HostSpec;
-  readonly facts: Facts;
+  readonly facts: GatheredFacts;
   readonly plan: HostPlan;
 }
 
@@ -81,7 +82,9 @@ function pendingOf({ host, facts, plan }: Seen): WaveFleet['pending'][number] {
     .flat()
     .filter(disturbsAgents)
     .map(({ step }) => step);
-  const gpus = facts.gpus.map(({ deviceId }) => deviceId).sort();
+  const gpus = valueOf(reading(facts, 'gpus'))
+    ?.gpus.map(({ deviceId }) => deviceId)
+    .sort();
   const { id, versionId } = facts.os;
   return {
     host: host.name,
@@ -115,7 +118,7 @@ function poolMembers(hosts: readonly HostSpec[], read: ReadonlyMap<string, Seen>
 /** Returns the pools where its agents are now, and where they will be. */
 function servedPools({ host, facts }: Seen): readonly string[] {
   if (!isInstalled(facts)) return [];
-  const { status } = facts.manager;
+  const status = valueOf(statusOf(facts));
   const now = status === undefined ? [] : status.pools.map(({ name }) => name);
   return [...new Set([...now, ...knownPools(host, facts)])];
 }
@@ -124,23 +127,28 @@ const open = ['starting', 'idle', 'busy', 'stopping'];
 const closed = ['drained', 'quarantined'];
 
 /** Tells whether an interrupted run left the host drained that a run of this command resumes. */
-export function leftDrained({ manager }: Facts, command: DrainCommand): boolean {
-  return manager.unitActive === 'active' && resumable(manager.status, command).length > 0;
+export function leftDrained(facts: GatheredFacts, command: DrainCommand): boolean {
+  return isActive(facts) && resumable(valueOf(statusOf(facts)), command).length > 0;
 }
 
 /** Tells whether the host has a manager, in any state. A host without one is not missed in its pool. */
-export function isInstalled(facts: Facts): boolean {
-  return facts.manager.current !== undefined || mayRun(facts);
+export function isInstalled(facts: GatheredFacts): boolean {
+  return valueOf(installedManager(facts))?.current !== undefined || mayRun(facts);
 }
 
 /** Tells whether the manager runs, or may run because its unit could not be read. */
-export function mayRun({ manager, unknown }: Facts): boolean {
-  return manager.unitActive === 'active' || unknown.some(({ fact }) => fact === managerProbe.name);
+export function mayRun(facts: GatheredFacts): boolean {
+  return isActive(facts) || installedManager(facts).kind === 'unknown';
+}
+
+function isActive(facts: GatheredFacts): boolean {
+  return valueOf(installedManager(facts))?.unitActive === 'active';
 }
 
 /** Tells whether the host's agents take jobs, or would if the server answered. Agents of an unreadable manager may. */
-export function takesJobs({ manager: { unitActive, status } }: Facts): boolean {
-  if (unitActive !== 'active') return false;
+export function takesJobs(facts: GatheredFacts): boolean {
+  if (!isActive(facts)) return false;
+  const status = valueOf(statusOf(facts));
   if (status === undefined) return true;
   const serverAway = status.pools.every(({ up }) => !up);
   return status.slots.some(({ state }) => open.includes(state) || (serverAway && !closed.includes(state)));
@@ -150,21 +158,23 @@ export function takesJobs({ manager: { unitActive, status } }: Facts): boolean {
  * Tells whether a drain makes agents unavailable: not if all are drained or quarantined. Agents that this run enables
  * again, after an interrupted one, count as available.
  */
-export function hasAgents(facts: Facts, command: DrainCommand): boolean {
-  const { status } = facts.manager;
+export function hasAgents(facts: GatheredFacts, command: DrainCommand): boolean {
   if (!mayRun(facts)) return false;
+  const status = valueOf(statusOf(facts));
   if (status === undefined || leftDrained(facts, command)) return true;
   return status.slots.length === 0 || status.slots.some(({ state }) => !closed.includes(state));
 }
 
 /** Tells whether the host booted after an interrupted `reboot` had drained it. All times are of the host's clock. */
-export function rebootedSinceDrain({ manager: { status }, uptimeS }: Facts): boolean {
+export function rebootedSinceDrain(facts: GatheredFacts): boolean {
+  const status = valueOf(statusOf(facts));
+  const { uptimeS } = facts;
   if (status === undefined || uptimeS === undefined) return false;
   // The status is older than the facts, so that the boot was no earlier than this.
   const booted = Date.parse(status.at) - uptimeS * 1000;
   return resumable(status, 'reboot').some(({ at }) => Date.parse(at) < booted);
 }
 
-function resumable(status: Facts['manager']['status'], command: DrainCommand) {
+function resumable(status: ManagerStatus | undefined, command: DrainCommand) {
   return status?.drains.filter((drain) => isResumedBy(command, drain)) ?? [];
 }

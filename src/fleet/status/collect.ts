@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
 import { findAgents, isListedWhole, type AgentsOf } from '../../shared/azure/pools/agents.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
@@ -10,11 +11,11 @@ import type { HostRoot } from '../../shared/base/host-root.ts';
 import { poolsInUse } from '../../shared/contract/status.ts';
 import { createEngine } from '../../shared/engine/docker.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
-import { probeHost } from '../../shared/health/probe.ts';
+import { probeHost, type ProbeOptions } from '../../shared/health/probe.ts';
 import type { EventSink } from '../apply/events.ts';
 import { failure } from '../apply/outcome.ts';
-import type { Facts } from '../facts/facts.ts';
 import { gatherFacts } from '../facts/gather.ts';
+import { seenForProbe, statusOf } from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { Session, Transport } from '../ssh/transport.ts';
 import { knownPools } from '../steps/pool-names.ts';
@@ -59,9 +60,12 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
       // Later this runs for all hosts together: tried here, its failure is this host's problem.
       for (const pool of poolsSeen({ host, facts })) agentNamesOf({ host, facts }, pool);
       if (tools.probe === undefined) return { host, facts };
-      if (!facts.docker.active) return { host, facts, isProbeSkipped: true };
+      const seen = valueOf(seenForProbe(facts));
+      if (seen?.dockerRuns !== true) return { host, facts, isProbeSkipped: true };
       emit({ kind: 'host-state', host: name, state: 'proving' });
-      return { host, facts, probe: await probe(session, host, facts, tools.probe.deadlineMs) };
+      const image = valueOf(statusOf(facts))?.image;
+      const options = { ...probeOptions(host, seen, image), deadlineMs: tools.probe.deadlineMs };
+      return { host, facts, probe: await probe(session, options) };
     } finally {
       await session.close();
     }
@@ -72,11 +76,10 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
   }
 }
 
-async function probe(session: Session, host: HostSpec, facts: Facts, deadlineMs: number): Promise<Checkup> {
+async function probe(session: Session, options: ProbeOptions): Promise<Checkup> {
   const agent = session.socketAgent('/var/run/docker.sock');
   try {
-    const image = facts.manager.status?.image;
-    return await probeHost(createEngine({ agent }), { ...probeOptions(host, facts, image), deadlineMs });
+    return await probeHost(createEngine({ agent }), options);
   } finally {
     agent.destroy();
   }
@@ -115,7 +118,7 @@ export async function listPools(
 
 /** Returns the desired pools of a host's agents, and those that its manager reports. Pure. */
 export function poolsSeen({ host, facts }: Observation): readonly string[] {
-  const { status } = facts?.manager ?? {};
+  const status = facts && valueOf(statusOf(facts));
   return [
     ...(facts === undefined ? [] : knownPools(host, facts)),
     ...(status === undefined ? [] : poolsInUse(status)),
@@ -125,7 +128,7 @@ export function poolsSeen({ host, facts }: Observation): readonly string[] {
 /** Returns the agents of a pool that the rows show, host by host. Pure. */
 export function agentsToFind(observations: readonly Observation[], pool: string): readonly AgentsOf[] {
   return observations.map((observation) => {
-    const owner = observation.facts?.manager.status?.owner;
+    const owner = observation.facts && valueOf(statusOf(observation.facts))?.owner;
     return { names: agentNamesOf(observation, pool), ...defined({ owner }) };
   });
 }

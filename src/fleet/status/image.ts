@@ -1,8 +1,8 @@
 import { defined } from '../../shared/base/objects.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import type { Problem } from '../../shared/base/errors.ts';
 import { type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
-import type { Facts } from '../facts/facts.ts';
-import { unreadOf, unreadProblem } from '../facts/unread.ts';
+import { type FactsWith, reading, statusOf, unreadProblem } from '../facts/unread.ts';
 import { chooseBase, cudaOfDriver, type Choice } from '../../shared/image/choose.ts';
 import type { DockerfileSpec, HostSpec } from '../inventory/fleet.ts';
 import type { Observation } from './row.ts';
@@ -11,13 +11,13 @@ import type { Observation } from './row.ts';
 export interface ImageRow {
   readonly host: string;
   readonly problem?: Problem;
-  /** Undefined when the host could not be read. */
+  /** Undefined when the host, or what it depends on, could not be read. */
   readonly wanted?: DesiredImage;
   /** The team's Dockerfile on top of it. */
   readonly dockerfile?: DockerfileSpec;
   /** Slots with a separate image; absent: none. */
   readonly slots?: readonly { readonly slot: string; readonly image: string }[];
-  /** The manager's image; undefined: it has not reported. */
+  /** The manager's image; undefined: it has not reported, or its report could not be read. */
   readonly present?: ManagerStatus['image'];
   /** Agent archives whose digest the host keeps from the first download; absent: none. */
   readonly archives?: NonNullable<ManagerStatus['archives']>;
@@ -32,15 +32,21 @@ export type DesiredImage =
 
 /** Returns the row of one host. Pure. */
 export function imageRow({ host, problem, facts }: Observation): ImageRow {
-  const { status } = facts?.manager ?? {};
+  const report = facts && statusOf(facts);
+  const seen = facts && reading(facts, 'gpus', 'driver');
+  const named = facts && namedImage(host);
+  const status = report && valueOf(report);
   const others = status === undefined ? [] : status.images.slice(1);
-  const wanted = facts === undefined ? undefined : desiredImage(host, facts);
-  const unread = facts === undefined || wanted?.kind !== 'chosen' ? [] : unreadOf(facts, 'gpus', 'driver');
+  const unread = [report, named === undefined ? seen : undefined].flatMap((each) =>
+    each?.kind === 'unknown' ? each.unread : [],
+  );
+  const wanted =
+    named ?? (unread.length === 0 && seen?.kind === 'value' ? chosen(host, seen.value) : undefined);
   return {
     host: host.name,
     ...defined({
       problem: problem ?? (unread.length === 0 ? undefined : unreadProblem(host.name, unread)),
-      wanted: unread.length === 0 ? wanted : undefined,
+      wanted,
       dockerfile: host.dockerfile,
       slots: ownImages(host),
       present: status?.image,
@@ -58,20 +64,21 @@ function ownImages({ agents }: HostSpec): ImageRow['slots'] {
   return own.length === 0 ? undefined : own;
 }
 
-function desiredImage(host: HostSpec, facts: Facts): DesiredImage {
-  if (host.image !== undefined) return { kind: 'image', reference: host.image };
-  if (host.baseImage !== undefined) return { kind: 'base', reference: host.baseImage };
-  return { kind: 'chosen', choice: chooseFor(host, facts) };
+function namedImage({ image, baseImage }: HostSpec): DesiredImage | undefined {
+  if (image !== undefined) return { kind: 'image', reference: image };
+  return baseImage === undefined ? undefined : { kind: 'base', reference: baseImage };
 }
 
 /** Chooses as the manager does; without a loaded driver, by the inventory's driver version or branch. */
-function chooseFor(host: HostSpec, { arch, gpus, driver, manager }: Facts): Choice {
-  const health = manager.status?.health;
+function chosen(host: HostSpec, facts: FactsWith<'gpus' | 'driver'>): DesiredImage {
+  const { arch, gpus, driver } = facts;
+  const health = valueOf(statusOf(facts))?.health;
   const version = driver.loaded ?? (host.driver.install ? (host.driver.version ?? host.driver.branch) : '');
-  return chooseBase({
+  const choice = chooseBase({
     arch,
     cudaMax: health?.cudaVersion ?? cudaOfDriver(version),
     capabilities: (health?.gpus ?? []).flatMap(({ computeCapability }) => computeCapability ?? []),
     cpuOnly: gpus.length === 0,
   });
+  return { kind: 'chosen', choice };
 }

@@ -2,6 +2,7 @@ import type { ParallelJobs } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { type Problem, ExitCode } from '../../shared/base/errors.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
 import type { IdleStatus } from '../../shared/contract/idle.ts';
 import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
@@ -9,8 +10,16 @@ import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts'
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
 import type { ApplyTools } from '../apply/apply-tools.ts';
-import type { Facts, UnknownFact } from '../facts/facts.ts';
-import { unreadNext, unreadOf } from '../facts/unread.ts';
+import type { GatheredFacts, UnknownFact } from '../facts/facts.ts';
+import {
+  dockerVersion,
+  loadedDriver,
+  reading,
+  statusOf,
+  toolkitVersion,
+  unreadNext,
+  unreadOf,
+} from '../facts/unread.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
@@ -24,7 +33,7 @@ export interface Observation {
   readonly host: HostSpec;
   /** Why it could not be reached or read. */
   readonly problem?: Problem;
-  readonly facts?: Facts;
+  readonly facts?: GatheredFacts;
   /** A fresh probe; absent: none was requested. */
   readonly probe?: Checkup;
   /** A probe was requested, and the facts show no running Docker. */
@@ -108,7 +117,7 @@ export interface AzureCounts {
 /** Returns a host's row with its verdict. Pure. `now`: this machine's wall clock; a host's report has the host's time. */
 export function statusRow(observation: Observation, agentsIn: AgentsIn, now: number): StatusRow {
   const { host, facts, problem } = observation;
-  const status = facts?.manager.status;
+  const status = facts && valueOf(statusOf(facts));
   const named = facts === undefined ? host : withPoolNames(host, facts);
   const agents = agentsOf(named, status);
   const hostNow = facts?.time ?? now;
@@ -147,7 +156,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
 
 /** Returns the note on a requested probe that did not run. That Docker is stopped is a finding already. */
 function notProbed({ facts, isProbeSkipped = false }: Observation): readonly Finding[] {
-  const unread = facts === undefined || !isProbeSkipped ? [] : unreadOf(facts, 'docker');
+  const unread = facts === undefined || !isProbeSkipped ? [] : unreadOf(facts, 'docker', 'gpus');
   if (unread.length === 0) return [];
   const names = unread.map(({ fact }) => fact).join(', ');
   const what = `not probed: ${names} ${unread.length === 1 ? 'was' : 'were'} not read`;
@@ -155,10 +164,9 @@ function notProbed({ facts, isProbeSkipped = false }: Observation): readonly Fin
 }
 
 /** Tells whether the facts say that the host has no manager: nothing runs and nothing is drained there. */
-function hasNoManager(facts: Facts | undefined): boolean {
-  return (
-    facts !== undefined && unreadOf(facts, 'manager').length === 0 && facts.manager.current === undefined
-  );
+function hasNoManager(facts: GatheredFacts | undefined): boolean {
+  const read = facts && valueOf(reading(facts, 'manager'));
+  return read !== undefined && read.manager.current === undefined;
 }
 
 interface AgentPlace {
@@ -177,7 +185,8 @@ function agentsOf(host: HostSpec, status: ManagerStatus | undefined): readonly A
 /** Returns the names of a row's agents that are, or will be, in this pool. Pure. */
 export function agentNamesOf({ host, facts }: Observation, pool: string): readonly string[] {
   const named = facts === undefined ? host : withPoolNames(host, facts);
-  return agentsOf(named, facts?.manager.status).flatMap((each) => (each.pool === pool ? [each.agent] : []));
+  const status = facts && valueOf(statusOf(facts));
+  return agentsOf(named, status).flatMap((each) => (each.pool === pool ? [each.agent] : []));
 }
 
 /** Returns the slots' places; undefined: all are in one pool and run one image. */
@@ -218,25 +227,30 @@ function unreachable(problem: Problem | undefined): Verdict {
   return { state: 'unreachable', cause, next, ...defined({ code }) };
 }
 
-function software(facts: Facts, probe: Checkup | undefined): Partial<StatusRow> {
-  const { os, arch, gpus, driver, docker, toolkit, manager, unknown } = facts;
-  const isRead = (...keys: readonly (keyof Facts)[]) => unreadOf(facts, ...keys).length === 0;
+function software(facts: GatheredFacts, probe: Checkup | undefined): Partial<StatusRow> {
+  const { os, arch, unknown } = facts;
+  const gpus = valueOf(reading(facts, 'gpus'))?.gpus;
+  const manager = valueOf(reading(facts, 'manager'))?.manager;
   const names =
     probe?.report?.gpus.map(({ name }) => name) ??
-    manager.status?.health.gpus?.map(({ name }) => name) ??
-    (gpus.length === 0 ? [] : undefined);
+    valueOf(statusOf(facts))?.health.gpus?.map(({ name }) => name) ??
+    (gpus?.length === 0 ? [] : undefined);
   return {
     os: { id: os.id, version: os.versionId, pretty: os.pretty, arch },
-    ...(isRead('gpus') ? { gpus: { count: gpus.length, ...defined({ names }) } } : {}),
-    ...defined({ driver: driver.loaded, docker: docker.serverVersion, toolkit: toolkit.version }),
-    ...(isRead('manager')
-      ? {
+    ...(gpus === undefined ? {} : { gpus: { count: gpus.length, ...defined({ names }) } }),
+    ...defined({
+      driver: valueOf(loadedDriver(facts)),
+      docker: valueOf(dockerVersion(facts)),
+      toolkit: valueOf(toolkitVersion(facts)),
+    }),
+    ...(manager === undefined
+      ? {}
+      : {
           manager: defined({
             version: manager.release?.version ?? manager.status?.version,
             state: manager.unitActive,
           }),
-        }
-      : {}),
+        }),
     ...(unknown.length === 0 ? {} : { unknown }),
   };
 }

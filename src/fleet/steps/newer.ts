@@ -1,4 +1,5 @@
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import type { FactsWith } from '../facts/unread.ts';
 import type { DriverSpec, VersionSpec } from '../inventory/fleet.ts';
 import { platformOf } from '../packages/distribution.ts';
 import { compareVersions, upstream } from '../packages/version.ts';
@@ -9,7 +10,10 @@ import type { Desired } from './step.ts';
  * Returns the desired state with the host's newer versions where the inventory sets none. Versions that the inventory sets
  * stay, even older ones. Pure.
  */
-export function withNewerVersions(facts: Facts, desired: Desired): Desired {
+export function withNewerVersions(
+  facts: FactsWith<'packages' | 'toolkit' | 'gpus' | 'driver'>,
+  desired: Desired,
+): Desired {
   const { host } = desired;
   const { packages } = facts;
   const own = platformOf(facts)?.names.engine.own ?? '';
@@ -31,7 +35,7 @@ function newerOf(spec: VersionSpec, seen: string | undefined): VersionSpec {
 }
 
 /** Returns the spec with the newer branch that runs, or will after a reboot, if it supports the GPUs. */
-export function newerBranch(facts: Facts, configured: DriverSpec): DriverSpec {
+export function newerBranch(facts: FactsWith<'gpus' | 'driver'>, configured: DriverSpec): DriverSpec {
   if (configured.orNewer !== true) return configured;
   const spec = withDistributionBranch(facts, configured);
   const { loaded, userspace } = facts.driver;
@@ -44,7 +48,7 @@ export function newerBranch(facts: Facts, configured: DriverSpec): DriverSpec {
 }
 
 /** Returns the spec with the distribution's branch where its own packages are installed. */
-function withDistributionBranch(facts: Facts, spec: DriverSpec): DriverSpec {
+function withDistributionBranch(facts: GatheredFacts, spec: DriverSpec): DriverSpec {
   const own = platformOf(facts)?.names.driver.own;
   return spec.method === 'distro' && own !== undefined ? { ...spec, branch: own.branch } : spec;
 }

@@ -1,10 +1,11 @@
+import { valueOf } from '../../shared/base/reading.ts';
 import { poolsOf } from '../../shared/contract/slots.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
 import { cudaOfDriver } from '../../shared/image/choose.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { fillPool, placeholdersIn, type PlaceholderValues } from '../inventory/pool-pattern.ts';
 import { agentArch } from './manager/config.ts';
-import { unreadLine, unreadOf } from '../facts/unread.ts';
+import { type FactsWith, reading } from '../facts/unread.ts';
 import { generationOf } from './driver/generations.ts';
 import { isDesiredDriver } from './driver/compatibility.ts';
 import { newerBranch } from './newer.ts';
@@ -18,24 +19,24 @@ export type PoolName =
   | { readonly kind: 'never'; readonly pattern: string; readonly what: string; readonly next: string };
 
 /** Returns the distinct pools of a host's agents. Pure. */
-export function poolNames(host: HostSpec, facts: Facts): readonly PoolName[] {
+export function poolNames(host: HostSpec, facts: GatheredFacts): readonly PoolName[] {
   const values = valuesOf(host, facts);
   const names = poolsOf(host).map((pool) => nameOf(fillPool(pool, values), host, facts));
   return [...new Map(names.map((each) => [JSON.stringify(each), each])).values()];
 }
 
 /** Returns known names of pools; Azure DevOps ignores their case. */
-export function knownPools(host: HostSpec, facts: Facts): string[] {
+export function knownPools(host: HostSpec, facts: GatheredFacts): string[] {
   return poolNames(host, facts).flatMap((pool) => (pool.kind === 'known' ? [pool.name] : []));
 }
 
 /** Returns patterns of pools whose names depend on a driver that will be installed. */
-export function laterPools(host: HostSpec, facts: Facts): string[] {
+export function laterPools(host: HostSpec, facts: GatheredFacts): string[] {
   return poolNames(host, facts).flatMap((pool) => (pool.kind === 'later' ? [pool.pattern] : []));
 }
 
 /** Returns the host with known names instead of pool patterns. Pure. */
-export function withPoolNames(host: HostSpec, facts: Facts): HostSpec {
+export function withPoolNames(host: HostSpec, facts: GatheredFacts): HostSpec {
   const values = valuesOf(host, facts);
   const { agents } = host;
   const slots =
@@ -51,7 +52,7 @@ export function withPoolNames(host: HostSpec, facts: Facts): HostSpec {
   };
 }
 
-function nameOf(pool: string, host: HostSpec, facts: Facts): PoolName {
+function nameOf(pool: string, host: HostSpec, facts: GatheredFacts): PoolName {
   const [open] = placeholdersIn(pool);
   if (open === undefined) return { kind: 'known', name: pool };
   const never = (what: string): PoolName => ({
@@ -60,22 +61,24 @@ function nameOf(pool: string, host: HostSpec, facts: Facts): PoolName {
     what: `pool ${pool} has no name on this host: ${what}`,
     next: `give ${host.name} a pool without {${open}} in the inventory`,
   });
-  const unread = unreadOf(facts, 'gpus', 'driver');
-  if (unread.length > 0) return never(unreadLine(unread));
+  const read = reading(facts, 'gpus', 'driver');
+  if (read.kind === 'unknown') return never(read.why);
   if (open === 'arch') return never(`no agent exists for ${facts.arch}`);
-  if (facts.gpus.length === 0) return never('the host has no GPU');
-  const lasting = lastingDriver(host, facts);
+  if (read.value.gpus.length === 0) return never('the host has no GPU');
+  const lasting = lastingDriver(host, read.value);
   return lasting === undefined
     ? { kind: 'later', pattern: pool }
     : never(`unknown CUDA version of driver ${lasting}`);
 }
 
-function valuesOf(host: HostSpec, facts: Facts): PlaceholderValues {
+function valuesOf(host: HostSpec, facts: GatheredFacts): PlaceholderValues {
   const arch = agentArch(facts.arch);
-  const driver = facts.gpus.length === 0 ? undefined : lastingDriver(host, facts);
+  const read = valueOf(reading(facts, 'gpus', 'driver'));
+  const driver = read === undefined || read.gpus.length === 0 ? undefined : lastingDriver(host, read);
   // By the table, not by the manager's report, so that the name does not change once the manager has observed the GPUs.
   const cuda = driver === undefined ? undefined : cudaOfDriver(driver);
-  const generations = [...new Set(facts.gpus.map(({ deviceId }) => generationOf(deviceId).name))];
+  const { gpus = [] } = valueOf(reading(facts, 'gpus')) ?? {};
+  const generations = [...new Set(gpus.map(({ deviceId }) => generationOf(deviceId).name))];
   return {
     ...(arch === undefined ? {} : { arch }),
     ...(cuda === undefined ? {} : { cuda, cudaMajor: cuda.split('.')[0] ?? cuda }),
@@ -84,7 +87,7 @@ function valuesOf(host: HostSpec, facts: Facts): PlaceholderValues {
 }
 
 /** Returns the running driver; undefined: none, or another branch will be installed. CUDA is the same within a branch. */
-function lastingDriver(host: HostSpec, facts: Facts): string | undefined {
+function lastingDriver(host: HostSpec, facts: FactsWith<'gpus' | 'driver'>): string | undefined {
   const { loaded } = facts.driver;
   if (loaded === undefined) return undefined;
   const driver = newerBranch(facts, host.driver);

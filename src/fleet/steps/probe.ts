@@ -5,10 +5,13 @@ import type { Facts } from '../facts/facts.ts';
 import { probeName, type ProbeOptions } from '../../shared/health/probe.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 
+/** What its container and its expected result depend on. */
+type SeenForProbe = Pick<Facts, 'gpus' | 'ignoredGpus'> & Pick<Facts['toolkit'], 'cdiSpec'>;
+
 /** Returns the options of this host's probe container and its expected result. `image`: its manager's, if one is known. */
 export function probeOptions(
   host: HostSpec,
-  facts: Facts,
+  { cdiSpec, gpus, ignoredGpus }: SeenForProbe,
   { digest, reference, previous }: Pick<ImageStatus, 'digest' | 'reference' | 'previous'> = {},
 ): ProbeOptions {
   return {
@@ -16,10 +19,10 @@ export function probeOptions(
     name: probeName(host.name, randomBytes(4).toString('hex')),
     host: host.name,
     images: [digest ?? reference, previous, host.image].filter((image) => image !== undefined),
-    cdiSpec: facts.toolkit.cdiSpec,
+    cdiSpec,
     expected: {
-      pci: facts.gpus.filter(({ boundTo }) => boundTo !== 'vfio-pci').map(({ address }) => address),
-      ignored: facts.ignoredGpus.map(({ address }) => address),
+      pci: gpus.filter(({ boundTo }) => boundTo !== 'vfio-pci').map(({ address }) => address),
+      ignored: ignoredGpus.map(({ address }) => address),
       ...(host.gpus === undefined ? {} : { gpus: host.gpus }),
     },
   };

@@ -1,5 +1,5 @@
 import type { AzureAgent } from '../../shared/azure/client.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 
 /** The pool's agents by name, or undefined when they could not be listed. */
@@ -12,7 +12,7 @@ export type AgentsIn = (pool: string) => PoolAgents;
 export interface HostView {
   /** Name in the inventory. */
   readonly host: string;
-  readonly facts: Facts;
+  readonly facts: GatheredFacts;
   /** A fresh probe; absent: none was made. */
   readonly probe?: Checkup;
   readonly agentsIn: AgentsIn;

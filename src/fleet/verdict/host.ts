@@ -1,6 +1,7 @@
-import type { Facts } from '../facts/facts.ts';
-import { unreadLine, unreadNext, unreadOf } from '../facts/unread.ts';
+import type { Facts, GatheredFacts } from '../facts/facts.ts';
+import { reading, statusOf, unreadLine, unreadNext } from '../facts/unread.ts';
 import type { Code } from '../../shared/base/codes/code.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import {
   type Drain,
   drainEnd,
@@ -15,14 +16,14 @@ import type { Finding } from '../../shared/health/verdict.ts';
 const provision = 'run `azp-fleet provision`';
 
 /** Returns what is missing according to the facts alone. If anything is, the manager's report adds nothing. */
-export function hostFindings(facts: Facts): readonly Finding[] {
-  const { gpus, driver, docker, toolkit, manager } = facts;
-  const isRead = (...keys: readonly (keyof Facts)[]) => unreadOf(facts, ...keys).length === 0;
-  if (isRead('manager') && manager.current === undefined) {
+export function hostFindings(facts: GatheredFacts): readonly Finding[] {
+  const manager = valueOf(reading(facts, 'manager'))?.manager;
+  if (manager !== undefined && manager.current === undefined) {
     return [fail('host.not-provisioned', 'the host is not provisioned: it has no manager', provision)];
   }
   const findings = [];
-  if (isRead('gpus', 'driver') && gpus.length > 0 && driver.loaded === undefined) {
+  const driven = valueOf(reading(facts, 'gpus', 'driver'));
+  if (driven !== undefined && driven.gpus.length > 0 && driven.driver.loaded === undefined) {
     findings.push(
       fail(
         'driver.not-loaded',
@@ -31,15 +32,16 @@ export function hostFindings(facts: Facts): readonly Finding[] {
       ),
     );
   }
-  if (isRead('docker') && !docker.active) {
+  if (valueOf(reading(facts, 'docker'))?.docker.active === false) {
     findings.push(
       fail('docker.down', 'the Docker Engine is not running', 'check `systemctl status docker` on the host'),
     );
   }
-  if (isRead('gpus', 'toolkit') && gpus.length > 0 && toolkit.version === undefined && !toolkit.unpackaged) {
+  const served = valueOf(reading(facts, 'gpus', 'toolkit'));
+  if (served !== undefined && served.gpus.length > 0 && lacksToolkit(served)) {
     findings.push(fail('toolkit.missing', 'nvidia-container-toolkit is not installed', provision));
   }
-  if (isRead('manager') && manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
+  if (manager !== undefined && manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
     const next = 'check `journalctl -u azp-fleet-manager` on the host';
     findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
   }
@@ -47,14 +49,19 @@ export function hostFindings(facts: Facts): readonly Finding[] {
 }
 
 /** Reports facts that could not be read. Pure. */
-export function unreadFindings({ unknown }: Facts): readonly Finding[] {
+export function unreadFindings({ unknown }: GatheredFacts): readonly Finding[] {
   if (unknown.length === 0) return [];
   return [fail('facts.incomplete', unreadLine(unknown), unreadNext(unknown))];
 }
 
 /** Returns the state of the driver's module. One that is built but not loaded is a kernel problem, any other a DKMS problem. */
-function moduleState({ kernels: [running] }: Facts): string {
+function moduleState(facts: GatheredFacts): string {
+  const running = valueOf(reading(facts, 'kernels'))?.kernels[0];
   return running?.driver === true ? `built for Linux ${running.release}, and not loaded` : 'not loaded';
+}
+
+function lacksToolkit({ toolkit }: Pick<Facts, 'toolkit'>): boolean {
+  return toolkit.version === undefined && !toolkit.unpackaged;
 }
 
 function fail(code: Code, what: string, next: string): Finding {
@@ -68,17 +75,19 @@ const rebootGraceS = 900;
  * Reports the drain of a run that works on the host, or that was interrupted: the next run of its command resumes it. A run whose
  * lock could not be read may work. Pure.
  */
-export function leftDrain(facts: Facts, host: string): readonly Finding[] {
-  const [left] = facts.manager.status === undefined ? [] : drainsOfRuns(facts.manager.status);
+export function leftDrain(facts: GatheredFacts, host: string): readonly Finding[] {
+  const status = valueOf(statusOf(facts));
+  const [left] = status === undefined ? [] : drainsOfRuns(status);
   if (left === undefined) return [];
-  const { hostLock } = facts;
+  const lock = reading(facts, 'hostLock');
+  const hostLock = valueOf(lock)?.hostLock;
   if (hostLock !== undefined) return [held(left, `; ${atWork(hostLock)}`, 'wait for that run to end')];
-  const mayWork = unreadOf(facts, 'hostLock').length > 0 || mayReconnect(left, facts);
+  const mayWork = lock.kind === 'unknown' || mayReconnect(left, facts);
   return [mayWork ? held(left, '', drainEnd(left, host)) : interrupted(left, facts, host)];
 }
 
 /** Tells whether the run drained the host before a recent boot. All times are of the host's clock. */
-function mayReconnect({ at }: Drain, { time, uptimeS }: Facts): boolean {
+function mayReconnect({ at }: Drain, { time, uptimeS }: GatheredFacts): boolean {
   if (time === undefined || uptimeS === undefined) return false;
   return uptimeS < rebootGraceS && Date.parse(at) < time - uptimeS * 1000;
 }
@@ -93,8 +102,8 @@ function atWork({ who, command, since }: NonNullable<Facts['hostLock']>): string
 }
 
 /** Reports a drain whose run no longer holds the host's lock, and so has ended. */
-function interrupted(left: Drain, { changes }: Facts, host: string): Finding {
-  const change = changes.find(({ state }) => state === 'running');
+function interrupted(left: Drain, facts: GatheredFacts, host: string): Finding {
+  const change = valueOf(reading(facts, 'changes'))?.changes.find(({ state }) => state === 'running');
   const unit = change && changeUnit(change.id);
   const as = unit === undefined || left.reason.includes(unit) ? '' : ` as ${unit}`;
   const also = change === undefined ? '' : `, and its "${change.title}" still runs${as}`;

@@ -1,5 +1,5 @@
 import { agentsVerdict, type Waiting } from './agents.ts';
-import { unreadOf } from '../facts/unread.ts';
+import { reading } from '../facts/unread.ts';
 import { hostFindings, leftDrain, unreadFindings } from './host.ts';
 import { managerFindings, managerWaits } from './manager.ts';
 import {
@@ -41,16 +41,17 @@ export function judge(view: HostView): Judgement {
   const probed = probe?.findings ?? [];
   const ages = sourceAges(view);
   const unread = unreadFindings(facts);
-  const disagree = unreadOf(facts, 'gpus', 'driver').length > 0 ? [] : disagreement(view, ages);
+  const disagree = disagreement(view, ages);
   const oldestIn = (...used: readonly Source[]) =>
     defined({ oldest: oldestOf(ages.filter(({ source }) => used.includes(source))) });
   if (missing.length > 0) {
     const oldest = disagree.length > 0 ? oldestIn('facts', 'gpus') : oldestIn('facts');
     return { ...concluded([...missing, ...unread, ...probed, ...disagree]), ...oldest };
   }
-  if (unreadOf(facts, 'manager').length > 0)
+  const manager = reading(facts, 'manager');
+  if (manager.kind === 'unknown')
     return { ...unknownBy(concluded([...unread, ...probed])), ...oldestIn('facts') };
-  const { status } = facts.manager;
+  const { status } = manager.value.manager;
   const hostHasProblem =
     status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
   const agents =

@@ -1,8 +1,10 @@
 import { type Code, foreignCode } from '../../shared/base/codes/code.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { type Release, releaseGap } from '../../shared/contract/release.ts';
 import { imageOverall, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
-import type { Facts } from '../facts/facts.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { reading, releaseSeen, statusOf } from '../facts/unread.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Waiting } from './agents.ts';
@@ -16,10 +18,11 @@ export function isSilent(status: ManagerStatus | undefined, now: number): boolea
 
 /** Returns the manager's findings about itself and the GPUs; a fresh probe replaces its GPU check. Pure. */
 export function managerFindings(
-  { files, manager: { status, release } }: Facts,
+  facts: GatheredFacts,
   probe: Checkup | undefined,
   now: number,
 ): readonly Finding[] {
+  const [status, release] = [valueOf(statusOf(facts)), valueOf(releaseSeen(facts))];
   const otherRelease = release === undefined ? [] : releaseFindings(release, status);
   // It may have reported in a form that this release does not read.
   if (status === undefined && otherRelease.length > 0) return [...otherRelease, ...(probe?.findings ?? [])];
@@ -28,7 +31,7 @@ export function managerFindings(
   const health = status.health.findings.map((each) => ({ ...each, code: foreignCode(each.code) }));
   return [
     ...otherRelease,
-    ...(isBehind(status, files) ? [behind] : []),
+    ...(isBehind(status, facts) ? [behind] : []),
     ...status.problems.map(({ code, what, next }) => fail(foreignCode(code), what, next)),
     ...(status.slots.length === 0 ? [noSlots] : []),
     ...status.images.flatMap((image, _, all) => imageFindings(image, all.length > 1)),
@@ -39,15 +42,13 @@ export function managerFindings(
 }
 
 /** Returns those of its problems, and of its sources that are too old, that may end without a fix. Pure. */
-export function managerWaits(
-  { files, manager: { status } }: Facts,
-  oldFindings: readonly Finding[],
-): readonly Waiting[] {
+export function managerWaits(facts: GatheredFacts, oldFindings: readonly Finding[]): readonly Waiting[] {
+  const status = valueOf(statusOf(facts));
   if (status === undefined) return [{ who, why: 'has not reported yet', reported: true }];
   const image = imageOverall(status);
   const reasons = [
     ...oldFindings.map(({ what }) => what),
-    ...(isBehind(status, files) ? [behind.what] : []),
+    ...(isBehind(status, facts) ? [behind.what] : []),
     // Before its first GPU check a manager may not know how many slots it has.
     ...(status.slots.length === 0 ? [noSlots.what] : []),
     ...status.problems.filter(({ code }) => kindOf(code) !== 'permanent').map(({ what }) => what),
@@ -69,8 +70,8 @@ function releaseFindings(release: Release, status: ManagerStatus | undefined): r
 const who = 'the manager';
 
 /** Tells whether its configuration file changed after its start. Facts of other releases may lack the file. */
-function isBehind({ configHash }: ManagerStatus, files: Facts['files']): boolean {
-  const written = files[HostPaths.config];
+function isBehind({ configHash }: ManagerStatus, facts: GatheredFacts): boolean {
+  const written = valueOf(reading(facts, 'files'))?.files[HostPaths.config];
   return written !== undefined && written !== configHash;
 }
 

@@ -1,5 +1,7 @@
+import { valueOf } from '../../shared/base/reading.ts';
 import type { Code } from '../../shared/base/codes/code.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
+import { reading, statusOf } from '../facts/unread.ts';
 import type { HostView } from './host-view.ts';
 
 /** What a verdict is made from. */
@@ -25,9 +27,10 @@ export interface SourceAge {
 
 /** Returns the age of each source that the verdict uses, by the host's clock. Pure. */
 export function sourceAges({ facts, probe, agentsIn, now }: Omit<HostView, 'host'>): readonly SourceAge[] {
-  const { status } = facts.manager;
+  const status = valueOf(statusOf(facts));
+  const { gpus = [] } = valueOf(reading(facts, 'gpus')) ?? {};
   const since = (at: string | undefined) => (at === undefined ? Infinity : now - Date.parse(at));
-  const hasGpus = facts.gpus.length > 0 || (status?.health.gpus ?? []).length > 0;
+  const hasGpus = gpus.length > 0 || (status?.health.gpus ?? []).length > 0;
   const unlisted = status?.pools.filter(({ name }) => agentsIn(name) === undefined) ?? [];
   return [
     { source: 'facts', ageMs: 0 },
@@ -94,8 +97,10 @@ export function disagreement(
   { facts, probe }: Pick<HostView, 'facts' | 'probe'>,
   ages: readonly SourceAge[],
 ): readonly Finding[] {
-  const { gpus, ignoredGpus, driver, platform, manager } = facts;
-  const health = manager.status?.health;
+  const read = reading(facts, 'gpus', 'ignoredGpus', 'driver');
+  if (read.kind === 'unknown') return [];
+  const { gpus, ignoredGpus, driver, platform } = read.value;
+  const health = valueOf(statusOf(facts))?.health;
   const state = probe?.verdict.state ?? health?.state;
   const listed = (probe === undefined ? health?.gpus : probe.report?.gpus)?.length ?? 0;
   const works = state === 'healthy' || state === 'degraded';

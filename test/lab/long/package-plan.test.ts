@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { Facts } from '../../../src/fleet/facts/facts.ts';
 import { gatherFacts } from '../../../src/fleet/facts/gather.ts';
 import type { HostPlan } from '../../../src/fleet/plan/fleet-plan.ts';
 import { apt } from '../../../src/fleet/packages/apt/apt.ts';
@@ -143,7 +142,7 @@ interface Asked {
 /** The plan with what apt answers, and how long the host was asked; no time where it was not. */
 function ask(desired: Desired): Promise<Asked> {
   return stack.connected(host, async (session) => {
-    const facts: Facts = await gatherFacts(session, desired.host, desired.root);
+    const facts = await gatherFacts(session, desired.host, desired.root);
     const question = questionFor(facts, desired, options, {});
     if (question === undefined)
       return { plan: planHost(facts, desired, options, { answers: {}, final: false }), seconds: 0 };

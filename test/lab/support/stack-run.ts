@@ -1,5 +1,6 @@
 import type { Facts } from '../../../src/fleet/facts/facts.ts';
 import { gatherFacts } from '../../../src/fleet/facts/gather.ts';
+import { withoutUnread } from '../../../src/fleet/facts/unread.ts';
 import type { HostSpec } from '../../../src/fleet/inventory/fleet.ts';
 import type { HostPlan } from '../../../src/fleet/plan/fleet-plan.ts';
 import { planHost, questionFor } from '../../../src/fleet/plan/plan.ts';
@@ -53,7 +54,9 @@ export class StackRun {
   }
 
   facts(host: LabHost, desired: Desired): Promise<Facts> {
-    return this.connected(host, (session) => gatherFacts(session, desired.host, desired.root));
+    return this.connected(host, async (session) =>
+      withoutUnread(await gatherFacts(session, desired.host, desired.root)),
+    );
   }
 
   /** The plan with what the package manager answers, as `azp-fleet plan` has it. */

@@ -2,9 +2,9 @@ import { stableJson } from '../../../shared/base/digest.ts';
 import { FleetError, usageError } from '../../../shared/base/errors.ts';
 import type { AgentRelease } from '../../../shared/contract/agent-release.ts';
 import type { ImagePlan } from '../../../shared/image/plan.ts';
-import type { Facts } from '../../facts/facts.ts';
+import type { Facts, GatheredFacts } from '../../facts/facts.ts';
 import { parseFacts, probes } from '../../facts/parse.ts';
-import { unreadOf, unreadProblem } from '../../facts/unread.ts';
+import { type FactsWith, reading, unreadProblem } from '../../facts/unread.ts';
 import { type Platform, platformOf, systemOf, unsupported } from '../../packages/distribution.ts';
 import { type Distribution, systems } from '../../packages/systems.ts';
 import type { Transaction } from '../../packages/transaction.ts';
@@ -22,7 +22,7 @@ export interface Target {
   readonly name: string;
   readonly needing: Needing;
   /** Its facts, where it was read: a newer driver that stays needs another base image. */
-  readonly now?: Facts;
+  readonly now?: BundleFacts;
   readonly desired: Desired;
 }
 
@@ -115,7 +115,7 @@ function transactionsOf(facts: Facts, desired: Desired): readonly Transaction[] 
 }
 
 function imagesOf(
-  facts: Facts,
+  facts: BundleFacts,
   desired: Desired,
   context: Buffer,
   readFolder: (sha256: string) => Promise<Buffer>,
@@ -160,14 +160,28 @@ export type Needing = Pick<
  * Returns the facts of a host that decide what its bundle contains.
  * @throws FleetError `facts.incomplete` where they could not be read: parts of the bundle would be missing.
  */
-export function readForBundle(host: string, facts: Facts): Facts {
-  const unread = unreadOf(facts, 'gpus', 'kernels', 'packages', 'driver', 'toolkit');
-  if (unread.length > 0) throw new FleetError(unreadProblem(host, unread));
-  return facts;
+export function readForBundle(host: string, facts: GatheredFacts): BundleFacts {
+  const read = reading(facts, ...decisive);
+  if (read.kind === 'unknown') throw new FleetError(unreadProblem(host, read.unread));
+  return read.value;
 }
 
+const decisive = [
+  'gpus',
+  'ignoredGpus',
+  'nvswitches',
+  'nvlink5',
+  'kernels',
+  'lacksToBuild',
+  'packages',
+  'driver',
+  'toolkit',
+] as const;
+
+type BundleFacts = FactsWith<(typeof decisive)[number]>;
+
 /** Returns the needs of a host that was read. Its headers count: archives may have dropped them. */
-export function needingOf(facts: Facts): Needing {
+export function needingOf(facts: BundleFacts): Needing {
   const { os, arch, platform, systemd, gpus, ignoredGpus, nvswitches, nvlink5, kernels } = facts;
   const { offline } = platformOf(facts)?.packages ?? {};
   return {

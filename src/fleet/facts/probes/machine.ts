@@ -1,22 +1,8 @@
-import type { Facts } from '../facts.ts';
+import type { Facts, GatheredFacts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
-type MachineFacts = Pick<
-  Facts,
-  | 'arch'
-  | 'kernel'
-  | 'machineId'
-  | 'bootId'
-  | 'time'
-  | 'uptimeS'
-  | 'systemd'
-  | 'login'
-  | 'memoryMiB'
-  | 'cpus'
-  | 'rebootRequired'
-  | 'platform'
->;
+type MachineFacts = Omit<GatheredFacts, 'unknown' | 'os'> & Pick<Facts, 'rebootRequired'>;
 
 /** Reads the machine's facts. The login user is the one before sudo, so that facts do not depend on the way to root. */
 export const machineProbe: FactProbe<MachineFacts> = {

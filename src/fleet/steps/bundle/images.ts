@@ -1,4 +1,5 @@
 import type { Facts } from '../../facts/facts.ts';
+import { type FactsWith, statusOf } from '../../facts/unread.ts';
 import type { IncludedImage } from './content.ts';
 import { change, type Refusal, refusal, upload } from '../change.ts';
 import { generationOf } from '../driver/generations.ts';
@@ -7,6 +8,7 @@ import { agentArch, managerConfig } from '../manager/config.ts';
 import type { Desired, Planned } from '../step.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
 import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
+import { valueOf } from '../../../shared/base/reading.ts';
 import type { AgentArch } from '../../../shared/contract/agent-release.ts';
 import { imagesOf } from '../../../shared/contract/config.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
@@ -110,7 +112,7 @@ fail 'docker load loaded the image of the bundle under another name' ${reference
  * @throws FleetError `image.no-base` when no base fits.
  */
 export function agentImages(
-  facts: Facts,
+  facts: FactsWith<'gpus' | 'driver'>,
   desired: Desired,
   arch: AgentArch,
   context: Buffer,
@@ -123,9 +125,9 @@ export function agentImages(
     .map((image) => planImageFor({ ...config, image }, gpus, context, readFolder));
 }
 
-function expectedGpus(facts: Facts, { host }: Desired): HostGpus {
-  const { arch, gpus, driver, manager } = facts;
-  const health = manager.status?.health;
+function expectedGpus(facts: FactsWith<'gpus' | 'driver'>, { host }: Desired): HostGpus {
+  const { arch, gpus, driver } = facts;
+  const health = valueOf(statusOf(facts))?.health;
   const keepsDriver = driver.loaded !== undefined && isDesiredDriver(facts, host);
   const cudaMax = keepsDriver
     ? (health?.cudaVersion ?? cudaOfDriver(driver.loaded))

@@ -9,7 +9,10 @@ export function versionFits(version: string, spec: DriverSpec): boolean {
 }
 
 /** Returns whether the running driver and its libraries match the inventory, however they were installed. */
-export function isDesiredDriver(facts: Facts, host: Pick<HostSpec, 'driver'>): boolean {
+export function isDesiredDriver(
+  facts: Pick<Facts, 'gpus' | 'driver'>,
+  host: Pick<HostSpec, 'driver'>,
+): boolean {
   const { loaded, userspace, wasRemoved } = facts.driver;
   if (!host.driver.install) return true;
   return (
@@ -26,7 +29,7 @@ interface Obstacle {
 }
 
 /** Returns the kernel modules to install: open if all GPUs support them, unless the inventory sets a flavor. */
-export function flavorFor(facts: Facts, spec: DriverSpec): Flavor {
+export function flavorFor(facts: Pick<Facts, 'gpus'>, spec: DriverSpec): Flavor {
   if (spec.flavor !== 'auto') return spec.flavor;
   const found = generations(facts);
   if (found.some(isOld) || Number(spec.branch) < openBranches.first) return 'proprietary';
@@ -35,7 +38,7 @@ export function flavorFor(facts: Facts, spec: DriverSpec): Flavor {
 }
 
 /** Returns whether the loaded modules may stay: both kinds drive Turing to Ada. */
-export function flavorFits(facts: Facts, spec: DriverSpec): boolean {
+export function flavorFits(facts: Pick<Facts, 'gpus' | 'driver'>, spec: DriverSpec): boolean {
   if (facts.driver.open === undefined) return true;
   const loaded: Flavor = facts.driver.open ? 'open' : 'proprietary';
   if (spec.flavor !== 'auto') return loaded === spec.flavor;
@@ -48,7 +51,7 @@ export function leastBranch(facts: Facts): number {
 }
 
 /** Returns why this driver branch, or this kind of modules, cannot drive the host's GPUs. */
-export function generationObstacle(facts: Facts, spec: DriverSpec): Obstacle | undefined {
+export function generationObstacle(facts: Pick<Facts, 'gpus'>, spec: DriverSpec): Obstacle | undefined {
   const flavor = flavorFor(facts, spec);
   for (const gpu of facts.gpus) {
     const obstacle = branchObstacle(facts, gpu, spec) ?? modulesObstacle(facts, gpu, spec, flavor);
@@ -57,7 +60,7 @@ export function generationObstacle(facts: Facts, spec: DriverSpec): Obstacle | u
   return facts.gpus.length === 0 ? undefined : flavorObstacle(spec, flavor);
 }
 
-function branchObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
+function branchObstacle(facts: Pick<Facts, 'gpus'>, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
   const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY } = generationOf(gpu.deviceId);
   const branch = Number(spec.branch);
   // A distribution packages one branch, or a few.
@@ -78,7 +81,12 @@ function branchObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec): Obstacle |
   };
 }
 
-function modulesObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec, flavor: Flavor): Obstacle | undefined {
+function modulesObstacle(
+  facts: Pick<Facts, 'gpus'>,
+  gpu: PciGpu,
+  spec: DriverSpec,
+  flavor: Flavor,
+): Obstacle | undefined {
   const { modules } = generationOf(gpu.deviceId);
   if (modules === 'either' || modules === flavor) return undefined;
   const older = facts.gpus.find(({ deviceId }) => isOld(generationOf(deviceId)));
@@ -116,6 +124,6 @@ function isOld({ modules }: Generation): boolean {
   return modules === 'proprietary';
 }
 
-function generations(facts: Facts): readonly Generation[] {
+function generations(facts: Pick<Facts, 'gpus'>): readonly Generation[] {
   return facts.gpus.map(({ deviceId }) => generationOf(deviceId));
 }

@@ -1,8 +1,9 @@
 import type { HostRoot } from '../../../shared/base/host-root.ts';
+import { valueOf } from '../../../shared/base/reading.ts';
 import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
 import { poolsInUse } from '../../../shared/contract/status.ts';
-import type { Facts } from '../../facts/facts.ts';
-import { unreadObstacle, unreadOf } from '../../facts/unread.ts';
+import type { Facts, GatheredFacts } from '../../facts/facts.ts';
+import { asIfAbsent, statusOf, unreadObstacle, unreadOf } from '../../facts/unread.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import { recordFile, type PartName } from '../../packages/package-record.ts';
 import { platformOf, unsupported } from '../../packages/distribution.ts';
@@ -32,12 +33,13 @@ export interface RemovalRequest {
  * Returns the changes that remove everything of azp-fleet from a host, in order: agents first, the records of this removal last.
  * Nothing where nothing is left; a refusal where it is unknown what is left. Pure.
  */
-export function removalOf(facts: Facts, request: RemovalRequest): readonly (Change | Refusal)[] {
-  const unread = unreadOf(facts, 'ours', 'manager', ...(request.parts.size === 0 ? [] : stackFacts));
+export function removalOf(gathered: GatheredFacts, request: RemovalRequest): readonly (Change | Refusal)[] {
+  const unread = unreadOf(gathered, 'ours', 'manager', ...(request.parts.size === 0 ? [] : stackFacts));
   if (unread.length > 0) {
     const { what, next } = unreadObstacle(unread);
     return [refusal('facts', `it is unknown what is to be removed: ${what}`, next)];
   }
+  const facts = asIfAbsent(gathered);
   const found = [...agents(facts, request), ...stack(facts, request), ...own(facts)];
   const record = recordThen(facts, platformOf(facts), request.parts);
   const runfile = isOurRunfile(facts) && !request.parts.has('driver');
@@ -103,8 +105,8 @@ function* agents(facts: Facts, { host, owner, force }: RemovalRequest): Generato
 }
 
 /** Returns the host's pools by the inventory, with patterns filled in, and by the manager's status. */
-export function poolsNow(facts: Facts, host: HostSpec): readonly string[] {
-  const { status } = facts.manager;
+export function poolsNow(facts: GatheredFacts, host: HostSpec): readonly string[] {
+  const status = valueOf(statusOf(facts));
   return [...new Set([...knownPools(host, facts), ...(status === undefined ? [] : poolsInUse(status))])];
 }
 

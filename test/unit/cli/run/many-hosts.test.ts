@@ -9,6 +9,7 @@ import { carryOut } from '../../../../src/cli/run/own-plan.ts';
 import { overSsh } from '../../../../src/cli/run/hosts.ts';
 import { show } from '../../../../src/cli/result.ts';
 import { jsonDocument } from '../../../../src/cli/render/envelope.ts';
+import { withoutUnread } from '../../../../src/fleet/facts/unread.ts';
 import type { Transport } from '../../../../src/fleet/ssh/transport.ts';
 import { quietContext } from '../../../support/command.ts';
 import { Keyboard } from '../../../support/keyboard.ts';
@@ -79,7 +80,7 @@ function install({ given = { yes: true }, keyboard, heard }: Run = {}) {
       command: 'reboot',
       question: (where) => `Install it on ${where}?`,
       unasked: 'run again with --yes',
-      changes: (now) => (now.packages['a'] === undefined ? [change('a')] : []),
+      changes: (now) => (withoutUnread(now).packages['a'] === undefined ? [change('a')] : []),
     },
     {
       wiring: { ...overSsh, connect },

@@ -62,7 +62,8 @@ vi.mock('../../../../src/fleet/status/image.ts', async (original) => breakable(a
 vi.mock('../../../../src/shared/contract/status.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/fleet/facts/gather.ts', async (original) => {
   const { gatherFacts, ...others } = await original<typeof GatherModule>();
-  const gather: typeof gatherFacts = async (...args) => withBrokenDrains(await gatherFacts(...args));
+  const gather: typeof gatherFacts = async (...args) =>
+    withBrokenDrains((await gatherFacts(...args)) as Facts);
   return { ...others, gatherFacts: gather };
 });
 vi.mock('../../../../src/fleet/ssh/config/options.ts', async (original) => breakable(await original()));

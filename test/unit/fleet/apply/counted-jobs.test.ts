@@ -70,3 +70,8 @@ test('--wait waits for these jobs, and not for a pool that cannot be read', () =
     },
   ]);
 });
+
+test('no agent is said to have ended where the report of its manager is unknown: the removal is refused for that', () => {
+  const unread = merge(stopped, { unknown: [{ fact: 'manager-status', why: 'no answer in 5 s' }] });
+  expect(refused(unread, value(job('h200-1-0')))).toEqual([]);
+});

@@ -34,6 +34,17 @@ describe('agents that were drained for a change', () => {
     expect(notes(fake)).toEqual(['its agents stay drained: no GPU is seen']);
   });
 
+  it('stay drained where it is unknown whether a change of the interrupted run still runs', async () => {
+    const fake = await host([], [left]);
+    fake.facts = merge(fake.facts, { unknown: [{ fact: 'changes', why: 'no answer in 5 s' }] });
+    const outcome = await apply(fake, healthy);
+    expect(done(fake)).toEqual(['lock', 'unlock']);
+    expect(outcome).toMatchObject({
+      state: 'failed',
+      problem: { code: 'facts.incomplete', what: 'facts incomplete: changes (no answer in 5 s)' },
+    });
+  });
+
   it.each([
     ['succeeds', healthy, ['lock', 'drain', 'restart', 'probe', 'undrain', 'unlock']],
     ['fails', broken, ['lock', 'drain', 'restart', 'probe', 'drain', 'unlock']],

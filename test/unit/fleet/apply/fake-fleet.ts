@@ -6,6 +6,7 @@ import type { FleetError } from '../../../../src/shared/base/errors.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import { withoutUnread } from '../../../../src/fleet/facts/unread.ts';
 import { machineRoot } from '../../../../src/shared/base/host-root.ts';
 import { framed } from '../../../../src/fleet/facts/probe.ts';
 import { changesProbe } from '../../../../src/fleet/facts/probes/changes.ts';
@@ -77,7 +78,9 @@ export class FakeHost {
         planOf(
           facts,
           name,
-          this.pending.filter((item) => item.kind === 'shape' || facts.packages[item.id] === undefined),
+          this.pending.filter(
+            (item) => item.kind === 'shape' || withoutUnread(facts).packages[item.id] === undefined,
+          ),
           false,
         ),
       jobPages: () => Promise.resolve(new Map([['h200-1-0', 'https://dev.azure.com/x/_build?id=7']])),

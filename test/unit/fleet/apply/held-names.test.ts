@@ -12,6 +12,7 @@ import {
   type TakenOver,
   checkAgain,
 } from '../../../../src/fleet/apply/held-names.ts';
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../../../../src/fleet/plan/held-names.ts';
 import type { Session } from '../../../../src/fleet/ssh/transport.ts';
 import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
@@ -70,14 +71,14 @@ async function findHeld(): Promise<readonly HeldNames[]> {
 }
 
 /** Takes over names as `provision` does once the manager runs; `agreed`: all planned take-overs were confirmed. */
-function takeOver(held: readonly HeldNames[], agreed = true): Promise<TakenOver> {
+function takeOver(held: readonly HeldNames[], agreed = true, facts?: Facts): Promise<TakenOver> {
   const agent = () =>
     Object.assign(new Agent(), { createConnection: () => connect(rig.socket) }) as unknown as Agent;
   const session = { host: 'box', socketAgent: agent } as Partial<Session> as Session;
   const connection = { session: () => Promise.resolve(session) } as Partial<HostConnection> as HostConnection;
   const tools = {
     ...machine.tools(),
-    gather: () => Promise.resolve(now()),
+    gather: () => Promise.resolve(facts ?? now()),
     clock: rig.clock,
     sleep: () => new Promise<void>((resolve) => setTimeout(resolve, 10)),
   };
@@ -154,6 +155,19 @@ describe('the names of an earlier installation', () => {
     const { changes, problem } = await takeOver(held);
     expect(changes).toBe(0);
     expect(problem).toMatchObject({ code: 'agent.name-held', seen: expect.stringContaining('ffffffff') });
+  });
+
+  test('are not taken over while its own installation is unknown, and its own agent is no other owner', async () => {
+    await earlier('box-0');
+    const held = await findHeld();
+    await rig.start();
+    expect(await takeOver(held)).toEqual({ changes: 1 });
+    await rig.until('idle');
+    const unread = { ...factsOf(), unknown: [{ fact: 'manager', why: 'no answer in 5 s' }] };
+    expect(await takeOver(held, true, unread)).toMatchObject({
+      changes: 0,
+      problem: { code: 'facts.incomplete', what: 'facts incomplete: manager (no answer in 5 s)' },
+    });
   });
 
   test('that were deleted since the plan need no take-over', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
 import type { ApplyTools } from '../../../../src/fleet/apply/apply-tools.ts';
 import { planReached } from '../../../../src/fleet/apply/survey.ts';
+import { withoutUnread } from '../../../../src/fleet/facts/unread.ts';
 import type { Answer } from '../../../../src/fleet/packages/simulation.ts';
 import { type Change, later, type Shape } from '../../../../src/fleet/steps/change.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
@@ -53,7 +54,8 @@ function host(...answers: (Answer | FleetError)[]): {
       return { ...plan, packages: said?.answers ?? {} };
     },
     question: (facts, _, before) => {
-      if (Object.keys(facts.packages).some((name) => name.startsWith('docker'))) return undefined;
+      if (Object.keys(withoutUnread(facts).packages).some((name) => name.startsWith('docker')))
+        return undefined;
       if (before['docker'] !== undefined && before['docker'].kind !== 'unknown') return undefined;
       return {
         script: 'ask',

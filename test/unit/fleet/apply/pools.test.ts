@@ -77,7 +77,7 @@ const changes = planLaterPools(new Map([['x64-cuda{cuda}', ['h200-1', 'h200-2']]
 function late(pools: Partial<FleetSurvey['pools']> = {}) {
   const events: FleetEvent[] = [];
   const survey = {
-    hosts: [{ host, facts: before } as Survey],
+    hosts: [{ host, facts: before } as Pick<Survey, 'host' | 'facts'> as Survey],
     pools: { changes, blocked: new Map(), ...pools },
   };
   const ready = latePools(laterFake.client(), survey, ['vision'], (event) => events.push(event));

@@ -305,3 +305,16 @@ test.each([
 ])('%o', (waiting, line) => {
   expect(waitingLine(waiting)).toBe(line);
 });
+
+test.each(['gpus', 'docker'])('agents are not enabled by a probe for which %s was not read', async (fact) => {
+  const host = await idleHost();
+  host.facts = merge(host.facts, { unknown: [{ fact, why: 'no answer in 5 s' }] });
+  let isEnabled = false;
+  const verdict = await proveHost(host.survey(), undefined, host.tools(), () => {
+    isEnabled = true;
+    return Promise.resolve();
+  });
+  host.close();
+  expect(isEnabled).toBe(false);
+  expect(verdict).toMatchObject({ state: 'failed', cause: `facts incomplete: ${fact} (no answer in 5 s)` });
+});

@@ -8,7 +8,7 @@ import {
 } from '../../../../src/fleet/apply/resume.ts';
 import { surveyHosts } from '../../../../src/fleet/apply/survey.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
-import { desiredOf } from '../../../support/host.ts';
+import { desiredOf, merge } from '../../../support/host.ts';
 import { change } from '../plan/changes.ts';
 import { FakeHost } from './fake-fleet.ts';
 
@@ -56,6 +56,19 @@ it('only notes a running change without `follow`', async () => {
     '"do driver", started by ann@laptop, runs on the host: its result is not shown yet',
   ]);
 });
+
+it.each([true, false])(
+  'reports that it is unknown whether a change still runs (follow: %s)',
+  async (follow) => {
+    const fake = new FakeHost([change('driver')]);
+    fake.facts = merge(fake.facts, { unknown: [{ fact: 'changes', why: 'no answer in 5 s' }] });
+    const { hosts } = await survey(fake, follow);
+    expect(notes(fake)).toEqual([
+      'whether a change of an earlier run still runs on the host is unknown: facts incomplete: changes (no answer in 5 s)',
+    ]);
+    expect(hosts).toMatchObject([{ plan: { stages: [], refusals: [{ step: 'facts' }] } }]);
+  },
+);
 
 it('Ctrl-C while it waits leaves the change running and names it', async () => {
   const fake = new FakeHost([change('driver')]);

@@ -1,8 +1,9 @@
 // What could not be read of a host is unknown, never absent: no plan gains a change by it, and none loses a refusal.
 import { describe, expect, it, test } from 'vitest';
 
-import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import type { Facts, GatheredFacts } from '../../../../src/fleet/facts/facts.ts';
 import { parseFacts, probes } from '../../../../src/fleet/facts/parse.ts';
+import { machineProbe } from '../../../../src/fleet/facts/probes/machine.ts';
 import { factsDigest } from '../../../../src/fleet/plan/digest.ts';
 import { desiredNames } from '../../../../src/fleet/plan/held-names.ts';
 import { planHost, questionFor } from '../../../../src/fleet/plan/plan.ts';
@@ -167,6 +168,23 @@ test('neither pools nor names are planned by what is unknown', () => {
       expect([...knownPools(host, facts), ...laterPools(host, facts)]).toEqual([]);
     if (name !== 'driver') expect(desiredNames(desired.host, facts)).toEqual([]);
   }
+});
+
+test('a pool is not named after the running driver while the packages of a newer one are unknown', () => {
+  const pool = 'gpu-cuda{cuda}';
+  const { host } = desiredOf({ pool, driver: { orNewer: true, branch: '570' } });
+  const row = { host: 'a host with an older driver', name: 'packages-apt', limitS: 5 };
+  expect(knownPools(host, parseFacts(framesOf(hosts[row.host] ?? {})))).toEqual(['gpu-cuda12.8']);
+  expect(knownPools(host, parseFacts(broken({ ...row, fault: 'hangs' })))).toEqual([]);
+});
+
+test('only facts without which nothing can be said about a host are read without asking whether they are known', () => {
+  const facts: GatheredFacts = parseFacts(framesOf(bare));
+  // @ts-expect-error It may be unknown.
+  expect(facts.docker).toBeDefined();
+  const always = ['os', ...machineProbe.facts].filter((fact) => fact !== 'rebootRequired');
+  const others = probes.filter(({ name }) => name !== 'os' && name !== 'machine');
+  for (const { facts: those } of others) for (const fact of those) expect(always).not.toContain(fact);
 });
 
 test('why they are unknown is not part of the digest of facts', () => {

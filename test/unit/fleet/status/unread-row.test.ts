@@ -133,8 +133,8 @@ describe('--probe, of a host whose Docker', () => {
     });
     return statusRow(observation as Observation, () => pool, now);
   };
-  const frames = (...unread: readonly string[]): string => {
-    const found: Record<string, string> = { os: 'ID=debian\n', machine: 'arch x86_64\n' };
+  const frames = (unread: readonly string[], active = ''): string => {
+    const found: Record<string, string> = { os: 'ID=debian\n', machine: 'arch x86_64\n', docker: active };
     const script = frameScript(
       probes.map(({ name }) => ({
         name,
@@ -149,7 +149,7 @@ describe('--probe, of a host whose Docker', () => {
     [['docker'], 'docker was'],
     [['docker', 'docker-info'], 'docker, docker-info were'],
   ])('could not be read: %s', async (unread, names) => {
-    const row = await seen(frames(...unread));
+    const row = await seen(frames(unread));
     const what = `not probed: ${names} not read`;
     expect(row.findings).toContainEqual(
       expect.objectContaining({ code: 'probe.skipped', severity: 'info', what }),
@@ -157,8 +157,15 @@ describe('--probe, of a host whose Docker', () => {
     expect(statusText([row], { width: 100, paint: (_, text) => text })).toContain(`· h200-1: ${what}\n`);
   });
 
+  test('runs, and whose GPUs could not be read: a probe would expect none', async () => {
+    const row = await seen(frames(['gpus'], 'active\n'));
+    expect(row.findings).toContainEqual(
+      expect.objectContaining({ code: 'probe.skipped', what: 'not probed: gpus was not read' }),
+    );
+  });
+
   test('is stopped: that is the problem already', async () => {
-    const codes = (await seen(frames())).findings.map(({ code }) => code);
+    const codes = (await seen(frames([]))).findings.map(({ code }) => code);
     expect(codes).not.toContain('probe.skipped');
   });
 });
@@ -178,3 +185,13 @@ test('no image is chosen for a host whose GPUs are unknown', () => {
   expect(named).toMatchObject({ wanted: { kind: 'image' } });
   expect(named.problem).toBeUndefined();
 });
+
+test.each(['nvidia/cuda:12', undefined])(
+  'the image of a host whose manager’s report is unknown is unknown, too: base %s',
+  (baseImage) => {
+    const seen = merge(facts({ status: undefined }), { unknown: [lost('manager-status')] });
+    const row = imageRow({ host: baseImage === undefined ? host : { ...host, baseImage }, facts: seen });
+    expect(row.wanted?.kind).toBe(baseImage && 'base');
+    expect(row.problem).toMatchObject({ what: `facts incomplete: manager-status (${why})` });
+  },
+);
