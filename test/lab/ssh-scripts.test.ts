@@ -247,7 +247,7 @@ describe('an upload', () => {
     writeFileSync(`${path}.${sha256.slice(0, 16)}.part`, packed.subarray(0, half));
     const sent: number[] = [];
     const source = { file, sha256, size: packed.length };
-    const options = { mode: 0o644, gunzip: true, onProgress: (bytes: number) => sent.push(bytes) };
+    const options = { mode: 0o644, packed: 'gzip', onProgress: (bytes: number) => sent.push(bytes) } as const;
     expect(await session.upload(source, path, options)).toBe(true);
     expect(sent[0]).toBeGreaterThan(half);
     expect(readFileSync(path).equals(content)).toBe(true);

@@ -32,7 +32,7 @@ import { engineSuite } from '../unit/fleet/steps/docker/engine-cases.ts';
 import { loadSuite } from '../unit/fleet/steps/driver/load-cases.ts';
 import { fetchSuite } from '../unit/fleet/steps/driver/runfile-fetch-cases.ts';
 import { runfileSuite } from '../unit/fleet/steps/driver/runfile-scripts-cases.ts';
-import { managerSuite } from '../unit/fleet/steps/manager/scripts-cases.ts';
+import { fetchRuntimeSuite, managerSuite } from '../unit/fleet/steps/manager/scripts-cases.ts';
 import { broughtSuite } from '../unit/fleet/steps/bundle/brought-cases.ts';
 import { removeSuite } from '../unit/fleet/steps/remove/scripts-cases.ts';
 import { cdiSuite } from '../unit/fleet/steps/toolkit/cdi-cases.ts';
@@ -63,6 +63,7 @@ export const suites: readonly ScriptSuite[] = [
   cdiSuite,
   broughtSuite,
   managerSuite,
+  fetchRuntimeSuite,
   startChangeSuite,
   followChangeSuite,
   lockSuite,

@@ -13,6 +13,7 @@ import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { desiredOf } from '../../fleet/plan/desired.ts';
 import type { HostPlan } from '../../fleet/plan/fleet-plan.ts';
 import { planHost, type PlanOptions, questionFor } from '../../fleet/plan/plan.ts';
+import { type FileArtifact, packedWith } from '../../fleet/steps/change.ts';
 import { allSteps } from '../../fleet/steps/all.ts';
 import { knownPools } from '../../fleet/steps/pool-names.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';
@@ -101,17 +102,19 @@ export async function openPlanning(
     jobPages: (pool) => jobPages(open.azure, pool, context.log),
   };
   const prepareAll = async ({ hosts }: FleetSurvey) => {
-    const uploading = hosts.filter(({ plan }) => uploadsRuntime(plan));
-    for (const arch of new Set(uploading.map(({ facts }) => facts.arch))) await prepare(arch);
+    const runtimes = new Map(hosts.flatMap(({ plan }) => runtimesOf(plan)).map((each) => [each.file, each]));
+    for (const runtime of runtimes.values()) await prepare(runtime);
   };
   return { tools, blocked, prepare: prepareAll };
 }
 
-/** Returns whether the plan uploads the runtime, the only compressed upload. */
-function uploadsRuntime({ stages }: HostPlan): boolean {
+/** Returns the plan's uploads of the runtime, the only compressed ones. */
+function runtimesOf({ stages }: HostPlan): readonly FileArtifact[] {
   const actions = stages.flat().flatMap((change) => (change.kind === 'change' ? change.actions : []));
-  return actions.some(
-    (action) => action.kind === 'upload' && action.artifact.kind === 'file' && action.artifact.gunzip,
+  return actions.flatMap((action) =>
+    action.kind === 'upload' && action.artifact.kind === 'file' && packedWith(action.artifact) !== undefined
+      ? [action.artifact]
+      : [],
   );
 }
 

@@ -3,7 +3,7 @@ import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
 import type { Session, UploadOptions } from '../ssh/transport.ts';
-import type { Action, Change } from '../steps/change.ts';
+import { type Action, type Change, packedWith } from '../steps/change.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import { awaitManager } from './await-manager.ts';
 import type { HostConnection } from './connection.ts';
@@ -159,7 +159,6 @@ async function upload(
   }: { readonly onLine: (line: string) => void } & Pick<UploadOptions, 'onTurn' | 'signal'>,
 ): Promise<void> {
   const source = artifact.kind === 'file' ? artifact : { bytes: Buffer.from(artifact.text) };
-  const gunzip = artifact.kind === 'file' && artifact.gunzip;
   const name = path.split('/').at(-1);
   let tenths = 0;
   onLine(`sending ${name}: waiting for other uploads`);
@@ -170,7 +169,7 @@ async function upload(
   };
   await session.upload(source, path, {
     mode,
-    gunzip,
+    ...defined({ packed: packedWith(artifact) }),
     onProgress,
     ...options,
     onTurn: (limitMs) => {

@@ -7,7 +7,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import type { Artifact } from '../steps/change.ts';
 import type { BuildFolder, Desired } from '../steps/step.ts';
 import { loadBuildFolder } from './build-folder.ts';
-import { nodeVersion, runtimeArtifact } from './node-runtime.ts';
+import { nodeVersion, runtimeArtifact, runtimePath } from './node-runtime.ts';
 
 /** Loads the CLI's uploads to hosts. `paths`: folders of Dockerfiles in the inventory; `now`: wall clock. */
 export async function loadArtifacts(
@@ -28,7 +28,8 @@ export async function loadArtifacts(
     context,
     folders,
     nodeVersion,
-    runtime: (arch) => runtimeArtifact(cacheDirectory, arch),
+    runtime: (arch, zstd) => runtimeArtifact(cacheDirectory, arch, zstd),
+    runtimePath,
   };
 }
 

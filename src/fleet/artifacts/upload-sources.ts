@@ -1,4 +1,5 @@
 import { contextTar } from '../../shared/image/plan.ts';
+import type { FileArtifact } from '../steps/change.ts';
 import type { Desired } from '../steps/step.ts';
 import { loadArtifacts } from './load.ts';
 import { type FetchOptions, fetchRuntime } from './node-runtime.ts';
@@ -8,8 +9,8 @@ export interface UploadSources {
   readonly artifacts: Desired['artifacts'];
   /** Packages and images that hosts would otherwise fetch themselves; absent: they fetch them. */
   readonly included?: NonNullable<Desired['included']>;
-  /** Creates the files for uploads to hosts of a `uname -m`. */
-  readonly prepare: (arch: string) => Promise<void>;
+  /** Creates the file of a runtime that the plan uploads. */
+  readonly prepare: (runtime: FileArtifact) => Promise<void>;
 }
 
 interface NetworkOptions extends FetchOptions {
@@ -31,10 +32,7 @@ export async function fromNetwork({
   const artifacts = await loadArtifacts(cache, folders, now);
   return {
     artifacts,
-    prepare: async (arch) => {
-      const runtime = artifacts.runtime(arch);
-      if (runtime?.kind === 'file') await fetchRuntime(arch, runtime.file, fetching);
-    },
+    prepare: (runtime) => fetchRuntime(runtime, fetching),
   };
 }
 

@@ -5,12 +5,10 @@ import { digestIn, provenIds } from '../../shared/image/digest-proof.ts';
 import { loadFolders } from '../artifacts/load.ts';
 import { nodeVersion } from '../artifacts/node-runtime.ts';
 import { contextArchive, type UploadSources } from '../artifacts/upload-sources.ts';
-import type { Artifact } from '../steps/change.ts';
+import type { FileArtifact } from '../steps/change.ts';
 import type { IncludedImage } from '../steps/bundle/content.ts';
 import { type OpenedBundle, readMember } from './archive.ts';
 import type { BundledImage } from './manifest.ts';
-
-type FileArtifact = Extract<Artifact, { kind: 'file' }>;
 
 interface BundleOptions {
   /** The command that makes it again. */

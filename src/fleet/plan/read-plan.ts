@@ -52,6 +52,7 @@ const artifact = z.discriminatedUnion('kind', [
     sha256: string,
     size: z.number(),
     gunzip: z.boolean(),
+    unzstd: z.literal(true).exactOptional(),
     part: z.object({ start: z.number(), bytes: z.number() }).exactOptional(),
   }),
   z.object({ kind: z.literal('text'), text: string, sha256: string }),

@@ -39,8 +39,8 @@ export type UploadSource =
 export interface UploadOptions {
   /** Octal, e.g. 0o755. Owner is root. */
   readonly mode: number;
-  /** The source is a .gz file, unpacked on the host; sha256 is that of the unpacked content. */
-  readonly gunzip?: boolean;
+  /** The source is compressed, and the host unpacks it with this program; sha256 is that of the unpacked content. */
+  readonly packed?: 'gzip' | 'zstd';
   readonly onProgress?: (sentBytes: number, totalBytes: number) => void;
   /** Called when the upload starts, with its time limit in milliseconds. */
   readonly onTurn?: (limitMs: number) => void;

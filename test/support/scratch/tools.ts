@@ -10,6 +10,7 @@ const names = [
   'chmod',
   'cp',
   'cut',
+  'dd',
   'dirname',
   'env',
   'false',

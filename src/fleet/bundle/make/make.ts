@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { FleetError } from '../../../shared/base/errors.ts';
 import { version } from '../../../shared/base/version.ts';
 import type { AgentRelease } from '../../../shared/contract/agent-release.ts';
-import { type FetchOptions, fetchRuntime, nodeVersion, runtimePin } from '../../artifacts/node-runtime.ts';
+import { type FetchOptions, fetchRuntime, nodeVersion } from '../../artifacts/node-runtime.ts';
 import type { Machine, Site } from '../../packages/vendors.ts';
 import type { Artifact } from '../../steps/change.ts';
 import type { Desired } from '../../steps/step.ts';
@@ -104,12 +104,12 @@ async function addRuntime(
   { artifacts, fetching, tools: { signal } }: MakeOptions,
   spool: Spool,
 ): Promise<Manifest['runtimes'][number]> {
-  const runtime = artifacts.runtime(machine);
-  const pin = runtimePin(machine);
-  if (runtime?.kind !== 'file' || pin === undefined) throw new Error(`no runtime for ${machine}`);
-  await fetchRuntime(machine, runtime.file, fetching);
+  // Any host can unpack gzip.
+  const runtime = artifacts.runtime(machine, false);
+  if (runtime?.kind !== 'file') throw new Error(`no runtime for ${machine}`);
+  await fetchRuntime(runtime, fetching);
   const { sha256 } = await spool.add(createReadStream(runtime.file), signal);
-  return { machine, version: nodeVersion, sha256, unpacked: { sha256: pin.sha256, size: pin.size } };
+  return { machine, version: nodeVersion, sha256, unpacked: { sha256: runtime.sha256, size: runtime.size } };
 }
 
 interface AgentsOptions {

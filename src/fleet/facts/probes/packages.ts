@@ -30,6 +30,7 @@ const packagePatterns: readonly string[] = [
   'zlib',
   'zlib-ng-compat',
   'dkms',
+  'zstd',
   'libelf-dev',
   'elfutils-libelf-devel',
   'pkg-config',

@@ -40,7 +40,7 @@ const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.exam
     .meta({ description: 'Registry prefix instead of docker.io, e.g. registry.lab.example' }),
   npm: httpUrl.optional().meta({
     description:
-      'Instead of https://registry.npmjs.org, from which this machine fetches the Node of the hosts',
+      'Instead of https://registry.npmjs.org, for the Node of the hosts: they fetch it themselves, and it is uploaded where that fails',
   }),
 });
 

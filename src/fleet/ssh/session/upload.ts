@@ -29,12 +29,13 @@ export function uploadScript(
   sha256: string,
   size: number,
   mode: number,
-  gunzip: boolean,
+  packed?: UploadOptions['packed'],
 ): string {
   const octal = mode.toString(8);
-  const unpack = gunzip
-    ? 'gzip -dc <"$t" >"$t.out" || { rm -f "$t" "$t.out"; echo "bad"; exit 3; }; rm -f "$t"; t=$t.out'
-    : ':';
+  const unpack =
+    packed === undefined
+      ? ':'
+      : `${packed} -dc <"$t" >"$t.out" || { rm -f "$t" "$t.out"; echo "bad"; exit 3; }; rm -f "$t"; t=$t.out`;
   return sh`set -eu
 p=${path} h=${sha256} t=${`${path}.${sha256.slice(0, 16)}.part`}
 sum() { sha256sum <"$1" | cut -c1-64; }
@@ -70,13 +71,7 @@ export async function upload(
       ? { sha256: sha256Of(source.bytes), size: source.bytes.length }
       : { sha256: source.sha256, size: source.part?.bytes ?? (await stat(source.file)).size };
   const attempt = (): Promise<string> =>
-    once(
-      parts,
-      source,
-      uploadScript(path, sha256, size, options.mode, options.gunzip ?? false),
-      size,
-      options,
-    );
+    once(parts, source, uploadScript(path, sha256, size, options.mode, options.packed), size, options);
   let answer = await attempt();
   // The rest of an earlier attempt was damaged; it has been removed.
   if (answer === 'bad') answer = await attempt();

@@ -101,6 +101,6 @@ function* withRuntime(
 ): Generator<Found> {
   yield* found;
   const isUnsupported = found.some((item) => 'refused' in item && item.step === 'image');
-  if (artifacts.runtime(arch) === undefined && !isUnsupported)
+  if (artifacts.runtime(arch, false) === undefined && !isUnsupported)
     yield refusal('manager', `the bundle lacks Node for ${arch}, which the manager runs on`, rebuild);
 }

@@ -1,17 +1,19 @@
 import type { Facts } from '../../facts/facts.ts';
+import { type Platform, platformOf } from '../../packages/distribution.ts';
 import {
   type Action,
   type Change,
   change,
   type Description,
   type Detail,
+  type FileArtifact,
   type Marker,
   textArtifact,
   upload,
 } from '../change.ts';
 import { certificateDetails, details, isDowngrade, item, textDiff, written } from '../description.ts';
 import { describeConfig } from './config-description.ts';
-import { installScript, isCurrent, type ManagerVersion } from './version.ts';
+import { fetchRuntimeScript, installScript, isCurrent, type ManagerVersion } from './version.ts';
 import type { Desired } from '../step.ts';
 import { sha256 } from '../../../shared/base/digest.ts';
 import { sh } from '../../../shared/base/shell.ts';
@@ -42,6 +44,7 @@ export function* program(facts: Facts, desired: Desired, version: ManagerVersion
     title: older ? `downgrade to ${subject}` : `install ${subject}`,
     why: current === undefined ? 'not installed' : `installed: ${current}`,
   };
+  const mirror = mirrorOf(facts, desired, version);
   const actions = [
     {
       kind: 'run' as const,
@@ -50,12 +53,53 @@ export function* program(facts: Facts, desired: Desired, version: ManagerVersion
       script: installScript(version),
       writes: [HostPaths.opt, HostPaths.etc, HostPaths.state],
     },
+    ...(mirror === undefined ? [] : [fetching(version, mirror, desired)]),
     upload(version.runtime, `${version.runtimeDirectory}/node`, 0o755),
     upload(artifacts.manager, `${version.directory}/manager.mjs`, 0o644),
   ];
-  yield current === undefined
-    ? quiet('install', description, actions)
-    : quiet('install', { ...description, marker: 'change', details: versions(facts, desired) }, actions);
+  const from: readonly Detail[] =
+    mirror === undefined
+      ? []
+      : [{ marker: 'add', text: `Node from ${mirror.url}; uploaded where that fails` }];
+  const changes = [...(current === undefined ? [] : versions(facts, desired)), ...from];
+  yield quiet(
+    'install',
+    {
+      ...description,
+      ...(current === undefined ? {} : { marker: 'change' }),
+      ...(changes.length === 0 ? {} : { details: changes }),
+    },
+    actions,
+  );
+}
+
+interface RuntimeMirror {
+  readonly url: string;
+  readonly runtime: FileArtifact;
+  readonly platform: Platform;
+}
+
+/** Returns where a host fetches the runtime itself; undefined: it is uploaded. */
+function mirrorOf(
+  facts: Facts,
+  { artifacts, mirrors }: Desired,
+  { runtime }: ManagerVersion,
+): RuntimeMirror | undefined {
+  const path = artifacts.runtimePath?.(facts.arch);
+  const platform = platformOf(facts);
+  if (mirrors.npm === undefined || path === undefined) return undefined;
+  if (platform === undefined || runtime.kind !== 'file') return undefined;
+  return { url: `${mirrors.npm.replace(/\/$/, '')}/${path}`, runtime, platform };
+}
+
+/** Returns the action by which a host fetches the runtime from `mirrors.npm`. */
+function fetching(
+  { runtimeDirectory }: ManagerVersion,
+  { url, runtime, platform }: RuntimeMirror,
+  { proxy }: Desired,
+): Action {
+  const script = fetchRuntimeScript(runtime, runtimeDirectory, url, platform.packages.downloader(proxy));
+  return { kind: 'run', durable: true, timeoutS: 900, script, writes: [HostPaths.runtimes] };
 }
 
 /** Describes version changes, as far as the running manager reports its versions. */

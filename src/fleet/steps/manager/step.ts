@@ -19,7 +19,7 @@ import { isDesiredDriver } from '../driver/compatibility.ts';
 import { agentArch, configText, managerConfig } from './config.ts';
 import { managerUnitFor, program, quiet, secrets, settings, withoutUnitMark } from './files.ts';
 import { start } from './start.ts';
-import { managerVersion } from './version.ts';
+import { managerVersion, runtimeOf } from './version.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { laterPools, poolNames, withPoolNames } from '../pool-names.ts';
 import type { Desired, Step } from '../step.ts';
@@ -37,7 +37,7 @@ export const managerStep: Step = {
   name: 'manager',
   *plan(facts, desired) {
     const arch = agentArch(facts.arch);
-    const runtime = desired.artifacts.runtime(facts.arch);
+    const runtime = runtimeOf(facts, desired);
     if (arch === undefined || runtime === undefined) return; // the image step has refused
     const gap = facts.manager.release && releaseGap(desired.host.name, facts.manager.release);
     if (gap?.manager === 'newer') {

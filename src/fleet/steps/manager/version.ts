@@ -1,8 +1,15 @@
-import type { Artifact } from '../change.ts';
+import type { Facts } from '../../facts/facts.ts';
+import type { Artifact, FileArtifact } from '../change.ts';
 import type { Desired } from '../step.ts';
 import { sha256, stableJson } from '../../../shared/base/digest.ts';
 import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
 import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
+
+/** Returns the Node runtime for a host; undefined: there is none for its architecture. */
+export function runtimeOf({ arch, packages }: Facts, { artifacts, mirrors }: Desired): Artifact | undefined {
+  // A host that fetches it from the mirror needs the upload only where that fails.
+  return artifacts.runtime(arch, packages['zstd'] !== undefined && mirrors.npm === undefined);
+}
 
 /** One version of the manager on a host: bundle, build context and the runtime they were made for. */
 export interface ManagerVersion {
@@ -37,6 +44,40 @@ export function installScript(version: ManagerVersion): string {
 mkdir -p ${version.directory} ${version.runtimeDirectory}
 install -d -m 0700 ${HostPaths.etc} ${HostPaths.state}
 ln -sfn ${version.runtimeDirectory}/node ${version.directory}/node
+`;
+}
+
+/**
+ * Returns a script that fetches the runtime from an npm registry. It keeps the part of the file that the upload has (`loadedPart`), and
+ * only with the same digest. Otherwise it prints why, and the upload that follows sends the file. `downloader`: shell text.
+ */
+export function fetchRuntimeScript(
+  { sha256, size }: Pick<FileArtifact, 'sha256' | 'size'>,
+  directory: string,
+  url: string,
+  downloader: string,
+): string {
+  return `${downloader}
+${sh`url=${url} file=${`${directory}/node`} sha256=${sha256} size=${size} folder=${`${directory}/fetched`}`}
+has_digest() { [ "$(sha256sum <"$1" | cut -c 1-64)" = "$sha256" ]; }
+fetch() {
+  download "$url" "$folder/node.tgz"
+  tar -xzf "$folder/node.tgz" -C "$folder" package/bin/node
+  head -c "$size" "$folder/package/bin/node" >"$folder/node"
+  printf '%b' '\\0\\0\\0\\0\\0\\0\\0\\0' | dd of="$folder/node" bs=1 seek=40 conv=notrunc status=none
+  printf '%b' '\\0\\0\\0\\0' | dd of="$folder/node" bs=1 seek=60 conv=notrunc status=none
+  has_digest "$folder/node" || fail "$url has another Node" "sha256 $sha256" 'another one' 'check the mirror'
+}
+if [ -f "$file" ] && has_digest "$file"; then exit 0; fi
+rm -rf "$folder"
+install -d -m 700 "$folder"
+if output=$(fetch 2>&1); then
+  chmod 755 "$folder/node"
+  mv "$folder/node" "$file"
+else
+  printf '%s\\n' "$output" 'Node is uploaded instead'
+fi
+rm -rf "$folder"
 `;
 }
 

@@ -3,11 +3,13 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import zlib, { gunzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { childEnvironment } from '../../../../src/fleet/artifacts/child-environment.ts';
-import { fetchRuntime, runtimeArtifact } from '../../../../src/fleet/artifacts/node-runtime.ts';
+import { fetchRuntime, loadedPart, runtimeArtifact } from '../../../../src/fleet/artifacts/node-runtime.ts';
+import type { FileArtifact } from '../../../../src/fleet/steps/change.ts';
+import { sha256 } from '../../../../src/shared/base/digest.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-artifacts-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -22,6 +24,31 @@ function withNpm(script: string) {
     note: () => undefined,
     site: { proxy: { noProxy: [] }, caPem: undefined, registry: undefined },
   };
+}
+
+/** A program of one loaded segment, with its header and segment table in it, and something behind it. */
+function elf(code: string, behind: string): Buffer {
+  const head = Buffer.alloc(64 + 56);
+  const [table, size] = [64, head.length + code.length];
+  head.writeBigUInt64LE(BigInt(table), 32);
+  head.writeBigUInt64LE(BigInt(size), 40);
+  for (const [at, value] of [
+    [54, 56],
+    [56, 1],
+    [60, 3],
+    [62, 2],
+    [table, 1],
+  ] as const)
+    head.writeUInt16LE(value, at);
+  head.writeBigUInt64LE(BigInt(size), table + 32);
+  return Buffer.concat([head, Buffer.from(code), Buffer.from(behind)]);
+}
+
+/** The runtime of an architecture that no clone has installed. */
+function missing(name: string): FileArtifact {
+  const runtime = runtimeArtifact(folder, 'aarch64', false);
+  if (runtime === undefined) throw new Error('no runtime');
+  return { ...runtime, file: join(folder, name) };
 }
 
 describe('the environment of the programs that the CLI starts', () => {
@@ -47,37 +74,65 @@ describe('the environment of the programs that the CLI starts', () => {
 
 describe('the Node runtime for the hosts', () => {
   it('is named by its content, and exists for two architectures', () => {
-    expect(runtimeArtifact('/cache', 'aarch64')).toMatchObject({
-      file: '/cache/node-v24.21.0-0f8949d1028f.gz',
+    expect(runtimeArtifact('/cache', 'aarch64', false)).toMatchObject({
+      file: '/cache/node-v24.21.0-1846f49bc589.gz',
       gunzip: true,
     });
-    expect(runtimeArtifact('/cache', 'ppc64le')).toBeUndefined();
+    expect(runtimeArtifact('/cache', 'ppc64le', false)).toBeUndefined();
+  });
+
+  it('is smaller for a host that has zstd, where this Node can compress with it', () => {
+    const can = typeof zlib.createZstdCompress === 'function';
+    const file = runtimeArtifact('/cache', 'x86_64', true)?.file;
+    expect(file).toBe(`/cache/node-v24.21.0-96b0d10c4f04.${can ? 'zst' : 'gz'}`);
+  });
+
+  it('keeps what the kernel loads of a program, and no section table', () => {
+    const loaded = loadedPart(elf('code', 'symbols'));
+    expect(loaded.toString('latin1', 64)).toMatch(/code$/);
+    expect([loaded.readBigUInt64LE(40), loaded.readUInt16LE(60), loaded.readUInt16LE(62)]).toEqual([
+      0n,
+      0,
+      0,
+    ]);
+  });
+
+  it('still runs without the rest', () => {
+    const file = join(folder, 'loaded-node');
+    writeFileSync(file, loadedPart(readFileSync(process.execPath)), { mode: 0o755 });
+    const { stdout } = spawnSync(file, ['-p', '6 * 7'], { encoding: 'utf8' });
+    expect(stdout).toBe('42\n');
   });
 
   describe('from the registry', () => {
     const tarball = join(folder, 'node.tgz');
     mkdirSync(join(folder, 'package/bin'), { recursive: true });
-    writeFileSync(join(folder, 'package/bin/node'), 'not node');
+    const program = elf('not node', 'its symbols');
+    writeFileSync(join(folder, 'package/bin/node'), program);
     spawnSync('tar', ['-czf', tarball, '-C', folder, 'package']);
     const sha = (algorithm: string, file: string) => createHash(algorithm).update(readFileSync(file));
     const right = {
       package: 'node-linux-test',
       integrity: `sha512-${sha('sha512', tarball).digest('base64')}`,
       sha256: sha('sha256', join(folder, 'package/bin/node')).digest('hex'),
-      size: 8,
+      loaded: { sha256: sha256(loadedPart(Buffer.from(program))), size: 0 },
     };
-    const fetched = async (pin: typeof right) => {
-      const target = join(mkdtempSync(join(folder, 'cache-')), 'cache/node.gz');
+    const fetched = async (pin: typeof right, form: Partial<FileArtifact> = { gunzip: true }) => {
+      const target = join(mkdtempSync(join(folder, 'cache-')), 'cache/node.packed');
       const npm = withNpm(`cp ${tarball} node-linux-test-24.21.0.tgz`);
-      await fetchRuntime('test', target, npm, pin).catch((error: unknown) => {
+      const runtime = { kind: 'file', file: target, gunzip: false, ...pin.loaded, ...form } as const;
+      await fetchRuntime(runtime, npm, [pin]).catch((error: unknown) => {
         expect(readdirSync(dirname(target))).toEqual([]);
         throw error;
       });
-      return gunzipSync(readFileSync(target)).toString();
+      return readFileSync(target);
     };
 
-    it('is compressed into the cache', async () => {
-      expect(await fetched(right)).toBe('not node');
+    it('is compressed into the cache, without its symbols', async () => {
+      expect(gunzipSync(await fetched(right))).toEqual(loadedPart(Buffer.from(program)));
+      if (typeof zlib.zstdDecompressSync !== 'function') return;
+      const packed = await fetched(right, { unzstd: true });
+      expect(zlib.zstdDecompressSync(packed)).toEqual(loadedPart(Buffer.from(program)));
     });
 
     it.each([
@@ -100,7 +155,7 @@ describe('the Node runtime for the hosts', () => {
       registry: 'https://npm.lab',
     };
     const env = { ...npm.env, https_proxy: 'http://of-the-shell:3', NODE_EXTRA_CA_CERTS: own };
-    const fetched = fetchRuntime('aarch64', join(folder, 'site/node.gz'), { ...npm, env, site });
+    const fetched = fetchRuntime(missing('site/node.gz'), { ...npm, env, site });
     await expect(fetched).rejects.toMatchObject({
       problem: { seen: 'http://p:2 http://p:1 localhost,.lab https://npm.lab OWN SITE' },
     });
@@ -108,7 +163,7 @@ describe('the Node runtime for the hosts', () => {
 
   it('reports npm’s error without a registry', async () => {
     const npm = withNpm('echo "npm error network ENOTFOUND registry" >&2; exit 1');
-    await expect(fetchRuntime('aarch64', join(folder, 'none/node.gz'), npm)).rejects.toMatchObject({
+    await expect(fetchRuntime(missing('none/node.gz'), npm)).rejects.toMatchObject({
       problem: { code: 'artifact.runtime-unavailable', seen: 'npm error network ENOTFOUND registry' },
     });
   });

@@ -155,9 +155,9 @@ describe('a bundle', () => {
     expect(bytes(brought.manager).toString()).toBe('manager');
     expect(brought.unit).toBe('[Unit]\n');
     expect(brought.context).toEqual(artifacts.context);
-    expect(bytes(brought.runtime('x86_64')).toString()).toBe('node, compressed');
-    expect(brought.runtime('x86_64')).toMatchObject({ gunzip: true });
-    expect(brought.runtime('aarch64')).toBeUndefined();
+    expect(bytes(brought.runtime('x86_64', true)).toString()).toBe('node, compressed');
+    expect(brought.runtime('x86_64', true)).toMatchObject({ gunzip: true });
+    expect(brought.runtime('aarch64', true)).toBeUndefined();
     expect(included?.context).toEqual(await contextArchive(artifacts.context));
     const set = included?.packages({ id: 'debian', versionId: '12', machine: 'x86_64' });
     expect(set?.index).toBe(index);

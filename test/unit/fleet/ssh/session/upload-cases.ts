@@ -7,9 +7,9 @@ const path = "/opt/it's a/file";
 const content = 'the content\n';
 const digest = sha256(content);
 const part = `${path}.${digest.slice(0, 16)}.part`;
-const plain = uploadScript(path, digest, content.length, 0o640, false);
+const plain = uploadScript(path, digest, content.length, 0o640);
 const packed = gzipSync(content);
-const zipped = uploadScript(path, digest, packed.length, 0o755, true);
+const zipped = uploadScript(path, digest, packed.length, 0o755, 'gzip');
 const owned = (file: string) => [`chown 0:0 '${file}'`];
 const arrived = { "/opt/it's a": '755 /', [path]: `640 ${content}` };
 

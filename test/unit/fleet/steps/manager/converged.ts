@@ -37,7 +37,7 @@ const configOf = (desired: Desired, { arch }: Facts): string =>
   configText(managerConfig(desired, arch === 'aarch64' ? 'arm64' : 'x64'));
 
 const programOf = (desired: Desired, { arch }: Facts): string =>
-  managerVersion(desired, desired.artifacts.runtime(arch) ?? text('')).directory;
+  managerVersion(desired, desired.artifacts.runtime(arch, false) ?? text('')).directory;
 
 export function status(
   desired: Desired,

