@@ -51,7 +51,7 @@ export async function openContainer(body, { workFolder }, say) {
     await docker.must('Docker start', ['start', id]);
     await warnIfStopped(docker, id, say);
     const user = await makeUser(docker, id, say);
-    say(`Container setup complete: ${wanted.alias}`);
+    say(`Container setup complete: ${container.alias}`);
     return { close, spawn: (_, args, options_) => step({ id, user, workFolder }, args, options_) };
   } catch (error) {
     await close(say);
