@@ -12,6 +12,7 @@ const lab = {
   // Limits for what hangs: on a busy machine the first file that needs provisioned hosts waits long for their snapshot.
   testTimeout: 3_600_000,
   hookTimeout: 3_600_000,
+  expect: { poll: { timeout: 900_000, interval: 200 } },
 } as const;
 
 const unit = {

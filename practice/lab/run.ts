@@ -53,7 +53,7 @@ export async function run(
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
-  { timeoutMs = 240_000, everyMs = 150 } = {},
+  { timeoutMs = 900_000, everyMs = 150 } = {},
 ): Promise<T> {
   const end = Date.now() + timeoutMs;
   for (;;) {

@@ -22,7 +22,7 @@ const ann = { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11
 const bob = { ...ann, who: 'bob@desk' };
 
 async function connect(port = sshd.port): Promise<Session> {
-  const transport = testTransport({ config: 'ServerAliveInterval 1\n' });
+  const transport = testTransport({ config: 'ServerAliveInterval 5\n' });
   transports.push(transport);
   const ssh = sshSpec({ address: '127.0.0.1', port, user: 'root', identityFile: sshd.clientKeyFile });
   return transport.connect({ name: 'box', ssh });
@@ -52,7 +52,7 @@ describe('the lock of an owner who vanished', () => {
     await vanishing.lock(ann);
     // Bytes are lost from now on and no end is seen, as when a laptop leaves the network.
     proxy.swallow();
-    await expect.poll(() => vanishing.closed.aborted, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => vanishing.closed.aborted).toBe(true);
     const other = await connect();
     expect(await problemOf(other.lock(bob))).toMatchObject({
       code: 'ssh.locked',
@@ -60,7 +60,7 @@ describe('the lock of an owner who vanished', () => {
     });
     expect(await patience(other)).toMatch(/^\d+ timeout 60 /);
     await endPatience(other);
-    await expect.poll(() => taken(other, bob), { timeout: 20_000 }).toBe('taken');
+    await expect.poll(() => taken(other, bob)).toBe('taken');
     proxy.close();
   });
 });
@@ -71,7 +71,7 @@ describe('the lock of an owner who lives', () => {
     const other = await connect();
     await owner.lock(ann);
     const before = await patience(other);
-    await expect.poll(() => patience(other), { timeout: 60_000, interval: 500 }).not.toBe(before);
+    await expect.poll(() => patience(other)).not.toBe(before);
     expect((await problemOf(other.lock(bob))).code).toBe('ssh.locked');
     expect((await owner.script('echo at work')).stdout).toBe('at work\n');
   });
@@ -92,12 +92,12 @@ describe('the lock of an owner who lives', () => {
         ({ stdout }) => stdout,
         () => problemOf(owner.script('echo changed')).then(({ code }) => code),
       );
-    await expect.poll(work, { timeout: 20_000 }).toBe('ssh.lock-lost');
+    await expect.poll(work).toBe('ssh.lock-lost');
     const upload = owner.upload({ bytes: Buffer.from('x') }, '/run/file', { mode: 0o600 });
     expect(await problemOf(upload)).toMatchObject({ code: 'ssh.lock-lost', host: 'box' });
     await lock.release();
     await other.close();
-    await expect.poll(() => taken(owner, ann), { timeout: 20_000 }).toBe('taken');
+    await expect.poll(() => taken(owner, ann)).toBe('taken');
     expect((await owner.script('echo changed')).stdout).toBe('changed\n');
   });
 });

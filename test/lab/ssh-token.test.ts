@@ -96,7 +96,7 @@ describe('a key in a PKCS#11 token', () => {
           env: withAgent,
           encoding: 'utf8',
         });
-      await expect.poll(add, { timeout: 20_000 }).toMatch(/^Card added|already/);
+      await expect.poll(add).toMatch(/^Card added|already/);
       expect(await whoami(open({ env: withAgent, config: 'IdentityFile /nonexistent\n' }), 'builtin')).toBe(
         'ann',
       );

@@ -158,7 +158,7 @@ async function startAz(prefix: string, azure: LabAzure): Promise<AzShell> {
       return docker(['exec', '-i', ...withToken, container, 'bash', '-c', line], {
         env: { AZURE_DEVOPS_EXT_PAT: token },
         allowFailure: true,
-        timeoutMs: 120_000,
+        timeoutMs: 900_000,
       });
     },
     remove: async () => {

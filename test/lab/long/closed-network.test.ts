@@ -16,7 +16,7 @@ import { makeCertificates, startTls } from '../../../practice/lab/tls.ts';
 
 const prefix = 'closed';
 const name = 'azure.lab.invalid';
-const settings = { timeout: 120_000, interval: 500 };
+const settings = { timeout: 900_000, interval: 500 };
 
 let lab: Lab;
 let host: LabHost;

@@ -47,7 +47,7 @@ async function letEnd(name: string): Promise<void> {
 const inventory = (version: string): Promise<string> =>
   writeInventory(lab, azure, { defaults: { driver: { version } } });
 
-const limits = { timeoutMs: 300_000, everyMs: 500 };
+const limits = { timeoutMs: 900_000, everyMs: 500 };
 
 /** What the scripts have said on the host in all runs. */
 function log(): string {

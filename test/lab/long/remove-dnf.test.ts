@@ -108,7 +108,6 @@ describe('toolkit, engine and driver', () => {
     await until(
       'rpm to take docker-ce away',
       async () => (await host.exec('test -e /root/reached', { allowFailure: true })).code === 0,
-      { timeoutMs: 300_000 },
     );
     await host.powerOff();
     await host.powerOn();

@@ -108,14 +108,10 @@ describe('what is ours', () => {
 describe('toolkit, engine and driver, cut three times', () => {
   const cutAt = ['nvidia-container-toolkit', 'docker-ce', 'nvidia-driver-cuda'] as const;
   const reached = async (name: (typeof cutAt)[number]) =>
-    until(
-      `dpkg to take ${name} away`,
-      async () => {
-        const { code } = await leaver.exec(`test -e /root/reached-${name}`, { allowFailure: true });
-        return code === 0;
-      },
-      { timeoutMs: 300_000 },
-    );
+    until(`dpkg to take ${name} away`, async () => {
+      const { code } = await leaver.exec(`test -e /root/reached-${name}`, { allowFailure: true });
+      return code === 0;
+    });
   const goOn = (name: (typeof cutAt)[number]) => leaver.exec(`rm /root/slow-${name} /root/reached-${name}`);
   /** From here to its sshd. */
   const connected = (is: boolean) =>

@@ -20,7 +20,7 @@ interface Message {
 }
 
 const secret = 'T0LAB/s3cret-path-of-the-room';
-const patience = { timeout: 120_000, interval: 500 };
+const patience = { timeout: 900_000, interval: 500 };
 const got: Message[] = [];
 
 let fleet: ProvisionedFleet;

@@ -51,7 +51,7 @@ export function startCli(
           if (ended) throw new Error(`azp-fleet ended without ${pattern}:\n${stderr}`);
           return Promise.resolve(false);
         },
-        { timeoutMs: 180_000, everyMs: 50 },
+        { everyMs: 50 },
       );
     },
   };

@@ -15,7 +15,7 @@ export const program = '/opt/azp-fleet/current/node /opt/azp-fleet/current/manag
 /** For `expect.poll`: the machine shares two cores with everything else. */
 export const settings = { timeout: 900_000, interval: 1000 };
 
-const limits = { timeoutMs: 240_000, everyMs: 1000 };
+const limits = { timeoutMs: 900_000, everyMs: 1000 };
 
 /** Marks the agents of the host under test in the pool, so that its jobs go nowhere else. */
 export const markAgents = 'config.capabilities["lab.manager"] = "yes";';
@@ -119,7 +119,7 @@ export class ManagedHost {
     const all = await this.azure.control.until(
       (found) => mine(found).every(({ state }) => state === 'done'),
       {
-        timeoutMs: 240_000,
+        timeoutMs: 900_000,
         everyMs: 500,
       },
     );

@@ -51,7 +51,7 @@ export class PoolWatch {
         const up = (await this.#agents()).filter(({ status, enabled }) => status === 'online' && enabled);
         return names.every((name) => up.some((agent) => agent.name === name));
       },
-      { timeoutMs: 240_000, everyMs },
+      { everyMs },
     ).then(() => (performance.now() - began) / 1000);
     const [seconds] = await Promise.all([able, working]);
     return seconds;
