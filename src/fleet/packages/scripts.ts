@@ -23,6 +23,8 @@ export interface TransactionParts {
   readonly ask: readonly string[];
   /** Shell functions that use `guard`: what installs, and what `before` of a transaction calls. */
   readonly bring: readonly string[];
+  /** Completes what an interrupted installation left, within `guard`, where a request alone would fail. */
+  readonly complete: readonly string[];
   /** Installs the plugin that holds need. */
   readonly canHold: readonly string[];
   readonly sourceFile: (vendor: Vendor) => string;
@@ -64,7 +66,8 @@ function installScript(
     ...standIns,
   ];
   const lists = sh`update ${vendor === undefined ? '' : parts.sourceFile(vendor)}`;
-  if (packages.length === 0) return [...opening, lists, before, after].filter(Boolean).join('\n');
+  if (packages.length === 0)
+    return [...opening, lists, ...parts.complete, before, after].filter(Boolean).join('\n');
   return [
     ...opening,
     splitting,
@@ -76,6 +79,7 @@ function installScript(
     'trap hold_all EXIT',
     '# shellcheck disable=SC2046',
     parts.unhold([...names, ...remove], related),
+    ...parts.complete,
     ...(before === undefined ? [] : [before]),
     ...parts.request(transaction),
     'guard "$@"',
@@ -152,7 +156,10 @@ export function versionPrefix(version: WantedVersion): string {
 }
 
 /** The shell text of one package manager's simulation. */
-export interface SimulationParts extends Pick<TransactionParts, 'related' | 'request' | 'canHold'> {
+export interface SimulationParts extends Pick<
+  TransactionParts,
+  'related' | 'request' | 'canHold' | 'complete'
+> {
   readonly dialect: Dialect;
   /** Shell functions, then the folder that the simulation works in. */
   readonly functions: readonly string[];
@@ -197,6 +204,7 @@ function simulation(parts: SimulationParts, { key, transaction }: Asked): string
     splitting,
     '# shellcheck disable=SC2046',
     sh`unheld ${[...names, ...remove]} ${parts.related(transaction)}`,
+    ...parts.complete,
     ...(remove.length === 0 ? [] : parts.liftPins(remove)),
     ...(before === undefined ? [] : [before]),
     ...parts.request(transaction),

@@ -1,5 +1,6 @@
 # What dpkg does with what apt decided: `dpkg-standin.pl ROOT VERB NAME…`.
-# `install` reads the output of `apt-get -s`; it ends as dpkg does where a package has a path of another one.
+# `install` reads the output of `apt-get -s`; it ends as dpkg does where a package has a path of another one. SIGKILL ends dpkg and
+# the script that runs it in the middle of the step that /run/cut names (`Inst libcuda1`).
 use strict;
 use warnings;
 use Cwd 'realpath';
@@ -22,14 +23,14 @@ sub field {
 
 sub state_of {
     my ($stanza) = @_;
-    return split ' ok ', field($stanza, 'Status');
+    return split / (?:ok|reinstreq) /, field($stanza, 'Status');
 }
 
 my %here = map { (field($_, 'Package') => $_) } stanzas_of($database);
 
 sub set_state {
-    my ($name, $want, $state) = @_;
-    $here{$name} =~ s/^Status: .*$/Status: $want ok $state/m;
+    my ($name, $want, $state, $error) = (@_, 'ok');
+    $here{$name} =~ s/^Status: .*$/Status: $want $error $state/m;
 }
 
 sub save {
@@ -64,12 +65,16 @@ sub collision {
     return;
 }
 
+sub unpacked {
+    my ($stanza, $want) = @_;
+    return $stanza =~ s/^(?:Filename|Size): .*\n//mgr =~ s/^(Package: .*\n)/$1Status: $want ok unpacked\n/r;
+}
+
 sub unpack_package {
     my ($name, $stanza) = @_;
     my $before = $here{$name};
     my ($want) = defined $before ? state_of($before) : 'install';
-    $stanza =~ s/^(?:Filename|Size): .*\n//mg;
-    $here{$name} = $stanza =~ s/^(Package: .*\n)/$1Status: $want ok unpacked\n/r;
+    $here{$name} = unpacked($stanza, $want);
     my $trouble = collision($name);
     pins($name, 1) unless defined $trouble;
     return unless defined $trouble;
@@ -80,30 +85,46 @@ sub unpack_package {
     exit 100;
 }
 
+sub cut_in {
+    my ($name, $state, $error) = @_;
+    set_state($name, (state_of($here{$name}))[0], $state, $error);
+    save();
+    unlink "$root/run/cut";
+    kill 'KILL', -getpgrp;
+    sleep 60;
+}
+
 if ($verb eq 'install') {
+    my $cut = '';
+    if (open(my $in, '<', "$root/run/cut")) { $cut = <$in> }
     my %offered;
     for my $list (glob "'$root'/var/lib/apt/lists/*_Packages") {
         $offered{field($_, 'Package') . ' ' . field($_, 'Version')} = $_ for stanzas_of($list);
+    }
+    # apt unpacks these again, and its simulation does not say so.
+    for my $name (grep { field($here{$_}, 'Status') =~ / reinstreq / } keys %here) {
+        set_state($name, (state_of($here{$name}))[0], 'installed');
     }
     while (<STDIN>) {
         if (/^(?:Remv|Purg) ([^ :]+)/) {
             delete $here{$1};
             pins($1, 0);
         } elsif (/^Inst ([^ :]+)\S* (?:\[\S+\] )?\((\S+) /) {
-            unpack_package($1, $offered{"$1 $2"} // die "$1 $2 is in no list\n");
+            my ($name, $new) = ($1, $offered{"$1 $2"} // die "$1 $2 is in no list\n");
+            if ($cut eq "Inst $name") {
+                $here{$name} //= unpacked($new, 'install');
+                cut_in($name, 'half-installed', 'reinstreq');
+            }
+            unpack_package($name, $new);
         } elsif (/^Conf ([^ :]+)/ and $here{$1}) {
+            cut_in($1, 'half-configured', 'ok') if $cut eq "Conf $1";
             set_state($1, (state_of($here{$1}))[0], 'installed');
         }
     }
 } elsif ($verb eq 'hold' or $verb eq 'unhold') {
     my $want = $verb eq 'hold' ? 'hold' : 'install';
     for my $name (@names) {
-        set_state($name, $want, (state_of($here{$name}))[1]) if $here{$name};
+        $here{$name} =~ s/^Status: \S+/Status: $want/m if $here{$name};
     }
-} elsif ($verb eq 'audit') {
-    print map { "$_\n" } grep { (state_of($here{$_}))[1] ne 'installed' } sort keys %here;
-    exit 0;
-} elsif ($verb eq 'configure') {
-    set_state($_, (state_of($here{$_}))[0], 'installed') for keys %here;
 }
 save();

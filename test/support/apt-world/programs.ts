@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 import type { ScratchHost } from '../scratch/host.ts';
 
-/** The machine's own, under names that stand-ins call them by. They only ever read, and below the scratch host. */
-const real = ['apt-get', 'apt-cache', 'apt-config', 'dpkg-query'];
+/** The machine's own, under names that stand-ins call them by. They read, and write, only below the scratch host. */
+const real = ['apt-get', 'apt-cache', 'apt-config', 'dpkg', 'dpkg-query'];
 const standin = join(import.meta.dirname, 'dpkg-standin.pl');
 
 /**
@@ -16,6 +16,8 @@ export function aptPrograms(host: ScratchHost, kernel: string): void {
   const silent = { silent: true };
   const config = 'export APT_CONFIG="${APT_CONFIG:-/etc/apt/apt.conf}"';
   symlinkSync(standin, host.at('/bin/dpkg-standin.pl'));
+  // dpkg looks for them before it begins.
+  for (const name of ['diff', 'ldconfig', 'start-stop-daemon']) host.program(name, '', silent);
   const dpkg = 'perl /bin/dpkg-standin.pl /etc/..';
   host
     .program('apt-get', aptGet(config, dpkg), silent)
@@ -23,7 +25,7 @@ export function aptPrograms(host: ScratchHost, kernel: string): void {
     .program('apt-config', `${config}\nexec apt-config-real "$@"`, silent)
     .program('dpkg-query', 'exec dpkg-query-real --admindir=/var/lib/dpkg "$@"', silent)
     .program('apt-mark', aptMark(dpkg), silent)
-    .program('dpkg', `case $1 in --audit) ${dpkg} audit ;; --configure) ${dpkg} configure ;; esac`, silent)
+    .program('dpkg', dpkgItself, silent)
     .program('dpkg-deb', 'name=${2##*/}\nexec tar -cf - -C "/run/contents/${name%%_*}" .', silent)
     .program('/usr/lib/apt/apt-helper', 'echo key >"$5"', silent)
     .program('uname', `echo '${kernel}'`, silent)
@@ -35,6 +37,10 @@ export function aptPrograms(host: ScratchHost, kernel: string): void {
     .program('modprobe', 'mkdir -p /sys/module/nvidia; echo 1 >/sys/module/nvidia/version', silent)
     .program('update-initramfs', '', silent);
 }
+
+/** No package has files or scripts: dpkg configures those whose dependencies are met. */
+const dpkgItself =
+  'case $1 in --print-architecture) echo amd64 ;; --audit | --configure) exec dpkg-real --admindir=/var/lib/dpkg --log=/dev/null --force-not-root "$@" ;; esac';
 
 /** In a simulation the holds are those of its status file. */
 const aptMark = (dpkg: string): string => `status=/var/lib/dpkg/status
@@ -55,5 +61,6 @@ case " $* " in
   *)
     printf '%s\\n' "$*" >>/run/asked
     apt-get-real -s "$@" >/run/answer
+    sed -En 's/^((Inst|Conf) [^ :]+).*/\\1/p' /run/answer >>/run/steps
     ${dpkg} install </run/answer ;;
 esac`;

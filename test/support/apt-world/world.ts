@@ -98,10 +98,10 @@ export class AptWorld {
       if (code !== 0) throw new Error(`${probe.name}: ${stderr}`);
       read.push(probe.parse(stdout));
     }
-    const { packages, held } = merged(read);
+    const { packages, unfinished, held } = merged(read);
     const toolkit = packages['nvidia-container-toolkit'];
     return merge(
-      { ...facts, packages, held },
+      { ...facts, packages, unfinished, held },
       {
         driver: { userspace: userspaceVersion(packages) },
         toolkit: { version: toolkit === undefined ? undefined : upstream(toolkit) },

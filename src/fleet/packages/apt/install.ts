@@ -7,12 +7,18 @@ import { sourceFile, switchOffSources } from './source.ts';
 
 /**
  * `bring` and `pin` install packages that must be there first. `pin` purges the pinning packages that a new one replaces: their pins
- * are settings, which stay in effect after a removal. `source_added FILE COMPONENTS` names the components of the system's archive that
- * apt reads from now on.
+ * are settings, which stay in effect after a removal. `complete_packages` restores dependencies that an interrupted run left unmet.
+ * `source_added FILE COMPONENTS` names the components of the system's archive that apt reads from now on.
  */
 const bringFunctions = `bring() {
   guard install "$@"
   apt install "$@"
+}
+complete_packages() {
+  # Package names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2046
+  set -- $(completing)
+  if [ "$#" -gt 0 ]; then bring --allow-downgrades "$@"; fi
 }
 pin() {
   bring "$@"
@@ -32,6 +38,7 @@ export const aptTransactions: TransactionParts = {
   holdFunctions: [aptPrelude],
   ask: ['answer=$(apt_get -s "$@" 2>/dev/null) || :'],
   bring: [bringFunctions],
+  complete: ['complete_packages'],
   canHold: [],
   sourceFile,
   switchOff: switchOffSources,

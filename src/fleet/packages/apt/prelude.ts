@@ -24,7 +24,9 @@ export const aptLocks: readonly string[] = [
  * failed download again. A second failure is one line with the URL: for FILE, unless it is optional, it ends the script; for other
  * sources the script continues.
  * `apt WORD…` checks again what would be removed (`guard`) after it waited for a lock, and fetches a second time after a failure.
- * `repair` finishes an interrupted dpkg run.
+ * `repair` finishes an interrupted dpkg run, as far as dpkg can do that alone.
+ * `completing` prints NAME=VERSION of the packages by which apt restores the dependencies that an interrupted run left unmet. Until
+ * then apt refuses every transaction that does not name them.
  * Versions are compared without their epoch.
  */
 export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
@@ -95,6 +97,10 @@ update() {
     fi
   done
   if [ "$#" -eq 0 ]; then install -D /dev/null /run/azp-fleet/package-lists; fi
+}
+completing() {
+  apt_get -s --allow-downgrades --fix-broken install 2>/dev/null |
+    sed -En 's/^Inst ([^ ]+) (\\[[^]]*\\] )?\\(([^ ]+) .*/\\1=\\3/p'
 }
 offered() {
   apt-cache madison "$1" | awk '{ print $3 }'

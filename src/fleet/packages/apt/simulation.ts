@@ -107,11 +107,11 @@ printf 'Acquire::https::CAInfo "%s/ca.crt";\n' "$scratch" >>last.conf`;
 
 /**
  * Shell functions of a simulation. They need the prelude, and replace its functions that end the script, change the host, or wait:
- * `fail`, `choose`, `update`, `bring`, `pin`, `source_added`.
+ * `fail`, `choose`, `update`, `bring`, `complete_packages`, `pin`, `source_added`.
  *
  * `read_lists` reads all lists. `listen VENDOR URI FILE` prints whether that source answered.
  * `begin KEY` and `finish CODE` enclose one transaction. Between them, `unheld NAME…` removes these holds from the copied dpkg status,
- * `lift_pins NAME…` removes the pins of packages, and `ask WORD…` prints the answer of `apt-get WORD…`, the disk space that it
+ * `complete_packages` prints what completing an interrupted installation changes and writes its result into that copy, `lift_pins NAME…` removes the pins of packages, and `ask WORD…` prints the answer of `apt-get WORD…`, the disk space that it
  * takes (by `--print-uris`, which changes nothing), and the holds that prevent it. `$brought` has further packages.
  */
 export const simulationFunctions = `said() {
@@ -186,6 +186,27 @@ unheld() {
     /^Package: / { ours = index(names, " " $2 " ") > 0 }
     ours && /^Status: hold / { sub(/hold/, "install") }
     { print }' /var/lib/dpkg/status >status
+}
+complete_packages() {
+  # Names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2046
+  set -- $(completing)
+  [ "$#" -gt 0 ] || return 0
+  apt_get -s install --allow-downgrades "$@" 2>/dev/null | consequences >&3
+  {
+    awk -v RS= -v ORS='\\n\\n' -v completed=" $* " -v native="$(dpkg --print-architecture)" '
+      {
+        name = foreign = ""
+        for (line = split($0, lines, "\\n"); line > 0; line--) {
+          if (lines[line] ~ /^Package: /) name = substr(lines[line], 10)
+          if (lines[line] ~ /^Architecture: /) foreign = substr(lines[line], 15)
+        }
+        foreign = (foreign == native || foreign == "all") ? "" : ":" foreign
+        if (!index(completed, " " name foreign "=")) print
+      }' status
+    apt-cache show "$@" | sed '/^Package: /a Status: install ok installed'
+  } >status.completed
+  mv status.completed status
 }
 lift_pins() {
   for name in "$@"; do

@@ -16,6 +16,8 @@ export const dnfTransactions: TransactionParts = {
     `[ -z "$trouble" ] || fail 'dnf found no solution' "$*" "$trouble" 'complete the mirror, or check the versionlocks and excludes of the host'`,
   ],
   bring: [bringFunctions, performFunction],
+  // `update` settles what an interrupted transaction left.
+  complete: [],
   canHold: ['can_hold'],
   sourceFile,
   unhold: (names, relatives) => sh`unlock ${names} ${relatives}`,

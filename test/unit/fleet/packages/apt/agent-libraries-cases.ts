@@ -2,7 +2,7 @@ import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { agentLibraries } from '../../../../../src/fleet/packages/apt/names.ts';
 import { missingLibraries } from '../../../../../src/fleet/packages/names.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { aptGetCall, aptHost, offered, simulation, updated, updating } from './apt-host.ts';
+import { aptGetCall, aptHost, completing, offered, simulation, updated, updating } from './apt-host.ts';
 
 /** Returns a transaction that contains the script. */
 function around(before: string): string {
@@ -23,7 +23,7 @@ export const agentLibrariesSuite: ScriptSuite = {
     host.drop('/var/lib/dpkg/state');
     host.program(
       'apt-get',
-      'case $* in *" -s "*) cat /var/lib/apt/simulation 2>/dev/null ;; *" install "*) set -- $*; while [ "$1" != install ]; do shift; done; echo "apt did $*" ;; esac',
+      'case $* in *" --fix-broken "*) ;; *" -s "*) cat /var/lib/apt/simulation 2>/dev/null ;; *" install "*) set -- $*; while [ "$1" != install ]; do shift; done; echo "apt did $*" ;; esac',
     );
     offered(host, 'libicu72 72.1', 'libicu70 70.1', 'libssl3 3.0', 'libgssapi-krb5-2 1.20', 'zlib1g 1:1.2');
   },
@@ -35,6 +35,7 @@ export const agentLibrariesSuite: ScriptSuite = {
         stdout: 'apt did install libicu72 libssl3 libgssapi-krb5-2 zlib1g\n',
         calls: [
           ...updating,
+          completing,
           aptGetCall('-s install libicu72 libssl3 libgssapi-krb5-2 zlib1g'),
           aptGetCall('install libicu72 libssl3 libgssapi-krb5-2 zlib1g'),
         ],
@@ -46,7 +47,7 @@ export const agentLibrariesSuite: ScriptSuite = {
       script: script('libicu70', 'libssl3t64', 'libgssapi-krb5-2'),
       after: {
         stdout: 'apt did install zlib1g\n',
-        calls: [...updating, aptGetCall('-s install zlib1g'), aptGetCall('install zlib1g')],
+        calls: [...updating, completing, aptGetCall('-s install zlib1g'), aptGetCall('install zlib1g')],
         files: updated,
       },
     },
@@ -61,7 +62,7 @@ expected: one of libicu78 libicu76 libicu74 libicu72 libicu70
 seen: none
 next: complete the mirror
 `,
-        calls: updating,
+        calls: [...updating, completing],
         files: updated,
       },
     },
@@ -76,7 +77,7 @@ expected: none may be removed
 seen: krb5-legacy${' '}
 next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
-        calls: [...updating, aptGetCall('-s install libgssapi-krb5-2')],
+        calls: [...updating, completing, aptGetCall('-s install libgssapi-krb5-2')],
         files: updated,
       },
     },

@@ -1,7 +1,7 @@
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { aptGetCall, database, has, offered, simulation, updated, updating } from './apt-host.ts';
+import { aptGetCall, database, has, offered, simulation, updated, updating, completing } from './apt-host.ts';
 import { only } from './engine-transaction.ts';
 
 const driver = apt.install({
@@ -59,6 +59,7 @@ export const branchCases: readonly ScriptCase[] = [
       calls: [
         ...updating,
         'apt-mark unhold drv drv-dkms drv libdrv drvless drv-dkms',
+        completing,
         aptGetCall(`-s ${driverInstall} compute=580,1.9-1 drvless=580,1.9-1`),
         aptGetCall(`${driverInstall} compute=580,1.9-1 drvless=580,1.9-1`),
         'apt-mark hold drv drv-dkms drv libdrv drvless drv-dkms',
@@ -86,6 +87,7 @@ drv-dkms 580,1.9-1 installed
       calls: [
         ...updating,
         'apt-mark unhold drv drv-dkms',
+        completing,
         aptGetCall(`-s ${driverInstall} persist=580,1.9-1`),
         aptGetCall(`${driverInstall} persist=580,1.9-1`),
         'apt-mark hold drv drv-dkms drv drv-dkms',
@@ -123,6 +125,7 @@ next: check /etc/apt/preferences.d for a pin that prefers another version
         'dpkg --audit',
         `${updating[1]} ${only('nvidia')}`,
         'apt-mark unhold drv drv-dkms',
+        completing,
         aptGetCall(`-s ${driverInstall}`),
         aptGetCall(driverInstall),
         'apt-mark hold drv drv-dkms drv',
@@ -150,7 +153,7 @@ expected: none may be removed
 seen: drv-old${' '}
 next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
-      calls: [...updating, 'apt-mark unhold drv drv-dkms', aptGetCall(`-s ${driverInstall}`)],
+      calls: [...updating, 'apt-mark unhold drv drv-dkms', completing, aptGetCall(`-s ${driverInstall}`)],
       files: updated,
     },
   },

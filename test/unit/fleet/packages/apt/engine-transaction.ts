@@ -1,5 +1,5 @@
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
-import { aptGetCall, database, updated, updating } from './apt-host.ts';
+import { aptGetCall, database, updated, updating, completing } from './apt-host.ts';
 
 const proxy = { http: 'http://proxy:3128', https: 'http://proxy:3129', noProxy: ['.lab', '10.0.0.0/8'] };
 const printEnvironment =
@@ -19,7 +19,7 @@ export const unhold = 'apt-mark unhold tool extra old';
 export const install = 'install --allow-downgrades tool=5:2.0,1-1 extra old-';
 const hold = 'apt-mark hold tool extra';
 export const simulated = aptGetCall(`-s ${install}`);
-export const installCalls = [...updating, unhold, simulated, aptGetCall(install), hold];
+export const installCalls = [...updating, unhold, completing, simulated, aptGetCall(install), hold];
 export const stdout = `${environment}apt did ${install.replace('--allow-downgrades ', '')}\nafter\n`;
 export const result = { [database]: '644 tool 5:2.0,1-1 installed\nextra 9.9 installed\n' };
 export const success = { stdout, calls: installCalls, files: { ...updated, ...result } };

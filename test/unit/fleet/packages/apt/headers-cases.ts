@@ -2,7 +2,7 @@ import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { kernelBuild } from '../../../../../src/fleet/packages/apt/headers.ts';
 import type { BuildHost } from '../../../../../src/fleet/packages/names.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { aptGetCall, aptHost, offered, simulation, updated, updating } from './apt-host.ts';
+import { aptGetCall, aptHost, completing, offered, simulation, updated, updating } from './apt-host.ts';
 
 export const bare: BuildHost = {
   kernels: [{ release: '6.8.0-45-generic', headers: true, driver: false }],
@@ -37,7 +37,12 @@ const packages = {
 };
 const installs = (...names: readonly string[]) => ({
   stdout: `apt did install ${names.join(' ')}\nbuilt\n`,
-  calls: [...updating, aptGetCall(`-s install ${names.join(' ')}`), aptGetCall(`install ${names.join(' ')}`)],
+  calls: [
+    ...updating,
+    completing,
+    aptGetCall(`-s install ${names.join(' ')}`),
+    aptGetCall(`install ${names.join(' ')}`),
+  ],
 });
 
 export const headersSuite: ScriptSuite = {
@@ -48,7 +53,7 @@ export const headersSuite: ScriptSuite = {
     host.drop('/var/lib/dpkg/state');
     host.program(
       'apt-get',
-      'case $* in *" -s "*) cat /var/lib/apt/simulation 2>/dev/null ;; *" install "*) set -- $*; while [ "$1" != install ]; do shift; done; echo "apt did $*" ;; esac',
+      'case $* in *" --fix-broken "*) ;; *" -s "*) cat /var/lib/apt/simulation 2>/dev/null ;; *" install "*) set -- $*; while [ "$1" != install ]; do shift; done; echo "apt did $*" ;; esac',
     );
     offered(
       host,
@@ -66,7 +71,7 @@ export const headersSuite: ScriptSuite = {
     {
       name: 'are none if all are installed',
       script: script({}),
-      after: { stdout: 'built\n', calls: updating, files: updated },
+      after: { stdout: 'built\n', calls: [...updating, completing], files: updated },
     },
     {
       name: 'are the headers of the running kernel, of the next one, and of all later ones',
@@ -130,7 +135,7 @@ export const headersSuite: ScriptSuite = {
     {
       name: "are none if only the kernel's own compiler is missing and not offered",
       script: script({ lacksToBuild: ['gcc-14'] }),
-      after: { stdout: 'built\n', calls: updating, files: updated },
+      after: { stdout: 'built\n', calls: [...updating, completing], files: updated },
     },
     {
       name: 'stop the script if no source offers those of a flavour, or a compiler',
@@ -155,14 +160,14 @@ expected: none may be removed
 seen: kubelet${' '}
 next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
-        calls: [...updating, aptGetCall('-s install make')],
+        calls: [...updating, completing, aptGetCall('-s install make')],
         files: updated,
       },
     },
     {
       name: 'are none for the running kernel if only the next one matters',
       script: script({ kernels: [...lacking, { ...waiting, headers: true }] }, 'next'),
-      after: { stdout: 'built\n', calls: updating, files: updated },
+      after: { stdout: 'built\n', calls: [...updating, completing], files: updated },
     },
   ],
 };
@@ -175,7 +180,7 @@ expected: ${expected}
 seen: only other versions, if any
 next: ${next}
 `,
-    calls: updating,
+    calls: [...updating, completing],
     files: updated,
   };
 }

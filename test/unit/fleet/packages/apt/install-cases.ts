@@ -1,5 +1,15 @@
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { aptGetCall, aptHost, database, has, offered, simulation, updated, updating } from './apt-host.ts';
+import {
+  aptGetCall,
+  aptHost,
+  database,
+  has,
+  offered,
+  simulation,
+  updated,
+  updating,
+  completing,
+} from './apt-host.ts';
 import { boundCases } from './bound-cases.ts';
 import { branchCases } from './branch-cases.ts';
 import {
@@ -59,7 +69,7 @@ expected: only old, old-* may be removed
 seen: kubeadm kubelet:i386${' '}
 next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
-        calls: [...updating, unhold, simulated, 'apt-mark hold tool'],
+        calls: [...updating, unhold, completing, simulated, 'apt-mark hold tool'],
         files: updated,
       },
     },
@@ -75,7 +85,56 @@ expected: a version that begins with 2.0,1-
 seen: 5:1.6-1 5:1.5-1 5:1.4-1 5:1.3-1 5:1.2-1${' '}
 next: correct the version in the inventory, or complete the mirror
 `,
-        calls: [...updating, unhold, 'apt-mark hold tool'],
+        calls: [...updating, unhold, completing, 'apt-mark hold tool'],
+        files: updated,
+      },
+    },
+    {
+      name: 'first completes packages with unmet dependencies at the versions that apt chooses',
+      script: engine,
+      given: (host) =>
+        host.program(
+          'apt-get',
+          `case $* in
+  *' --fix-broken '*) echo 'Inst libtool [1.0] (2.0-1 Docker:x [amd64])'; echo 'Inst helper (3.0 Docker:x [amd64]) []'; echo 'Conf libtool (2.0-1 Docker:x [amd64])'; echo 'a word' >&2 ;;
+  *' -s '*) ;;
+  *' install '*) printf 'tool 5:2.0,1-1 installed\\nextra 9.9 installed\\n' >${database} ;;
+esac`,
+        ),
+      after: {
+        ...success,
+        stdout: `${environment}after\n`,
+        calls: [
+          ...installCalls.slice(0, 4),
+          aptGetCall('-s install --allow-downgrades libtool=2.0-1 helper=3.0'),
+          aptGetCall('install --allow-downgrades libtool=2.0-1 helper=3.0'),
+          ...installCalls.slice(4),
+        ],
+      },
+    },
+    {
+      name: 'completes nothing for which another package would be removed',
+      script: engine,
+      given: (host) =>
+        host.program(
+          'apt-get',
+          `case $* in
+  *' --fix-broken '*) echo 'Inst libtool [1.0] (2.0-1 Docker:x [amd64])' ;;
+  *' -s '*) echo 'Remv theirs [1.0]' ;;
+esac`,
+        ),
+      after: {
+        code: 1,
+        stderr: `failed: apt would also remove other packages
+expected: only old, old-* may be removed
+seen: theirs${' '}
+next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
+`,
+        calls: [
+          ...installCalls.slice(0, 4),
+          aptGetCall('-s install --allow-downgrades libtool=2.0-1'),
+          'apt-mark hold tool',
+        ],
         files: updated,
       },
     },

@@ -1,6 +1,15 @@
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
-import { aptGetCall, database, has, offered, reinstalled, updated, updating } from './apt-host.ts';
+import {
+  aptGetCall,
+  database,
+  has,
+  offered,
+  reinstalled,
+  updated,
+  updating,
+  completing,
+} from './apt-host.ts';
 
 const own = installing('vendor-drv');
 
@@ -44,6 +53,7 @@ export const ownCases: readonly ScriptCase[] = [
       calls: [
         ...updating,
         'apt-mark unhold drv vendor-drv libdrv',
+        completing,
         aptGetCall(`-s ${install}`),
         aptGetCall(install),
         'apt-mark hold drv libdrv',
@@ -78,6 +88,7 @@ libdrv 550,1.2-1 installed
       calls: [
         ...updating,
         'apt-mark unhold drv pin-removed pin-again vendor-drv',
+        completing,
         aptGetCall('-s install --allow-downgrades drv=550,1.2-1 pin-removed- pin-again- vendor-drv-'),
         aptGetCall('install --allow-downgrades drv=550,1.2-1 pin-removed- pin-again- vendor-drv-'),
         'dpkg --purge pin-removed',

@@ -1,5 +1,5 @@
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
-import { offered } from './apt-host.ts';
+import { offered, completing } from './apt-host.ts';
 import {
   ask,
   asked,
@@ -48,7 +48,7 @@ upgrade tool 1.9 2.0,1-1
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -69,7 +69,7 @@ offer 5:2.1-1
 end
 `,
       stderr: heard,
-      calls: [...read, listed],
+      calls: [...read, listed, completing],
       files: made,
     },
   },
@@ -87,7 +87,7 @@ held other libfoo
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed],
       files: made,
     },
   },
@@ -115,7 +115,7 @@ The following packages have unmet dependencies:
 E: Unable to correct problems
 W: x
 `,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed],
       files: made,
     },
   },
@@ -141,7 +141,7 @@ Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
  tool : Depends: dkms (>= 3.1.8) but it is not going to be installed
 E: Unable to correct problems
 `,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed],
       files: made,
     },
   },
@@ -166,7 +166,7 @@ end
 Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
 0
 `,
-      calls: [...read, listed],
+      calls: [...read, listed, completing],
       files: made,
     },
   },
@@ -179,7 +179,7 @@ broken 3
 end
 `,
       stderr: heard,
-      calls: [...read, listed],
+      calls: [...read, listed, completing],
       files: made,
     },
   },
@@ -202,7 +202,7 @@ kept libfoo
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -217,7 +217,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -251,7 +251,7 @@ E: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
  p5 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
 E: no
 `,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed],
       files: made,
     },
   },
@@ -285,6 +285,7 @@ sed: can't read nvidia.words: No such file or directory
 `,
       calls: [
         ...read,
+        completing,
         "apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
       ],
       files: made,

@@ -1,7 +1,7 @@
 import { aptPrelude, consequenceFilters, download } from '../../../../../src/fleet/packages/apt/prelude.ts';
 import type { ScriptCase, ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { aptGetCall, has, offered } from './apt-host.ts';
+import { aptGetCall, has, offered, completing } from './apt-host.ts';
 import { answerCases } from './simulation-answer-cases.ts';
 import {
   ask,
@@ -42,7 +42,7 @@ const diskSpaceCases: readonly ScriptCase[] = (
   after: {
     stdout: `begin docker-install-1\nversion 5:2.0,1-1\nspace ${bytes}\nend\n`,
     stderr: heard,
-    calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+    calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
     files: made,
   },
 }));
@@ -66,7 +66,7 @@ Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
 E: Failed to  fetch http://archive/x
 E: more
 `,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -106,7 +106,7 @@ end
 0
 sed: can't read docker.words: No such file or directory
 `,
-          calls: [...read, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
         {
@@ -121,7 +121,7 @@ Err:1 http://mirror/docker,x/debian bookworm InRelease
 W: Failed to fetch http://mirror/docker,x/debian/x
 0
 `,
-          calls: [...read, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
         {
@@ -137,7 +137,7 @@ Err:2 http://mirror/docker,x/debian bookworm Packages
 E: no http://mirror/docker,x/debian
 0
 `,
-          calls: [...read, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
         {
@@ -151,7 +151,7 @@ end
 Get:1 http://other bookworm InRelease
 0
 `,
-          calls: [...read, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
         {
@@ -165,7 +165,7 @@ end
 Hit:1 http://mirror/docker,x/debian bookworm InRelease
 0
 `,
-          calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
       ][at] ?? {},
@@ -185,7 +185,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -207,7 +207,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -267,6 +267,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
       calls: [
         ...read,
         listed,
+        completing,
         "apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
         "apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'",
         'apt-get indextargets',

@@ -162,6 +162,7 @@ const aptGet = `case " $* " in
   *'Component: contrib'*) [ -e /run/archive ] || echo contrib ;;
   *'Component: main'*) echo 'http://deb.debian.org/debian bookworm /etc/apt/main.list:1' ;;
   *' indextargets '*) [ -e /run/no-list ] || for file in "\${APT_CONFIG%/*}"/sources.list.d/*; do echo "$file:1"; done; exit 0 ;;
+  *' --fix-broken '*) cat /run/incomplete 2>/dev/null ;;
   *' --print-uris '*) cat /run/uris 2>/dev/null ;;
   *' -s '*)
     [ ! -e /run/copy ] || [ -e ${world} ] || cp -R "\${APT_CONFIG%/*}" ${world}

@@ -57,6 +57,7 @@ beforeEach(() => {
     `conf=$APT_CONFIG; world=\${conf%/*}
     case "$*" in
       *-s*) cat $world/status >${at('status')}; ls $world/preferences.d >${at('preferences')}; echo "$*" >>${at('asked')}
+        case "$*" in *--fix-broken*) exit ;; esac
         case "$*" in *--ignore-hold*) [ -e ${at('freed')} ] && cat ${at('freed')}; exit ;; esac
         if [ -e ${at('fails')} ]; then cat ${at('fails')}; exit 100; fi
         cat ${at('simulation')} ;;
