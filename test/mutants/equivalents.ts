@@ -64,7 +64,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'a net below a script whose variables are all set', line: /^set -u$/, kind: 'line' },
   {
     why: 'the file is a new one in a new folder',
-    line: />"\$(?:key|work\/source|sources\/[\w.-]+|d\/\$n\.[abcd])"/,
+    line: />"\$(?:key|work\/source|sources\/[\w.-]+|f\.[abcd])"/,
     kind: 'redirection',
     after: '>>"$',
   },
@@ -81,10 +81,16 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'how long a hanging perl may take', line: /^\s*alarm 6/ },
   {
     why: 'numbers that no caller reads: an order, a protocol, an exit code',
-    line: /^n=(?:1000|\$\(\(n)|SOCK_STREAM, 0/,
+    line: /^\s*1\d{3} \w+ \d+ '|SOCK_STREAM, 0/,
     kind: 'number',
   },
-  { why: 'the order of the first frame', line: /^n=1000$/, kind: 'line' },
+  { why: 'four words for each frame', line: /^frames='while \[ "\$#" -gt 0/, kind: 'number' },
+  {
+    why: 'a number of seconds',
+    line: /^\s*(?:run "\$3" "\$4"|printf .*"\$3")/,
+    kind: 'quotes',
+    after: /(?<!")\$3/,
+  },
   { why: 'any true value does', line: 'older[$field] = 1', kind: 'number' },
   { why: 'awk counts from 1, or from nothing', line: 'older[$field] = 1', kind: 'operator' },
   { why: 'written again before apt reads it', line: 'cp /var/lib/dpkg/status status', kind: 'line' },

@@ -73,8 +73,10 @@ function session(): [string, string][] {
     { ...asked, elevation, as: 'login' },
   ]);
   const start = startChangeScript(change);
+  const frames = frameScript([{ name: 'a', script: "echo 'x'" }], 1000);
   return [
-    ['frames', frameScript([{ name: 'a', script: "echo 'x'" }], 1000)],
+    ['frames', frames],
+    ['each frame', quoted(frames, /^frames=('[^]*?')$/m)],
     ['upload', uploadScript("/opt/it's/file", 'ab'.repeat(32), 10, 0o755)],
     ['upload packed', uploadScript('/opt/file', 'ab'.repeat(32), 10, 0o600, 'gzip')],
     ['lock', lockScript(owner, 'id', 'break')],

@@ -1,6 +1,7 @@
 import { sh } from '../../../shared/base/shell.ts';
 import type { Facts, PciGpu } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
+import { runAlone } from '../../ssh/session/frames.ts';
 import type { FactProbe } from '../probe.ts';
 
 /**
@@ -32,6 +33,7 @@ for device in "$root"/sys/bus/pci/devices/*; do
   esac
 done
 if [ -n "$board" ]; then
+  ${runAlone}
   for data in "$root"/sys/bus/pci/devices/*/vpd; do
     [ -r "$data" ] || continue
     card=\${data%/vpd}

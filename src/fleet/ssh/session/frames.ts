@@ -23,29 +23,56 @@ export interface Frame {
 
 const defaultTimeoutS = 5;
 
+/** Seconds for the process that all probes share. */
+const sharedS = 5;
+
+/** Shell text: leaves the process that all probes share. What comes after it may take seconds on a healthy host. */
+export const runAlone = '[ -z "${shared:-}" ] || exit 75';
+
 /**
- * Joins probes to one script. Each runs in a separate shell with its own time limit, and none can stop the next one. Its output is
- * cut at `limit` bytes of each stream, so that one that prints too much leaves the others theirs.
+ * Shell text: runs those of the probes `$@` (number, name, limit and text each) that have no end yet, each with `run LIMIT TEXT`.
+ * A process that was left may still write into its files, so that they are removed, not written over.
+ */
+const eachFrame = (nonce: string): string => `while [ "$#" -gt 0 ]; do
+  f=\${d:?}/$1
+  if [ ! -s "$f.c" ]; then
+    [ ! -e "$f.a" ] || rm -f "$f".*
+    read -r t0 _ </proc/uptime
+    printf "\\n%s begin %s\\n" ${nonce} "$2" >"$f.a"
+    run "$3" "$4" </dev/null >"$f.b" 2>"$f.d"; c=$?
+    read -r t1 _ </proc/uptime
+    [ "\${shared:-}$c" = yes75 ] ||
+      printf "\\n%s end %s %s %s %s\\n" ${nonce} "$c" "$t0" "$t1" "$3" >"$f.c"
+  fi
+  shift 4
+done`;
+
+/**
+ * Joins probes to one script. Each has its own time limit, and none can stop the next one. Its output is cut at `limit` bytes of
+ * each stream, so that one that prints too much leaves the others theirs.
+ * They first run in one process, each in a subshell: three processes for each would take longer than most probes do. Those that
+ * this process did not finish in its time, or that leave it, run in a separate process, with its own limit each.
  * The output goes through files on a tmpfs, not pipes: a process in uninterruptible sleep (a hung nvidia-smi) cannot be
  * killed and would hold a pipe, and us, forever. For the same reason there are two `timeout`: the inner one waits for
  * its child in any case, the outer one can always leave it.
  */
 export function frameScript(probes: readonly Probe[], limit: number): string {
   const nonce = randomBytes(12).toString('hex');
+  const words = probes.map(
+    ({ name, timeoutS = defaultTimeoutS, script }, at) =>
+      ` \\\n  ${1000 + at} ${quote(name)} ${timeoutS} ${quote(script)}`,
+  );
   const lines = [
-    `d=$(mktemp -d /run/azp-fleet-facts.XXXXXX 2>/dev/null || mktemp -d) || exit 1`,
+    `d=$(mktemp -d /run/azp-fleet-facts.XXXXXX 2>/dev/null) || d=$(mktemp -d) || exit 1`,
     `trap 'rm -rf "$d"' EXIT`,
-    `n=1000`,
-    `probe() {`,
-    `  n=$((n+1)); read -r t0 _ </proc/uptime`,
-    `  timeout -k 1 $(($2+2)) timeout -k 1 "$2" /bin/sh -c "$3" </dev/null >"$d/$n.b" 2>"$d/$n.d"; c=$?`,
-    `  read -r t1 _ </proc/uptime`,
-    `  printf '\\n%s begin %s\\n' ${nonce} "$1" >"$d/$n.a"`,
-    `  printf '\\n%s end %s %s %s %s\\n' ${nonce} "$c" "$t0" "$t1" "$2" >"$d/$n.c"`,
-    `}`,
-    ...probes.map(
-      (probe) => `probe ${quote(probe.name)} ${probe.timeoutS ?? defaultTimeoutS} ${quote(probe.script)}`,
-    ),
+    `export d shared=`,
+    `frames=${quote(eachFrame(nonce))}`,
+    `set --${words.join('')}`,
+    `timeout -k 1 ${sharedS + 2} timeout -k 1 ${sharedS} /bin/sh -c 'shared=yes`,
+    `run() (text=$2; set --; eval "$text")`,
+    `'"$frames" sh "$@"`,
+    `run() { timeout -k 1 $(($1 + 2)) timeout -k 1 "$1" /bin/sh -c "$2"; }`,
+    `eval "$frames"`,
     `printf 'frames %s\\n' ${nonce}`,
     `head -q -c ${limit} "$d"/*`,
   ];

@@ -48,6 +48,16 @@ export const driverCases: readonly ScriptCase[] = [
     },
     after: { stdout: 'gpu 0000:1b:00.0 2901 \ngpu 0000:3d:00.0 3182 \nnvlink5\numad\n' },
   }),
+  probe('gpus', {
+    name: 'an NVLink 5 board, in the process that all probes share',
+    given: (host) => {
+      pci(host, '0000:1b:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2901' });
+      pci(host, '0000:90:00.0', { vendor: '0x15b3', class: '0x020700', device: '0x1021' });
+      host.file('/practice/sys/bus/pci/devices/0000:90:00.0/vpd', 'SW_MNG\n');
+    },
+    run: { env: { shared: 'yes' } },
+    after: { code: 75, stdout: 'gpu 0000:1b:00.0 2901 \n' },
+  }),
   // The script reads several devices in parallel, in no order.
   ...(
     [

@@ -1,28 +1,51 @@
-import { frameScript } from '../../../../../src/fleet/ssh/session/frames.ts';
+import { frameScript, runAlone } from '../../../../../src/fleet/ssh/session/frames.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 
 const probes = [
-  { name: 'well', script: "echo out; echo \"it's err\" >&2; printf 'no newline'" },
-  { name: 'fails', script: 'cat; exit 7', timeoutS: 9 },
+  { name: 'well', script: "echo 'two  blanks'\necho \"it's err\" >&2; printf 'no newline'" },
+  { name: 'fails', script: 'cat; echo "$#"; exit 7', timeoutS: 9 },
+  { name: 'slow', script: `echo it; ${runAlone}; cat; echo "$#"`, timeoutS: 20 },
 ];
 const frames = frameScript(probes, 1000).replaceAll(/[0-9a-f]{24}/g, 'n0n0');
 const framed = `frames n0n0
 
 n0n0 begin well
-out
+two  blanks
 no newline
 n0n0 end 0 12.34 12.34 5
 it's err
 
 n0n0 begin fails
+0
 
 n0n0 end 7 12.34 12.34 9
+
+n0n0 begin slow
+it
+0
+
+n0n0 end 0 12.34 12.34 20
 `;
-const limits = '644 -k 1 7\n-k 1 5\n-k 1 11\n-k 1 9\n';
+/** Its process ends as at the limit. What is left of it writes into its file while the probe runs again. */
+const hangs = `if [ -e /run/again ]; then
+  : >/run/go
+  until [ -e /run/wrote ]; do :; done
+  echo whole
+else
+  : >/run/again
+  kill -9 $$
+  until [ -e /run/go ]; do :; done
+  echo partial
+  : >/run/wrote
+fi`;
+const shared = '-k 1 7\n-k 1 5\n';
+const slow = '-k 1 22\n-k 1 20\n';
+const made = { '/run/made': '644 -d /run/azp-fleet-facts.XXXXXX\n' };
 
 export const framesSuite: ScriptSuite = {
   name: 'many probes in one script',
   flags: [],
+  elsewhere: [hangs],
   given: (host) =>
     host
       .file('/proc/uptime', '12.34 99.9\n')
@@ -37,7 +60,7 @@ export const framesSuite: ScriptSuite = {
       run: { input: 'not for probes' },
       after: {
         stdout: framed,
-        files: { '/run/limit': limits, '/run/made': '644 -d /run/azp-fleet-facts.XXXXXX\n' },
+        files: { '/run/limit': `644 ${shared}${slow}`, ...made },
       },
     },
     {
@@ -49,13 +72,73 @@ export const framesSuite: ScriptSuite = {
 
 n0n0 begin well
 
-n0n0 end 124 12.34 13.34 5
+n0n0 end 124 13.34 13.34 5
 
 n0n0 begin fails
 
 n0n0 end 124 13.34 13.34 9
+
+n0n0 begin slow
+
+n0n0 end 124 13.34 13.34 20
 `,
-        files: { '/proc/uptime': '644 13.34 99.9\n', '/run/made': '644 -d /run/azp-fleet-facts.XXXXXX\n' },
+        files: { '/proc/uptime': '644 13.34 99.9\n', ...made },
+      },
+    },
+    {
+      name: 'those that the shared process did not finish run again, each with its own limit',
+      script: frameScript(
+        [
+          { name: 'first', script: 'echo first; echo "$#"; mkdir /run/ran' },
+          { name: 'hangs', script: hangs },
+          { name: 'last', script: 'echo last; exit 3', timeoutS: 9 },
+        ],
+        1000,
+      ).replaceAll(/[0-9a-f]{24}/g, 'n0n0'),
+      after: {
+        stdout: `frames n0n0
+
+n0n0 begin first
+first
+0
+
+n0n0 end 0 12.34 12.34 5
+
+n0n0 begin hangs
+whole
+
+n0n0 end 0 12.34 12.34 5
+
+n0n0 begin last
+last
+
+n0n0 end 3 12.34 12.34 9
+`,
+        stderr: 'Killed\n',
+        files: {
+          '/run/again': '644 ',
+          '/run/go': '644 ',
+          '/run/wrote': '644 ',
+          '/run/ran': '755 /',
+          '/run/limit': `644 ${shared}${shared}-k 1 11\n-k 1 9\n`,
+          ...made,
+        },
+      },
+    },
+    {
+      name: 'output over the limit is cut',
+      script: frameScript([{ name: 'long', script: "printf 'x  %057d' 0" }], 50).replaceAll(
+        /[0-9a-f]{24}/g,
+        'n0n0',
+      ),
+      after: {
+        stdout: `frames n0n0
+
+n0n0 begin long
+x  ${'0'.repeat(47)}
+n0n0 end 0 12.34 12.34 5
+`,
+        files: { '/run/limit': `644 ${shared}`, ...made },
       },
     },
     {
@@ -67,7 +150,7 @@ n0n0 end 124 13.34 13.34 9
           '[ "$#" -eq 1 ] || { echo "mktemp: no" >&2; exit 1; }; mkdir /tmp/t && echo /tmp/t',
           { silent: true },
         ),
-      after: { stdout: framed, files: { '/run/limit': limits } },
+      after: { stdout: framed, files: { '/run/limit': `644 ${shared}${slow}` } },
     },
     {
       name: 'without any temporary folder',
