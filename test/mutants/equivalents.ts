@@ -81,7 +81,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'how long a hanging perl may take', line: /^\s*alarm 6/ },
   {
     why: 'numbers that no caller reads: an order, a protocol, an exit code',
-    line: /^\s*1\d{3} \w+ \d+ '|SOCK_STREAM, 0/,
+    line: /^\s*1\d{3} \w+ \d+ '|socket\(S, 1, 1, 0/,
     kind: 'number',
   },
   { why: 'four words for each frame', line: /^frames='while \[ "\$#" -gt 0/, kind: 'number' },

@@ -30,15 +30,19 @@ const perlEngine = (path: string, status: string) => `exec perl -MIO::Socket::UN
 export const dockerCases: readonly ScriptCase[] = [
   ...paths.flatMap(([name, url, path]) => [
     probe(name, {
-      name: 'a running engine, read with curl',
+      name: 'a running engine, read with curl if perl is missing',
       given: (host) =>
-        host.file('/run/docker.pid', '4242').folder('/proc/4242').program('curl', `printf '{"a":1}\\n'`),
+        host
+          .file('/run/docker.pid', '4242')
+          .folder('/proc/4242')
+          .drop('/bin/perl')
+          .program('curl', `printf '{"a":1}\\n'`),
       after: { stdout: '{"a":1}\n', calls: [ask(url)] },
     }),
     probe(name, {
-      name: 'a running engine, read with perl if curl is missing',
+      name: 'a running engine, read with perl',
       given: async (host) => {
-        host.file('/run/docker.pid', '4242').folder('/proc/4242');
+        host.file('/run/docker.pid', '4242').folder('/proc/4242').program('curl', 'echo asked');
         await host.beside(perlEngine(path, '200 OK'));
       },
       after: { stdout: '{"a": 1}\n' },
@@ -52,23 +56,29 @@ export const dockerCases: readonly ScriptCase[] = [
       after: { code: 255, stderr: 'HTTP/1.0 500 no\r\nA: b\r\n\r\n{"a": 1}\n\n' },
     }),
     probe(name, {
-      name: 'an engine that refuses',
+      name: 'an engine without a socket',
+      given: (host) => host.file('/run/docker.pid', '4242').folder('/proc/4242'),
+      after: { code: 2, stderr: 'No such file or directory\n' },
+    }),
+    probe(name, {
+      name: 'an engine that refuses curl',
       given: (host) =>
         host
           .file('/run/docker.pid', '4242\n')
           .folder('/proc/4242')
+          .drop('/bin/perl')
           .program('curl', 'echo "curl: (22) the error 500" >&2; exit 22'),
       after: { code: 22, stderr: 'curl: (22) the error 500\n', calls: [ask(url)] },
     }),
     probe(name, {
       name: 'a stopped engine, which is not called: its socket would start it',
       run: { env: { pid: '4243' } },
-      given: (host) => host.folder('/proc/4243').program('curl', 'echo asked'),
+      given: (host) => host.folder('/proc/4243').program('perl', 'echo asked'),
       after: {},
     }),
     probe(name, {
       name: 'a stale pid file',
-      given: (host) => host.file('/run/docker.pid', '4242\n').program('curl', 'echo asked'),
+      given: (host) => host.file('/run/docker.pid', '4242\n').program('perl', 'echo asked'),
       after: {},
     }),
   ]),
