@@ -1,13 +1,13 @@
-/** Output lines of the form `key value`, kept in order. A key may come several times. */
+/** Output lines of the form `key value`, or `key=value` as systemctl prints them, kept in order. A key may come several times. */
 export class KeyedLines {
   readonly #values = new Map<string, string[]>();
 
   constructor(text: string) {
     for (const line of text.split('\n')) {
       if (line === '') continue;
-      const space = line.indexOf(' ');
-      const key = space < 0 ? line : line.slice(0, space);
-      const value = space < 0 ? '' : line.slice(space + 1).trim();
+      const end = line.search(/[ =]/);
+      const key = end < 0 ? line : line.slice(0, end);
+      const value = end < 0 ? '' : line.slice(end + 1).trim();
       const values = this.#values.get(key);
       if (values === undefined) this.#values.set(key, [value]);
       else values.push(value);

@@ -1,4 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
+import { folderDigest } from '../facts/probes/manager.ts';
 import { loadImages } from './bundle/images.ts';
 import { type Action, type Change, change, type Detail, later, type Refusal, refusal } from './change.ts';
 import { agentArch, buildsImage } from './manager/config.ts';
@@ -6,7 +7,6 @@ import { isCurrent, managerVersion, runtimeOf } from './manager/version.ts';
 import { laterPools } from './pool-names.ts';
 import type { Desired, Step } from './step.ts';
 import { defined } from '../../shared/base/objects.ts';
-import { sha256 } from '../../shared/base/digest.ts';
 import { sh } from '../../shared/base/shell.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 
@@ -100,9 +100,7 @@ function rebuiltImageDetails(
   return [{ marker: 'change', text: 'the agent image is rebuilt', effect }];
 }
 
-/** Returns the sha256 over `SHA256  ./PATH` lines sorted by path, as `sha256sum` prints them in the folder. */
+/** Returns the digest of the build context as hosts report it. */
 export function contextDigest(context: Desired['artifacts']['context']): string {
-  const lines = context.map(({ path, artifact }) => ({ path: `./${path}`, sha: artifact.sha256 }));
-  lines.sort((left, right) => Buffer.compare(Buffer.from(left.path), Buffer.from(right.path)));
-  return sha256(lines.map(({ path, sha }) => `${sha}  ${path}\n`).join(''));
+  return folderDigest(context.map(({ path, artifact }) => ({ path, sha256: artifact.sha256 })));
 }

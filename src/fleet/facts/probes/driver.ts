@@ -96,10 +96,9 @@ for unit in ${driverServices.join(' ')}; do
   done
 done
 if [ "$#" -gt 0 ] && [ -d /run/systemd/system ]; then
-  shown=$(systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart "$@") || exit
-  printf '%s\\n' "$shown" | tr '=' ' '
+  systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart "$@" || exit
 fi`,
-  line: /^((loaded|nvrm|runfile-version|dkms|mok|configured|secure-boot|Id|ActiveState|UnitFileState|ExecStart) |(taken-away|in-use|nouveau|runfile|Id|ActiveState|UnitFileState|ExecStart)$)/,
+  line: /^((loaded|nvrm|runfile-version|dkms|mok|configured|secure-boot) |(Id|ActiveState|UnitFileState|ExecStart)=|(taken-away|in-use|nouveau|runfile)$)/,
   parse: (output) => {
     const lines = new KeyedLines(output);
     const nvrm = lines.first('nvrm');

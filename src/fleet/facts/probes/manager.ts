@@ -1,3 +1,4 @@
+import { sha256 } from '../../../shared/base/digest.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
 import type { Facts } from '../facts.ts';
@@ -17,14 +18,16 @@ export const managerProbe: FactProbe<InstalledManager> = {
   script: () => sh`
 if [ -L ${HostPaths.current} ]; then printf 'current '; readlink ${HostPaths.current}; fi
 if [ -e ${HostPaths.unit} ] && [ -d /run/systemd/system ]; then
-  shown=$(systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload ${managerUnit} init.scope) || exit
-  printf '%s\n' "$shown" | tr '=' ' '
+  systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload ${managerUnit} init.scope || exit
 fi
 digest() { # NAME FILE
   [ -r "$2" ] || return 0
   read -r id </etc/machine-id
   printf '%s ' "$1"
-  printf '%s:%s' "$id" "$(cat "$2")" | sha256sum
+  # Most secrets are one line, which no program has to read.
+  { IFS= read -r text; IFS= read -r more && more=there; } <"$2"
+  [ -z "$more" ] || text=$(cat "$2")
+  printf '%s:%s' "$id" "$text" | sha256sum
 }
 digest credential ${HostPaths.token}
 digest registries ${HostPaths.registries}
@@ -34,21 +37,21 @@ if [ -r ${HostPaths.managerState} ]; then
     ${HostPaths.managerState} ${HostPaths.managerState}.previous 2>/dev/null
 fi
 if [ -d ${HostPaths.current}/dockeragent ]; then
-  printf 'context '
-  (cd ${HostPaths.current}/dockeragent && find . -type f -exec sha256sum {} + | LC_ALL=C sort -k 2) | sha256sum
+  echo context
+  (cd ${HostPaths.current}/dockeragent && exec find . -type f -exec sha256sum {} +)
 fi
 for archive in ${HostPaths.folders}/*.tar; do
-  [ ! -f "$archive" ] || printf 'folder %s\n' "$(basename "$archive" .tar)"
+  [ ! -f "$archive" ] || printf 'folder %s\n' "$archive"
 done
 for archive in ${HostPaths.archives}/*.tar.gz; do
-  [ ! -f "$archive" ] || printf 'archive %s\n' "$(basename "$archive" .tar.gz)"
+  [ ! -f "$archive" ] || printf 'archive %s\n' "$archive"
 done
 for left in ${HostPaths.token}.next ${HostPaths.unit}.*.part*; do
   [ ! -f "$left" ] || printf 'left %s\n' "$left"
 done
-find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.part*' 2>/dev/null | sed 's/^/left /'
+find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.part*' -exec printf 'left %s\n' {} + 2>/dev/null
 :`,
-  line: /^(current|ActiveState|UnitFileState|NeedDaemonReload|credential|registries|webhook|installation|context|folder|archive|left)( |$)/,
+  line: /^(current|credential|registries|webhook|installation|folder|archive|left)( |$)|^(ActiveState|UnitFileState|NeedDaemonReload)=|^context$|^\\?[0-9a-f]{64}  \.\//,
   parse: (output) => {
     const lines = new KeyedLines(output);
     return {
@@ -60,15 +63,38 @@ find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.par
       registriesDigest: lines.first('registries')?.slice(0, 64),
       webhookDigest: lines.first('webhook')?.slice(0, 64),
       installation: lines.first('installation'),
-      context: lines.first('context')?.slice(0, 64),
-      folders: lines.all('folder').filter(isDigest),
-      archives: lines.all('archive').filter(isDigest),
+      context: lines.has('context') ? folderDigest(filesIn(output)) : undefined,
+      folders: lines.all('folder').flatMap(digestIn),
+      archives: lines.all('archive').flatMap(digestIn),
       leftovers: lines.all('left').filter((path) => /^[\w./-]+$/.test(path)),
     };
   },
 };
 
-const isDigest = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
+interface FileDigest {
+  readonly path: string;
+  readonly sha256: string;
+}
+
+/** Returns the sha256 over `SHA256  ./PATH` lines sorted by path, as `sha256sum` prints them in the folder. */
+export function folderDigest(files: readonly FileDigest[]): string {
+  const lines = files.toSorted((left, right) =>
+    Buffer.compare(Buffer.from(left.path), Buffer.from(right.path)),
+  );
+  return sha256(lines.map((file) => `${file.sha256}  ./${file.path}\n`).join(''));
+}
+
+/** Parses lines of sha256sum; the first character of one with an unusual path is a backslash. */
+function filesIn(output: string): FileDigest[] {
+  return [...output.matchAll(/^\\?([0-9a-f]{64})  \.\/(.*)$/gm)].map(([, digest = '', path = '']) => ({
+    path,
+    sha256: digest,
+  }));
+}
+
+/** Returns the digest that names an archive. */
+const digestIn = (path: string): readonly string[] =>
+  /\/([0-9a-f]{64})\.tar(\.gz)?$/.exec(path)?.slice(1, 2) ?? [];
 
 /**
  * Returns whether the manager's unit needs a reload. In systemd 257 (not 252) a unit enabled without a reload makes all units

@@ -14,6 +14,8 @@ import {
 import { gpusProbe } from '../../../../src/fleet/facts/probes/gpus.ts';
 import { machineProbe, osProbe } from '../../../../src/fleet/facts/probes/machine.ts';
 import { managerProbe } from '../../../../src/fleet/facts/probes/manager.ts';
+import { contextDigest } from '../../../../src/fleet/steps/image.ts';
+import { sha256 } from '../../../../src/shared/base/digest.ts';
 import { namedGpuProcesses, othersProbe } from '../../../../src/fleet/facts/probes/others.ts';
 import { merged, userspaceVersion } from '../../../../src/fleet/facts/probes/packages.ts';
 
@@ -237,15 +239,30 @@ describe('the output of the probes', () => {
     ['another unit was enabled without a reload', 'yes', 'yes', false],
     ['no unit is newer', 'no', 'no', false],
   ])('systemd needs a reload for the manager: %s', (_, unit, scope, expected) => {
-    const text = `ActiveState active\nUnitFileState enabled\nNeedDaemonReload ${unit}\n\nActiveState active\nNeedDaemonReload ${scope}\n`;
+    const text = `ActiveState=active\nUnitFileState=enabled\nNeedDaemonReload=${unit}\n\nActiveState=active\nNeedDaemonReload=${scope}\n`;
     expect(managerProbe.parse(text)).toMatchObject({ unitEnabled: true, reloadNeeded: expected });
+  });
+
+  it('the build context, equal to that of the same release in any order', () => {
+    const file = (path: string) => ({
+      path,
+      artifact: { kind: 'text', text: path, sha256: sha256(path) } as const,
+    });
+    const context = ['start.sh', 'a b/x', 'Dockerfile', 'a.b'].map(file);
+    const lines = context.map(({ path, artifact }) => `${artifact.sha256}  ./${path}\n`);
+    const read = (some: readonly string[]) => managerProbe.parse(`context\n${some.join('')}`).context;
+    expect(read(lines)).toBe(contextDigest(context));
+    expect(read(lines.toReversed())).toBe(contextDigest(context));
+    for (const more of [`${sha256('x')}  ./x\n`, `\\${sha256('x')}  ./x\\ny\n`])
+      expect(read([...lines, more])).not.toBe(contextDigest(context));
+    expect(read([])).not.toBeUndefined();
   });
 
   it('the manager', () => {
     const digest = 'd'.repeat(64);
     expect(
       managerProbe.parse(
-        `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nwebhook ${'9'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\narchive ${'a'.repeat(64)}\narchive x y\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
+        `current versions/abc\nActiveState=active\nUnitFileState=enabled\nNeedDaemonReload=yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nwebhook ${'9'.repeat(64)}  -\ninstallation 5b1c\nfolder /f/${'f'.repeat(64)}.tar\nfolder /f/../x.tar\narchive /a/${'a'.repeat(64)}.tar.gz\narchive /a/x y.tar.gz\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
       ),
     ).toEqual({
       current: 'versions/abc',
@@ -256,7 +273,7 @@ describe('the output of the probes', () => {
       registriesDigest: 'e'.repeat(64),
       webhookDigest: '9'.repeat(64),
       installation: '5b1c',
-      context: 'c'.repeat(64),
+      context: undefined,
       folders: ['f'.repeat(64)],
       archives: ['a'.repeat(64)],
       leftovers: ['/etc/azp-fleet/token.next'],

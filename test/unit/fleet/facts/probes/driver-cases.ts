@@ -138,8 +138,8 @@ mok configured enrolled /etc/keys/ours.der
 mok configured enrolled /etc/keys/theirs.der
 mok usual requested /var/lib/shim-signed/mok/MOK.der
 mok usual new /var/lib/dkms/mok.pub
-Id nvidia-persistenced.service
-ActiveState active
+Id=nvidia-persistenced.service
+ActiveState=active
 `,
       calls: [
         'mokutil --test-key /etc/keys/ours.der',
@@ -236,7 +236,7 @@ ActiveState active
         .folder('/run/systemd/system')
         .file('/lib/systemd/system/nvidia-persistenced.service'),
     after: {
-      stdout: 'secure-boot 0\n\n',
+      stdout: 'secure-boot 0\n',
       calls: [
         'systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart nvidia-persistenced.service',
       ],

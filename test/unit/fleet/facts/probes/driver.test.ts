@@ -34,7 +34,7 @@ describe('what the driver probe prints', () => {
 
   it('the services of the driver, as systemd shows them', () => {
     const text =
-      'loaded 580.95.05\nId nvidia-persistenced.service\nActiveState inactive\nUnitFileState static\nExecStart { path /usr/bin/nvidia-persistenced ; argv[] /usr/bin/nvidia-persistenced --user x --no-persistence-mode --verbose ; }\n\nId nvidia-fabricmanager.service\nActiveState failed\nUnitFileState disabled\n';
+      'loaded 580.95.05\nId=nvidia-persistenced.service\nActiveState=inactive\nUnitFileState=static\nExecStart={ path=/usr/bin/nvidia-persistenced ; argv[]=/usr/bin/nvidia-persistenced --user x --no-persistence-mode --verbose ; }\n\nId=nvidia-fabricmanager.service\nActiveState=failed\nUnitFileState=disabled\n';
     expect(driverProbe.parse(text)).toMatchObject({
       loaded: '580.95.05',
       services: [

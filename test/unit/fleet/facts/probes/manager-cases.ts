@@ -1,13 +1,7 @@
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
-import { contextDigest } from '../../../../../src/fleet/steps/image.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
-
-const contextFile = (path: string, text: string) => ({
-  path,
-  artifact: { kind: 'text', text, sha256: sha256(text) } as const,
-});
 
 const change = (host: ScratchHost, id: string, files: Readonly<Record<string, string>>): void => {
   for (const [name, text] of Object.entries(files))
@@ -44,12 +38,12 @@ export const managerCases: readonly ScriptCase[] = [
         .file('/etc/systemd/system/azp-fleet-manager.service.0123.part'),
     after: {
       stdout: `current versions/abc
-ActiveState active
-UnitFileState enabled
-NeedDaemonReload no
+ActiveState=active
+UnitFileState=enabled
+NeedDaemonReload=no
 credential ${sha256('id,with comma:s3cret')}  -
-folder f 2
-folder f1
+folder /var/lib/azp-fleet/folders/f 2.tar
+folder /var/lib/azp-fleet/folders/f1.tar
 left /etc/azp-fleet/token.next
 left /etc/systemd/system/azp-fleet-manager.service.0123.part
 left /etc/azp-fleet/x.part
@@ -85,17 +79,23 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
     },
   }),
   probe('manager', {
-    name: 'the digest of its build context, equal to that of this release',
+    name: 'the files of its build context',
     given: (host) =>
       host
         .link('/opt/azp-fleet/current', 'versions/abc')
-        .file('/opt/azp-fleet/versions/abc/dockeragent/start.sh', 'run')
-        .file('/opt/azp-fleet/versions/abc/dockeragent/Dockerfile', 'FROM base')
         .file('/opt/azp-fleet/versions/abc/dockeragent/a b/x', 'x'),
+    after: { stdout: `current versions/abc\ncontext\n${sha256('x')}  ./a b/x\n` },
+  }),
+  probe('manager', {
+    name: 'secrets of several lines',
+    given: (host) =>
+      host
+        .file('/etc/machine-id', 'x\n')
+        .file('/etc/azp-fleet/token', ' one\\\n\n')
+        .file('/etc/azp-fleet/registries', ' {\n  "a": "b"\n}')
+        .file('/etc/azp-fleet/webhook', 'one\ntwo'),
     after: {
-      stdout: `current versions/abc
-context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x'), contextFile('Dockerfile', 'FROM base')])}  -
-`,
+      stdout: `credential ${sha256('x: one\\')}  -\nregistries ${sha256('x: {\n  "a": "b"\n}')}  -\nwebhook ${sha256('x:one\ntwo')}  -\n`,
     },
   }),
   probe('manager', {
