@@ -7,9 +7,12 @@ import type { FactProbe } from '../probe.ts';
 /** Listed files of a bundle: it has some thousand packages at most. */
 const mostFiles = 8000;
 
-const arrived = sh`for folder in ${[`${packagesFolder}/pool`, HostPaths.images, HostPaths.archives]}; do
-  if [ -d "$folder" ]; then stat -c 'arrived %s %n' "$folder"/* 2>/dev/null; fi
-done | head -n ${mostFiles}`;
+const arrived = `set -- ${[`${packagesFolder}/pool`, HostPaths.images, HostPaths.archives].map((folder) => sh`${folder}/*`).join(' ')}
+for file; do
+  [ -e "$file" ] || continue
+  stat -c 'arrived %s %n' "$@" 2>/dev/null | head -n ${mostFiles}
+  break
+done`;
 
 /**
  * Reads the free bytes for unprivileged users, and the file system, of the folders of packages, their archives, kernels, images
@@ -20,21 +23,22 @@ export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes' | 'arriv
   name: 'disk',
   facts: ['disk', 'initramfsBytes', 'arrived'],
   byHand: 'df -Pk',
-  script:
-    () => `data=$(sed -n 's/.*"data-root"[^"]*"\\(\\/[^"]*\\)".*/\\1/p' /etc/docker/daemon.json 2>/dev/null | head -n 1)
+  script: () => `${arrived}
+data=
+if [ -r /etc/docker/daemon.json ]; then
+  data=$(sed -n '/.*"data-root"[^"]*"\\(\\/[^"]*\\)".*/{s//\\1/p;q;}' /etc/docker/daemon.json 2>/dev/null)
+fi
 set --
 for path in / /boot /opt /usr /var /var/cache /var/lib /var/lib/docker "\${data:-/}"; do
   while [ ! -d "$path" ]; do path=\${path%/*}; path=\${path:-/}; done
   case " $* " in *" $path "*) ;; *) set -- "$@" "$path" ;; esac
 done
 largest=0
-for image in /boot/initrd.img-* /boot/initramfs-*.img; do
-  size=$(stat -L -c %s "$image" 2>/dev/null) || continue
+for size in $(stat -L -c %s /boot/initrd.img-* /boot/initramfs-*.img 2>/dev/null); do
   if [ "$size" -gt "$largest" ]; then largest=$size; fi
 done
 echo "initramfs $largest"
 printf 'path %s\\n' "$@"
-${arrived}
 df -Pk "$@" || exit`,
   line: /^(initramfs \d+$|path \/|arrived \d+ \/|Filesystem | *\S.* -?\d+% \/)/,
   parse: (output) => {

@@ -177,7 +177,9 @@ export const machineCases: readonly ScriptCase[] = [
         .folder(HostPaths.archives, '/boot', '/var/lib/docker')
         .program('df', ''),
     after: {
-      stdout: `initramfs 0
+      stdout: `arrived 5 ${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb
+arrived 3 ${HostPaths.images}/ab.image.0123456789abcdef.part
+initramfs 0
 path /
 path /boot
 path /opt
@@ -185,8 +187,6 @@ path /usr
 path /var
 path /var/lib
 path /var/lib/docker
-arrived 5 ${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb
-arrived 3 ${HostPaths.images}/ab.image.0123456789abcdef.part
 `,
       calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker'],
     },
