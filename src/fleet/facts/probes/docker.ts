@@ -111,6 +111,17 @@ export const dockerImagesProbe: FactProbe<Facts['docker']['images']> = {
   },
 };
 
+const pidFile = '/run/docker.pid';
+const toolkit = '/usr/bin/nvidia-ctk';
+
+/** Files that dockerd reads at its start. */
+const readAtStart: readonly string[] = [
+  '/etc/docker/daemon.json',
+  '/usr/bin/nvidia-container-runtime-hook',
+  '/usr/bin/nvidia-cdi-hook',
+  ...packageManagers.map(({ trust }) => trust.file),
+];
+
 /** Reads the engine's and the toolkit's files. */
 export const dockerProbe: FactProbe<EngineFacts> = {
   name: 'docker',
@@ -119,49 +130,57 @@ export const dockerProbe: FactProbe<EngineFacts> = {
   byHand: 'systemctl status docker.service; ls -l /run/docker.pid /etc/cdi /run/cdi',
   script: ({ root }) => `${runs} echo active; fi
 if [ -e /etc/systemd/system/multi-user.target.wants/docker.service ]; then echo enabled; fi
+set --
+for spec in /var/run/cdi/*.yaml /var/run/cdi/*.json /etc/cdi/*.yaml /etc/cdi/*.json; do
+  if [ -f "$spec" ] && [ -r "$spec" ]; then set -- "$@" "$spec"; fi
+done
 # To the nanosecond: a start and what comes after it may share their second.
-stat -c 'time %n %.9Y %.9Z' /run/docker.pid /etc/docker/daemon.json \\
-  /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook \
-  ${sh`${packageManagers.map(({ trust }) => trust.file)}`} 2>/dev/null
+stat -c 'time %.9Y %.9Z %n' ${sh`${[pidFile, ...readAtStart, toolkit]}`} "$@" 2>/dev/null
 for entry in /snap/docker/current /var/lib/snapd/snaps/docker_*.snap; do
   if [ -e "$entry" ]; then echo snap; fi
 done
-stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk 2>/dev/null
 if command -v nvidia-ctk >/dev/null; then echo toolkit-there; fi
 # What is in /run wins over /etc.
-found=
-for spec in /var/run/cdi/*.yaml /var/run/cdi/*.json /etc/cdi/*.yaml /etc/cdi/*.json; do
-  [ -r "$spec" ] || continue
-  ${sh`grep -Eq ${describesGpus}`} "$spec" || continue
-  case $spec in
-    /etc/*)
-      echo "cdi-etc $spec"
-      [ -z "$found" ] || continue ;;
-    *)
-      found=there
-      echo cdi-run ;;
-  esac
-  echo cdi-spec
-  stat -c 'cdi-time %.9Y' "$spec"
-  ${sh`if grep -q ${cdiLibraries.graphics} "$spec"; then echo 'cdi-use graphics'; fi
-  if grep -q ${cdiLibraries.video} "$spec"; then echo 'cdi-use video'; fi`}
-  grep -o 'nvidia-caps/nvidia-cap[0-9]*' "$spec" | sort -u | sed 's/.*cap/cdi-mig /'
-  sed -n '/libcuda\\.so\\.[0-9][0-9]*\\.[0-9]/{s/.*libcuda\\.so\\.\\([0-9.]*[0-9]\\).*/cdi-driver \\1/p;q;}' "$spec"
-done
+if [ "$#" -gt 0 ]; then
+  ${sh`gpus=${describesGpus} graphics=${cdiLibraries.graphics} video=${cdiLibraries.video}`} awk '
+    function describe() {
+      if (!described) return
+      if (index(path, "/etc/") == 1) { print "cdi-etc " path; if (found) return }
+      else { print "cdi-run"; found = 1 }
+      printf "cdi-spec %s\\n%s", path, contents
+    }
+    function add(line) { contents = contents line "\\n" }
+    FNR == 1 { describe(); path = FILENAME; described = 0; driver = ""; contents = "" }
+    $0 ~ ENVIRON["gpus"] { described = 1 }
+    $0 ~ ENVIRON["graphics"] { add("cdi-use graphics") }
+    $0 ~ ENVIRON["video"] { add("cdi-use video") }
+    driver == "" && match($0, /libcuda[.]so[.][0-9]+([.][0-9]+)+/) {
+      driver = substr($0, RSTART + 11, RLENGTH - 11)
+      add("cdi-driver " driver)
+    }
+    { while (match($0, /nvidia-caps\\/nvidia-cap[0-9]*/)) {
+        add("cdi-mig " substr($0, RSTART + 22, RLENGTH - 22))
+        $0 = substr($0, RSTART + RLENGTH)
+      } }
+    END { describe() }' "$@" || exit
+fi
 ${sh`capabilities=${`${root.prefix}/proc/driver/nvidia/capabilities`}`}
+set --
 # A GPU instance without a compute instance is no device that could be described.
 for access in "$capabilities"/gpu*/mig/gi*/ci*/access; do
-  if [ -r "$access" ]; then sed -n 's/^DeviceFileMinor: */mig /p' "\${access%/ci*}/access" "$access"; fi
+  if [ -r "$access" ]; then set -- "$@" "\${access%/ci*}/access" "$access"; fi
 done
+if [ "$#" -gt 0 ]; then sed -n 's/^DeviceFileMinor: */mig /p' "$@"; fi
 :`,
-  line: /^(active|enabled|snap|toolkit-there|cdi-run|cdi-spec)$|^(time|toolkit-time|cdi-etc|cdi-time|cdi-use|cdi-mig|cdi-driver|mig) /,
+  line: /^(active|enabled|snap|toolkit-there|cdi-run)$|^(time|cdi-etc|cdi-spec|cdi-use|cdi-mig|cdi-driver|mig) /,
   parse: (output) => {
     const lines = new KeyedLines(output);
+    const times = lines.all('time').map(fileTime);
     return {
       active: lines.has('active'),
       enabled: lines.has('enabled'),
       snap: lines.has('snap'),
-      restartNeeded: lines.has('active') && restartNeeded(lines.all('time')),
+      restartNeeded: lines.has('active') && restartNeeded(times),
       toolkitThere: lines.has('toolkit-there'),
       toolkitCdi: {
         cdiSpec: lines.has('cdi-spec'),
@@ -170,7 +189,7 @@ done
         cdiMigDiffers: lines.has('cdi-spec') && migDiffers(lines),
         cdiInEtc: lines.all('cdi-etc'),
         cdiInRun: lines.has('cdi-run'),
-        cdiOlder: cdiOlder(lines),
+        cdiOlder: cdiOlder(lines, times),
       },
     };
   },
@@ -195,14 +214,25 @@ const containerShape = z.object({
 
 const imageShape = z.object({ RepoTags: z.array(z.string()).nullish().catch(undefined) });
 
+interface FileTime {
+  readonly path: string;
+  /** Seconds since 1970. */
+  readonly modified: number;
+  readonly changed: number;
+}
+
+function fileTime(line: string): FileTime {
+  const [, modified, changed, path = ''] = /^(\S+) (\S+) (.*)$/.exec(line) ?? [];
+  return { path, modified: Number(modified), changed: Number(changed) };
+}
+
 /**
  * Returns whether a file that dockerd reads at its start (NVIDIA helpers, configuration, certificate authorities) is newer than
  * its pid file. Packages keep the build time as mtime, so only the ctime shows an installation.
  */
-function restartNeeded(times: readonly string[]): boolean {
-  const files = times.map((line) => line.split(' '));
-  const started = Number(files.find(([name]) => name === '/run/docker.pid')?.[1] ?? Number.POSITIVE_INFINITY);
-  return files.some(([name, , changed]) => name !== '/run/docker.pid' && Number(changed) > started);
+function restartNeeded(times: readonly FileTime[]): boolean {
+  const started = times.find(({ path }) => path === pidFile)?.modified ?? Number.POSITIVE_INFINITY;
+  return times.some(({ path, changed }) => readAtStart.includes(path) && changed > started);
 }
 
 /**
@@ -217,8 +247,9 @@ function migDiffers(lines: KeyedLines): boolean {
 }
 
 /** Returns whether all specifications are older than the toolkit, by its ctime. */
-function cdiOlder(lines: KeyedLines): boolean {
-  const made = lines.all('cdi-time').map(Number);
-  const installed = Number(lines.first('toolkit-time') ?? 0);
+function cdiOlder(lines: KeyedLines, times: readonly FileTime[]): boolean {
+  const of = (path: string): FileTime | undefined => times.find((each) => each.path === path);
+  const made = lines.all('cdi-spec').map((path) => of(path)?.modified ?? Number.POSITIVE_INFINITY);
+  const installed = of(toolkit)?.changed ?? 0;
   return made.length > 0 && made.every((each) => each < installed);
 }

@@ -185,7 +185,7 @@ describe('the output of the probes', () => {
       'azp-fleet/agent:2',
     ]);
     const text =
-      'active\ncdi-run\ncdi-spec\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n';
+      'active\ncdi-run\ncdi-spec /run/cdi/nvidia.yaml\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n';
     expect(dockerProbe.parse(text)).toEqual({
       active: true,
       enabled: false,
@@ -219,14 +219,14 @@ describe('the output of the probes', () => {
   it.each([
     [
       'the hook is newer',
-      'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-container-runtime-hook 10 1001',
+      'time 1000 1000 /run/docker.pid\ntime 10 1001 /usr/bin/nvidia-container-runtime-hook',
       true,
     ],
-    ['daemon.json is newer', 'time /run/docker.pid 1000 1000\ntime /etc/docker/daemon.json 1005 1005', true],
-    ['everything is older', 'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-cdi-hook 10 999', false],
+    ['daemon.json is newer', 'time 1000 1000 /run/docker.pid\ntime 1005 1005 /etc/docker/daemon.json', true],
+    ['everything is older', 'time 1000 1000 /run/docker.pid\ntime 10 999 /usr/bin/nvidia-cdi-hook', false],
     [
       'daemon.json was changed within the second of its start',
-      'time /run/docker.pid 1000.250000000 1000.250000000\ntime /etc/docker/daemon.json 1000.7 1000.700000000',
+      'time 1000.250000000 1000.250000000 /run/docker.pid\ntime 1000.7 1000.700000000 /etc/docker/daemon.json',
       true,
     ],
   ])('Docker is to be restarted: %s', (_, times, expected) => {
