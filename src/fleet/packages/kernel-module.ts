@@ -4,6 +4,9 @@
  */
 const line = String.raw`^([^:]*/)?nvidia(-current|-tesla-[0-9]+|-legacy-[0-9a-z]+)?(-open)?\.ko[.a-z0-9]*:`;
 
+/** Command that prints which of these lists, `/lib/modules/RELEASE/modules.dep`, have an NVIDIA module. */
+export const listsWithModule = `grep -Els '${line}'`;
+
 /** Returns a shell condition: the kernel has an NVIDIA module. `release`: shell text, such as `$kernel`. */
 export function hasModule(release: string): string {
   return `grep -Eqs '${line}' "/lib/modules/${release}/modules.dep"`;

@@ -1,4 +1,4 @@
-import { hasModule } from '../../packages/kernel-module.ts';
+import { listsWithModule } from '../../packages/kernel-module.ts';
 import type { Facts, InstalledKernel } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
@@ -14,19 +14,30 @@ export const kernelsProbe: FactProbe<Pick<Facts, 'kernels' | 'lacksToBuild'>> = 
   name: 'kernels',
   facts: ['kernels', 'lacksToBuild'],
   byHand: 'uname -r; ls /boot /lib/modules',
-  script: () => `kernel() { # RELEASE
-  set -- "$1" no-headers no-driver
-  if [ -e "/lib/modules/$1/build" ]; then set -- "$1" headers "$3"; fi
-  if ${hasModule('$1')}; then set -- "$1" "$2" driver; fi
-  echo "kernel $*"
-}
-running=$(uname -r) || exit
-kernel "$running"
+  script: () => `read -r running </proc/sys/kernel/osrelease || exit
+set -- "/lib/modules/$running/modules.dep"
 for image in /boot/vmlinuz-*; do
-  release=\${image#/boot/vmlinuz-}
-  if [ "$release" != "$running" ] && [ -e "/lib/modules/$release/modules.dep" ]; then kernel "$release"; fi
+  list=/lib/modules/\${image#/boot/vmlinuz-}/modules.dep
+  if [ "$list" != "$1" ] && [ -e "$list" ]; then set -- "$@" "$list"; fi
 done
-for tool in gcc make $(sed -n 's/.*(\\([^ ()]*-\\)\\{0,1\\}\\(gcc-[0-9][0-9]*\\) .*/\\2/p' /proc/version); do
+drivers=$(${listsWithModule} "$@")
+for list; do
+  folder=\${list%/modules.dep}
+  headers=no-headers driver=no-driver
+  if [ -e "$folder/build" ]; then headers=headers; fi
+  case "
+$drivers
+" in *"
+$list
+"*) driver=driver ;; esac
+  echo "kernel \${folder##*/} $headers $driver"
+done
+read -r version </proc/version
+compiler=
+for word in $version; do
+  case $word in '('gcc-[0-9]* | '('*-gcc-[0-9]*) compiler=gcc-\${word##*gcc-} ;; esac
+done
+for tool in gcc make $compiler; do
   command -v "$tool" >/dev/null || echo "lacks $tool"
 done`,
   line: /^(kernel .+ (no-)?headers (no-)?driver|lacks \S+)$/,
