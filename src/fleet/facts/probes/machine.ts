@@ -35,10 +35,21 @@ printf 'time %s\\n' "$now"
 read -r up _ </proc/uptime; printf 'up %s\\n' "$up"
 read -r init </proc/1/stat; printf 'init %s\\n' "$init"
 if [ -d /run/systemd/system ]; then
-  version=$(systemctl --version) || exit
-  printf 'systemd %s\\n' "$version"
+  # All of systemd's programs load this library of their own version; two of them, or none, say nothing.
+  version=
+  for library in /lib/systemd/libsystemd-shared-*.so /lib/*/systemd/libsystemd-shared-*.so /usr/lib64/systemd/libsystemd-shared-*.so; do
+    if [ -e "$library" ]; then version="$version systemd \${library##*-shared-}"; fi
+  done
+  case $version in *'.so '* | '') version=" $(systemctl --version)" || exit ;; esac
+  printf 'systemd%s\\n' "$version"
 fi
-printf 'user %s\\nuid %s\\n' "\${SUDO_USER:-$(id -un)}" "\${SUDO_UID:-$(id -u)}"
+uid=\${SUDO_UID:-}
+if [ -z "$uid" ]; then
+  while read -r key _ value _; do
+    case $key in Uid:) uid=$value; break ;; esac
+  done </proc/self/status
+fi
+printf 'user %s\\nuid %s\\n' "\${SUDO_USER:-$(id -un)}" "$uid"
 while read -r key value _; do
   case $key in MemTotal:) printf 'memory %s\\n' "$value"; break ;; esac
 done </proc/meminfo
@@ -89,7 +100,8 @@ export const osProbe: FactProbe<Facts['os']> = {
   name: 'os',
   facts: ['os'],
   byHand: 'cat /etc/os-release',
-  script: () => 'cat /etc/os-release || exit',
+  script: () =>
+    `while IFS= read -r line || [ -n "$line" ]; do printf '%s\\n' "$line"; done </etc/os-release || exit`,
   // os-release(5) may have lines of any kind; without one of its fields it is none.
   line: /^/,
   parse: (output) => {

@@ -17,8 +17,9 @@ const ours = [
 const machine = (host: ScratchHost): void => {
   host
     .program('uname', 'echo 6.1.0-lab x86_64')
-    .program('systemctl', 'echo "systemd 252 (252.36-1~deb12u1)"; echo "+PAM"')
-    .program('id', 'case $1 in -un) echo root ;; -u) echo 0 ;; esac')
+    .program('id', 'case $1 in -un) echo root ;; esac')
+    .file('/proc/self/status', 'Name:\tsh\nUid:\t1\t0\t2\t3\nUid:\t7\t7\n')
+    .file('/lib/systemd/libsystemd-shared-252.so')
     .program('nproc', 'echo 16')
     .program('date', 'echo 1795324800')
     .file('/proc/uptime', '12,5.25 99.9\n')
@@ -29,9 +30,9 @@ const machine = (host: ScratchHost): void => {
     .folder('/run/systemd/system');
 };
 const firstLines =
-  'kernel 6.1.0-lab\narch x86_64\nmachine-id 0f8e,0\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nsystemd systemd 252 (252.36-1~deb12u1)\n+PAM\n';
+  'kernel 6.1.0-lab\narch x86_64\nmachine-id 0f8e,0\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nsystemd systemd 252.so\n';
 const lastLines = 'memory 65536000\ncpus 16\n';
-const calls = ['uname -r -m', 'date +%s', 'systemctl --version', 'nproc'];
+const calls = ['uname -r -m', 'date +%s', 'nproc'];
 
 export const machineCases: readonly ScriptCase[] = [
   probe('os', {
@@ -44,7 +45,7 @@ export const machineCases: readonly ScriptCase[] = [
     given: machine,
     after: {
       stdout: `${firstLines}user root\nuid 0\n${lastLines}`,
-      calls: [...calls.slice(0, 3), 'id -un', 'id -u', 'nproc'],
+      calls: [...calls.slice(0, 2), 'id -un', 'nproc'],
     },
   }),
   probe('machine', {
@@ -57,6 +58,48 @@ export const machineCases: readonly ScriptCase[] = [
     after: {
       stdout: `${firstLines}user lab,1\nuid 1000\n${lastLines}reboot-required\nplatform jetson\n`,
       calls,
+    },
+  }),
+  ...(
+    [
+      [
+        'in the folder of an architecture',
+        ['/lib/x86_64-linux-gnu/systemd/libsystemd-shared-257.so'],
+        '257.so',
+      ],
+      ['of 64 bits', ['/usr/lib64/systemd/libsystemd-shared-252-51.el9.so'], '252-51.el9.so'],
+      ['that are none', [], undefined],
+      [
+        'that are two',
+        ['/lib/systemd/libsystemd-shared-252.so', '/lib/systemd/libsystemd-shared-257.so'],
+        undefined,
+      ],
+    ] as const
+  ).map(([what, libraries, version]) =>
+    probe('machine', {
+      name: `systemd by its libraries ${what}`,
+      given: (host) => {
+        machine(host);
+        host.drop('/lib', '/usr/lib64').program('systemctl', 'echo "systemd 254 (254.9-1)"; echo "+PAM"');
+        for (const library of libraries) host.file(library);
+      },
+      run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
+      after: {
+        stdout: `${firstLines.replace('252.so\n', version === undefined ? '254 (254.9-1)\n+PAM\n' : `${version}\n`)}user lab,1\nuid 1000\n${lastLines}`,
+        calls: version === undefined ? calls.toSpliced(2, 0, 'systemctl --version') : calls,
+      },
+    }),
+  ),
+  probe('machine', {
+    name: 'a systemd without a version',
+    given: (host) => {
+      machine(host);
+      host.drop('/lib', '/usr/lib64').program('systemctl', 'exit 1');
+    },
+    after: {
+      code: 1,
+      stdout: firstLines.replace(/systemd .*\n/, ''),
+      calls: [...calls.slice(0, 2), 'systemctl --version'],
     },
   }),
   probe('machine', {
