@@ -54,15 +54,17 @@ lock_device() {
     END { if (number[1] != "") printf "%02x:%02x", number[1], number[2] }' /proc/self/mountinfo 2>/dev/null || :
 }
 package_lock_holder() {
-  ${sh`stat -c '%i %m %n' ${locks}`} 2>/dev/null |
-    while read -r inode mount lock; do
-      while read -r _ _ _ _ pid file _; do
-        [ "\${file##*:}" = "$inode" ] || continue
-        case $(lock_device "$mount") in '' | "\${file%:*}") ;; *) continue ;; esac
-        lock_held_by "$pid" "$lock"
-        break
-      done </proc/locks
-    done${pidFiles.length === 0 ? '' : `\n${pidLocks(pidFiles)}`}
+  while read -r inode mount lock; do
+    [ -n "$inode" ] || break
+    while read -r _ _ _ _ pid file _; do
+      [ "\${file##*:}" = "$inode" ] || continue
+      case $(lock_device "$mount") in '' | "\${file%:*}") ;; *) continue ;; esac
+      lock_held_by "$pid" "$lock"
+      break
+    done </proc/locks
+  done <<EOF
+$(${sh`stat -c '%i %m %n' ${locks}`} 2>/dev/null)
+EOF${pidFiles.length === 0 ? '' : `\n${pidLocks(pidFiles)}`}
 }`;
 }
 
