@@ -24,7 +24,10 @@ for device in "$root"/sys/bus/pci/devices/*; do
   read -r class <"$device/class"
   read -r id <"$device/device"
   driver=
-  if [ -L "$device/driver" ]; then driver=$(readlink "$device/driver"); fi
+  if [ -L "$device/driver" ]; then
+    # The shell itself resolves the link, unless its target is missing.
+    if cd -P "$device/driver" 2>/dev/null; then driver=$PWD; else driver=$(readlink "$device/driver"); fi
+  fi
   case $class in
     0x0300* | 0x0302*)
       echo "gpu \${device##*/} \${id#0x} \${driver##*/}"

@@ -42,12 +42,18 @@ done
 if [ -n "$gpus" ]; then
   # Its code is 1 where a process has ended.
   files=$(find /proc/[0-9]*/fd -lname '/dev/nvidia[0-9]*' 2>/dev/null) || [ "$?" -eq 1 ] || exit 1
-  printf '%s\\n' "$files" | while IFS=/ read -r _ _ pid _; do
-    if [ -z "$pid" ] || [ "$pid" = "\${last:-}" ]; then continue; fi
+  last=
+  for file in $files; do
+    pid=\${file#/*/}
+    pid=\${pid%%/*}
+    if [ "$pid" = "$last" ]; then continue; fi
     last=$pid
     if read -r name 2>/dev/null <"/proc/$pid/comm"; then
       echo "gpu-process $pid $name"
-      sed "s/^[^:]*:[^:]*:/gpu-group $pid /" "/proc/$pid/cgroup" 2>/dev/null
+      while IFS= read -r group; do
+        group=\${group#*:}
+        echo "gpu-group $pid \${group#*:}"
+      done 2>/dev/null <"/proc/$pid/cgroup"
     fi
   done
 fi

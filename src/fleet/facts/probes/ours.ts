@@ -74,15 +74,19 @@ export const oursCdiProbe: FactProbe<Facts['ours']['cdi']> = {
   name: 'ours-cdi',
   facts: ['ours'],
   byHand: 'ls -l /etc/cdi',
-  script: () => `for file in /etc/cdi/*; do
+  script: () => `set --
+for file in /etc/cdi/*; do
   case $file in *${suffix}) echo "aside $file"; continue ;; esac
-  if grep -qsxF '${cdiMark}' "$file"; then echo "made $file"; fi
-done`,
-  line: /^(aside|made) \//,
+  if [ -f "$file" ]; then set -- "$@" "$file"; fi
+done
+if [ "$#" -gt 0 ]; then grep -lsxF '${cdiMark}' "$@"; fi`,
+  line: /^(aside )?\//,
   parse: (output) => {
-    const lines = new KeyedLines(output);
-    const paths = (key: string) => lines.all(key).filter((path) => /^\/etc\/cdi\/[\w.-]{1,200}$/.test(path));
-    return { made: paths('made'), aside: paths('aside').map((path) => path.slice(0, -suffix.length)) };
+    const paths = (line: RegExp) => [...output.matchAll(line)].map(([, path = '']) => path);
+    return {
+      made: paths(/^(\/etc\/cdi\/[\w.-]{1,200})$/gm),
+      aside: paths(/^aside (\/etc\/cdi\/[\w.-]{1,200})$/gm).map((path) => path.slice(0, -suffix.length)),
+    };
   },
 };
 

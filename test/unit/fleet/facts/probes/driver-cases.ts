@@ -25,11 +25,16 @@ export const driverCases: readonly ScriptCase[] = [
       pci(host, '0000:00:1f.0', { vendor: '0x8086', class: '0x030000', device: '0xa1c1' });
       pci(host, '0000:01:00.0', { vendor: '0x10de', class: '0x030000', device: '0x2684' }, 'vfio-pci');
       pci(host, '0000:01:00.1', { vendor: '0x10de', class: '0x040300', device: '0x22ba' });
+      host.folder('/practice/sys/bus/pci/drivers/nvidia');
+      pci(host, '0000:81:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2335' }, 'nvidia');
       pci(host, '0000:83:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2335' });
       pci(host, '0005:00:00.0', { vendor: '0x10de', class: '0x068000', device: '0x22a3' });
       host.folder('/practice/sys/bus/pci/devices/0009:00:00.0');
     },
-    after: { stdout: 'gpu 0000:01:00.0 2684 vfio-pci\ngpu 0000:83:00.0 2335 \nnvswitch\n' },
+    after: {
+      stdout:
+        'gpu 0000:01:00.0 2684 vfio-pci\ngpu 0000:81:00.0 2335 nvidia\ngpu 0000:83:00.0 2335 \nnvswitch\n',
+    },
   }),
   probe('gpus', {
     name: 'an NVLink 5 board, whose switches are InfiniBand devices with SW_MNG',

@@ -53,7 +53,7 @@ export const oursCases: readonly ScriptCase[] = [
         .file('/etc/cdi/nvidia.yaml', `kind: nvidia.com/gpu\n${cdiMark}\n`)
         .file('/etc/cdi/fpga.yaml', `kind: intel.com/fpga\n# ${cdiMark}\n`)
         .file('/etc/cdi/site.json.before-azp-fleet', '{}'),
-    after: { stdout: 'made /etc/cdi/nvidia.yaml\naside /etc/cdi/site.json.before-azp-fleet\n' },
+    after: { stdout: 'aside /etc/cdi/site.json.before-azp-fleet\n/etc/cdi/nvidia.yaml\n' },
   }),
   probe('ours-cdi', { name: 'no such folder', after: {} }),
   probe('ours-sources', {
