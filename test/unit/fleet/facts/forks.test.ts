@@ -7,13 +7,11 @@ import { parseFacts } from '../../../../src/fleet/facts/parse.ts';
 import { recordFile } from '../../../../src/fleet/packages/package-record.ts';
 import { parseFrames } from '../../../../src/fleet/ssh/session/frames.ts';
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
+import { countLimit } from '../../../support/floor.ts';
 import { ScratchHost } from '../../../support/scratch/host.ts';
 
-const { counts } = JSON.parse(readFileSync('bench/floor.json', 'utf8')) as {
-  readonly counts: Readonly<Record<string, number>>;
-};
 const row = 'facts script: forks';
-const most = counts[row] ?? 0;
+const most = countLimit(row);
 
 const advice = (forks: number): string =>
   `the facts script starts ${forks} processes on this host, and at most ${most} are allowed: each costs every host a millisecond ` +
