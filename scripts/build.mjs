@@ -1,5 +1,5 @@
-// Builds dist/: the CLI (split, dependencies external) and the manager (one self-contained file).
-import { rmSync, existsSync } from 'node:fs';
+// Builds dist/: the CLI (one part per command, and shared parts), the manager (one file), and the licenses of both.
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -22,33 +22,84 @@ const withoutUnusedMetrics = {
   },
 };
 
-const common = { bundle: true, platform: 'node', target: 'node22.13', format: 'esm', logLevel: 'warning' };
-await build({
+/**
+ * Packages whose modules run at their first call: string-width builds tables of all emoji, which takes longer than a
+ * whole `--help`. Their default export must be a function.
+ */
+const lazyPackages = {
+  name: 'lazy-packages',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^string-width$/ }, ({ path, kind }) =>
+      kind === 'import-statement' ? { path, namespace: 'lazy' } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: 'lazy' }, ({ path }) => ({
+      contents: `export default (...given) => require(${JSON.stringify(path)}).default(...given);`,
+      resolveDir: root,
+    }));
+  },
+};
+
+const common = {
+  bundle: true,
+  platform: 'node',
+  target: 'node22.13',
+  format: 'esm',
+  logLevel: 'warning',
+  minifySyntax: true,
+  metafile: true,
+};
+/**
+ * gRPC and protobuf serve only BuildKit's sessions and output, ssh2 only dockerode's own ssh protocol, the next two only
+ * contexts that dockerode packs itself: neither program uses them. Nor does the CLI open an editor.
+ */
+const unused = ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'tar-fs', '@balena/dockerignore'];
+const without = (names) => Object.fromEntries(names.map((name) => [name, empty]));
+
+const cli = await build({
   ...common,
   entryPoints: { cli: 'src/cli/main.ts' },
   outdir: 'dist',
   splitting: true,
-  packages: 'external',
   sourcemap: true,
   chunkNames: 'chunks/[name]-[hash]',
   outExtension: { '.js': '.mjs' },
+  legalComments: 'none',
+  alias: without([...unused, '@inquirer/editor']),
+  plugins: [lazyPackages],
+  // The native parts of ssh2, which need a compiler: ssh2 does the same with Node's own where `require` throws.
+  external: ['cpu-features', '*.node'],
+  // Literals of such expressions are checked, and their tables built, where a file is read.
+  supported: { 'regexp-set-notation': false, 'regexp-unicode-property-escapes': false },
+  define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
+  banner: { js: 'const require = process.getBuiltinModule;' },
 });
-await build({
+const manager = await build({
   ...common,
   entryPoints: ['src/manager/main.ts'],
   outfile: 'dist/manager.mjs',
-  minifySyntax: true,
   legalComments: 'eof',
   loader: { '.node': 'empty' },
-  // gRPC and protobuf serve only BuildKit's sessions and output, ssh2 only dockerode's own ssh protocol, the last two
-  // only contexts that dockerode packs itself: the manager uses none of them.
-  alias: Object.fromEntries(
-    ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'ssh2', 'tar-fs', '@balena/dockerignore'].map(
-      (name) => [name, empty],
-    ),
-  ),
+  alias: without([...unused, 'ssh2']),
   plugins: [withoutUnusedMetrics],
   banner: {
     js: "import { createRequire as __cr } from 'node:module'; import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const require = __cr(import.meta.url); const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
   },
 });
+writeFileSync('dist/licenses.txt', licensesOf([cli, manager]));
+
+/** Returns the licenses of all packages of which the builds have a part. */
+function licensesOf(builds) {
+  const used = builds.flatMap(({ metafile: { outputs } }) =>
+    Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs)),
+  );
+  const folders = used.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  return [...new Set(folders)]
+    .toSorted((one, other) => one.localeCompare(other))
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      const texts = globSync('{licen[cs]e,LICEN[CS]E,Licen[cs]e}*', { cwd: folder }).toSorted();
+      const title = [`${name} ${version}`, license].filter(Boolean).join(': ');
+      return [title, ...texts.map((file) => readFileSync(join(folder, file), 'utf8').trim())].join('\n\n');
+    })
+    .join(`\n\n${'-'.repeat(80)}\n\n`);
+}

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { z } from 'zod';
+import * as z from 'zod';
 
 import { sha256 } from '../../shared/base/digest.ts';
 import { usageError } from '../../shared/base/errors.ts';

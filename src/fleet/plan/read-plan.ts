@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 import type { FleetPlan, Held, HostPlan, Wave, WavesPlan } from './fleet-plan.ts';
 import type { Effects } from '../packages/simulation.ts';

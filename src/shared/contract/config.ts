@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 import type { IdleConfig } from './idle.ts';
 import type { Agents, DriverCapabilities, SlotLimits, SlotSpec } from './slots.ts';

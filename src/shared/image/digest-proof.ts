@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 import { sha256 } from '../base/digest.ts';
 import { foreignJson } from '../base/foreign-text.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 
 import { FleetError, type Problem } from '../../../shared/base/errors.ts';
 import { foreignJson, foreignLine } from '../../../shared/base/foreign-text.ts';

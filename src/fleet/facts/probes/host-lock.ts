@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 import { foreignJson } from '../../../shared/base/foreign-text.ts';
 import { sh } from '../../../shared/base/shell.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { z } from 'zod';
+import * as z from 'zod';
 
 import { FleetError } from '../../../shared/base/errors.ts';
 import { foreignJson, foreignLine } from '../../../shared/base/foreign-text.ts';
