@@ -1,5 +1,6 @@
 // Builds dist/: the CLI (one part per command, and shared parts), the manager (one file), and the licenses of both.
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -39,6 +40,30 @@ const lazyPackages = {
   },
 };
 
+/** commander can start other programs; ours has none. */
+const withoutPrograms = {
+  name: 'without-programs',
+  setup({ onResolve }) {
+    onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      importer.includes('/node_modules/commander/') ? { path: join(root, empty) } : undefined,
+    );
+  },
+};
+
+/**
+ * Adds what `--help` loads to each part that is loaded later: what they share is then one file, not one for each set of
+ * its users.
+ */
+const oneStart = {
+  name: 'one-start',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/(?:src\/cli\/commands\/[^/]+\.ts|inquirer\/dist\/index\.js)$/ }, ({ path }) => ({
+      contents: `${readFileSync(path, 'utf8')}\nimport ${JSON.stringify(join(root, 'src/cli/main.ts'))};\n`,
+      loader: 'ts',
+    }));
+  },
+};
+
 const common = {
   bundle: true,
   platform: 'node',
@@ -50,7 +75,8 @@ const common = {
 };
 /**
  * gRPC and protobuf serve only BuildKit's sessions and output, ssh2 only dockerode's own ssh protocol, the next two only
- * contexts that dockerode packs itself: neither program uses them. Nor does the CLI open an editor.
+ * contexts that dockerode packs itself: neither program uses them. Nor does the CLI open an editor, or draw by listr2's
+ * own renderer.
  */
 const unused = ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'tar-fs', '@balena/dockerignore'];
 const without = (names) => Object.fromEntries(names.map((name) => [name, empty]));
@@ -64,8 +90,8 @@ const cli = await build({
   chunkNames: 'chunks/[name]-[hash]',
   outExtension: { '.js': '.mjs' },
   legalComments: 'none',
-  alias: without([...unused, '@inquirer/editor']),
-  plugins: [lazyPackages],
+  alias: without([...unused, '@inquirer/editor', 'log-update', 'cli-truncate', 'wrap-ansi']),
+  plugins: [lazyPackages, oneStart, withoutPrograms],
   // The native parts of ssh2, which need a compiler: ssh2 does the same with Node's own where `require` throws.
   external: ['cpu-features', '*.node'],
   // Literals of such expressions are checked, and their tables built, where a file is read.
@@ -85,7 +111,25 @@ const manager = await build({
     js: "import { createRequire as __cr } from 'node:module'; import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const require = __cr(import.meta.url); const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
   },
 });
+for (const { metafile } of [cli, manager])
+  for (const file of Object.keys(metafile.outputs).filter((name) => name.endsWith('.mjs')))
+    writeFileSync(file, withPlainBuiltins(readFileSync(file, 'utf8')));
 writeFileSync('dist/licenses.txt', licensesOf([cli, manager]));
+
+/**
+ * Gets Node's own modules without `import`, which reads every member of a module and so loads what each needs: undici for
+ * node:http, worker threads for node:util, standard input for node:process.
+ */
+function withPlainBuiltins(code) {
+  return code.replaceAll(
+    /^import (?:(\w+)(?:, )?)?(?:\* as (\w+)|(\{[^}]*\}))? from ("[^"]+");$/gm,
+    (statement, all, namespace, members, name) => {
+      if (!isBuiltin(JSON.parse(name))) return statement;
+      const names = [all, namespace, members?.replaceAll(' as ', ': ')].filter(Boolean);
+      return `const ${names.map((each) => `${each} = process.getBuiltinModule(${name})`).join(', ')};`;
+    },
+  );
+}
 
 /** Returns the licenses of all packages of which the builds have a part. */
 function licensesOf(builds) {

@@ -139,7 +139,7 @@ const inventoryCommands: readonly CommandSpec[] = [
     positionals: '<hosts...>',
     examples: [['azp-fleet inventory show h200-1', 'also shows the source of each SSH option']],
     json: ['hosts'],
-    load: async () => (await import('./commands/inventory.ts')).runShow,
+    load: async () => (await import('./commands/inventory-show.ts')).run,
   },
   {
     name: 'inventory check',

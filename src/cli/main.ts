@@ -13,7 +13,7 @@ import { version } from '../shared/base/version.ts';
 import { commands } from './commands.ts';
 import { parseArguments, type Parsed } from './parse.ts';
 import { runCommand } from './run-command.ts';
-import { noRunLog, openRunLog, stateFolder } from './run-log.ts';
+import { noRunLog, openRunLog, type RunLog, stateFolder } from './run-log.ts';
 
 /** Runs the program: builds the context, finds the command, reports errors. Returns the exit code. */
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<number> {
@@ -25,13 +25,18 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   const redactor = new Redactor();
   const state = stateFolder(process.env, user.homedir);
   const clock = systemClock(1);
-  // Completion runs at each Tab; its logs would displace those of other runs.
-  const log = argv[0] === 'completion' ? noRunLog(redactor) : openRunLog(state, clock, process.pid, redactor);
+  const openLog = (): RunLog => {
+    // Completion runs at each Tab; its logs would displace those of other runs.
+    const opened =
+      argv[0] === 'completion' ? noRunLog(redactor) : openRunLog(state, clock, process.pid, redactor);
+    if (opened.note !== undefined) warn(process.stderr, { what: opened.note });
+    return opened;
+  };
   const stdout = guardOutput(process.stdout, redactor);
   const stderr = guardOutput(process.stderr, redactor);
-  const base = { stdout: process.stdout, stderr: process.stderr, clock, log };
-  if (log.note !== undefined) warn(process.stderr, { what: log.note });
+  const base = { stdout: process.stdout, stderr: process.stderr, clock };
   let parsed: Parsed | undefined;
+  let log: RunLog | undefined;
   try {
     parsed = parseArguments(argv, commands, {
       out: (text) => say(process.stdout, text),
@@ -41,11 +46,13 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
       columns: process.stdout.columns ?? 80,
     });
     if (parsed === undefined) return ExitCode.ok;
+    log = openLog();
     log.log('info', 'command', { command: parsed.input.commandLine, version });
     const { note, clock: practiceClock } = practiceOf(process.env);
     if (note !== undefined) warn(process.stderr, { what: note });
     const context: Context = {
       ...base,
+      log,
       clock: practiceClock,
       root: machineRoot,
       unfiltered: { stdout: stdout.unfiltered, stderr: stderr.unfiltered },
@@ -62,11 +69,19 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   } catch (error) {
     const interrupted = stop.signal.aborted || isPromptExit(error);
     const command = parsed?.spec.name;
-    return report(error, { context: base, command, interrupted, json, debug, logFile: log.path });
+    log ??= openLog();
+    return report(error, {
+      context: { ...base, log },
+      command,
+      interrupted,
+      json,
+      debug,
+      logFile: log.path,
+    });
   } finally {
     stdout.finish();
     stderr.finish();
-    log.close();
+    log?.close();
   }
 }
 

@@ -49,8 +49,10 @@ export function parseArguments(
     .version(io.version, '-V, --version', 'print the version')
     .addHelpText('after', overview);
   for (const option of sharedOptions) program.addOption(declaredOption(option));
+  const isNamed = ({ name }: CommandSpec) => own.some((word) => name.split(' ').at(-1) === word);
   for (const spec of specs) {
-    const command = declare(parentOf(program, spec, specs, print), spec, print).exitOverride((error) => {
+    const parent = parentOf(program, spec, specs, print);
+    const command = declare(parent, spec, print, isNamed(spec)).exitOverride((error) => {
       failed = spec;
       throw error;
     });
@@ -120,7 +122,8 @@ function parentOf(program: Command, spec: CommandSpec, specs: readonly CommandSp
     .helpGroup(`${groupOf(spec)}:`);
 }
 
-function declare(parent: Command, spec: CommandSpec, io: ParseIo): Command {
+/** Declares a command; its options and examples only if it may be the one that is called, because there are hundreds. */
+function declare(parent: Command, spec: CommandSpec, io: ParseIo, isNamed: boolean): Command {
   const name = spec.name.split(' ').at(-1) ?? spec.name;
   const command = base(parent.command(name), io);
   if (parent.parent === null) command.helpGroup(`${groupOf(spec)}:`);
@@ -129,6 +132,7 @@ function declare(parent: Command, spec: CommandSpec, io: ParseIo): Command {
     .summary(spec.summary)
     .description(`${sentence(spec.summary)}\n${spec.description ?? ''}`.trim());
   for (const { notation, about } of argumentsOf(spec)) command.argument(notation, about);
+  if (!isNamed) return command;
   for (const option of [...(spec.options ?? []), ...sharedBy(spec)])
     command.addOption(declaredOption(option));
   return command.addHelpText('after', `\nExamples:\n${exampleLines(spec.examples).join('\n')}`);

@@ -8,7 +8,7 @@ import type { Redactor } from '../shared/base/redact.ts';
 /** Limits of the kept debug logs: number of files, and their total size in bytes. */
 const keep = { files: 200, bytes: 256 * 1024 * 1024 };
 
-interface RunLog extends Omit<FileLogger, 'path'> {
+export interface RunLog extends Omit<FileLogger, 'path'> {
   /** Undefined if the file cannot be written. */
   readonly path: string | undefined;
   /** The warning if there is no file. */

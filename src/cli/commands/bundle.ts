@@ -31,7 +31,8 @@ import { fold } from '../render/lines.ts';
 import { columns } from '../render/table.ts';
 import { problemsAmong, type Result } from '../result.ts';
 import { readCa } from '../run/fleet.ts';
-import { connected, type Connected, openHosts, type OpenHosts, overSsh } from '../run/hosts.ts';
+import { connected, type Connected, overSsh } from '../run/hosts.ts';
+import { openHosts, type OpenHosts } from '../run/inventory.ts';
 import { hostTools } from '../run/planning.ts';
 
 /** Creates a bundle, or shows one. */

@@ -10,7 +10,7 @@ import type { CommandInput } from '../command.ts';
 import { type Options, refuseControl } from '../options.ts';
 import { offersOf, type PipelineKind, pipelineKinds, pipelineText } from '../render/pipeline.ts';
 import type { Result } from '../result.ts';
-import { openHosts } from '../run/hosts.ts';
+import { openHosts } from '../run/inventory.ts';
 import { writeInventory } from '../setup/inventory-file.ts';
 
 /** Prints azure-pipelines.yml for a pool, or writes it. Contacts no host. */

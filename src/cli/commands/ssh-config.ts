@@ -8,9 +8,9 @@ import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
-import { count } from '../render/inventory.ts';
+import { count } from '../render/lines.ts';
 import { declined, problemsAmong, type Result } from '../result.ts';
-import { openHosts } from '../run/hosts.ts';
+import { openHosts } from '../run/inventory.ts';
 import { withoutSecrets } from '../run/secrets.ts';
 
 /** Prints, writes or removes the hosts' SSH configuration. Contacts no host. */

@@ -8,7 +8,7 @@ import { loginArguments } from '../../fleet/ssh/wire/openssh.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import type { CommandInput } from '../command.ts';
-import { openHosts } from '../run/hosts.ts';
+import { openHosts } from '../run/inventory.ts';
 import { withoutSecrets } from '../run/secrets.ts';
 
 /** Runs the system's ssh on the terminal and returns its exit code. */

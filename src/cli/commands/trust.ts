@@ -13,7 +13,8 @@ import type { CommandInput } from '../command.ts';
 import { say } from '../render/lines.ts';
 import { columns } from '../render/table.ts';
 import { declined, type Result, show } from '../result.ts';
-import { connected, notesOnly, openHosts } from '../run/hosts.ts';
+import { connected, notesOnly } from '../run/hosts.ts';
+import { openHosts } from '../run/inventory.ts';
 import { writeInventory } from '../setup/inventory-file.ts';
 
 /** Handshakes at the same time; only the key exchange takes place. */

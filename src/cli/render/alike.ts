@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import { foreignValue } from '../../shared/base/foreign-text.ts';
-import { count } from './inventory.ts';
+import { count } from './lines.ts';
 
 interface HostValue<T> {
   readonly host: string;

@@ -2,6 +2,7 @@ import { Document, isMap, isScalar } from 'yaml';
 
 import { agentName, poolsOf, slotNames } from '../../shared/contract/slots.ts';
 import type { Fleet, HostSpec } from '../../fleet/inventory/fleet.ts';
+import { count } from './lines.ts';
 import { columns } from './table.ts';
 
 /** Returns a table with a line for each host: address, pool, agents, and what `--limit` accepts. */
@@ -34,11 +35,6 @@ function agents({ agents, gpus, share }: HostSpec): string {
 export function fleetSummary(fleet: Fleet): string {
   const pools = new Set(fleet.hosts.flatMap(poolsOf)).size;
   return `${count(fleet.hosts.length, 'host')}, ${count(pools, 'pool')}, ${fleet.organization}`;
-}
-
-/** Returns `1 host`, `3 hosts`. */
-export function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? '' : 's'}`;
 }
 
 /** Returns the agent names as far as they follow from the inventory. */

@@ -4,9 +4,22 @@ import stringWidth from 'string-width';
 import type { Context, OutputStream } from '../../shared/base/context.ts';
 import { foreignLines } from '../../shared/base/foreign-text.ts';
 
+/**
+ * Matches texts whose characters take one column each: Latin, punctuation, arrows, lines and our own signs. A test
+ * compares each with string-width, which takes longer to load than most commands to run.
+ */
+const oneColumnEach =
+  /^[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25a1\u25cb\u25cf\u2264\u2265\u2713\u2714\u2717\u2800-\u28ff]*$/;
+
 /** Returns the columns of a text on a terminal: ideographs and emoji take two, combining marks and colors none. */
 export function widthOf(text: string): number {
-  return stringWidth(text);
+  const plain = text.includes('\u001b') ? stripVTControlCharacters(text) : text;
+  return oneColumnEach.test(plain) ? plain.length : stringWidth(text);
+}
+
+/** Returns `1 host`, `3 hosts`. */
+export function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`;
 }
 
 /** Pads a text with spaces to a number of columns. */

@@ -9,8 +9,7 @@ import { gibText } from '../../shared/contract/slots.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import { alike, hostLabel } from './alike.ts';
 import type { Paint, Style } from './color.ts';
-import { count } from './inventory.ts';
-import { wrap } from './lines.ts';
+import { count, wrap } from './lines.ts';
 import { type Cell, type Column, tableLines } from './table.ts';
 import { merged, type Trouble, troubleLines, hostProblem } from './trouble.ts';
 

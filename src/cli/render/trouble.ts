@@ -4,8 +4,7 @@ import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { alike, hostLabel } from './alike.ts';
 import type { Paint, Style } from './color.ts';
-import { count } from './inventory.ts';
-import { wrap } from './lines.ts';
+import { count, wrap } from './lines.ts';
 
 /** A problem with its fix, on one or more hosts. */
 export interface Trouble {

@@ -12,12 +12,12 @@ import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import type { Options } from '../options.ts';
 import { usesColor } from '../render/color.ts';
-import { count } from '../render/inventory.ts';
-import { say } from '../render/lines.ts';
+import { count, say } from '../render/lines.ts';
 import { outcomeText } from '../render/outcome.ts';
 import { planText } from '../render/plan.ts';
 import { declined, problemsAmong, type Result } from '../result.ts';
-import type { Connected, OpenHosts } from './hosts.ts';
+import type { Connected } from './hosts.ts';
+import type { OpenHosts } from './inventory.ts';
 
 /** The parts of a command that changes hosts: read, show, ask, apply. */
 export interface HostChanges<Found extends AnySurvey> {

@@ -15,7 +15,8 @@ import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import { checkToken, credentialSource, expiryWarning } from '../../fleet/inventory/secret.ts';
 import { warn } from '../render/problem.ts';
 import type { CommandInput } from '../command.ts';
-import { connected, type Connected, openHosts, type OpenHosts, overSsh } from './hosts.ts';
+import { connected, type Connected, overSsh } from './hosts.ts';
+import { openHosts, type OpenHosts } from './inventory.ts';
 import { resolve, resolveRegistries, resolveWebhooks } from './secrets.ts';
 
 /** The inventory, the selected hosts, and access to Azure DevOps. */

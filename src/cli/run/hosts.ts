@@ -1,9 +1,7 @@
 import { hostname } from 'node:os';
 
 import type { EventSink } from '../../fleet/apply/events.ts';
-import type { Fleet, HostSpec } from '../../fleet/inventory/fleet.ts';
-import { loadFleet } from '../../fleet/inventory/load.ts';
-import { selectHosts } from '../../fleet/inventory/select.ts';
+import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import { createTransport, type TransportParts } from '../../fleet/ssh/create-transport.ts';
 import { questionText } from '../../fleet/ssh/questions.ts';
 import type { Transport } from '../../fleet/ssh/transport.ts';
@@ -14,39 +12,8 @@ import { askSecret, canAsk } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import { say } from '../render/lines.ts';
 import { createProgress, type Progress } from '../render/progress.ts';
-import { hideSecrets, resolve, withoutSecrets } from './secrets.ts';
-
-/** The inventory and the selected hosts. */
-export interface OpenHosts {
-  readonly fleet: Fleet;
-  readonly hosts: readonly HostSpec[];
-  /** Redirects notes on waiting times to the progress display once it is drawn. */
-  readonly noteBy?: (say: (text: string) => void) => void;
-}
-
-/** Overrides the SSH configuration file of every host. */
-function bySshConfig(fleet: Fleet, sshConfig: string | undefined): Fleet {
-  if (sshConfig === undefined) return fleet;
-  return { ...fleet, hosts: fleet.hosts.map((host) => ({ ...host, ssh: { ...host.ssh, sshConfig } })) };
-}
-
-/** Loads the inventory and redacts its secrets from now on. */
-export function openInventory(context: Context, file: string): Fleet {
-  const fleet = loadFleet(file, context);
-  hideSecrets(context, fleet);
-  return fleet;
-}
-
-/** Loads the inventory and selects hosts. `patterns`: the hosts, within --limit. */
-export function openHosts(
-  context: Context,
-  { inventory, options, positionals }: CommandInput,
-  patterns: readonly string[] = positionals,
-): OpenHosts {
-  const loaded = openInventory(context, inventory);
-  const fleet = bySshConfig(loaded, options.sshConfig(context.cwd));
-  return { fleet, hosts: selectHosts(fleet, patterns, options.list('limit')) };
-}
+import { openHosts, type OpenHosts } from './inventory.ts';
+import { resolve, withoutSecrets } from './secrets.ts';
 
 /** What a command has while it is connected. */
 export interface Connected<Link = Transport> {

@@ -9,7 +9,8 @@ import { ExitCode } from '../../shared/base/errors.ts';
 import type { CommandInput } from '../command.ts';
 import { withoutOwnName } from '../render/alike.ts';
 import { problemsAmong, type Result } from '../result.ts';
-import { connected, notesOnly, openHosts, overSsh, type Wiring } from './hosts.ts';
+import { connected, notesOnly, overSsh, type Wiring } from './hosts.ts';
+import { openHosts } from './inventory.ts';
 
 /** The managers of the chosen hosts. */
 export interface Managers {

@@ -17,7 +17,8 @@ import type { Transport } from '../../fleet/ssh/transport.ts';
 import type { Planned } from '../../fleet/steps/step.ts';
 import { changeHosts, type HostChanges, waveLimits } from './change-hosts.ts';
 import type { CommandInput } from '../command.ts';
-import { connected, openHosts, type OpenHosts, overSsh, type Wiring } from './hosts.ts';
+import { connected, overSsh, type Wiring } from './hosts.ts';
+import { openHosts, type OpenHosts } from './inventory.ts';
 import { hostTools } from './planning.ts';
 import type { Result } from '../result.ts';
 

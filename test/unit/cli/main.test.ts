@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -62,4 +62,13 @@ test('a token too short to redact is reported, and other output stays readable',
   const { stderr } = azpFleet(['plan', 'ca.yaml'], { XDG_STATE_HOME: folder, AZP_TOKEN: 'a' });
   expect(stderr).toContain('! the token has fewer than 4 characters');
   expect(stderr.replaceAll(/\s+/g, ' ')).toContain(`the CA file ${folder}/none.pem cannot be read`);
+});
+
+test('help and the version leave no debug log', () => {
+  const env = { XDG_STATE_HOME: join(folder, 'state-of-help') };
+  for (const argv of [['--help'], ['--version'], ['help', 'plan'], []])
+    expect(azpFleet(argv, env)).toMatchObject({ status: 0, stderr: '' });
+  expect(existsSync(env.XDG_STATE_HOME)).toBe(false);
+  expect(azpFleet(['unknown'], env).status).toBe(2);
+  expect(readdirSync(join(env.XDG_STATE_HOME, 'azp-fleet/logs'))).toHaveLength(1);
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { Secret } from '../../../../src/shared/base/secret.ts';
-import { openInventory } from '../../../../src/cli/run/hosts.ts';
+import { openInventory } from '../../../../src/cli/run/inventory.ts';
 import { credentialSource } from '../../../../src/fleet/inventory/secret.ts';
 import { resolve } from '../../../../src/cli/run/secrets.ts';
 import { quietContext, runCommand } from '../../../support/command.ts';

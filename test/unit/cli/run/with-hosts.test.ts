@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { Options } from '../../../../src/cli/options.ts';
-import { connected, type Connected, openHosts } from '../../../../src/cli/run/hosts.ts';
+import { connected, type Connected } from '../../../../src/cli/run/hosts.ts';
+import { openHosts } from '../../../../src/cli/run/inventory.ts';
 import type { Progress } from '../../../../src/cli/render/progress.ts';
 import { quietContext } from '../../../support/command.ts';
 

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
+import stringWidth from 'string-width';
 import { describe, expect, test } from 'vitest';
 
 import { fold, padded, widthOf, wrap } from '../../../../../src/cli/render/lines.ts';
@@ -19,6 +20,15 @@ test.each([
   expect(widthOf(text)).toBe(columns);
   expect(widthOf(padded(text, 8))).toBe(8);
   expect(padded(text, 0)).toBe(text);
+});
+
+test('every character takes the columns that string-width counts, between others and with a color', () => {
+  for (let code = 0; code < 0x30_00; code += 1) {
+    const text = `a${String.fromCodePoint(code)}b`;
+    const name = `U+${code.toString(16)}`;
+    expect(widthOf(text), name).toBe(stringWidth(text));
+    expect(widthOf(`\u001b[31m${text}\u001b[39m`), name).toBe(stringWidth(text));
+  }
 });
 
 describe('text of wide words', () => {
