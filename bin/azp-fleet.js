@@ -1,9 +1,5 @@
 #!/usr/bin/env node
 // Plain JavaScript on purpose: an older Node must be able to read this file to say what is missing.
-import { existsSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (process.platform === 'win32') {
   process.stderr.write(
@@ -12,12 +8,15 @@ if (process.platform === 'win32') {
   );
   process.exitCode = 2;
 } else if (major > 22 || (major === 22 && minor >= 13)) {
-  const { enableCompileCache } = await import('node:module');
-  enableCompileCache?.();
+  keepCompiledCode();
   const { main } = await import('../dist/cli.mjs');
   process.exitCode = await main();
 } else {
-  const brought = join(dirname(fileURLToPath(import.meta.url)), '..', 'node_modules', '.bin', 'node');
+  const { existsSync, realpathSync } = await import('node:fs');
+  const path = await import('node:path');
+  const { fileURLToPath } = await import('node:url');
+  const folder = path.dirname(fileURLToPath(import.meta.url));
+  const brought = path.join(folder, '..', 'node_modules', '.bin', 'node');
   if (existsSync(brought) && realpathSync(brought) !== realpathSync(process.execPath))
     await handOver(brought);
   else {
@@ -26,6 +25,29 @@ if (process.platform === 'win32') {
         'next: install Node 24, or, in a clone, run "npm run cli" once: it brings its own.\n',
     );
     process.exitCode = 2;
+  }
+}
+
+/**
+ * Keeps compiled code in a folder that no other user can write, because it is run without a check. Without such a folder
+ * every start compiles. Modules are read by `getBuiltinModule`, because an import loads more.
+ */
+function keepCompiledCode() {
+  const { HOME, NODE_COMPILE_CACHE, XDG_CACHE_HOME } = process.env;
+  const caches = XDG_CACHE_HOME || (HOME && `${HOME}/.cache`);
+  // With the variable, Node has a folder that the user chose.
+  if (NODE_COMPILE_CACHE || !caches || !caches.startsWith('/')) return;
+  const { lstatSync, mkdirSync } = process.getBuiltinModule('fs');
+  const folders = [`${caches}/azp-fleet`, `${caches}/azp-fleet/compiled`];
+  try {
+    mkdirSync(folders[1], { recursive: true, mode: 0o700 });
+    const isPrivate = (folder) => {
+      const { uid, mode } = lstatSync(folder);
+      return uid === process.geteuid() && (mode & 0o170022) === 0o040000;
+    };
+    if (folders.every(isPrivate)) process.getBuiltinModule('module').enableCompileCache(folders[1]);
+  } catch {
+    // The folder cannot be created: on a read-only disk, or because a file has its name.
   }
 }
 

@@ -65,7 +65,7 @@ const exitCodes = [
 const environment = [
   ['AZP_FLEET_INVENTORY', 'the default inventory'],
   ['XDG_STATE_HOME', 'debug logs are in azp-fleet below it'],
-  ['XDG_CACHE_HOME', 'files for hosts are in azp-fleet below it'],
+  ['XDG_CACHE_HOME', 'files for hosts and compiled code are in azp-fleet below it'],
   ['NO_COLOR', 'no colors'],
   ['TERM', 'dumb: no colors and no live progress'],
   ['SSH_AUTH_SOCK', 'the SSH agent that holds the keys'],

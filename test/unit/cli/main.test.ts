@@ -1,8 +1,20 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { requireCurrentBuild } from '../../support/current-build.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -71,4 +83,78 @@ test('help and the version leave no debug log', () => {
   expect(existsSync(env.XDG_STATE_HOME)).toBe(false);
   expect(azpFleet(['unknown'], env).status).toBe(2);
   expect(readdirSync(join(env.XDG_STATE_HOME, 'azp-fleet/logs'))).toHaveLength(1);
+});
+
+describe('compiled code', () => {
+  /** Runs the program with an empty folder for caches, and lists the files that it has put there and elsewhere. */
+  function keptIn(prepare: (caches: string) => Readonly<Record<string, string>> | void) {
+    const base = mkdtempSync(join(folder, 'caches-'));
+    const caches = join(base, 'cache');
+    const temporary = join(base, 'tmp');
+    mkdirSync(caches);
+    mkdirSync(temporary);
+    const more = prepare(caches) ?? {};
+    const run = azpFleet(['--version'], { TMPDIR: temporary, XDG_CACHE_HOME: caches, ...more });
+    expect(run).toMatchObject({ status: 0, stderr: '' });
+    expect(readdirSync(temporary)).toEqual([]);
+    const files = readdirSync(base, { recursive: true, withFileTypes: true });
+    return {
+      caches,
+      files: files
+        .filter((entry) => entry.isFile())
+        .map(({ parentPath }) => parentPath.slice(base.length + 1)),
+    };
+  }
+  const own = 'cache/azp-fleet/compiled';
+
+  test('is kept in a folder of the user alone', () => {
+    const { caches, files } = keptIn(() => undefined);
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.filter((path) => !path.startsWith(own))).toEqual([]);
+    for (const path of ['azp-fleet', 'azp-fleet/compiled'])
+      expect(statSync(join(caches, path)).mode & 0o777, path).toBe(0o700);
+  });
+
+  test('is kept below the home folder without XDG_CACHE_HOME', () => {
+    const { files } = keptIn((caches) => ({ XDG_CACHE_HOME: '', HOME: caches }));
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.filter((path) => !path.startsWith('cache/.cache/azp-fleet/compiled'))).toEqual([]);
+  });
+
+  test('is kept where NODE_COMPILE_CACHE says', () => {
+    const { files } = keptIn((caches) => ({ NODE_COMPILE_CACHE: join(caches, 'chosen') }));
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.filter((path) => !path.startsWith('cache/chosen'))).toEqual([]);
+  });
+
+  test.each<readonly [string, (folders: Readonly<Record<'program' | 'code', string>>) => void]>([
+    ["the group may write to the program's folder", ({ program }) => chmodSync(program, 0o770)],
+    ['everybody may write to the folder itself', ({ code }) => chmodSync(code, 0o707)],
+    [
+      'it is a link',
+      ({ program, code }) => {
+        rmSync(code, { recursive: true });
+        symlinkSync(mkdtempSync(join(program, 'elsewhere-')), code);
+      },
+    ],
+    [
+      'a file has its name',
+      ({ code }) => {
+        rmSync(code, { recursive: true });
+        writeFileSync(code, '');
+      },
+    ],
+    [
+      'it belongs to another user',
+      // Only root can give a folder away.
+      ({ code }) => (process.geteuid?.() === 0 ? chownSync(code, 65_534, 65_534) : chmodSync(code, 0o707)),
+    ],
+  ])('is not kept if %s', (_name, spoil) => {
+    const { files } = keptIn((caches) => {
+      const folders = { program: join(caches, 'azp-fleet'), code: join(caches, 'azp-fleet/compiled') };
+      mkdirSync(folders.code, { recursive: true, mode: 0o700 });
+      spoil(folders);
+    });
+    expect(files.filter((path) => path !== 'cache/azp-fleet')).toEqual([]);
+  });
 });
