@@ -40,27 +40,42 @@ const lazyPackages = {
   },
 };
 
-/** commander can start other programs; ours has none. */
-const withoutPrograms = {
-  name: 'without-programs',
+/** Parts of libraries that the CLI does not use: commander's start of other programs, and listr2's own renderer. */
+const withoutUnusedParts = {
+  name: 'without-unused-parts',
   setup({ onResolve }) {
     onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
       importer.includes('/node_modules/commander/') ? { path: join(root, empty) } : undefined,
     );
+    // It imports them when it draws, so that each would be a file.
+    onResolve({ filter: /^(?:log-update|cli-truncate|wrap-ansi)$/ }, ({ importer }) =>
+      importer.includes('/node_modules/listr2/') ? { path: 'node:module', external: true } : undefined,
+    );
   },
 };
 
+/** Commands that load nearly the same. */
+const ofPlans = ['bundle', 'plan', 'provision', 'reboot', 'remove', 'status'].map(
+  (name) => `commands/${name}`,
+);
+const withoutInventory = ['diagnose', 'explain', 'version'];
+
 /**
- * Adds what `--help` loads to each part that is loaded later: what they share is then one file, not one for each set of
- * its users.
+ * Adds to each part that is loaded later what is loaded anyway: what `--help` loads, what opens the inventory, and the
+ * commands of plans to each other. Otherwise esbuild makes a file for each set of parts that share a module.
  */
-const oneStart = {
-  name: 'one-start',
+const fewFiles = {
+  name: 'few-files',
   setup({ onLoad }) {
-    onLoad({ filter: /\/(?:src\/cli\/commands\/[^/]+\.ts|inquirer\/dist\/index\.js)$/ }, ({ path }) => ({
-      contents: `${readFileSync(path, 'utf8')}\nimport ${JSON.stringify(join(root, 'src/cli/main.ts'))};\n`,
-      loader: 'ts',
-    }));
+    const command = /\/src\/cli\/(commands\/(.*))\.ts$/;
+    const later = /\/src\/cli\/commands\/[^/]+\.ts$|\/inquirer\/dist\/index\.js$/;
+    onLoad({ filter: later }, ({ path }) => {
+      const [, part, name] = command.exec(path) ?? [];
+      const parts = ['main', ...(ofPlans.includes(part) ? ofPlans : [])];
+      if (name !== undefined && !withoutInventory.includes(name)) parts.push('run/inventory', 'render/table');
+      const imports = parts.map((each) => `import ${JSON.stringify(join(root, 'src/cli', `${each}.ts`))};`);
+      return { contents: [readFileSync(path, 'utf8'), ...imports].join('\n'), loader: 'ts' };
+    });
   },
 };
 
@@ -75,8 +90,7 @@ const common = {
 };
 /**
  * gRPC and protobuf serve only BuildKit's sessions and output, ssh2 only dockerode's own ssh protocol, the next two only
- * contexts that dockerode packs itself: neither program uses them. Nor does the CLI open an editor, or draw by listr2's
- * own renderer.
+ * contexts that dockerode packs itself: neither program uses them. Nor does the CLI open an editor.
  */
 const unused = ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'tar-fs', '@balena/dockerignore'];
 const without = (names) => Object.fromEntries(names.map((name) => [name, empty]));
@@ -90,8 +104,8 @@ const cli = await build({
   chunkNames: 'chunks/[name]-[hash]',
   outExtension: { '.js': '.mjs' },
   legalComments: 'none',
-  alias: without([...unused, '@inquirer/editor', 'log-update', 'cli-truncate', 'wrap-ansi']),
-  plugins: [lazyPackages, oneStart, withoutPrograms],
+  alias: without([...unused, '@inquirer/editor']),
+  plugins: [fewFiles, lazyPackages, withoutUnusedParts],
   // The native parts of ssh2, which need a compiler: ssh2 does the same with Node's own where `require` throws.
   external: ['cpu-features', '*.node'],
   // Literals of such expressions are checked, and their tables built, where a file is read.
