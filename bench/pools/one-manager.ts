@@ -2,7 +2,7 @@
 // (`own`: its own agents; `whole`: the pool with all details of each agent), how many checks. Prints its memory as JSON.
 import { readFileSync } from 'node:fs';
 import { argv, memoryUsage, stdout } from 'node:process';
-import { createPlainFetch } from '../../src/shared/azure/http/proxy.ts';
+import { createFetch } from '../../src/shared/azure/http/proxy.ts';
 import { OwnAgents } from '../../src/manager/pool/own-agents.ts';
 import { clientFor, namesOf, ownerOf } from './client.ts';
 
@@ -11,7 +11,7 @@ const host = 0;
 const client = clientFor(organization, {
   longestAnswer: Number(longest),
   // As a manager asks: with these flags the built-in fetch is not available.
-  fetch: createPlainFetch({ noProxy: [] }),
+  fetch: createFetch({ noProxy: [] }),
 });
 const { id } = (await client.findPool(pool)) ?? { id: 0 };
 const clock = { monotonic: () => performance.now(), scaled: (ms: number) => ms };

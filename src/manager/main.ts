@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createAzureClient } from '../shared/azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../shared/azure/http/credential.ts';
 import {
-  createPlainFetch,
+  createFetch,
   createTryConnect,
   type Fetch,
   type NetworkSettings,
@@ -206,7 +206,7 @@ function networkOf({ proxy }: ManagerConfig, caPem: string | undefined): Network
 }
 
 function siteFetch(config: ManagerConfig, caPem: string | undefined): Fetch {
-  return createPlainFetch(networkOf(config, caPem));
+  return createFetch(networkOf(config, caPem));
 }
 
 function azureClient(

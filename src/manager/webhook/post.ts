@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Fetch } from '../../shared/azure/http/proxy.ts';
+import type { Fetch, FetchAnswer } from '../../shared/azure/http/proxy.ts';
 import { retryAfter } from '../../shared/azure/http/limits.ts';
 import { FleetError, codeOf } from '../../shared/base/errors.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
@@ -56,7 +56,7 @@ export function judge(status: number, text: string, afterMs: number | undefined)
 }
 
 /** Reads the start of a refusal; empty if the message was accepted. The status counts even if the body never ends. */
-async function refusalText(response: Response): Promise<string> {
+async function refusalText(response: FetchAnswer): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return '';
   if (response.ok) {
@@ -68,7 +68,7 @@ async function refusalText(response: Response): Promise<string> {
     while (text.length < readBytes) {
       const { done, value } = await reader.read();
       if (done) break;
-      text += Buffer.from(value as Uint8Array).toString('latin1');
+      text += Buffer.from(value).toString('latin1');
     }
   } catch {
     // The status is known.

@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
 
+import type { FetchAnswer } from '../../../shared/azure/http/proxy.ts';
 import { FleetError, type Problem } from '../../../shared/base/errors.ts';
 import { foreignJson, foreignLine } from '../../../shared/base/foreign-text.ts';
 import { Secret } from '../../../shared/base/secret.ts';
@@ -65,7 +66,7 @@ export class Registry {
     });
   }
 
-  async #get(kind: 'manifests' | 'blobs', digest: string): Promise<Response> {
+  async #get(kind: 'manifests' | 'blobs', digest: string): Promise<FetchAnswer> {
     const { address, repository, registry } = this.#name;
     const path = `${address}/v2/${repository}/${kind}/sha256:${digest}`;
     let response = await this.#ask(path);
@@ -81,7 +82,7 @@ export class Registry {
     return this.#follow(response, new URL(`${this.#scheme}://${path}`));
   }
 
-  async #ask(path: string): Promise<Response> {
+  async #ask(path: string): Promise<FetchAnswer> {
     try {
       return await this.#request(new URL(`${this.#scheme}://${path}`), true);
     } catch (error) {
@@ -92,7 +93,7 @@ export class Registry {
   }
 
   /** Follows redirects to where contents usually are. Only the registry gets the credential. */
-  async #follow(first: Response, from: URL): Promise<Response> {
+  async #follow(first: FetchAnswer, from: URL): Promise<FetchAnswer> {
     let [response, at] = [first, from];
     for (let hops = 0; response.status >= 300 && response.status < 400; hops += 1) {
       await response.body?.cancel();
@@ -109,7 +110,7 @@ export class Registry {
     return response;
   }
 
-  async #request(url: URL, isRegistry: boolean): Promise<Response> {
+  async #request(url: URL, isRegistry: boolean): Promise<FetchAnswer> {
     const { download, signal } = this.#tools;
     const headers = { accept: manifestTypes, ...(isRegistry ? header(this.#authorization) : {}) };
     try {
@@ -374,4 +375,4 @@ export type Download = (
     readonly redirect: 'manual';
     readonly signal: AbortSignal;
   },
-) => Promise<Response>;
+) => Promise<FetchAnswer>;

@@ -1,10 +1,11 @@
 import type { ErrorCode } from '../../base/codes/code.ts';
 import { FleetError, type Problem } from '../../base/errors.ts';
+import type { AnswerHeaders } from './proxy.ts';
 
 /** One complete answer of the server. */
 export interface Answer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: AnswerHeaders;
   /** Undefined when the body is not JSON. */
   readonly json: unknown;
   /** Whether the body was empty. */

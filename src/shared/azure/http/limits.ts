@@ -1,3 +1,5 @@
+import type { AnswerHeaders, FetchAnswer } from './proxy.ts';
+
 /** The result of one attempt: a status, or undefined without an answer. */
 export interface Outcome {
   readonly status: number | undefined;
@@ -47,7 +49,7 @@ function parseRetryAfter(header: string | null, now: number): number | undefined
  * Returns the pause that an answer requests, milliseconds. A date is relative to the server's own Date header; without one,
  * to `wall` (milliseconds since 1970).
  */
-export function retryAfter(headers: Headers | undefined, wall: number): number | undefined {
+export function retryAfter(headers: AnswerHeaders | undefined, wall: number): number | undefined {
   const here = Date.parse(headers?.get('date') ?? '');
   return parseRetryAfter(headers?.get('retry-after') ?? null, Number.isNaN(here) ? wall : here);
 }
@@ -67,7 +69,7 @@ export class TooLong extends Error {
 }
 
 /** Reads the whole body as text. Throws TooLong as soon as the body, or its Content-Length, exceeds `limit` bytes. */
-export async function textWithin(response: Response, limit: number): Promise<string> {
+export async function textWithin(response: FetchAnswer, limit: number): Promise<string> {
   const { body, headers } = response;
   if (body === null) return '';
   if (Number(headers.get('content-length') ?? 0) > limit) {
@@ -78,7 +80,7 @@ export async function textWithin(response: Response, limit: number): Promise<str
   const parts: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop early cancels the stream.
-  for await (const part of body as ReadableStream<Uint8Array>) {
+  for await (const part of body) {
     bytes += part.byteLength;
     if (bytes > limit) throw new TooLong(limit);
     parts.push(part);

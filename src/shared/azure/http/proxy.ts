@@ -2,13 +2,24 @@ import http from 'node:http';
 import https from 'node:https';
 import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
-import { Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 
-/** The built-in fetch's own limit for a connection. */
+/** Milliseconds for a connection. */
 const connectMs = 10_000;
 
-/** The part of the built-in fetch that the client uses. */
-export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
+/** The part of the built-in fetch that the clients use. */
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchAnswer>;
+
+/** The part of the built-in Response that the clients use. */
+export interface FetchAnswer {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly headers: AnswerHeaders;
+  readonly body: ReadableStream<Uint8Array> | null;
+}
+
+export type AnswerHeaders = Pick<Headers, 'get' | 'has'>;
 
 interface FetchInit {
   readonly method: string;
@@ -27,18 +38,10 @@ export interface NetworkSettings {
 }
 
 /**
- * Returns the built-in fetch, or an own one when a proxy or a private CA is configured. The built-in fetch reads a CA only
- * from the environment at start, and proxies only in newer versions of Node.
+ * Returns a fetch on node:http alone. The built-in fetch needs WebAssembly, which a process without a JIT compiler lacks,
+ * takes longer to load than a request, and reads a CA only from the environment at start, and proxies only in newer Nodes.
  */
 export function createFetch(network: NetworkSettings): Fetch {
-  if (network.http === undefined && network.https === undefined && network.caPem === undefined) {
-    return (url, init) => fetch(url, init);
-  }
-  return createPlainFetch(network);
-}
-
-/** Returns a fetch on node:http alone: the built-in fetch needs WebAssembly, which a process without a JIT compiler lacks. */
-export function createPlainFetch(network: NetworkSettings): Fetch {
   const ca = network.caPem === undefined ? undefined : [...tls.rootCertificates, network.caPem];
   return (url, init) => request(new URL(url), init, network, ca);
 }
@@ -68,7 +71,7 @@ async function request(
   init: FetchInit,
   network: NetworkSettings,
   ca: readonly string[] | undefined,
-): Promise<Response> {
+): Promise<FetchAnswer> {
   const trust = ca === undefined ? {} : { ca: [...ca] };
   const proxy = proxyFor(url, network);
   const socket =
@@ -80,16 +83,16 @@ async function request(
           trust,
           signal: AbortSignal.any([init.signal, AbortSignal.timeout(connectMs)]),
         });
-  return await new Promise<Response>((resolve, reject) => {
+  return await new Promise<FetchAnswer>((resolve, reject) => {
     const outgoing = (url.protocol === 'https:' ? https : http).request(url, {
       method: init.method,
-      headers: init.headers,
+      headers: { 'accept-encoding': 'gzip', ...init.headers },
       signal: init.signal,
       // One tunnel per request: the CLI and the manager send few.
       // No `agent` beside createConnection: it would connect by itself and bypass the proxy.
       ...(socket === undefined ? trust : { createConnection: () => socket }),
     });
-    outgoing.on('error', reject).on('response', (answer) => resolve(toResponse(answer)));
+    outgoing.on('error', reject).on('response', (answer) => resolve(toAnswer(answer)));
     outgoing.on('socket', (stream) => boundConnect(stream));
     outgoing.end(init.body);
   });
@@ -102,15 +105,26 @@ function boundConnect(socket: Socket): void {
   socket.once('connect', done).once('close', done);
 }
 
-function toResponse(answer: http.IncomingMessage): Response {
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(answer.headersDistinct)) {
-    for (const value of values ?? []) headers.append(name, value);
-  }
-  const status = answer.statusCode ?? 502;
+/** Not a Response: that class loads the built-in fetch. */
+function toAnswer(answer: http.IncomingMessage): FetchAnswer {
+  const { statusCode: status = 502, headersDistinct: headers } = answer;
   const empty = status === 204 || status === 205 || status === 304;
   if (empty) answer.resume();
-  return new Response(empty ? null : (Readable.toWeb(answer) as ReadableStream), { status, headers });
+  return {
+    status,
+    ok: status >= 200 && status < 300,
+    headers: {
+      get: (name) => headers[name.toLowerCase()]?.join(', ') ?? null,
+      has: (name) => headers[name.toLowerCase()] !== undefined,
+    },
+    body: empty ? null : (Readable.toWeb(unpacked(answer)) as ReadableStream<Uint8Array>),
+  };
+}
+
+function unpacked(answer: http.IncomingMessage): Readable {
+  if (answer.headers['content-encoding']?.toLowerCase() !== 'gzip') return answer;
+  // An error reaches the reader through the stream that pipeline returns.
+  return pipeline(answer, createGunzip(), () => undefined);
 }
 
 /** Returns the proxy for a URL; undefined for a direct connection. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPlainFetch } from '../../../../src/shared/azure/http/proxy.ts';
+import { createFetch } from '../../../../src/shared/azure/http/proxy.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { AgentStore } from '../../../../src/manager/host-mode/agent-store.ts';
 import { Archives } from '../../../../src/manager/machine/archives.ts';
@@ -27,7 +27,7 @@ const command = (program: string): Promise<CommandResult> =>
 /** Real downloads, without earlier ones. */
 const archives = (): Archives =>
   new Archives({
-    fetch: createPlainFetch({ noProxy: [] }),
+    fetch: createFetch({ noProxy: [] }),
     clock: new StillClock(),
     log: silentLogger,
     uploads: join(directory, 'archives'),

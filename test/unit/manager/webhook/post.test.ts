@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createPlainFetch } from '../../../../src/shared/azure/http/proxy.ts';
+import { createFetch } from '../../../../src/shared/azure/http/proxy.ts';
 import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import { journalLogger } from '../../../../src/manager/start/reporting.ts';
@@ -33,7 +33,7 @@ async function receiver(answer: RequestListener): Promise<Secret> {
   return new Secret(`http://127.0.0.1:${(server.address() as AddressInfo).port}/services/T0/SECRET-PATH`);
 }
 
-const plain = createPlainFetch({ noProxy: [] });
+const plain = createFetch({ noProxy: [] });
 const how = { wall: Date.parse('2026-11-22T00:00:00Z'), signal: new AbortController().signal };
 const send = (address: Secret) => post(plain, address, '{"text":"x"}', how);
 
@@ -157,7 +157,7 @@ test('a proxy is used', async () => {
     connects.push(request.url ?? '');
     socket.end('HTTP/1.1 502 no\r\n\r\n');
   });
-  const fetch = createPlainFetch({ https: new URL(proxy.reveal()).origin, noProxy: [] });
+  const fetch = createFetch({ https: new URL(proxy.reveal()).origin, noProxy: [] });
   const answer = await post(fetch, new Secret('https://hooks.lab.example/SECRET'), '{}', how);
   expect(answer.kind).toBe('later');
   expect(connects).toEqual(['hooks.lab.example:443']);

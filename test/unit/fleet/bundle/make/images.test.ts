@@ -7,7 +7,7 @@ import { gatherByDigest } from '../../../../../src/fleet/bundle/make/images.ts';
 import { digestName, type Login } from '../../../../../src/fleet/bundle/make/registry.ts';
 import { Spool } from '../../../../../src/fleet/bundle/make/spool.ts';
 import type { Machine } from '../../../../../src/fleet/packages/vendors.ts';
-import { createPlainFetch } from '../../../../../src/shared/azure/http/proxy.ts';
+import { createFetch } from '../../../../../src/shared/azure/http/proxy.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { Secret } from '../../../../../src/shared/base/secret.ts';
 import { untar } from '../../../../../src/shared/base/tar.ts';
@@ -64,7 +64,7 @@ const gather = (digest: string, login?: Login, machine: Machine = 'x86_64') => {
   if (name === undefined) throw new Error('no digest');
   return gatherByDigest(reference, name, machine, {
     spool,
-    download: createPlainFetch({ noProxy: [] }),
+    download: createFetch({ noProxy: [] }),
     signal,
     login: () => Promise.resolve(login),
     note: () => undefined,

@@ -2,13 +2,15 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Writable } from 'node:stream';
+import { createGzip, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createAzureClient } from '../../../../../src/shared/azure/create-client.ts';
 import {
   patCredential,
   servicePrincipalCredential,
 } from '../../../../../src/shared/azure/http/credential.ts';
-import { createPlainFetch, type Fetch } from '../../../../../src/shared/azure/http/proxy.ts';
+import { createFetch, type Fetch } from '../../../../../src/shared/azure/http/proxy.ts';
 import { silentLogger } from '../../../../../src/shared/base/log.ts';
 import { Secret } from '../../../../../src/shared/base/secret.ts';
 import { StillClock } from '../../../../support/clock.ts';
@@ -36,9 +38,10 @@ async function answering(answer: (response: ServerResponse) => void) {
 }
 
 const json = { 'content-type': 'application/json' };
+const packed = { ...json, 'content-encoding': 'gzip' };
 
 /** Writes until the reader closes. */
-function endless(response: ServerResponse): void {
+function endless(response: Writable): void {
   const part = Buffer.alloc(64 * 1024, ' ');
   const more = (): void => {
     while (!response.destroyed && response.write(part));
@@ -58,12 +61,9 @@ const client = (url: string, fetch: Fetch, longestAnswer: number) =>
     fetch,
   });
 
-const ways: readonly (readonly [string, Fetch])[] = [
-  ['the built-in fetch', (url, init) => fetch(url, init)],
-  ['our own, as managers have it', createPlainFetch({ noProxy: [] })],
-];
+const way = createFetch({ noProxy: [] });
 
-describe.each(ways)('by %s', (_, way) => {
+describe('the client', () => {
   test.each<[string, (response: ServerResponse) => void]>([
     ['without an end', (response) => endless(response.writeHead(200, json))],
     [
@@ -71,6 +71,14 @@ describe.each(ways)('by %s', (_, way) => {
       (response) => endless(response.writeHead(200, { ...json, 'content-length': 44 * mebibyte })),
     ],
     ['without an end, that is an error', (response) => endless(response.writeHead(503, json))],
+    [
+      'that is short until it is unpacked',
+      (response) => {
+        const gzip = createGzip();
+        gzip.on('error', () => undefined).pipe(response.writeHead(200, packed));
+        endless(gzip);
+      },
+    ],
   ])('an answer %s is given up, once, with what to do about it', async (__, answer) => {
     const { url, left, asked } = await answering(answer);
     expect(await problem(client(url, way, 4 * mebibyte).listAgents(7))).toMatchObject({
@@ -81,6 +89,18 @@ describe.each(ways)('by %s', (_, way) => {
     // What the two systems hold on the way counts, too.
     expect(await left).toBeLessThan(20 * mebibyte);
     expect(asked()).toBe(1);
+  });
+
+  test('an answer that is packed is read', async () => {
+    const text = JSON.stringify({ value: [{ id: 1, name: 'ä' }] });
+    const { url } = await answering((response) => response.writeHead(200, packed).end(gzipSync(text)));
+    expect(await client(url, way, mebibyte).listAgents(7)).toEqual([{ id: 1, name: 'ä' }]);
+  });
+
+  test('an answer that is cut off while it is unpacked is an error', async () => {
+    const part = gzipSync(JSON.stringify({ value: [] })).subarray(0, -9);
+    const { url } = await answering((response) => response.writeHead(200, packed).end(part));
+    expect((await problem(client(url, way, mebibyte).listAgents(7)))?.code).toBe('azure.unreachable');
   });
 
   test('one that is as long as may be is read', async () => {
