@@ -121,14 +121,14 @@ export class SshResolver {
       spec.sshConfig === undefined ? this.#usualFiles().length > 0 : spec.sshConfig !== 'none';
     if (!configured) return noConfig;
     const typed = spec.address ?? name;
-    const output = await this.#dump(name, inventoryArguments(spec), typed);
-    if (output === undefined) return noConfig;
-    this.#defaults ??= this.#dump(name, ['-F', 'none'], 'localhost').catch((error: unknown) => {
-      this.#defaults = undefined;
-      throw error;
-    });
-    const defaults = await this.#defaults;
-    if (defaults === undefined) return noConfig;
+    const [output, defaults] = await Promise.all([
+      this.#dump(name, inventoryArguments(spec), typed),
+      (this.#defaults ??= this.#dump(name, ['-F', 'none'], 'localhost').catch((error: unknown) => {
+        this.#defaults = undefined;
+        throw error;
+      })),
+    ]);
+    if (output === undefined || defaults === undefined) return noConfig;
     return {
       options: output.dump,
       defaults: defaults.dump,
