@@ -60,7 +60,10 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
       cwd: process.cwd(),
       home: user.homedir,
       user: user.username,
-      stdin: process.stdin,
+      // Opened when it is read.
+      get stdin() {
+        return process.stdin;
+      },
       signal: stop.signal,
     };
     const exitCode = await runCommand(context, parsed, log.path);

@@ -50,7 +50,7 @@ export function parseArguments(
     .addHelpText('after', overview);
   for (const option of sharedOptions) program.addOption(declaredOption(option));
   const isNamed = ({ name }: CommandSpec) => own.some((word) => name.split(' ').at(-1) === word);
-  for (const spec of specs) {
+  for (const spec of candidates(own, specs)) {
     const parent = parentOf(program, spec, specs, print);
     const command = declare(parent, spec, print, isNamed(spec)).exitOverride((error) => {
       failed = spec;
@@ -106,6 +106,16 @@ function base(command: Command, io: ParseIo): Command {
       // commander would write help for a missing command to stderr; errors are reported by main.ts.
       .configureOutput({ writeOut: io.out, writeErr: io.out, outputError: () => undefined })
   );
+}
+
+/**
+ * Returns the commands that the words may call. Where the first word is none, it may be an option's value or a mistake:
+ * then all commands are candidates, also for the suggestion.
+ */
+function candidates(own: readonly string[], specs: readonly CommandSpec[]): readonly CommandSpec[] {
+  const words = own.filter((word) => !word.startsWith('-'));
+  const groups = Map.groupBy(specs, ({ name }) => name.split(' ')[0]);
+  return groups.has(words[0]) ? [...new Set(words)].flatMap((word) => groups.get(word) ?? []) : specs;
 }
 
 /** Returns the program, or the group command: `inventory` for `inventory show`. */

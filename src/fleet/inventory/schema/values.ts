@@ -10,6 +10,9 @@ import {
   shareExpected,
 } from '../../../shared/base/quantities.ts';
 
+// zod would compile code for each object, which takes longer than one inventory, and is no faster for thousands of hosts.
+z.config({ jitless: true });
+
 /**
  * The basic values of the inventory. Each `error` completes "expected …" in a message with the line and column of the
  * mistake.
