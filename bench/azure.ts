@@ -1,13 +1,15 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fakeControl } from '../practice/azure/control/control.ts';
-import { percentile } from './percentile.ts';
-import { recordResults } from './results.ts';
+import { clientFor, token } from './pools/client.ts';
+import { PracticeServer } from './pools/server.ts';
+import { recordResults, table } from './results.ts';
+import { percentile } from './statistics.ts';
 
-const token = 'bench';
 const rounds = 9;
 const lookUps = 200;
 const everything = 'includeCapabilities=true&includeAssignedRequest=true&includeLastCompletedRequest=true';
@@ -23,34 +25,31 @@ interface Figure {
  */
 export async function run(args: readonly string[]): Promise<void> {
   const agents = Number(args[0] ?? 10_000);
-  const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-bench-'));
-  const children: ChildProcess[] = [];
-  const start = async (...command: readonly string[]): Promise<string> => {
-    const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
-    children.push(child);
-    for await (const line of createInterface({ input: child.stdout })) return line.replace('listening: ', '');
-    throw new Error(`${command.join(' ')} ended`);
-  };
+  const server = await PracticeServer.start();
+  let bare: ChildProcess | undefined;
   try {
-    writeFileSync(join(folder, 'token'), token);
-    const main = join(import.meta.dirname, '../practice/azure/main.ts');
-    const fake = await start(main, '--listen', '127.0.0.1:0', '--token-file', join(folder, 'token'));
-    const control = fakeControl(new URL(fake).origin);
-    const pools = `${fake}/_apis/distributedtask/pools`;
-    const [few, many] = [await pool(pools, 'few'), await pool(pools, 'many')];
+    const control = fakeControl(new URL(server.organization).origin);
+    const pools = `${server.organization}/_apis/distributedtask/pools`;
+    const client = clientFor(server.organization);
+    const [few, many] = [await client.ensurePool('few'), await client.ensurePool('many')];
     await control.makeAgents({ pool: 'few', count: 10 });
     await control.makeAgents({ pool: 'many', count: agents });
-    const list = `${pools}/${many}/agents?api-version=7.1&${everything}`;
-    writeFileSync(join(folder, 'list'), Buffer.from(await (await ask(list)).arrayBuffer()));
-    const bare = await start('-e', bareServer, join(folder, 'list'));
+    const list = `${pools}/${many.pool.id}/agents?api-version=7.1&${everything}`;
+    const file = join(server.folder, 'list');
+    writeFileSync(file, Buffer.from(await (await ask(list)).arrayBuffer()));
+    bare = spawn(process.execPath, ['-e', bareServer, file], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [same] = (await once(createInterface({ input: bare.stdout as Readable }), 'line')) as [string];
     const find = (id: number, name: string) =>
       `${pools}/${id}/agents?api-version=7.1&agentName=${name}&${everything}`;
-    const wholes = await turns([list, bare], rounds);
-    const singles = await turns([find(many, `agent-${agents}`), find(few, 'agent-10')], lookUps);
+    const wholes = await turns([list, same], rounds);
+    const singles = await turns(
+      [find(many.pool.id, `agent-${agents}`), find(few.pool.id, 'agent-10')],
+      lookUps,
+    );
     conclude(agents, [...wholes, ...singles]);
   } finally {
-    for (const child of children) child.kill();
-    rmSync(folder, { recursive: true });
+    bare?.kill();
+    await server.end();
   }
 }
 
@@ -60,20 +59,11 @@ const server = require('node:http').createServer((_, response) => response.end(b
 server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port));
 `;
 
-async function ask(url: string, body?: object): Promise<Response> {
-  const response = await fetch(url, {
-    headers: {
-      authorization: `Basic ${Buffer.from(`:${token}`).toString('base64')}`,
-      'content-type': 'application/json',
-    },
-    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
-  });
+async function ask(url: string): Promise<Response> {
+  const authorization = `Basic ${Buffer.from(`:${token}`).toString('base64')}`;
+  const response = await fetch(url, { headers: { authorization } });
   if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`);
   return response;
-}
-
-async function pool(pools: string, name: string): Promise<number> {
-  return ((await (await ask(`${pools}?api-version=7.1`, { name })).json()) as { id: number }).id;
 }
 
 /** The median of each, all taking turns, so that a busy machine is busy for all. The bytes are read, not parsed. */
@@ -91,15 +81,18 @@ async function turns(urls: readonly string[], times: number): Promise<Figure[]> 
 
 function conclude(agents: number, [whole, bare, one, fewer]: readonly Figure[]): void {
   const ratio = (a?: Figure, b?: Figure) => ((a?.wall ?? Number.NaN) / (b?.wall ?? Number.NaN)).toFixed(2);
-  const row = (what: string, figure: Figure | undefined, than: Figure | undefined) =>
-    `| ${what} | ${figure?.wall.toFixed(2)} | ${((figure?.bytes ?? 0) / 1024).toFixed(1)} | ${ratio(figure, than)} |`;
-  const lines = [
-    '| answer | wall ms | KiB | ÷ what it is held against |\n|---|---|---|---|',
+  const row = (what: string, figure: Figure | undefined, than: Figure | undefined) => [
+    what,
+    figure?.wall.toFixed(2),
+    ((figure?.bytes ?? 0) / 1024).toFixed(1),
+    ratio(figure, than),
+  ];
+  const title = `the practice server with a large pool: medians of ${rounds} lists and ${lookUps} look-ups, taking turns`;
+  const rows = [
     row(`all ${agents} agents of a pool, with all includes`, whole, bare),
     row('the same bytes from a bare server of Node', bare, bare),
     row(`one agent by name, in a pool of ${agents}`, one, fewer),
     row('one agent by name, in a pool of 10', fewer, fewer),
   ];
-  const title = `the practice server with a large pool: medians of ${rounds} lists and ${lookUps} look-ups, taking turns`;
-  recordResults('azure', title, lines.join('\n'));
+  recordResults('azure', title, table(['answer', 'wall ms', 'KiB', '÷ what it is compared with'], rows));
 }

@@ -1,20 +1,65 @@
-// `npm run bench -- NAME [ARGUMENTS]`; without a name: all of them.
-const benches: Readonly<
-  Record<string, () => Promise<{ run(args: readonly string[]): void | Promise<void> }>>
-> = {
+// `npm run bench [-- [NAME [ARGUMENTS]] [--check] [--quick] [--long] [--rounds N]]`; without a name: all that fill docs/speed.md.
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { readFloors, regressions } from './floor.ts';
+import type { Extent } from './measure.ts';
+import { seenNow, speedDocs, stopRecording } from './results.ts';
+
+interface Bench {
+  run(args: readonly string[], extent: Extent): void | Promise<void>;
+}
+
+/** The parts that fill docs/speed.md. */
+const speed: Readonly<Record<string, () => Promise<Bench>>> = {
   start: () => import('./start.ts'),
   ssh: () => import('./ssh.ts'),
+  growth: () => import('./growth.ts'),
+  hosts: () => import('./hosts.ts'),
+  links: () => import('./links.ts'),
+  manager: () => import('./manager/measure.ts'),
+};
+
+const others: typeof speed = {
+  whole: () => import('./whole.ts'),
   azure: () => import('./azure.ts'),
   pools: () => import('./pools/measure.ts'),
-  manager: () => import('./manager/measure.ts'),
   flood: () => import('./flood/measure.ts'),
 };
 
-const [named, ...args] = process.argv.slice(2);
-const names = named === undefined ? Object.keys(benches) : [named];
+/** A manager needs minutes to show its costs. */
+const notQuick = new Set(['growth', 'links', 'manager']);
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    check: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    long: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+  },
+});
+const [named, ...args] = positionals;
+const { check, quick, long } = values;
+const extent: Extent = {
+  quick,
+  long,
+  rounds: values.rounds === undefined ? undefined : Number(values.rounds),
+};
+// `git bisect` needs a work tree without changes.
+if (check) stopRecording();
+const all = { ...speed, ...others };
+const names =
+  named === undefined ? Object.keys(speed).filter((name) => !quick || !notQuick.has(name)) : [named];
 for (const name of names) {
-  const load = benches[name];
+  const load = all[name];
   if (load === undefined)
-    throw new Error(`no measurement is called ${name}; there are: ${Object.keys(benches).join(', ')}`);
-  await (await load()).run(args);
+    throw new Error(`no measurement is called ${name}; there are: ${Object.keys(all).join(', ')}`);
+  await (await load()).run(args, extent);
 }
+
+if (!check)
+  for (const [name, text] of Object.entries(speedDocs()))
+    writeFileSync(new URL(`../docs/${name}`, import.meta.url), text);
+const lines = regressions(readFloors(), seenNow());
+process.stdout.write(lines.length === 0 ? 'no row is worse than its floor\n' : `${lines.join('\n')}\n`);
+if (check && lines.length > 0) process.exitCode = 1;

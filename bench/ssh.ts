@@ -1,42 +1,43 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { build } from 'esbuild';
+import { stringify } from 'yaml';
+
 import { machineRoot } from '../src/shared/base/host-root.ts';
 import { factScript } from '../src/fleet/facts/gather.ts';
-import { ensurePackages } from '../practice/lab/machine.ts';
 import { startSshd } from '../test/support/sshd.ts';
-import { recordResults } from './results.ts';
+import { figure } from './floor.ts';
+import {
+  azpFleet,
+  cpus,
+  type Extent,
+  interleaved,
+  type Program,
+  type Taken,
+  timed,
+  timedNode,
+  walls,
+} from './measure.ts';
+import { addressFile, ansible, execPrograms, type Hosts, installPeers, parallel, xargsSsh } from './peers.ts';
+import { recordResults, table } from './results.ts';
+import { ratios, spread } from './statistics.ts';
 
-/** One contender's run, measured by the shell: its children count. */
-interface Measured {
-  readonly name: string;
-  readonly wallS: number;
-  readonly cpuS: number;
-  readonly ok: number;
-  /** Where the contender is one process of ours. */
-  readonly inside?: Inside;
-}
-
-/** What a process says of itself. Memory is the resident set as the kernel counted it. */
-interface Inside {
-  /** With everything imported and nothing connected. */
-  readonly startMiB: number;
-  readonly peakMiB: number;
-  /** After the last host, over what it was after the first tenth of the hosts; no connection is open either time. */
-  readonly left: { readonly descriptors: number; readonly handles: number; readonly heapKiB: number };
-  readonly failures: readonly string[];
-}
+/** Ansible needs minutes for a thousand addresses, and takes part in the first round only. */
+const ansibleUpTo = 200;
+const usualRounds = new Map([
+  [50, 3],
+  [200, 3],
+  [1000, 1],
+]);
 
 /**
- * Connect and fact script on many addresses of one sshd (127.0.0.0/8), all contenders with the same key, script and
- * concurrency, one after the other. Both ends share the machine, so wall time is mostly the server's.
+ * `npm run bench -- ssh [ADDRESSES]`: the facts of many addresses of one sshd (127.0.0.0/8), and one command on them, by
+ * azp-fleet and by other tools. Both ends share the machine, so wall time is mostly the server's.
  */
-export async function run(args: readonly string[]): Promise<void> {
-  const count = Number(args[0] ?? 1000);
-  const concurrency = Number(args[1] ?? 64);
-  await ensurePackages({ pssh: 'parallel-ssh' });
+export async function run(args: readonly string[], extent: Extent): Promise<void> {
+  const beside = await installPeers();
   const sshd = await startSshd({
     // A plain user with an empty home: start-up files of the machine's own users would be what is measured.
     users: [{ name: 'bench' }],
@@ -45,109 +46,157 @@ export async function run(args: readonly string[]): Promise<void> {
   });
   const folder = mkdtempSync(join(tmpdir(), 'azp-bench-'));
   try {
-    const script = join(folder, 'facts.sh');
-    writeFileSync(script, factScript({ root: machineRoot }));
-    const hosts = Array.from(
-      { length: count },
-      (_v, index) => `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`,
-    );
-    writeFileSync(join(folder, 'hosts'), `${hosts.join('\n')}\n`);
-    const setting = {
-      folder,
-      script,
-      port: sshd.port,
-      user: 'bench',
-      key: sshd.clientKeyFile,
-      concurrency,
-      count,
-    };
-    const results = [
-      inProcess('azp-fleet', setting),
-      inProcess('bare ssh2', setting),
-      viaShell('xargs ssh', setting),
-      viaShell('pssh', setting),
-    ];
-    recordResults('SSH: connect and read the facts', setup(count, concurrency), table(results));
+    writeFileSync(join(folder, 'known_hosts'), `* ${sshd.hostKey}\n`);
+    writeFileSync(join(folder, 'facts.sh'), factScript({ root: machineRoot }));
+    const sizes = args.length > 0 ? args.map(Number) : extent.quick ? [200] : [...usualRounds.keys()];
+    for (const count of sizes) {
+      const hosts: Hosts = {
+        folder: mkdtempSync(join(folder, 'of-')),
+        addresses: Object.fromEntries(
+          Array.from({ length: count }, (_, index) => [
+            `h${index}`,
+            `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`,
+          ]),
+        ),
+        user: 'bench',
+        port: sshd.port,
+        key: sshd.clientKeyFile,
+        knownHosts: join(folder, 'known_hosts'),
+      };
+      const script = join(folder, 'facts.sh');
+      const rounds = extent.rounds ?? (extent.quick ? 1 : (usualRounds.get(count) ?? 1));
+      const isAnsible = count <= ansibleUpTo || extent.long;
+      const { fleet, bare, watched } = await clients(hosts, script);
+      const facts = await measure(
+        {
+          'azp-fleet': fleet,
+          'bare ssh2': bare,
+          'xargs ssh': xargsSsh(hosts, 'sh -s', script),
+        },
+        isAnsible ? () => ansible(hosts, ['ansible', 'all', '-m', 'setup', '-o']) : undefined,
+        rounds,
+      );
+      const exec = extent.quick
+        ? {}
+        : await measure(
+            { 'azp-fleet': execByCli(hosts, sshd.hostKey), ...execPrograms(hosts, 'true') },
+            isAnsible ? () => ansible(hosts, ['ansible', 'all', '-m', 'raw', '-a', 'true']) : undefined,
+            rounds,
+          );
+      const left = extent.quick ? '' : (await timed(watched)).stdout;
+      record(count, rounds, { facts, exec, left }, beside);
+    }
   } finally {
     sshd.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-interface Setting {
-  readonly folder: string;
-  readonly script: string;
-  readonly port: number;
-  readonly user: string;
-  readonly key: string;
-  readonly concurrency: number;
-  readonly count: number;
-}
+type Results = Readonly<Record<string, readonly Taken[]>>;
 
-function inProcess(name: 'azp-fleet' | 'bare ssh2', setting: Setting): Measured {
-  const client = join(import.meta.dirname, 'ssh-client.ts');
-  const line = `'${process.execPath}' --expose-gc '${client}' '${name}' '${JSON.stringify(setting)}'`;
-  const { output, ...times } = timed(line);
-  const { ok, ...inside } = JSON.parse(output) as Inside & { readonly ok: number };
-  return { name, ...times, ok, inside };
-}
-
-function viaShell(
-  name: 'xargs ssh' | 'pssh',
-  { folder, script, port, user, key, concurrency }: Setting,
-): Measured {
-  const options = `-o Port=${port} -o IdentityFile=${key} -o IdentitiesOnly=yes -o User=${user} -o BatchMode=yes`;
-  const files = `-o UserKnownHostsFile=${folder}/${name.replace(' ', '-')} -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR`;
-  const one = `ssh -F none ${options} ${files} {} sh -s <${script} >/dev/null && echo ok`;
-  const line =
-    name === 'xargs ssh'
-      ? `xargs -P${concurrency} -I{} sh -c '${one}' <${folder}/hosts | wc -l`
-      : `parallel-ssh -h ${folder}/hosts -p ${concurrency} -t 600 -I -x '-F none ${options} ${files}' sh -s <${script} | grep -c SUCCESS`;
-  const { output, ...times } = timed(line);
-  return { name, ...times, ok: Number(output) };
-}
-
-function timed(line: string): { readonly wallS: number; readonly cpuS: number; readonly output: string } {
-  const text = execFileSync('bash', ['-c', `TIMEFORMAT='%R %U %S'; { time { ${line}; } 2>&3; } 3>&2 2>&1`], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-    maxBuffer: 1 << 26,
-  });
-  const lines = text.trim().split('\n');
-  const [wall = 0, user = 0, system = 0] = (lines.pop() ?? '').split(' ').map(Number);
-  return { wallS: wall, cpuS: user + system, output: lines.join('\n') };
-}
-
-function setup(count: number, concurrency: number): string {
-  return `${count} addresses of one sshd, ${concurrency} at a time, the same key and script for all, both ends on this machine; azp-fleet\nreads them out of an ssh_config with a block for each, by \`ssh -G\`, the others get them as options`;
-}
-
-function table(results: readonly Measured[]): string {
-  const bare = results.find(({ name }) => name === 'bare ssh2');
-  const forks = results.find(({ name }) => name === 'xargs ssh');
-  const rows = results.map(({ name, wallS, cpuS, ok, inside }) =>
-    [
-      name,
-      wallS.toFixed(1),
-      (wallS / (bare?.wallS ?? 1)).toFixed(2),
-      cpuS.toFixed(1),
-      ((forks?.cpuS ?? 0) / cpuS).toFixed(1),
-      inside === undefined ? '' : `${inside.startMiB.toFixed(0)} → ${inside.peakMiB.toFixed(0)}`,
-      ok,
-      inside === undefined ? '' : leftAfter(inside),
-    ].join(' | '),
+function measure(
+  programs: Readonly<Record<string, Program>>,
+  byAnsible: (() => Program) | undefined,
+  rounds: number,
+): Promise<Results> {
+  const contenders = Object.entries(programs).map(
+    ([name, program]) => [name, () => timedNode(program)] as const,
   );
-  return [
-    '| client | wall s | ÷ bare ssh2 | client CPU s | xargs ssh ÷ | MiB: start → peak | hosts ok | left over |',
-    '|---|---|---|---|---|---|---|---|',
-    ...rows.map((row) => `| ${row} |`),
-  ].join('\n');
+  const more =
+    byAnsible === undefined
+      ? []
+      : [['Ansible', (round: number) => (round > 0 ? undefined : timed(byAnsible()))] as const];
+  return interleaved(Object.fromEntries([...contenders, ...more]), rounds);
 }
 
-function leftAfter({ left, failures }: Inside): string {
-  const { descriptors, handles, heapKiB } = left;
-  return [
-    `${descriptors} descriptors, ${handles} handles, ${heapKiB.toFixed(0)} KiB of heap`,
-    ...failures,
-  ].join('; ');
+/** Node programs that read the facts: azp-fleet's connections, built as the CLI is; and a loop around ssh2. */
+export async function clients(
+  hosts: Hosts,
+  script: string,
+): Promise<{ readonly fleet: Program; readonly bare: Program; readonly watched: Program }> {
+  const { port, user, key } = hosts;
+  const here = import.meta.dirname;
+  // Below node_modules, so that it finds the packages.
+  const outfile = join(here, '../node_modules/.cache/bench/ssh-client.mjs');
+  await build({
+    entryPoints: [join(here, 'ssh-client.ts')],
+    outfile,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'warning',
+  });
+  const setting = { hosts: addressFile(hosts), script, port, user, key, concurrency: parallel, watch: false };
+  const node = (...args: readonly string[]): Program => ({ command: [process.execPath, ...args] });
+  return {
+    fleet: node(outfile, JSON.stringify(setting)),
+    bare: node(join(here, 'bare-client.mjs'), JSON.stringify(setting)),
+    watched: node('--expose-gc', outfile, JSON.stringify({ ...setting, watch: true })),
+  };
+}
+
+/** The shipped CLI with an inventory of these addresses. */
+function execByCli({ folder, addresses, user, port, key }: Hosts, hostKey: string): Program {
+  const file = join(folder, 'inventory.yaml');
+  const inventory = {
+    organization: 'https://dev.azure.com/example',
+    token: { env: 'NONE' },
+    defaults: { user, port, pool: 'p', identityFile: key, hostKeys: [hostKey] },
+    hosts: Object.fromEntries(Object.entries(addresses).map(([name, address]) => [name, { address }])),
+  };
+  writeFileSync(file, stringify(inventory));
+  return azpFleet(['exec', '-i', file, '--login', '--', 'true'], { env: { XDG_STATE_HOME: folder } });
+}
+
+function record(
+  count: number,
+  rounds: number,
+  { facts, exec, left }: { readonly facts: Results; readonly exec: Results; readonly left: string },
+  beside: string,
+): void {
+  const of = (results: Results, name: string): readonly Taken[] => results[name] ?? [];
+  const wall = (results: Results, over: string, under: string) =>
+    ratios(walls(of(results, over)), walls(of(results, under)));
+  const cpu = (over: string, under: string) => ratios(cpus(of(facts, over)), cpus(of(facts, under)));
+  const execRows = Object.keys(exec)
+    .filter((name) => name !== 'azp-fleet')
+    .map((name): [string, readonly number[]] => [
+      `ssh.exec-${count}-${name.replace(' ', '-').toLowerCase()}`,
+      wall(exec, name, 'azp-fleet'),
+    ]);
+  const rows = {
+    [`ssh.facts-${count}-ansible`]: wall(facts, 'Ansible', 'azp-fleet'),
+    [`ssh.facts-${count}-wall`]: wall(facts, 'azp-fleet', 'bare ssh2'),
+    [`ssh.facts-${count}-cpu`]: cpu('azp-fleet', 'bare ssh2'),
+    [`ssh.facts-${count}-cpu-xargs`]: cpu('xargs ssh', 'azp-fleet'),
+    ...Object.fromEntries(execRows),
+  };
+  // Other numbers of addresses have no rows.
+  const measured = usualRounds.has(count)
+    ? Object.entries(rows).filter(([, values]) => values.length > 0)
+    : [];
+  const lines = (what: string, results: Results) =>
+    Object.entries(results).map(([name, taken]) => {
+      const { median, least, most } = spread(walls(taken));
+      const slower = spread(wall(results, name, 'azp-fleet')).median;
+      return [
+        what,
+        name,
+        median.toFixed(2),
+        `${least.toFixed(2)} to ${most.toFixed(2)}`,
+        figure(slower, ''),
+        spread(cpus(taken)).median.toFixed(2),
+        taken.at(-1)?.usage?.peakMB.toFixed(0),
+      ];
+    });
+  const head = ['what', 'client', 'wall s', 'spread', '÷ azp-fleet', 'client CPU s', 'peak MB'];
+  recordResults(
+    count === 1000 ? 'ssh' : `ssh, ${count} addresses`,
+    `${count} addresses of one sshd, ${parallel} at a time, ${rounds} rounds in turns, both ends on this machine`,
+    `${table(head, [...lines('facts', facts), ...lines('exec', exec)])}
+
+What the connections of azp-fleet left after the last host: ${left}`,
+    { part: 'ssh', beside, rows: Object.fromEntries(measured) },
+  );
 }

@@ -1,5 +1,6 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { speedDocs } from '../bench/results.ts';
 import { commands } from '../src/cli/commands.ts';
 import { gpuRules } from '../src/shared/health/gpu-rules.ts';
 import { withAzureTables } from './azure-page.ts';
@@ -23,6 +24,7 @@ writeFileSync(join(docs, 'errors.md'), errorsPage());
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
 writeFileSync(systems, withDnfMatrix(withHostMatrix(readFileSync(systems, 'utf8'))));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));
+for (const [name, text] of Object.entries(speedDocs())) writeFileSync(join(docs, name), text);
 for (const page of globSync('*.md', { cwd: docs })) {
   const file = join(docs, page);
   writeFileSync(file, withScreens(readFileSync(file, 'utf8')));

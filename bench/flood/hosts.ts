@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 
 import { framesSaid, hostileHost, type Said } from '../../test/support/hostile-host.ts';
 import { managerStatus } from '../../test/support/manager-status.ts';
+import { workingFacts } from '../../test/support/practice-fleet.ts';
 
 /** Where a host listens, and its key. */
 export interface Place {
@@ -29,17 +30,10 @@ function endless(text: string, first = ''): Readable {
   return stream;
 }
 
-const facts = {
-  os: 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian 12"\n',
-  machine:
-    'kernel 6.1.0\narch x86_64\nmachine-id 0123\nboot-id 4567\nsystemd systemd 252\nuser lab\nuid 1000\nmemory 9000000\ncpus 8\n',
-  docker: 'active\ninfo {"ServerVersion":"29.1.0"}\n',
-  manager: 'current /opt/azp-fleet/versions/1\nActiveState active\nUnitFileState enabled\n',
-  'manager-status': JSON.stringify(managerStatus()),
-};
-
 /** What a script gets: facts where it asks for them, else a line. */
-function answer(script: string): Said {
+function answer(script: string, index: number): Said {
+  // No two machines have the same id.
+  const facts = workingFacts(String(index));
   const asksFacts = script.includes("printf 'frames %s");
   if (flood === 'lines') return { stdout: endless('y\n') };
   if (flood === 'line') return { stdout: endless('x') };
@@ -54,7 +48,7 @@ const folder = mkdtempSync(join(tmpdir(), 'azp-flood-'));
 const socket = join(folder, 'manager.sock');
 const manager = createServer((request, response) => {
   if (flood !== 'answer' || request.url !== '/v1/status') {
-    response.end(facts['manager-status']);
+    response.end(JSON.stringify(managerStatus()));
     return;
   }
   response.writeHead(200, { 'content-type': 'application/json' });
@@ -65,7 +59,9 @@ const manager = createServer((request, response) => {
 await new Promise<void>((resolve) => void manager.listen(socket, resolve));
 const left = (): void => void process.send?.('left');
 const hosts = await Promise.all(
-  Array.from({ length: Number(count) }, () => hostileHost({ answer, managerSocket: socket, left })),
+  Array.from({ length: Number(count) }, (_, index) =>
+    hostileHost({ answer: (script) => answer(script, index), managerSocket: socket, left }),
+  ),
 );
 process.send?.(hosts.map(({ port, hostKey }): Place => ({ port, hostKey })));
 process.once('disconnect', () => {

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { percentile } from '../percentile.ts';
-import { recordResults } from '../results.ts';
+import { percentile } from '../statistics.ts';
+import { recordResults, table } from '../results.ts';
 import type { Place } from './hosts.ts';
 
 /** What one host of a fleet does without end, and the command that meets it. */
@@ -36,7 +36,7 @@ interface Taken {
 export async function run(args: readonly string[]): Promise<void> {
   const [count = 40, rounds = 5] = args.map(Number);
   const folder = mkdtempSync(join(tmpdir(), 'azp-flood-'));
-  const rows: string[] = [];
+  const rows: (readonly string[])[] = [];
   try {
     for (const { flood, title, command } of floods) {
       const [calm, flooded]: [Taken[], Taken[]] = [[], []];
@@ -63,16 +63,15 @@ export async function run(args: readonly string[]): Promise<void> {
     '÷ calm',
     'its end',
   ];
-  recordResults(
-    'flood',
-    title,
-    [head, head.map(() => '---'), ...rows.map((each) => [each])]
-      .map((cells) => `| ${cells.join(' | ')} |`)
-      .join('\n'),
-  );
+  recordResults('flood', title, table(head, rows));
 }
 
-function row(title: string, command: string, calm: readonly Taken[], flooded: readonly Taken[]): string {
+function row(
+  title: string,
+  command: string,
+  calm: readonly Taken[],
+  flooded: readonly Taken[],
+): readonly string[] {
   const middle = (of: readonly Taken[], what: (taken: Taken) => number): number =>
     percentile(of.map(what), 0.5);
   const figures = [
@@ -84,7 +83,7 @@ function row(title: string, command: string, calm: readonly Taken[], flooded: re
     middle(flooded, what).toFixed(0),
     (middle(flooded, what) / middle(calm, what)).toFixed(2),
   ]);
-  return [title, command, ...figures, flooded[0]?.code ?? ''].join(' | ');
+  return [title, command, ...figures, flooded[0]?.code ?? ''];
 }
 
 async function taken(
@@ -112,7 +111,7 @@ hosts:\n${hosts.join('')}`,
   }
 }
 
-async function machines(
+export async function machines(
   count: number,
   flood: string,
 ): Promise<{ child: ChildProcess; places: readonly Place[] }> {

@@ -1,4 +1,4 @@
-import { percentile } from '../percentile.ts';
+import { percentile } from '../statistics.ts';
 import type { Refill, Run } from './own-time.ts';
 
 export interface Figures {

@@ -1,5 +1,5 @@
 import type { FakeJob } from '../../practice/azure/control/control.ts';
-import { percentile } from '../percentile.ts';
+import { percentile } from '../statistics.ts';
 import type { RunRecord } from './model.ts';
 
 export interface Gaps {

@@ -22,11 +22,15 @@ interface State {
   swallowing: boolean;
 }
 
-export async function startDelayProxy(target: number, oneWayMs: number): Promise<DelayProxy> {
+export async function startDelayProxy(
+  target: number,
+  oneWayMs: number,
+  host = '127.0.0.1',
+): Promise<DelayProxy> {
   const sockets = new Set<Socket>();
   const state: State = { oneWayMs, turns: 0, lastTurn: -Infinity, swallowing: false };
   const server = createServer((client) => {
-    const upstream = connect({ port: target, host: '127.0.0.1', noDelay: true });
+    const upstream = connect({ port: target, host, noDelay: true });
     client.setNoDelay(true);
     client.on('data', () => {
       const now = performance.now();

@@ -127,21 +127,24 @@ const packages =
   'installed hold docker-ce 5:29.7.2-1~debian.12~bookworm\ninstalled hold nvidia-container-toolkit 1.20.0-1\ninstalled install libnvidia-ml1 580.95.05-1\n';
 const active = 'current versions/1\nActiveState active\nUnitFileState enabled\n';
 
+/** The facts of a working machine with this machine-id. */
+export const workingFacts = (id: string): Readonly<Record<string, string>> => ({
+  os: debian,
+  machine: machineOf(id),
+  gpus: 'gpu 0000:83:00.0 2335 nvidia\ngpu 0000:84:00.0 2335 nvidia\n',
+  driver: 'loaded 580.95.05\n',
+  ...engine,
+  'packages-apt': packages,
+  disk,
+  manager: active,
+  'manager-status': `present\n${JSON.stringify(h200)}`,
+});
+
 const machines: readonly Machine[] = [
   {
     name: 'h200-1',
     more: 'gpus: 2, labels: { room: b12 }',
-    facts: {
-      os: debian,
-      machine: machineOf('11'),
-      gpus: 'gpu 0000:83:00.0 2335 nvidia\ngpu 0000:84:00.0 2335 nvidia\n',
-      driver: 'loaded 580.95.05\n',
-      ...engine,
-      'packages-apt': packages,
-      disk,
-      manager: active,
-      'manager-status': `present\n${JSON.stringify(h200)}`,
-    },
+    facts: workingFacts('11'),
     manager: h200,
   },
   {
