@@ -10,7 +10,7 @@ interface Equivalent {
 }
 
 /** Variables that hold numbers alone. */
-const numbers = 'waited|pause|have|s|o|value|c|t0|t1|inode|code';
+const numbers = 'waited|pause|have|s|o|value|c|t0|t1|inode|code|uid';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
   '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes';
@@ -91,7 +91,9 @@ export const equivalents: readonly Equivalent[] = [
     kind: 'quotes',
     after: /(?<!")\$3/,
   },
-  { why: 'any true value does', line: 'older[$field] = 1', kind: 'number' },
+  { why: 'any true value does', line: /older\[\$field\] = 1|found = 1|described = 1/, kind: 'number' },
+  { why: 'without a file it reads nothing', line: 'if [ "$#" -gt 0 ]; then', kind: 'operator' },
+  { why: 'cat reads any number of lines', line: 'more=there', kind: 'operator' },
   { why: 'awk counts from 1, or from nothing', line: 'older[$field] = 1', kind: 'operator' },
   { why: 'written again before apt reads it', line: 'cp /var/lib/dpkg/status status', kind: 'line' },
 ];

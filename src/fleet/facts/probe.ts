@@ -35,6 +35,9 @@ export interface FactProbe<T> {
 /** Bytes of a probe's answer: more than a host with thousands of containers needs. */
 export const answerLimit = 2 * 1024 * 1024;
 
+/** Shell text: leaves the process that all probes share. What comes after it may take seconds on a healthy host. */
+export const runAlone = '[ -z "${shared:-}" ] || exit 75';
+
 /** Printed last: output without it was cut. */
 const end = '\nend\n';
 

@@ -1,8 +1,7 @@
 import { sh } from '../../../shared/base/shell.ts';
 import type { Facts, PciGpu } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
-import { runAlone } from '../../ssh/session/frames.ts';
-import type { FactProbe } from '../probe.ts';
+import { type FactProbe, runAlone } from '../probe.ts';
 
 /**
  * Reads NVIDIA devices on the PCI bus, with or without a driver.

@@ -35,7 +35,7 @@ done
 read -r version </proc/version
 compiler=
 for word in $version; do
-  case $word in '('gcc-[0-9]* | '('*-gcc-[0-9]*) compiler=gcc-\${word##*gcc-} ;; esac
+  case $word in '('gcc-[0-9]* | '('*-gcc-[0-9]*) compiler=gcc-\${word#*gcc-} ;; esac
 done
 for tool in gcc make $compiler; do
   command -v "$tool" >/dev/null || echo "lacks $tool"

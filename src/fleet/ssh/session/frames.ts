@@ -26,9 +26,6 @@ const defaultTimeoutS = 5;
 /** Seconds for the process that all probes share. */
 const sharedS = 5;
 
-/** Shell text: leaves the process that all probes share. What comes after it may take seconds on a healthy host. */
-export const runAlone = '[ -z "${shared:-}" ] || exit 75';
-
 /**
  * Shell text: runs those of the probes `$@` (number, name, limit and text each) that have no end yet, each with `run LIMIT TEXT`.
  * A process that was left may still write into its files, so that they are removed, not written over.
@@ -51,7 +48,8 @@ done`;
  * Joins probes to one script. Each has its own time limit, and none can stop the next one. Its output is cut at `limit` bytes of
  * each stream, so that one that prints too much leaves the others theirs.
  * They first run in one process, each in a subshell: three processes for each would take longer than most probes do. Those that
- * this process did not finish in its time, or that leave it, run in a separate process, with its own limit each.
+ * this process did not finish in its time, or that leave it (code 75 where `$shared` is set), run in a separate process, with its
+ * own limit each.
  * The output goes through files on a tmpfs, not pipes: a process in uninterruptible sleep (a hung nvidia-smi) cannot be
  * killed and would hold a pipe, and us, forever. For the same reason there are two `timeout`: the inner one waits for
  * its child in any case, the outer one can always leave it.

@@ -154,6 +154,16 @@ cdi-etc /etc/cdi/hand.yaml
     },
   }),
   probe('docker', {
+    name: 'a specification that cannot be read',
+    given: (host) =>
+      host
+        .folder('/etc/cdi/a.json')
+        .file('/etc/cdi/a.yaml')
+        .program('stat', '')
+        .program('awk', 'exit 2', { silent: true }),
+    after: { code: 2, calls: times('/etc/cdi/a.yaml') },
+  }),
+  probe('docker', {
     name: 'a specification in /etc, and MIG instances',
     given: (host) =>
       host

@@ -8,6 +8,7 @@ export const kernelCases: readonly ScriptCase[] = [
   probe('kernels', {
     name: 'one kernel without build tools',
     given: (host) => host.file('/proc/sys/kernel/osrelease', '6.1.0,lab\n').file('/proc/version', mainline),
+    run: { env: { compiler: 'cc' } },
     after: {
       stdout: 'kernel 6.1.0,lab no-headers no-driver\nlacks gcc\nlacks make\n',
     },
@@ -43,6 +44,20 @@ kernel 6.8.0-50-generic no-headers driver
 lacks gcc-12
 `,
     },
+  }),
+  probe('kernels', {
+    name: 'a kernel whose compiler version is missing',
+    given: (host) =>
+      host
+        .file('/proc/sys/kernel/osrelease', '6.1.0,lab\n')
+        .program('gcc', '')
+        .program('make', '')
+        .file('/proc/version', 'Linux version 6.8 (x@y) (gcc-13 (Ubuntu 13.2.0) 13.2.0) #1\n'),
+    after: { stdout: 'kernel 6.1.0,lab no-headers no-driver\nlacks gcc-13\n' },
+  }),
+  probe('kernels', {
+    name: 'an unknown kernel',
+    after: { code: 2, stderr: 'script: cannot open /proc/sys/kernel/osrelease: No such file\n' },
   }),
   probe('kernels', {
     name: 'a kernel whose compiler version is installed',

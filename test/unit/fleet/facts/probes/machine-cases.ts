@@ -37,8 +37,12 @@ const calls = ['uname -r -m', 'date +%s', 'nproc'];
 export const machineCases: readonly ScriptCase[] = [
   probe('os', {
     name: 'os-release, unchanged',
-    given: (host) => host.file('/etc/os-release', 'ID=debian\n'),
-    after: { stdout: 'ID=debian\n' },
+    given: (host) => host.file('/etc/os-release', 'ID=debian\n\n\tNAME="a,  \\b" \nVERSION_ID=12'),
+    after: { stdout: 'ID=debian\n\n\tNAME="a,  \\b" \nVERSION_ID=12\n' },
+  }),
+  probe('os', {
+    name: 'no os-release',
+    after: { code: 2, stderr: 'script: cannot open /etc/os-release: No such file\n' },
   }),
   probe('machine', {
     name: 'facts of every machine',
@@ -62,11 +66,7 @@ export const machineCases: readonly ScriptCase[] = [
   }),
   ...(
     [
-      [
-        'in the folder of an architecture',
-        ['/lib/x86_64-linux-gnu/systemd/libsystemd-shared-257.so'],
-        '257.so',
-      ],
+      ['in the folder of an architecture', ['/lib/x-shared-x/systemd/libsystemd-shared-257.so'], '257.so'],
       ['of 64 bits', ['/usr/lib64/systemd/libsystemd-shared-252-51.el9.so'], '252-51.el9.so'],
       ['that are none', [], undefined],
       [
@@ -83,7 +83,7 @@ export const machineCases: readonly ScriptCase[] = [
         host.drop('/lib', '/usr/lib64').program('systemctl', 'echo "systemd 254 (254.9-1)"; echo "+PAM"');
         for (const library of libraries) host.file(library);
       },
-      run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
+      run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000', version: 'x' } },
       after: {
         stdout: `${firstLines.replace('252.so\n', version === undefined ? '254 (254.9-1)\n+PAM\n' : `${version}\n`)}user lab,1\nuid 1000\n${lastLines}`,
         calls: version === undefined ? calls.toSpliced(2, 0, 'systemctl --version') : calls,
@@ -195,9 +195,10 @@ export const machineCases: readonly ScriptCase[] = [
     },
   }),
   probe('disk', {
-    name: "of Docker's data in another folder",
+    name: "of Docker's data in another folder, and no files of a bundle",
     given: (host) =>
       host
+        .program('stat', 'exit 1')
         .folder('/boot', '/srv/big,disk', '/var/lib/docker')
         .file(
           '/etc/docker/daemon.json',
@@ -207,7 +208,10 @@ export const machineCases: readonly ScriptCase[] = [
     after: {
       stdout:
         'initramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk\n',
-      calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk'],
+      calls: [
+        "stat -L -c %s '/boot/initrd.img-*' '/boot/initramfs-*.img'",
+        'df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk',
+      ],
     },
   }),
   probe('disk', {
@@ -217,11 +221,14 @@ export const machineCases: readonly ScriptCase[] = [
         .file(`${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb`, 'whole')
         .file(`${packagesFolder}/Packages`, 'an index')
         .file(`${HostPaths.images}/ab.image.0123456789abcdef.part`, 'cut')
-        .folder(HostPaths.archives, '/boot', '/var/lib/docker')
+        .file(`${HostPaths.archives}/ab.tar.gz`, 'four')
+        .folder('/boot', '/srv', '/var/lib/docker')
         .program('df', ''),
+    run: { env: { data: '/srv' } },
     after: {
       stdout: `arrived 5 ${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb
 arrived 3 ${HostPaths.images}/ab.image.0123456789abcdef.part
+arrived 4 ${HostPaths.archives}/ab.tar.gz
 initramfs 0
 path /
 path /boot

@@ -33,6 +33,8 @@ export const managerCases: readonly ScriptCase[] = [
         .file('/root/z.part')
         .file('/var/lib/azp-fleet/folders/f1.tar')
         .file('/var/lib/azp-fleet/folders/f 2.tar')
+        .file('/var/lib/azp-fleet/archives/a 1.tar.gz')
+        .folder('/var/lib/azp-fleet/archives/a2.tar.gz')
         .folder('/var/lib/azp-fleet/folders/f3.tar')
         .file('/var/lib/azp-fleet/folders/f4.tar.0123.part')
         .file('/etc/systemd/system/azp-fleet-manager.service.0123.part'),
@@ -44,6 +46,7 @@ NeedDaemonReload=no
 credential ${sha256('id,with comma:s3cret')}  -
 folder /var/lib/azp-fleet/folders/f 2.tar
 folder /var/lib/azp-fleet/folders/f1.tar
+archive /var/lib/azp-fleet/archives/a 1.tar.gz
 left /etc/azp-fleet/token.next
 left /etc/systemd/system/azp-fleet-manager.service.0123.part
 left /etc/azp-fleet/x.part
@@ -54,6 +57,15 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
         'systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload azp-fleet-manager.service init.scope',
       ],
     },
+  }),
+  probe('manager', {
+    name: 'a unit that systemd does not show',
+    given: (host) =>
+      host
+        .file('/etc/systemd/system/azp-fleet-manager.service')
+        .folder('/run/systemd/system')
+        .program('systemctl', 'echo "no bus" >&2; exit 1', { silent: true }),
+    after: { code: 1, stderr: 'no bus\n' },
   }),
   probe('manager', {
     name: 'nothing if it was never installed',
@@ -93,9 +105,9 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
         .file('/etc/machine-id', 'x\n')
         .file('/etc/azp-fleet/token', ' one\\\n\n')
         .file('/etc/azp-fleet/registries', ' {\n  "a": "b"\n}')
-        .file('/etc/azp-fleet/webhook', 'one\ntwo'),
+        .file('/etc/azp-fleet/webhook', 'one\n\ntwo'),
     after: {
-      stdout: `credential ${sha256('x: one\\')}  -\nregistries ${sha256('x: {\n  "a": "b"\n}')}  -\nwebhook ${sha256('x:one\ntwo')}  -\n`,
+      stdout: `credential ${sha256('x: one\\')}  -\nregistries ${sha256('x: {\n  "a": "b"\n}')}  -\nwebhook ${sha256('x:one\n\ntwo')}  -\n`,
     },
   }),
   probe('manager', {

@@ -163,4 +163,9 @@ export const othersCases: readonly ScriptCase[] = [
     }),
   ),
   probe('package-lock', { name: 'no holder', given: aptHost, after: {} }),
+  probe('package-lock', {
+    name: 'no lock files',
+    given: (host) => host.file('/proc/locks', '\n'),
+    after: {},
+  }),
 ];

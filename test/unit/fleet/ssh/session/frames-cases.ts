@@ -1,4 +1,5 @@
-import { frameScript, runAlone } from '../../../../../src/fleet/ssh/session/frames.ts';
+import { runAlone } from '../../../../../src/fleet/facts/probe.ts';
+import { frameScript } from '../../../../../src/fleet/ssh/session/frames.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 
 const probes = [
