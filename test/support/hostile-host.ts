@@ -150,7 +150,7 @@ export function framesSaid(
   found: Readonly<Record<string, string>>,
 ): Said & { readonly stdout: string } {
   const nonce = /printf 'frames %s\\n' ([0-9a-f]{24})/.exec(script)?.[1] ?? '';
-  const probes = [...script.matchAll(/^probe ([a-z0-9-]+) \d+ /gm)].map(([, name = '']) => name);
+  const probes = [...script.matchAll(/^ {2}\d{4} '?([a-z0-9-]+)'? \d+ /gm)].map(([, name = '']) => name);
   const frames = probes.map(
     (name) => `\n${nonce} begin ${name}\n${found[name] ?? ''}\nend\n\n${nonce} end 0 1.00 1.01 5\n`,
   );

@@ -125,7 +125,7 @@ const engine = {
 };
 const packages =
   'installed hold docker-ce 5:29.7.2-1~debian.12~bookworm\ninstalled hold nvidia-container-toolkit 1.20.0-1\ninstalled install libnvidia-ml1 580.95.05-1\n';
-const active = 'current versions/1\nActiveState active\nUnitFileState enabled\n';
+const active = 'current versions/1\nActiveState=active\nUnitFileState=enabled\n';
 
 /** The facts of a working machine with this machine-id. */
 export const workingFacts = (id: string): Readonly<Record<string, string>> => ({

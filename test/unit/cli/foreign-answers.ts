@@ -15,7 +15,7 @@ export const facts = {
   os: 'ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu 24.04"\n',
   machine:
     'kernel 6.8.0\narch x86_64\nmachine-id 0123\nboot-id 4567\nsystemd systemd 255\nuser lab\nuid 1000\nmemory 9000000\ncpus 8\n',
-  manager: 'current /opt/azp-fleet/versions/1\nActiveState active\nUnitFileState enabled\n',
+  manager: 'current /opt/azp-fleet/versions/1\nActiveState=active\nUnitFileState=enabled\n',
 };
 
 const at = new Date().toISOString();

@@ -77,7 +77,7 @@ const facts = {
   docker: 'active\n',
   'docker-info': '{"ServerVersion":"29.1.0","Swarm":{"LocalNodeState":"active"}}\n',
   'docker-containers': `[{"Id":"77","Names":["/${JSON.stringify(evil).slice(1, -1)}"],"Labels":{}}]\n`,
-  manager: 'current /opt/azp-fleet/versions/1\nActiveState active\nUnitFileState enabled\n',
+  manager: 'current /opt/azp-fleet/versions/1\nActiveState=active\nUnitFileState=enabled\n',
   'manager-status': `present\n${JSON.stringify(
     managerStatus({
       host: evil,

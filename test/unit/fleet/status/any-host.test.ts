@@ -21,7 +21,7 @@ const texts: Readonly<Record<string, string>> = {
   gpus: 'gpu 0000:83:00.0 2335 nvidia\n',
   docker: 'active\n',
   'docker-info': '{"ServerVersion":"29.1.0"}\n',
-  manager: 'current /opt/azp-fleet/versions/1\nActiveState active\nUnitFileState enabled\n',
+  manager: 'current /opt/azp-fleet/versions/1\nActiveState=active\nUnitFileState=enabled\n',
   'manager-status': `present\n${JSON.stringify(status())}`,
 };
 
