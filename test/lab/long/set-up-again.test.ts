@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { leftForMs } from '../../../src/shared/contract/holder.ts';
 import { Terminal } from '../../../practice/lab/terminal.ts';
 import { azpFleet, cliEnvironment, command } from '../../../practice/lab/azp-fleet.ts';
 import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
@@ -96,6 +97,7 @@ test('once it is gone, its name is offered, kept without a word of consent, and 
   const owner = await mark();
   await earlier.remove();
   await until('the server to see it gone', async () => (await entry())?.status === 'offline');
+  const seenGone = Date.now();
   // No sooner is an owner taken for gone than three minutes after, which are 45 s here.
   const planned = await until('the plan to offer the name', async () => {
     const plan = await run('plan');
@@ -130,6 +132,10 @@ test('once it is gone, its name is offered, kept without a word of consent, and 
   });
   expect(shown.code).toBe(1);
 
+  // The manager on the host keeps real time.
+  await until('the owner to be away for three minutes', () =>
+    Promise.resolve(Date.now() - seenGone > leftForMs),
+  );
   const adopted = await run('provision', '--yes', '--adopt');
   expect(adopted.code, adopted.said).toBe(0);
   expect(adopted.said).toContain('took over agent box-0');
