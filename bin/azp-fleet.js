@@ -9,6 +9,8 @@ if (process.platform === 'win32') {
   process.exitCode = 2;
 } else if (major > 22 || (major === 22 && minor >= 13)) {
   keepCompiledCode();
+  // The bundled dockerode calls url.parse; Node would warn the user of that.
+  process.noDeprecation = true;
   const { main } = await import('../dist/cli.mjs');
   process.exitCode = await main();
 } else {
