@@ -35,19 +35,38 @@ afterAll(() => removeLab(prefix));
 const configured = (driver: Partial<HostSpec['driver']>): Desired =>
   desiredOf({ driver }, { mirrors: { nvidiaDriver: `${mirror}/nvidia` } });
 
-/** Debian's kernel, and what compiles for it: the newest that is installed runs from the next boot on. */
+/**
+ * Debian's kernel, and what compiles for it: `uname` and /proc name the one in /run/lab-kernel, and after a boot the newest that
+ * is installed.
+ */
 const ownKernel = `${installOwn('linux-image-amd64')}
+cat >/usr/local/sbin/lab-kernel <<'END'
+#!/bin/sh
+[ -e /run/lab-kernel ] || ls /boot | sed -n 's/^vmlinuz-//p' | sort -V | tail -n 1 >/run/lab-kernel
+mount --bind /run/lab-kernel /proc/sys/kernel/osrelease
+END
 cat >/usr/local/bin/uname <<'END'
 #!/bin/sh
-[ "$*" = -r ] || exec /bin/uname "$@"
-cat /run/lab-kernel 2>/dev/null || ls /boot | sed -n 's/^vmlinuz-//p' | sort -V | tail -n 1
+/bin/uname "$@" | sed "s/$(/bin/uname -r)/$(cat /proc/sys/kernel/osrelease)/"
 END
-chmod 755 /usr/local/bin/uname
-rm -f /usr/local/bin/gcc /usr/local/bin/make`;
+cat >/etc/systemd/system/lab-kernel.service <<'END'
+[Unit]
+DefaultDependencies=no
+Before=sysinit.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/sbin/lab-kernel
+[Install]
+WantedBy=sysinit.target
+END
+chmod 755 /usr/local/sbin/lab-kernel /usr/local/bin/uname
+rm -f /usr/local/bin/gcc /usr/local/bin/make
+systemctl enable -q --now lab-kernel`;
 
 /** Until then one runs that is older than any of Debian's 6.12. */
-const upgradedKernel = `${ownKernel}
-echo 6.12.0-lab-amd64 >/run/lab-kernel`;
+const upgradedKernel = `echo 6.12.0-lab-amd64 >/run/lab-kernel
+${ownKernel}`;
 
 /** DKMS compiles some two hundred files: a minute or two where nothing else runs, much more where something does. */
 const slow = { timeout: 3_000_000 };
