@@ -36,6 +36,7 @@ export const equivalents: readonly Equivalent[] = [
     line: /reset-failed docker|journalctl -u docker|installed \/\/p|sha256sum|read -r pid|List-Cleanup=0 <|answer=\$\(apt_get|read -r (?:title|owner|code)|grep -xF -f held/,
     kind: 'rest',
   },
+  { why: 'a failed cd ends the script, because it runs with -e', line: /^cd .* \|\| exit$/, kind: 'rest' },
   {
     why: 'braces are plain characters to sh',
     line: '{{.Server.Version}}',

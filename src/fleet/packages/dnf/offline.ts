@@ -18,7 +18,6 @@ const repository = 'azp-fleet-bundle';
  * `verifyLocalPkg`).
  */
 const describeFunction = sh`describe() {
-  mkdir -p "$2"
   digest=$(sha256sum <"$1/${new Raw(indexPath)}" | cut -c 1-64)
   cat >"$1/repodata/repomd.xml" <<END
 <repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>$digest</revision><data type="primary">

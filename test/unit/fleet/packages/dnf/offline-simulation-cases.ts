@@ -1,10 +1,13 @@
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
-import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import { dnfFolder } from '../../../../../src/fleet/packages/dnf/offline.ts';
 import { withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
+import { dnfSimulation } from '../../../../../src/fleet/packages/dnf/simulation.ts';
+import type { PackageManager } from '../../../../../src/fleet/packages/package-manager.ts';
 import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';
 import { has, lockList, offered } from './dnf-host.ts';
 import { conflict } from './dnf-output.ts';
@@ -23,13 +26,24 @@ const tool: Transaction = {
   proxy: { noProxy: [] },
 };
 const before = withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} });
-const ask = (transaction: Transaction): string =>
-  bundled.simulator.script({
+const fromMirror = withDkms(
+  { release: 'epel-release', major: '9' },
+  { mirrors: { epel: 'http://mirror/epel' } },
+);
+const newer: Transaction = { ...tool, packages: [{ name: 'tool', version: { release: '3.0' } }] };
+const ask = (transaction: Transaction, { simulator }: PackageManager = bundled): string =>
+  simulator.script({
     asked: [{ key: 'docker-install-1', transaction }],
     missing: ['docker', 'nvidia'],
     system,
     site,
   });
+/** What the simulation of a transaction has without a bundle, too. */
+function withoutBundle(transaction: Transaction): string {
+  const script = ask(transaction, dnf);
+  return script.slice(script.indexOf('begin docker-install-1'));
+}
+const [describeFunction = ''] = dnfFolder.onlyTheFolder.split('\nfolder=');
 const answered = (...lines: readonly string[]): string =>
   ['begin docker-install-1', ...lines, 'end', ''].join('\n');
 const digest = sha256(`${index}\n`);
@@ -37,7 +51,12 @@ const scratch = '/run/azp-fleet-simulation.XXXXXX';
 
 export const folderSimulationSuite: ScriptSuite = {
   name: 'simulating transactions with dnf and the packages of a bundle',
-  elsewhere: [dnfPrelude, consequenceFilters, before],
+  elsewhere: [
+    ...dnfSimulation.functions,
+    dnfSimulation.standIns,
+    describeFunction,
+    ...[{ ...tool, before }, newer, { ...tool, before: fromMirror }].map(withoutBundle),
+  ],
   given: (host) => {
     simulatedHost(host);
     has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');
@@ -89,20 +108,25 @@ module_hotfixes=1
     },
     {
       name: 'reports the versions in it',
-      script: ask({ ...tool, packages: [{ name: 'tool', version: { release: '3.0' } }] }),
+      script: ask(newer),
       after: { stdout: answered('missing', 'offer 5:2.0-1.el9'), stderr: '0\n' },
     },
-    {
-      name: 'reports missing packages that would add a repository',
-      script: ask({ ...tool, before }),
-      given: (host) => offered(host, 'tool 5:2.0-1.el9'),
+    ...(
+      [
+        ['a repository', before, 'epel-release-latest-9.noarch.rpm'],
+        ['a mirror', fromMirror, 'azp-fleet-epel'],
+      ] as const
+    ).map(([what, text, name]) => ({
+      name: `reports missing packages that would add ${what}`,
+      script: ask({ ...tool, before: text }),
+      given: (host: ScratchHost) => offered(host, 'tool 5:2.0-1.el9'),
       after: {
         stdout: answered(
-          'what the bundle lacks packages that epel-release-latest-9.noarch.rpm provides (expected all of them in the bundle; seen: none)',
+          `what the bundle lacks packages that ${name} provides (expected all of them in the bundle; seen: none)`,
           "next make it again, it's old",
         ),
         stderr: '0\n',
       },
-    },
+    })),
   ],
 };
