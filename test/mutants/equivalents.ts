@@ -39,9 +39,9 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'a failed cd ends the script, because it runs with -e', line: /^cd .* \|\| exit$/, kind: 'rest' },
   {
     why: 'braces are plain characters to sh',
-    line: '{{.Server.Version}}',
+    line: /\{\{\.Server\.Version\}\}|%\{NAME\}-%\{VERSION\}/,
     kind: 'quotes',
-    after: '--format {{',
+    after: /--format \{\{|--qf %\{NAME\}-/,
   },
   { why: 'it is a number', ...unquoted(numbers) },
   {
@@ -96,5 +96,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'without a file it reads nothing', line: 'if [ "$#" -gt 0 ]; then', kind: 'operator' },
   { why: 'cat reads any number of lines', line: 'more=there', kind: 'operator' },
   { why: 'awk counts from 1, or from nothing', line: 'older[$field] = 1', kind: 'operator' },
+  { why: 'programs of one word', line: '"/usr/bin/$tool"', kind: 'quotes', after: '/usr/bin/$tool;' },
+  { why: 'what is fetched removes no package', line: /^away=$/, kind: 'line' },
   { why: 'written again before apt reads it', line: 'cp /var/lib/dpkg/status status', kind: 'line' },
 ];

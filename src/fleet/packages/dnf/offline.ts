@@ -193,7 +193,7 @@ const format = [
 export const writeIndex = sh`write_index() {
   mkdir -p ${indexPath.slice(0, indexPath.lastIndexOf('/'))}
   for file in pool/*.rpm; do
-    printf 'package\t%s\t%s\t%s\n' "$file" "$(wc -c <"$file" | tr -d ' ')" "$(sha256sum <"$file" | cut -c 1-64)"
+    printf 'package\t%s\t%s\t%s\n' "$file" "$(wc -c <"$file")" "$(sha256sum <"$file" | cut -c 1-64)"
     rpm -qp --nosignature --qf ${format} "$file"
   done >facts
   awk -F '\t' '
@@ -210,7 +210,6 @@ export const writeIndex = sh`write_index() {
         epoch = substr(whole, 1, RLENGTH - 1)
         whole = substr(whole, RLENGTH + 1)
       }
-      release = ""
       if (match(whole, /-[^-]*$/)) {
         release = " rel=\"" text(substr(whole, RSTART + 1)) "\""
         whole = substr(whole, 1, RSTART - 1)
@@ -222,21 +221,21 @@ export const writeIndex = sh`write_index() {
       return "<rpm:entry name=\"" text(name) "\"" (kind == "" ? "" : " flags=\"" kind "\"" evr(version)) "/>\n"
     }
     function finish(   at) {
-      if (!open) return
+      if (place == "") return
       print "<format>"
-      for (at = 1; at <= 4; at++) if (list[kinds[at]] != "") printf "<rpm:%s>\n%s</rpm:%s>\n", kinds[at], list[kinds[at]], kinds[at]
+      for (at = 1; at in kinds; at++) if (list[kinds[at]] != "") printf "<rpm:%s>\n%s</rpm:%s>\n", kinds[at], list[kinds[at]], kinds[at]
       printf "%s</format></package>\n", files
     }
     BEGIN {
       split("provides requires conflicts obsoletes", kinds, " ")
       word[1] = "LT"; word[2] = "GT"; word[4] = "EQ"; word[5] = "LE"; word[6] = "GE"
     }
-    NR == FNR { if ($1 == "requires" && $2 ~ /^\//) asked[$2]; if ($1 == "package") count++; next }
+    NR == FNR { if ($1 == "requires") asked[$2]; if ($1 == "package") count++; next }
     !head++ {
       print "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
       printf "<metadata xmlns=\"http://linux.duke.edu/metadata/common\" xmlns:rpm=\"http://linux.duke.edu/metadata/rpm\" packages=\"%d\">\n", count
     }
-    $1 == "package" { finish(); open = 1; files = ""; split("", list); split("", seen); place = $2; bytes = $3; digest = $4 }
+    $1 == "package" { finish(); files = ""; split("", list); split("", seen); place = $2; bytes = $3; digest = $4 }
     $1 == "name" {
       printf "<package type=\"rpm\"><name>%s</name><arch>%s</arch><version epoch=\"%s\" ver=\"%s\" rel=\"%s\"/>\n", text($2), $6, $3, text($4), text($5)
       printf "<checksum type=\"sha256\" pkgid=\"YES\">%s</checksum><size package=\"%s\" installed=\"%s\"/>\n", digest, bytes, $7

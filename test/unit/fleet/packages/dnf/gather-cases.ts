@@ -10,8 +10,9 @@ import { sourceFunctions } from '../../../../../src/fleet/packages/dnf/source.ts
 import type { Transaction } from '../../../../../src/fleet/packages/transaction.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { sh } from '../../../../../src/shared/base/shell.ts';
-import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScriptCase, ScriptSuite } from '../../../../support/scratch/case.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';
+import { fileAddress, unavailable } from './dnf-output.ts';
 import { container, out, repository } from './gather-host.ts';
 
 const system = platformOf(bareOf('rocky', '9.5'));
@@ -20,7 +21,7 @@ const proxy = { http: 'http://proxy:3128', noProxy: ['.lab'] };
 const site = { mirrors: { docker: 'http://mirror/docker' }, proxy };
 const tool: Transaction = {
   vendor: 'docker',
-  packages: [{ name: 'tool', version: { release: '2.0' } }, { name: 'extra' }],
+  packages: [{ name: 'tool', version: { release: '2.0,1' } }, { name: 'extra' }],
   remove: ['old'],
   mayRemove: [],
   optional: ['more'],
@@ -55,7 +56,6 @@ const source = dnf.source('docker', system, site);
 const begun = {
   '/run/azp-fleet': '755 /',
   '/run/azp-fleet/package-lists': '755 ',
-  [out]: '755 /',
   [`${out}/keys`]: '755 /',
   [`${out}/pool`]: '755 /',
   [`${out}/root`]: '755 /',
@@ -72,13 +72,13 @@ const withDocker = {
 type Pooled = readonly [file: string, word: keyof typeof repository];
 /** Files by rpm's names, in the order of the pool. */
 const pool = [
-  ['drv-580.9-1.el9.x86_64.rpm', 'drv-580.9'],
+  ['drv-580.9,1-1.el9.x86_64.rpm', 'drv-580.9,1'],
   ['extra-9-1.el9.x86_64.rpm', 'extra'],
   ['gcc-11^2-1.el9.x86_64.rpm', 'gcc'],
   ['headers-1-1.el9.x86_64.rpm', 'headers'],
-  ['more-2.0-1.el9.x86_64.rpm', 'more-2.0'],
+  ['more-2.0,1-1.el9.x86_64.rpm', 'more-2.0,1'],
   ['python3-dnf-plugin-versionlock-4.3.0-1.el9.x86_64.rpm', 'dnf-command(versionlock)'],
-  ['tool-2.0-1.el9.x86_64.rpm', 'tool-2.0'],
+  ['tool-2.0,1-1.el9.x86_64.rpm', 'tool-2.0,1'],
 ] as const satisfies readonly Pooled[];
 const [drv, extra, gcc, headers, moreTool, plugin, toolFile] = pool;
 
@@ -116,14 +116,14 @@ const lock = (of: Pooled, ...asked: readonly string[]): string =>
 
 /** Only provides that others may require; no dependencies on rpm's features; nothing twice. */
 const whole = index(
-  entry(drv, 'drv', 'epoch="3" ver="580.9" rel="1.el9"'),
-  entry(extra, 'extra', 'epoch="0" ver="9" rel="1.el9"'),
+  entry(drv, 'drv', 'epoch="3" ver="580.9,1" rel="1.el9"'),
+  entry(extra, 'extra', 'epoch="0" ver="9" rel="1.el9"', '<file>/etc/extra.conf</file>'),
   entry(gcc, 'gcc', 'epoch="0" ver="11^2" rel="1.el9"'),
   entry(headers, 'headers', 'epoch="0" ver="1" rel="1.el9"'),
   entry(
     moreTool,
     'more',
-    'epoch="0" ver="2.0" rel="1.el9"',
+    'epoch="0" ver="2.0,1" rel="1.el9"',
     '<rpm:requires>',
     '<rpm:entry name="tool" flags="GT" epoch="1" ver="1"/>',
     '</rpm:requires>',
@@ -132,7 +132,7 @@ const whole = index(
   entry(
     toolFile,
     'tool',
-    'epoch="5" ver="2.0" rel="1.el9"',
+    'epoch="5" ver="2.0,1" rel="1.el9"',
     '<rpm:provides>',
     '<rpm:entry name="tool" flags="EQ" epoch="5" ver="2.0" rel="1.el9"/>',
     '<rpm:entry name="a&amp;b&lt;c&gt;&quot;d&quot;" flags="GE" epoch="0" ver="1"/>',
@@ -165,21 +165,43 @@ const gathered = (text: string, files: readonly Pooled[]) => ({
 const archived = (text: string, files: readonly Pooled[], key: string): string =>
   `-cf - primary.xml keys pool\n${text}${files.map(([file]) => `pool/${file}\n`).join('')}keys/${key}\n`;
 
-function failed(words: string, seen: string) {
+const ofTool = [
+  ...ofDocker,
+  `${root}${more} ${options} ${query} tool`,
+  `${root}${more} ${options} ${query} more`,
+  `${root}${more} ${options} ${download} tool-2.0,1 extra more-2.0,1`,
+];
+
+/** The case of a transaction that dnf cannot fetch; `words`: its output. `calls`: those after the first attempt. */
+function failed(
+  name: string,
+  words: string,
+  problem: readonly [what: string, expected: string, seen: string],
+  { between = '', calls = [] }: { readonly between?: string; readonly calls?: readonly string[] } = {},
+): ScriptCase {
+  const [what, expected, seen] = problem;
   return {
-    code: 1,
-    stderr: `${words}failed: dnf cannot fetch the packages
-expected: dnf-command(versionlock)
+    name,
+    script: script(tool),
+    given: (host) => host.file('/run/refused', words),
+    after: {
+      code: 1,
+      stderr: `(1/1): x.rpm
+${words}${between}failed: ${what}
+expected: ${expected}
 seen: ${seen}
 next: check the network, the proxy and the mirrors in the inventory, and run again
 `,
-    calls: ofDocker,
-    files: withDocker,
+      calls: [...ofTool, ...calls],
+      files: { ...withDocker, [`${out}/pool/as ${plugin[1]}.rpm`]: `644 ${repository[plugin[1]]}` },
+    },
   };
 }
 
 const noWay = 'Error: \n Problem: conflicting requests\n  - nothing provides x needed by y\n';
-const unsigned = 'You have enabled checking\nProblem repository: [baseos]\nbandwidth: 0\n';
+const unsigned = 'You have enabled checking\nProblem repository: [baseos]\n';
+const impossible = ['dnf cannot fetch the packages', 'tool-2.0,1 extra more-2.0,1'] as const;
+const nothing: Transaction = { packages: [], remove: ['old'], mayRemove: [], proxy };
 const alone = index(lock(plugin));
 
 export const gatherSuite: ScriptSuite = {
@@ -201,35 +223,42 @@ export const gatherSuite: ScriptSuite = {
         stdout: archived(whole, pool, 'docker'),
         stderr: '(1/1): x.rpm\n'.repeat(3),
         calls: [
-          ...ofDocker,
-          `${root}${more} ${options} ${query} tool`,
-          `${root}${more} ${options} ${query} more`,
-          `${root}${more} ${options} ${download} tool-2.0 extra more-2.0`,
+          ...ofTool,
           `${root}${more} ${options} ${query} dkms`,
           `${root}${more} ${options} ${query} epel-release`,
           'dnf -y install epel-release',
           `${root}${more} ${options} ${query} dkms`,
           `${root}${more} ${options} ${query} drv`,
-          `${root}${more} ${options} ${download} drv-580.9 headers gcc`,
+          `${root}${more} ${options} ${download} drv-580.9,1 headers gcc`,
         ],
         files: { ...withDocker, ...gathered(whole, pool), '/run/here': '644 epel-release\n' },
       },
     },
-    {
-      name: 'names packages that cannot be fetched',
-      script: script(tool),
-      given: (host) => host.file('/run/refused', noWay),
-      after: failed(noWay, 'conflicting requests nothing provides x needed by y '),
-    },
-    {
-      name: 'rejects packages without a signature',
-      script: script(tool),
-      given: (host) => host.file('/run/refused', unsigned),
-      after: failed(unsigned, 'packages not signed by a known key: [baseos]'),
-    },
+    failed('names packages that cannot be fetched', noWay, [
+      ...impossible,
+      'conflicting requests nothing provides x needed by y ',
+    ]),
+    failed('rejects packages without a signature', unsigned, [
+      ...impossible,
+      'packages not signed by a known key: [baseos]',
+    ]),
+    failed(
+      'names the address of a package after two attempts to download it',
+      unavailable,
+      [`${fileAddress} cannot be read`, 'an answer within two attempts', 'Status code: 503'],
+      {
+        between: `not all packages could be fetched, trying again in 10 s\n${unavailable}`,
+        calls: ['sleep 10', ...ofTool.slice(-1)],
+      },
+    ),
     {
       name: 'installs missing tools first, and trusts the authority of the site',
-      script: dnf.offline.gather({ transactions: [], system, site: { ...site, caPem: "it's PEM" } }),
+      script: dnf.offline.gather({
+        transactions: [nothing],
+        system,
+        site: { ...site, caPem: "it's PEM" },
+      }),
+      run: { umask: '077' },
       given: (host) =>
         host.file('/run/known', 'baseos  Base  enabled\n').drop('/bin/find').program('update-ca-trust', ''),
       after: {

@@ -7,7 +7,10 @@ export const out = '/var/lib/azp-fleet-gathered';
 const facts = (name: string, version: string, ...lines: readonly string[]): string =>
   [`name\t${name}\t${version.replace(/[:-]/g, '\t')}\tx86_64\t12`, ...lines, ''].join('\n');
 
-/** Packages by their name in dnf's command line; the repository uses other file names. */
+/**
+ * Packages by their name in dnf's command line; the repository uses other file names. The shell splits at the commas, where a version
+ * is not quoted.
+ */
 export const repository = {
   'dnf-command(versionlock)': facts(
     'python3-dnf-plugin-versionlock',
@@ -16,9 +19,9 @@ export const repository = {
     'requires\t/usr/share/tool/data\t0\t',
     'requires\trpmlib(PayloadIsZstd)\t16777226\t5.4.18-1',
   ),
-  'tool-2.0': facts(
+  'tool-2.0,1': facts(
     'tool',
-    '5:2.0-1.el9',
+    '5:2.0,1-1.el9',
     'provides\ttool\t8\t5:2.0-1.el9',
     'provides\ta&b<c>"d"\t12\t1',
     'requires\t(gcc if make)\t0\t',
@@ -34,14 +37,15 @@ export const repository = {
     'file\t/usr/share/tool/data',
     'file\t/usr/share/doc/tool/README',
   ),
-  extra: facts('extra', '0:9-1.el9', 'conflicts\t(none)\t(none)\t(none)'),
-  'more-2.0': facts('more', '0:2.0-1.el9', 'requires\ttool\t4\t1:1'),
-  'drv-580.9': facts('drv', '3:580.9-1.el9'),
+  extra: facts('extra', '0:9-1.el9', 'conflicts\t(none)\t(none)\t(none)', 'file\t/etc/extra.conf'),
+  'more-2.0,1': facts('more', '0:2.0,1-1.el9', 'requires\ttool\t4\t1:1'),
+  'drv-580.9,1': facts('drv', '3:580.9,1-1.el9'),
   headers: facts('headers', '0:1-1.el9'),
   gcc: facts('gcc', '0:11^2-1.el9'),
 };
 
-const dnf = `case " $* " in
+const dnf = `[ "$http_proxy $no_proxy" = 'http://proxy:3128 .lab' ] || echo "without the proxy: $*" >>/run/strayed
+case " $* " in
   *' repolist --all '*) cat /run/known; exit ;;
   *' --installroot=${out}/root --releasever=/ --setopt=*.gpgcheck=1 '*) ;;
   *' -y install '*) for word; do :; done; echo "$word" >>/run/here; exit ;;
@@ -55,7 +59,10 @@ case " $* " in
     while read -r each version; do [ "$each" != "$name" ] || echo "$version"; done </var/lib/dnf/offers
     exit ;;
 esac
-[ ! -e /run/refused ] || { cat /run/refused; exit 1; }
+case "$*" in
+  *versionlock*) ;;
+  *) [ ! -e /run/refused ] || { cat /run/refused; exit 1; } ;;
+esac
 asked=
 for word; do
   if [ -n "$asked" ]; then cp "/run/repository/$word" "${out}/pool/as $word.rpm"; fi
@@ -71,17 +78,21 @@ for file; do :; done
 case "$*" in
   '-qp --nosignature --qf %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm '*)
     awk -F '\\t' '$1 == "name" { printf "%s-%s-%s.%s.rpm", $2, $4, $5, $6 }' "$file" ;;
-  *) cat "$file" ;;
+  '-qp --nosignature --qf name\\t%{NAME}\\t'*'\\n][file\\t%{FILENAMES}\\n] '*) cat "$file" ;;
+  *) echo "asked of rpm: $*" >>/run/strayed ;;
 esac`;
 
-/** A container of the system's image, with a dnf that fetches what is requested. */
+/**
+ * A container of the system's image, with a dnf that fetches what is requested. It prints /run/refused instead, if that exists, for all
+ * but the versionlock plugin.
+ */
 export function container(host: ScratchHost): void {
   offered(
     host,
     'tool 5:2.1-1',
-    'tool 5:2.0-1',
-    'more 0:2.0-1',
-    'drv 3:580.9-1',
+    'tool 5:2.0,1-1',
+    'more 0:2.0,1-1',
+    'drv 3:580.9,1-1',
     'epel-release 0:9-1',
     'dkms 0:3-1',
   );
@@ -89,8 +100,10 @@ export function container(host: ScratchHost): void {
   host
     .file(
       '/run/known',
-      'repo id  repo name  status\nbaseos  Base  enabled\ncrb  CRB  disabled\nol9_UEKR8  x  disabled\ncrb-debug  x  disabled\n',
+      'repo id  repo name  status\nbaseos  powertools  enabled\ncrb  CRB  disabled\nol9_UEKR8  x  disabled\ncrb-debug  x  disabled\n',
     )
+    // An unquoted pattern would match this file.
+    .file(`${out}/--setopt=file.gpgcheck=1`)
     .file('/proc/locks')
     .folder('/etc/yum.repos.d')
     .program('uname', 'echo x86_64', { silent: true })
