@@ -1,18 +1,25 @@
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { aptFiles, siteCaFile } from '../../../../../src/fleet/packages/apt/source.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
-import { packagesFolder } from '../../../../../src/fleet/packages/package-manager.ts';
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
+import { dnfFiles } from '../../../../../src/fleet/packages/dnf/source.ts';
+import { folderMark, packagesFolder } from '../../../../../src/fleet/packages/package-manager.ts';
 import { managedFiles } from '../../../../../src/fleet/facts/probes/files.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 
 /** The probe reads certificates last. */
-const last: readonly string[] = [managedFiles.managerCa, siteCaFile];
+const last: readonly string[] = [managedFiles.managerCa, siteCaFile, dnf.trust.file];
 const ours = [
-  ...[...Object.values(managedFiles), ...aptFiles].filter((file) => !last.includes(file)),
+  ...[...Object.values(managedFiles), ...aptFiles, folderMark, ...dnfFiles, folderMark].filter(
+    (file) => !last.includes(file),
+  ),
   ...last,
 ];
+/** The site's authority on a dnf host: it has a heading that the host's authorities lack. */
+const authority = `# mine\n${'Ab+/'.repeat(6)}==\n`;
+const dnfAuthorities = '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem';
 
 const machine = (host: ScratchHost): void => {
   host
@@ -178,6 +185,27 @@ export const machineCases: readonly ScriptCase[] = [
     given: (host) => host.file('/usr/local/share/ca-certificates/azp-fleet-site.crt', 'MINE\n'),
     after: {},
   }),
+  probe('site-ca', {
+    name: 'trusted on a dnf host',
+    given: (host) =>
+      host
+        .file(dnf.trust.file, authority)
+        .file(dnfAuthorities, `# other\n${authority.replace('# mine', '# its name')}`),
+    after: { stdout: 'trusted\n' },
+  }),
+  ...(
+    [
+      ['written, but not trusted, on a dnf host', [dnf.trust.file, authority], [dnfAuthorities, '# other\n']],
+      ['none on a dnf host', [dnfAuthorities, authority]],
+      ['on a dnf host without trusted certificates', [dnf.trust.file, authority]],
+    ] as const
+  ).map(([name, ...files]) =>
+    probe('site-ca', {
+      name,
+      given: (host) => files.forEach(([path, text]) => host.file(path, text)),
+      after: {},
+    }),
+  ),
   probe('disk', {
     name: 'of existing folders',
     given: (host) =>
