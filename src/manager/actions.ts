@@ -59,10 +59,13 @@ interface Row<K extends Kind> {
 const table: { readonly [K in Kind]: Row<K> } = {
   // The slot has no container and no hold, and its image is ready.
   launch: row(['slot', 'image', 'pool'], launchRun),
-  // The container has exited.
+  // The container has exited, or another user removes it.
   collect: row(['container'], collectRun),
-  // The container was created and never started: no job can have run in it.
-  discard: row(['container'], ({ container }, { tools }) => tools.engine.removeUnlessRunning(container.id)),
+  // The container was created and never started: no job can have run in it. Or its removal hangs.
+  discard: row(['container'], async ({ container, action: { cause } }, { tools }) => {
+    const end = await tools.engine.removeUnlessRunning(container.id);
+    if (end === 'removing' && cause !== undefined) throw new NotYet(cause);
+  }),
   // An idle agent of a closed, outdated or removed slot, or one that is stuck.
   retire: row(['container', 'poolId'], retireRun),
   // The slot is closed: the server gives its agent no further job.
@@ -276,6 +279,7 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
   // Processes of a run on the host end only with the collection.
   if (isOnHost) void otherProcesses.ended(container);
   memory.stopped.delete(container.id);
+  if (outcome.isBeingRemoved === true) memory.recorded.add(container.id);
   const slot = container.labels[Labels.slot] ?? '';
   log.log('info', 'run ended', { slot, ...outcome });
   if (outcome.sessionLeftSince !== undefined) memory.connection.leave(outcome.sessionLeftSince);
@@ -410,6 +414,7 @@ const noFaultOfImage: ReadonlySet<string> = new Set([
   'agent.deleted',
   'agent.killed',
   'agent.stopped',
+  'container.stuck',
   'image.outdated',
   'run.out-of-memory',
   'run.output-lost',

@@ -3,7 +3,7 @@ import { timestamp } from '../shared/base/clock.ts';
 import { type ImageConfig, sourceName } from '../shared/contract/config.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { ManagerStatus } from '../shared/contract/status.ts';
-import type { OwnContainer } from '../shared/engine/engine.ts';
+import { isUp, type OwnContainer } from '../shared/engine/engine.ts';
 import { drainsOf, everySlot, namedAdopted } from './slots/drains.ts';
 import { causeOf, isExternal } from './causes.ts';
 import { isUnproven, afterSuccess, provenOf, recordOf, withRecord } from './image/choice.ts';
@@ -87,12 +87,12 @@ export class Manager {
     await this.#runs.refresh();
     await this.#nameAdopted();
     const { slots, containers } = this.#runs.decidable(this.slots(), (slot) => this.#isOffline(slot));
-    const up = containers.filter(({ state }) => state === 'running');
+    const running = containers.filter(({ state }) => state === 'running');
     this.#logs.follow(
-      up.map(({ id }) => id),
+      containers.filter(isUp).map(({ id }) => id),
       this.#runs.all.map(({ id }) => id),
     );
-    await this.#noteListening(up);
+    await this.#noteListening(running);
     await this.#noteQueue(slots);
     this.#attendPools(slots, containers);
     await noteUnfinished(this.#tools, this.#watches.pools, this.#book, slots, containers);
@@ -229,10 +229,9 @@ export class Manager {
 
   /** Returns the runs that may have a job. */
   #mayRunJobs(): readonly OwnContainer[] {
-    const up = this.#runs.all.filter(({ state }) => state === 'running');
-    return up.filter(
-      ({ id }) => !['connecting', 'listening'].includes(this.#logs.of(id)?.phase ?? 'unknown'),
-    );
+    return this.#runs.all
+      .filter(isUp)
+      .filter(({ id }) => !['connecting', 'listening'].includes(this.#logs.of(id)?.phase ?? 'unknown'));
   }
 
   /** Returns the slots of a status for the webhook. */
@@ -281,9 +280,9 @@ export class Manager {
   }
 
   /** Notes that agents listen: their image works, and the fault of their slot is over. */
-  async #noteListening(up: readonly OwnContainer[]): Promise<void> {
+  async #noteListening(running: readonly OwnContainer[]): Promise<void> {
     const slots = this.slots();
-    for (const container of up) {
+    for (const container of running) {
       const phase = this.#logs.of(container.id)?.phase;
       if (phase === undefined || phase === 'connecting') continue;
       // An agent that does not exit after its job keeps its fault.

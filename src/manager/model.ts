@@ -51,9 +51,14 @@ export interface ObservedContainer {
   readonly state: OwnContainer['state'];
   readonly image: string;
   readonly settings: string;
+  /** Its run is recorded and its key replaced: only its removal is left. */
+  readonly isRecorded: boolean;
   /** `unknown` until its output has been read, `connecting` until the agent listens for jobs. */
   readonly phase: 'unknown' | 'connecting' | 'listening' | 'running' | 'done';
-  /** Why the container must be replaced: its agent does not listen, or does not exit after its job. */
+  /**
+   * Why the container must be replaced: its agent does not listen or does not exit after its job, it is paused, or its
+   * removal hangs.
+   */
   readonly stuck: Cause | undefined;
 }
 
@@ -154,7 +159,13 @@ export interface Observed {
 export type Action =
   | { readonly kind: 'launch'; readonly slot: string }
   | { readonly kind: 'collect'; readonly slot: string; readonly container: string }
-  | { readonly kind: 'discard'; readonly slot: string; readonly container: string }
+  | {
+      readonly kind: 'discard';
+      readonly slot: string;
+      readonly container: string;
+      /** Why it is tried again, if a removal hangs. */
+      readonly cause?: Cause;
+    }
   | {
       readonly kind: 'retire';
       readonly slot: string;

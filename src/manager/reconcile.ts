@@ -1,3 +1,4 @@
+import { isUp } from '../shared/engine/engine.ts';
 import type {
   Action,
   Observed,
@@ -42,11 +43,18 @@ function forSlot(
   return withContainer(slot, container, state, desired, rolling);
 }
 
-/** Removes containers that ended or never started. */
+/**
+ * Removes containers that ended or never started. One that Docker is removing was removed by another user, or its removal
+ * failed: its run is recorded, and a removal that hangs is tried again.
+ */
 function cleanUp(slot: string, container: ObservedContainer): Action | undefined {
   if (container.state === 'created') return { kind: 'discard', slot, container: container.id };
-  if (container.state === 'exited' || container.state === 'dead') {
+  const isRemoving = container.state === 'removing';
+  if (container.state === 'exited' || container.state === 'dead' || (isRemoving && !container.isRecorded)) {
     return { kind: 'collect', slot, container: container.id };
+  }
+  if (isRemoving && container.stuck !== undefined) {
+    return { kind: 'discard', slot, container: container.id, cause: container.stuck };
   }
   return undefined;
 }
@@ -134,10 +142,6 @@ function forStray(stray: Stray, now: number): readonly Action[] {
   if (leftover !== undefined) return [leftover];
   if (isUp(stray) && hangs(stray)) return endHanging(stray.slot, stray);
   return isUp(stray) ? retireIdle(stray.slot, stray, 'the slot is no longer configured') : [];
-}
-
-function isUp(container: ObservedContainer): boolean {
-  return container.state === 'running' || container.state === 'paused' || container.state === 'restarting';
 }
 
 /**

@@ -1,6 +1,6 @@
 import { foreignCode } from '../shared/base/codes/code.ts';
 import { defined } from '../shared/base/objects.ts';
-import { timestamp } from '../shared/base/clock.ts';
+import { timestamp, unscaled, type Clock } from '../shared/base/clock.ts';
 import { sourceName } from '../shared/contract/config.ts';
 import { Capabilities, Labels } from '../shared/contract/paths.ts';
 import type { SlotStatus } from '../shared/contract/status.ts';
@@ -52,6 +52,7 @@ export class SnapshotBuilder {
   readonly #otherProcesses: Pick<OtherProcessWatch, 'hold'>;
   readonly #idle: () => Hold | undefined;
   readonly #shown = new Map<string, SlotStatus>();
+  readonly #hanging: HangingContainers;
 
   /** `idle`: returns the hold while an idle machine powers off. */
   constructor({ tools, watches, book, logs, otherProcesses }: LoopParts, idle: () => Hold | undefined) {
@@ -61,6 +62,7 @@ export class SnapshotBuilder {
     this.#logs = logs;
     this.#otherProcesses = otherProcesses;
     this.#idle = idle;
+    this.#hanging = new HangingContainers(tools.clock);
   }
 
   slots(): readonly Slot[] {
@@ -79,6 +81,7 @@ export class SnapshotBuilder {
   }
 
   seen(slots: readonly Slot[], containers: readonly OwnContainer[]): Observed {
+    this.#hanging.observe(containers);
     return {
       now: this.#tools.clock.monotonic(),
       slots: new Map(slots.map((slot) => [slot.name, this.#seenSlot(slot, containers)])),
@@ -223,11 +226,14 @@ export class SnapshotBuilder {
       state: container.state,
       image: container.labels[Labels.imageDigest] ?? container.image,
       settings: container.labels[Labels.configHash] ?? '',
+      isRecorded: memory.recorded.has(container.id),
       phase: transcript?.phase ?? 'unknown',
-      stuck: stuckBecause(transcript, {
-        connectingMs: memory.connection.connectingMs(container.id),
-        doneMs: transcript?.phase === 'done' ? memory.doneMs(container.id) : 0,
-      }),
+      stuck:
+        this.#hanging.cause(container) ??
+        stuckBecause(transcript, {
+          connectingMs: memory.connection.connectingMs(container.id),
+          doneMs: transcript?.phase === 'done' ? memory.doneMs(container.id) : 0,
+        }),
     };
   }
 
@@ -288,6 +294,48 @@ export class SnapshotBuilder {
     const image = slot.mode === 'host' ? programOf(config) : this.#desiredImage(slot).id;
     return { image, settings: settingsOf(slot, config) };
   }
+}
+
+/** Longer than Docker takes to remove a container on a slow disk, and than `docker commit` pauses one. */
+const hangMs = 2 * 60_000;
+
+/** Finds containers that stay paused, or whose removal does not end. */
+class HangingContainers {
+  readonly #clock: Clock;
+  /** By state and id, since when; monotonic. */
+  #since: ReadonlyMap<string, number> = new Map();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  observe(containers: readonly OwnContainer[]): void {
+    const now = this.#clock.monotonic();
+    const hanging = containers.filter(({ state }) => state === 'paused' || state === 'removing');
+    this.#since = new Map(hanging.map((each) => [keyOf(each), this.#since.get(keyOf(each)) ?? now]));
+  }
+
+  cause(container: OwnContainer): Cause | undefined {
+    const since = this.#since.get(keyOf(container));
+    if (since === undefined || unscaled(this.#clock, this.#clock.monotonic() - since) < hangMs)
+      return undefined;
+    const { name, state } = container;
+    return state === 'paused'
+      ? {
+          code: 'container.stuck',
+          what: `container ${name} is paused: its agent does not run`,
+          next: `run docker unpause ${name} on the host; an agent without a job is replaced automatically`,
+        }
+      : {
+          code: 'container.stuck',
+          what: `Docker has been removing container ${name} for more than ${hangMs / 60_000} minutes`,
+          next: 'retried automatically; if this stays, check journalctl -u docker on the host, then run systemctl restart docker: jobs continue with live-restore, which provision sets',
+        };
+  }
+}
+
+function keyOf({ id, state }: OwnContainer): string {
+  return `${state} ${id}`;
 }
 
 function ofSlot(slot: string, containers: readonly OwnContainer[]): readonly OwnContainer[] {

@@ -26,6 +26,6 @@ export function hostRuns(
 /** A Docker without containers of agents. */
 export const cleanDocker = {
   withLabel: () => Promise.resolve({ containers: [], networks: [] }),
-  remove: () => Promise.resolve(),
+  remove: () => Promise.resolve('removed' as const),
   removeNetwork: () => Promise.resolve(),
 };

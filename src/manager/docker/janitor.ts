@@ -58,7 +58,9 @@ export class Janitor {
       if (!isHelper(container) || !this.#isLeftover(container)) continue;
       const { id, name } = container;
       await engine.remove(id).then(
-        () => log.log('info', 'removed a leftover container', { name }),
+        (end) => {
+          if (end === 'removed') log.log('info', 'removed a leftover container', { name });
+        },
         (error: unknown) =>
           log.log('warn', 'a leftover container could not be removed', { name, ...causeOf(error) }),
       );

@@ -26,11 +26,13 @@ function isOwn({ labels }: OwnContainer, owner: string): boolean {
 /**
  * Returns the engine with verified states in its list. The list of dockerd is 10 to 100 ms behind its events, and stays wrong
  * after a full disk (seen with 20.10), while an inspection is correct. Only containers with an exit event, or whose output
- * ended, are inspected.
+ * ended, are inspected. Neither shows the start of a removal: a container is `removing` once Docker has said so.
  */
 function withTrueStates(engine: Engine): Engine {
   const ended = new Set<string>();
+  const removing = new Set<string>();
   const settle = async (container: OwnContainer): Promise<OwnContainer> => {
+    if (removing.has(container.id)) return { ...container, state: 'removing' };
     if (container.state !== 'running' || !ended.has(container.id)) return container;
     const isRunning = await engine.isRunning(container.id).catch((error: unknown) => {
       if (isEngineFault(error, 'engine.not-found')) return false;
@@ -40,9 +42,15 @@ function withTrueStates(engine: Engine): Engine {
     ended.delete(container.id);
     return container;
   };
-  const forgetting = (remove: Engine['remove']) => async (id: string) => {
-    await remove(id);
+  const forget = (id: string): void => {
     ended.delete(id);
+    removing.delete(id);
+  };
+  const noting = (remove: Engine['remove']) => async (id: string) => {
+    const end = await remove(id);
+    if (end === 'removing') removing.add(id);
+    else forget(id);
+    return end;
   };
   return {
     ...engine,
@@ -50,7 +58,7 @@ function withTrueStates(engine: Engine): Engine {
     async *events(signal) {
       for await (const event of engine.events(signal)) {
         if (event.action === 'die') ended.add(event.id);
-        if (event.action === 'destroy') ended.delete(event.id);
+        if (event.action === 'destroy') forget(event.id);
         yield event;
       }
     },
@@ -58,7 +66,7 @@ function withTrueStates(engine: Engine): Engine {
       yield* engine.followLogs(id, signal);
       if (!signal.aborted) ended.add(id);
     },
-    remove: forgetting((id) => engine.remove(id)),
-    removeUnlessRunning: forgetting((id) => engine.removeUnlessRunning(id)),
+    remove: noting((id) => engine.remove(id)),
+    removeUnlessRunning: noting((id) => engine.removeUnlessRunning(id)),
   };
 }

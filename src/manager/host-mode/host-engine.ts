@@ -5,7 +5,7 @@ import type { Clock } from '../../shared/base/clock.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { untar } from '../../shared/base/tar.ts';
 import { Labels } from '../../shared/contract/paths.ts';
-import type { ContainerExit, Engine, OwnContainer } from '../../shared/engine/engine.ts';
+import type { ContainerExit, Engine, OwnContainer, Removal } from '../../shared/engine/engine.ts';
 import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';
 import { folderTails, type HostRun, keptRuns, RunFolder } from './run-folder.ts';
@@ -177,7 +177,7 @@ export class HostEngine implements RunEngine {
   }
 
   /** Removes a run. Rejects while its unit runs, or may run: a job may be in it. */
-  async remove(id: string): Promise<void> {
+  async remove(id: string): Promise<Removal> {
     const folder = new RunFolder(this.#directory, id);
     const run = await folder.read();
     const unit = run?.labels['unit'];
@@ -190,10 +190,11 @@ export class HostEngine implements RunEngine {
       await this.#roots.clear(run.root);
     }
     await rm(folder.path, { recursive: true, force: true });
+    return 'removed';
   }
 
-  async removeUnlessRunning(id: string): Promise<void> {
-    if ((await this.#seen(id))?.state !== 'running') await this.remove(id);
+  async removeUnlessRunning(id: string): Promise<Removal> {
+    return (await this.#seen(id))?.state === 'running' ? 'running' : this.remove(id);
   }
 
   /** Rejects while the unit runs or may run, even without a known run. */

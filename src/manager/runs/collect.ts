@@ -1,5 +1,5 @@
 import { Labels } from '../../shared/contract/paths.ts';
-import type { OwnContainer } from '../../shared/engine/engine.ts';
+import type { ContainerExit, OwnContainer } from '../../shared/engine/engine.ts';
 import { isEngineFault } from '../../shared/engine/fault.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import type { Logger } from '../../shared/base/log.ts';
@@ -33,6 +33,8 @@ import type { PoolWatch } from '../pool/watch.ts';
 import type { SlotBook } from '../slots/memory.ts';
 
 export interface Ended extends Outcome, Spans {
+  /** Docker is still removing the container. */
+  readonly isBeingRemoved?: boolean;
   /** See `sessionLeftSince`. */
   readonly sessionLeftSince?: string;
 }
@@ -52,59 +54,94 @@ interface Before {
 
 /**
  * Reads how a run ended, writes the run record, and removes the container. If the disk is full, the container is removed
- * first, and its record is written afterwards.
+ * first, and its record is written afterwards. A record that has the run's end and output stays: an earlier collection, whose
+ * container Docker did not remove, wrote it.
  */
 export async function collect(
   tools: CollectTools,
   container: OwnContainer,
   { followed, stopped, lastTry, keyEnd }: Before,
 ): Promise<Ended> {
+  const { slot, run } = nameOf(container);
+  const kept = await keptWhole(tools.runStore, slot, run);
   const [exit, output] = await Promise.all([
     tools.engine.exit(container.id),
     tools.engine.logs(container.id, keptLines).catch((error: unknown) => {
-      // A container that Docker failed to remove has no output.
-      if (isEngineFault(error, 'engine.conflict') || isEngineFault(error, 'engine.not-found')) return '';
-      if (lastTry) return withoutIt(tools.log, container, error);
+      // A container that Docker is removing, or failed to remove, has no output.
+      const isGone = isEngineFault(error, 'engine.conflict') || isEngineFault(error, 'engine.not-found');
+      if (isGone && kept !== undefined) return kept.log.join('\n');
+      if (isGone || lastTry) return withoutIt(tools.log, container, error);
       throw error;
     }),
   ]);
-  const log = typeof output === 'string' ? output : output.line;
   const transcript = readAll(typeof output === 'string' ? output : '');
   // The log is rotated: the job's name may be only in the transcript from the start.
   const whole = transcript.job === undefined ? (followed ?? transcript) : transcript;
+  // Docker writes the year 1 for a container that was never started.
+  const hasRun = !exit.startedAt.startsWith('0001-');
   // Unknown whether it had a job: the end counts neither against the image nor as a run without a job.
   const isUnread = typeof output !== 'string' && followed === undefined && stopped === undefined;
-  const outcome = isUnread ? { ranJob: false, cause: outputLost } : judge(exit, whole, stopped);
-  const { labels } = container;
+  const unread: Outcome = { ranJob: false, ...(hasRun ? { cause: outputLost } : {}) };
+  const outcome = isUnread ? unread : judge(exit, whole, stopped);
   const spans = spansOf(exit, whole);
-  const record: RunRecord = {
+  const log = typeof output === 'string' ? output : output.line;
+  const { job, result, cause } = outcome;
+  const record = recordOf(container, exit, { ...defined({ job, result, cause }), ...spans }, log);
+  const isWanted = kept === undefined && (hasRun || !isUnread);
+  const diagnostics = isWanted && isFailed(outcome) ? await agentLogs(tools, container.id) : [];
+  const keep = (): Promise<unknown> => keepRecord(tools.runStore, record, diagnostics);
+  const failure = isWanted ? await keep() : undefined;
+  await keyEnd;
+  const removal = await tools.engine.removeUnlessRunning(container.id);
+  const again = failure === undefined ? undefined : await keep();
+  if (again !== undefined)
+    tools.log.log('warn', 'the record of a run could not be written', { run, slot, ...causeOf(again) });
+  return {
+    ...outcome,
+    ...spans,
+    ...defined({
+      isBeingRemoved: removal === 'removing' ? true : undefined,
+      sessionLeftSince: sessionLeftSince(exit, whole),
+    }),
+  };
+}
+
+function nameOf({ id, labels }: OwnContainer): { readonly slot: string; readonly run: string } {
+  return { slot: labels[Labels.slot] ?? 'unknown', run: labels[Labels.run] ?? id.slice(0, 12) };
+}
+
+function recordOf(
+  container: OwnContainer,
+  exit: ContainerExit,
+  ended: Omit<Outcome, 'ranJob'> & Spans,
+  log: string,
+): RunRecord {
+  const { labels } = container;
+  return {
     schema: 1,
-    run: labels[Labels.run] ?? container.id.slice(0, 12),
-    slot: labels[Labels.slot] ?? 'unknown',
+    ...nameOf(container),
     agent: container.name,
     image: labels[Labels.imageDigest] ?? container.image,
     gpus: (labels[Labels.gpus] ?? '').split(',').filter((gpu) => gpu !== ''),
     startedAt: exit.startedAt,
     finishedAt: exit.finishedAt,
-    ...spans,
     exitCode: exit.code,
     oomKilled: exit.oomKilled,
-    ...defined({ job: outcome.job, result: outcome.result, cause: outcome.cause }),
+    ...ended,
     log: log.split('\n').filter((line) => line !== ''),
   };
-  const diagnostics = isFailed(outcome) ? await agentLogs(tools, container.id) : [];
-  const keep = (): Promise<unknown> => keepRecord(tools.runStore, record, diagnostics);
-  const failure = await keep();
-  await keyEnd;
-  await tools.engine.removeUnlessRunning(container.id);
-  const again = failure === undefined ? undefined : await keep();
-  if (again !== undefined)
-    tools.log.log('warn', 'the record of a run could not be written', {
-      run: record.run,
-      slot: record.slot,
-      ...causeOf(again),
-    });
-  return { ...outcome, ...spans, ...defined({ sessionLeftSince: sessionLeftSince(exit, whole) }) };
+}
+
+/** Returns the record of a run if it has the run's end and its output. */
+async function keptWhole(
+  runStore: Pick<RunStore, 'find'>,
+  slot: string,
+  run: string,
+): Promise<RunRecord | undefined> {
+  // Without a readable record the run is recorded again.
+  const kept = await runStore.find(slot, run).catch(() => undefined);
+  const [first] = kept?.log ?? [];
+  return first === undefined || first.startsWith(noOutput) || kept?.finishedAt === '' ? undefined : kept;
 }
 
 /** Reads the agent's own logs, which are removed with its container; none if that fails. */
@@ -133,14 +170,17 @@ async function keepRecord(
   }
 }
 
-/** Returns the line that replaces the output. */
+/** Beginning of the line that replaces the output. */
+const noOutput = 'azp-fleet: Docker did not return the output of this run';
+
+/** Returns that line. */
 function withoutIt(log: Logger, { name }: OwnContainer, error: unknown): { readonly line: string } {
   const cause = causeOf(error);
   log.log('warn', 'removing an ended container without its output: Docker does not return it', {
     agent: name,
     ...cause,
   });
-  return { line: `azp-fleet: Docker did not return the output of this run: ${foreignLine(cause.what)}` };
+  return { line: `${noOutput}: ${foreignLine(cause.what)}` };
 }
 
 /** The pool shows a change after up to this time. */

@@ -57,12 +57,18 @@ export class RunStore {
     return Array.isArray(files) ? { run: runOf(name), files } : undefined;
   }
 
+  /** Returns the record of a run; undefined: it has none, or a damaged one. */
+  async find(slot: string, run: string): Promise<RunRecord | undefined> {
+    const name = await this.#fileOf(slot, run);
+    const found = name && ((await readJson(join(this.#directory, slot, name))) as Partial<RunRecord> | null);
+    return found && Array.isArray(found.log) ? (found as RunRecord) : undefined;
+  }
+
   /** Adds to the record of a run. */
   async amend(slot: string, run: string, change: (record: RunRecord) => Partial<RunRecord>): Promise<void> {
     const name = await this.#fileOf(slot, run);
-    if (name === undefined) return;
-    const record = (await readJson(join(this.#directory, slot, name))) as RunRecord | undefined;
-    if (record !== undefined) await this.#write(name, { ...record, ...change(record) });
+    const record = await this.find(slot, run);
+    if (name !== undefined && record !== undefined) await this.#write(name, { ...record, ...change(record) });
   }
 
   /** Lists a slot's runs, newest first. */

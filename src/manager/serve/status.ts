@@ -63,9 +63,10 @@ export interface SlotView {
 /** Returns the status of a slot. `now`: monotonic; `since`: the last change of state, ISO 8601. Pure. */
 export function slotStatus(view: SlotView, now: number, since: string): SlotStatus {
   const state = stateOf(view, now);
-  const running = view.container?.phase === 'running' ? view.transcript : undefined;
+  const running = hasJob(view) ? view.transcript : undefined;
   const cause =
     holdCause(view) ??
+    hangingCause(view) ??
     view.waitingFor ??
     openCause(view) ??
     remark(view) ??
@@ -94,6 +95,11 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
   };
 }
 
+/** Returns whether a job runs, or its end has not been read yet. */
+function hasJob({ container }: Pick<SlotView, 'container'>): boolean {
+  return container?.phase === 'running' && container.state !== 'removing';
+}
+
 function shareOf({ limits: { memory = '' }, cpuShares = 1024 }: Slot): NonNullable<SlotStatus['share']> {
   const size = sizeOf(memory);
   return { ...(size === undefined ? {} : { memoryMiB: Math.floor(size / 1024 ** 2) }), cpuShares };
@@ -106,7 +112,7 @@ export function stateOf(
   const { container, hold } = view;
   // `provision` reboots the host when it reads `drained`, so not before the containers are known.
   if (!view.areContainersKnown) return 'starting';
-  if (container?.phase === 'running') return 'busy';
+  if (hasJob(view)) return 'busy';
   if (view.busyWith === 'retire') return 'stopping';
   if (container?.state === 'running') {
     if (hold?.kind === 'close') return 'stopping';
@@ -116,15 +122,26 @@ export function stateOf(
   const changing = container !== undefined || view.busyWith !== undefined;
   if (changing && hold?.kind === 'close') return 'stopping';
   if (hold !== undefined) return hold.state;
+  if (hangingCause(view) !== undefined) return 'waiting';
   if (view.busyWith !== undefined) return 'starting';
   if (view.waitingFor !== undefined || view.image.id === undefined) return 'waiting';
   return view.cause !== undefined && view.notBefore > now ? 'backing-off' : 'starting';
 }
 
-/** Returns the cause of a hold, with the job that the server still shows: without a hold, the next launch would report it. */
-function holdCause({ hold, leftJob }: Pick<SlotView, 'hold' | 'leftJob'>): Cause | undefined {
-  if (hold === undefined || leftJob === undefined) return hold?.cause;
-  return { ...hold.cause, what: `${hold.cause.what}; ${leftJob.what}` };
+/**
+ * Returns the cause of a hold, with what else keeps the slot: the job that the server still shows, which without a hold the
+ * next launch would report, or a container that hangs.
+ */
+function holdCause(view: Pick<SlotView, 'hold' | 'leftJob' | 'container'>): Cause | undefined {
+  const { hold } = view;
+  const also = view.leftJob ?? hangingCause(view);
+  if (hold === undefined || also === undefined) return hold?.cause;
+  return { ...hold.cause, what: `${hold.cause.what}; ${also.what}` };
+}
+
+/** Returns why the container hangs in a state of Docker; other faults are shown once they have been acted on. */
+function hangingCause({ container }: Pick<SlotView, 'container'>): Cause | undefined {
+  return container?.stuck?.code === 'container.stuck' ? container.stuck : undefined;
 }
 
 /** Returns the latest fault. It is over when the agent listens, also before the next pass notes that. */

@@ -18,6 +18,8 @@ export class SlotMemory {
   waitsElsewhere = false;
   /** Containers that this manager has stopped, by id. */
   readonly stopped = new Map<string, StopRequest>();
+  /** Containers whose run is recorded, and which Docker is still removing, by id. */
+  readonly recorded = new Set<string>();
   /** The agent's key since the last run, for the next run. */
   nextKey: NextKey | undefined;
   readonly connection: ConnectionMemory;
@@ -96,6 +98,7 @@ export class SlotMemory {
 
   launched(agentId: number): void {
     this.agentId = agentId;
+    this.recorded.clear();
     this.connection.launched();
     this.#waits = 0;
     this.waitingFor = undefined;

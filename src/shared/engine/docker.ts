@@ -17,7 +17,15 @@ import {
   textsByName,
 } from './answers.ts';
 import { bounded, deadline, deadlines, engineFault, isEngineFault } from './fault.ts';
-import type { Engine, EngineEvent, EngineInfo, FoundNetwork, OwnContainer, RegistryLogin } from './engine.ts';
+import type {
+  Engine,
+  EngineEvent,
+  EngineInfo,
+  FoundNetwork,
+  OwnContainer,
+  RegistryLogin,
+  Removal,
+} from './engine.ts';
 import { FleetError } from '../base/errors.ts';
 import { Lines, LogFrames, logText, longestMessage } from './frames.ts';
 import { archiveTails } from './tails.ts';
@@ -221,13 +229,18 @@ function stateOf(inspected: unknown): Answer {
   return answer(answer(inspected)['State']);
 }
 
-/** Removes a container. 404: it is gone. 409: it runs, or is being removed. */
-async function remove(docker: Docker, id: string, force: boolean): Promise<void> {
-  await bounded('removing a container', deadlines.normal, (abortSignal) =>
-    docker.getContainer(id).remove({ force, v: true, abortSignal }),
-  ).catch((error: unknown) => {
-    if (!isEngineFault(error, 'engine.not-found') && !isEngineFault(error, 'engine.conflict')) throw error;
-  });
+/** Removes a container. 404: it is gone. 409: it is being removed ("removal of container ID is already in progress"), or runs. */
+async function remove(docker: Docker, id: string, force: boolean): Promise<Removal> {
+  try {
+    await bounded('removing a container', deadlines.normal, (abortSignal) =>
+      docker.getContainer(id).remove({ force, v: true, abortSignal }),
+    );
+    return 'removed';
+  } catch (error) {
+    if (isEngineFault(error, 'engine.not-found')) return 'removed';
+    if (!isEngineFault(error, 'engine.conflict')) throw error;
+    return /already in progress/i.test(error.problem.seen ?? '') ? 'removing' : 'running';
+  }
 }
 
 async function* followLogs(docker: Docker, id: string, signal: AbortSignal): AsyncIterable<string> {

@@ -13,6 +13,17 @@ export interface OwnContainer {
   readonly created: number;
 }
 
+/** Returns whether the processes of a container may exist: a paused one continues when it is unpaused. */
+export function isUp({ state }: Pick<OwnContainer, 'state'>): boolean {
+  return state === 'running' || state === 'paused' || state === 'restarting';
+}
+
+/**
+ * The end of a removal. `running`: it runs, so it stays. `removing`: another removal of it has begun and not ended; until
+ * its `destroy` event the list may show any state.
+ */
+export type Removal = 'removed' | 'running' | 'removing';
+
 export interface ContainerExit {
   readonly code: number;
   readonly oomKilled: boolean;
@@ -127,9 +138,9 @@ export interface Engine {
   /** Follows the output from its first line; ends with the container, the stream or the signal. */
   followLogs(id: string, signal: AbortSignal): AsyncIterable<string>;
   /** Removes a container, running or not. A missing container is no error. */
-  remove(id: string): Promise<void>;
+  remove(id: string): Promise<Removal>;
   /** Removes a container that does not run; the engine decides. A running container stays, without an error. */
-  removeUnlessRunning(id: string): Promise<void>;
+  removeUnlessRunning(id: string): Promise<Removal>;
   /** Returns the digest (`sha256:…`) of a local image, undefined when absent. */
   imageId(reference: string): Promise<string | undefined>;
   /** Returns a label of a local image; undefined when it, or the image, is absent. */

@@ -105,7 +105,7 @@ export function outputOf(error: unknown): readonly string[] {
   return cause instanceof WorkFailure ? cause.output : [];
 }
 
-export function isEngineFault(error: unknown, code: ErrorCode): boolean {
+export function isEngineFault(error: unknown, code: ErrorCode): error is FleetError {
   return error instanceof FleetError && error.problem.code === code;
 }
 

@@ -117,7 +117,7 @@ export class StandInEngine {
     } = {},
   ): void {
     const container = this.get(name);
-    if (container === undefined || container.state !== 'running') return;
+    if (container === undefined || !isUp(container)) return;
     container.state = 'exited';
     if (how.isUnwritten === true) container.listedAs = 'running';
     container.exitCode = exitCode;
@@ -136,6 +136,43 @@ export class StandInEngine {
     const { id } = this.get(name) ?? { id: '' };
     for (const follower of this.#followers.get(id) ?? []) follower.end();
     this.#followers.delete(id);
+  }
+
+  /** `docker pause`, `docker unpause`: the processes of a paused container are frozen. */
+  pause(name: string, isPaused = true): void {
+    const container = this.get(name);
+    if (container === undefined || container.state !== (isPaused ? 'running' : 'paused')) return;
+    container.state = isPaused ? 'paused' : 'running';
+    this.#emit(isPaused ? 'pause' : 'unpause', container);
+  }
+
+  /**
+   * Begins a removal by another client that takes until `endRemoval`, as on a slow disk or a busy device. dockerd lists the
+   * container as before, and once it has ended it, as `removing`.
+   */
+  beginRemoval(name: string, listedAs?: 'removing'): void {
+    const container = this.get(name);
+    if (container === undefined) return;
+    container.isBeingRemoved = true;
+    if (listedAs === undefined) return;
+    this.end(name, 137);
+    container.state = 'dead';
+    container.listedAs = listedAs;
+  }
+
+  /** Ends a removal. If it `failed`, the container is dead, and the list shows `removing` until it is removed again. */
+  endRemoval(name: string, how: 'removed' | 'failed' = 'removed'): void {
+    const container = this.get(name);
+    if (container === undefined) return;
+    container.isBeingRemoved = false;
+    if (how === 'removed') this.#remove(container);
+    else Object.assign(container, { state: 'dead', listedAs: 'removing' });
+  }
+
+  #remove(container: StandInContainer): void {
+    this.containers.delete(container.id);
+    this.onRemove(container);
+    this.#emit('destroy', container);
   }
 
   fail(path: RegExp, status: number, message: string, times = 1): void {
@@ -196,7 +233,8 @@ export class StandInEngine {
       case 'GET json':
         return json(response, 200, {
           State: {
-            Running: container.state === 'running',
+            Running: isUp(container),
+            Paused: container.state === 'paused',
             ExitCode: container.exitCode,
             OOMKilled: container.oomKilled,
             StartedAt: container.startedAt,
@@ -209,6 +247,8 @@ export class StandInEngine {
       case 'GET archive':
         return void this.#give(container, url, response);
       case 'POST start': {
+        const refusal = startRefusal(container);
+        if (refusal !== undefined) return json(response, 409, { message: refusal });
         const network = this.#missingNetwork(container);
         if (network !== undefined) return json(response, 404, { message: `network ${network} not found` });
         container.state = 'running';
@@ -222,20 +262,19 @@ export class StandInEngine {
         this.end(container.id, 0);
         return void response.writeHead(204).end();
       case 'POST wait': {
-        if (container.state !== 'running') return json(response, 200, { StatusCode: container.exitCode });
+        if (!isUp(container)) return json(response, 200, { StatusCode: container.exitCode });
         const waiting = this.#waiters.get(container.id) ?? [];
         this.#waiters.set(container.id, [...waiting, response]);
         return;
       }
       case 'GET logs':
         return this.#logs(container, url, response);
-      case 'DELETE':
-        if (container.state === 'running' && url.searchParams.get('force') !== 'true')
-          return json(response, 409, { message: 'You cannot remove a running container' });
-        this.containers.delete(container.id);
-        this.onRemove(container);
-        response.writeHead(204).end();
-        return this.#emit('destroy', container);
+      case 'DELETE': {
+        const refusal = removalRefusal(container, url.searchParams.get('force') === 'true');
+        if (refusal !== undefined) return json(response, 409, { message: refusal });
+        this.#remove(container);
+        return void response.writeHead(204).end();
+      }
       default:
         return json(response, 501, { message: `the stand-in does not support ${what}` });
     }
@@ -255,12 +294,15 @@ export class StandInEngine {
   }
 
   #logs(container: StandInContainer, url: URL, response: ServerResponse): void {
+    if (container.state === 'dead' || container.isBeingRemoved === true)
+      return json(response, 409, {
+        message: 'can not get logs from container which is dead or marked for removal',
+      });
     response.writeHead(200);
     const tail = Number(url.searchParams.get('tail') ?? Number.POSITIVE_INFINITY);
     const lines = Number.isFinite(tail) ? container.lines.slice(-tail) : container.lines;
     for (const line of lines) response.write(frame(`${line}\n`));
-    if (url.searchParams.get('follow') !== 'true' || container.state !== 'running')
-      return void response.end();
+    if (url.searchParams.get('follow') !== 'true' || !isUp(container)) return void response.end();
     response.flushHeaders();
     const followers = this.#followers.get(container.id) ?? new Set();
     followers.add(response);
@@ -269,10 +311,15 @@ export class StandInEngine {
 
   #create(url: URL, body: Buffer, response: ServerResponse): void {
     const name = url.searchParams.get('name') ?? randomBytes(4).toString('hex');
-    if (this.get(name) !== undefined) {
-      return json(response, 409, { message: `Conflict. The container name "/${name}" is already in use` });
+    const holder = this.get(name);
+    if (holder !== undefined) {
+      const message = `Conflict. The container name "/${name}" is already in use by container "${holder.id}". You have to remove (or rename) that container to be able to reuse that name.`;
+      return json(response, 409, { message });
     }
     const asked = JSON.parse(body.toString()) as StandInContainer['body'];
+    // Tests that do not start containers name an image that does not exist.
+    if (asked.Image.startsWith('sha256:') && !this.images.some(({ id }) => id === asked.Image))
+      return json(response, 404, { message: `No such image: ${asked.Image}` });
     const fault = createFault(asked.HostConfig, this.storesSizes);
     if (fault !== undefined) return json(response, fault.status, { message: fault.message });
     const container = newContainer(name, asked);
@@ -285,7 +332,7 @@ export class StandInEngine {
     const matches = labelFilter(url);
     const all = ['1', 'true'].includes(url.searchParams.get('all') ?? '');
     return [...this.containers.values()]
-      .filter(({ body, state }) => matches(body.Labels) && (all || state === 'running'))
+      .filter((container) => matches(container.body.Labels) && (all || isUp(container)))
       .map(listed);
   }
 
@@ -295,4 +342,26 @@ export class StandInEngine {
     listeners.add(response);
     response.on('close', () => listeners.delete(response));
   }
+}
+
+function isUp({ state }: StandInContainer): boolean {
+  return state === 'running' || state === 'paused';
+}
+
+/** Returns why dockerd refuses to remove a container, in the words of Docker 25 and newer. */
+function removalRefusal(container: StandInContainer, force: boolean): string | undefined {
+  const { id, state } = container;
+  if (container.isBeingRemoved === true) return `removal of container ${id} is already in progress`;
+  if (!isUp(container) || force) return undefined;
+  const why =
+    state === 'paused'
+      ? 'container is paused and must be unpaused first'
+      : 'container is running: stop the container before removing or force remove';
+  return `cannot remove container "${id}": ${why}`;
+}
+
+function startRefusal(container: StandInContainer): string | undefined {
+  if (container.isBeingRemoved === true || container.state === 'dead')
+    return 'container is marked for removal and cannot be started';
+  return container.state === 'paused' ? 'cannot start a paused container, try unpause instead' : undefined;
 }

@@ -15,9 +15,14 @@ export interface StandInContainer {
     readonly HostConfig?: Record<string, unknown>;
     readonly [key: string]: unknown;
   };
-  state: 'created' | 'running' | 'exited' | 'dead' | 'removing';
-  /** State in the list, if it differs: Docker could not save the exit of the container. */
-  listedAs?: 'running';
+  state: 'created' | 'running' | 'paused' | 'exited' | 'dead';
+  /** Set while a removal of it is in progress. */
+  isBeingRemoved?: boolean;
+  /**
+   * State in the list, if it differs: Docker could not save the exit of the container, or shows it as `removing`, for which
+   * an inspection says `dead`.
+   */
+  listedAs?: 'running' | 'removing';
   exitCode: number;
   oomKilled: boolean;
   startedAt: string;

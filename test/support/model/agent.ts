@@ -53,6 +53,8 @@ export class AgentProcess implements Session {
   hangs = false;
   /** It has taken its one job. */
   #hadJob = false;
+  /** What it does after a pause; undefined: it is not paused. */
+  #delayed: (() => void)[] | undefined;
   #entry: Entry | undefined;
   readonly #world: AgentWorld;
   readonly #vessel: Vessel;
@@ -80,8 +82,29 @@ export class AgentProcess implements Session {
     return !this.over && this.job !== undefined;
   }
 
+  /** Its processes are frozen: it neither polls nor renews its job. */
+  pause(): void {
+    if (this.over) return;
+    this.#delayed = [];
+    this.silentSince = this.#world.timeline.now;
+  }
+
+  resume(): void {
+    const delayed = this.#delayed;
+    if (this.over || delayed === undefined) return;
+    this.#delayed = undefined;
+    if (!this.hangs) this.silentSince = undefined;
+    for (const work of delayed) work();
+    const entry = this.#entry;
+    if (entry === undefined || this.over) return;
+    if (entry.session !== this) return this.reconnect();
+    // The message of a job waits for the next poll.
+    const job = this.#world.server.assigned(entry);
+    if (job !== undefined && !job.received) this.#soon(50, () => job.entry === entry && this.offer(job));
+  }
+
   offer(job: Job): void {
-    if (this.over || this.#hadJob) return;
+    if (this.over || this.#hadJob || this.#delayed !== undefined) return;
     this.#hadJob = true;
     this.job = job;
     this.#world.server.renew(job);
@@ -98,7 +121,7 @@ export class AgentProcess implements Session {
   /** Ends its job now. */
   hurry(): void {
     const { job } = this;
-    if (job !== undefined && !this.over) this.#finish(job);
+    if (job !== undefined && !this.over && this.#delayed === undefined) this.#finish(job);
   }
 
   /** SIGINT: cancels its job and exits. */
@@ -121,7 +144,8 @@ export class AgentProcess implements Session {
 
   /** Connects again after the server lost its session. */
   reconnect(): void {
-    if (!this.over && this.identity !== undefined) this.#connect(this.#world.timeline.now);
+    if (!this.over && this.identity !== undefined && this.#delayed === undefined)
+      this.#connect(this.#world.timeline.now);
   }
 
   #connect(since: number): void {
@@ -202,7 +226,9 @@ export class AgentProcess implements Session {
 
   #soon(ms: number, work: () => void): void {
     this.#world.timeline.after(ms, () => {
-      if (!this.over) work();
+      if (this.over) return;
+      if (this.#delayed === undefined) work();
+      else this.#delayed.push(work);
     });
   }
 }

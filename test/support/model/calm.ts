@@ -48,12 +48,26 @@ function endTroubles(world: World): void {
   world.isTight = false;
   for (const process of dockerd.lost) process.kill();
   dockerd.lost.clear();
+  dockerd.slowRemovals.length = 0;
+  // The manager removes what failed to be removed.
+  for (const container of dockerd.containers.values()) dockerd.endRemoval(container);
+  unpauseJobs(world);
   for (const entry of server.entries.filter(({ id }) => judge.foreign.has(id))) server.delete(entry);
   letWork(world);
   // The manager may write back what it has just read.
   timeline.after(60_000, () => letWork(world));
   for (const { process } of dockerd.containers.values()) process?.hurry();
   timeline.after(1_000, () => world.start());
+}
+
+/** A user unpauses jobs, as the status says; the manager replaces agents without a job. */
+function unpauseJobs({ dockerd, server }: World): void {
+  for (const container of dockerd.containers.values()) {
+    const { agentId = 0, poolId = 0 } = container.process?.identity ?? {};
+    const entry = server.byId(poolId, agentId);
+    const mayHaveJob = container.process?.runsJob === true || (entry && server.assigned(entry)) !== undefined;
+    if (mayHaveJob) dockerd.unpause(container);
+  }
 }
 
 /** Undoes what people did to the agents; the manager undoes its own changes. */
@@ -88,6 +102,7 @@ async function until(world: World, wrong: () => readonly string[]): Promise<void
     if (checks % checksPerUndrain === 0) world.order('/v1/undrain', {}, () => undefined);
     checks += 1;
     await timeline.pass(checkMs, () => judge.violations.length > 0);
+    unpauseJobs(world);
     for (const job of world.server.jobs) if (job.result === undefined) finishIfRunning(world, job.agent);
   }
 }
@@ -118,6 +133,7 @@ function problemOf({ server, dockerd }: World, { slot, agent, poolId }: Place): 
   if (entry === undefined) return [`${agent}: not registered`];
   if (container === undefined) return [`${agent}: no container`];
   if (container.labels[Labels.slot] !== slot) return [`${agent}: its container belongs to another slot`];
+  if (container.state === 'paused') return [`${agent}: its container is paused`];
   if (container.process?.listens !== true) return [`${agent}: its container does not listen`];
   if (container.process.identity?.agentId !== entry.id)
     return [`${agent}: its container belongs to another agent`];

@@ -1,11 +1,12 @@
 import type { ContainerCreateOptions, NetworkCreateOptions } from 'dockerode';
 import { Labels } from '../../../src/shared/contract/paths.ts';
-import type {
-  ContainerExit,
-  EngineEvent,
-  FoundNetwork,
-  OwnContainer,
-  OwnImage,
+import {
+  type ContainerExit,
+  type EngineEvent,
+  type FoundNetwork,
+  isUp,
+  type OwnContainer,
+  type OwnImage,
 } from '../../../src/shared/engine/engine.ts';
 import { engineFault } from '../../../src/shared/engine/fault.ts';
 import type { AgentProcess, Identity, Vessel } from './agent.ts';
@@ -21,6 +22,10 @@ export interface ModelContainer extends Vessel {
   /** Seconds since the epoch. */
   readonly created: number;
   state: OwnContainer['state'];
+  /** A removal of it is in progress. */
+  isBeingRemoved: boolean;
+  /** It is listed as `removing`: from some point of a removal, and after one that failed. */
+  isListedRemoving: boolean;
   exit: ContainerExit;
   readonly lines: string[];
   readonly output: Feed<string>;
@@ -49,6 +54,12 @@ export function dockerGone(): unknown {
 const never = '0001-01-01T00:00:00Z';
 export const reference = 'registry.example/agent:1';
 
+/** A removal that takes time, and then may fail. */
+export interface SlowRemoval {
+  readonly ms: number;
+  readonly fails: boolean;
+}
+
 /** dockerd: its containers, images and events. The boundary decides which calls reach it. */
 export class Dockerd {
   readonly containers = new Map<string, ModelContainer>();
@@ -66,6 +77,11 @@ export class Dockerd {
   /** Delay of container output until this time. */
   lag = { ms: 0, until: Number.NEGATIVE_INFINITY };
   events = new Feed<EngineEvent>();
+  /** How the next removals end; others end at once. */
+  readonly slowRemovals: SlowRemoval[] = [];
+  /** Number of slow removals, and of pauses, that have begun. */
+  removals = 0;
+  pauses = 0;
   /** Processes of containers that dockerd has forgotten. */
   readonly lost = new Set<AgentProcess>();
   /** Called when a container is started; returns its process. */
@@ -105,6 +121,8 @@ export class Dockerd {
       labels,
       created: Math.floor(this.#wall() / 1000),
       state: 'created',
+      isBeingRemoved: false,
+      isListedRemoving: false,
       exit: { code: 0, oomKilled: false, startedAt: never, finishedAt: never },
       lines: [],
       output: new Feed(),
@@ -125,7 +143,7 @@ export class Dockerd {
 
   start(container: ModelContainer): void {
     if (container.state === 'running') throw dockerSays(304, 'container already started');
-    if (container.state !== 'created') throw dockerSays(409, 'cannot start');
+    if (container.state !== 'created' || container.isBeingRemoved) throw dockerSays(409, 'cannot start');
     if (this.networks.length === 0) throw dockerSays(404, 'network azp-fleet not found');
     container.state = 'running';
     container.exit = { ...container.exit, startedAt: this.#now() };
@@ -133,9 +151,45 @@ export class Dockerd {
     this.#emit('start', container);
   }
 
-  remove(container: ModelContainer): void {
+  /** Kills the container, and removes it at once or slowly. */
+  remove(container: ModelContainer, slow = this.slowRemovals.shift()): void {
+    container.process?.kill();
+    container.isBeingRemoved = true;
+    if (slow === undefined) return this.endRemoval(container);
+    const { ms, fails } = slow;
+    this.removals += 1;
+    this.#timeline.after(this.#chance.between(0, 2 * ms), () => {
+      if (container.isBeingRemoved) container.isListedRemoving = true;
+    });
+    this.#timeline.after(ms, () => this.endRemoval(container, fails));
+  }
+
+  /** Ends a removal that is in progress. If it fails, the container is dead, and can be removed again. */
+  endRemoval(container: ModelContainer, fails = false): void {
+    if (!container.isBeingRemoved) return;
+    container.isBeingRemoved = false;
+    if (fails) {
+      Object.assign(container, { state: 'dead', isListedRemoving: true });
+      return;
+    }
     this.containers.delete(container.id);
     this.#emit('destroy', container);
+  }
+
+  /** Freezes the processes of a container. */
+  pause(container: ModelContainer): void {
+    if (container.state !== 'running') return;
+    container.state = 'paused';
+    this.pauses += 1;
+    container.process?.pause();
+    this.#emit('pause', container);
+  }
+
+  unpause(container: ModelContainer): void {
+    if (container.state !== 'paused') return;
+    container.state = 'running';
+    container.process?.resume();
+    this.#emit('unpause', container);
   }
 
   /** Forgets the container; its process continues. */
@@ -188,7 +242,14 @@ export class Dockerd {
     return [...this.containers.values()]
       .filter(({ labels }) => labels[Labels.kind] !== undefined)
       .filter(({ labels }) => Object.entries(filter).every(([key, value]) => labels[key] === value))
-      .map(({ id, name, state, labels, image, created }) => ({ id, name, state, labels, image, created }));
+      .map(({ id, name, state, isListedRemoving, labels, image, created }) => ({
+        id,
+        name,
+        state: isListedRemoving ? 'removing' : state,
+        labels,
+        image,
+        created,
+      }));
   }
 
   /** Breaks every stream; containers keep running unless `withContainers`. */
@@ -198,6 +259,11 @@ export class Dockerd {
     this.events = new Feed();
     for (const container of this.containers.values()) {
       container.output.breakOff();
+      // A restarted dockerd does not continue a removal.
+      if (container.isBeingRemoved) {
+        this.endRemoval(container, true);
+        container.isListedRemoving = false;
+      }
       if (withContainers) container.process?.kill(this.#chance.is(0.5) ? 137 : 0);
     }
   }
@@ -213,7 +279,7 @@ export class Dockerd {
 
   #end(container: ModelContainer, code: number): void {
     if (container.process !== undefined) this.lost.delete(container.process);
-    if (container.state !== 'running') return;
+    if (!isUp(container)) return;
     container.state = 'exited';
     container.endedAt = this.#timeline.now;
     container.exit = { ...container.exit, code, finishedAt: this.#now() };

@@ -17,6 +17,8 @@ export class Disk {
   isFull = false;
   /** Time of the last refused write; milliseconds of the world. */
   refusedAt = Number.NEGATIVE_INFINITY;
+  /** Called before a file replaces another. */
+  onReplace: (path: string, before: Buffer, after: Buffer) => void = () => undefined;
   #files = new Map<string, File>();
   #durable = new Map<string, File>();
   readonly #folders = new Set<string>(['/']);
@@ -127,6 +129,8 @@ export class Disk {
   #move(from: string, to: string): void {
     this.#requireFolder(to);
     const file = this.#file(from);
+    const before = this.#files.get(to);
+    if (before !== undefined) this.onReplace(to, before.content, file.content);
     this.#files.delete(from);
     this.#files.set(to, file);
   }

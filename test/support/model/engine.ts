@@ -1,8 +1,16 @@
-import type { Engine } from '../../../src/shared/engine/engine.ts';
+import { deadlines } from '../../../src/shared/engine/fault.ts';
+import { isUp, type Engine, type Removal } from '../../../src/shared/engine/engine.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Identity } from './agent.ts';
 import type { Boundary, Killable } from './boundary.ts';
-import { dockerGone, dockerSays, reference, type Dockerd } from './containers.ts';
+import {
+  dockerGone,
+  dockerSays,
+  dockerSilent,
+  type ModelContainer,
+  reference,
+  type Dockerd,
+} from './containers.ts';
 import type { Judge } from './judge.ts';
 
 const pollMs = 200;
@@ -17,13 +25,33 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
   const unused = (name: string) => (): never => {
     throw new Error(`the manager never calls ${name} here`);
   };
-  const remove = (id: string, force: boolean): void => {
-    const container = dockerd.containers.get(id);
-    if (container === undefined) return;
-    if (container.state === 'running' && !force) return;
-    judge.removes(container);
-    container.process?.kill();
-    dockerd.remove(container);
+  /** Answers when the removal has ended, as dockerd does. */
+  const remove = async (name: string, id: string, force: boolean): Promise<Removal> => {
+    const begun = await call<Removal | ModelContainer>(name, () => {
+      const container = dockerd.containers.get(id);
+      if (container === undefined) return 'removed';
+      if (container.isBeingRemoved) {
+        judge.asksAgain(container);
+        return 'removing';
+      }
+      if (isUp(container) && !force) return 'running';
+      judge.removes(container);
+      dockerd.remove(container);
+      return container;
+    });
+    if (typeof begun === 'string') return begun;
+    for (let waited = 0; begun.isBeingRemoved; waited += pollMs) {
+      await sleep(pollMs);
+      if (waited >= deadlines.normal) throw dockerSilent();
+    }
+    if (dockerd.containers.get(id) === begun) throw dockerSays(500, 'device or resource busy');
+    return 'removed';
+  };
+  const outputOf = (id: string): ModelContainer => {
+    const container = dockerd.get(id);
+    if (container.isBeingRemoved || container.state === 'dead')
+      throw dockerSays(409, 'can not get logs from container which is dead or marked for removal');
+    return container;
   };
   return {
     version: () => call('version', () => ({ version: '28.0.0', apiVersion: '1.48' })),
@@ -66,8 +94,9 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
     stop: async (id, timeoutS) => {
       const process = await call('stop', () => {
         const container = dockerd.containers.get(id);
-        if (container?.state !== 'running') return undefined;
+        if (container === undefined || !isUp(container)) return undefined;
         judge.stops(container);
+        dockerd.unpause(container);
         container.process?.interrupt();
         return container.process;
       });
@@ -77,21 +106,20 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
         if (waited >= timeoutS * 1000) await call('stop', () => process?.kill());
       }
     },
-    isRunning: (id) => call('isRunning', () => dockerd.get(id).state === 'running'),
+    isRunning: (id) => call('isRunning', () => isUp(dockerd.get(id))),
     exit: (id) => call('exit', () => dockerd.get(id).exit),
     logs: (id, tail) =>
       call('logs', () => {
-        const lines = dockerd.get(id).lines.slice(-tail);
+        const lines = outputOf(id).lines.slice(-tail);
         return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
       }),
     async *followLogs(id, signal) {
-      const container = await call('followLogs', () => dockerd.get(id));
-      const isOver = container.state !== 'running';
-      if (isOver) yield* container.lines;
+      const container = await call('followLogs', () => outputOf(id));
+      if (!isUp(container)) yield* container.lines;
       else yield* untilKilled(container.output.follow(container.lines, signal), daemon);
     },
-    remove: (id) => call('remove', () => remove(id, true)),
-    removeUnlessRunning: (id) => call('removeUnlessRunning', () => remove(id, false)),
+    remove: (id) => remove('remove', id, true),
+    removeUnlessRunning: (id) => remove('removeUnlessRunning', id, false),
     imageId: (name) => call('imageId', () => (name === reference ? dockerd.localImage : undefined)),
     imageLabel: () => call('imageLabel', () => undefined),
     pull: (name) =>
@@ -108,9 +136,7 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
     freeEndpoint: () => call('freeEndpoint', () => undefined),
     running: () =>
       call('running', () =>
-        [...dockerd.containers.values()]
-          .filter(({ state }) => state === 'running')
-          .map(({ name, labels }) => ({ name, labels })),
+        [...dockerd.containers.values()].filter(isUp).map(({ name, labels }) => ({ name, labels })),
       ),
     withLabel: () => call('withLabel', () => ({ containers: [], networks: [] })),
     removeNetwork: (id) =>

@@ -13,6 +13,9 @@ const launchMs = 3 * 60_000;
 /** Maximum time of the slowest answers and the work between them. */
 const answerMs = 3 * 60_000;
 
+/** Most requests to remove a container within a minute while Docker is removing it, also of a manager that is killed often. */
+const mostAsks = 10;
+
 interface Watched {
   readonly timeline: Timeline;
   readonly server: ModelServer;
@@ -45,6 +48,8 @@ export class Judge {
   readonly #readAt = new Map<number, number>();
   /** By pool and name: entries that were deleted while a user kept them disabled. */
   readonly #held = new Map<string, number>();
+  /** By container: when the manager asked to remove it while Docker was removing it. */
+  readonly #asks = new Map<string, readonly number[]>();
 
   constructor(world: Watched) {
     this.#world = world;
@@ -176,6 +181,21 @@ export class Judge {
     if (!isKept && disk.refusedAt < endedAt) this.breach(`${name}: removed without evidence of its run`);
   }
 
+  /** Docker refuses to remove the container, because a removal of it is in progress. */
+  asksAgain({ id, name }: ModelContainer): void {
+    const { now } = this.#world.timeline;
+    const asks = [...(this.#asks.get(id) ?? []).filter((at) => at > now - 60_000), now];
+    this.#asks.set(id, asks);
+    if (asks.length > mostAsks)
+      this.breach(`${name}: its removal is requested ${asks.length} times in a minute`);
+  }
+
+  /** A file is replaced: the record of a run keeps its output. */
+  rewrites(path: string, before: Buffer, after: Buffer): void {
+    if (!/^\/state\/runs\/.*\.json$/.test(path)) return;
+    if (outputIn(before) > 0 && outputIn(after) === 0) this.breach(`${path} loses the output of its run`);
+  }
+
   #requireOurs(entry: Entry, what: string): void {
     if (!this.foreign.has(entry.id)) return;
     if (this.adopted.size > 0 && entry.session === undefined) this.foreign.delete(entry.id);
@@ -185,6 +205,16 @@ export class Judge {
   #requireOwn({ name, labels }: ModelContainer, what: string): void {
     if (labels[Labels.owner] !== this.owner)
       this.breach(`container ${name} belongs to another owner, and ${what}`);
+  }
+}
+
+/** Returns the number of lines that an agent printed; 0: none, or the record is torn. */
+function outputIn(record: Buffer): number {
+  try {
+    const { log } = JSON.parse(record.toString()) as { readonly log: readonly string[] };
+    return log.filter((line) => !line.startsWith('azp-fleet: ')).length;
+  } catch {
+    return 0;
   }
 }
 

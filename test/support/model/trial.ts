@@ -20,6 +20,9 @@ export interface Tally {
   kills: number;
   /** Number of power-offs because a machine was idle. */
   ends: number;
+  /** Removals of containers that took time, and pauses. */
+  removals: number;
+  pauses: number;
   passes: number;
   /** Milliseconds of the worlds. */
   ms: number;
@@ -36,7 +39,18 @@ export const histories = (longest: number): fc.Arbitrary<History> =>
   });
 
 export function newTally(): Tally {
-  return { worlds: 0, steps: 0, kills: 0, ends: 0, passes: 0, ms: 0, mostPasses: 0, mostMs: 0 };
+  return {
+    worlds: 0,
+    steps: 0,
+    kills: 0,
+    ends: 0,
+    removals: 0,
+    pauses: 0,
+    passes: 0,
+    ms: 0,
+    mostPasses: 0,
+    mostMs: 0,
+  };
 }
 
 /** A scheduled act that the manager does not trigger within this time runs anyway. */
@@ -66,6 +80,8 @@ export async function tryOut({ seed, config, steps: history }: History, tally: T
     tally.steps += boundary.calls + history.length;
     tally.kills += world.kills;
     tally.ends += world.ends;
+    tally.removals += world.dockerd.removals;
+    tally.pauses += world.dockerd.pauses;
     tally.passes += world.passes;
     tally.ms += timeline.now;
   }

@@ -72,6 +72,7 @@ export class World {
     };
     this.dockerd.onStart = (container) =>
       new AgentProcess(this, container, container.identity, !this.dockerd.broken.has(container.image));
+    this.disk.onReplace = (path, before, after) => this.judge.rewrites(path, before, after);
     this.disk.folder('/state');
   }
 

@@ -169,9 +169,9 @@ async function rejectedAfter(exit: { readonly code: number; readonly oomKilled: 
         exit: async () => ({ ...exit, startedAt: '', finishedAt: '' }),
         logs: async () => '',
         readTails: async () => [],
-        removeUnlessRunning: async () => undefined,
+        removeUnlessRunning: async () => 'removed',
       },
-      runStore: { add: async () => undefined },
+      runStore: { add: async () => undefined, find: async () => undefined },
       metrics: { runEnded: () => undefined },
       state: {
         get value() {

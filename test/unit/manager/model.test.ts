@@ -11,7 +11,7 @@ test('no failure between two calls loses a job, a key or a slot', async () => {
   const tally = newTally();
   const { counterexample, errorInstance } = await fc.check(
     fc.asyncProperty(histories(longest), (history) => tryOut(history, tally)),
-    { seed: 12, numRuns: worlds, endOnFailure: true },
+    { seed: 13, numRuns: worlds, endOnFailure: true },
   );
   const [history] = counterexample ?? [];
   expect(errorInstance, history?.steps.map(String).join('\n')).toBeNull();
@@ -19,4 +19,6 @@ test('no failure between two calls loses a job, a key or a slot', async () => {
   expect(tally.steps).toBeGreaterThan(500 * worlds);
   expect(tally.kills).toBeGreaterThan(worlds);
   expect(tally.ends).toBeGreaterThan(worlds / 4);
+  expect(tally.removals).toBeGreaterThan(worlds / 4);
+  expect(tally.pauses).toBeGreaterThan(worlds / 4);
 }, 900_000);

@@ -44,6 +44,7 @@ export const container = (changes: Partial<ObservedContainer> = {}): ObservedCon
   image: 'new',
   settings: 's',
   phase: 'listening',
+  isRecorded: false,
   stuck: undefined,
   ...changes,
 });

@@ -28,7 +28,32 @@ describe('one slot', () => {
     ['created, never started', state({ containers: [container({ state: 'created' })] }), ['discard']],
     ['exited', state({ containers: [container({ state: 'exited' })] }), ['collect']],
     ['dead', state({ containers: [container({ state: 'dead' })] }), ['collect']],
-    ['container is being removed', state({ containers: [container({ state: 'removing' })] }), []],
+    ['being removed by another user', state({ containers: [container({ state: 'removing' })] }), ['collect']],
+    [
+      'being removed, and recorded',
+      state({ containers: [container({ state: 'removing', isRecorded: true })] }),
+      [],
+    ],
+    [
+      'being removed for long, and recorded',
+      state({ containers: [container({ state: 'removing', isRecorded: true, stuck: cause })] }),
+      ['discard'],
+    ],
+    [
+      'paused for long while idle',
+      state({ containers: [container({ state: 'paused', stuck: cause })] }),
+      ['retire'],
+    ],
+    [
+      'paused for long with a job',
+      state({ containers: [container({ state: 'paused', phase: 'running', stuck: cause })] }),
+      [],
+    ],
+    [
+      'paused for long, output not read yet',
+      state({ containers: [container({ state: 'paused', phase: 'unknown', stuck: cause })] }),
+      [],
+    ],
     [
       'exited while drained',
       state({ hold: close, containers: [container({ state: 'exited' })] }),
@@ -111,7 +136,7 @@ describe('one slot', () => {
     ],
     [
       'being removed, on an old image',
-      state({ containers: [container({ state: 'removing', image: 'old' })] }),
+      state({ containers: [container({ state: 'removing', image: 'old', isRecorded: true })] }),
       [],
     ],
     ['an operation failed long enough ago', state({ retryAt: 1000 }), ['launch']],
@@ -210,7 +235,8 @@ test.each<[string, ObservedContainer, Action['kind'][], Partial<Observed['strays
   ['busy', container({ phase: 'running' }), []],
   ['ended', container({ state: 'exited' }), ['collect']],
   ['never started', container({ state: 'created' }), ['discard']],
-  ['being removed', container({ state: 'removing' }), []],
+  ['being removed', container({ state: 'removing' }), ['collect']],
+  ['being removed, and recorded', container({ state: 'removing', isRecorded: true }), []],
   ['with a running operation', container(), [], { busyWith: 'retire' as const }],
   ['tried just now', container(), [], { retryAt: 1001 }],
   ['tried long enough ago', container(), ['retire'], { retryAt: 1000 }],
@@ -228,6 +254,7 @@ const anyContainer = fc.record<ObservedContainer>({
   state: fc.constantFrom('created', 'running', 'paused', 'restarting', 'removing', 'exited', 'dead'),
   image: fc.constantFrom('new', 'old'),
   settings: fc.constantFrom('s', 'old'),
+  isRecorded: fc.boolean(),
   phase: fc.constantFrom('unknown', 'connecting', 'listening', 'running', 'done'),
   stuck: fc.constantFrom(undefined, cause),
 });

@@ -90,6 +90,10 @@ export const agentCodes = {
   'agents.starting': ['the agent has been starting for minutes', 'check `journalctl -u azp-fleet-manager`'],
   'agents.waiting': ['the slot waits; the status shows what for', 'fix the cause that is shown with it'],
   'container.gone': ['a container no longer exists', 'retried automatically'],
+  'container.stuck': [
+    'a container has been paused, or its removal has not ended, for 2 minutes',
+    'run `docker unpause NAME` on the host, or `systemctl restart docker` if a removal hangs',
+  ],
   drained: ['the host or slot is drained', 'run `azp-fleet undrain HOST` when it may take jobs again'],
   'gpu.in-use': [
     'another process uses a GPU of the slot',

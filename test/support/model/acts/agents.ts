@@ -19,6 +19,17 @@ export const agents: fc.Arbitrary<Act> = fc.oneof(
   anyAgent.map((at) =>
     act(`the job of container ${at} ends`, (world) => containerAt(world, at)?.process?.hurry()),
   ),
+  {
+    weight: 3,
+    arbitrary: fc.tuple(anyAgent, fc.option(span, { nil: undefined })).map(([at, ms]) =>
+      act(`container ${at} is paused${ms === undefined ? '' : ` for ${ms} ms`}`, (world) => {
+        const container = containerAt(world, at);
+        if (container === undefined) return;
+        world.dockerd.pause(container);
+        if (ms !== undefined) world.timeline.after(ms, () => world.dockerd.unpause(container));
+      }),
+    ),
+  },
   anyAgent.map((at) => act(`container ${at} is killed`, (world) => containerAt(world, at)?.process?.kill())),
   anyAgent.map((at) =>
     act(`dockerd loses container ${at}`, (world) => {

@@ -39,6 +39,14 @@ export const machine: fc.Arbitrary<Act> = fc.oneof(
       }),
     ),
   fc
+    .tuple(span, fc.boolean())
+    .map(([ms, fails]) =>
+      act(
+        `the next removal takes ${ms} ms${fails ? ', and fails' : ''}`,
+        ({ dockerd }) => void dockerd.slowRemovals.push({ ms, fails }),
+      ),
+    ),
+  fc
     .tuple(span, fc.constant('x'))
     .map(([ms]) =>
       act(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Capabilities, Labels } from '../../../../src/shared/contract/paths.ts';
-import { act, anyAgent, entryAt, placeAt, type Act } from './act.ts';
+import { act, anyAgent, entryAt, placeAt, span, type Act } from './act.ts';
 
 /** What users and other installations do. */
 export const people: fc.Arbitrary<Act> = fc.oneof(
@@ -89,6 +89,19 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
       world.judge.foreign.add(entry.id);
     }),
   ),
+  {
+    weight: 3,
+    arbitrary: fc.tuple(anyAgent, span, fc.boolean()).map(([at, ms, fails]) =>
+      act(
+        `a person removes container ${at} within ${ms} ms${fails ? ', which fails' : ''}`,
+        ({ dockerd }) => {
+          const all = [...dockerd.containers.values()];
+          const container = all[at % Math.max(1, all.length)];
+          if (container?.isBeingRemoved === false) dockerd.remove(container, { ms, fails });
+        },
+      ),
+    ),
+  },
   anyAgent.map((at) =>
     act(`another owner has a container beside slot ${at}`, (world) => {
       const { dockerd } = world;

@@ -11,7 +11,10 @@ test.each<{ state: OwnContainer['state']; isRemoved: boolean; because: string }>
   const container = { id: 'c1', name: 'box-0', state, labels: {}, image: '', created: 0 };
   const engine = {
     listOwn: async () => [container],
-    removeUnlessRunning: async (id: string) => void removed.push(id),
+    removeUnlessRunning: async (id: string) => {
+      removed.push(id);
+      return 'removed' as const;
+    },
   };
   await removeUnstarted(engine, 'c1', 'r1');
   expect(removed).toEqual(isRemoved ? ['c1'] : []);

@@ -15,6 +15,7 @@ const container = (changes: Partial<ObservedContainer> = {}): ObservedContainer 
   image: 'i',
   settings: 's',
   phase: 'listening',
+  isRecorded: false,
   stuck: undefined,
   ...changes,
 });

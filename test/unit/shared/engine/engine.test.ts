@@ -80,12 +80,23 @@ describe('containers', () => {
   test('a running one is not removed as exited, also if the list was wrong', async () => {
     const id = await engine.create('a-0', { Image: 'x', Labels: labels });
     await engine.start(id);
-    await engine.removeUnlessRunning(id);
-    expect(docker.get('a-0')?.state).toBe('running');
+    expect(await engine.removeUnlessRunning(id)).toBe('running');
+    docker.pause('a-0');
+    expect(await engine.removeUnlessRunning(id)).toBe('running');
+    expect(docker.get('a-0')?.state).toBe('paused');
     docker.end('a-0', 0);
-    await engine.removeUnlessRunning(id);
-    await engine.removeUnlessRunning(id);
+    expect(await engine.removeUnlessRunning(id)).toBe('removed');
+    expect(await engine.removeUnlessRunning(id)).toBe('removed');
     expect(docker.containers.size).toBe(0);
+  });
+
+  test('one whose removal is in progress is neither gone nor running', async () => {
+    const id = await engine.create('a-0', { Image: 'x', Labels: labels });
+    docker.beginRemoval('a-0');
+    expect(await engine.removeUnlessRunning(id)).toBe('removing');
+    expect(await engine.remove(id)).toBe('removing');
+    docker.endRemoval('a-0');
+    expect(await engine.remove(id)).toBe('removed');
   });
 
   test('run returns code and output and removes the container', async () => {
