@@ -226,8 +226,9 @@ export class Actions {
     if (cause.code.startsWith('azure.')) watches.pools.readOnFailure();
     // The runtime failed to start the container: a GPU may just have been lost.
     if (cause.code.startsWith('engine.')) watches.checkSoon();
-    if (action.kind === 'launch' && slot?.mode !== 'host' && faultOfImage.has(cause.code))
-      await blameImage(image, action.slot, memory, this.#parts);
+    if (action.kind !== 'launch' || slot === undefined || slot.mode === 'host') return;
+    if (cause.code === 'engine.no-image') await forgetImage(image, slot, this.#parts);
+    else if (faultOfImage.has(cause.code)) await blameImage(image, action.slot, memory, this.#parts);
   }
 }
 
@@ -382,6 +383,19 @@ async function blameImage(
   log.log('warn', 'the new image does not work; using the previous one', { ...verdict });
   await state.note((known) => withRecord(known, slot, { slots: all, hostImage: config.image }, verdict));
   book.retryNow();
+}
+
+/** Drops the record of a previous image that Docker no longer has: the newest is tried again, though it was rejected. */
+async function forgetImage(
+  image: string | undefined,
+  slot: Slot,
+  { tools: { state, config, log }, watches, slots }: ActionParts,
+): Promise<void> {
+  const known = recordOf(state.value, slot, config.image);
+  // The newest image is pulled or built again.
+  if (image === undefined || image !== known.proven || image === watches.images.of(slot.image).id) return;
+  log.log('warn', 'the previous image is gone; trying the newest again', { image });
+  await state.note((records) => withRecord(records, slot, { slots: slots(), hostImage: config.image }, {}));
 }
 
 function capabilitiesOf(slot: Slot, { tools, watches }: ActionParts): Readonly<Record<string, string>> {

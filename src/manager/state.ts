@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import type { AzureAgent } from '../shared/azure/client.ts';
 import { ownerId } from '../shared/azure/pools/agents.ts';
 import { readDrains, type DrainEntries } from './slots/drains.ts';
-import type { FirstDownloads } from './machine/archives.ts';
+import { type FirstDownloads, isFirstDownload } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
 import type { MemoryBaselines } from './other-processes/gpu-use.ts';
 import { FleetError } from '../shared/base/errors.ts';
+import { defined, isObject } from '../shared/base/objects.ts';
 import { causeOf } from './causes.ts';
 import { damagedCopy, readKept, replaceKept } from './machine/files.ts';
 import type { Cause, PulledImage } from './model.ts';
@@ -145,27 +146,74 @@ function wholeState(text: string): Found {
   return { ...found, installation: found.installation };
 }
 
+/** Fills in what the file lacks. A value of another type, which would end the manager at each start, is left out. */
 function stateOf(found: Found): State {
+  const slotImages = entries(found.slotImages, isObject);
   return {
     ...found,
     schema: 1,
     drain: readDrains(found.drain),
-    adopt: Array.isArray(found.adopt) ? found.adopt : [],
-    renewing: Object(found.renewing ?? {}) as State['renewing'],
-    configuring: Object(found.configuring ?? {}) as State['configuring'],
-    jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
-    counted: Object(found.counted ?? {}) as State['counted'],
-    image: Object(found.image ?? {}) as State['image'],
-    slotImages: Object(found.slotImages ?? {}) as State['slotImages'],
-    pulled: Array.isArray(found.pulled) ? found.pulled : [],
-    pools: Array.isArray(found.pools) ? found.pools : [],
-    names: Object(found.names ?? {}) as State['names'],
-    gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
-    archives: Object(found.archives ?? {}) as State['archives'],
-    xids: Array.isArray(found.xids?.events) ? found.xids : undefined,
-    gpuMemory: typeof found.gpuMemory?.mib === 'object' ? found.gpuMemory : undefined,
+    adopt: items(found.adopt, isText),
+    renewing: entries(found.renewing, isObject) as State['renewing'],
+    configuring: entries(found.configuring, isObject) as unknown as State['configuring'],
+    jobsRun: entries(found.jobsRun, isNumber),
+    counted: entries(found.counted, isNumber),
+    image: imageRecord(found.image),
+    slotImages: Object.fromEntries(
+      Object.entries(slotImages).map(([slot, record]) => [slot, imageRecord(record)]),
+    ),
+    pulled: items(found.pulled, isPulled),
+    pools: items(found.pools, isNumber),
+    names: entries(found.names, isTexts),
+    gpuOrder: isListOf(found.gpuOrder?.addresses, isText) ? found.gpuOrder : undefined,
+    archives: entries(found.archives, isFirstDownload),
+    xids: isListOf(found.xids?.events, isObject) ? found.xids : undefined,
+    gpuMemory: isObject(found.gpuMemory?.mib) ? found.gpuMemory : undefined,
     told: readEpisodes(found.told),
   };
+}
+
+function imageRecord(found: unknown): State['image'] {
+  const { proven, rejected, ...others }: Readonly<Record<string, unknown>> = isObject(found) ? found : {};
+  return {
+    ...others,
+    ...defined({
+      proven: isText(proven) ? proven : undefined,
+      rejected: isText(rejected) ? rejected : undefined,
+    }),
+  };
+}
+
+function isPulled(found: unknown): found is PulledImage {
+  return isObject(found) && isText(found['id']) && isNumber(found['at']);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return isListOf(value, isText);
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+function isListOf(found: unknown, is: (value: unknown) => boolean): boolean {
+  return Array.isArray(found) && found.every(is);
+}
+
+function items<Value>(found: unknown, is: (value: unknown) => value is Value): readonly Value[] {
+  return Array.isArray(found) ? found.filter(is) : [];
+}
+
+function entries<Value>(
+  found: unknown,
+  is: (value: unknown) => value is Value,
+): Readonly<Record<string, Value>> {
+  const all = Object.entries(isObject(found) ? found : {});
+  return Object.fromEntries(all.filter((entry): entry is [string, Value] => is(entry[1])));
 }
 
 function textOf(value: State): string {

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Fetch } from '../../shared/azure/http/proxy.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { isObject } from '../../shared/base/objects.ts';
 import { timestamp, type Clock } from '../../shared/base/clock.ts';
 import type { AgentRelease } from '../../shared/contract/agent-release.ts';
 
@@ -22,6 +23,10 @@ interface FirstDownload {
 
 /** By the archive's name, `vsts-agent-linux-ARCH-VERSION.tar.gz`. */
 export type FirstDownloads = Readonly<Record<string, FirstDownload>>;
+
+export function isFirstDownload(found: unknown): found is FirstDownload {
+  return isObject(found) && typeof found['sha256'] === 'string' && typeof found['at'] === 'string';
+}
 
 interface ArchiveTools {
   readonly fetch: Fetch;

@@ -16,7 +16,7 @@ import {
   texts,
   textsByName,
 } from './answers.ts';
-import { bounded, deadline, deadlines, engineFault, isEngineFault } from './fault.ts';
+import { bounded, createFault, deadline, deadlines, engineFault, isEngineFault } from './fault.ts';
 import type {
   Engine,
   EngineEvent,
@@ -148,6 +148,8 @@ function containerCalls(docker: Docker): SingleContainer {
       return bounded(`creating container ${name}`, deadlines.normal, async (abortSignal) => {
         const { id } = await docker.createContainer({ ...options, name, abortSignal });
         return neededText({ id }, 'id');
+      }).catch((error: unknown) => {
+        throw createFault(error, name);
       });
     },
     async putArchive(id, path, archive) {

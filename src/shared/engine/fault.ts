@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../base/codes/code.ts';
 import { FleetError, type Problem } from '../base/errors.ts';
+import { defined } from '../base/objects.ts';
 import { WorkFailure } from './progress.ts';
 
 interface Rule {
@@ -107,6 +108,31 @@ export function outputOf(error: unknown): readonly string[] {
 
 export function isEngineFault(error: unknown, code: ErrorCode): error is FleetError {
   return error instanceof FleetError && error.problem.code === code;
+}
+
+/** Returns the error of a refused create, with the next action. 404: the image is gone. 409: the name is in use. */
+export function createFault(error: unknown, name: string): unknown {
+  if (isEngineFault(error, 'engine.not-found'))
+    return new FleetError(
+      {
+        code: 'engine.no-image',
+        what: `Docker no longer has the image of container ${name}`,
+        ...defined({ seen: error.problem.seen }),
+        next: 'wait: the manager pulls or builds it again; if it returns, find what removes images (docker image prune -a)',
+      },
+      { cause: error.cause },
+    );
+  if (isEngineFault(error, 'engine.conflict'))
+    return new FleetError(
+      {
+        code: 'engine.conflict',
+        what: `another container has the name ${name}`,
+        ...defined({ seen: error.problem.seen }),
+        next: `rename or remove it on the host (docker ps -a --filter name=^/${name}$ shows it), or set another agentName; retried automatically`,
+      },
+      { cause: error.cause },
+    );
+  return error;
 }
 
 function statusOf(error: unknown): number | undefined {

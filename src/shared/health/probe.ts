@@ -55,6 +55,7 @@ export async function probeHost(engine: Engine, options: ProbeOptions): Promise<
 /** Failures to start a container that may be its image's fault. */
 export const faultOfImage: ReadonlySet<string> = new Set([
   'engine.failed',
+  'engine.no-image',
   'engine.not-found',
   'engine.cuda-too-new',
 ]);

@@ -32,6 +32,43 @@ test.each(['', '{"schema":1,"installat', 'null', '[]', '{}', '{"installation":7}
   },
 );
 
+test('values of another type are left out, and the rest of the file counts', async () => {
+  const { owner } = await open();
+  const { installation } = JSON.parse(readFileSync(path, 'utf8')) as { installation: string };
+  const rest = { drain: drained, jobsRun: { '0': 3, '1': 'x' }, later: [null] };
+  const damaged = {
+    archives: [null],
+    image: { proven: 5, rejected: 'i2' },
+    slotImages: { '0': null, '1': { proven: 'i1' } },
+    pulled: [null, { id: 'i1', at: 7 }],
+    names: { '1': null, '2': ['box-0'] },
+    gpuOrder: { boot: 'b', addresses: [null] },
+    xids: { boot: 'b', events: [null] },
+    gpuMemory: { boot: 'b', mib: null },
+    renewing: { '0': null },
+  };
+  writeFileSync(path, JSON.stringify({ schema: 1, installation, ...rest, ...damaged }));
+  const again = await open();
+  expect(again.owner).toBe(owner);
+  expect(again.value).toMatchObject({
+    drain: drained,
+    later: [null],
+    slotImages: { '1': { proven: 'i1' } },
+    pulled: [{ id: 'i1', at: 7 }],
+    names: { '2': ['box-0'] },
+    gpuOrder: undefined,
+    xids: undefined,
+    gpuMemory: undefined,
+  });
+  const { image, archives, renewing, jobsRun } = again.value;
+  expect({ image, archives, renewing, jobsRun }).toEqual({
+    image: { rejected: 'i2' },
+    archives: {},
+    renewing: {},
+    jobsRun: { '0': 3 },
+  });
+});
+
 test('without a file each start is a new installation', async () => {
   const first = await open();
   rmSync(directory, { recursive: true });

@@ -7,7 +7,7 @@ export const imageCodes = {
   ],
   'engine.conflict': [
     'Docker has an object of that name, or is already working on it',
-    'retried automatically',
+    'rename or remove the other object, or wait: retried automatically',
   ],
   'engine.cuda-too-new': [
     'the image needs a newer CUDA than the driver supports',
@@ -35,6 +35,10 @@ export const imageCodes = {
   'engine.no-folder': [
     'a folder of the host that a container mounts does not exist',
     'mount or create it, or correct its path',
+  ],
+  'engine.no-image': [
+    'Docker no longer has the image that a container is to be created from',
+    'wait: the manager gets it again; find what removes images',
   ],
   'engine.no-sizes': [
     'the storage of Docker cannot limit the size of containers',

@@ -205,7 +205,17 @@ describe('failures', () => {
   test('a name in use', async () => {
     await engine.create('a-0', { Image: 'x', Labels: labels });
     await expect(engine.create('a-0', { Image: 'x' })).rejects.toMatchObject({
-      problem: { code: 'engine.conflict' },
+      problem: {
+        code: 'engine.conflict',
+        what: 'another container has the name a-0',
+        next: expect.stringContaining('docker ps -a --filter name=^/a-0$') as string,
+      },
+    });
+  });
+
+  test('an image that is gone', async () => {
+    await expect(engine.create('a-0', { Image: 'sha256:gone' })).rejects.toMatchObject({
+      problem: { code: 'engine.no-image', seen: expect.stringContaining('No such image') as string },
     });
   });
 });
