@@ -131,25 +131,39 @@ interface Observation {
   readonly containers: readonly OwnContainer[];
 }
 
-/** Returns the targets of an action, or the reason why it cannot begin now. `pool`: by name. Pure. */
+/** Returns the targets of an action, or the reason why it cannot begin now. Pure. */
 export function lookUp(
   action: Action,
   { desired, containers }: Observation,
-  pool: (name: string) => Pool | undefined,
+  pools: {
+    named(name: string): Pool | undefined;
+    /** See `Pools.idWith`. */
+    idWith(agent: string): number | undefined;
+  },
 ): { readonly targets: Partial<Targets> } | { readonly lacks: Cause } {
   const slot = desired.slots.find(({ name }) => name === action.slot);
   const container = 'container' in action ? containers.find(({ id }) => id === action.container) : undefined;
-  const slotPool = slot && pool(slot.pool);
+  const slotPool = slot && pools.named(slot.pool);
   const targets: Partial<Targets> = defined({
     slot,
     container,
     image: slot && imageOf(slot, desired),
     pool: slotPool,
-    // Containers of an earlier version do not name their pool: they are in their slot's.
-    poolId: container && (poolIdOf(container) ?? slotPool?.id),
+    // Containers of an earlier version do not name their pool: they are in their slot's, or in one that has their agent.
+    poolId: container && (poolIdOf(container) ?? (slot ? slotPool?.id : pools.idWith(container.name))),
   });
   const missing = table[action.kind].needs.find((need) => targets[need] === undefined);
-  return missing === undefined ? { targets } : { lacks: lacking[missing] };
+  if (missing === undefined) return { targets };
+  const isLost = missing === 'poolId' && slot === undefined && container !== undefined;
+  return { lacks: isLost ? withoutPool(container.name) : lacking[missing] };
+}
+
+function withoutPool(container: string): Cause {
+  return {
+    code: 'container.no-pool',
+    what: 'its agent is in no known pool, so it may run a job and is left alone',
+    next: `check that no job runs in it (docker logs ${container}), then run docker stop ${container} on the host`,
+  };
 }
 
 /** Carries out actions, one at a time per slot, and notes their results in the slot's memory. */
@@ -168,7 +182,11 @@ export class Actions {
   begin(action: Action, observed: Observation): void {
     const { book, tools, watches } = this.#parts;
     const memory = book.of(action.slot);
-    const found = lookUp(action, observed, (name) => watches.pools.named(name).pool);
+    const { pools } = watches;
+    const found = lookUp(action, observed, {
+      named: (name) => pools.named(name).pool,
+      idWith: (agent) => pools.idWith(agent),
+    });
     if ('lacks' in found) {
       this.#postpone(action, memory, found.lacks);
       return;

@@ -1,5 +1,6 @@
 import { givenUpAt } from '../shared/azure/job-requests.ts';
 import { timestamp } from '../shared/base/clock.ts';
+import type { Logger } from '../shared/base/log.ts';
 import { type ImageConfig, sourceName } from '../shared/contract/config.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { ManagerStatus } from '../shared/contract/status.ts';
@@ -14,7 +15,7 @@ import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Desired, Slot } from './model.ts';
 import { Actions } from './actions.ts';
 import { reconcile } from './reconcile.ts';
-import { SnapshotBuilder } from './snapshot.ts';
+import { type Attempt, SnapshotBuilder } from './snapshot.ts';
 import { countWait, SlotBook } from './slots/memory.ts';
 import { noteUnfinished } from './runs/collect.ts';
 import type { PassEnd } from './serve/systemd.ts';
@@ -44,6 +45,7 @@ export class Manager {
   /** Powers off an idle machine; undefined: not configured. */
   readonly idle: IdleWatch | undefined;
   #passProblem: Cause | undefined;
+  readonly #failures: ItemFailures;
   /** Of the last pass. */
   #imageIds: string | undefined;
 
@@ -65,6 +67,7 @@ export class Manager {
     const parts = { tools, watches, book: this.#book, logs: this.#logs, otherProcesses: this.otherProcesses };
     this.#snapshot = new SnapshotBuilder(parts, () => this.idle?.hold);
     this.#actions = new Actions({ ...parts, slots: () => this.slots() }, wake);
+    this.#failures = new ItemFailures(tools.log);
   }
 
   /** Observes the slots and begins the actions that follow. Never throws: the status shows a failure. */
@@ -92,16 +95,27 @@ export class Manager {
       containers.filter(isUp).map(({ id }) => id),
       this.#runs.all.map(({ id }) => id),
     );
-    await this.#noteListening(running);
-    await this.#noteQueue(slots);
+    this.#failures.begin();
+    for (const container of running)
+      await this.#failures.during(`container ${container.name}`, () => this.#noteListening(container));
+    for (const slot of slots)
+      await this.#failures.during(`slot ${slot.name}`, async () => {
+        await this.#noteQueue(slot);
+        await noteUnfinished(this.#tools, this.#watches.pools, this.#book, [slot], containers);
+      });
     this.#attendPools(slots, containers);
-    await noteUnfinished(this.#tools, this.#watches.pools, this.#book, slots, containers);
     const desired = this.#snapshot.desired(slots);
     this.#retryOnNewImage(desired);
-    for (const action of reconcile(desired, this.#snapshot.seen(slots, containers))) {
+    // A slot or container that cannot be observed gets no action: a job may run in it.
+    const observed = this.#snapshot.seen(slots, containers, this.#failures.attempt);
+    for (const action of reconcile(desired, observed)) {
       // Skips a decision from before the end of the slot's latest action, which has asked for another pass.
-      if (!hasChanged(action.slot)) this.#actions.begin(action, { desired, containers });
+      if (hasChanged(action.slot)) continue;
+      this.#failures.attempt(`slot ${action.slot}`, () =>
+        this.#actions.begin(action, { desired, containers }),
+      );
     }
+    this.#failures.end();
   }
 
   /** True when the runs are listed, and there is none. */
@@ -158,11 +172,15 @@ export class Manager {
       drains: drainsOf(state.value.drain),
       idle: this.idle?.status,
       connection: connection?.status,
-      slots: slots.flatMap((slot) => this.#snapshot.status([slot], this.#runs.of(slot))),
+      slots: slots.map((slot) => this.#snapshot.status(slot, this.#runs.of(slot))),
       check: gpus.latest,
-      shortfalls: this.#watches.shortfalls(slots),
+      shortfalls: [
+        ...this.#watches.shortfalls(slots),
+        ...this.#snapshot.strayFindings(slots, this.#runs.all),
+      ],
       problems: [
         this.#passProblem,
+        ...this.#failures.causes,
         this.#runs.problem,
         state.problem,
         ...connectionProblems(connection?.problem, pools.problems),
@@ -175,14 +193,12 @@ export class Manager {
     });
   }
 
-  /** Counts the queue wait of running jobs from the pool, because their end may be hours away. */
-  async #noteQueue(slots: readonly Slot[]): Promise<void> {
-    for (const slot of slots) {
-      const { queue, agentId } = this.#book.of(slot.name);
-      const agent = this.#watches.pools.of(slot).agent(slot.agent);
-      if (agent !== undefined && isOurs(agent, this.#tools.state.owner, agentId))
-        await countWait(this.#tools, slot, queue, agent.assignedRequest);
-    }
+  /** Counts the queue wait of a running job from the pool, because its end may be hours away. */
+  async #noteQueue(slot: Slot): Promise<void> {
+    const { queue, agentId } = this.#book.of(slot.name);
+    const agent = this.#watches.pools.of(slot).agent(slot.agent);
+    if (agent !== undefined && isOurs(agent, this.#tools.state.owner, agentId))
+      await countWait(this.#tools, slot, queue, agent.assignedRequest);
   }
 
   /** Returns what the idle watch needs to know of the slots. */
@@ -279,25 +295,70 @@ export class Manager {
     await this.#tools.state.note((state) => ({ adopt: namedAdopted(state.adopt, known) }));
   }
 
-  /** Notes that agents listen: their image works, and the fault of their slot is over. */
-  async #noteListening(running: readonly OwnContainer[]): Promise<void> {
+  /** Notes that an agent listens: its image works, and the fault of its slot is over. */
+  async #noteListening({ id, labels }: OwnContainer): Promise<void> {
+    const phase = this.#logs.of(id)?.phase;
+    if (phase === undefined || phase === 'connecting') return;
+    // An agent that does not exit after its job keeps its fault.
+    if (phase !== 'done') this.#book.of(labels[Labels.slot] ?? '').listens();
     const slots = this.slots();
-    for (const container of running) {
-      const phase = this.#logs.of(container.id)?.phase;
-      if (phase === undefined || phase === 'connecting') continue;
-      // An agent that does not exit after its job keeps its fault.
-      if (phase !== 'done') this.#book.of(container.labels[Labels.slot] ?? '').listens();
-      const image = container.labels[Labels.imageDigest];
-      const slot = slots.find(({ name }) => name === container.labels[Labels.slot]);
-      if (slot === undefined || image === undefined || image !== this.#watches.images.of(slot.image).id)
-        continue;
-      const { state, config } = this.#tools;
-      const all = { slots, hostImage: config.image };
-      if (isUnproven(state.value, slot, all, image))
-        await state.note((known) =>
-          withRecord(known, slot, all, afterSuccess(recordOf(known, slot, config.image), image)),
-        );
+    const image = labels[Labels.imageDigest];
+    const slot = slots.find(({ name }) => name === labels[Labels.slot]);
+    if (slot === undefined || image === undefined || image !== this.#watches.images.of(slot.image).id) return;
+    const { state, config } = this.#tools;
+    const all = { slots, hostImage: config.image };
+    if (isUnproven(state.value, slot, all, image))
+      await state.note((known) =>
+        withRecord(known, slot, all, afterSuccess(recordOf(known, slot, config.image), image)),
+      );
+  }
+}
+
+/** The failures of single slots and containers in a pass: each is reported, and stops no other. */
+class ItemFailures {
+  readonly #log: Logger;
+  /** By item, of the last whole pass. */
+  #last: ReadonlyMap<string, Cause> = new Map();
+  #now = new Map<string, Cause>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  get causes(): readonly Cause[] {
+    return [...this.#last.values()];
+  }
+
+  begin(): void {
+    this.#now = new Map();
+  }
+
+  end(): void {
+    this.#last = this.#now;
+  }
+
+  /** Returns what the work for an item returns; undefined: it failed. */
+  readonly attempt: Attempt = (item, work) => {
+    try {
+      return work();
+    } catch (error) {
+      this.#note(item, error);
+      return undefined;
     }
+  };
+
+  /** The same for work that takes time. */
+  async during(item: string, work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => this.#note(item, error));
+  }
+
+  #note(item: string, error: unknown): void {
+    if (this.#now.has(item)) return;
+    const cause = causeOf(error);
+    const what = `${item} cannot be checked: ${cause.what}`;
+    if (this.#last.get(item)?.what !== what)
+      this.#log.log('error', 'a check of one item failed', { item, error });
+    this.#now.set(item, { ...cause, what });
   }
 }
 

@@ -4,7 +4,9 @@ import { timestamp, unscaled, type Clock } from '../shared/base/clock.ts';
 import { sourceName } from '../shared/contract/config.ts';
 import { Capabilities, Labels } from '../shared/contract/paths.ts';
 import type { SlotStatus } from '../shared/contract/status.ts';
+import type { Finding } from '../shared/health/verdict.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
+import { causeOf } from './causes.ts';
 import { isOurs } from './pool/agents.ts';
 import { isOutdated, userCapabilities } from './pool/capabilities.ts';
 import { givenUpAt, stillAssigned } from '../shared/azure/job-requests.ts';
@@ -21,6 +23,7 @@ import type {
   ObservedContainer,
   ObservedSlot,
   Slot,
+  Stray,
   Desired,
   DesiredImage,
 } from './model.ts';
@@ -42,6 +45,9 @@ export interface LoopParts {
   readonly logs: LogWatch;
   readonly otherProcesses: OtherProcessWatch;
 }
+
+/** Runs the work for one slot or container, by its name; undefined: it failed. */
+export type Attempt = <Value>(item: string, work: () => Value) => Value | undefined;
 
 /** Builds the input of reconcile and the slots' status. Changes nothing. */
 export class SnapshotBuilder {
@@ -80,18 +86,47 @@ export class SnapshotBuilder {
     };
   }
 
-  seen(slots: readonly Slot[], containers: readonly OwnContainer[]): Observed {
+  /** Builds the input of reconcile. `attempt` runs the part of each slot and container; one that fails is left out. */
+  seen(slots: readonly Slot[], containers: readonly OwnContainer[], attempt: Attempt): Observed {
     this.#hanging.observe(containers);
+    const states = slots.flatMap((slot) => {
+      const state = attempt(`slot ${slot.name}`, () => this.#seenSlot(slot, containers));
+      return state === undefined ? [] : [[slot.name, state] as const];
+    });
     return {
       now: this.#tools.clock.monotonic(),
-      slots: new Map(slots.map((slot) => [slot.name, this.#seenSlot(slot, containers)])),
-      strays: this.#strays(slots, containers),
+      slots: new Map(states),
+      strays: this.#strays(slots, containers).flatMap(
+        (container) => attempt(`container ${container.name}`, () => this.#seenStray(container)) ?? [],
+      ),
     };
   }
 
-  /** Returns the slots' status. `containers`: undefined before they are listed. */
-  status(slots: readonly Slot[], containers: readonly OwnContainer[] | undefined): readonly SlotStatus[] {
-    return slots.map((slot) => this.#slotStatus(slot, containers));
+  /** Returns what keeps containers without a configured slot, which no slot's status shows. */
+  strayFindings(slots: readonly Slot[], containers: readonly OwnContainer[]): readonly Finding[] {
+    return this.#strays(slots, containers).flatMap((container) => {
+      const { name, labels } = container;
+      const cause = this.#hanging.cause(container) ?? this.#book.of(labels[Labels.slot] ?? '').cause;
+      if (cause === undefined) return [];
+      const what = `container ${name} has no configured slot: ${cause.what}`;
+      return [{ code: cause.code, severity: 'warn' as const, what, next: cause.next }];
+    });
+  }
+
+  /**
+   * Returns a slot's status. `containers`: undefined before they are listed. A slot that cannot be observed keeps its latest
+   * status, with the error as its cause.
+   */
+  status(slot: Slot, containers: readonly OwnContainer[] | undefined): SlotStatus {
+    try {
+      return this.#slotStatus(slot, containers);
+    } catch (error) {
+      const { name, agent, pool, gpus } = slot;
+      const since = timestamp(this.#tools.clock);
+      const unknown = { slot: name, agent, pool, gpus, state: 'starting', since, jobsRun: 0 } as const;
+      const { what: cause, code, next } = causeOf(error);
+      return { ...(this.#shown.get(name) ?? unknown), cause, code, next };
+    }
   }
 
   /** Returns whether the slot waits for the end of a drain or of a job that only the pool shows. */
@@ -237,18 +272,18 @@ export class SnapshotBuilder {
     };
   }
 
-  #strays(slots: readonly Slot[], containers: readonly OwnContainer[]): Observed['strays'] {
+  #strays(slots: readonly Slot[], containers: readonly OwnContainer[]): readonly OwnContainer[] {
     // Before the first check of the GPUs the list of slots is not known.
     if (this.#watches.gpus.latest === undefined) return [];
     const configured = new Set(slots.map(({ name }) => name));
-    return containers
-      .filter(({ labels }) => !configured.has(labels[Labels.slot] ?? ''))
-      .map((container) => {
-        const slot = container.labels[Labels.slot] ?? '';
-        const memory = this.#book.of(slot);
-        const { busyWith, retryAt } = memory;
-        return { ...this.#seen(container, memory), slot, busyWith, retryAt };
-      });
+    return containers.filter(({ labels }) => !configured.has(labels[Labels.slot] ?? ''));
+  }
+
+  #seenStray(container: OwnContainer): Stray {
+    const slot = container.labels[Labels.slot] ?? '';
+    const memory = this.#book.of(slot);
+    const { busyWith, retryAt } = memory;
+    return { ...this.#seen(container, memory), slot, busyWith, retryAt };
   }
 
   #slotStatus(slot: Slot, containers: readonly OwnContainer[] | undefined): SlotStatus {

@@ -9,6 +9,7 @@ import { type LogLevel, silentLogger } from '../../src/shared/base/log.ts';
 import type { ManagerConfig } from '../../src/shared/contract/config.ts';
 import type { ManagerStatus, SlotStatus } from '../../src/shared/contract/status.ts';
 import { createEngine } from '../../src/shared/engine/docker.ts';
+import type { Engine } from '../../src/shared/engine/engine.ts';
 import { ask } from '../../src/manager/serve/control.ts';
 import { systemClock } from '../../src/shared/base/clock.ts';
 import type { HostRoot } from '../../src/shared/base/host-root.ts';
@@ -153,6 +154,8 @@ export class ManagerRig {
     return this.#kernel.size > 0;
   }
 
+  /** Returns the engine that the daemon uses instead. */
+  engineOf = (engine: Engine): Engine => engine;
   machine = { memoryMiB: 131_072, cpus: 64 };
   /** Content at the URL of the agent's archive. */
   archive = 'the agent';
@@ -189,9 +192,11 @@ export class ManagerRig {
           redact: () => undefined,
         },
         engine: killable(
-          withHostRuns(
-            ownContainers(createEngine({ socketPath: this.docker.socketPath }), () => state.owner),
-            this.host,
+          this.engineOf(
+            withHostRuns(
+              ownContainers(createEngine({ socketPath: this.docker.socketPath }), () => state.owner),
+              this.host,
+            ),
           ),
           life,
         ),

@@ -1,6 +1,7 @@
 import { open, opendir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { constants } from 'node:fs';
+import { isObject } from '../../shared/base/objects.ts';
 import { writeAtomic } from '../machine/files.ts';
 import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 
@@ -107,10 +108,22 @@ function unlessMissing<Value>(otherwise: Value): (error: NodeJS.ErrnoException) 
 
 function parsed(text: string): KeptRun | undefined {
   try {
-    return JSON.parse(text) as KeptRun;
+    const run = JSON.parse(text) as unknown;
+    return isRun(run) ? run : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isRun(found: unknown): found is KeptRun {
+  if (!isObject(found) || !isObject(found['labels'])) return false;
+  const { id, agent, uid, gid, createdAt, labels } = found;
+  return (
+    [id, agent, ...Object.values(labels)].every((each) => typeof each === 'string') &&
+    [uid, gid].every((each) => Number.isSafeInteger(each)) &&
+    typeof createdAt === 'number' &&
+    Number.isFinite(createdAt)
+  );
 }
 
 /** Most names that are read: the folder's owner may have created any number. */

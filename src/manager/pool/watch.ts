@@ -267,6 +267,12 @@ export class Pools {
     return watch;
   }
 
+  /** Returns the id of the only pool that shows an agent of this name; undefined: none does, or several. */
+  idWith(agent: string): number | undefined {
+    const [found, other] = this.all.filter((watch) => watch.agent(agent) !== undefined);
+    return other === undefined ? found?.pool?.id : undefined;
+  }
+
   of({ pool }: Pick<Slot, 'pool'>): PoolWatch {
     return this.named(pool);
   }

@@ -231,7 +231,7 @@ export function managerStatus(parts: {
   readonly connection: ConnectionStatus | undefined;
   readonly slots: readonly SlotStatus[];
   readonly check: HostCheck | undefined;
-  /** Configured features that this host does not support. */
+  /** Configured features that this host does not support, and containers without a slot that cannot be removed. */
   readonly shortfalls: readonly Finding[];
   readonly problems: readonly Cause[];
 }): ManagerStatus {

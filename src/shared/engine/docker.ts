@@ -116,8 +116,17 @@ function ownContainer(found: Answer): OwnContainer {
     state: states.find((state) => state === found['State']) ?? 'running',
     labels: textsByName(found['Labels']),
     image: text(found['ImageID']),
-    created: number(found['Created']),
+    created: seconds(found['Created']),
   };
+}
+
+/** The longest time that a Date can have. */
+const lastSecond = 8.64e12;
+
+/** Reads seconds since the epoch; 0: not a time. */
+function seconds(value: unknown): number {
+  const at = number(value);
+  return Math.abs(at) <= lastSecond ? at : 0;
 }
 
 type SingleContainer = Pick<

@@ -27,6 +27,8 @@ interface World {
   readonly slots: readonly Slot[];
   readonly containers: readonly OwnContainer[];
   readonly image: string | undefined;
+  /** Of the only pool that shows the container's agent. */
+  readonly poolWithAgent?: number;
 }
 const everything: World = { slots: [slot], containers: [container], pool, image: 'image' };
 
@@ -40,7 +42,10 @@ function observed({ slots, image: id, containers }: World): {
 
 function found(action: Action, changes: Partial<World> = {}) {
   const world = { ...everything, ...changes };
-  return lookUp(action, observed(world), (name) => (name === world.pool?.name ? world.pool : undefined));
+  return lookUp(action, observed(world), {
+    named: (name) => (name === world.pool?.name ? world.pool : undefined),
+    idWith: () => world.poolWithAgent,
+  });
 }
 
 const launch: Action = { kind: 'launch', slot: '0' };
@@ -73,6 +78,12 @@ test.each<[string, Action, Partial<World>, string]>([
   ['discard, no container', discard, { containers: [] }, 'the container no longer exists'],
   ['retire, no container', retire, { containers: [] }, 'the container no longer exists'],
   ['retire, the pool is unknown', retire, { pool: undefined }, 'the pool has not been found yet'],
+  [
+    'retire, no slot, and no pool has the agent',
+    retire,
+    { slots: [] },
+    'its agent is in no known pool, so it may run a job and is left alone',
+  ],
   ['disable, no slot', disable, { slots: [] }, 'the slot is no longer configured'],
   ['disable, the pool is unknown', disable, { pool: undefined }, 'the pool has not been found yet'],
   ['enable, no slot', enable, { slots: [] }, 'the slot is no longer configured'],
@@ -95,6 +106,11 @@ test.each<[string, Action, Partial<World>]>([
     'stopping a container whose slot was removed',
     retire,
     { slots: [], image: undefined, pool: undefined, containers: [inPool2] },
+  ],
+  [
+    'stopping a container of an earlier version whose slot was removed',
+    retire,
+    { slots: [], image: undefined, pool: undefined, poolWithAgent: 3 },
   ],
   ['launching a slot with mode: host, without an image', launch, { slots: [bare], image: undefined }],
 ])('an action begins without objects that it does not need: %s', (_, action, changes) => {
@@ -185,6 +201,7 @@ async function rejectedAfter(exit: { readonly code: number; readonly oomKilled: 
     watches: {
       pools: {
         named: () => ({ pool: undefined }),
+        idWith: () => undefined,
         of: () => ({ problem: undefined }),
         runChanged: () => undefined,
       },

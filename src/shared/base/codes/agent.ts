@@ -90,6 +90,10 @@ export const agentCodes = {
   'agents.starting': ['the agent has been starting for minutes', 'check `journalctl -u azp-fleet-manager`'],
   'agents.waiting': ['the slot waits; the status shows what for', 'fix the cause that is shown with it'],
   'container.gone': ['a container no longer exists', 'retried automatically'],
+  'container.no-pool': [
+    'a container of azp-fleet has no configured slot, and its agent is in no known pool',
+    'run `docker stop NAME` on the host when no job runs in it',
+  ],
   'container.stuck': [
     'a container has been paused, or its removal has not ended, for 2 minutes',
     'run `docker unpause NAME` on the host, or `systemctl restart docker` if a removal hangs',

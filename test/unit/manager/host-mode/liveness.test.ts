@@ -52,6 +52,16 @@ async function started(): Promise<string> {
   return id;
 }
 
+test.each(['null', '{}', '[1]', '{"id":"host-r2","agent":"a","uid":1,"gid":1,"createdAt":"x","labels":{}}'])(
+  'a damaged note of a run (%s) does not hide the other runs',
+  async (text) => {
+    await started();
+    mkdirSync(join(directory, 'host/host-r2'));
+    writeFileSync(join(directory, 'host/host-r2/run.json'), text);
+    expect((await manager().listOwn()).map(({ id }) => id)).toEqual(['host-r1']);
+  },
+);
+
 test.each([
   ['active', 'running', 'running'],
   ['active', 'exited', 'ended'],
