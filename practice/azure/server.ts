@@ -89,12 +89,17 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
   });
   const about = concerned(fake, path ?? '', parameter(url.searchParams, 'agentName'));
   const asked = askedVersion(url.searchParams, request.headers);
+  if (fault?.rawStatus !== undefined) {
+    log(fake, request, url, { caller: nameOf(caller), status: Number(fault.rawStatus), ...about });
+    request.socket.end(rawAnswer(fault.rawStatus));
+    return;
+  }
   const reply = await withFault(fault, hangup.signal, async () =>
     path === undefined ? notFound : await answer(caller, call(path, caller), asked),
   );
   log(fake, request, url, { caller: nameOf(caller), status: reply?.status ?? 0, ...about });
   if (reply === undefined) request.socket.destroy();
-  else await write(response, withRetryAfter(reply, fault), origin);
+  else await write(response, withHeaders(reply, fault), origin);
 }
 
 /** Returns undefined if the connection is to be closed without an answer. */
@@ -111,9 +116,15 @@ async function withFault(
   return fault?.drop === 'after' ? undefined : reply;
 }
 
-function withRetryAfter(reply: Reply, fault: Fault | undefined): Reply {
-  if (fault?.retryAfterS === undefined) return reply;
-  return { ...reply, headers: { ...reply.headers, 'retry-after': String(fault.retryAfterS) } };
+function withHeaders(reply: Reply, { retryAfterS, headers }: Partial<Fault> = {}): Reply {
+  const pause = retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) };
+  return { ...reply, headers: { ...reply.headers, ...pause, ...headers } };
+}
+
+/** Returns an answer that no HTTP library would send. */
+function rawAnswer(status: string): string {
+  const upgrade = status === '101' ? 'connection: upgrade\r\nupgrade: websocket\r\n' : '';
+  return `HTTP/1.1 ${status} Odd\r\n${upgrade}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
 }
 
 function nameOf(caller: Caller): LoggedRequest['caller'] {

@@ -31,6 +31,8 @@ export interface FakeControl {
   /** Withdraws an agent's login, as a user who deletes it in the browser does. */
   revokeAgent(name: string): Promise<void>;
   endSession(agent: string): Promise<void>;
+  /** Gives an agent this many system capabilities more, about 14 bytes each. */
+  publishCapabilities(agent: string, count: number): Promise<void>;
   requests(after?: number): Promise<readonly LoggedRequest[]>;
   /** Polls until the condition holds; throws with the last answer if it does not in time. */
   until(
@@ -75,6 +77,7 @@ export function fakeControl(origin: string): FakeControl {
     makeAgents: (agents) => send('POST', '/agents', agents),
     revokeAgent: (name) => send('POST', `${agent(name)}/revoke`),
     endSession: (name) => send('POST', `${agent(name)}/end-session`),
+    publishCapabilities: (name, count) => send('POST', `${agent(name)}/capabilities`, { count }),
     requests: (after = 0) => send('GET', `/requests?after=${after}`),
     until: async (condition, { timeoutMs, everyMs = 100 }) => {
       const deadline = clock.monotonic() + timeoutMs;

@@ -56,14 +56,21 @@ export const bodies = {
   fault: z.strictObject({
     count: some,
     status: z.int().min(200).max(599).exactOptional(),
+    rawStatus: z
+      .string()
+      .regex(/^\d{3}$/u, 'not three digits')
+      .exactOptional(),
     deactivated: z.boolean().exactOptional(),
     retryAfterS: natural.exactOptional(),
+    headers: z.record(z.string().regex(/^[\w-]+$/u), z.string().regex(/^[\x20-\x7e]*$/u)).exactOptional(),
     delayMs: natural.exactOptional(),
     drop: z.enum(['before', 'after']).exactOptional(),
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']).exactOptional(),
     path: z.string().refine(isPattern, 'not a regular expression').exactOptional(),
     callers: z.enum(['clients', 'agents', 'all']).exactOptional(),
   }),
+  /** Enough for an answer of many megabytes. */
+  capabilities: z.strictObject({ count: natural.max(1_000_000) }),
   token: z.strictObject({ state: z.enum(['valid', 'expired', 'revoked']) }),
   denied: z.strictObject({
     permissions: z.array(z.enum(['pools.create', 'pools.manage', 'queues.create', 'queues.authorize'])),
@@ -130,8 +137,24 @@ function revoke(fake: Fake, name: string): Reply {
   return cutOff(fake, agent);
 }
 
+/** Gives an agent this many system capabilities more, as a job with a copy of the agent's key can. */
+const publish =
+  (name: string) =>
+  ({ fake }: FakeCall, { count }: { readonly count: number }): Reply => {
+    const agent = agentOf(fake, name);
+    if (agent === undefined) return bad(`no agent ${name}`);
+    for (let n = 0; n < count; n += 1) agent.systemCapabilities[`job.${n}`] = '1';
+    fake.changed();
+    return empty;
+  };
+
 const agentControlRoutes: readonly Route[] = [
   ['POST', /^\/_fake\/agents$/u, withBody(bodies.agents, makeAgents)],
+  [
+    'POST',
+    /^\/_fake\/agents\/([^/]+)\/capabilities$/u,
+    (call, name = '') => withBody(bodies.capabilities, publish(decodeURIComponent(name)))(call),
+  ],
   [
     'POST',
     /^\/_fake\/agents\/([^/]+)\/revoke$/u,

@@ -107,10 +107,14 @@ export interface Fault {
   readonly count: number;
   /** 203 gives the sign-in page, 302 a redirect to it, 429 and 5xx an error body. Without it the call works. */
   readonly status?: number;
+  /** Three digits that are sent as they are, on the raw connection: `999`, `099`; `101` switches to another protocol. */
+  readonly rawStatus?: string;
   /** Answered with 503 and the text for an organization that was unused for long. */
   readonly deactivated?: boolean;
   /** Retry-After in seconds, sent with every answer. */
   readonly retryAfterS?: number;
+  /** Headers of every answer, in their place: an invalid Retry-After, X-RateLimit-Reset. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly delayMs?: number;
   /** The connection is closed without an answer: before or after the call is executed. */
   readonly drop?: 'before' | 'after';

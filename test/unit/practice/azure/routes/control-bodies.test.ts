@@ -33,6 +33,8 @@ describe('a body that is not what it must be', () => {
     ['POST', '/faults', '{ "count": 1, "retryAfter": 3 }', 'Unrecognized key: "retryAfter"'],
     ['POST', '/faults', '{ "count": 1, "path": "(" }', 'path: not a regular expression'],
     ['POST', '/faults', '{ "count": 1, "callers": "nobody" }', 'callers: '],
+    ['POST', '/faults', '{ "count": 1, "rawStatus": "9" }', 'rawStatus: not three digits'],
+    ['POST', '/agents/nobody/capabilities', '{ "count": 1 }', 'no agent nobody'],
     ['PUT', '/token', '{ "state": "gone" }', 'state: '],
     ['PUT', '/denied', '{ "permissions": ["pools.delete"] }', 'permissions.0: '],
     ['PUT', '/denied', '{}', 'permissions: '],
