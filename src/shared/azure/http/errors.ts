@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../base/codes/code.ts';
 import { FleetError, type Problem } from '../../base/errors.ts';
-import type { AnswerHeaders } from './proxy.ts';
+import { type AnswerHeaders, OddStatus } from './proxy.ts';
 
 /** One complete answer of the server. */
 export interface Answer {
@@ -45,8 +45,8 @@ export function failureOf(
   const { status } = answer;
   const elsewhere = sentElsewhere(answer, organization);
   if (elsewhere !== undefined)
-    return interposed(`HTTP ${status} to ${elsewhere}`, status, operation, organization);
-  if (status === networkLogin) return interposed(`HTTP ${status}`, status, operation, organization);
+    return interposed(`HTTP ${status} to ${elsewhere}`, operation, organization, { status });
+  if (status === networkLogin) return interposed(`HTTP ${status}`, operation, organization, { status });
   const at = { ...answer, organization };
   if (isSignIn(answer)) return authFailure('Azure DevOps answered with its sign-in page', at, operation);
   if (status >= 200 && status < 300) return undefined;
@@ -89,7 +89,12 @@ function sentElsewhere({ status, headers }: Answer, organization: string): strin
 }
 
 /** Returns the error for a captive portal or an unconfigured proxy. */
-function interposed(seen: string, status: number, operation: Operation, organization: string): AzureError {
+function interposed(
+  seen: string,
+  operation: Operation,
+  organization: string,
+  details: ConstructorParameters<typeof AzureError>[1],
+): AzureError {
   return new AzureError(
     {
       code: 'azure.unexpected',
@@ -98,7 +103,7 @@ function interposed(seen: string, status: number, operation: Operation, organiza
       seen,
       next: 'log in to this network in a browser, or name its proxy in the inventory: "proxy:"',
     },
-    { status },
+    details,
   );
 }
 
@@ -259,6 +264,7 @@ function notNow(organization: string, operation: Operation, code: string, cause:
 /** Returns the error for a request without an answer. */
 export function unreachable(organization: string, operation: Operation, cause: unknown): AzureError {
   const root = rootOf(cause);
+  if (root instanceof OddStatus) return interposed(root.message, operation, organization, { cause });
   const { code = '' } = Object(root) as { code?: string };
   if (byTheClock.test(code)) return notNow(organization, operation, code, cause);
   if (certificateProblem.test(code)) {

@@ -37,6 +37,13 @@ export interface NetworkSettings {
   readonly caPem?: string;
 }
 
+/** Thrown for an answer with a status outside 200 to 599: no HTTP server answers a request with it. */
+export class OddStatus extends Error {
+  constructor(status: number) {
+    super(`HTTP status ${status}, which does not exist`);
+  }
+}
+
 /**
  * Returns a fetch on node:http alone. The built-in fetch needs WebAssembly, which a process without a JIT compiler lacks,
  * takes longer to load than a request, and reads a CA only from the environment at start, and proxies only in newer Nodes.
@@ -92,7 +99,21 @@ async function request(
       // No `agent` beside createConnection: it would connect by itself and bypass the proxy.
       ...(socket === undefined ? trust : { createConnection: () => socket }),
     });
-    outgoing.on('error', reject).on('response', (answer) => resolve(toAnswer(answer)));
+    outgoing.on('error', reject).on('response', (answer) => {
+      const { statusCode: status = 0 } = answer;
+      if (status >= 200 && status < 600) {
+        resolve(toAnswer(answer, status));
+        return;
+      }
+      reject(new OddStatus(status));
+      outgoing.destroy();
+    });
+    // Without this listener node ends the request without an error.
+    outgoing.on('upgrade', (_, stream: Socket) => {
+      reject(new OddStatus(101));
+      stream.destroy();
+    });
+    outgoing.on('close', () => reject(new Error('the connection was closed without an answer')));
     outgoing.on('socket', (stream) => boundConnect(stream));
     outgoing.end(init.body);
   });
@@ -106,8 +127,8 @@ function boundConnect(socket: Socket): void {
 }
 
 /** Not a Response: that class loads the built-in fetch. */
-function toAnswer(answer: http.IncomingMessage): FetchAnswer {
-  const { statusCode: status = 502, headersDistinct: headers } = answer;
+function toAnswer(answer: http.IncomingMessage, status: number): FetchAnswer {
+  const { headersDistinct: headers } = answer;
   const empty = status === 204 || status === 205 || status === 304;
   if (empty) answer.resume();
   return {
