@@ -153,7 +153,7 @@ export class Manager {
   }
 
   status(loaded: Loaded): ManagerStatus {
-    const { config, state, clock, isolation } = this.#tools;
+    const { config, state, clock, isolation, azure } = this.#tools;
     const { pools, gpus, images, janitor, connection } = this.#watches;
     const slots = this.slots();
     return managerStatus({
@@ -190,6 +190,7 @@ export class Manager {
         ...this.#imageProblems(slots),
         ...isolation.problems,
       ].filter((cause) => cause !== undefined),
+        oddPause(azure.oddPause),
     });
   }
 
@@ -379,3 +380,12 @@ function rejectedImage({ rejected = '', proven = '' }: State['image']): Cause {
     next: 'check the logs of the failed runs (azp-fleet logs), then provide another image',
   };
 }
+function oddPause(seen: string | undefined): Cause | undefined {
+  if (seen === undefined) return undefined;
+  return {
+    code: 'azure.odd-pause',
+    what: `Azure DevOps requests an invalid pause (Retry-After: ${seen}); the manager waits at most 2 minutes, or 15 where the rate limit agrees`,
+    next: 'check for a proxy that answers instead of Azure DevOps; if there is none, wait: the next answer decides',
+  };
+}
+

@@ -95,6 +95,8 @@ export interface AzureClient {
   setPoolAutoUpdate(poolId: number, autoUpdate: boolean): Promise<void>;
   listAgents(poolId: number, query?: AgentQuery): Promise<readonly AzureAgent[]>;
   getAgent(poolId: number, agentId: number): Promise<AzureAgent | undefined>;
+  /** An invalid Retry-After of the server, or of a proxy, as long as its answers have it. */
+  readonly oddPause?: string | undefined;
   findAgent(poolId: number, name: string): Promise<AzureAgent | undefined>;
   createAgent(poolId: number, agent: NewAgent): Promise<AzureAgent>;
   /** PUT: replaces version, capabilities and key; keeps the id. */

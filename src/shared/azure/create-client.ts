@@ -18,6 +18,9 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
     ...poolMethods(rest, reader),
     ...agentMethods(rest, reader),
     ...projectMethods(rest, reader),
+    get oddPause() {
+      return rest.oddPause;
+    },
     parallelJobs: async () => {
       // Preview only: servers of different versions accept different preview versions.
       const usage = await rest.send(calls.resourceUsage()).then(readUsage, (error: unknown) => {

@@ -85,3 +85,22 @@ test('a drained agent is not absent', async () => {
   await rig.until('drained', ['0']);
   expect((await rig.slot('0')).awaySince).toBeUndefined();
 });
+
+test('a success that asks for a pause of a day is in the status, and jobs go on', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  await rig.control.fail({ count: 10_000, retryAfterS: 86_400 });
+  const first = rig.docker.get('box-0')?.id;
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.endJob('box-0');
+  const problems = async () => (await rig.status()).problems;
+  await expect
+    .poll(problems)
+    .toMatchObject([{ code: 'azure.odd-pause', what: expect.stringContaining('(Retry-After: 86400)') }]);
+  await expect.poll(() => rig.docker.get('box-0')?.state).toBe('running');
+  expect(rig.docker.get('box-0')?.id).not.toBe(first);
+  await rig.control.clearFaults();
+  await rig.until('idle', ['0']);
+  await expect.poll(problems).toEqual([]);
+});

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../base/codes/code.ts';
 import { FleetError, type Problem } from '../../base/errors.ts';
+import { longestLimitedMs } from './limits.ts';
 import { type AnswerHeaders, OddStatus } from './proxy.ts';
 
 /** One complete answer of the server. */
@@ -126,11 +127,12 @@ function deactivated(seen: string, status: number, operation: Operation, organiz
 /** The server requests a pause that is too long to wait for. */
 export function pauseTooLong(ms: number, operation: Operation): AzureError {
   const minutes = Math.ceil(ms / 60_000);
+  const wait = Math.ceil(Math.min(ms, longestLimitedMs) / 60_000);
   return new AzureError({
     code: 'azure.throttled',
     what: `cannot ${operation.what}: Azure DevOps asks for a pause of ${minutes} minutes`,
     seen: `Retry-After: ${Math.ceil(ms / 1000)} s`,
-    next: `run it again in ${minutes} minutes: all hosts that share one token share its limit; spread them over several tokens`,
+    next: `run it again in ${wait} minutes: all hosts that share one token share its limit; spread them over several tokens`,
   });
 }
 

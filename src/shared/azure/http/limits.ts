@@ -1,3 +1,4 @@
+import { foreignLine } from '../../base/foreign-text.ts';
 import type { AnswerHeaders, FetchAnswer } from './proxy.ts';
 
 /** The result of one attempt: a status, or undefined without an answer. */
@@ -9,6 +10,9 @@ export interface Outcome {
 
 /** The longest pause, milliseconds, that a request waits when the server asks for one; a longer one is an error. */
 export const longestPauseMs = 2 * 60_000;
+
+/** The longest pause, milliseconds, where X-RateLimit-Reset shows that the identity is over its limit for so long. */
+export const longestLimitedMs = 15 * 60_000;
 
 /** Pauses shorter than this, milliseconds, are not reported. */
 export const noticedMs = 3000;
@@ -52,6 +56,27 @@ function parseRetryAfter(header: string | null, now: number): number | undefined
 export function retryAfter(headers: AnswerHeaders | undefined, wall: number): number | undefined {
   const here = Date.parse(headers?.get('date') ?? '');
   return parseRetryAfter(headers?.get('retry-after') ?? null, Number.isNaN(here) ? wall : here);
+}
+
+/** A pause that an answer requests. */
+interface RequestedPause {
+  /** Milliseconds, at most 2 minutes, or 15 where X-RateLimit-Reset (seconds since 1970) agrees. */
+  readonly ms: number;
+  /** The header, if it is no time or a longer one: one answer must not end all calls for a day. */
+  readonly odd?: string;
+}
+
+/** Returns the pause that an answer requests for all calls of this identity. `wall`: as for retryAfter. */
+export function requestedPause(headers: AnswerHeaders, wall: number): RequestedPause | undefined {
+  const header = headers.get('retry-after')?.trim() ?? '';
+  if (header === '') return undefined;
+  const asked = retryAfter(headers, wall);
+  const here = Date.parse(headers.get('date') ?? '');
+  const limitedMs = Number(headers.get('x-ratelimit-reset') ?? 0) * 1000 - (Number.isNaN(here) ? wall : here);
+  const agreed = Number.isNaN(limitedMs) ? 0 : limitedMs;
+  const most = Math.min(Math.max(longestPauseMs, agreed), longestLimitedMs);
+  if (asked !== undefined && asked <= most && !header.startsWith('-')) return { ms: asked };
+  return { ms: Math.min(asked ?? 0, most), odd: foreignLine(header, 60) };
 }
 
 /** The largest answer in bytes: enough for a list of 10,000 agents with all details (bench/RESULTS.md). */

@@ -8,6 +8,7 @@ import {
   longestPauseMs,
   noticedMs,
   retryAfter,
+  requestedPause,
   retryDelay,
   textWithin,
 } from './limits.ts';
@@ -54,6 +55,8 @@ export interface Call extends Operation {
 export interface Rest {
   /** Returns the parsed body of a success; undefined without one. Throws AzureError. */
   send(call: Call): Promise<unknown>;
+  /** The invalid Retry-After of the latest answer with one; undefined once an answer has none. */
+  readonly oddPause: string | undefined;
   /** Waits unscaled milliseconds; rejects when the client's signal is aborted. */
   wait(ms: number): Promise<void>;
 }
@@ -77,8 +80,25 @@ export function createRest(options: RestOptions): Rest {
     if (ms > 0) await clock.wait(ms, signal);
     signal.throwIfAborted();
   };
-  // A success may request a pause too; all calls of this client then wait.
-  let notBefore = Number.NEGATIVE_INFINITY;
+  // Any answer may request a pause: the server counts by identity, so all calls of this client then wait.
+  let notBefore: { readonly at: number; readonly by?: Call } = { at: Number.NEGATIVE_INFINITY };
+  let oddPause: string | undefined;
+  let isOddLogged = false;
+
+  const heed = ({ headers }: Answer, call: Call) => {
+    const pause = requestedPause(headers, clock.wall());
+    oddPause = pause?.odd;
+    if (pause === undefined) return;
+    options.log.log('info', 'azure asks for a pause', { path: call.path, ms: pause.ms });
+    const at = clock.monotonic() + clock.scaled(pause.ms);
+    if (at > notBefore.at) notBefore = { at, by: call };
+    if (pause.odd === undefined || isOddLogged) return;
+    isOddLogged = true;
+    options.log.log('warn', 'an answer of azure has an invalid Retry-After', {
+      path: call.path,
+      seen: pause.odd,
+    });
+  };
 
   const pauseFor = async (ms: number) => {
     if (ms >= noticedMs) options.onPause?.(ms);
@@ -86,7 +106,8 @@ export function createRest(options: RestOptions): Rest {
   };
 
   const attempt = async (call: Call): Promise<Answer> => {
-    const requested = unscaled(clock, notBefore - clock.monotonic());
+    // A call that is repeated has waited as its own answer said.
+    const requested = notBefore.by === call ? 0 : unscaled(clock, notBefore.at - clock.monotonic());
     if (requested > longestPauseMs) throw pauseTooLong(requested, call);
     await pauseFor(requested);
     return await exchange(options, call);
@@ -100,19 +121,14 @@ export function createRest(options: RestOptions): Rest {
       answer = await attempt(call);
       failure = failureOf(answer, call, options.organization);
     } catch (error) {
+      heed(answer, call);
       signal.throwIfAborted();
       if (error instanceof FleetError) throw error;
       if (error instanceof TooLong) throw tooLong(error.limit, call);
       failure = unreachable(options.organization, call, error);
     }
     const retryAfterMs = retryAfter(answer?.headers, clock.wall());
-    if (failure === undefined) {
-      if (retryAfterMs !== undefined) {
-        options.log.log('info', 'azure asks for a pause', { path: call.path, ms: retryAfterMs });
-        notBefore = clock.monotonic() + clock.scaled(retryAfterMs);
-      }
-      return { json: answer?.json };
-    }
+    if (failure === undefined) return { json: answer?.json };
     if (failure.problem.code === 'azure.auth' && options.credential.renew() && count === 1)
       return { pause: 0 };
     if (passesNever.has(failure.problem.code)) throw failure;
@@ -127,6 +143,9 @@ export function createRest(options: RestOptions): Rest {
   return {
     wait,
     send: async (call) => {
+    get oddPause() {
+      return oddPause;
+    },
       for (let count = 1; ; count += 1) {
         const result = await once(call, count);
         if (result.pause === undefined) return result.json;

@@ -21,6 +21,10 @@ export const azureCodes = {
     'check the name, and the access of the token',
   ],
   'azure.not-settled': ['a change does not show after five minutes', 'run the command again'],
+  'azure.odd-pause': [
+    'an answer requests a pause that is no time, or too long; azp-fleet waits at most 2 minutes, or 15 where the rate limit agrees',
+    'check for a proxy that answers instead of Azure DevOps',
+  ],
   'azure.permission': ['the token lacks permission', 'grant the scope and role that the message names'],
   'azure.pool-missing': ['the pool does not exist', 'create it with `azp-fleet pool create`'],
   'azure.project-missing': [

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { AzureClient } from '../../../../../src/shared/azure/client.ts';
 import type { Fault } from '../../../../../practice/azure/control/control.ts';
+import { type LogLevel, silentLogger } from '../../../../../src/shared/base/log.ts';
 import { timeoutMs } from '../../../../../src/shared/azure/http/rest.ts';
 import { StillClock } from '../../../../support/clock.ts';
 import { problem, useFake } from '../../../practice/azure/server.ts';
@@ -136,16 +137,73 @@ describe('throttling and trouble', () => {
     expect(fake.pauses).toEqual([]);
   });
 
-  test('nor after a success, when the next call comes', async () => {
+  /** X-RateLimit-Reset in this many seconds. */
+  const reset = (seconds: number) => ({
+    'x-ratelimit-reset': String(Math.ceil(Date.now() / 1000) + seconds),
+  });
+
+  test('nor after a success, when the next call comes and the rate limit agrees', async () => {
     const client = fake.client();
-    await fake.control.fail({ count: 1, retryAfterS: 600 });
+    await fake.control.fail({ count: 1, retryAfterS: 600, headers: reset(700) });
     expect(await list(client)).not.toHaveLength(0);
     expect(await problem(list(client))).toMatchObject({ code: 'azure.throttled' });
   });
 
+  test.each<[string, number, Omit<Fault, 'count'>]>([
+    ['a day', 120_000, { retryAfterS: 86_400 }],
+    ['a day that ends later than the rate limit', 120_000, { retryAfterS: 86_400, headers: reset(60) }],
+    ['eleven days', 120_000, { headers: { 'retry-after': '1e6' } }],
+    ['a date in a year', 120_000, { headers: { 'retry-after': new Date(Date.now() + 3e10).toUTCString() } }],
+    ['no time', 0, { headers: { 'retry-after': 'soon' } }],
+    ['a negative time', 0, { headers: { 'retry-after': '-5' } }],
+  ])('a success that asks for %s delays the next call by %i ms at most', async (_, ms, fault) => {
+    const clock = new StillClock();
+    clock.wallAhead = Date.now();
+    const logged: string[] = [];
+    const log = {
+      ...silentLogger,
+      log: (level: LogLevel, message: string) => void (level === 'warn' && logged.push(message)),
+    };
+    const client = fake.client({ clock, log });
+    for (let round = 0; round < 2; round += 1) {
+      await fake.control.fail({ count: 1, ...fault });
+      await list(client);
+      expect(client.oddPause).toBeDefined();
+    }
+    expect(await list(client)).not.toHaveLength(0);
+    expect(clock.waits).toEqual(ms === 0 ? [] : [ms, ms]);
+    expect(client.oddPause).toBeUndefined();
+    expect(logged).toHaveLength(1);
+  });
+
+  test('a day is a quarter of an hour where the rate limit ends after that', async () => {
+    const clock = new StillClock();
+    clock.wallAhead = Date.now();
+    const client = fake.client({ clock });
+    await fake.control.fail({ count: 1, retryAfterS: 86_400, headers: reset(86_400) });
+    await list(client);
+    expect(await problem(list(client))).toMatchObject({
+      code: 'azure.throttled',
+      what: expect.stringContaining('asks for a pause of 15 minutes'),
+    });
+    clock.pass(15 * 60_000);
+    expect(await list(client)).not.toHaveLength(0);
+  });
+
+  test('a refusal that asks for a pause delays all calls of its identity', async () => {
+    const clock = new StillClock();
+    clock.wallAhead = Date.now();
+    const client = fake.client({ clock });
+    await fake.control.fail({ count: 1, status: 503, retryAfterS: 600 });
+    expect((await problem(list(client)))?.code).toBe('azure.throttled');
+    expect(await list(client)).not.toHaveLength(0);
+    expect(clock.waits).toEqual([120_000]);
+  });
+
   test('a long pause is reported, a short one is not', async () => {
     const pauses: number[] = [];
-    const client = fake.client({ onPause: (ms) => pauses.push(ms) });
+    const clock = new StillClock();
+    const client = fake.client({ clock, onPause: (ms) => pauses.push(ms) });
     await fake.control.fail({ count: 1, status: 429, retryAfterS: 45 });
     await list(client);
     await fake.control.fail({ count: 1, status: 429, retryAfterS: 1 });
