@@ -2,6 +2,7 @@ import { recordResults } from '../results.ts';
 import { askedBy, paceOf, type Pace } from './calls.ts';
 import { slots } from './client.ts';
 import { bundle, memoryOf } from './memory.ts';
+import { readerBounds } from '../../src/shared/base/reader-bounds.ts';
 import { PracticeServer } from './server.ts';
 
 /** Calls a minute of all managers together while nothing happens. */
@@ -10,8 +11,8 @@ const minutes = 24;
 const checks = 5;
 /** Of the whole pool: the second has ended managers before. */
 const wholeChecks = 2;
-/** What a manager reads of one answer, bytes (`longestAnswer` of its main.ts). */
-const longest = 6 * 1024 * 1024;
+/** What a manager reads of one answer, bytes. */
+const longest = readerBounds.azureOfManager.bytes;
 
 /**
  * `npm run bench -- pools [HOSTS]`: the calls of an idle fleet of managers to one pool, on a clock that does not wait; and

@@ -3,13 +3,14 @@
 import { readFileSync } from 'node:fs';
 import { argv, memoryUsage, stdout } from 'node:process';
 import { createFetch } from '../../src/shared/azure/http/proxy.ts';
+import { readerBounds } from '../../src/shared/base/reader-bounds.ts';
 import { OwnAgents } from '../../src/manager/pool/own-agents.ts';
 import { clientFor, namesOf, ownerOf } from './client.ts';
 
 const [organization = '', pool = '', what = '', checks = '0', longest = '0'] = argv.slice(2);
 const host = 0;
 const client = clientFor(organization, {
-  longestAnswer: Number(longest),
+  largestAnswer: { bytes: Number(longest), values: readerBounds.azureOfManager.values },
   // As a manager asks: with these flags the built-in fetch is not available.
   fetch: createFetch({ noProxy: [] }),
 });

@@ -10,6 +10,7 @@ import {
   type NetworkSettings,
 } from '../shared/azure/http/proxy.ts';
 import { defined } from '../shared/base/objects.ts';
+import { readerBounds } from '../shared/base/reader-bounds.ts';
 import { sha256 } from '../shared/base/digest.ts';
 import type { Logger } from '../shared/base/log.ts';
 import type { Secret } from '../shared/base/secret.ts';
@@ -47,12 +48,6 @@ import { systemdNotifier } from './serve/systemd.ts';
 import { configuration, openState, runPaths, tokenReader } from './start/configuration.ts';
 import { addressReader } from './webhook/post.ts';
 import { trustedCertificates } from './docker/agent-setup.ts';
-
-/**
- * Most bytes of one response of Azure DevOps. Parsed, it takes some ten times as much of the 96 MiB heap of the unit; the
- * response for sixty agents with all their capabilities has a twentieth of this size.
- */
-const longestAnswer = 6 * 1024 * 1024;
 
 async function main(): Promise<void> {
   const invocation = parseArguments(process.argv.slice(2));
@@ -231,7 +226,7 @@ function azureClient(
           }),
     ...tools,
     fetch,
-    longestAnswer,
+    largestAnswer: readerBounds.azureOfManager,
     userAgent: `azp-fleet-manager/${version}`,
   });
 }

@@ -197,7 +197,8 @@ export class SnapshotBuilder {
 
   #poolCause(slot: Slot): Cause | undefined {
     const pool = this.#watches.pools.of(slot);
-    if (pool.problem !== undefined || pool.pool !== undefined) return pool.problem;
+    const cause = pool.problem ?? pool.agent(slot.agent)?.tooLong;
+    if (cause !== undefined || pool.pool !== undefined) return cause;
     return { code: 'pool.unknown', what: 'the pool has not been read yet', next: 'wait a moment' };
   }
 

@@ -2,7 +2,8 @@ import { open, opendir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { constants } from 'node:fs';
 import { isObject } from '../../shared/base/objects.ts';
-import { writeAtomic } from '../machine/files.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
+import { readTail, writeAtomic } from '../machine/files.ts';
 import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 
 /** The saved state of one run on the host. */
@@ -67,8 +68,9 @@ export class RunFolder {
     );
   }
 
+  /** Returns the end of the output; empty without a file. A job may write any amount. */
   async output(): Promise<string> {
-    return readFile(this.log, 'utf8').catch(() => '');
+    return readTail(this.log, readerBounds.hostRunOutput.bytes).catch(() => '');
   }
 
   /** Returns the time of the last output, milliseconds since the epoch: the best estimate of the exit after a reboot. */

@@ -309,7 +309,9 @@ export class IdleWatch {
       this.#slots
         .agents()
         .map(async ({ poolId, agent }) =>
-          poolId === undefined ? undefined : this.#tools.azure.findAgent(poolId, agent),
+          poolId === undefined
+            ? undefined
+            : this.#tools.azure.findAgent(poolId, agent, { capabilities: false }),
         ),
     ).catch(() => 'unknown' as const);
     return found !== 'unknown' && found.every(acceptsNoJobs);

@@ -7,6 +7,7 @@ import { readRegistries } from '../../shared/contract/registries.ts';
 import type { Engine, RegistryLogin } from '../../shared/engine/engine.ts';
 import { outputOf } from '../../shared/engine/fault.ts';
 import { canonicalRegistry, registryOf } from '../../shared/image/reference.ts';
+import { readText } from '../machine/files.ts';
 import { imageOfStep, registryProblem } from './registry-fault.ts';
 import { digestIn, parseManifest, provenIds } from '../../shared/image/digest-proof.ts';
 
@@ -15,7 +16,7 @@ type ReadLogins = () => Promise<readonly RegistryLogin[]>;
 /** Returns a reader of the registry logins. It reads the file at each call, so that a new password needs no restart. */
 export function registryReader(path: string, log: Logger): ReadLogins {
   return async () => {
-    const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    const text = await readText(path).catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return '[]';
       throw unreadable(path, codeOf(error));
     });

@@ -8,6 +8,7 @@ import type { Fetch } from '../../shared/azure/http/proxy.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { isObject } from '../../shared/base/objects.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import { timestamp, type Clock } from '../../shared/base/clock.ts';
 import type { AgentRelease } from '../../shared/contract/agent-release.ts';
 
@@ -139,15 +140,27 @@ export class Archives {
       });
     if (response.status !== 200 || response.body === null)
       throw unavailable(release, `HTTP ${response.status}`);
-    return copy(Readable.fromWeb(response.body), to);
+    return copy(Readable.fromWeb(response.body), to).catch((error: unknown) => {
+      throw unavailable(release, error instanceof Error ? error.message : String(error));
+    });
   }
 }
 
-/** Copies a stream; returns its sha256 (hex). */
-async function copy(from: Readable, to: NodeJS.WritableStream | undefined): Promise<string> {
+/** Copies a stream of at most `most` bytes; returns its sha256 (hex). */
+export async function copy(
+  from: Readable,
+  to: NodeJS.WritableStream | undefined,
+  most: number = readerBounds.agentArchive.bytes,
+): Promise<string> {
   const hash = createHash('sha256');
+  let bytes = 0;
   const hashed = new Transform({
     transform(chunk: Buffer, _, done) {
+      bytes += chunk.length;
+      if (bytes > most) {
+        done(new Error(`it has more than ${most / 1024 ** 2} MiB`));
+        return;
+      }
       hash.update(chunk);
       done(undefined, to === undefined ? undefined : chunk);
     },

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { foreignJson, foreignLine } from '../../shared/base/foreign-text.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
 import type { RunCommand } from './command.ts';
+import { readText } from './files.ts';
 import { isObject } from '../../shared/base/objects.ts';
 import { minuteOf } from '../../shared/contract/drain.ts';
 
@@ -40,7 +41,7 @@ async function mayRun(unit: string, command: RunCommand): Promise<boolean> {
 
 /** Returns the first line of a file; undefined if the file is missing. */
 async function firstLine(path: string): Promise<string | undefined> {
-  const text = await readFile(path, 'utf8').catch(() => undefined);
+  const text = await readText(path).catch(() => undefined);
   return text === undefined ? undefined : foreignLine(text.split('\n', 1)[0] ?? '', longestLine);
 }
 
@@ -85,7 +86,7 @@ async function holder(lock: string): Promise<CurrentWork | undefined> {
   const inode = ` ${device(file.dev)}:${file.ino} `;
   const held = await readFile('/proc/locks', 'latin1').catch(() => '');
   if (!held.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(inode))) return undefined;
-  const note = foreignJson((await readFile(`${lock}.owner`, 'utf8').catch(() => '')).slice(0, 4096));
+  const note = foreignJson((await readText(`${lock}.owner`).catch(() => '')).slice(0, 4096));
   const field = (key: string): string | undefined => {
     const value = isObject(note) ? note[key] : undefined;
     return typeof value === 'string' ? foreignLine(value, longestWord) : undefined;

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { kill } from 'node:process';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import { Lines } from '../../shared/engine/frames.ts';
 
 export interface CommandResult {
   /** -1: the program could not be started. */
   readonly code: number;
   readonly output: string;
-  /** The program printed more than 64 MiB; the end was dropped. */
+  /** The program printed more than 16 MiB; the end was dropped. */
   readonly isCut?: boolean;
   readonly timedOut: boolean;
   /** Returns whether the program still runs after the deadline. */
@@ -27,7 +28,7 @@ export const childEnvironment = {
   TZ: 'UTC',
 };
 
-const mostOutput = 64 * 1024 * 1024;
+const { bytes: mostOutput } = readerBounds.programOutput;
 
 /**
  * Runs a program to its exit, or until the deadline: then it is killed with all its children. A process that hangs in the

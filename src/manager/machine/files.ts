@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FleetError } from '../../shared/base/errors.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
 
 /** Replaces a file atomically; only root can read it. */
 export async function writeAtomic(path: string, content: string): Promise<void> {
@@ -17,9 +18,30 @@ export async function writeAtomic(path: string, content: string): Promise<void> 
   }
 }
 
-/** Parses a JSON file; undefined when it is missing or not JSON. */
+/** Reads a file of ours as text. Rejects if it has more bytes than such a file may have. */
+export async function readText(path: string): Promise<string> {
+  const { bytes } = readerBounds.ownFile;
+  if ((await stat(path)).size > bytes) throw new Error(`more than ${bytes / 1024 ** 2} MiB`);
+  return readFile(path, 'utf8');
+}
+
+/** Reads the last `most` bytes of a file as text. */
+export async function readTail(path: string, most: number): Promise<string> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const length = Math.min(size, most);
+    const buffer = Buffer.alloc(length);
+    const { bytesRead } = await file.read(buffer, 0, length, size - length);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Parses a JSON file; undefined when it is missing, too long or not JSON. */
 export async function readJson(path: string): Promise<unknown> {
-  const text = await readFile(path, 'utf8').catch(() => undefined);
+  const text = await readText(path).catch(() => undefined);
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text) as unknown;
@@ -68,7 +90,7 @@ export async function readKept<Value>(
   path: string,
   parse: (text: string) => Value,
 ): Promise<Kept<Value> | undefined> {
-  const read = async (from: string): Promise<Value> => parse(await readFile(from, 'utf8'));
+  const read = async (from: string): Promise<Value> => parse(await readText(from));
   try {
     return { value: await read(path) };
   } catch (error) {

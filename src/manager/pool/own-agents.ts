@@ -2,13 +2,17 @@ import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
 import { AzureError, hasCode } from '../../shared/azure/http/errors.ts';
 import type { Clock } from '../../shared/base/clock.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
+import type { Cause } from '../model.ts';
 import type { State, StateStore } from '../state.ts';
 
 /** Pause before the owner filter is tried again on a server that ignored it: the server may have been updated. */
 const retryFilterMs = 60 * 60_000;
 
+/** `tooLong`: its capabilities are too long to read, and are left out. */
+export type ListedAgent = AzureAgent & { readonly tooLong?: Cause };
+
 /** Agents, by name in lower case. */
-export type Listing = ReadonlyMap<string, AzureAgent>;
+export type Listing = ReadonlyMap<string, ListedAgent>;
 
 /**
  * Lists the agents of one installation: those with its owner capability by one call, and others by name. If the server
@@ -36,20 +40,34 @@ export class OwnAgents {
    * filter they need no calls.
    */
   async list(poolId: number, names: readonly string[], earlier: readonly string[]): Promise<Listing> {
-    const owned = await this.#ofOwner(poolId);
-    const found = new Map((owned ?? []).map((agent) => [agent.name.toLowerCase(), agent]));
+    const owned = await this.#ofOwner(poolId, new Set([...names, ...earlier]).size);
+    const found = new Map<string, ListedAgent>(
+      (owned ?? []).map((agent) => [agent.name.toLowerCase(), agent]),
+    );
     const byName = owned === undefined ? [...names, ...earlier] : names;
     for (const name of new Set(byName.map((each) => each.toLowerCase()))) {
-      const agent = found.has(name) ? undefined : await this.#azure.findAgent(poolId, name);
+      const agent = found.has(name) ? undefined : await this.#find(poolId, name);
       if (agent !== undefined) found.set(name, agent);
     }
     return found;
   }
 
-  /** Lists agents with our owner capability; undefined: the server ignores the filter. */
-  async #ofOwner(poolId: number): Promise<readonly AzureAgent[] | undefined> {
+  /** Finds an agent; without its capabilities if they are too long: a job can publish any number with its agent's key. */
+  async #find(poolId: number, name: string): Promise<ListedAgent | undefined> {
+    try {
+      return await this.#azure.findAgent(poolId, name);
+    } catch (error) {
+      if (!hasCode(error, 'azure.too-long')) throw error;
+      const agent = await this.#azure.findAgent(poolId, name, { capabilities: false });
+      return agent && { ...agent, tooLong: tooLong(name) };
+    }
+  }
+
+  /** Lists agents with our owner capability; undefined: the server ignores the filter, or they are too long together. */
+  async #ofOwner(poolId: number, count: number): Promise<readonly AzureAgent[] | undefined> {
     if (this.#clock.monotonic() - this.#unfilteredAt < this.#clock.scaled(retryFilterMs)) return undefined;
-    const agents = await this.#azure.listAgents(poolId, { owner: this.#owner }).catch((error: unknown) => {
+    const query = { owner: this.#owner, ...(count === 0 ? {} : { count }) };
+    const agents = await this.#azure.listAgents(poolId, query).catch((error: unknown) => {
       if (isUnsupported(error)) return undefined;
       throw error;
     });
@@ -60,9 +78,20 @@ export class OwnAgents {
   }
 }
 
-/** Returns whether the server does not support the owner filter: it returns the whole pool, or refuses the query. */
+/**
+ * Returns whether the server does not support the owner filter: it returns the whole pool, or refuses the query. An answer is
+ * too long also with an agent that has any number of capabilities: by name, only that agent is.
+ */
 function isUnsupported(error: unknown): boolean {
   return hasCode(error, 'azure.too-long') || (error instanceof AzureError && error.status === 400);
+}
+
+function tooLong(name: string): Cause {
+  return {
+    code: 'agent.too-long',
+    what: `agent ${name} has more capabilities in the pool than the manager reads: a job may have published them`,
+    next: 'check the jobs that ran in this slot; if this stays after the end of the run, delete the agent in the pool',
+  };
 }
 
 type Names = State['names'];

@@ -3,7 +3,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import { causeOf } from '../causes.ts';
 import { timestamp, unscaled, type Clock } from '../../shared/base/clock.ts';
 import type { Cause, Slot } from '../model.ts';
-import type { Listing, OwnAgents } from './own-agents.ts';
+import type { ListedAgent, Listing, OwnAgents } from './own-agents.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 
 /** Current and earlier names of a host's agents in a pool. */
@@ -72,7 +72,7 @@ export class PoolWatch {
   }
 
   /** Returns the agent with this name, ours or another owner's. */
-  agent(name: string): AzureAgent | undefined {
+  agent(name: string): ListedAgent | undefined {
     return this.#agents.get(name.toLowerCase());
   }
 

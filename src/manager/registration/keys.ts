@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AzureAgent, NewAgent } from '../../shared/azure/client.ts';
+import { hasCode } from '../../shared/azure/http/errors.ts';
 import { Capabilities, Labels } from '../../shared/contract/paths.ts';
 import { NotYet } from '../causes.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
@@ -34,7 +35,11 @@ export async function endKey(
   { poolId, agent: name, id, isLast }: EndedRun,
   found: (agent: AzureAgent) => void,
 ): Promise<NextKey | undefined> {
-  const agent = await tools.azure.findAgent(poolId, name);
+  const agent = await tools.azure.findAgent(poolId, name).catch(async (error: unknown) => {
+    // The job may have published any number of capabilities: the new entry has none of them.
+    if (!hasCode(error, 'azure.too-long')) throw error;
+    return tools.azure.findAgent(poolId, name, { capabilities: false });
+  });
   if (agent === undefined || !isOurs(agent, tools.state.owner, id)) return undefined;
   found(agent);
   if (isLast && (await tools.azure.deleteAgent(poolId, agent.id))) return undefined;

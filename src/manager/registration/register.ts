@@ -130,12 +130,18 @@ async function endAdoption(state: StateStore, slot: string): Promise<void> {
 
 /** Deletes the entry, whose session has no polls. Its settings are saved for the new entry. */
 async function giveUpEntry(tools: RegisterTools, order: LaunchOrder, agent: AzureAgent): Promise<void> {
-  const { enabled, userCapabilities, systemCapabilities } = agent;
-  const entry = { enabled, ...defined({ userCapabilities, systemCapabilities }) };
+  const entry = {
+    enabled: agent.enabled,
+    ...defined({
+      userCapabilities: unlessTooLong(agent.userCapabilities),
+      systemCapabilities: unlessTooLong(agent.systemCapabilities),
+    }),
+  };
   await tools.state.update(({ renewing }) => ({ renewing: { ...renewing, [order.slot.name]: entry } }));
   if (!(await tools.azure.deleteAgent(order.pool.id, agent.id))) {
     // The agent has a job now.
-    const { assignedRequest } = (await tools.azure.findAgent(order.pool.id, agent.name)) ?? {};
+    const { assignedRequest } =
+      (await tools.azure.findAgent(order.pool.id, agent.name, { capabilities: false })) ?? {};
     throw new NotYet(
       stillAssigned(agent.name, assignedRequest, givenUpAt(assignedRequest ?? {}, tools.clock)),
     );
@@ -145,6 +151,14 @@ async function giveUpEntry(tools: RegisterTools, order: LaunchOrder, agent: Azur
     agent: agent.name,
     id: agent.id,
   });
+}
+
+/** Characters of capabilities that the state keeps of a deleted entry; an agent has a tenth. */
+const longestKept = 65_536;
+
+/** A job can publish more with its agent's key: they must not fill the state, which every start reads. */
+function unlessTooLong(capabilities: AzureAgent['userCapabilities']): AzureAgent['userCapabilities'] {
+  return JSON.stringify(capabilities ?? {}).length > longestKept ? undefined : capabilities;
 }
 
 async function byRest(

@@ -34,7 +34,7 @@ export async function retire(
   await disable(tools, order.poolId, { name, reason, ...defined({ id }) });
   await tools.clock.wait(settleMs, tools.signal);
   if (tools.signal.aborted) return 'interrupted';
-  const agent = await tools.azure.findAgent(order.poolId, order.agent);
+  const agent = await tools.azure.findAgent(order.poolId, order.agent, { capabilities: false });
   if (agent?.assignedRequest !== undefined || !order.isIdle()) return 'busy';
   if (agent?.enabled === true) return 'enabled';
   await tools.engine.stop(order.container, stopTimeoutS);

@@ -7,6 +7,7 @@ import { usageError, FleetError } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { everySlot, withAdopted } from '../slots/drains.ts';
 import type { Values } from './arguments.ts';
+import { readText } from '../machine/files.ts';
 import { StateStore } from '../state.ts';
 import { builtImage } from '../../shared/contract/agent-release.ts';
 import { configDefaults, type ManagerConfig, type Dataset } from '../../shared/contract/config.ts';
@@ -85,7 +86,7 @@ export interface LoadedConfig {
 
 /** Loads the file, which the CLI has validated. Checks only what would make the daemon fail later. */
 async function loadConfig(path: string): Promise<LoadedConfig> {
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+  const text = await readText(path).catch((cause: unknown) => {
     throw broken(path, 'it cannot be read', cause);
   });
   return { config: parseConfig(text, path), hash: sha256(text) };

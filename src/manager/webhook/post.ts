@@ -1,16 +1,16 @@
-import { readFile } from 'node:fs/promises';
 import type { Fetch, FetchAnswer } from '../../shared/azure/http/proxy.ts';
 import { retryAfter } from '../../shared/azure/http/limits.ts';
 import { FleetError, codeOf } from '../../shared/base/errors.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import { Secret } from '../../shared/base/secret.ts';
 import { version } from '../../shared/base/version.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { readText } from '../machine/files.ts';
 
 /** Milliseconds for the whole exchange, connection and answer included. */
 const timeoutMs = 10_000;
-/** Most bytes of a refusal that are read. */
-const readBytes = 2048;
+const { bytes: readBytes } = readerBounds.webhookRefusal;
 
 export type Answer =
   | { readonly kind: 'taken' }
@@ -119,7 +119,7 @@ function refused(seen: string): FleetError {
  */
 export function addressReader(path: string, log: Logger): () => Promise<Secret> {
   return async () => {
-    const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    const text = await readText(path).catch((error: unknown) => {
       throw unusable(path, codeOf(error));
     });
     const address = new Secret(text.trim());

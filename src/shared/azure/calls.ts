@@ -1,6 +1,6 @@
-import { isObject } from '../base/objects.ts';
+import { defined, isObject } from '../base/objects.ts';
 import { Capabilities } from '../contract/paths.ts';
-import type { AgentQuery, AzureAgent, JobRequest, NewAgent, Pool } from './client.ts';
+import type { AgentQuery, AzureAgent, JobRequest, NewAgent, OneAgentQuery, Pool } from './client.ts';
 import type { Call } from './http/rest.ts';
 
 const manage =
@@ -72,13 +72,15 @@ export const calls = {
       ...(query.lastCompleted === true ? { includeLastCompletedRequest: true } : {}),
       ...(query.owner === undefined ? {} : { demands: `${Capabilities.owner} -equals ${query.owner}` }),
     },
+    ...defined({ agents: query.count }),
     what: `list the agents of pool ${poolId}`,
     permission: manage,
   }),
-  findAgent: (poolId: number, agentName: string): Call => ({
+  findAgent: (poolId: number, agentName: string, { capabilities = true }: OneAgentQuery = {}): Call => ({
     method: 'GET',
     path: agents(poolId),
-    query: { ...include, agentName },
+    query: { ...include, includeCapabilities: capabilities, agentName },
+    agents: 1,
     what: `look up agent ${agentName} of pool ${poolId}`,
     permission: manage,
   }),
@@ -86,12 +88,14 @@ export const calls = {
     method: 'GET',
     path: `${agents(poolId)}/${agentId}`,
     query: include,
+    agents: 1,
     what: `read agent ${agentId} of pool ${poolId}`,
     permission: manage,
   }),
   createAgent: (poolId: number, agent: NewAgent): Call => ({
     method: 'POST',
     path: agents(poolId),
+    agents: 1,
     body: registration(agent),
     what: `register agent ${agent.name}`,
     permission: manage,
@@ -99,6 +103,7 @@ export const calls = {
   replaceAgent: (poolId: number, agentId: number, agent: NewAgent): Call => ({
     method: 'PUT',
     path: `${agents(poolId)}/${agentId}`,
+    agents: 1,
     body: { id: agentId, ...registration(agent) },
     what: `register agent ${agent.name} again`,
     permission: manage,
@@ -106,6 +111,7 @@ export const calls = {
   setEnabled: (poolId: number, agentId: number, enabled: boolean): Call => ({
     method: 'PATCH',
     path: `${agents(poolId)}/${agentId}`,
+    agents: 1,
     body: { id: agentId, enabled },
     what: `${enabled ? 'enable' : 'disable'} agent ${agentId}`,
     permission: manage,

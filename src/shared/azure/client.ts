@@ -58,6 +58,14 @@ export interface AgentQuery {
   readonly capabilities?: boolean;
   /** Include the last completed job. Default false. */
   readonly lastCompleted?: boolean;
+  /** How many agents there may be: a longer answer is an error. Default: any number. */
+  readonly count?: number;
+}
+
+/** Selects the details of one agent. */
+export interface OneAgentQuery {
+  /** Include system and user capabilities. Default true. */
+  readonly capabilities?: boolean;
 }
 
 export interface NewAgent {
@@ -87,6 +95,8 @@ export interface ParallelJobs {
 }
 
 export interface AzureClient {
+  /** An invalid Retry-After of the server, or of a proxy, as long as its answers have it. */
+  readonly oddPause?: string | undefined;
   /** Undefined when no pool has this name (case-insensitive). */
   findPool(name: string): Promise<Pool | undefined>;
   listPools(): Promise<readonly Pool[]>;
@@ -95,9 +105,7 @@ export interface AzureClient {
   setPoolAutoUpdate(poolId: number, autoUpdate: boolean): Promise<void>;
   listAgents(poolId: number, query?: AgentQuery): Promise<readonly AzureAgent[]>;
   getAgent(poolId: number, agentId: number): Promise<AzureAgent | undefined>;
-  /** An invalid Retry-After of the server, or of a proxy, as long as its answers have it. */
-  readonly oddPause?: string | undefined;
-  findAgent(poolId: number, name: string): Promise<AzureAgent | undefined>;
+  findAgent(poolId: number, name: string, query?: OneAgentQuery): Promise<AzureAgent | undefined>;
   createAgent(poolId: number, agent: NewAgent): Promise<AzureAgent>;
   /** PUT: replaces version, capabilities and key; keeps the id. */
   replaceAgent(poolId: number, agentId: number, agent: NewAgent): Promise<AzureAgent>;

@@ -113,8 +113,10 @@ function agentMethods(
   | 'setUserCapabilities'
   | 'deleteAgent'
 > {
-  const findAgent = async (poolId: number, name: string) =>
-    (await list(calls.findAgent(poolId, name), readAgent)).find((agent) => isSameName(agent.name, name));
+  const findAgent: AzureClient['findAgent'] = async (poolId, name, query = {}) =>
+    (await list(calls.findAgent(poolId, name, query), readAgent)).find((agent) =>
+      isSameName(agent.name, name),
+    );
   const replaceAgent: AzureClient['replaceAgent'] = async (poolId, agentId, agent) =>
     sent(rest, calls.replaceAgent(poolId, agentId, agent), readAgent);
   return {

@@ -27,7 +27,8 @@ import type {
   Removal,
 } from './engine.ts';
 import { FleetError } from '../base/errors.ts';
-import { Lines, LogFrames, logText, longestMessage } from './frames.ts';
+import { readerBounds } from '../base/reader-bounds.ts';
+import { Lines, LogFrames, longestMessage, newestText } from './frames.ts';
 import { archiveTails } from './tails.ts';
 import { contextStream, followProgress } from './progress.ts';
 
@@ -147,9 +148,6 @@ type SingleContainer = Pick<
   | 'removeUnlessRunning'
 >;
 
-/** Limit of a file that is read from a container: a registration has a few KiB, and the content is not trusted. */
-const maxArchiveBytes = 1024 * 1024;
-
 /** Calls for one container. */
 function containerCalls(docker: Docker): SingleContainer {
   return {
@@ -211,15 +209,29 @@ function containerCalls(docker: Docker): SingleContainer {
       });
     },
     async logs(id, tail) {
-      const raw = await bounded('reading the output of a container', deadlines.short, (abortSignal) =>
-        docker.getContainer(id).logs({ stdout: true, stderr: true, tail, follow: false, abortSignal }),
+      return bounded('reading the output of a container', deadlines.short, async (abortSignal) =>
+        newestText(await outputOf(docker, id, tail, abortSignal), readerBounds.containerOutput.bytes),
       );
-      return logText(raw);
     },
     followLogs: (id, signal) => followLogs(docker, id, signal),
     remove: (id) => remove(docker, id, true),
     removeUnlessRunning: (id) => remove(docker, id, false),
   };
+}
+
+/** Returns the last lines of a container's output as a stream: dockerode's own call reads them into memory first. */
+function outputOf(docker: Docker, id: string, tail: number, abortSignal: AbortSignal): Promise<Readable> {
+  const request = {
+    path: `/containers/${id}/logs?`,
+    method: 'GET',
+    abortSignal,
+    isStream: true,
+    statusCodes: { 200: true, 404: 'no such container', 500: 'server error' },
+    options: { stdout: true, stderr: true, tail, follow: false },
+  };
+  return new Promise((resolve, reject) => {
+    docker.modem.dial(request, (error, stream) => (error ? reject(error) : resolve(stream as Readable)));
+  });
 }
 
 async function getArchive(docker: Docker, id: string, path: string): Promise<Buffer> {
@@ -230,7 +242,7 @@ async function getArchive(docker: Docker, id: string, path: string): Promise<Buf
     for await (const chunk of stream) {
       chunks.push(chunk as Buffer);
       bytes += (chunk as Buffer).length;
-      if (bytes > maxArchiveBytes) throw tooLarge(path);
+      if (bytes > readerBounds.containerFile.bytes) throw tooLarge(path);
     }
     return Buffer.concat(chunks);
   });

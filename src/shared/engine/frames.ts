@@ -1,3 +1,5 @@
+import { readerBounds } from '../base/reader-bounds.ts';
+
 const headerBytes = 8;
 
 /** Splits the engine's multiplexed stdout and stderr (8-byte header, then the payload) from chunks of any size. */
@@ -18,15 +20,28 @@ export class LogFrames {
   }
 }
 
-/** Returns the text of a whole multiplexed log, without an incomplete last frame. */
-export function logText(raw: Buffer): string {
-  return Buffer.concat(new LogFrames().push(raw)).toString('utf8');
+/** Returns the text of a multiplexed log, its last `most` bytes, without an incomplete last frame. */
+export async function newestText(log: AsyncIterable<Uint8Array>, most: number): Promise<string> {
+  const frames = new LogFrames();
+  let kept: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of log) {
+    for (const payload of frames.push(Buffer.from(chunk))) {
+      kept.push(payload);
+      bytes += payload.length;
+    }
+    // Not at every chunk: each time copies what is kept.
+    if (bytes < 2 * most) continue;
+    kept = [Buffer.concat(kept).subarray(-most)];
+    bytes = most;
+  }
+  return Buffer.concat(kept).subarray(-most).toString('utf8');
 }
 
-/** Characters kept of a line; no agent writes half as much. */
-export const longestLine = 4096;
+/** Characters kept of a line. */
+export const longestLine: number = readerBounds.line.characters;
 /** Characters kept of a JSON line of the engine: an event, a step of a build. */
-export const longestMessage = 1024 * 1024;
+export const longestMessage: number = readerBounds.engineMessage.characters;
 
 /**
  * Splits a text that arrives in chunks into lines, each cut at `longest` characters; the incomplete last line is kept until

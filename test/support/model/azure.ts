@@ -50,12 +50,15 @@ export function modelClient(
         const entry = server.byId(poolId, id);
         return entry === undefined ? undefined : server.read(entry);
       }),
-    findAgent: (poolId, name) =>
+    findAgent: (poolId, name, { capabilities = true } = {}) =>
       call('findAgent', () => {
         const entry = server.named(poolId, name);
         if (entry === undefined) return undefined;
         judge.read(entry);
-        return server.read(entry);
+        const agent = server.read(entry);
+        if (capabilities || agent === undefined) return agent;
+        const { systemCapabilities: _, userCapabilities: __, ...rest } = agent;
+        return rest;
       }),
     createAgent: (poolId, agent) =>
       call('createAgent', () => {

@@ -2,6 +2,7 @@ import { FleetError } from '../../base/errors.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isObject } from '../../base/objects.ts';
+import { readerBounds } from '../../base/reader-bounds.ts';
 import { Secret } from '../../base/secret.ts';
 import { type Outcome, longestPauseMs, noticedMs, retryAfter, retryDelay, textWithin } from './limits.ts';
 import type { Fetch } from './proxy.ts';
@@ -89,8 +90,6 @@ export interface EntraToken {
 /** The Azure DevOps resource of Microsoft Entra ID. */
 const scope = '499b84ac-1321-427f-aa17-267ca6975798/.default';
 const timeoutMs = 60_000;
-/** The largest answer in bytes; a token takes a few thousand. */
-const longestToken = 1024 * 1024;
 
 interface Answer {
   readonly status: number;
@@ -174,7 +173,7 @@ async function ask(
     return {
       status: response.status,
       retryAfterMs: retryAfter(response.headers, clock.wall()),
-      body: bodyOf(await textWithin(response, longestToken)),
+      body: bodyOf(await textWithin(response, readerBounds.entraToken.bytes)),
     };
   } catch (error) {
     signal.throwIfAborted();

@@ -136,13 +136,15 @@ export function pauseTooLong(ms: number, operation: Operation): AzureError {
   });
 }
 
-/** The answer exceeds the size limit and could exhaust the memory. */
-export function tooLong(limit: number, operation: Operation): AzureError {
+/** The answer exceeds a limit and could exhaust the memory. `excess`: `more than 6 MiB`; `isOneAgent`: it is about one agent. */
+export function tooLong(excess: string, operation: Operation, isOneAgent: boolean): AzureError {
   return new AzureError({
     code: 'azure.too-long',
-    what: `cannot ${operation.what}: the answer has more than ${Math.floor(limit / 1024 ** 2)} MiB`,
+    what: `cannot ${operation.what}: the answer has ${excess}`,
     expected: 'an answer that fits into memory',
-    next: 'spread the agents over several pools; if the pool is small, check for a proxy that answers instead of Azure DevOps',
+    next: isOneAgent
+      ? 'delete the agent in the pool if a job has given it thousands of capabilities; else check for a proxy that answers instead of Azure DevOps'
+      : 'spread the agents over several pools; if the pool is small, check for a proxy that answers instead of Azure DevOps',
   });
 }
 

@@ -1,4 +1,5 @@
 import { foreignLine } from '../../base/foreign-text.ts';
+import { excessIn, type JsonBound } from '../../base/reader-bounds.ts';
 import type { AnswerHeaders, FetchAnswer } from './proxy.ts';
 
 /** The result of one attempt: a status, or undefined without an answer. */
@@ -79,19 +80,8 @@ export function requestedPause(headers: AnswerHeaders, wall: number): RequestedP
   return { ms: Math.min(asked ?? 0, most), odd: foreignLine(header, 60) };
 }
 
-/** The largest answer in bytes: enough for a list of 10,000 agents with all details (bench/RESULTS.md). */
-export const longestAnswer = 64 * 1024 * 1024;
-
-/** Thrown for an answer above the limit; the answer is discarded. */
-export class TooLong extends Error {
-  /** Bytes. */
-  readonly limit: number;
-
-  constructor(limit: number) {
-    super(`more than ${limit} bytes`);
-    this.limit = limit;
-  }
-}
+/** Thrown for an answer above a limit; the answer is discarded. The message says what it has: `more than 6 MiB`. */
+export class TooLong extends Error {}
 
 /** Reads the whole body as text. Throws TooLong as soon as the body, or its Content-Length, exceeds `limit` bytes. */
 export async function textWithin(response: FetchAnswer, limit: number): Promise<string> {
@@ -100,15 +90,27 @@ export async function textWithin(response: FetchAnswer, limit: number): Promise<
   if (Number(headers.get('content-length') ?? 0) > limit) {
     // Cancelling closes the connection; a failure to do so changes nothing.
     await body.cancel().catch(() => undefined);
-    throw new TooLong(limit);
+    throw tooLong(limit);
   }
   const parts: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop early cancels the stream.
   for await (const part of body) {
     bytes += part.byteLength;
-    if (bytes > limit) throw new TooLong(limit);
+    if (bytes > limit) throw tooLong(limit);
     parts.push(part);
   }
   return new TextDecoder().decode(Buffer.concat(parts));
+}
+
+/** Reads the whole body as the text of JSON. Throws TooLong before it has too many bytes, values or levels in memory. */
+export async function jsonWithin(response: FetchAnswer, { bytes, values }: JsonBound): Promise<string> {
+  const text = await textWithin(response, bytes);
+  const excess = excessIn(text, values);
+  if (excess !== undefined) throw new TooLong(excess);
+  return text;
+}
+
+function tooLong(limit: number): TooLong {
+  return new TooLong(`more than ${Math.floor(limit / 1024 ** 2)} MiB`);
 }

@@ -2,15 +2,15 @@ import { unscaled, type Clock } from '../../base/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Logger } from '../../base/log.ts';
+import { type JsonBound, readerBounds } from '../../base/reader-bounds.ts';
 import {
   TooLong,
-  longestAnswer,
+  jsonWithin,
   longestPauseMs,
   noticedMs,
-  retryAfter,
   requestedPause,
+  retryAfter,
   retryDelay,
-  textWithin,
 } from './limits.ts';
 import type { Credential } from './credential.ts';
 import {
@@ -34,8 +34,8 @@ export interface RestOptions {
   readonly clock: Clock;
   /** The time-out of one attempt in milliseconds; default `timeoutMs` below. */
   readonly timeoutMs?: number;
-  /** The largest answer in bytes; default `longestAnswer`. */
-  readonly longestAnswer?: number;
+  /** The largest answer; default that of the CLI. An answer about named agents has less. */
+  readonly largestAnswer?: JsonBound;
   /** Sent as User-Agent. */
   readonly userAgent?: string;
   /** Called before a pause that a person would notice, in unscaled milliseconds. */
@@ -48,15 +48,17 @@ export interface Call extends Operation {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean>>;
   readonly body?: unknown;
+  /** The number of agents in the answer, where the call names them. */
+  readonly agents?: number;
   /** Default: `apiVersion` below. */
   readonly apiVersion?: string;
 }
 
 export interface Rest {
-  /** Returns the parsed body of a success; undefined without one. Throws AzureError. */
-  send(call: Call): Promise<unknown>;
   /** The invalid Retry-After of the latest answer with one; undefined once an answer has none. */
   readonly oddPause: string | undefined;
+  /** Returns the parsed body of a success; undefined without one. Throws AzureError. */
+  send(call: Call): Promise<unknown>;
   /** Waits unscaled milliseconds; rejects when the client's signal is aborted. */
   wait(ms: number): Promise<void>;
 }
@@ -119,12 +121,12 @@ export function createRest(options: RestOptions): Rest {
     let failure: AzureError | undefined;
     try {
       answer = await attempt(call);
+      heed(answer, call);
       failure = failureOf(answer, call, options.organization);
     } catch (error) {
-      heed(answer, call);
       signal.throwIfAborted();
       if (error instanceof FleetError) throw error;
-      if (error instanceof TooLong) throw tooLong(error.limit, call);
+      if (error instanceof TooLong) throw tooLong(error.message, call, call.agents === 1);
       failure = unreachable(options.organization, call, error);
     }
     const retryAfterMs = retryAfter(answer?.headers, clock.wall());
@@ -141,11 +143,11 @@ export function createRest(options: RestOptions): Rest {
   };
 
   return {
-    wait,
-    send: async (call) => {
     get oddPause() {
       return oddPause;
     },
+    wait,
+    send: async (call) => {
       for (let count = 1; ; count += 1) {
         const result = await once(call, count);
         if (result.pause === undefined) return result.json;
@@ -175,7 +177,7 @@ async function exchange(options: RestOptions, call: Call): Promise<Answer> {
   const answer = {
     status: response.status,
     headers: response.headers,
-    ...read(await textWithin(response, options.longestAnswer ?? longestAnswer)),
+    ...read(await jsonWithin(response, boundOf(options, call))),
   };
   options.log.log('debug', 'azure request', {
     method: call.method,
@@ -185,6 +187,16 @@ async function exchange(options: RestOptions, call: Call): Promise<Answer> {
     activity: answer.headers.get('activityid') ?? undefined,
   });
   return answer;
+}
+
+/** Returns how much of an answer is read: for agents that the call names, in proportion to their number. */
+function boundOf({ largestAnswer = readerBounds.azureOfCli }: RestOptions, { agents }: Call): JsonBound {
+  if (agents === undefined) return largestAnswer;
+  const { bytes, values } = readerBounds.azureAgent;
+  return {
+    bytes: Math.min(largestAnswer.bytes, agents * bytes),
+    values: Math.min(largestAnswer.values, agents * values),
+  };
 }
 
 function urlOf(organization: string, call: Call): string {

@@ -46,6 +46,10 @@ export const agentCodes = {
     'retried automatically',
   ],
   'agent.stopped': ['the agent was stopped while it waited for a job', 'wait for the new agent'],
+  'agent.too-long': [
+    'the agent has more capabilities in the pool than the manager reads; a job can publish them with its agent’s key',
+    'check the jobs of the slot; delete the agent in the pool if it stays',
+  ],
   'agent.unreadable': [
     'the messages of the agent are in a language that azp-fleet does not read',
     'use our image, or set LC_ALL=C.UTF-8',

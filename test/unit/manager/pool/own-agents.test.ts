@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
+import type { AzureAgent, OneAgentQuery } from '../../../../src/shared/azure/client.ts';
 import { AzureError } from '../../../../src/shared/azure/http/errors.ts';
 import { OwnAgents } from '../../../../src/manager/pool/own-agents.ts';
 import { StillClock } from '../../../support/clock.ts';
@@ -29,8 +29,11 @@ function pool(agents: readonly AzureAgent[], filter: 'used' | 'ignored' | AzureE
           server.filter === 'ignored' || userCapabilities?.['azp-fleet.owner'] === owner,
       );
     },
-    findAgent: async (_: number, name: string) => {
-      asked.push(name);
+    /** Agents whose capabilities are too long. */
+    tooLong: new Set<string>(),
+    findAgent: async (_: number, name: string, { capabilities = true }: OneAgentQuery = {}) => {
+      asked.push(capabilities ? name : `${name} alone`);
+      if (capabilities && server.tooLong.has(name)) throw failure('azure.too-long');
       return agents.find((each) => each.name.toLowerCase() === name.toLowerCase());
     },
   };
@@ -41,7 +44,12 @@ function pool(agents: readonly AzureAgent[], filter: 'used' | 'ignored' | AzureE
     list: async (names: readonly string[], earlier: readonly string[] = []) => {
       asked.length = 0;
       const found = await own.list(7, names, earlier);
-      return { asked: [...asked], found: [...found.keys()].sort() };
+      const tooLong = [...found.values()].filter((each) => each.tooLong !== undefined);
+      return {
+        asked: [...asked],
+        found: [...found.keys()].sort(),
+        ...(tooLong.length === 0 ? {} : { tooLong: tooLong.map(({ name }) => name) }),
+      };
     },
   };
 }
@@ -80,6 +88,16 @@ describe('a list makes', () => {
     clock.pass(1);
     server.filter = 'used';
     expect(await list(['a-0'], ['a-9'])).toEqual({ asked: ['of us'], found });
+  });
+
+  test('one call more for an agent with any number of capabilities, and the others are read', async () => {
+    const { list, server } = pool([agent('a-0'), agent('a-1'), ...others], failure('azure.too-long'));
+    server.tooLong.add('a-1');
+    expect(await list(['a-0', 'a-1'])).toEqual({
+      asked: ['of us', 'a-0', 'a-1', 'a-1 alone'],
+      found: ['a-0', 'a-1'],
+      tooLong: ['a-1'],
+    });
   });
 
   test('no further calls after another failure', async () => {

@@ -57,7 +57,7 @@ const client = (url: string, fetch: Fetch, longestAnswer: number) =>
     log: silentLogger,
     signal: new AbortController().signal,
     clock: new StillClock(),
-    longestAnswer,
+    largestAnswer: { bytes: longestAnswer, values: 100 },
     fetch,
   });
 
