@@ -1,4 +1,4 @@
-import { causeOf } from './causes.ts';
+import { causeOf, isExternal } from './causes.ts';
 import type { ManagerDeps } from './manager-deps.ts';
 
 /** The shortest time between two turns of a loop with an alarm; unscaled milliseconds. */
@@ -31,8 +31,8 @@ export class Alarm {
 }
 
 /**
- * Runs the work every `ms` unscaled milliseconds until the signal is aborted. A failure is logged only when it changes, and
- * retried at the next turn. `alarm` starts that turn early.
+ * Runs the work every `ms` unscaled milliseconds until the signal is aborted. A failure of the host, Docker, the server or
+ * the network is logged only when it changes, and retried at the next turn; any other rejects. `alarm` starts a turn early.
  */
 export async function repeat(
   { clock, log }: Pick<ManagerDeps, 'clock' | 'log'>,
@@ -44,6 +44,7 @@ export async function repeat(
     await work().then(
       () => (logged = ''),
       (error: unknown) => {
+        if (!isExternal(error)) throw error;
         const cause = causeOf(error);
         // Not at every turn.
         if (!signal.aborted && cause.what !== logged) log.log('warn', 'a watch failed', { ...cause });

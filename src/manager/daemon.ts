@@ -4,13 +4,14 @@ import { Alarm, repeat } from './alarm.ts';
 import { serveControl, controlHandlers } from './serve/control.ts';
 import { type ImagePaths, Watches } from './watches.ts';
 import { Manager } from './manager.ts';
-import { serveMetrics } from './serve/metrics.ts';
+import { MetricsServer } from './serve/metrics.ts';
 import type { WorkPaths } from './machine/at-work.ts';
 import { LifeSigns, type Notifier } from './serve/systemd.ts';
 import { StatusFile } from './serve/status-file.ts';
 import type { Loaded } from './serve/status.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { Messenger } from './webhook/messenger.ts';
+import { type CrashHistory, Subsystems } from './subsystems.ts';
 
 export interface DaemonPaths extends ImagePaths, WorkPaths {
   readonly status: string;
@@ -31,12 +32,26 @@ export async function runDaemon(
   places: DaemonPaths,
   notifier: Notifier,
   loaded: Loaded,
+  crashes: CrashHistory = { off: new Map() },
 ): Promise<void> {
   const { signal, leaving, clock, log } = tools;
+  const subsystems = new Subsystems(tools, crashes);
   const alarm = new Alarm();
   const wake = (): void => alarm.ring();
   const watches = new Watches(tools, places, wake);
-  const manager = new Manager(tools, watches, wake);
+  const { metricsPort } = tools.config;
+  const metrics =
+    metricsPort === 0
+      ? undefined
+      : new MetricsServer(
+          metricsPort,
+          () => tools.metrics.render(manager.status(loaded), watches.janitor.space),
+          tools,
+        );
+  const manager: Manager = new Manager(tools, watches, wake, () => [
+    ...subsystems.problems,
+    ...[metrics?.problem].filter((cause) => cause !== undefined),
+  ]);
   const file = new StatusFile(places.status, log);
   const messenger = new Messenger({ ...tools, ...tools.webhook });
   const publish = (): ManagerStatus => {
@@ -56,15 +71,8 @@ export async function runDaemon(
       status: () => manager.status(loaded),
       paths: places,
     }),
+    log,
   );
-  const metrics =
-    tools.config.metricsPort === 0
-      ? undefined
-      : await serveMetrics(
-          tools.config.metricsPort,
-          () => tools.metrics.render(manager.status(loaded), watches.janitor.space),
-          log,
-        );
   signal.addEventListener('abort', wake, { once: true });
   leaving.addEventListener('abort', () => {
     log.log(
@@ -77,10 +85,16 @@ export async function runDaemon(
     wake();
   });
   const running = Promise.all([
-    watches.run(signal, () => manager.slots(), publish),
-    manager.otherProcesses.run(signal),
-    manager.idle?.run(signal),
-    tools.config.webhook && repeat(tools, { ms: messageEveryMs, signal }, () => messenger.deliver()),
+    watches.run(signal, () => manager.slots(), publish, subsystems),
+    subsystems.run('other GPU processes', signal, (end) => manager.otherProcesses.run(end)),
+    subsystems.run('power-off', signal, async (end) => manager.idle?.run(end)),
+    subsystems.run('metrics', signal, async (end) => metrics?.run(end)),
+    subsystems.run(
+      'webhook',
+      signal,
+      async (end) =>
+        tools.config.webhook && repeat(tools, { ms: messageEveryMs, signal: end }, () => messenger.deliver()),
+    ),
   ]);
   const signs = new LifeSigns(notifier, clock);
   while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {
@@ -93,8 +107,6 @@ export async function runDaemon(
   await notifier.stopping();
   control.close();
   control.closeAllConnections();
-  metrics?.close();
-  metrics?.closeAllConnections();
   await manager.close();
   // A build or a probe may take minutes, longer than the exit may take.
   await Promise.race([running, sleep(exitTimeoutMs, undefined, { ref: false })]);

@@ -87,7 +87,7 @@ async function run({ values }: Invocation): Promise<void> {
   const { clock, note } = practiceOf(process.env);
   if (note !== undefined) log.log('warn', note);
   const metrics = new Metrics();
-  handleStrayErrors(process, join(places.state, 'crashes'), { log, metrics });
+  const crashes = handleStrayErrors(process, join(places.state, 'crashes'), { log, metrics, clock });
   await lockMachine();
   const caPem = await siteCa(config);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
@@ -116,6 +116,7 @@ async function run({ values }: Invocation): Promise<void> {
         ...defined({ unit: process.env[unitMarkVariable], ca: caPem && sha256(caPem) }),
       },
     },
+    crashes,
   );
 }
 

@@ -40,6 +40,7 @@ export class Manager {
   readonly #actions: Actions;
   readonly #wake: () => void;
   readonly #runs: PresentRuns;
+  readonly #problemsBeside: () => readonly Cause[];
   /** Finds other processes on the GPUs. */
   readonly otherProcesses: OtherProcessWatch;
   /** Powers off an idle machine; undefined: not configured. */
@@ -49,9 +50,15 @@ export class Manager {
   /** Of the last pass. */
   #imageIds: string | undefined;
 
-  /** `wake` asks for another pass soon. */
-  constructor(tools: ManagerTools, watches: Watches, wake: () => void) {
+  /** `wake` asks for another pass soon; `problemsBeside`: of what runs beside the loop. */
+  constructor(
+    tools: ManagerTools,
+    watches: Watches,
+    wake: () => void,
+    problemsBeside: () => readonly Cause[],
+  ) {
     this.#tools = tools;
+    this.#problemsBeside = problemsBeside;
     this.#watches = watches;
     this.#wake = wake;
     this.#runs = new PresentRuns(tools.engine, tools.host.engine);
@@ -183,14 +190,15 @@ export class Manager {
         ...this.#failures.causes,
         this.#runs.problem,
         state.problem,
+        oddPause(azure.oddPause),
         ...connectionProblems(connection?.problem, pools.problems),
         janitor.cause,
         gpus.problem,
         this.idle?.problem,
         ...this.#imageProblems(slots),
         ...isolation.problems,
+        ...this.#problemsBeside(),
       ].filter((cause) => cause !== undefined),
-        oddPause(azure.oddPause),
     });
   }
 
@@ -373,13 +381,6 @@ function connectionProblems(lost: Cause | undefined, pools: readonly Cause[]): r
   return [lost, ...pools.filter(({ code }) => code !== 'azure.unreachable' && code !== lost.code)];
 }
 
-function rejectedImage({ rejected = '', proven = '' }: State['image']): Cause {
-  return {
-    code: 'image.rejected',
-    what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the previous one (${proven.slice(0, 19)})`,
-    next: 'check the logs of the failed runs (azp-fleet logs), then provide another image',
-  };
-}
 function oddPause(seen: string | undefined): Cause | undefined {
   if (seen === undefined) return undefined;
   return {
@@ -389,3 +390,10 @@ function oddPause(seen: string | undefined): Cause | undefined {
   };
 }
 
+function rejectedImage({ rejected = '', proven = '' }: State['image']): Cause {
+  return {
+    code: 'image.rejected',
+    what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the previous one (${proven.slice(0, 19)})`,
+    next: 'check the logs of the failed runs (azp-fleet logs), then provide another image',
+  };
+}

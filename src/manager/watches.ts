@@ -29,6 +29,8 @@ import { Sweeper } from './pool/sweeper.ts';
 import { poolIdOf } from './pool/agents.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { unscaled } from '../shared/base/clock.ts';
+import { defined } from '../shared/base/objects.ts';
+import type { Subsystem, Subsystems } from './subsystems.ts';
 
 /** The folders that images are built from. */
 export interface ImagePaths {
@@ -128,30 +130,43 @@ export class Watches {
    * Runs all watches until the signal is aborted. `slots`: those that this host has now; `publish`: writes the status without
    * waiting for a pass, which may take long.
    */
-  async run(signal: AbortSignal, slots: () => readonly Slot[], publish: () => void): Promise<void> {
+  async run(
+    signal: AbortSignal,
+    slots: () => readonly Slot[],
+    publish: () => void,
+    subsystems: Subsystems,
+  ): Promise<void> {
     const { config, state } = this.#tools;
     const { image } = config;
     await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
     signal.addEventListener('abort', () => this.checkSoon(), { once: true });
+    const run = (name: Subsystem, work: (end: AbortSignal) => Promise<unknown>): Promise<void> =>
+      subsystems.run(name, signal, work);
+    const every = (name: Subsystem, ms: number, work: () => Promise<void>, alarm?: Alarm): Promise<void> =>
+      run(name, (end) => repeat(this.#tools, { ms, signal: end, ...defined({ alarm }) }, work));
     await Promise.all([
-      watchEngine(this.#tools, this.#wake, () => this.#onEngine()),
-      this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
-      this.connection?.run(signal, (isBack) => {
-        publish();
-        // Their next reads may be minutes away.
-        if (isBack) this.pools.readFailed();
-      }),
-      this.#every(tokenMs, signal, () => this.#tokenRetry.check()),
-      this.#every(checkEveryMs, signal, () => this.#checkGpus(), this.#checkAlarm),
-      watchKernelLog(this.#tools, () => this.checkSoon()),
+      run('Docker events', (end) =>
+        watchEngine({ ...this.#tools, signal: end }, this.#wake, () => this.#onEngine()),
+      ),
+      run('agent pools', (end) => this.pools.run(end, slots, (poolId) => this.#sweeper.earlier(poolId))),
+      run('connection test', async (end) =>
+        this.connection?.run(end, (isBack) => {
+          publish();
+          // Their next reads may be minutes away.
+          if (isBack) this.pools.readFailed();
+        }),
+      ),
+      every('token check', tokenMs, () => this.#tokenRetry.check()),
+      every('GPU check', checkEveryMs, () => this.#checkGpus(), this.#checkAlarm),
+      run('kernel log', (end) => watchKernelLog({ ...this.#tools, signal: end }, () => this.checkSoon())),
       // Apart from the check: a probe that hangs must not delay it.
-      this.#every(probeMs, signal, () => this.#probe()),
-      this.#every(imageMs, signal, () => this.#ensureImages()),
-      this.#every(roundMs, signal, () => this.#tidy(slots())),
-      this.#every(sweepMs, signal, () => this.#sweep(slots())),
-      this.#every(roundMs, signal, () => this.#forget(slots().map(({ name }) => name))),
-      this.#every(flushMs, signal, () => state.flush()),
-      this.#every(roundMs, signal, () => this.#isolate()),
+      every('GPU probe', probeMs, () => this.#probe()),
+      every('agent images', imageMs, () => this.#ensureImages()),
+      every('image clean-up', roundMs, () => this.#tidy(slots())),
+      every('agent clean-up', sweepMs, () => this.#sweep(slots())),
+      every('run records', roundMs, () => this.#forget(slots().map(({ name }) => name))),
+      every('state file', flushMs, () => state.flush()),
+      every('network isolation', roundMs, () => this.#isolate()),
     ]);
   }
 
@@ -253,10 +268,6 @@ export class Watches {
     const gone = await runStore.forget(names, clock.wall() - keptForMs);
     if (gone.length > 0)
       log.log('info', 'removed the runs of slots that are no longer configured', { slots: gone });
-  }
-
-  #every(ms: number, signal: AbortSignal, work: () => Promise<void>, alarm?: Alarm): Promise<void> {
-    return repeat(this.#tools, { ms, signal, ...(alarm === undefined ? {} : { alarm }) }, work);
   }
 }
 

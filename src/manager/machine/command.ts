@@ -98,7 +98,7 @@ function groupRuns(leader: number | undefined): boolean {
   });
 }
 
-/** Runs a program until it exits or the signal is aborted, and passes each line of its output. Never rejects. */
+/** Runs a program until it exits or the signal is aborted, and passes each line of its output. Rejects if `onLine` throws. */
 export type FollowCommand = (
   program: string,
   args: readonly string[],
@@ -112,7 +112,7 @@ export type FollowCommand = (
 const longestComplaint = 2_000;
 
 export const followCommand: FollowCommand = (program, args, onLine, signal) =>
-  new Promise((resolve) => {
+  new Promise((resolve, reject) => {
     let complaint = '';
     const lines = new Lines();
     const child = spawn(program, args, { env: childEnvironment, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -123,7 +123,12 @@ export const followCommand: FollowCommand = (program, args, onLine, signal) =>
     };
     signal.addEventListener('abort', stop, { once: true });
     child.stdout.on('data', (chunk: Buffer) => {
-      for (const line of lines.push(chunk)) onLine(line);
+      try {
+        for (const line of lines.push(chunk)) onLine(line);
+      } catch (error) {
+        stop();
+        reject(error instanceof Error ? error : new Error(String(error)));
+      }
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       complaint = (complaint + text).slice(-longestComplaint);

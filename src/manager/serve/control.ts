@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse, request } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, request } from 'node:http';
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { defined, isObject } from '../../shared/base/objects.ts';
@@ -17,6 +17,9 @@ import type { Watches } from '../watches.ts';
 import type { ManagerTools } from '../manager-tools.ts';
 import type { Messenger } from '../webhook/messenger.ts';
 import { readRefusal } from '../../shared/contract/refusal.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
+import { boundedServer, listen } from './server.ts';
 
 /** The calls of the control socket. */
 export interface ControlHandlers {
@@ -37,19 +40,15 @@ export interface ControlHandlers {
   renewImage(order: { readonly fresh: boolean }): unknown;
 }
 
-const bodyLimit = 64 * 1024;
-
 /** Serves HTTP on a unix socket that only root may open. */
-export async function serveControl(path: string, handlers: ControlHandlers): Promise<Server> {
+export async function serveControl(path: string, handlers: ControlHandlers, log: Logger): Promise<Server> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await refuseSecond(path);
   await rm(path, { force: true });
-  const server = createServer((request, response) => {
-    void answer(handlers, request, response);
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(path, resolve);
-  });
+  const server = boundedServer(readerBounds.controlSocket, log, (request, response) =>
+    answer(handlers, request, response),
+  );
+  await listen(server, { path });
   // Before this line the folder, which only root may enter, protects it.
   await chmod(path, 0o600);
   return server;
@@ -141,7 +140,7 @@ async function readBody(request: IncomingMessage): Promise<Readonly<Record<strin
   let raw = '';
   for await (const chunk of request) {
     raw += String(chunk);
-    if (raw.length > bodyLimit) throw bad('the body is too long');
+    if (raw.length > readerBounds.controlSocket.bytes) throw bad('the body is too long');
   }
   if (raw.trim() === '') return {};
   const value = foreignJson(raw);

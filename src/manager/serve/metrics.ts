@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Counter, Gauge, Histogram, Registry, prometheusContentType } from 'prom-client';
 import {
   poolsInUse,
@@ -8,7 +8,12 @@ import {
 } from '../../shared/contract/status.ts';
 import type { DiskSpace } from '../machine/disk.ts';
 import type { Ended } from '../runs/collect.ts';
+import { backoffMs, type Clock } from '../../shared/base/clock.ts';
+import { codeOf } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
+import type { Cause } from '../model.ts';
+import { boundedServer, listen } from './server.ts';
 
 /** Seconds; jobs of machine learning take from moments to days. */
 const durationBuckets = [10, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
@@ -152,27 +157,73 @@ function resultLabel(result: string | undefined): string {
   return jobResults.has(result) ? result : 'other';
 }
 
-/** Serves GET /metrics on loopback. A port in use is logged; jobs run without metrics. */
-export async function serveMetrics(
-  port: number,
-  render: () => Promise<string>,
-  log: Logger,
-): Promise<Server> {
-  const server = createServer((request, response) => {
-    if (request.method === 'GET' && request.url === '/metrics') void answer(response, render, log);
-    else response.writeHead(404).end();
-  });
-  await new Promise<void>((resolve) => {
-    server.once('error', (error) => {
-      log.log('warn', 'no metrics: the port cannot be opened', { port, error });
-      resolve();
-    });
-    server.listen(port, '127.0.0.1', resolve);
-  });
-  return server;
+/** Serves GET /metrics on loopback, to any user of the machine. Jobs run with or without it. */
+export class MetricsServer {
+  readonly #server: Server;
+  readonly #port: number;
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  #problem: Cause | undefined;
+
+  constructor(
+    port: number,
+    render: () => Promise<string>,
+    { log, clock }: { readonly log: Logger; readonly clock: Clock },
+  ) {
+    this.#port = port;
+    this.#log = log;
+    this.#clock = clock;
+    const bound = readerBounds.metricsPort;
+    this.#server = boundedServer(bound, log, (request, response) => answer(request, response, render, log));
+    // A caller that does not read its answer.
+    this.#server.setTimeout(bound.requestMs);
+  }
+
+  /** Why there are no metrics; undefined: they are served. */
+  get problem(): Cause | undefined {
+    return this.#problem;
+  }
+
+  /** Serves until the signal is aborted. A port that is in use is tried again after 5 s, 10 s, … at most 10 minutes. */
+  async run(signal: AbortSignal): Promise<void> {
+    for (let failures = 1; !signal.aborted && !(await this.#opens()); failures += 1)
+      await this.#clock.wait(backoffMs(failures + 1), signal);
+    if (!signal.aborted)
+      await new Promise<void>((resolve) => {
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #opens(): Promise<boolean> {
+    try {
+      await listen(this.#server, { port: this.#port });
+      this.#problem = undefined;
+      return true;
+    } catch (error) {
+      if (this.#problem === undefined)
+        this.#log.log('warn', 'no metrics: the port cannot be opened', { port: this.#port, error });
+      this.#problem = {
+        code: 'metrics.port',
+        what: `the port of the metrics, 127.0.0.1:${this.#port}, cannot be opened: ${codeOf(error)}`,
+        next: `find the program that uses it: "ss -ltnp sport = :${this.#port}"; the manager tries again by itself`,
+      };
+      return false;
+    }
+  }
 }
 
-async function answer(response: ServerResponse, render: () => Promise<string>, log: Logger): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  render: () => Promise<string>,
+  log: Logger,
+): Promise<void> {
+  if (request.method !== 'GET' || request.url !== '/metrics') {
+    response.writeHead(404).end();
+    return;
+  }
   try {
     const text = await render();
     response.writeHead(200, { 'content-type': prometheusContentType }).end(text);

@@ -1,9 +1,19 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import type { Clock } from '../../shared/base/clock.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { Redactor } from '../../shared/base/redact.ts';
 import { FleetError, ExitCode } from '../../shared/base/errors.ts';
-import { foreignLine, foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
+import { foreignJson, foreignLine, foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
+import { defined, isObject } from '../../shared/base/objects.ts';
 import type { Metrics } from '../serve/metrics.ts';
+import {
+  type Crash,
+  crashHistory,
+  type CrashHistory,
+  currentSubsystem,
+  reasonOf,
+  subsystemNames,
+} from '../subsystems.ts';
 
 const priorities = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 
@@ -36,14 +46,23 @@ type Program = Pick<NodeJS.Process, 'on' | 'exit' | 'stdout' | 'stderr'>;
  * Handles errors that nothing caught. A log that cannot be written (EPIPE while journald restarts) and a rejected promise
  * without a handler are counted, and the process continues: each caller has its own deadline. After an exception the state
  * of the process is unknown: it exits, and systemd restarts it; agents' containers keep running. `crashes`: the file that
- * counts such exits over restarts.
+ * counts such exits over restarts; `PATH.json` beside it has the reasons of the last ones. Returns those that count now.
  */
 export function handleStrayErrors(
   program: Program,
   crashes: string,
-  { log, metrics }: { readonly log: Logger; readonly metrics: Pick<Metrics, 'strayError'> },
-): void {
+  {
+    log,
+    metrics,
+    clock,
+  }: {
+    readonly log: Logger;
+    readonly metrics: Pick<Metrics, 'strayError'>;
+    readonly clock: Pick<Clock, 'wall'>;
+  },
+): CrashHistory {
   const before = crashesIn(crashes);
+  const known = reasonsIn(`${crashes}.json`);
   metrics.strayError('exception', before);
   for (const stream of [program.stdout, program.stderr])
     stream.on('error', () => metrics.strayError('output', 1));
@@ -55,10 +74,38 @@ export function handleStrayErrors(
     try {
       log.log('error', 'an uncaught error stops the manager; running jobs continue', { error });
       writeFileSync(crashes, `${before + 1}\n`, { mode: 0o600 });
+      const crash = {
+        at: clock.wall(),
+        reason: reasonOf(error),
+        ...defined({ subsystem: currentSubsystem() }),
+      };
+      const latest = [...known, crash].slice(-keptReasons);
+      writeFileSync(`${crashes}.json`, `${JSON.stringify(latest)}\n`, { mode: 0o600 });
     } finally {
       program.exit(ExitCode.bug);
     }
   });
+  return crashHistory(known, clock.wall());
+}
+
+const keptReasons = 10;
+
+/** Returns the crashes in the file, oldest first; none where it is missing or damaged. */
+function reasonsIn(path: string): readonly Crash[] {
+  try {
+    const list = foreignJson(readFileSync(path, 'utf8'));
+    return Array.isArray(list) ? list.slice(-keptReasons).flatMap(readCrash) : [];
+  } catch {
+    return [];
+  }
+}
+
+function readCrash(value: unknown): readonly Crash[] {
+  if (!isObject(value)) return [];
+  const { at, reason, subsystem } = value;
+  if (typeof at !== 'number' || typeof reason !== 'string') return [];
+  const name = subsystemNames.find((each) => each === subsystem);
+  return [{ at, reason: foreignLine(reason, 300), ...defined({ subsystem: name }) }];
 }
 
 /** Returns the number in the file; 0 where it is missing or has none. */

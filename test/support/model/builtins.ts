@@ -110,7 +110,7 @@ function filesOf({ timeline, file }: Replacements): Members {
 function sockets(): Members {
   const listening = new Map<string, Handler>();
   return {
-    createServer: (handler: Handler) => new Server(listening, handler),
+    createServer: (_: object, handler: Handler) => new Server(listening, handler),
     request: (
       { socketPath, method, path }: http.RequestOptions,
       onAnswer: (answer: EventEmitter) => void,

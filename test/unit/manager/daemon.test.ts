@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../../src/shared/base/log.ts';
 import { agentFilesIn } from '../../support/docker/state.ts';
 import { ask, serveControl } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
@@ -138,10 +139,33 @@ describe('restarts', () => {
     await expect.poll(() => rig.docker.get('box-1')?.state).toBeUndefined();
   });
 
+  test('an error in a part beside the slots is in the status until it is over, and jobs go on', async () => {
+    rig.connect = () => {
+      throw new Error('no such path');
+    };
+    await rig.start();
+    await rig.until('idle');
+    const problems = async () => (await rig.status()).problems;
+    await expect.poll(problems).toMatchObject([
+      {
+        code: 'manager.subsystem-failed',
+        what: 'subsystem "connection test" failed: unexpected: no such path',
+      },
+    ]);
+    rig.connect = () => Promise.resolve();
+    const first = rig.docker.get('box-0')?.id;
+    rig.beginJob('box-0');
+    await rig.until('busy', ['0']);
+    rig.endJob('box-0');
+    await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(first);
+    await rig.until('idle');
+    await expect.poll(problems).toEqual([]);
+  });
+
   test('a second manager does not start while one is running', async () => {
     await rig.start();
     await rig.until('idle');
-    await expect(serveControl(rig.socket, {} as never)).rejects.toMatchObject({
+    await expect(serveControl(rig.socket, {} as never, silentLogger)).rejects.toMatchObject({
       problem: { code: 'manager.already-running' },
     });
   });

@@ -42,6 +42,10 @@ export const managerCodes = {
   'manager.already-running': ['another manager runs on this machine', 'use that one, or stop it'],
   'manager.answer': ['the response of the manager cannot be read', 'run `azp-fleet provision`'],
   'manager.config': ['the configuration of the manager is not valid', 'run `azp-fleet provision`'],
+  'manager.crashed': [
+    'the manager ended on an uncaught error; it was started again, and running jobs continued',
+    'report it with the lines of `journalctl -u azp-fleet-manager`',
+  ],
   'manager.down': ['the manager is not running', 'check `journalctl -u azp-fleet-manager` on the host'],
   'manager.failed': [
     'the manager met an unexpected error',
@@ -82,11 +86,23 @@ export const managerCodes = {
     'the manager has not reported for 90 s',
     'check `systemctl status azp-fleet-manager` on the host, or use --probe',
   ],
+  'manager.subsystem-failed': [
+    'a part of the manager met an unexpected error; it starts again by itself',
+    'if it stays, report it with the lines of `journalctl -u azp-fleet-manager`',
+  ],
+  'manager.subsystem-off': [
+    'the manager runs without a part that ended it three times in ten minutes',
+    'report it with the lines of `journalctl -u azp-fleet-manager`, then restart the manager',
+  ],
   'manager.unreachable': [
     'the manager does not answer on its socket',
     'check `systemctl status azp-fleet-manager` on the host',
   ],
   'manager.usage': ['the arguments of azp-fleet-manager are not valid', 'run `azp-fleet-manager --help`'],
+  'metrics.port': [
+    'the port of the metrics cannot be opened; jobs run without metrics',
+    'end the other program on that port',
+  ],
   'pool.missing': [
     'the pool does not exist, or the token lacks permission',
     'create it with `azp-fleet pool create`, or correct pool:',

@@ -1,11 +1,14 @@
 // Permissions of the control socket, and metrics over HTTP, of the running daemon.
 import { readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
-import { serveMetrics } from '../../../../src/manager/serve/metrics.ts';
+import { MetricsServer } from '../../../../src/manager/serve/metrics.ts';
+import { readerBounds } from '../../../../src/shared/base/reader-bounds.ts';
+import { StillClock } from '../../../support/clock.ts';
 import { readExposition } from '../../../support/exposition.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
@@ -61,16 +64,84 @@ test('metrics that cannot be rendered return HTTP 500 and are logged', async () 
     throw new Error('out of order');
   };
   const log = { ...silentLogger, log: (...line: unknown[]) => logged.push(line) };
-  const server = await serveMetrics(port, broken, log);
-  try {
-    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(500);
-    expect(logged).toEqual([
-      ['error', 'the metrics cannot be rendered', { error: expect.any(Error) as Error }],
-    ]);
-  } finally {
-    server.close();
-    server.closeAllConnections();
+  const end = new AbortController();
+  const running = new MetricsServer(port, broken, { log, clock: new StillClock() }).run(end.signal);
+  await expect.poll(() => scrape(port)).toBe(500);
+  end.abort();
+  await running;
+  expect(logged).toContainEqual([
+    'error',
+    'the metrics cannot be rendered',
+    { error: expect.any(Error) as Error },
+  ]);
+});
+
+/** Returns the status of a scrape; undefined: no answer. */
+const scrape = (port: number): Promise<number | undefined> =>
+  fetch(`http://127.0.0.1:${port}/metrics`).then(
+    ({ status }) => status,
+    () => undefined,
+  );
+
+test('half-sent requests of another user hold few connections, each for a short time', async () => {
+  const port = await freePort();
+  const end = new AbortController();
+  const text = (): Promise<string> => Promise.resolve('up 1\n');
+  const tools = { log: silentLogger, clock: new StillClock() };
+  const running = new MetricsServer(port, text, tools).run(end.signal);
+  await expect.poll(() => scrape(port)).toBe(200);
+  const { connections } = readerBounds.metricsPort;
+  const sockets: Socket[] = [];
+  let open = 0;
+  for (let count = 0; count < 10 * connections; count += 1) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    sockets.push(socket);
+    socket.on('close', () => (open -= 1));
+    await once(socket, 'connect');
+    open += 1;
+    socket.write('GET /metrics HTTP/1.1\r\nhost: x\r\nx-half: ');
   }
+  await expect.poll(() => open).toBeLessThanOrEqual(connections);
+  // The server ends them: nobody else does.
+  await expect.poll(() => open).toBe(0);
+  expect(await scrape(port)).toBe(200);
+  end.abort();
+  await running;
+});
+
+test('headers without an end are refused', async () => {
+  const port = await freePort();
+  const end = new AbortController();
+  const tools = { log: silentLogger, clock: new StillClock() };
+  const running = new MetricsServer(port, () => Promise.resolve(''), tools).run(end.signal);
+  await expect.poll(() => scrape(port)).toBe(200);
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+  const parts: string[] = [];
+  socket.on('data', (part) => parts.push(String(part)));
+  socket.write(`GET /metrics HTTP/1.1\r\nx: ${'x'.repeat(10 * readerBounds.metricsPort.headerBytes)}`);
+  await once(socket, 'close');
+  expect(parts.join('')).toMatch(/^HTTP\/1\.1 431 /u);
+  end.abort();
+  await running;
+});
+
+test('a metrics port in use is a problem in the status until it is free', async () => {
+  const other: Server = createServer();
+  await once(other.listen(0, '127.0.0.1'), 'listening');
+  const metricsPort = (other.address() as { port: number }).port;
+  await rig.start({ metricsPort });
+  await rig.until('idle');
+  const problems = async () => (await rig.status()).problems;
+  expect(await problems()).toMatchObject([
+    {
+      code: 'metrics.port',
+      what: `the port of the metrics, 127.0.0.1:${metricsPort}, cannot be opened: EADDRINUSE`,
+    },
+  ]);
+  other.close();
+  await once(other, 'close');
+  await expect.poll(problems).toEqual([]);
+  expect(await scrape(metricsPort)).toBe(200);
 });
 
 function freePort(): Promise<number> {

@@ -1,13 +1,14 @@
 // Uncaught errors in a separate process: their effect on it, and what it logs.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Cause } from '../../../../src/manager/model.ts';
 
 const source = (path: string): string =>
   fileURLToPath(new URL(`../../../../src/manager/${path}`, import.meta.url));
@@ -19,14 +20,25 @@ beforeAll(async () => {
   const contents = `
 import { handleStrayErrors } from ${JSON.stringify(source('start/reporting.ts'))};
 import { journalLogger } from ${JSON.stringify(source('start/reporting.ts'))};
+import { Subsystems } from ${JSON.stringify(source('subsystems.ts'))};
+import { systemClock } from ${JSON.stringify(source('../shared/base/clock.ts'))};
 const counts = {};
 const log = journalLogger((line) => process.stdout.write(line), false);
 const metrics = { strayError: (kind, times) => void (counts[kind] = (counts[kind] ?? 0) + times) };
-handleStrayErrors(process, process.argv[2], { log, metrics });
+const { latest, off } = handleStrayErrors(process, process.argv[2], {
+  log,
+  metrics,
+  clock: { wall: () => Date.now() },
+});
+const subsystems = new Subsystems({ log, clock: systemClock(1) }, { latest, off });
+const end = new AbortController().signal;
 process.on('message', async (what) => {
   if (what === 'log') { log.log('info', 'a line'); await new Promise(setImmediate); }
   if (what === 'reject') { void Promise.reject(new Error('unhandled')); await new Promise(setImmediate); }
   if (what === 'throw') setImmediate(() => { throw new Error('uncaught'); });
+  else if (what === 'webhook')
+    void subsystems.run('webhook', end, async () => void setTimeout(() => { throw new Error('no message'); }));
+  else if (what === 'problems') process.send(subsystems.problems);
   else process.send(counts);
 });
 process.send('ready');
@@ -56,6 +68,7 @@ async function started() {
   await once(child, 'message');
   return {
     output: () => output,
+    send: (what: string): void => void child.send(what),
     /** Closes its standard output. */
     closeOutput: () => child.stdout?.destroy(),
     async run(what: 'log' | 'reject'): Promise<Counts> {
@@ -63,8 +76,13 @@ async function started() {
       const [counts] = (await once(child, 'message')) as [Counts];
       return counts;
     },
-    async fail(): Promise<unknown> {
-      child.send('throw');
+    async problems(): Promise<readonly Cause[]> {
+      child.send('problems');
+      const [problems] = (await once(child, 'message')) as [readonly Cause[]];
+      return problems;
+    },
+    async fail(how: 'throw' | 'webhook' = 'throw'): Promise<unknown> {
+      child.send(how);
       const [code] = (await once(child, 'close')) as [unknown];
       return code;
     },
@@ -100,6 +118,45 @@ test('an exception is logged, ends the process, and is counted by the next one',
   expect(await second.run('log')).toEqual({ exception: 1 });
   expect(await second.fail()).toBe(70);
   expect(readFileSync(crashes, 'utf8')).toBe('2\n');
+});
+
+test('the next process reports why the one before ended', async () => {
+  const first = await started();
+  expect(await first.problems()).toEqual([]);
+  await first.fail();
+  const second = await started();
+  expect(await second.problems()).toMatchObject([
+    { code: 'manager.crashed', what: expect.stringMatching(/uncaught error at .*Z: Error: uncaught$/u) },
+  ]);
+  await second.kill();
+});
+
+test('a subsystem that ends the process three times for one reason is off in the next one', async () => {
+  for (let count = 0; count < 3; count += 1) expect(await (await started()).fail('webhook')).toBe(70);
+  const next = await started();
+  expect(await next.problems()).toMatchObject([
+    {
+      code: 'manager.subsystem-off',
+      what: expect.stringMatching(/without its subsystem "webhook".*: Error: no message$/u),
+    },
+    { code: 'manager.crashed', what: expect.stringContaining('in subsystem "webhook"') },
+  ]);
+  // It does not run: the process stays.
+  next.send('webhook');
+  expect(await next.problems()).toHaveLength(2);
+  await next.kill();
+});
+
+test.each([
+  ['empty', ''],
+  ['cut off', '{'],
+  ['with other members', '[1,{"at":"x"},{"at":1}]'],
+  ['deep', '['.repeat(100_000)],
+])('a damaged file of reasons counts as none: %s', async (_, text) => {
+  writeFileSync(`${crashes}.json`, text);
+  const program = await started();
+  expect(await program.problems()).toEqual([]);
+  await program.kill();
 });
 
 test('an exception ends the process if nothing can be written', async () => {
