@@ -28,7 +28,7 @@ export const readerBounds = {
     source: 'answer of Azure DevOps about agents that are named: this much for each',
     bytes: MiB,
     values: 10_000,
-    beyond: 'the slot of that agent waits with `agent.too-long`; the others go on',
+    beyond: 'the slot of that agent waits with `agent.too-long`; the others continue',
   },
   /** The unit has 96 MiB of heap. */
   azureOfManager: {

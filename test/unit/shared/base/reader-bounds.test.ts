@@ -1,0 +1,260 @@
+// Each reader gets ten times what it takes at most, from sources that do not end by themselves.
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { withBoundsTable } from '../../../../scripts/reader-bounds-table.ts';
+import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';
+import { patCredential, requestToken } from '../../../../src/shared/azure/http/credential.ts';
+import type { Fetch } from '../../../../src/shared/azure/http/proxy.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import {
+  deepestJson,
+  excessIn,
+  type JsonBound,
+  readerBounds,
+} from '../../../../src/shared/base/reader-bounds.ts';
+import { Secret } from '../../../../src/shared/base/secret.ts';
+import { createEngine } from '../../../../src/shared/engine/docker.ts';
+import { Lines, longestMessage, newestText } from '../../../../src/shared/engine/frames.ts';
+import { RunFolder } from '../../../../src/manager/host-mode/run-folder.ts';
+import { copy } from '../../../../src/manager/machine/archives.ts';
+import { runCommand } from '../../../../src/manager/machine/command.ts';
+import { readJson, readKept } from '../../../../src/manager/machine/files.ts';
+import { ask, type ControlHandlers, serveControl } from '../../../../src/manager/serve/control.ts';
+import { MetricsServer } from '../../../../src/manager/serve/metrics.ts';
+import { post } from '../../../../src/manager/webhook/post.ts';
+import { StillClock } from '../../../support/clock.ts';
+import { frame } from '../../../support/docker/reply.ts';
+import { problem } from '../../practice/azure/server.ts';
+
+const mebibyte = 1024 * 1024;
+const { signal } = new AbortController();
+let folder: string;
+let server: Server | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bounds-'));
+});
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+  server = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Yields this many bytes in pieces of a megabyte; notes how many were taken. */
+function* pieces(bytes: number, taken: { bytes: number } = { bytes: 0 }): Iterable<Buffer> {
+  for (let left = bytes; left > 0; left -= mebibyte) {
+    const piece = Buffer.alloc(Math.min(left, mebibyte), 'x');
+    taken.bytes += piece.length;
+    yield piece;
+  }
+}
+
+const json = { 'content-type': 'application/json' };
+
+/** Answers with a body of this many bytes, piece by piece. */
+function streaming(
+  bytes: number,
+  status = 200,
+): { readonly fetch: Fetch; readonly taken: { bytes: number } } {
+  const taken = { bytes: 0 };
+  const fetch: Fetch = () =>
+    Promise.resolve(new Response(ReadableStream.from(pieces(bytes, taken)), { status, headers: json }));
+  return { fetch, taken };
+}
+
+const answering =
+  (text: string): Fetch =>
+  () =>
+    Promise.resolve(new Response(text, { headers: json }));
+
+const client = (fetch: Fetch, largestAnswer: JsonBound) =>
+  createAzureClient({
+    organization: 'https://dev.azure.com/lab',
+    credential: patCredential(new Secret('x')),
+    log: silentLogger,
+    signal,
+    clock: new StillClock(),
+    fetch,
+    largestAnswer,
+  });
+
+/** An agent with this many capabilities. */
+const agentWith = (count: number): string => {
+  const systemCapabilities = Object.fromEntries(Array.from({ length: count }, (_, n) => [`c${n}`, '1']));
+  return JSON.stringify({ id: 7, name: 'a', enabled: true, status: 'offline', systemCapabilities });
+};
+
+/** A list with this many values. */
+const listWith = (count: number): string => `{"value":[${'1,'.repeat(count)}1]}`;
+
+async function expectTooLong(bound: JsonBound): Promise<void> {
+  const { fetch, taken } = streaming(10 * bound.bytes);
+  expect((await problem(client(fetch, bound).listPools()))?.code).toBe('azure.too-long');
+  expect(taken.bytes).toBeLessThan(bound.bytes + 4 * mebibyte);
+  const many = client(answering(listWith(Math.min(10 * bound.values, 6_000_000))), bound);
+  expect((await problem(many.listPools()))?.what).toContain(`more than ${bound.values} values`);
+}
+
+/** By reader: feeds it ten times its bound, and checks what it does. */
+const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = {
+  azureAgent: async () => {
+    const { bytes, values } = readerBounds.azureAgent;
+    const all = readerBounds.azureOfManager;
+    const long = client(streaming(10 * bytes).fetch, all);
+    expect(await problem(long.getAgent(1, 7))).toMatchObject({
+      code: 'azure.too-long',
+      what: expect.stringContaining('more than 1 MiB'),
+    });
+    const many = client(answering(agentWith(10 * values)), { ...all, bytes: 10 * bytes });
+    expect((await problem(many.getAgent(1, 7)))?.code).toBe('azure.too-long');
+    expect(await client(answering(agentWith(500)), all).getAgent(1, 7)).toMatchObject({ id: 7 });
+  },
+  azureOfManager: () => expectTooLong(readerBounds.azureOfManager),
+  azureOfCli: () => expectTooLong(readerBounds.azureOfCli),
+  entraToken: async () => {
+    const { fetch, taken } = streaming(10 * readerBounds.entraToken.bytes);
+    const principal = { clientId: 'c', tenantId: 't', secret: new Secret('s'), clock: new StillClock() };
+    expect((await problem(requestToken({ ...principal, fetch }, signal)))?.code).toBe('azure.unreachable');
+    // Three attempts.
+    expect(taken.bytes).toBeLessThan(3 * (readerBounds.entraToken.bytes + 4 * mebibyte));
+  },
+  webhookRefusal: async () => {
+    const { fetch, taken } = streaming(10 * mebibyte, 400);
+    const answer = await post(fetch, new Secret('http://hook.example/x'), '{}', { wall: 0, signal });
+    expect(answer.kind).toBe('refused');
+    expect(taken.bytes).toBeLessThan(4 * mebibyte);
+  },
+  agentArchive: async () => {
+    expect(readerBounds.agentArchive.bytes).toBeGreaterThan(300 * mebibyte);
+    const archive = Readable.from(pieces(40 * mebibyte));
+    await expect(copy(archive, undefined, 4 * mebibyte)).rejects.toThrow('more than 4 MiB');
+  },
+  controlSocket: async () => {
+    const path = join(folder, 'manager.sock');
+    let drains = 0;
+    const handlers = { drain: async () => (drains += 1), status: () => 'up' };
+    server = await serveControl(path, handlers as unknown as ControlHandlers, silentLogger);
+    const body = { reason: 'x'.repeat(10 * readerBounds.controlSocket.bytes) };
+    expect(await problem(ask(path, { method: 'POST', path: '/v1/drain', body }))).toBeDefined();
+    expect(drains).toBe(0);
+    expect(await ask(path, { method: 'GET', path: '/v1/status' })).toBe('up');
+  },
+  // Connections and time: test/unit/manager/serve/served.test.ts.
+  metricsPort: async () => {
+    const end = new AbortController();
+    const port = await freePort();
+    const tools = { log: silentLogger, clock: new StillClock() };
+    const running = new MetricsServer(port, () => Promise.resolve('up'), tools).run(end.signal);
+    const status = async () =>
+      (await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined))?.status;
+    await expect.poll(status).toBe(200);
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.resume().write(`GET / HTTP/1.1\r\nx: ${'x'.repeat(10 * readerBounds.metricsPort.headerBytes)}`);
+    await once(socket, 'close');
+    expect(await status()).toBe(200);
+    end.abort();
+    await running;
+  },
+  containerOutput: async () => {
+    const { bytes } = readerBounds.containerOutput;
+    function* output(): Iterable<Buffer> {
+      for (const piece of pieces(10 * bytes)) yield frame(piece.toString('latin1'));
+      yield frame('the end');
+    }
+    const text = await newestText(Readable.from(output()), bytes);
+    expect(text).toHaveLength(bytes);
+    expect(text.endsWith('xthe end')).toBe(true);
+  },
+  hostRunOutput: async () => {
+    const run = new RunFolder(folder, 'host-1');
+    mkdirSync(run.path, { recursive: true });
+    writeFileSync(run.log, '');
+    truncateSync(run.log, 10 * readerBounds.hostRunOutput.bytes);
+    expect(await run.output()).toHaveLength(readerBounds.hostRunOutput.bytes);
+  },
+  line: async () => {
+    const lines = new Lines();
+    lines.push(Buffer.alloc(10 * readerBounds.line.characters, 'x'));
+    expect(lines.push(Buffer.from('\n'))[0]).toHaveLength(readerBounds.line.characters);
+  },
+  engineMessage: async () => {
+    const lines = new Lines(longestMessage);
+    lines.push(Buffer.alloc(10 * readerBounds.engineMessage.characters, 'x'));
+    expect(lines.push(Buffer.from('\n'))[0]).toHaveLength(readerBounds.engineMessage.characters);
+  },
+  containerFile: async () => {
+    const socketPath = join(folder, 'docker.sock');
+    server = createServer((_, response) => {
+      Readable.from(pieces(10 * readerBounds.containerFile.bytes))
+        .on('error', () => undefined)
+        .pipe(response.on('error', () => undefined));
+    }).listen(socketPath);
+    await once(server, 'listening');
+    const file = createEngine({ socketPath }).getArchive('box', '/azp/.agent');
+    expect((await problem(file))?.code).toBe('engine.file-too-large');
+  },
+  programOutput: async () => {
+    const { bytes } = readerBounds.programOutput;
+    const { output, isCut } = await runCommand('head', ['-c', String(10 * bytes), '/dev/zero'], 300_000);
+    expect(isCut).toBe(true);
+    expect(output.length).toBeLessThan(bytes + mebibyte);
+  },
+  ownFile: async () => {
+    const path = join(folder, 'manager.json');
+    writeFileSync(path, '');
+    truncateSync(path, 10 * readerBounds.ownFile.bytes);
+    expect(await readJson(path)).toBeUndefined();
+    expect((await problem(readKept(path, String)))?.code).toBe('file.damaged');
+  },
+};
+
+async function freePort(): Promise<number> {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as { port: number };
+  other.close();
+  await once(other, 'close');
+  return port;
+}
+
+test.each(Object.entries(feeds))('%s', async (_, feed) => feed());
+
+test('docs/security.md lists all of them', () => {
+  const page = readFileSync('docs/security.md', 'utf8');
+  expect(page).toBe(withBoundsTable(page, readerBounds));
+});
+
+describe('the count of values and levels', () => {
+  const count = (value: unknown): number =>
+    typeof value === 'object' && value !== null
+      ? 1 + Object.values(value).reduce((sum: number, item) => sum + count(item), 0)
+      : 1;
+
+  test('is at least the number of values in the outermost one, and no text in a string counts', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        const text = JSON.stringify(value);
+        const values = count(value);
+        expect(excessIn(text, 2 * values)).toBeUndefined();
+        if (values > 1) expect(excessIn(text, values - 2)).toBeDefined();
+      }),
+    );
+    expect(excessIn(JSON.stringify('[{,"\\'.repeat(1000)), 0)).toBeUndefined();
+  });
+
+  test.each(['[', '{"a":', '[1,['])('ends at %s without an end', (part) => {
+    expect(excessIn(part.repeat(10 * deepestJson), 1e9)).toBe(`more than ${deepestJson} levels`);
+    expect(excessIn(part.repeat(1e6), 1000, 1e9)).toBe('more than 1000 values');
+  });
+
+  test.each(['"', '"\\', '"\\"'])('ends at a string without an end: %s', (part) => {
+    expect(excessIn(part + 'x'.repeat(1e6), 10)).toBeUndefined();
+  });
+});
