@@ -29,6 +29,7 @@ import { failureOutput, journalLogger, handleStrayErrors } from './start/reporti
 import { runDaemon } from './daemon.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { ownContainers } from './docker/own-containers.ts';
+import { readText } from './machine/files.ts';
 import { lockMachine } from './machine/machine-lock.ts';
 import { diskSpace } from './machine/disk.ts';
 import { readProcess, type ReadProcess } from './machine/process.ts';
@@ -194,7 +195,7 @@ function managerTools({
 }
 
 async function siteCa({ proxy }: ManagerConfig): Promise<string | undefined> {
-  return proxy.ca ? readFile(HostPaths.caBundle, 'utf8') : undefined;
+  return proxy.ca ? readText(HostPaths.caBundle) : undefined;
 }
 
 function networkOf({ proxy }: ManagerConfig, caPem: string | undefined): NetworkSettings {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type Docker from 'dockerode';
 import type { ImageConfig, ManagerConfig } from '../../shared/contract/config.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';
+import { readText } from '../machine/files.ts';
 
 /**
  * Ends the agent and its session with the server, in versions 4 and 5. On SIGTERM version 5 exits at once, and its session
@@ -137,7 +138,7 @@ export async function trustedCertificates(
   system: readonly string[] = systemBundles,
 ): Promise<string | undefined> {
   if (!ca) return undefined;
-  const site = await readFile(siteFile, 'utf8');
+  const site = await readText(siteFile);
   for (const file of system) {
     const own = await readFile(file, 'utf8').catch(() => '');
     if (own !== '') return joined(own, site);

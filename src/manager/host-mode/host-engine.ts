@@ -11,6 +11,7 @@ import { AgentLayout } from '../../shared/image/layout.ts';
 import { folderTails, type HostRun, keptRuns, RunFolder } from './run-folder.ts';
 import { stopSignal } from '../docker/agent-setup.ts';
 import type { RunCommand } from '../machine/command.ts';
+import { readText } from '../machine/files.ts';
 import type { AgentRoots } from './agent-root.ts';
 import { exitCode, exitedAt, livenessOf, mayRun, Systemd, type UnitState } from './systemd.ts';
 import { type HostUser, userName, clearUser } from './user.ts';
@@ -124,7 +125,7 @@ export class HostEngine implements RunEngine {
 
   async start(id: string): Promise<void> {
     const { folder, run, unit } = await this.#get(id);
-    const args = JSON.parse(await readFile(folder.arguments, 'utf8')) as string[];
+    const args = JSON.parse(await readText(folder.arguments)) as string[];
     const starting = { ...run, startingAt: this.#clock.wall() };
     await folder.write(starting);
     await this.#systemd.begin(args);

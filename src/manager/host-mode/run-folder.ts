@@ -1,9 +1,9 @@
-import { open, opendir, readdir, readFile, stat } from 'node:fs/promises';
+import { open, opendir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { constants } from 'node:fs';
 import { isObject } from '../../shared/base/objects.ts';
 import { readerBounds } from '../../shared/base/reader-bounds.ts';
-import { readTail, writeAtomic } from '../machine/files.ts';
+import { readTail, readText, writeAtomic } from '../machine/files.ts';
 import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 
 /** The saved state of one run on the host. */
@@ -51,7 +51,7 @@ export class RunFolder {
 
   /** Reads the state. Undefined: it was not, or not completely, written. Rejects when it cannot be read. */
   async read(): Promise<HostRun | undefined> {
-    const text = await readFile(join(this.path, 'run.json'), 'utf8').catch(unlessMissing(''));
+    const text = await readText(join(this.path, 'run.json')).catch(unlessMissing(''));
     const run = parsed(text);
     return run === undefined ? undefined : { ...run, root: run.root ?? join(this.path, 'root') };
   }

@@ -47,6 +47,7 @@ export const readerBounds = {
   entraToken: {
     source: 'answer of Microsoft Entra ID',
     bytes: MiB,
+    values: 1000,
     beyond: 'the call fails with `azure.unreachable`',
   },
   webhookRefusal: {
@@ -122,6 +123,8 @@ const closing = new Set([0x5d, 0x7d]);
  * of strings, which is at least the number of values in the outermost one, and creates none. Pure.
  */
 export function excessIn(text: string, most: number, deepest = deepestJson): string | undefined {
+  // No list and no object: a page, which has any number of commas.
+  if (!/^\s*[[{]/u.test(text)) return undefined;
   let [values, level] = [0, 0];
   for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isObject } from '../../base/objects.ts';
 import { readerBounds } from '../../base/reader-bounds.ts';
 import { Secret } from '../../base/secret.ts';
-import { type Outcome, longestPauseMs, noticedMs, retryAfter, retryDelay, textWithin } from './limits.ts';
+import { type Outcome, jsonWithin, longestPauseMs, noticedMs, retryAfter, retryDelay } from './limits.ts';
 import type { Fetch } from './proxy.ts';
 
 /** Authenticates requests to Azure DevOps. */
@@ -173,7 +173,7 @@ async function ask(
     return {
       status: response.status,
       retryAfterMs: retryAfter(response.headers, clock.wall()),
-      body: bodyOf(await textWithin(response, readerBounds.entraToken.bytes)),
+      body: bodyOf(await jsonWithin(response, readerBounds.entraToken)),
     };
   } catch (error) {
     signal.throwIfAborted();

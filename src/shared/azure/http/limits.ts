@@ -83,29 +83,29 @@ export function requestedPause(headers: AnswerHeaders, wall: number): RequestedP
 /** Thrown for an answer above a limit; the answer is discarded. The message says what it has: `more than 6 MiB`. */
 export class TooLong extends Error {}
 
-/** Reads the whole body as text. Throws TooLong as soon as the body, or its Content-Length, exceeds `limit` bytes. */
-export async function textWithin(response: FetchAnswer, limit: number): Promise<string> {
-  const { body, headers } = response;
+/**
+ * Reads the whole body as the text of JSON. Throws TooLong as soon as the body, or its Content-Length, has too many bytes, and
+ * before a text with too many values or levels is parsed.
+ */
+export async function jsonWithin(
+  { body, headers }: FetchAnswer,
+  { bytes: most, values }: JsonBound,
+): Promise<string> {
   if (body === null) return '';
-  if (Number(headers.get('content-length') ?? 0) > limit) {
+  if (Number(headers.get('content-length') ?? 0) > most) {
     // Cancelling closes the connection; a failure to do so changes nothing.
     await body.cancel().catch(() => undefined);
-    throw tooLong(limit);
+    throw tooLong(most);
   }
   const parts: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop early cancels the stream.
   for await (const part of body) {
     bytes += part.byteLength;
-    if (bytes > limit) throw tooLong(limit);
+    if (bytes > most) throw tooLong(most);
     parts.push(part);
   }
-  return new TextDecoder().decode(Buffer.concat(parts));
-}
-
-/** Reads the whole body as the text of JSON. Throws TooLong before it has too many bytes, values or levels in memory. */
-export async function jsonWithin(response: FetchAnswer, { bytes, values }: JsonBound): Promise<string> {
-  const text = await textWithin(response, bytes);
+  const text = new TextDecoder().decode(Buffer.concat(parts));
   const excess = excessIn(text, values);
   if (excess !== undefined) throw new TooLong(excess);
   return text;

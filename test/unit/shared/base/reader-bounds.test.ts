@@ -124,6 +124,8 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
     expect((await problem(requestToken({ ...principal, fetch }, signal)))?.code).toBe('azure.unreachable');
     // Three attempts.
     expect(taken.bytes).toBeLessThan(3 * (readerBounds.entraToken.bytes + 4 * mebibyte));
+    const many = { ...principal, fetch: answering(listWith(10 * readerBounds.entraToken.values)) };
+    expect((await problem(requestToken(many, signal)))?.code).toBe('azure.unreachable');
   },
   webhookRefusal: async () => {
     const { fetch, taken } = streaming(10 * mebibyte, 400);
@@ -246,7 +248,7 @@ describe('the count of values and levels', () => {
         if (values > 1) expect(excessIn(text, values - 2)).toBeDefined();
       }),
     );
-    expect(excessIn(JSON.stringify('[{,"\\'.repeat(1000)), 0)).toBeUndefined();
+    expect(excessIn(JSON.stringify(['[{,"\\'.repeat(1000)]), 1)).toBeUndefined();
   });
 
   test.each(['[', '{"a":', '[1,['])('ends at %s without an end', (part) => {
@@ -254,7 +256,12 @@ describe('the count of values and levels', () => {
     expect(excessIn(part.repeat(1e6), 1000, 1e9)).toBe('more than 1000 values');
   });
 
-  test.each(['"', '"\\', '"\\"'])('ends at a string without an end: %s', (part) => {
+  test('is none of a page, which is no JSON', () => {
+    expect(excessIn(`<html>${'{,'.repeat(1e5)}`, 10)).toBeUndefined();
+    expect(excessIn(`\uFEFF\n${listWith(20)}`, 10)).toBe('more than 10 values');
+  });
+
+  test.each(['["', '["\\', '["\\"'])('ends at a string without an end: %s', (part) => {
     expect(excessIn(part + 'x'.repeat(1e6), 10)).toBeUndefined();
   });
 });
