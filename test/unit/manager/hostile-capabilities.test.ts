@@ -35,11 +35,13 @@ test('a slot whose agent has thousands of capabilities waits with the cause; the
   const { id } = rig.docker.get('box-0') ?? { id: '' };
   rig.docker.containers.delete(id);
   await rig.start();
-  await expect.poll(() => rig.slot('0').catch(() => undefined)).toMatchObject({
-    state: 'waiting',
-    code: 'agent.too-long',
-    next: expect.stringContaining('delete the agent'),
-  });
+  await expect
+    .poll(() => rig.slot('0').catch(() => undefined))
+    .toMatchObject({
+      state: 'waiting',
+      code: 'agent.too-long',
+      next: expect.stringContaining('delete the agent'),
+    });
   rig.beginJob('box-1');
   await rig.until('busy', ['1']);
   rig.endJob('box-1');
