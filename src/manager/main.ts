@@ -94,7 +94,7 @@ async function run({ values }: Invocation): Promise<void> {
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
   const state = await openState(values, places.state, machineId);
   if (state.damage !== undefined)
-    log.log('warn', 'the state file is damaged; using the previous one', { damage: state.damage });
+    log.log('warn', 'the state file is damaged or missing; using the previous one', { damage: state.damage });
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });
   await runDaemon(
     managerTools({

@@ -72,7 +72,7 @@ export class StateStore {
   /** The latest write; the next one waits for it. */
   #written: Promise<unknown> = Promise.resolve();
   #problem: FleetError | undefined;
-  /** Why the previous file was read instead; undefined: the file is whole, or there was none. */
+  /** Why the previous file was read instead; undefined: the file is whole, or neither exists. */
   readonly damage: string | undefined;
 
   private constructor(path: string, machineId: string, value: State, damage: string | undefined) {
@@ -82,7 +82,7 @@ export class StateStore {
     this.damage = damage;
   }
 
-  /** Reads `DIR/manager.json`, or creates it. Rejects when it exists and cannot be read. */
+  /** Reads `DIR/manager.json`, or creates it when it and its previous copy are missing. Rejects when neither can be read. */
   static async open(directory: string, machineId: string): Promise<StateStore> {
     const path = join(directory, 'manager.json');
     const kept = await readKept(path, wholeState);

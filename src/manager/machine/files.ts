@@ -50,7 +50,7 @@ export async function readJson(path: string): Promise<unknown> {
   }
 }
 
-/** The content of a file, and its damage when the previous version was read. */
+/** The content of a file, and why the previous version was read instead, if it was. */
 interface Kept<Value> {
   readonly value: Value;
   readonly damage?: string;
@@ -83,8 +83,8 @@ export async function replaceKept(path: string, content: string, aside = previou
 }
 
 /**
- * Reads a file, or its previous version if it is damaged; undefined when it is missing. `parse` throws on damaged text.
- * Rejects with `file.damaged` when neither can be read: an existing file never counts as missing.
+ * Reads a file, or its previous version if it is damaged or missing; undefined when neither exists. `parse` throws on damaged
+ * text. Rejects with `file.damaged` when none can be read and one exists: what was written once never counts as new.
  */
 export async function readKept<Value>(
   path: string,
@@ -94,11 +94,11 @@ export async function readKept<Value>(
   try {
     return { value: await read(path) };
   } catch (error) {
-    if (isMissing(error)) return undefined;
-    const damage = messageOf(error);
+    const damage = isMissing(error) ? 'the file is missing' : messageOf(error);
     try {
       return { value: await read(previous(path)), damage };
     } catch (second) {
+      if (isMissing(error) && isMissing(second)) return undefined;
       throw unreadable(path, damage, isMissing(second) ? 'there is none' : messageOf(second));
     }
   }

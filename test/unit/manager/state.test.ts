@@ -69,6 +69,29 @@ test('values of another type are left out, and the rest of the file counts', asy
   });
 });
 
+test('a deleted file causes no new identity, and no drain is lost', async () => {
+  const store = await open();
+  await store.update(() => ({ drain: drained }));
+  await store.update(() => ({ jobsRun: { '0': 1 } }));
+  rmSync(path);
+  const again = await open();
+  expect(again.owner).toBe(store.owner);
+  expect(again.value.drain.host?.reason).toBe('bad fan');
+  expect(again.damage).toBe('the file is missing');
+  // Written again, with a previous version: the next start reports no damage, and survives the same deletion.
+  expect((await open()).damage).toBeUndefined();
+  rmSync(path);
+  expect((await open()).owner).toBe(store.owner);
+});
+
+test('a deleted file with a torn previous one starts no new installation', async () => {
+  const store = await open();
+  await store.update(() => ({ jobsRun: {} }));
+  rmSync(path);
+  writeFileSync(`${path}.previous`, '');
+  await expect(open()).rejects.toMatchObject({ problem: { code: 'file.damaged' } });
+});
+
 test('without a file each start is a new installation', async () => {
   const first = await open();
   rmSync(directory, { recursive: true });

@@ -39,6 +39,23 @@ test.each([
   expect(await read()).toEqual({ value: 1, damage: expect.stringContaining('JSON') as string });
 });
 
+test('a deleted file is read from its previous version, with the damage', async () => {
+  await replaceKept(path, '1');
+  await replaceKept(path, '2');
+  rmSync(path);
+  expect(await read()).toEqual({ value: 1, damage: 'the file is missing' });
+});
+
+test('a deleted file with a damaged previous version is not missing', async () => {
+  await replaceKept(path, '1');
+  await replaceKept(path, '2');
+  rmSync(path);
+  writeFileSync(`${path}.previous`, '{');
+  await expect(read()).rejects.toMatchObject({
+    problem: { code: 'file.damaged', seen: expect.stringContaining('the file is missing; ') as string },
+  });
+});
+
 test('if both versions are damaged, the error names the file and the next action', async () => {
   await replaceKept(path, '1');
   await replaceKept(path, '2');
