@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { sha256 } from '../../shared/base/digest.ts';
 import { usageError, FleetError } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
@@ -197,15 +197,15 @@ function count(text: string, name: string, least = 1): number {
 }
 
 /**
- * Returns a function that reads the credential from the newest of these files: the one that systemd loaded at the start,
- * until its source is replaced. A new token works without a restart.
+ * Returns a function that reads the credential from the first of these files that has one. A new token works without a restart,
+ * whatever the times of its file: a backup, `cp -p` or a clock that was set may give it an older one.
  */
 export function tokenReader(paths: readonly string[], log: Logger): () => Promise<Secret> {
   return async () => {
-    const files = await Promise.all(paths.map(read));
-    const [newest] = files.flat().sort((one, other) => other.changedMs - one.changedMs);
-    if (newest !== undefined) {
-      const secret = new Secret(newest.text);
+    const texts = await Promise.all(paths.map(read));
+    const first = texts.find((text) => text !== '');
+    if (first !== undefined) {
+      const secret = new Secret(first);
       log.redact(secret);
       return secret;
     }
@@ -217,22 +217,23 @@ export function tokenReader(paths: readonly string[], log: Logger): () => Promis
   };
 }
 
-/** Returns the file's content and the time of its last change (ms); empty if it has none or cannot be read. */
-async function read(path: string): Promise<readonly { readonly text: string; readonly changedMs: number }[]> {
-  try {
-    const text = (await readFile(path, 'utf8')).trim();
-    return text === '' ? [] : [{ text, changedMs: (await stat(path)).mtimeMs }];
-  } catch {
-    return [];
-  }
+/** Returns the file's content; empty if it has none or cannot be read. */
+async function read(path: string): Promise<string> {
+  return readFile(path, 'utf8').then(
+    (text) => text.trim(),
+    () => '',
+  );
 }
 
-/** Returns the files that may have the credential: the one that systemd loaded, and its source. */
+/**
+ * Returns the files that may have the credential: the installed one, and the copy that systemd loaded at the start, which is the
+ * same or older.
+ */
 export function tokenPaths(
   given: string | undefined,
   credentialsDirectory: string | undefined,
   installed: string,
 ): readonly string[] {
   if (given !== undefined) return [given];
-  return credentialsDirectory === undefined ? [installed] : [`${credentialsDirectory}/token`, installed];
+  return credentialsDirectory === undefined ? [installed] : [installed, `${credentialsDirectory}/token`];
 }

@@ -77,10 +77,10 @@ test.each([
   expect(() => parseConfig(text, '/etc/x')).toThrow(`the configuration /etc/x cannot be used: ${why}`);
 });
 
-test('the token is the one that systemd loaded, its source, or the named file', () => {
+test('the token is the installed one, the copy that systemd loaded, or the named file', () => {
   expect(tokenPaths(undefined, '/run/credentials/x', '/etc/azp-fleet/token')).toEqual([
-    '/run/credentials/x/token',
     '/etc/azp-fleet/token',
+    '/run/credentials/x/token',
   ]);
   expect(tokenPaths(undefined, undefined, '/etc/azp-fleet/token')).toEqual(['/etc/azp-fleet/token']);
   expect(tokenPaths('/mine', '/run/credentials/x', '/etc/azp-fleet/token')).toEqual(['/mine']);

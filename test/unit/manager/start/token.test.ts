@@ -1,18 +1,18 @@
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
-import { tokenReader } from '../../../../src/manager/start/configuration.ts';
+import { tokenPaths, tokenReader } from '../../../../src/manager/start/configuration.ts';
 
 let folder: string;
 let loaded: string;
 let installed: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'azp-token-'));
-  loaded = join(folder, 'loaded');
+  loaded = join(folder, 'token');
   installed = join(folder, 'installed');
 });
 afterEach(() => rmSync(folder, { recursive: true }));
@@ -22,14 +22,20 @@ function write(path: string, text: string, seconds: number): void {
   utimesSync(path, seconds, seconds);
 }
 
-const read = async (): Promise<string> => (await tokenReader([loaded, installed], silentLogger)()).reveal();
+const manager = () => tokenReader(tokenPaths(undefined, folder, installed), silentLogger);
+const read = async (): Promise<string> => (await manager()()).reveal();
 
-test('the credential that systemd loaded is used until its source is replaced', async () => {
-  write(installed, 'first\n', 1000);
+test.each([
+  ['newer', 3000],
+  // As a backup or `cp -p` restores it, and as a clock that was set writes it.
+  ['older', 1000],
+])('a replaced credential with a %s time than the one that systemd loaded is used', async (_, seconds) => {
+  write(installed, 'first\n', 2000);
   write(loaded, 'first\n', 2000);
-  expect(await read()).toBe('first');
-  write(installed, 'second\n', 3000);
-  expect(await read()).toBe('second');
+  const secret = manager();
+  expect((await secret()).reveal()).toBe('first');
+  write(installed, 'second\n', seconds);
+  expect((await secret()).reveal()).toBe('second');
 });
 
 test('an emptied file does not hide the credential that systemd loaded', async () => {
@@ -38,6 +44,13 @@ test('an emptied file does not hide the credential that systemd loaded', async (
   expect(await read()).toBe('first');
 });
 
+test('a credential that is removed or cannot be read does not hide the one that systemd loaded', async () => {
+  write(loaded, 'first\n', 1000);
+  expect(await read()).toBe('first');
+  mkdirSync(installed);
+  expect(await read()).toBe('first');
+});
+
 test('a missing credential is reported with its paths', async () => {
-  await expect(read()).rejects.toThrow(`${loaded}, ${installed} cannot be read or is empty`);
+  await expect(read()).rejects.toThrow(`${installed}, ${loaded} cannot be read or is empty`);
 });
