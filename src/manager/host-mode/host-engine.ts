@@ -77,9 +77,9 @@ export class HostEngine implements RunEngine {
     // The state first: after a failure the run is listed as not started, and removed.
     await folder.write({ id, uid, gid, root, agent, labels, createdAt: this.#clock.wall() });
     await writeFile(folder.arguments, JSON.stringify(order.systemdRun({ root, log: folder.log })));
+    await clearUser(this.#command, user, unit);
     // A unit without a known run would hold the name even after its exit.
     await this.#systemd.release(unit);
-    await clearUser(this.#command, user);
     await this.#roots.clear(root);
     await this.#roots.fill(root, order.program, user);
     return id;
@@ -181,13 +181,12 @@ export class HostEngine implements RunEngine {
   async remove(id: string): Promise<Removal> {
     const folder = new RunFolder(this.#directory, id);
     const run = await folder.read();
-    const unit = run?.labels['unit'];
-    if (unit !== undefined) {
-      await this.requireEnded(unit);
-      await this.#systemd.release(unit);
-    }
     if (run !== undefined) {
-      await clearUser(this.#command, { name: userName(run.labels[Labels.slot] ?? ''), uid: run.uid });
+      const { [Labels.slot]: slot = '', unit = '' } = run.labels;
+      await this.requireEnded(unit);
+      // Before the unit's name is freed: with it systemd forgets the control group of what the job left.
+      await clearUser(this.#command, { name: userName(slot), uid: run.uid }, unit);
+      await this.#systemd.release(unit);
       await this.#roots.clear(run.root);
     }
     await rm(folder.path, { recursive: true, force: true });

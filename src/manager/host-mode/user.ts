@@ -74,12 +74,16 @@ async function find(command: RunCommand, name: string): Promise<HostUser | undef
 }
 
 /**
- * Kills all processes of a user, and removes everything that could start new ones: `sh -c SCRIPT sh LOGIN UID`. Exits with 0
- * only when no process is left. A job can leave: a user manager (`loginctl enable-linger`), jobs of cron and at, processes of
+ * Kills all processes of a user, and removes everything that could start new ones: `sh -c SCRIPT sh LOGIN UID UNIT`. Exits with
+ * 0 only when no process is left. A job can leave: a user manager (`loginctl enable-linger`), jobs of cron and at, processes of
  * these, shared memory, files. Another container may use the same uid: a process in another PID namespace whose cgroup only a
  * container engine creates is not the user's.
+ *
+ * A process that forks and exits all the time is never in a list when it is killed. So the control groups of the run's unit and
+ * of the user's slice first may not fork (`pids.max`), then are killed as a whole (`cgroup.kill`, Linux 5.14; systemd); and one
+ * list without processes is not enough.
  */
-export const clearUserScript = `user=$1 uid=$2
+export const clearUserScript = `user=$1 uid=$2 unit=$3
 case $uid in '' | *[!0-9]* | ? | ??) echo "not the uid of an agent: $uid"; exit 2 ;; esac
 linger=/var/lib/systemd/linger/$user
 contained() {
@@ -91,13 +95,23 @@ dead() {
   [ ! -e "/proc/$1/stat" ] || { grep -qE '^State:[[:blank:]]Z' "/proc/$1/status" && [ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" -le 1 ]; }
 }
 living() {
-  grep -lsE "^Uid:.*[[:blank:]]$uid([[:blank:]]|\\$)" /proc/[0-9]*/status | cut -d / -f 3 | while read -r pid; do
+  grep -lsE "^Uid:.*[[:blank:]]$uid([[:blank:]]|\\$)" /proc/[0-9]*/status | while read -r file; do
+    pid=\${file%/status}
+    pid=\${pid##*/}
     dead "$pid" || contained "$pid" || echo "$pid"
   done 2>/dev/null
 }
 end() {
-  tries=100
-  while pids=$(living); [ -n "$pids" ]; do
+  tries=100 empty=0
+  while :; do
+    pids=$(living)
+    if [ -z "$pids" ]; then
+      [ "$empty" -eq 0 ] || return 0
+      empty=1
+      sleep 0.2
+      continue
+    fi
+    empty=0
     if [ "$tries" -eq 0 ]; then
       echo "$pids" | head -n 5 | while read -r pid; do
         echo "$pid $(sed -n 's/^State:[[:blank:]]*//p' "/proc/$pid/status") $(cat "/proc/$pid/comm")"
@@ -109,6 +123,14 @@ end() {
     sleep 0.1
   done
 }
+systemctl show --property=ControlGroup "$unit" "user-$uid.slice" 2>/dev/null | sed -n 's/^ControlGroup=//p' | while read -r group; do
+  case $group in */"$unit" | */"user-$uid.slice") ;; *) continue ;; esac
+  for tree in /sys/fs/cgroup /sys/fs/cgroup/pids /sys/fs/cgroup/unified; do
+    [ ! -e "$tree$group/pids.max" ] || echo 0 >"$tree$group/pids.max"
+    [ ! -e "$tree$group/cgroup.kill" ] || echo 1 >"$tree$group/cgroup.kill"
+  done
+done 2>/dev/null
+systemctl kill --signal=KILL "$unit" "user-$uid.slice" >/dev/null 2>&1
 end
 loginctl disable-linger "$user" >/dev/null 2>&1
 rm -f "$linger" "/var/spool/cron/crontabs/$user" "/var/spool/cron/tabs/$user" "/var/spool/cron/$user"
@@ -130,16 +152,18 @@ exit 0`;
 const clearUserMs = 10 * 60_000;
 
 /**
- * Kills all processes of the user; when it resolves, none is running and none can start again. Only then may a key be written
- * that the user can read. Runs through systemd: the manager may not kill other users' processes or write below /var/spool.
+ * Kills all processes of the user, and those of the run's unit that systemd still knows; when it resolves, none is running and
+ * none can start again. Only then may a key be written that the user can read. Runs through systemd: the manager may not kill
+ * other users' processes or write below /var/spool.
  */
 export async function clearUser(
   command: RunCommand,
   { name, uid }: Pick<HostUser, 'name' | 'uid'>,
+  unit: string,
 ): Promise<void> {
   // systemd expands $ in commands.
   const script = clearUserScript.replaceAll('$', '$$$$');
-  const args = ['--wait', '--pipe', '--quiet', '/bin/sh', '-c', script, 'sh', name, String(uid)];
+  const args = ['--wait', '--pipe', '--quiet', '/bin/sh', '-c', script, 'sh', name, String(uid), unit];
   const { code, output } = await command('systemd-run', args, clearUserMs);
   if (code === 0) return;
   throw new FleetError({

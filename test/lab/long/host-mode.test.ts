@@ -132,6 +132,30 @@ until test -e /dev/shm/left; do sleep 0.1; done`);
   expect(stdout.trim().split('\n')).toEqual([expect.stringMatching(/inactive|failed/), 'inactive']);
 });
 
+test(
+  'processes that fork and exit all the time are gone when the next agent has its key',
+  async () => {
+    await managed.allIdle();
+    const [first, second] = await managed.finished(
+      await queue(
+        'bare',
+        `for look in $(seq 50); do grep -lsx comet /proc/[0-9]*/comm; done | wc -l
+cp "$(readlink -f /bin/sh)" "$HOME/comet"
+for each in 1 2 3 4; do setsid "$HOME/comet" -c 'fork() { fork & }; fork' </dev/null >/dev/null 2>&1 & done
+until grep -qsx comet /proc/[0-9]*/comm; do :; done`,
+        2,
+      ),
+    );
+    expect([first?.result, first?.log.trim()]).toEqual(['succeeded', '0']);
+    expect([second?.result, second?.log.trim()]).toEqual(['succeeded', '0']);
+    await managed.allIdle();
+    const { stdout } = await host.exec(
+      'for look in $(seq 50); do grep -lsx comet /proc/[0-9]*/comm; done | wc -l',
+    );
+    expect(stdout.trim()).toBe('0');
+  },
+);
+
 test("no job reaches the cloud's identities, names are answered; what is not fenced reaches all", async () => {
   await raiseCloud(host);
   const all = [...identities, names].map((at) => `reached ${at}`);

@@ -44,6 +44,7 @@ const names = [
   'tr',
   'true',
   'wc',
+  'xargs',
 ];
 const folders = ['/usr/bin', '/bin', '/usr/sbin', '/sbin'];
 const places = new Map(
