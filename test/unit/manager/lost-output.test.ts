@@ -41,6 +41,29 @@ test('a container without output from Docker is removed, and its followed output
   ]);
 });
 
+test('the record of a run without output has nothing of the run before it', async () => {
+  await rig.start({ agents: { kind: 'count', count: 1 } });
+  await rig.until('idle', ['0']);
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  const { id } = rig.docker.get('box-0') ?? {};
+  rig.endJob('box-0');
+  await expect.poll(() => rig.docker.get('box-0')?.id ?? id).not.toBe(id);
+  await rig.until('idle', ['0']);
+  refuseOutput(Number.POSITIVE_INFINITY);
+  rig.docker.end('box-0', 1);
+  await expect.poll(async () => (await runs()).length).toBe(2);
+  const [second, first] = await runs();
+  expect(first).toMatchObject({ job: 'train', result: 'succeeded' });
+  expect([second?.job, second?.result, second?.durationS, second?.exitCode]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    1,
+  ]);
+  expect(second?.log.join()).not.toContain('train');
+});
+
 test('output that Docker returns at the second try is kept', async () => {
   await rig.start();
   await rig.until('idle');
