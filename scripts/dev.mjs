@@ -268,9 +268,10 @@ function shardOfThisCommit() {
   return `${(Number(stdout) % labShards) + 1}/${labShards}`;
 }
 
-/** Many of these wait for sockets, not for a processor. */
+/** Many of these wait for sockets, not for a processor. A complete run is compared with docs/faults.md. */
 function unitTests(rest, binary = nodeBinary) {
-  vitest(['--project', 'unit*', '--maxWorkers=4', ...rest], binary);
+  const faults = rest.length === 0 ? ['--reporter=./test/support/faults-reporter.ts'] : [];
+  vitest(['--project', 'unit*', '--maxWorkers=4', ...faults, ...rest], binary);
 }
 
 function vitest(rest, binary = nodeBinary) {

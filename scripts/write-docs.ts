@@ -1,4 +1,4 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { speedDocs } from '../bench/results.ts';
 import { commands } from '../src/cli/commands.ts';
@@ -8,6 +8,7 @@ import { withAzureTables } from './azure-page.ts';
 import { version } from '../src/shared/base/version.ts';
 import { commandReference } from './command-reference.ts';
 import { errorsPage } from './errors-page.ts';
+import { type FaultTest, passedFile, withFaultTable } from './faults-page.ts';
 import { withRulesTable } from './health-rules-table.ts';
 import { withBoundsTable } from './reader-bounds-table.ts';
 import { withDnfMatrix } from './dnf-matrix.ts';
@@ -19,6 +20,7 @@ const docs = join(import.meta.dirname, '..', 'docs');
 const azure = join(docs, 'azure.md');
 const health = join(docs, 'health.md');
 const security = join(docs, 'security.md');
+const faultsPage = join(docs, 'faults.md');
 const systems = join(docs, 'systems.md');
 
 writeFileSync(join(docs, 'commands.md'), commandReference(commands));
@@ -26,6 +28,10 @@ writeFileSync(join(docs, '..', 'man', 'azp-fleet.1'), manPage(commands, version)
 writeFileSync(join(docs, 'errors.md'), errorsPage());
 writeFileSync(security, withBoundsTable(readFileSync(security, 'utf8'), readerBounds));
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
+if (existsSync(passedFile)) {
+  const passed = JSON.parse(readFileSync(passedFile, 'utf8')) as FaultTest[];
+  writeFileSync(faultsPage, withFaultTable(readFileSync(faultsPage, 'utf8'), passed));
+}
 writeFileSync(systems, withDnfMatrix(withHostMatrix(readFileSync(systems, 'utf8'))));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));
 for (const [name, text] of Object.entries(speedDocs())) writeFileSync(join(docs, name), text);

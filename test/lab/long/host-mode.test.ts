@@ -9,6 +9,7 @@ import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import type { Lab } from '../../../practice/lab/lab.ts';
 import { startStackLab } from '../../../practice/lab/provisioned.ts';
+import { fault } from '../../support/fault.ts';
 import { ManagedHost, program, settings } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
 
@@ -132,7 +133,8 @@ until test -e /dev/shm/left; do sleep 0.1; done`);
   expect(stdout.trim().split('\n')).toEqual([expect.stringMatching(/inactive|failed/), 'inactive']);
 });
 
-test(
+fault(
+  'fork-loop',
   'processes that fork and exit all the time are gone when the next agent has its key',
   async () => {
     await managed.allIdle();

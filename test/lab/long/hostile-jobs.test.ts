@@ -1,7 +1,7 @@
 // A host on which every tenth job is hostile: to the disk, the manager's reading, the processes, the kernel log, the
 // key. Real: systemd, Docker Engine, cgroups, the kernel and its log, btrfs and its quota, the manager.
 // Stand-ins: the GPUs, the agent program, Azure DevOps.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 
 import { drainAndUndrain, managerKill } from '../../../bench/soak/faults.ts';
 import { deedsDone } from '../../../bench/soak/hostile.ts';
@@ -13,6 +13,7 @@ import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
 import { say } from '../../../practice/lab/say.ts';
+import { fault } from '../../support/fault.ts';
 
 const prefix = 'hostile';
 const disk = { mib: 6_000, type: 'btrfs' } as const;
@@ -38,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-test('six hostile jobs harm no other job, and their keys are worth nothing', async () => {
+fault('hostile-jobs', 'six hostile jobs harm no other job, and their keys are worth nothing', async () => {
   const host = lab.host('h');
   const result = await soak(fleet, [managerKill(host), drainAndUndrain(fleet, host)], 70, say, {
     isHostile: true,

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SlotStatus, RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 // Every cause that can close a slot, from the fault to the status, and its end. The server and
 // dockerd are stand-ins over real sockets (see manager-rig.ts); the test sets the measured disk space.
@@ -31,19 +32,23 @@ async function closedBy(code: string, state?: SlotStatus['state']) {
   return cause;
 }
 
-test('throttled: no launches, running agents continue, and launches resume when it ends', async () => {
-  await rig.start(one);
-  await rig.until('idle', ['0']);
-  await rig.control.fail({ count: 10_000, status: 429 });
-  await expect.poll(problem).toBe('azure.throttled');
-  expect(rig.docker.get('box-0')?.state).toBe('running');
-  rig.beginJob('box-0');
-  rig.endJob('box-0');
-  await closedBy('azure.throttled', 'waiting');
-  await rig.control.clearFaults();
-  await rig.until('idle', ['0']);
-  expect((await rig.status()).problems).toEqual([]);
-});
+fault(
+  'throttled',
+  'throttled: no launches, running agents continue, and launches resume when it ends',
+  async () => {
+    await rig.start(one);
+    await rig.until('idle', ['0']);
+    await rig.control.fail({ count: 10_000, status: 429 });
+    await expect.poll(problem).toBe('azure.throttled');
+    expect(rig.docker.get('box-0')?.state).toBe('running');
+    rig.beginJob('box-0');
+    rig.endJob('box-0');
+    await closedBy('azure.throttled', 'waiting');
+    await rig.control.clearFaults();
+    await rig.until('idle', ['0']);
+    expect((await rig.status()).problems).toEqual([]);
+  },
+);
 
 test('no permission: the missing role is named', async () => {
   await rig.control.deny(['pools.manage']);

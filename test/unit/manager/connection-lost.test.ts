@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ManagerStatus } from '../../../src/shared/contract/status.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 let rig: ManagerRig;
 let isCut: boolean;
@@ -31,22 +32,26 @@ const written = (): ManagerStatus =>
   JSON.parse(readFileSync(join(rig.directory, 'status.json'), 'utf8')) as ManagerStatus;
 const codes = ({ problems }: ManagerStatus): readonly string[] => problems.map(({ code }) => code);
 
-test('a lost connection is a problem while it lasts, in the status file at once, and stops no agent', async () => {
-  await rig.start();
-  await rig.until('idle');
-  await expect.poll(() => written().connection?.checkedAt).toBeDefined();
-  expect(codes(written())).toEqual([]);
-  isCut = true;
-  await expect.poll(() => codes(written())).toEqual(['azure.no-connection']);
-  expect(written().connection).toMatchObject({
-    to: new URL(rig.fake.origin).host,
-    failingSince: expect.any(String) as string,
-    why: 'connect EHOSTUNREACH 192.0.2.1:443',
-  });
-  await rig.until('idle');
-  isCut = false;
-  await expect.poll(() => codes(written())).toEqual([]);
-});
+fault(
+  'connection-lost',
+  'a lost connection is a problem while it lasts, in the status file at once, and stops no agent',
+  async () => {
+    await rig.start();
+    await rig.until('idle');
+    await expect.poll(() => written().connection?.checkedAt).toBeDefined();
+    expect(codes(written())).toEqual([]);
+    isCut = true;
+    await expect.poll(() => codes(written())).toEqual(['azure.no-connection']);
+    expect(written().connection).toMatchObject({
+      to: new URL(rig.fake.origin).host,
+      failingSince: expect.any(String) as string,
+      why: 'connect EHOSTUNREACH 192.0.2.1:443',
+    });
+    await rig.until('idle');
+    isCut = false;
+    await expect.poll(() => codes(written())).toEqual([]);
+  },
+);
 
 test('a lost connection is reported once, although the pools cannot be read either', async () => {
   await rig.start();

@@ -2,6 +2,7 @@
 // dockerd.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -11,7 +12,7 @@ afterEach(() => rig.close());
 
 const names = (): string[] => [...rig.docker.containers.values()].map(({ name }) => name);
 
-test('it stops idle agents and exits', async () => {
+fault('ctrl-c', 'it stops idle agents and exits', async () => {
   await rig.start();
   await rig.until('idle');
   await rig.leave();

@@ -3,6 +3,7 @@ import { silentLogger } from '../../../src/shared/base/log.ts';
 import { agentFilesIn } from '../../support/docker/state.ts';
 import { ask, serveControl } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; see manager-rig.ts.
 let rig: ManagerRig;
@@ -63,21 +64,25 @@ describe('one job, one container', () => {
 });
 
 describe('restarts', () => {
-  test('SIGTERM leaves containers running; the next manager adopts them without a new registration', async () => {
-    await rig.start();
-    await rig.until('idle');
-    rig.beginJob('box-0');
-    await rig.until('busy', ['0']);
-    const before = [...rig.docker.containers.keys()].sort();
-    await rig.stop();
-    expect([...rig.docker.containers.keys()].sort()).toEqual(before);
-    rig.docker.calls.length = 0;
-    await rig.start();
-    await rig.until('busy', ['0']);
-    await rig.until('idle', ['1']);
-    expect([...rig.docker.containers.keys()].sort()).toEqual(before);
-    expect(rig.docker.calls.filter(({ path }) => path === '/containers/create')).toEqual([]);
-  });
+  fault(
+    'manager-stopped',
+    'SIGTERM leaves containers running; the next manager adopts them without a new registration',
+    async () => {
+      await rig.start();
+      await rig.until('idle');
+      rig.beginJob('box-0');
+      await rig.until('busy', ['0']);
+      const before = [...rig.docker.containers.keys()].sort();
+      await rig.stop();
+      expect([...rig.docker.containers.keys()].sort()).toEqual(before);
+      rig.docker.calls.length = 0;
+      await rig.start();
+      await rig.until('busy', ['0']);
+      await rig.until('idle', ['1']);
+      expect([...rig.docker.containers.keys()].sort()).toEqual(before);
+      expect(rig.docker.calls.filter(({ path }) => path === '/containers/create')).toEqual([]);
+    },
+  );
 
   test('a container that was created and never started is replaced', async () => {
     rig.docker.fail(/POST .*\/start/, 500, 'killed between create and start');
@@ -105,18 +110,22 @@ describe('restarts', () => {
     expect(rig.docker.containers.has('left')).toBe(false);
   });
 
-  test('the event stream is opened again after dockerd restarted, and ended runs are collected', async () => {
-    await rig.start();
-    await rig.until('idle');
-    await rig.docker.stop();
-    await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('engine.unreachable');
-    await rig.docker.start();
-    const first = rig.docker.get('box-1')?.id;
-    rig.endJob('box-1');
-    await expect.poll(() => rig.docker.get('box-1')?.id).not.toBe(first);
-    await rig.until('idle');
-    expect((await rig.status()).problems).toEqual([]);
-  });
+  fault(
+    'docker-restarted',
+    'the event stream is opened again after dockerd restarted, and ended runs are collected',
+    async () => {
+      await rig.start();
+      await rig.until('idle');
+      await rig.docker.stop();
+      await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('engine.unreachable');
+      await rig.docker.start();
+      const first = rig.docker.get('box-1')?.id;
+      rig.endJob('box-1');
+      await expect.poll(() => rig.docker.get('box-1')?.id).not.toBe(first);
+      await rig.until('idle');
+      expect((await rig.status()).problems).toEqual([]);
+    },
+  );
 
   test("the end of a removed slot's job removes its agent, with the calls that would have ended its key", async () => {
     await rig.start();

@@ -8,6 +8,7 @@ import { agentFilesIn } from '../../support/docker/state.ts';
 import { AgentSession } from '../../support/agent-session.ts';
 import { FakeSystemd } from '../../support/fake-systemd.ts';
 import { ManagerRig, printed } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 const slot = { gpus: [], share: false, limits: {}, capabilities: [] };
 const agents = {
@@ -45,7 +46,7 @@ function runJob(): void {
 
 const jobsRun = async (): Promise<number> => (await rig.slot('bare')).jobsRun;
 
-test('a slot with mode: host runs jobs while Docker is stopped', async () => {
+fault('docker-stopped', 'a slot with mode: host runs jobs while Docker is stopped', async () => {
   await rig.start({ agents });
   await rig.until('idle', ['box', 'bare']);
   await rig.docker.stop();

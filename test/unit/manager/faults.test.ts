@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { generateAgentKey } from '../../../src/shared/azure/keys.ts';
 import { newAgent } from '../practice/azure/server.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; see manager-rig.ts.
 let rig: ManagerRig;
@@ -28,7 +29,7 @@ describe('faults', () => {
     expect((await rig.slot('0')).cause).toBeUndefined();
   });
 
-  test('a name of another owner is taken over only after `adopt`', async () => {
+  fault('name-held', 'a name of another owner is taken over only after `adopt`', async () => {
     await rig.azure.createAgent(rig.poolId, newAgent('box-0', await generateAgentKey()));
     await rig.start();
     await rig.until('backing-off', ['0']);
@@ -56,15 +57,19 @@ describe('faults', () => {
     await rig.until('idle');
   });
 
-  test('a rejected credential stops launches, not agents, and a new one is used', async () => {
-    await rig.start();
-    await rig.until('idle');
-    await rig.control.setToken('expired');
-    await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('azure.auth');
-    expect(names()).toEqual(['box-0', 'box-1']);
-    await rig.control.setToken('valid');
-    await expect.poll(async () => (await rig.status()).problems.length).toBe(0);
-  });
+  fault(
+    'token-refused',
+    'a rejected credential stops launches, not agents, and a new one is used',
+    async () => {
+      await rig.start();
+      await rig.until('idle');
+      await rig.control.setToken('expired');
+      await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('azure.auth');
+      expect(names()).toEqual(['box-0', 'box-1']);
+      await rig.control.setToken('valid');
+      await expect.poll(async () => (await rig.status()).problems.length).toBe(0);
+    },
+  );
 
   test('a missing pool is reported, and found once it exists', async () => {
     await rig.start({ pool: 'typo' });
@@ -121,27 +126,31 @@ describe('images', () => {
     expect((await rig.slot('0')).code).toBe('agent.name-held');
   });
 
-  test('an image that crash-loops is rolled back, while other slots keep working', async () => {
-    const good = rig.docker.images[0]?.id;
-    await rig.start({ agents: { kind: 'count', count: 3 } });
-    await rig.until('idle', ['0', '1', '2']);
-    await rig.stop();
-    const bad = rig.docker.addImage('registry.example/agent:bad');
-    const crashed = new Set<string>();
-    rig.docker.onStart = (container) => {
-      if (container.body.Image !== bad.id) return rig.listen(container);
-      crashed.add(container.name);
-      rig.docker.end(container.id, 127);
-    };
-    await rig.start({
-      agents: { kind: 'count', count: 3 },
-      image: { kind: 'registry', reference: 'registry.example/agent:bad' },
-    });
-    await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('image.rejected');
-    await rig.until('idle', ['0', '1', '2']);
-    expect([...rig.docker.containers.values()].map(({ body }) => body.Image)).toEqual([good, good, good]);
-    expect(crashed.size).toBe(1);
-  });
+  fault(
+    'image-fails',
+    'an image that crash-loops is rolled back, while other slots keep working',
+    async () => {
+      const good = rig.docker.images[0]?.id;
+      await rig.start({ agents: { kind: 'count', count: 3 } });
+      await rig.until('idle', ['0', '1', '2']);
+      await rig.stop();
+      const bad = rig.docker.addImage('registry.example/agent:bad');
+      const crashed = new Set<string>();
+      rig.docker.onStart = (container) => {
+        if (container.body.Image !== bad.id) return rig.listen(container);
+        crashed.add(container.name);
+        rig.docker.end(container.id, 127);
+      };
+      await rig.start({
+        agents: { kind: 'count', count: 3 },
+        image: { kind: 'registry', reference: 'registry.example/agent:bad' },
+      });
+      await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('image.rejected');
+      await rig.until('idle', ['0', '1', '2']);
+      expect([...rig.docker.containers.values()].map(({ body }) => body.Image)).toEqual([good, good, good]);
+      expect(crashed.size).toBe(1);
+    },
+  );
 
   test.each([
     ['sessions that are left on the server', 'A session for this agent already exists.', 1],

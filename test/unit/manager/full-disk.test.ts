@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ManagerStatus, RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -25,19 +26,23 @@ function unblock(name: string): void {
 const runs = async (): Promise<readonly RunRecord[]> =>
   JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs?slot=0' })) as RunRecord[];
 
-test('the container of a job that filled the disk is removed, and the next job gets a fresh one', async () => {
-  await rig.start();
-  await rig.until('idle');
-  const first = rig.docker.get('box-0')?.id ?? '';
-  rig.beginJob('box-0', 'filler');
-  await rig.until('busy', ['0']);
-  block('state');
-  rig.endJob('box-0', 'filler');
-  await expect.poll(() => rig.docker.containers.has(first)).toBe(false);
-  await rig.until('idle');
-  expect(await rig.slot('0')).toMatchObject({ jobsRun: 1 });
-  expect(rig.logged.map(({ message }) => message)).toContain('the record of a run could not be written');
-});
+fault(
+  'job-fills-disk',
+  'the container of a job that filled the disk is removed, and the next job gets a fresh one',
+  async () => {
+    await rig.start();
+    await rig.until('idle');
+    const first = rig.docker.get('box-0')?.id ?? '';
+    rig.beginJob('box-0', 'filler');
+    await rig.until('busy', ['0']);
+    block('state');
+    rig.endJob('box-0', 'filler');
+    await expect.poll(() => rig.docker.containers.has(first)).toBe(false);
+    await rig.until('idle');
+    expect(await rig.slot('0')).toMatchObject({ jobsRun: 1 });
+    expect(rig.logged.map(({ message }) => message)).toContain('the record of a run could not be written');
+  },
+);
 
 test('a run record that did not fit is written after the removal of the container', async () => {
   await rig.start();
@@ -53,42 +58,50 @@ test('a run record that did not fit is written after the removal of the containe
   await expect.poll(runs).toMatchObject([{ job: 'filler' }]);
 });
 
-test('while the state cannot be written the manager continues, and reports it', async () => {
-  await rig.start();
-  await rig.until('idle');
-  block('state');
-  await expect(rig.post('/v1/drain', { reason: 'fan' })).rejects.toMatchObject({
-    problem: { what: expect.stringContaining('a restart would lose') as string },
-  });
-  await rig.until('drained');
-  expect((await rig.status()).problems.map(({ code }) => code)).toContain('state.not-written');
-  unblock('state');
-  await expect.poll(async () => (await rig.status()).problems).toEqual([]);
-  await rig.stop();
-  await rig.start();
-  await rig.until('drained');
-});
+fault(
+  'state-not-written',
+  'while the state cannot be written the manager continues, and reports it',
+  async () => {
+    await rig.start();
+    await rig.until('idle');
+    block('state');
+    await expect(rig.post('/v1/drain', { reason: 'fan' })).rejects.toMatchObject({
+      problem: { what: expect.stringContaining('a restart would lose') as string },
+    });
+    await rig.until('drained');
+    expect((await rig.status()).problems.map(({ code }) => code)).toContain('state.not-written');
+    unblock('state');
+    await expect.poll(async () => (await rig.status()).problems).toEqual([]);
+    await rig.stop();
+    await rig.start();
+    await rig.until('drained');
+  },
+);
 
-test('while the status cannot be written agents and socket continue, and the file is written later', async () => {
-  await rig.start();
-  await rig.until('idle');
-  // The manager may write a new file in between.
-  await vi.waitFor(() => {
-    rmSync(at('status.json'), { force: true });
-    mkdirSync(join(at('status.json'), 'in the way'), { recursive: true });
-  });
-  rig.beginJob('box-0', 'train');
-  await rig.until('busy', ['0']);
-  rig.endJob('box-0', 'train');
-  await expect.poll(async () => (await rig.slot('0')).jobsRun).toBe(1);
-  await rig.until('idle');
-  const said = rig.logged.filter(({ message }) => message === 'the status file cannot be written');
-  expect(said).toHaveLength(1);
-  rmSync(at('status.json'), { recursive: true });
-  await expect
-    .poll(() => {
-      const text = existsSync(at('status.json')) ? readFileSync(at('status.json'), 'utf8') : '{}';
-      return (JSON.parse(text) as Partial<ManagerStatus>).slots?.[0]?.jobsRun;
-    })
-    .toBe(1);
-});
+fault(
+  'run-full',
+  'while the status cannot be written agents and socket continue, and the file is written later',
+  async () => {
+    await rig.start();
+    await rig.until('idle');
+    // The manager may write a new file in between.
+    await vi.waitFor(() => {
+      rmSync(at('status.json'), { force: true });
+      mkdirSync(join(at('status.json'), 'in the way'), { recursive: true });
+    });
+    rig.beginJob('box-0', 'train');
+    await rig.until('busy', ['0']);
+    rig.endJob('box-0', 'train');
+    await expect.poll(async () => (await rig.slot('0')).jobsRun).toBe(1);
+    await rig.until('idle');
+    const said = rig.logged.filter(({ message }) => message === 'the status file cannot be written');
+    expect(said).toHaveLength(1);
+    rmSync(at('status.json'), { recursive: true });
+    await expect
+      .poll(() => {
+        const text = existsSync(at('status.json')) ? readFileSync(at('status.json'), 'utf8') : '{}';
+        return (JSON.parse(text) as Partial<ManagerStatus>).slots?.[0]?.jobsRun;
+      })
+      .toBe(1);
+  },
+);

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -34,21 +35,25 @@ test('the container is stopped, its job keeps its result, and the slot continues
   });
 });
 
-test('while it cannot be stopped, the status shows the next action, and a drain waits for it', async () => {
-  rig.docker.faults.push({
-    path: /\/stop/u,
-    status: 500,
-    message: 'tried to kill container, but did not receive an exit event',
-    times: Number.POSITIVE_INFINITY,
-  });
-  const id = await hang();
-  await expect.poll(async () => (await rig.slot('0')).code).toBe('run.does-not-end');
-  const slot = await rig.slot('0');
-  expect(slot.cause).toContain('did not receive an exit event');
-  expect(slot.next).toContain('azp-fleet reboot');
-  expect(rig.docker.get('box-0')?.id).toBe(id);
-  await rig.post('/v1/drain', { reason: 'reboot', owner: 'ann@laptop' });
-  rig.docker.faults.length = 0;
-  await rig.until('drained', ['0']);
-  expect(rig.docker.get('box-0')).toBeUndefined();
-});
+fault(
+  'container-hangs',
+  'while it cannot be stopped, the status shows the next action, and a drain waits for it',
+  async () => {
+    rig.docker.faults.push({
+      path: /\/stop/u,
+      status: 500,
+      message: 'tried to kill container, but did not receive an exit event',
+      times: Number.POSITIVE_INFINITY,
+    });
+    const id = await hang();
+    await expect.poll(async () => (await rig.slot('0')).code).toBe('run.does-not-end');
+    const slot = await rig.slot('0');
+    expect(slot.cause).toContain('did not receive an exit event');
+    expect(slot.next).toContain('azp-fleet reboot');
+    expect(rig.docker.get('box-0')?.id).toBe(id);
+    await rig.post('/v1/drain', { reason: 'reboot', owner: 'ann@laptop' });
+    rig.docker.faults.length = 0;
+    await rig.until('drained', ['0']);
+    expect(rig.docker.get('box-0')).toBeUndefined();
+  },
+);

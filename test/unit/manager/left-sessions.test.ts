@@ -5,6 +5,7 @@ import type { RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { LiveAgents } from '../../support/live-agents.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 let rig: ManagerRig;
 let live: LiveAgents;
@@ -32,18 +33,26 @@ function watch(): { readonly seen: ReadonlyMap<string, string>; readonly end: ()
   return { seen, end: () => clearInterval(timer) };
 }
 
-test('after a killed agent its entry is created again, with its values, instead of a wait of 5 min', async () => {
-  await rig.start(one);
-  await rig.until('idle', ['0']);
-  const before = await entry();
-  const id = before?.id ?? 0;
-  await rig.azure.setUserCapabilities(rig.poolId, id, { ...before?.userCapabilities, room: 'B12' });
-  live.kill('box-0');
-  await expect.poll(async () => (await entry())?.id).not.toBe(id);
-  await rig.until('idle', ['0']);
-  expect(await entry()).toMatchObject({ enabled: true, status: 'online', userCapabilities: { room: 'B12' } });
-  expect(await newest()).toMatchObject({ exitCode: 137, cause: { code: 'agent.killed' } });
-});
+fault(
+  'session-left',
+  'after a killed agent its entry is created again, with its values, instead of a wait of 5 min',
+  async () => {
+    await rig.start(one);
+    await rig.until('idle', ['0']);
+    const before = await entry();
+    const id = before?.id ?? 0;
+    await rig.azure.setUserCapabilities(rig.poolId, id, { ...before?.userCapabilities, room: 'B12' });
+    live.kill('box-0');
+    await expect.poll(async () => (await entry())?.id).not.toBe(id);
+    await rig.until('idle', ['0']);
+    expect(await entry()).toMatchObject({
+      enabled: true,
+      status: 'online',
+      userCapabilities: { room: 'B12' },
+    });
+    expect(await newest()).toMatchObject({ exitCode: 137, cause: { code: 'agent.killed' } });
+  },
+);
 
 test('an agent that a user disabled stays disabled when its entry is created again', async () => {
   await rig.start(one);
@@ -108,23 +117,27 @@ test('an unexpected conflict: the container is replaced, the entry created again
   end();
 });
 
-test('a killed worker with exit code 0: status and run record show that the server still has its job', async () => {
-  await rig.start(one);
-  await rig.until('idle', ['0']);
-  await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
-  await rig.until('busy', ['0']);
-  live.killWorker('box-0');
-  const slot = async () => rig.slot('0');
-  await expect.poll(async () => (await slot()).code).toBe('agent.job-assigned');
-  expect((await slot()).cause).toMatch(/job train .*gives it up at \d{4}-\d\d-\d\dT[\d:]+Z$/);
-  await expect.poll(async () => (await newest())?.unfinished).toMatchObject({ job: 'train' });
-  expect(await newest()).toMatchObject({
-    exitCode: 0,
-    result: 'failed',
-    cause: { code: 'run.result-missing' },
-    unfinished: { until: expect.stringMatching(/^\d{4}-.*Z$/) as string },
-  });
-});
+fault(
+  'worker-killed',
+  'a killed worker with exit code 0: status and run record show that the server still has its job',
+  async () => {
+    await rig.start(one);
+    await rig.until('idle', ['0']);
+    await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
+    await rig.until('busy', ['0']);
+    live.killWorker('box-0');
+    const slot = async () => rig.slot('0');
+    await expect.poll(async () => (await slot()).code).toBe('agent.job-assigned');
+    expect((await slot()).cause).toMatch(/job train .*gives it up at \d{4}-\d\d-\d\dT[\d:]+Z$/);
+    await expect.poll(async () => (await newest())?.unfinished).toMatchObject({ job: 'train' });
+    expect(await newest()).toMatchObject({
+      exitCode: 0,
+      result: 'failed',
+      cause: { code: 'run.result-missing' },
+      unfinished: { until: expect.stringMatching(/^\d{4}-.*Z$/) as string },
+    });
+  },
+);
 
 test('a drained slot shows that the server still has its job, also after a restart of the manager', async () => {
   await rig.start(one);

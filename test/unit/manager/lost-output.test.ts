@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunRecord } from '../../../src/shared/contract/status.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -20,28 +21,34 @@ function refuseOutput(times: number): string {
   return id;
 }
 
-test('a container without output from Docker is removed, and its followed output shows how it ended', async () => {
-  await rig.start();
-  await rig.until('idle');
-  rig.beginJob('box-0');
-  await rig.until('busy', ['0']);
-  const first = refuseOutput(Number.POSITIVE_INFINITY);
-  rig.endJob('box-0');
-  await expect.poll(() => rig.docker.containers.has(first)).toBe(false);
-  await rig.until('idle');
-  expect(await rig.slot('0')).toMatchObject({ jobsRun: 1 });
-  expect(await runs()).toMatchObject([
-    {
-      job: 'train',
-      result: 'succeeded',
-      log: [
-        expect.stringMatching(/^azp-fleet: Docker did not return .*.*: .*log driver: short read$/) as string,
-      ],
-    },
-  ]);
-});
+fault(
+  'output-lost',
+  'a container without output from Docker is removed, and its followed output shows how it ended',
+  async () => {
+    await rig.start();
+    await rig.until('idle');
+    rig.beginJob('box-0');
+    await rig.until('busy', ['0']);
+    const first = refuseOutput(Number.POSITIVE_INFINITY);
+    rig.endJob('box-0');
+    await expect.poll(() => rig.docker.containers.has(first)).toBe(false);
+    await rig.until('idle');
+    expect(await rig.slot('0')).toMatchObject({ jobsRun: 1 });
+    expect(await runs()).toMatchObject([
+      {
+        job: 'train',
+        result: 'succeeded',
+        log: [
+          expect.stringMatching(
+            /^azp-fleet: Docker did not return .*.*: .*log driver: short read$/,
+          ) as string,
+        ],
+      },
+    ]);
+  },
+);
 
-test('the record of a run without output has nothing of the run before it', async () => {
+fault('output-of-before', 'the record of a run without output has nothing of the run before it', async () => {
   await rig.start({ agents: { kind: 'count', count: 1 } });
   await rig.until('idle', ['0']);
   rig.beginJob('box-0');

@@ -1,13 +1,14 @@
 // A short `npm run soak -- --model` with fixed seeds: a failure is a regression.
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 
 import { histories, newTally, tryOut } from '../../support/model/trial.ts';
+import { fault } from '../../support/fault.ts';
 
 const worlds = 30;
 const longest = 30;
 
-test('no failure between two calls loses a job, a key or a slot', async () => {
+fault('manager-killed', 'no failure between two calls loses a job, a key or a slot', async () => {
   const tally = newTally();
   const { counterexample, errorInstance } = await fc.check(
     fc.asyncProperty(histories(longest), (history) => tryOut(history, tally)),

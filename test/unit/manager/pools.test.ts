@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
 import type { SlotSpec } from '../../../src/shared/contract/slots.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
+import { fault } from '../../support/fault.ts';
 
 // Slots with own pools and images; the daemon as in daemon.test.ts.
 let rig: ManagerRig;
@@ -47,7 +48,7 @@ describe('pools', () => {
     expect(status.slots.map(({ pool }) => pool)).toEqual(['gpu-lab', 'GPU-Training']);
   });
 
-  test('a missing pool affects only its slots', async () => {
+  fault('pool-missing', 'a missing pool affects only its slots', async () => {
     await rig.start(slots({}, { pool: 'nowhere' }));
     await rig.until('idle', ['0']);
     await rig.until('waiting', ['1']);

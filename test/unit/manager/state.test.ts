@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { StateStore } from '../../../src/manager/state.ts';
+import { fault } from '../../support/fault.ts';
 
 let directory: string;
 let path: string;
@@ -15,22 +16,22 @@ afterEach(() => rmSync(join(directory, '..'), { recursive: true }));
 const open = () => StateStore.open(directory, 'machine-1');
 const drained = { host: { reason: 'bad fan', at: '' }, slots: {} };
 
-test.each(['', '{"schema":1,"installat', 'null', '[]', '{}', '{"installation":7}'])(
-  'a torn file (%j) causes no new identity, and no drain is lost',
-  async (torn) => {
+fault('state-torn', 'a torn file causes no new identity, and no drain is lost', async () => {
+  for (const torn of ['', '{"schema":1,"installat', 'null', '[]', '{}', '{"installation":7}']) {
     const store = await open();
     await store.update(() => ({ drain: drained }));
     await store.update(() => ({ jobsRun: { '0': 1 } }));
     writeFileSync(path, torn);
     const again = await open();
-    expect(again.owner).toBe(store.owner);
-    expect(again.value.drain.host?.reason).toBe('bad fan');
-    expect(again.damage).toBeDefined();
+    expect(again.owner, torn).toBe(store.owner);
+    expect(again.value.drain.host?.reason, torn).toBe('bad fan');
+    expect(again.damage, torn).toBeDefined();
     expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(torn);
     // The file is repaired: the next start reports no damage.
-    expect((await open()).damage).toBeUndefined();
-  },
-);
+    expect((await open()).damage, torn).toBeUndefined();
+    rmSync(directory, { recursive: true });
+  }
+});
 
 test('values of another type are left out, and the rest of the file counts', async () => {
   const { owner } = await open();
@@ -69,7 +70,7 @@ test('values of another type are left out, and the rest of the file counts', asy
   });
 });
 
-test('a deleted file causes no new identity, and no drain is lost', async () => {
+fault('state-deleted', 'a deleted file causes no new identity, and no drain is lost', async () => {
   const store = await open();
   await store.update(() => ({ drain: drained }));
   await store.update(() => ({ jobsRun: { '0': 1 } }));
@@ -84,7 +85,7 @@ test('a deleted file causes no new identity, and no drain is lost', async () => 
   expect((await open()).owner).toBe(store.owner);
 });
 
-test('a deleted file with a torn previous one starts no new installation', async () => {
+fault('state-both-torn', 'a deleted file with a torn previous one starts no new installation', async () => {
   const store = await open();
   await store.update(() => ({ jobsRun: {} }));
   rmSync(path);
@@ -98,7 +99,7 @@ test('without a file each start is a new installation', async () => {
   expect((await open()).owner).not.toBe(first.owner);
 });
 
-test('with both files torn it does not start, and reports the next action', async () => {
+fault('state-both-torn', 'with both files torn it does not start, and reports the next action', async () => {
   const store = await open();
   await store.update(() => ({ jobsRun: {} }));
   writeFileSync(path, '');
@@ -106,7 +107,7 @@ test('with both files torn it does not start, and reports the next action', asyn
   await expect(open()).rejects.toMatchObject({ problem: { code: 'file.damaged' } });
 });
 
-test('a failed write is kept in memory, reported and repeated', async () => {
+fault('state-not-written', 'a failed write is kept in memory, reported and repeated', async () => {
   const store = await open();
   rmSync(directory, { recursive: true });
   // A mode does not stop root, who may run this test.

@@ -17,6 +17,7 @@ import { config } from '../../support/manager-config.ts';
 import { ManagerRig, printed } from '../../support/manager-rig.ts';
 import { managerStatus } from '../../support/manager-status.ts';
 import { plugInGpu } from '../../support/rig-folders.ts';
+import { fault } from '../../support/fault.ts';
 
 const day = 24 * 3_600_000;
 const cause = { code: 'bug', what: 'x', next: 'x' } as const;
@@ -194,20 +195,24 @@ describe.each([
     rig = undefined;
   });
 
-  test('a slot in back-off and a busy one continue, and the status shows the new time', async () => {
-    rig = await ManagerRig.create();
-    const { docker } = rig;
-    docker.onStart = ({ id }) => docker.end(id, 1);
-    await rig.start();
-    await rig.until('backing-off');
-    rig.clock.wallAhead = jump;
-    docker.onStart = (container) => rig?.listen(container);
-    await rig.until('idle');
-    rig.beginJob('box-0');
-    await rig.until('busy', ['0']);
-    rig.clock.wallAhead = -jump;
-    rig.endJob('box-0');
-    await rig.until('idle');
-    expect(Math.abs(Date.parse((await rig.status()).at) - (Date.now() - jump))).toBeLessThan(3_600_000);
-  });
+  fault(
+    'clock-set',
+    'a slot in back-off and a busy one continue, and the status shows the new time',
+    async () => {
+      rig = await ManagerRig.create();
+      const { docker } = rig;
+      docker.onStart = ({ id }) => docker.end(id, 1);
+      await rig.start();
+      await rig.until('backing-off');
+      rig.clock.wallAhead = jump;
+      docker.onStart = (container) => rig?.listen(container);
+      await rig.until('idle');
+      rig.beginJob('box-0');
+      await rig.until('busy', ['0']);
+      rig.clock.wallAhead = -jump;
+      rig.endJob('box-0');
+      await rig.until('idle');
+      expect(Math.abs(Date.parse((await rig.status()).at) - (Date.now() - jump))).toBeLessThan(3_600_000);
+    },
+  );
 });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -13,17 +14,21 @@ afterEach(() => rig.close());
 
 const one = { agents: { kind: 'count', count: 1 } } as const;
 
-test('an exited container that is listed as running is collected, and its slot continues', async () => {
-  await rig.start(one);
-  await rig.until('idle', ['0']);
-  const { id } = rig.docker.get('box-0') ?? { id: '' };
-  rig.beginJob('box-0');
-  await rig.until('busy', ['0']);
-  rig.docker.say('box-0', '2026-11-21 02:00:02Z: Job train completed with result: Succeeded');
-  rig.docker.end('box-0', 0, { isUnwritten: true });
-  await expect.poll(() => rig.docker.containers.has(id)).toBe(false);
-  await rig.until('idle', ['0']);
-});
+fault(
+  'exit-unlisted',
+  'an exited container that is listed as running is collected, and its slot continues',
+  async () => {
+    await rig.start(one);
+    await rig.until('idle', ['0']);
+    const { id } = rig.docker.get('box-0') ?? { id: '' };
+    rig.beginJob('box-0');
+    await rig.until('busy', ['0']);
+    rig.docker.say('box-0', '2026-11-21 02:00:02Z: Job train completed with result: Succeeded');
+    rig.docker.end('box-0', 0, { isUnwritten: true });
+    await expect.poll(() => rig.docker.containers.has(id)).toBe(false);
+    await rig.until('idle', ['0']);
+  },
+);
 
 test('an exit event counts before the list shows it', async () => {
   await rig.start(one);

@@ -8,6 +8,7 @@ import {
   missingRules,
 } from '../../../../src/manager/docker/network-isolation.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 /** A stand-in for `ip` that keeps added rules, and prints them like the real one. */
 class Ip {
@@ -103,7 +104,7 @@ afterEach(() => rig?.close());
 /** The output of `ip` in a container without permission. */
 const refused = { ...printed('Cannot open netlink socket: Operation not permitted'), code: 1 };
 
-test('rules that cannot be added are a problem in the status, and jobs run', async () => {
+fault('rules-not-set', 'rules that cannot be added are a problem in the status, and jobs run', async () => {
   rig = await ManagerRig.create();
   const started = rig;
   started.programs.set('ip', refused);
@@ -133,25 +134,29 @@ test('network: required starts no job without isolation, and each slot shows why
   await rig.until('idle');
 });
 
-test('network: required stops idle agents when rules are missing, lets a job end, and recovers', async () => {
-  rig = await ManagerRig.create();
-  const { azure, poolId } = rig;
-  const enabled = async () => (await azure.listAgents(poolId)).map((agent) => agent.enabled);
-  await rig.start({ fence: 'required' });
-  await rig.until('idle');
-  rig.beginJob('box-1');
-  await rig.until('busy', ['1']);
-  rig.programs.set('ip', refused);
-  await rig.until('waiting', ['0']);
-  await expect.poll(enabled).toEqual([false, false]);
-  expect((await rig.slot('1')).state).toBe('busy');
-  rig.endJob('box-1');
-  await rig.until('waiting');
-  expect(rig.docker.containers.size).toBe(0);
-  rig.programs.set('ip', printed(''));
-  await rig.until('idle');
-  await expect.poll(enabled).toEqual([true, true]);
-});
+fault(
+  'isolation-removed',
+  'network: required stops idle agents when rules are missing, lets a job end, and recovers',
+  async () => {
+    rig = await ManagerRig.create();
+    const { azure, poolId } = rig;
+    const enabled = async () => (await azure.listAgents(poolId)).map((agent) => agent.enabled);
+    await rig.start({ fence: 'required' });
+    await rig.until('idle');
+    rig.beginJob('box-1');
+    await rig.until('busy', ['1']);
+    rig.programs.set('ip', refused);
+    await rig.until('waiting', ['0']);
+    await expect.poll(enabled).toEqual([false, false]);
+    expect((await rig.slot('1')).state).toBe('busy');
+    rig.endJob('box-1');
+    await rig.until('waiting');
+    expect(rig.docker.containers.size).toBe(0);
+    rig.programs.set('ip', printed(''));
+    await rig.until('idle');
+    await expect.poll(enabled).toEqual([true, true]);
+  },
+);
 
 test('network: required checks right before each launch, not only each minute', async () => {
   rig = await ManagerRig.create();

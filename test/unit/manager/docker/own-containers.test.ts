@@ -4,6 +4,7 @@ import { Labels } from '../../../../src/shared/contract/paths.ts';
 import type { OwnContainer } from '../../../../src/shared/engine/engine.ts';
 import type { StandInContainer } from '../../../support/docker/state.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -24,7 +25,7 @@ function beside(
   return container;
 }
 
-test('idle agents of another manager are neither stopped nor counted', async () => {
+fault('others-containers', 'idle agents of another manager are neither stopped nor counted', async () => {
   await rig.start({ agents: { kind: 'count', count: 1 } });
   await rig.until('idle', ['0']);
   const [mine] = rig.docker.containers.values();

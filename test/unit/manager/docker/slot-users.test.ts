@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import { agentMounts } from '../../../../src/manager/docker/mounts.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -54,25 +55,29 @@ test('the users of an image are read once', async () => {
   expect(copied('box-0')).toContain('-rw-r--r-- 0/0 /etc/passwd');
 });
 
-test('a dataset that is removed between check and start is named, and no folder is created', async () => {
-  const host = join(rig.directory, 'data');
-  mkdirSync(join(host, 'x'), { recursive: true });
-  const gone = `invalid mount config for type "bind": bind source path does not exist: ${host}`;
-  rig.docker.fail(/^POST \/containers\/create$/, 400, gone);
-  await rig.start({
-    agents: { kind: 'count', count: 1 },
-    datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }],
-  });
-  await rig.until('idle', ['0']);
-  const failures = rig.logged
-    .filter(({ message }) => message === 'launch failed')
-    .map(({ fields }) => fields);
-  expect(failures).toMatchObject([
-    { code: 'engine.no-folder', next: expect.stringContaining('mount or create it') },
-  ]);
-  // It is not the image's fault.
-  expect((await rig.status()).problems).toEqual([]);
-});
+fault(
+  'dataset-removed',
+  'a dataset that is removed between check and start is named, and no folder is created',
+  async () => {
+    const host = join(rig.directory, 'data');
+    mkdirSync(join(host, 'x'), { recursive: true });
+    const gone = `invalid mount config for type "bind": bind source path does not exist: ${host}`;
+    rig.docker.fail(/^POST \/containers\/create$/, 400, gone);
+    await rig.start({
+      agents: { kind: 'count', count: 1 },
+      datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }],
+    });
+    await rig.until('idle', ['0']);
+    const failures = rig.logged
+      .filter(({ message }) => message === 'launch failed')
+      .map(({ fields }) => fields);
+    expect(failures).toMatchObject([
+      { code: 'engine.no-folder', next: expect.stringContaining('mount or create it') },
+    ]);
+    // It is not the image's fault.
+    expect((await rig.status()).problems).toEqual([]);
+  },
+);
 
 test('mounts below a dataset are read-only where engine, kernel and runtime support it', async () => {
   const host = join(rig.directory, 'data');

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; what nvidia-smi, the
 // kernel and a probe container print is text of this file.
@@ -75,7 +76,7 @@ describe('a bad GPU closes only its slot, with the reason in the pool, until the
     expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
   });
 
-  test('its job finishes, and no agent starts after it', async () => {
+  fault('gpu-fails', 'its job finishes, and no agent starts after it', async () => {
     await rig.start();
     await rig.until('idle');
     rig.beginJob('box-1');

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManagerRig } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; what nvidia-smi prints is
 // text of a file.
@@ -27,11 +28,15 @@ test('nvidia-smi gets the time that cold GPUs need, at any speed of the clock', 
   expect(rig.deadlines.get('sh')).toBe(60_000);
 });
 
-test('an nvidia-smi that hangs in the kernel quarantines the slots, and no second one is started', async () => {
-  rig.programs.set('sh', answered);
-  await rig.start();
-  await rig.until('idle');
-  rig.programs.set('sh', hanging);
-  await rig.until('quarantined');
-  expect((await rig.status()).health.state).toBe('hung');
-});
+fault(
+  'smi-hangs',
+  'an nvidia-smi that hangs in the kernel quarantines the slots, and no second one is started',
+  async () => {
+    rig.programs.set('sh', answered);
+    await rig.start();
+    await rig.until('idle');
+    rig.programs.set('sh', hanging);
+    await rig.until('quarantined');
+    expect((await rig.status()).health.state).toBe('hung');
+  },
+);

@@ -8,6 +8,7 @@ import { runCommand, type RunCommand } from '../../../../src/manager/machine/com
 import { StillClock } from '../../../support/clock.ts';
 import { FakeSystemd } from '../../../support/fake-systemd.ts';
 import { cleanDocker, hostRuns } from '../../../support/host-runs.ts';
+import { fault } from '../../../support/fault.ts';
 
 // A new engine stands for a restarted manager: only files and systemd have the state of the previous one.
 const unit = 'azp-fleet-agent-bare.service';
@@ -93,26 +94,30 @@ describe('a manager that is killed while it starts an agent', () => {
     expect(await states(manager())).toEqual([]);
   });
 
-  test('after systemd has started the unit: the run is followed and not removed', async () => {
-    const id = await create(manager());
-    systemd.onStarted = () => systemd.deaf.add('show');
-    await manager().start(id);
-    systemd.deaf.clear();
-    expect(JSON.parse(readFileSync(join(directory, 'host', id, 'run.json'), 'utf8'))).not.toHaveProperty(
-      'startedAt',
-    );
-    expect(await states(manager())).toEqual(['running']);
-    await manager().removeUnlessRunning(id);
-    await expect(manager().remove(id)).rejects.toMatchObject({ problem: { code: 'host-mode.unit-runs' } });
-    expect([await states(manager()), stops()]).toEqual([['running'], [expect.any(String)]]);
-    systemd.end(unit, 0);
-    expect(await states(manager())).toEqual(['exited']);
-    expect(await manager().exit(id)).toMatchObject({ code: 0 });
-  });
+  fault(
+    'unit-not-noted',
+    'after systemd has started the unit: the run is followed and not removed',
+    async () => {
+      const id = await create(manager());
+      systemd.onStarted = () => systemd.deaf.add('show');
+      await manager().start(id);
+      systemd.deaf.clear();
+      expect(JSON.parse(readFileSync(join(directory, 'host', id, 'run.json'), 'utf8'))).not.toHaveProperty(
+        'startedAt',
+      );
+      expect(await states(manager())).toEqual(['running']);
+      await manager().removeUnlessRunning(id);
+      await expect(manager().remove(id)).rejects.toMatchObject({ problem: { code: 'host-mode.unit-runs' } });
+      expect([await states(manager()), stops()]).toEqual([['running'], [expect.any(String)]]);
+      systemd.end(unit, 0);
+      expect(await states(manager())).toEqual(['exited']);
+      expect(await manager().exit(id)).toMatchObject({ code: 0 });
+    },
+  );
 });
 
 describe('while systemd does not answer', () => {
-  test('an agent counts as running: it is neither collected nor removed', async () => {
+  fault('systemd-silent', 'an agent counts as running: it is neither collected nor removed', async () => {
     const id = await started();
     systemd.deaf.add('show');
     expect(await states(manager())).toEqual(['running']);

@@ -11,6 +11,7 @@ import { FakeSystemd } from '../../../support/fake-systemd.ts';
 import { testSuite } from '../../../support/scratch/suite-tests.ts';
 import { cleanDocker, hostRuns } from '../../../support/host-runs.ts';
 import { clearUserSuite } from './clear-user-cases.ts';
+import { fault } from '../../../support/fault.ts';
 
 testSuite(clearUserSuite);
 
@@ -88,7 +89,8 @@ test('no process of the user is running when the folder of the next agent is cre
   expect(at).toBeLessThan(calls.findIndex((call) => call.startsWith('cp')));
 });
 
-test(
+fault(
+  'process-left',
   'while a process runs, no folder for a key exists, and the process is named',
   async () => {
     left = '4121 D (disk sleep) train.py\n';

@@ -10,6 +10,7 @@ import { pciGpus } from '../../../../src/manager/gpus/observe.ts';
 import { runId } from '../../../../src/manager/docker/container.ts';
 import { StateStore } from '../../../../src/manager/state.ts';
 import { untar } from '../../../../src/shared/base/tar.ts';
+import { fault } from '../../../support/fault.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -111,7 +112,7 @@ test('a dataset must be a mounted folder with files', async () => {
   expect(await problem({ host: join(dataset.host, 'x') })).toContain('not a readable folder');
 });
 
-test('while a read hangs, no second one is started', async () => {
+fault('dataset-hangs', 'while a read hangs, no second one is started', async () => {
   const reads: ((content: 'filled' | 'empty') => void)[] = [];
   const dataset = { name: 'D', host: '/nfs', container: '/d', requireMount: false };
   const datasets = new Datasets([dataset], () => new Promise((resolve) => reads.push(resolve)));

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execPath } from 'node:process';
 import { build } from 'esbuild';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { lockMachine } from '../../../../src/manager/machine/machine-lock.ts';
+import { fault } from '../../../support/fault.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -46,14 +47,18 @@ async function other(): Promise<{ readonly pid: number | undefined; kill(): Prom
   };
 }
 
-test('a second manager names the process that has the lock; a killed manager releases it', async () => {
-  const first = await other();
-  await expect(lockMachine(folder)).rejects.toMatchObject({
-    problem: {
-      code: 'manager.already-running',
-      what: `another manager already runs on this machine (process ${first.pid})`,
-    },
-  });
-  await first.kill();
-  await lockMachine(folder);
-});
+fault(
+  'second-manager',
+  'a second manager names the process that has the lock; a killed manager releases it',
+  async () => {
+    const first = await other();
+    await expect(lockMachine(folder)).rejects.toMatchObject({
+      problem: {
+        code: 'manager.already-running',
+        what: `another manager already runs on this machine (process ${first.pid})`,
+      },
+    });
+    await first.kill();
+    await lockMachine(folder);
+  },
+);

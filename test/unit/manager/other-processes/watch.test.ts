@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ProcessFacts } from '../../../../src/manager/machine/process.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets. This file has the output of
 // nvidia-smi, /proc and getent.
@@ -84,24 +85,28 @@ const now = (): string => {
   return `${two(new Date().getHours())}:${two(new Date().getMinutes())}`;
 };
 
-test("another user's process closes only its slot, and is not killed; the slot opens when it exits", async () => {
-  await rig.start();
-  await rig.until('idle');
-  process(4121);
-  const since = now();
-  rows = [[1, 4121, 15_974]];
-  await rig.until('waiting', ['1']);
-  const cause = `waits: 15.6 GiB held by alice, train.py (4121) since ${since}`;
-  expect(await rig.slot('1')).toMatchObject({ code: 'gpu.in-use', cause });
-  await expect.poll(() => agent('box-1')).toEqual({ enabled: false, reason: cause });
-  expect((await rig.slot('0')).state).toBe('idle');
-  expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
-  expect(rig.docker.get('box-1')).toBeUndefined();
-  expect(killed).toEqual([]);
-  rows = [];
-  await rig.until('idle');
-  expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
-});
+fault(
+  'gpu-taken',
+  "another user's process closes only its slot, and is not killed; the slot opens when it exits",
+  async () => {
+    await rig.start();
+    await rig.until('idle');
+    process(4121);
+    const since = now();
+    rows = [[1, 4121, 15_974]];
+    await rig.until('waiting', ['1']);
+    const cause = `waits: 15.6 GiB held by alice, train.py (4121) since ${since}`;
+    expect(await rig.slot('1')).toMatchObject({ code: 'gpu.in-use', cause });
+    await expect.poll(() => agent('box-1')).toEqual({ enabled: false, reason: cause });
+    expect((await rig.slot('0')).state).toBe('idle');
+    expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
+    expect(rig.docker.get('box-1')).toBeUndefined();
+    expect(killed).toEqual([]);
+    rows = [];
+    await rig.until('idle');
+    expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
+  },
+);
 
 test('a process that uses more memory does not update the pool each time', async () => {
   await rig.start();
@@ -164,7 +169,7 @@ describe('a process that an ended run left on its GPU', () => {
     expect(rig.docker.get('box-1')).toBeDefined();
   });
 
-  test('and that does not exit closes only its slot', async () => {
+  fault('gpu-process-left', 'and that does not exit closes only its slot', async () => {
     hung.add(500);
     await end();
     await expect.poll(async () => (await rig.slot('1')).code).toBe('gpu.left-behind');

@@ -12,6 +12,7 @@ import { StateStore } from '../../../../src/manager/state.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { config } from '../../../support/manager-config.ts';
 import { sharedKeys } from '../../../support/shared-keys.ts';
+import { fault } from '../../../support/fault.ts';
 
 let directory: string;
 /** The entry of the agent in the pool. */
@@ -82,14 +83,18 @@ async function registered(): Promise<number> {
   return agentId;
 }
 
-test('a manager that was killed before it wrote the owner of a config.sh entry continues with the entry', async () => {
-  isRunning = false;
-  await expect(registered()).rejects.toThrow('killed');
-  isRunning = true;
-  expect(entry?.userCapabilities).toBeUndefined();
-  expect(await registered()).toBe(7);
-  expect(entry?.userCapabilities).toHaveProperty('azp-fleet.owner');
-});
+fault(
+  'config-killed',
+  'a manager that was killed before it wrote the owner of a config.sh entry continues with the entry',
+  async () => {
+    isRunning = false;
+    await expect(registered()).rejects.toThrow('killed');
+    isRunning = true;
+    expect(entry?.userCapabilities).toBeUndefined();
+    expect(await registered()).toBe(7);
+    expect(entry?.userCapabilities).toHaveProperty('azp-fleet.owner');
+  },
+);
 
 test('an agent that is registered later under the name belongs to another owner', async () => {
   await registered();

@@ -15,6 +15,7 @@ import { StateStore } from '../../../../src/manager/state.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { config } from '../../../support/manager-config.ts';
 import { plainSlot } from '../../../support/slot.ts';
+import { fault } from '../../../support/fault.ts';
 
 const own = { kind: 'registry', reference: 'registry.example/agent:1' } as const;
 
@@ -93,7 +94,7 @@ describe('register', () => {
       ]);
     });
 
-    test('its entry is not deleted while its values cannot be written', async () => {
+    fault('renewal-not-written', 'its entry is not deleted while its values cannot be written', async () => {
       const state = await open7();
       rmSync(directory, { recursive: true });
       // A mode does not stop root, who may run this test.
@@ -103,7 +104,8 @@ describe('register', () => {
     });
   });
 
-  test(
+  fault(
+    'adoption-refused',
     'the permission to take a name over ends when its owner is not gone, also over a restart',
     async () => {
       const of = { 'azp-fleet.owner': 'another', 'azp-fleet.host': 'old-box' };

@@ -8,6 +8,7 @@ import { RunStore } from '../../../../src/manager/runs/run-store.ts';
 import { AgentSession } from '../../../support/agent-session.ts';
 import { agentFilesIn } from '../../../support/docker/state.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -43,7 +44,7 @@ async function runJob(): Promise<void> {
   await expect.poll(() => rig.docker.containers.has(id)).toBe(false);
 }
 
-test('a copied key opens no session while the slot is drained', async () => {
+fault('key-copied', 'a copied key opens no session while the slot is drained', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const key = await copied();
@@ -56,25 +57,29 @@ test('a copied key opens no session while the slot is drained', async () => {
   await expect(AgentSession.open(key)).rejects.toThrow();
 });
 
-test('a copied key opens no session if the container ended while no manager ran', async () => {
-  await rig.start(one);
-  await rig.until('idle', ['0']);
-  const key = await copied();
-  await rig.post('/v1/drain', {});
-  await rig.stop();
-  const id = rig.docker.get('box-0')?.id ?? '';
-  if (id !== '') rig.docker.end(id, 0);
-  await rig.start(one);
-  await rig.until('drained', ['0']);
-  await expect
-    .poll(() =>
-      AgentSession.open(key).then(
-        () => 'open',
-        () => 'refused',
-      ),
-    )
-    .toBe('refused');
-});
+fault(
+  'exited-at-start',
+  'a copied key opens no session if the container ended while no manager ran',
+  async () => {
+    await rig.start(one);
+    await rig.until('idle', ['0']);
+    const key = await copied();
+    await rig.post('/v1/drain', {});
+    await rig.stop();
+    const id = rig.docker.get('box-0')?.id ?? '';
+    if (id !== '') rig.docker.end(id, 0);
+    await rig.start(one);
+    await rig.until('drained', ['0']);
+    await expect
+      .poll(() =>
+        AgentSession.open(key).then(
+          () => 'open',
+          () => 'refused',
+        ),
+      )
+      .toBe('refused');
+  },
+);
 
 test('a copied key opens no session if the container was removed while no manager ran', async () => {
   await rig.start(one);
@@ -165,24 +170,28 @@ test('a held slot reads its deleted agent once, not until the next read of the p
   expect(asked.length).toBeLessThanOrEqual(6);
 });
 
-test('a renamed slot does not replace the key while the container of its agent exists', async () => {
-  const named = (name: string) => ({
-    agentName: 'box',
-    agents: { kind: 'slots', slots: [{ ...plainSpec, name }] } as const,
-  });
-  await rig.start(named('old'));
-  await rig.until('idle', ['old']);
-  rig.beginJob('box');
-  await rig.until('busy', ['old']);
-  const key = await agentFilesIn(rig.docker.get('box'));
-  await rig.stop();
-  await rig.start(named('new'));
-  await rig.until('waiting', ['new']);
-  await expect.poll(async () => (await rig.slot('new')).code).toBe('slot.container-exists');
-  await (await AgentSession.open(key)).close();
-  rig.endJob('box');
-  await rig.until('idle', ['new']);
-});
+fault(
+  'slot-renamed',
+  'a renamed slot does not replace the key while the container of its agent exists',
+  async () => {
+    const named = (name: string) => ({
+      agentName: 'box',
+      agents: { kind: 'slots', slots: [{ ...plainSpec, name }] } as const,
+    });
+    await rig.start(named('old'));
+    await rig.until('idle', ['old']);
+    rig.beginJob('box');
+    await rig.until('busy', ['old']);
+    const key = await agentFilesIn(rig.docker.get('box'));
+    await rig.stop();
+    await rig.start(named('new'));
+    await rig.until('waiting', ['new']);
+    await expect.poll(async () => (await rig.slot('new')).code).toBe('slot.container-exists');
+    await (await AgentSession.open(key)).close();
+    rig.endJob('box');
+    await rig.until('idle', ['new']);
+  },
+);
 
 test('the record of a run does not wait for the new key; its container stays until the server has it', async () => {
   const stock = new KeyStock(1);

@@ -9,6 +9,7 @@ import { retire } from '../../../../src/manager/runs/retire.ts';
 import type { ManagerTools } from '../../../../src/manager/manager-tools.ts';
 import { AgentSession } from '../../../support/agent-session.ts';
 import { newAgent, useFake } from '../../practice/azure/server.ts';
+import { fault } from '../../../support/fault.ts';
 
 const fake = useFake();
 let key: AgentKey;
@@ -93,13 +94,17 @@ test('an agent that stays idle is stopped, and disabled with the reason', async 
   });
 });
 
-test('a job that was assigned right before is run once by the same container', async () => {
-  expect(await retired({ beforeDisabled: queue })).toBe('busy');
-  expect(stopped).toEqual([]);
-  await session.take();
-  await session.complete();
-  expect(await job()).toMatchObject({ result: 'succeeded', runs: [{ agent: agent.name }] });
-});
+fault(
+  'job-during-drain',
+  'a job that was assigned right before is run once by the same container',
+  async () => {
+    expect(await retired({ beforeDisabled: queue })).toBe('busy');
+    expect(stopped).toEqual([]);
+    await session.take();
+    await session.complete();
+    expect(await job()).toMatchObject({ result: 'succeeded', runs: [{ agent: agent.name }] });
+  },
+);
 
 test('a job whose message arrives in the five seconds is run', async () => {
   const taken = retired({ beforeDisabled: queue, duringWait: () => session.take() });
@@ -130,13 +135,17 @@ test('a manager that is stopped in the five seconds stops no agent', async () =>
 const setOwner = (owner: string | undefined) =>
   azure.setUserCapabilities(poolId, agent.id, owner === undefined ? {} : { 'azp-fleet.owner': owner });
 
-test('an agent without our owner capability is not disabled and not stopped', async () => {
-  await setOwner(undefined);
-  expect(await retired({})).toBe('enabled');
-  await setOwner('another');
-  expect(await retired({ id: agent.id })).toBe('enabled');
-  expect(stopped).toEqual([]);
-});
+fault(
+  'drained-agent-enabled',
+  'an agent without our owner capability is not disabled and not stopped',
+  async () => {
+    await setOwner(undefined);
+    expect(await retired({})).toBe('enabled');
+    await setOwner('another');
+    expect(await retired({ id: agent.id })).toBe('enabled');
+    expect(stopped).toEqual([]);
+  },
+);
 
 test('an agent with the id of the registration gets the owner again, is disabled, and stopped', async () => {
   await setOwner(undefined);
@@ -147,7 +156,7 @@ test('an agent with the id of the registration gets the owner again, is disabled
   });
 });
 
-test('an agent that is enabled in the five seconds is not stopped', async () => {
+fault('drained-agent-enabled', 'an agent that is enabled in the five seconds is not stopped', async () => {
   const enable = () => azure.setAgentEnabled(poolId, agent.id, true);
   expect(await retired({ duringWait: enable })).toBe('enabled');
   expect(stopped).toEqual([]);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LifeSigns, type PassEnd } from '../../../../src/manager/serve/systemd.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
+import { fault } from '../../../support/fault.ts';
 
 type Step = readonly [seconds: number, end: PassEnd, gpusChecked: boolean];
 
@@ -99,7 +100,7 @@ describe('a manager that starts', () => {
     await expect.poll(first).toBe('ready');
   });
 
-  test('is ready without Docker', async () => {
+  fault('down-at-start', 'is ready without Docker', async () => {
     await rig.docker.stop();
     await rig.start();
     await expect.poll(first).toBe('ready');
@@ -107,13 +108,13 @@ describe('a manager that starts', () => {
     await rig.docker.start();
   });
 
-  test('is ready without Azure DevOps', async () => {
+  fault('down-at-start', 'is ready without Azure DevOps', async () => {
     await rig.fake.close();
     await rig.start();
     await expect.poll(first).toBe('ready');
   });
 
-  test('is not ready while its passes fail', async () => {
+  fault('first-pass-fails', 'is not ready while its passes fail', async () => {
     rig.host.listOwn = () => Promise.reject(new TypeError('our mistake'));
     await rig.start();
     const hasFailed = (): boolean =>

@@ -11,6 +11,7 @@ import {
 } from '../../../../src/manager/slots/memory.ts';
 import { StillClock } from '../../../support/clock.ts';
 import type { JobRequest } from '../../../../src/shared/azure/client.ts';
+import { fault } from '../../../support/fault.ts';
 
 const cause = { code: 'bug', what: 'x', next: 'x' } as const;
 
@@ -51,7 +52,7 @@ test('a state of the pool from before our change does not count', () => {
   expect(memory.disabled({ reason: undefined, at: 15 })).toBeUndefined();
 });
 
-test('an image is rejected after three failures in a row, if another one worked', () => {
+fault('not-the-image', 'an image is rejected after three failures in a row, if another one worked', () => {
   expect(afterFailures({ proven: 'old' }, 'new', 2)).toBeUndefined();
   expect(afterFailures({ proven: 'old' }, 'new', 3)).toEqual({ proven: 'old', rejected: 'new' });
   expect(afterFailures({}, 'new', 9)).toBeUndefined();

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Cause } from '../../../../src/manager/model.ts';
+import { fault } from '../../../support/fault.ts';
 
 const source = (path: string): string =>
   fileURLToPath(new URL(`../../../../src/manager/${path}`, import.meta.url));
@@ -93,7 +94,7 @@ async function started() {
   };
 }
 
-test('a log that cannot be written is counted, and the process continues', async () => {
+fault('log-unread', 'a log that cannot be written is counted, and the process continues', async () => {
   const program = await started();
   program.closeOutput();
   await program.run('log');
@@ -102,23 +103,31 @@ test('a log that cannot be written is counted, and the process continues', async
   await program.kill();
 });
 
-test('an unhandled rejection is logged and counted, and the process continues', async () => {
-  const program = await started();
-  await program.run('reject');
-  expect(await program.run('reject')).toEqual({ exception: 0, rejection: 2 });
-  await expect.poll(() => program.output()).toMatch(/^<3>a promise was rejected .*unhandled/m);
-  await program.kill();
-});
+fault(
+  'unhandled-rejection',
+  'an unhandled rejection is logged and counted, and the process continues',
+  async () => {
+    const program = await started();
+    await program.run('reject');
+    expect(await program.run('reject')).toEqual({ exception: 0, rejection: 2 });
+    await expect.poll(() => program.output()).toMatch(/^<3>a promise was rejected .*unhandled/m);
+    await program.kill();
+  },
+);
 
-test('an exception is logged, ends the process, and is counted by the next one', async () => {
-  const first = await started();
-  expect(await first.fail()).toBe(70);
-  expect(first.output()).toMatch(/^<3>an uncaught error stops the manager.*uncaught/m);
-  const second = await started();
-  expect(await second.run('log')).toEqual({ exception: 1 });
-  expect(await second.fail()).toBe(70);
-  expect(readFileSync(crashes, 'utf8')).toBe('2\n');
-});
+fault(
+  'uncaught-exception',
+  'an exception is logged, ends the process, and is counted by the next one',
+  async () => {
+    const first = await started();
+    expect(await first.fail()).toBe(70);
+    expect(first.output()).toMatch(/^<3>an uncaught error stops the manager.*uncaught/m);
+    const second = await started();
+    expect(await second.run('log')).toEqual({ exception: 1 });
+    expect(await second.fail()).toBe(70);
+    expect(readFileSync(crashes, 'utf8')).toBe('2\n');
+  },
+);
 
 test('the next process reports why the one before ended', async () => {
   const first = await started();

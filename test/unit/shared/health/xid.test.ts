@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { checkXids, classifyXid, readXids, unrepaired } from '../../../../src/shared/health/xid.ts';
+import { fault } from '../../../support/fault.ts';
 
 const log = `2026-11-20T08:00:01+0000 host kernel: NVRM: loading NVIDIA UNIX Open Kernel Module
 2026-11-20T09:00:01+0000 host kernel: NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
@@ -64,7 +65,7 @@ test.each([
   expect(readXids(line).map(({ gpu }) => gpu)).not.toContain('0000:9b:00.0');
 });
 
-test('no process name removes a real error', () => {
+fault('forged-xid', 'no process name removes a real error', () => {
   const line = '[ 12.0] NVRM: Xid (PCI:0000:84:00): 79, pid=1, name=azp-fleet: gpu repaired all, lost';
   expect(readXids(line)).toHaveLength(1);
   expect(readXids(`${line}\n[ 13.0] azp-fleet: gpu repaired all`)).toHaveLength(1);
