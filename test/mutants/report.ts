@@ -20,6 +20,12 @@ export const coreGoal: Goal = {
   excused: 0,
 };
 
+export const managerGoal: Goal = {
+  what: 'src/manager with one place damaged, drawn by the seed; the unit tests of the manager have to see 90 %',
+  seen: 0.9,
+  excused: 0,
+};
+
 export interface Report {
   /** Markdown. */
   readonly table: string;

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 /** Set in the process that may run damaged scripts. */
 const mark = 'AZP_FLEET_SANDBOX';
 
-/** Every file system but /dev/shm is read-only, and processes outside cannot be seen. */
+/** Every file system but /dev/shm is read-only, and processes and networks outside cannot be seen. */
 const enclose = `mount --make-rprivate /
 mount -t tmpfs tmpfs /dev/shm
 for place in $(cut -d' ' -f5 /proc/self/mountinfo | sort -u); do
@@ -12,6 +12,7 @@ for place in $(cut -d' ' -f5 /proc/self/mountinfo | sort -u); do
     *) mount -o remount,bind,ro "$place" 2>/dev/null || : ;;
   esac
 done
+ip link set lo up 2>/dev/null || :
 if (echo >"$0") 2>/dev/null; then echo 'the file systems are still writable' >&2; exit 1; fi
 export TMPDIR=/dev/shm ${mark}=yes
 exec "$@"`;

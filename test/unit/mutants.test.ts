@@ -1,9 +1,11 @@
 import { describe, expect, it, test } from 'vitest';
 
 import { damages } from '../mutants/damage.ts';
+import { damagesOf, draw } from '../mutants/manager.ts';
 import { mutantsOf } from '../mutants/mutants.ts';
 import { reportOf, scriptsGoal } from '../mutants/report.ts';
 import type { Result, Survivor } from '../mutants/run-suite.ts';
+import { Chance } from '../support/model/chance.ts';
 import { redirect } from '../support/scratch/redirect.ts';
 import type { ScriptCase } from '../support/scratch/case.ts';
 
@@ -100,4 +102,38 @@ test.each([
   ['/dev/nvidia0 /dev/urandom /etcetera', '/R/dev/nvidia0 /dev/urandom /etcetera'],
 ])('on a scratch host %s', (script, expected) => {
   expect(redirect(script, '/R')).toBe(expected);
+});
+
+describe('places of src/manager', () => {
+  const source = `async function end(a: boolean, n: number) {
+  await state.update(n);
+  if (a && n < 3) return true;
+  log.log('info', 'ended');
+}
+`;
+  const after = (line: number): string[] =>
+    damagesOf('x.ts', source)
+      .filter((each) => each.line === line)
+      .map((each) => each.after);
+
+  test('are statements, conditions, operators and truth values, not words of the log', () => {
+    expect(after(2).toSorted()).toEqual([';', 'void state.update(n);']);
+    expect(after(3).toSorted()).toEqual([
+      'if (a && n < 3) return false;',
+      'if (a && n <= 3) return true;',
+      'if (a || n < 3) return true;',
+      'if (false) return true;',
+      'if (true) return true;',
+    ]);
+    expect(after(4)).toEqual([]);
+  });
+
+  test('of one seed are the same, and different from each other', () => {
+    const all = Array.from({ length: 50 }, (_, index) => index);
+    const drawn = draw(all, new Chance(7), 10);
+    expect(new Set(drawn).size).toBe(10);
+    expect(draw(all, new Chance(7), 10)).toEqual(drawn);
+    expect(draw(all, new Chance(8), 10)).not.toEqual(drawn);
+    expect(draw(all, new Chance(7), 60).toSorted((a, b) => a - b)).toEqual(all);
+  });
 });
