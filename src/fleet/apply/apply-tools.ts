@@ -16,6 +16,12 @@ export interface HostTools {
   readonly transport: Transport;
   /** Reads the facts with one exec. */
   readonly gather: (session: Session, host: HostSpec) => Promise<GatheredFacts>;
+  /** Returns the question for the package manager beyond the known answers. Absent: the plan needs no answers. */
+  readonly question?: (
+    facts: GatheredFacts,
+    host: HostSpec,
+    known: Simulated['answers'],
+  ) => Simulation | undefined;
   readonly owner: LockOwner;
   /** Id of this run, in the drains of its hosts. */
   readonly run: string;
@@ -36,12 +42,6 @@ export interface ApplyTools extends HostTools {
    * manager; a plan without them is not applied.
    */
   readonly plan: (facts: GatheredFacts, host: HostSpec, said?: Simulated) => HostPlan;
-  /** Returns the question for the package manager beyond the known answers. Absent: the plan needs no answers. */
-  readonly question?: (
-    facts: GatheredFacts,
-    host: HostSpec,
-    known: Simulated['answers'],
-  ) => Simulation | undefined;
   /** Creates the host's pools that were announced without a name, before its manager starts. Absent: no Azure DevOps. */
   readonly poolsReady?: (host: HostSpec, facts: GatheredFacts) => Promise<void>;
   /** Jobs on agents that the plan removes: while there are any, nothing is changed. Absent: they do not matter. */

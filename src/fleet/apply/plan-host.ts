@@ -4,7 +4,7 @@ import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { firstStage } from '../plan/plan.ts';
 import type { Simulation } from '../steps/packages/refine.ts';
-import type { ApplyTools } from './apply-tools.ts';
+import type { ApplyTools, HostTools } from './apply-tools.ts';
 import { readOnly, type HostConnection } from './connection.ts';
 import type { HostState } from './events.ts';
 
@@ -20,9 +20,13 @@ interface Read {
 
 type Answers = NonNullable<HostPlan['packages']>;
 
-/** Plans a host before the plan is announced, with a simulation of its package changes. */
-export function planToAnnounce(read: Read, tools: ApplyTools): Promise<HostPlan> {
-  return plan(read, tools, {}, 'planned');
+/** Plans a host before the plan is announced. `answers`: of its package manager, if it has been asked. */
+export async function planToAnnounce(
+  read: Read & { readonly answers?: Answers },
+  tools: ApplyTools,
+): Promise<HostPlan> {
+  const answers = read.answers ?? (await askPackages(read, tools, {}, 'planned'));
+  return tools.plan(read.facts, read.host, { answers, final: false });
 }
 
 /**
@@ -30,31 +34,32 @@ export function planToAnnounce(read: Read, tools: ApplyTools): Promise<HostPlan>
  * answer is still unknown runs within the announced bound.
  */
 export async function planUnderLock(read: Read, tools: ApplyTools, announced: HostPlan): Promise<HostPlan> {
-  const now = await plan(read, tools, announced.packages ?? {}, 'applying');
+  const answers = await askPackages(read, tools, announced.packages ?? {}, 'applying');
+  const now = tools.plan(read.facts, read.host, { answers, final: false });
   if (now.stages.length === 0 || firstStage(now).length > 0) return now;
   return tools.plan(read.facts, read.host, { answers: now.packages ?? {}, final: true });
 }
 
-/** Plans with `known` answers, and simulates the other package changes with one exec, if any. */
-async function plan(
+/** Adds to the `known` answers those of a simulation of the other package changes, with one exec, if any. */
+export async function askPackages(
   { host, facts, connection }: Read,
-  tools: ApplyTools,
+  tools: HostTools,
   known: Answers,
   state: HostState,
-): Promise<HostPlan> {
+): Promise<Answers> {
   const question = tools.question?.(facts, host, known);
-  if (question === undefined) return tools.plan(facts, host, { answers: known, final: false });
+  if (question === undefined) return known;
   const text = 'simulating the package changes';
   tools.emit({ kind: 'host-state', host: host.name, state: 'asking', text });
   const answers = { ...known, ...(await ask(question, connection, tools)) };
   tools.emit({ kind: 'host-state', host: host.name, state });
-  return tools.plan(facts, host, { answers, final: false });
+  return answers;
 }
 
 async function ask(
   { script, read }: Simulation,
   connection: HostConnection,
-  { signal }: ApplyTools,
+  { signal }: HostTools,
 ): Promise<Answers> {
   const session = readOnly(await connection.session());
   try {

@@ -16,13 +16,15 @@ import { HostConnection, readFacts } from './connection.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
 import { factsAfterChanges, changesInProgress } from './resume.ts';
 import { failure, type HostOutcome } from './outcome.ts';
-import { planToAnnounce } from './plan-host.ts';
+import { askPackages, planToAnnounce } from './plan-host.ts';
 
 /** A host that was reached and read. */
 export interface Reached {
   readonly host: HostSpec;
   readonly connection: HostConnection;
   readonly facts: GatheredFacts;
+  /** Of its package manager; undefined: not asked yet. */
+  readonly answers?: NonNullable<HostPlan['packages']>;
 }
 
 /** A host that was also planned. */
@@ -38,7 +40,10 @@ export interface HostsSurvey {
 }
 
 export interface ReachOptions {
-  /** Wait for changes of an earlier run that still run. */
+  /**
+   * The run changes hosts: it waits for changes of an earlier run that still run, and connections stay open. Otherwise each host
+   * is also asked what its plan needs, and its connection is closed, so that a fleet of any size needs few at a time.
+   */
   readonly follow: boolean;
 }
 
@@ -177,7 +182,11 @@ async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions
     else
       for (const { title, owner } of changes.value)
         note(`"${title}", started by ${owner}, runs on the host: its result is not shown yet`);
-    return { host, connection, facts };
+    const reached = { host, connection, facts };
+    if (options.follow) return reached;
+    const answers = await askPackages(reached, tools, {}, 'reading');
+    await connection.close();
+    return { ...reached, answers };
   } catch (error) {
     await connection.close();
     throw error instanceof FleetError ? error.at({ host: name }) : error;
