@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 
 import pLimit from 'p-limit';
@@ -26,6 +27,15 @@ import { DefaultsBelow, ownFiles, ConfigCopy } from './user-config.ts';
 const maxPrograms = 8;
 const systemFile = '/etc/ssh/ssh_config';
 
+/**
+ * Matches, in lower case, what may make the settings of two hosts differ: `Match`, `Host` with names, other names, a jump host
+ * (which has none itself), and tokens.
+ */
+const ofOneHost =
+  /^\s*(?:"|match\b|hostname\b|canonical|proxyjump\b|host(?=[\s=])(?!\s*[\s=]\s*\*\s*$))|^(?!\s*#).*%/m;
+/** Matches a name that ssh uses as it is typed; ssh rewrites numbers as addresses. */
+const plainName = /^[a-z][\w.-]*$/;
+
 export interface ResolverParts {
   readonly home: string;
   readonly user: string;
@@ -45,7 +55,8 @@ interface SshOutput {
 
 /**
  * Resolves the settings of connections by OpenSSH itself: runs `ssh -G` with the inventory's values as arguments, once
- * for each host and hop of a run. Without an SSH configuration it runs nothing; without ssh it uses only the inventory.
+ * for each host and hop of a run, or once for all hosts if no file has settings for some of them. Without an SSH configuration it
+ * runs nothing; without ssh it uses only the inventory.
  */
 export class SshResolver {
   readonly #parts: ResolverParts;
@@ -54,6 +65,8 @@ export class SshResolver {
   readonly #known = new Map<string, Promise<ConnectionOptions>>();
   readonly #local: Local;
   #defaults: Promise<SshOutput | undefined> | undefined;
+  /** By the inventory's arguments: the settings that all hosts have; undefined: they may differ. */
+  readonly #ofAll = new Map<string, Promise<SshConfig | undefined>>();
   readonly #texts = new Map<string, string>();
   readonly #defaultsBelow: DefaultsBelow;
   readonly #configCopy: ConfigCopy;
@@ -121,6 +134,32 @@ export class SshResolver {
       spec.sshConfig === undefined ? this.#usualFiles().length > 0 : spec.sshConfig !== 'none';
     if (!configured) return noConfig;
     const typed = spec.address ?? name;
+    const files = spec.sshConfig === undefined ? this.#usualFiles() : [spec.sshConfig];
+    const key = JSON.stringify(inventoryArguments(spec));
+    const isPlain = (plainName.test(typed) || isIP(typed) === 4) && !key.includes('%');
+    if (!isPlain || spec.jump?.includes(typed) === true || !this.#areOfAll(files))
+      return (await this.#ask(name, spec, typed)).config;
+    const first = this.#ofAll.get(key);
+    const known = first === undefined ? undefined : await first;
+    if (known !== undefined) return forHost(known, typed);
+    const asking = this.#ask(name, spec, typed);
+    if (first === undefined)
+      this.#ofAll.set(
+        key,
+        asking.then(
+          ({ config, files: read }) => (this.#areOfAll(read) ? config : undefined),
+          () => undefined,
+        ),
+      );
+    return (await asking).config;
+  }
+
+  /** Runs ssh for one host. Returns its settings, and the files that ssh read. */
+  async #ask(
+    name: string,
+    spec: SshSpec,
+    typed: string,
+  ): Promise<{ readonly config: SshConfig; readonly files: readonly string[] }> {
     const [output, defaults] = await Promise.all([
       this.#dump(name, inventoryArguments(spec), typed),
       (this.#defaults ??= this.#dump(name, ['-F', 'none'], 'localhost').catch((error: unknown) => {
@@ -128,16 +167,18 @@ export class SshResolver {
         throw error;
       })),
     ]);
-    if (output === undefined || defaults === undefined) return noConfig;
-    return {
-      options: output.dump,
+    if (output === undefined || defaults === undefined) return { config: noConfig, files: [] };
+    const { dump, files } = output;
+    const config = {
+      options: dump,
       defaults: defaults.dump,
       unset: await this.#unset(name, spec, typed, output),
       ownKerberos: this.#mentions(
-        output.files.filter((file) => !file.startsWith('/etc/ssh/')),
+        files.filter((file) => !file.startsWith('/etc/ssh/')),
         'gssapiauthentication',
       ),
     };
+    return { config, files };
   }
 
   /**
@@ -193,6 +234,11 @@ export class SshResolver {
     return [`${this.#parts.home}/.ssh/config`, systemFile].filter((file) => existsSync(file));
   }
 
+  /** Returns whether the files have the same settings for every host. */
+  #areOfAll(files: readonly string[]): boolean {
+    return files.every((file) => !ofOneHost.test(this.#text(file)));
+  }
+
   /** Returns whether one of the files contains an option. */
   #mentions(files: readonly string[], option: string): boolean {
     return files.some((file) => this.#text(file).includes(option));
@@ -210,4 +256,12 @@ export class SshResolver {
     this.#texts.set(file, text);
     return text;
   }
+}
+
+/** Returns the settings of another host that has the same ones. */
+function forHost(config: SshConfig, typed: string): SshConfig {
+  if (config === noConfig) return config;
+  const options = new Map(config.options);
+  for (const option of ['host', 'hostname']) if (options.has(option)) options.set(option, [typed]);
+  return { ...config, options };
 }

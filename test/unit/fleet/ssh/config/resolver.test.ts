@@ -134,11 +134,56 @@ describe('our defaults apply only to options that are not configured', () => {
 
 describe('ssh -G is run', () => {
   test('once for each host of a run, and once for its defaults', async () => {
-    writeFileSync(file, 'User u\n');
+    writeFileSync(file, 'Host b\n  User u\n');
     const one = resolver(listed());
     const spec = sshSpec({ sshConfig: file });
     await Promise.all(['a', 'b', 'a', 'a'].map((name) => one.resolve(name, spec)));
     expect(calls()).toHaveLength(3);
+  });
+
+  const names = ['gate', 'gpu-1', 'gpu-2', '192.0.2.7', '127.1', 'Upper', '2001:db8::7'];
+  /** Settings of each host by itself, and by a resolver that all share, with its number of calls. */
+  const both = async (config: string, more: Partial<SshSpec> = {}) => {
+    writeFileSync(file, config);
+    const spec = sshSpec({ sshConfig: file, ...more });
+    const settings = (by: () => SshResolver) =>
+      Promise.all(
+        names.map(async (name) =>
+          by()
+            .resolve(name, spec)
+            .then(describeConnection, (error: unknown) => String(error)),
+        ),
+      );
+    const alone = await settings(() => resolver());
+    const one = resolver(listed());
+    return { alone, shared: await settings(() => one), calls: calls().length };
+  };
+
+  test('once for all hosts, where the files have the same settings for each', async () => {
+    writeFileSync(join(folder, 'more'), 'Host *\n  Port 99\n', { mode: 0o600 });
+    const config = `# Host a 100%\nInclude ${folder}/more\nUser u\n host = *\n  IdentityFile /keys/one\n`;
+    const seen = await both(config, { port: 7 });
+    expect(seen.shared).toEqual(seen.alone);
+    // The first host, ssh's defaults, and each name that ssh may rewrite.
+    expect(seen.calls).toBe(5);
+  });
+
+  test.each([
+    'Host gpu-1\n  Port 99\n',
+    'Host *\n  Port 1\nHost * !gpu-2\n  User u\n',
+    'Match host gpu-2\n  User u\n',
+    'Match all\n  User u\n',
+    '"Host" gpu-2\n  User u\n',
+    'Host=gpu-2\n  User u\n',
+    'HostName %h.example\n',
+    'Host *\n  ProxyJump gate\n',
+    'ProxyCommand nc %h %p\n',
+    'Include FOLDER/more\n',
+  ])('for each host, where they may have other settings for some: %j', async (config) => {
+    writeFileSync(join(folder, 'more'), 'Host *-2\n  User u\n', { mode: 0o600 });
+    const seen = await both(config.replace('FOLDER', folder));
+    expect(seen.shared).toEqual(seen.alone);
+    expect(seen.calls).toBe(names.length + 1);
   });
 
   test('not if nothing is configured', async () => {
