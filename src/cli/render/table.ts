@@ -35,8 +35,9 @@ export function tableLines(
   rows: readonly (readonly Cell[])[],
   page: Page,
 ): string[] {
-  const levels = fit(columns, rows, page.width);
-  const widths = columns.map((_, index) => columnWidth(columns, rows, index, levels[index] ?? 0));
+  const widthAt = columnWidths(columns, rows);
+  const levels = fit(columns, rows, widthAt, page.width);
+  const widths = columns.map((_, index) => widthAt(index, levels[index] ?? 0));
   const headings = columns.map(({ heading }) => ({ texts: heading, style: 'dim' as const }));
   const table = [headings, ...rows].map((cells) =>
     cells.map(({ texts, style }, index) => ({
@@ -104,6 +105,7 @@ export function columns(rows: readonly (readonly string[])[], width: number): st
 function fit(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
+  widthAt: WidthAt,
   width: number,
 ): readonly number[] {
   const steps = columns.map(({ heading }, index) =>
@@ -113,7 +115,7 @@ function fit(
     .map((_, index) => index)
     .sort((a, b) => (columns[a]?.yields ?? 0) - (columns[b]?.yields ?? 0));
   const fits = (levels: readonly number[]): boolean =>
-    total(levels.map((level, index) => columnWidth(columns, rows, index, level))) <= width;
+    total(levels.map((level, index) => widthAt(index, level))) <= width;
   let levels: readonly number[] = columns.map(() => 0);
   for (let round = 1; round < Math.max(...steps); round += 1) {
     for (const index of order) {
@@ -133,16 +135,21 @@ function fit(
   return levels;
 }
 
-/** Returns the width of the longest text at this level; 0 if the column is left out. */
-function columnWidth(
-  columns: readonly Column[],
-  rows: readonly (readonly Cell[])[],
-  index: number,
-  level: number,
-): number {
-  if (level === leftOut) return 0;
-  const cells = rows.map((row) => widthOf(at(row[index]?.texts ?? [''], level)));
-  return Math.max(widthOf(at(columns[index]?.heading ?? [''], level)), ...cells);
+/** Returns the width of a column's longest text at a level; 0 if the column is left out. */
+type WidthAt = (index: number, level: number) => number;
+
+/** Measures each different text of a column once, because `fit` asks many times, and a fleet has many equal cells. */
+function columnWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[]): WidthAt {
+  const known = columns.map(() => new Map<number, number>([[leftOut, 0]]));
+  return (index, level) => {
+    const found = known[index]?.get(level);
+    if (found !== undefined) return found;
+    const cells = [columns[index]?.heading, ...rows.map((row) => row[index]?.texts)];
+    const texts = new Set(cells.map((each) => at(each ?? [''], level)));
+    const width = Math.max(...[...texts].map(widthOf));
+    known[index]?.set(level, width);
+    return width;
+  };
 }
 
 /** Returns the text for a level, or the shortest one. */

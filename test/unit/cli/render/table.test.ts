@@ -156,3 +156,18 @@ test('with wide names no line is wider than the terminal', () => {
     ),
   );
 });
+
+test('a cell is read a few times, however often the columns are shortened', () => {
+  let reads = 0;
+  const cell = (): Cell => ({
+    get texts() {
+      reads += 1;
+      return ['a long text', 'a text', 'text'] as const;
+    },
+  });
+  const many = Array.from({ length: 8 }, (_, index): Column => ({ heading: ['column'], yields: index }));
+  const hosts = Array.from({ length: 100 }, () => many.map(cell));
+  tableLines(many, hosts, plain(70));
+  // Once for each of its texts, for their number, and for its line.
+  expect(reads).toBeLessThanOrEqual(5 * many.length * hosts.length);
+});
