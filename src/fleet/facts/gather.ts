@@ -46,7 +46,8 @@ export async function gatherFacts(
       gpus: facts.gpus.filter(isServed),
       ignoredGpus: facts.gpus.filter((gpu) => !isServed(gpu)),
     };
-    return served;
+    // V8 keeps a whole output as long as any text that was cut from it.
+    return structuredClone(served);
   } catch (error) {
     throw error instanceof FleetError ? error.at({ host: host.name, step: 'facts' }) : error;
   }

@@ -11,6 +11,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 const mib = 1024 * 1024;
 
@@ -66,3 +68,28 @@ test('an answer that ends within the limit is read', async () => {
   expect(facts.unknown).toEqual([]);
   expect(withoutUnread(facts).docker.daemonJson).toHaveLength(2 * mib - 100);
 });
+
+test('facts do not keep the output that they were read from', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'azp-fleet-')), 'daemon.json');
+  writeFileSync(file, '{ "data-root": "/srv/docker" }\n');
+  const daemonJson = textOf(file).script({ root: { prefix: '' } });
+  const read = hostWith('', { 'daemon-json': daemonJson }) as Session;
+  const { stdout, ...rest } = await read.script('');
+  // A program that runs at a login may print text before the facts.
+  const host = (index: number): Session => ({
+    ...read,
+    script: () => Promise.resolve({ ...rest, stdout: `${String(index).repeat(mib)}\n${stdout}` }),
+  });
+  const before = heapMiB();
+  const hosts = [];
+  for (let index = 0; index < 10; index += 1)
+    hosts.push(await gatherFacts(host(index), { name: 'a' }, { prefix: '' }));
+  expect(heapMiB() - before).toBeLessThan(5);
+  expect(asIfAbsent(hosts[9] as (typeof hosts)[number]).docker.daemonJson).toContain('/srv/docker');
+});
+
+function heapMiB(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed / mib;
+}
