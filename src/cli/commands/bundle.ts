@@ -242,7 +242,11 @@ export function bundleText(file: string, manifest: Manifest, width: number): str
       `agent ${each.version}, for slots on the host`,
       sum([each.sha256]),
     ]),
-    ...runtimes.map((each) => [each.machine, `Node ${each.version}`, sum([each.sha256])]),
+    ...runtimes.map(({ machine, version: node, sha256, zstd = sha256 }) => [
+      machine,
+      `Node ${node}`,
+      sum([...new Set([sha256, zstd])]),
+    ]),
     ['all', `manager of azp-fleet ${manifest.version}`, sum([manager.program])],
   ];
   const whole = sum(manifest.members.map(({ sha256 }) => sha256));

@@ -52,9 +52,12 @@ export async function fromBundle(
       context,
       folders: await loadFolders(cache, folders, now),
       nodeVersion,
-      runtime: (arch) => {
+      runtime: (arch, zstd) => {
         const found = runtimes.find(({ machine }) => machine === arch);
-        return found && { ...slice(bundle, found.sha256), ...found.unpacked, gunzip: true };
+        if (found === undefined) return undefined;
+        return zstd && found.zstd !== undefined
+          ? { ...slice(bundle, found.zstd), ...found.unpacked, unzstd: true }
+          : { ...slice(bundle, found.sha256), ...found.unpacked, gunzip: true };
       },
     },
     included: {

@@ -50,6 +50,16 @@ const image = z.strictObject({
 /** The agent's archive, for agents in host mode. */
 const agent = z.strictObject({ version: word, machine, sha256: digest });
 
+const runtime = z.strictObject({
+  machine,
+  version: word,
+  /** The program, compressed with gzip. */
+  sha256: digest,
+  /** The same, compressed with zstd, for hosts that have it. Absent: made by a Node without zstd. */
+  zstd: digest.optional(),
+  unpacked: member,
+});
+
 const shape = z.strictObject({
   schema: z.literal(1),
   /** The azp-fleet release that made it. */
@@ -62,7 +72,7 @@ const shape = z.strictObject({
     /** The build context of the agents' image. */
     context: z.array(z.strictObject({ path: word, sha256: digest })).max(100),
   }),
-  runtimes: z.array(z.strictObject({ machine, version: word, sha256: digest, unpacked: member })).max(2),
+  runtimes: z.array(runtime).max(2),
   agents: z.array(agent).max(100),
   packages: z.array(packages).max(100),
   images: z.array(image).max(1000),
@@ -105,7 +115,7 @@ export function digestsOf(manifest: Omit<Manifest, 'members'>): readonly string[
     manager.program,
     manager.unit,
     ...manager.context.map(({ sha256 }) => sha256),
-    ...runtimes.map(({ sha256 }) => sha256),
+    ...runtimes.flatMap(({ sha256, zstd }) => [sha256, ...(zstd === undefined ? [] : [zstd])]),
     ...agents.map(({ sha256 }) => sha256),
     ...sets.flatMap(({ index, keys, packages: each }) => [
       index,

@@ -6,7 +6,7 @@ import { version } from '../../../shared/base/version.ts';
 import type { AgentRelease } from '../../../shared/contract/agent-release.ts';
 import { type FetchOptions, fetchRuntime, nodeVersion } from '../../artifacts/node-runtime.ts';
 import type { Machine, Site } from '../../packages/vendors.ts';
-import type { Artifact } from '../../steps/change.ts';
+import type { Artifact, FileArtifact } from '../../steps/change.ts';
 import type { Desired } from '../../steps/step.ts';
 import { writeBundle } from '../archive.ts';
 import type { Manifest, Member } from '../manifest.ts';
@@ -104,12 +104,18 @@ async function addRuntime(
   { artifacts, fetching, tools: { signal } }: MakeOptions,
   spool: Spool,
 ): Promise<Manifest['runtimes'][number]> {
-  // Any host can unpack gzip.
-  const runtime = artifacts.runtime(machine, false);
-  if (runtime?.kind !== 'file') throw new Error(`no runtime for ${machine}`);
-  await fetchRuntime(runtime, fetching);
-  const { sha256 } = await spool.add(createReadStream(runtime.file), signal);
-  return { machine, version: nodeVersion, sha256, unpacked: { sha256: runtime.sha256, size: runtime.size } };
+  const packed = async (runtime: FileArtifact): Promise<string> => {
+    await fetchRuntime(runtime, fetching);
+    return (await spool.add(createReadStream(runtime.file), signal)).sha256;
+  };
+  // Any host can unpack gzip; Node compresses with zstd from 22.15 on.
+  const [any, smaller] = [artifacts.runtime(machine, false), artifacts.runtime(machine, true)];
+  if (any?.kind !== 'file') throw new Error(`no runtime for ${machine}`);
+  const { sha256, size } = any;
+  const runtime = { machine, version: nodeVersion, sha256: await packed(any), unpacked: { sha256, size } };
+  return smaller?.kind === 'file' && smaller.unzstd === true
+    ? { ...runtime, zstd: await packed(smaller) }
+    : runtime;
 }
 
 interface AgentsOptions {

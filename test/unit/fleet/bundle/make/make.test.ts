@@ -28,6 +28,7 @@ const text = (content: string) => ({ kind: 'text', text: content, sha256: sha256
 const none = (): Promise<Buffer> => Promise.reject(new Error('no folder'));
 
 const runtimeFile = join(folder, 'node.gz');
+const smallerFile = join(folder, 'node.zst');
 const managerFile = join(folder, 'manager.mjs');
 const artifacts: Desired['artifacts'] = {
   ...desiredOf().artifacts,
@@ -37,12 +38,19 @@ const artifacts: Desired['artifacts'] = {
     { path: 'Dockerfile', artifact: text('FROM x\n') },
     { path: 'start.sh', artifact: text('#!/bin/sh\n') },
   ],
-  runtime: () => ({ kind: 'file', file: runtimeFile, sha256: 'f'.repeat(64), size: 9, gunzip: true }),
+  runtime: (_machine, zstd) => ({
+    kind: 'file',
+    file: zstd ? smallerFile : runtimeFile,
+    sha256: 'f'.repeat(64),
+    size: 9,
+    ...(zstd ? { gunzip: false, unzstd: true } : { gunzip: true }),
+  }),
 };
 const index = `Package: gcc\nVersion: 12\nArchitecture: amd64\nFilename: ./pool/gcc_12_amd64.deb\nSize: 3\nSHA256: ${sha256('deb')}\n\n`;
 
 beforeAll(async () => {
   writeFileSync(runtimeFile, 'node, compressed');
+  writeFileSync(smallerFile, 'node, smaller');
   writeFileSync(managerFile, 'manager');
   mkdirSync(join(folder, 'bin'));
   const files = { Packages: index, 'pool/gcc_12_amd64.deb': 'deb', 'keys/docker': 'key' };
@@ -86,14 +94,18 @@ const onHost = {
 /** Downloads by address; any other address fails. */
 let served: Record<string, string> = {};
 
-async function make(file: string, targets: readonly Target[] = [host('a'), host('b')]) {
+async function make(
+  file: string,
+  targets: readonly Target[] = [host('a'), host('b')],
+  from: Desired['artifacts'] = artifacts,
+) {
   const { needs, unprovided } = needsOf(targets, await contextArchive(artifacts.context), none);
   expect(unprovided).toEqual([]);
   return makeBundle(needs, {
     file,
     tools: { env: { PATH: `${join(folder, 'bin')}:/usr/bin:/bin` }, signal },
     site: { mirrors: {}, proxy: { noProxy: [] } },
-    artifacts,
+    artifacts: from,
     fetching: {
       env: {},
       signal,
@@ -137,6 +149,17 @@ describe('a bundle', () => {
     },
   );
 
+  it('has only gzip for hosts with zstd where it was made by a Node without zstd', async () => {
+    const file = join(folder, 'gzip-only.bundle');
+    const withoutZstd = { ...artifacts, runtime: (machine: string) => artifacts.runtime(machine, false) };
+    await make(file, undefined, withoutZstd);
+    const opened = await openBundle(file, { signal });
+    expect(opened.manifest.runtimes[0]).not.toHaveProperty('zstd');
+    const options = { again: 'again', cache: folder, folders: [], now: 0 };
+    const { artifacts: brought } = await fromBundle(opened, options);
+    expect(brought.runtime('x86_64', true)).toMatchObject({ gunzip: true });
+  });
+
   it('returns its contents as uploads', async () => {
     const file = join(folder, 'back.bundle');
     const manifest = await make(file);
@@ -155,8 +178,10 @@ describe('a bundle', () => {
     expect(bytes(brought.manager).toString()).toBe('manager');
     expect(brought.unit).toBe('[Unit]\n');
     expect(brought.context).toEqual(artifacts.context);
-    expect(bytes(brought.runtime('x86_64', true)).toString()).toBe('node, compressed');
-    expect(brought.runtime('x86_64', true)).toMatchObject({ gunzip: true });
+    expect(bytes(brought.runtime('x86_64', false)).toString()).toBe('node, compressed');
+    expect(brought.runtime('x86_64', false)).toMatchObject({ gunzip: true });
+    expect(bytes(brought.runtime('x86_64', true)).toString()).toBe('node, smaller');
+    expect(brought.runtime('x86_64', true)).toMatchObject({ gunzip: false, unzstd: true, size: 9 });
     expect(brought.runtime('aarch64', true)).toBeUndefined();
     expect(included?.context).toEqual(await contextArchive(artifacts.context));
     const set = included?.packages({ id: 'debian', versionId: '12', machine: 'x86_64' });
