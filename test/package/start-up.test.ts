@@ -78,3 +78,20 @@ test.each([['--help'], ['inventory list']])('%s reads no more than bench/floor.j
     [],
   );
 });
+
+test('a deprecated call of a bundled library prints nothing', () => {
+  const warn =
+    "process.once('beforeExit', () => process.emitWarning('old', 'DeprecationWarning', 'DEP0169'));";
+  const preload = `data:text/javascript,${encodeURIComponent(warn)}`;
+  const run = (...argv: readonly string[]) => {
+    const env = { PATH: process.env['PATH'], XDG_STATE_HOME: folder };
+    return spawnSync(process.execPath, ['--import', preload, ...argv], {
+      cwd: folder,
+      encoding: 'utf8',
+      env,
+    });
+  };
+  expect(run('-e', '0').stderr).toContain('DeprecationWarning: old');
+  const { status, stderr } = run(join(root, 'bin/azp-fleet.js'), 'inventory', 'list');
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+});
