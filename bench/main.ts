@@ -17,6 +17,7 @@ const speed: Readonly<Record<string, () => Promise<Bench>>> = {
   hosts: () => import('./hosts.ts'),
   links: () => import('./links.ts'),
   manager: () => import('./manager/measure.ts'),
+  listener: () => import('./manager/listener.ts'),
 };
 
 const others: typeof speed = {
@@ -27,7 +28,7 @@ const others: typeof speed = {
 };
 
 /** A manager needs minutes to show its costs. */
-const notQuick = new Set(['growth', 'links', 'manager']);
+const notQuick = new Set(['growth', 'links', 'manager', 'listener']);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

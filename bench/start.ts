@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { commands } from '../src/cli/commands.ts';
-import type { Extent } from './measure.ts';
+import { figure } from './floor.ts';
+import { type Extent, timed } from './measure.ts';
 import { recordResults, table } from './results.ts';
 import { ratios, spread } from './statistics.ts';
 
@@ -23,7 +24,7 @@ const empty: Way = { name: 'Node, an empty program', args: ['-e', '0'] };
  * `npm run bench -- start [CHECKOUT]`: time of commands without network access, beside a Node that does nothing and, if
  * named, the built CLI of another checkout. All take turns, so that a busy machine is busy for all. Then the sizes.
  */
-export function run(args: readonly string[], extent: Extent): void {
+export async function run(args: readonly string[], extent: Extent): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-bench-'));
   const cold = (): string => mkdtempSync(join(folder, 'cold-'));
   try {
@@ -47,7 +48,7 @@ export function run(args: readonly string[], extent: Extent): void {
       args: [join(root, 'bin/azp-fleet.js'), ...name.split(' '), '--help'],
     }));
     const helps = measure([empty, ...verbs], folder, extent.quick ? 3 : 9);
-    record(rounds, times, helps);
+    record(rounds, { times, helps, sizes: { ...(await measureSizes(folder)), ...dependencyAges() } });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -71,7 +72,12 @@ function measure(ways: readonly Way[], cwd: string, rounds: number): Times {
   return new Map(seen.map(({ way, walls }) => [way.name, walls]));
 }
 
-function record(rounds: number, times: Times, helps: Times): void {
+type Sizes = Readonly<Record<string, number>>;
+
+function record(
+  rounds: number,
+  { times, helps, sizes }: { readonly times: Times; readonly helps: Times; readonly sizes: Sizes },
+): void {
   const over = (all: Times, name: string) => ratios(all.get(name) ?? [], all.get(empty.name) ?? []);
   const lines = (all: Times) =>
     [...all].map(([name, walls]) => {
@@ -81,7 +87,6 @@ function record(rounds: number, times: Times, helps: Times): void {
     });
   const verbs = [...helps.keys()].filter((name) => name !== empty.name).map((name) => over(helps, name));
   const slowest = verbs.toSorted((a, b) => spread(b).median - spread(a).median)[0] ?? [];
-  const sizes = measureSizes();
   const head = ['program', 'wall ms', 'spread', '÷ empty program'];
   recordResults(
     'start',
@@ -91,7 +96,7 @@ function record(rounds: number, times: Times, helps: Times): void {
       table(head, lines(helps)),
       table(
         ['size', 'value'],
-        Object.entries(sizes).map(([name, value]) => [name, value.toFixed(0)]),
+        Object.entries(sizes).map(([name, value]) => [name, figure(value, '')]),
       ),
     ].join('\n\n'),
     {
@@ -107,14 +112,15 @@ function record(rounds: number, times: Times, helps: Times): void {
   );
 }
 
-/** What a user downloads and keeps, in kB of 1000 bytes. */
-function measureSizes(): Readonly<Record<string, number>> {
-  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-    cwd: root,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const [{ size }] = JSON.parse(packed) as readonly [{ readonly size: number }];
+/** What a user downloads, waits for and keeps; kB are of 1000 bytes. */
+async function measureSizes(folder: string): Promise<Sizes> {
+  const packed = npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]);
+  const [{ size, filename }] = JSON.parse(packed) as readonly [
+    { readonly size: number; readonly filename: string },
+  ];
+  const options = ['--global', '--prefix', join(folder, 'installed'), '--no-audit', '--no-fund'];
+  const install = await timed({ command: ['npm', 'install', ...options, join(folder, filename)] });
+  if (install.failure !== undefined) throw new Error(install.failure);
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly optional?: boolean }>>;
   };
@@ -125,10 +131,51 @@ function measureSizes(): Readonly<Record<string, number>> {
   const kB = (folder: string, exclude: string): number => bytesIn(join(root, folder), exclude) / 1000;
   return {
     'package-kB': size / 1000,
+    'install-s': install.wallS,
     'dist-kB': kB('dist', '**/*.map'),
     dependencies: packages.length,
     'dependencies-kB': packages.reduce((sum, path) => sum + kB(path, 'node_modules'), 0),
   };
+}
+
+function npm(args: readonly string[]): string {
+  return execFileSync('npm', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+}
+
+/**
+ * The number of packages in the programs, and the days since the releases of those that package.json names, by the npm
+ * registry: the median, and the oldest. Without a registry only the number.
+ */
+function dependencyAges(): Sizes {
+  const all = bundledPackages(readFileSync(join(root, 'dist/licenses.txt'), 'utf8'));
+  const { devDependencies: named } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    readonly devDependencies: Readonly<Record<string, string>>;
+  };
+  try {
+    const days = all
+      .filter(({ name, version }) => named[name] === version)
+      .map(({ name, version }) => {
+        const released = JSON.parse(npm(['view', name, 'time', '--json'])) as Readonly<
+          Record<string, string>
+        >;
+        return (Date.now() - Date.parse(released[version] ?? '')) / 86_400_000;
+      });
+    const { median, most } = spread(days);
+    return { bundled: all.length, 'age-days': median, 'oldest-days': most };
+  } catch {
+    return { bundled: all.length };
+  }
+}
+
+/** Returns the packages of dist/licenses.txt, which has a title for each: `name version: license`. Pure. */
+export function bundledPackages(
+  licenses: string,
+): readonly { readonly name: string; readonly version: string }[] {
+  const titles = licenses.split(/^-{80}$/mu).map((part) => part.trimStart().split('\n')[0] ?? '');
+  return titles.flatMap((title) => {
+    const [, name, version] = /^((?:@[^/ ]+\/)?[^/ ]+) (\d[^ :]*)(?:: |$)/u.exec(title) ?? [];
+    return name === undefined || version === undefined ? [] : [{ name, version }];
+  });
 }
 
 function bytesIn(cwd: string, exclude: string): number {

@@ -90,6 +90,13 @@ export function runs(lines: readonly Recorded[]): readonly Run[] {
   });
 }
 
+/** Returns what the jobs of this length (1 s, or 30 s) took beyond it, in milliseconds. Pure. */
+export function jobsOf(all: readonly Run[], ownMs: number): readonly number[] {
+  return all.flatMap(({ jobMs }) =>
+    jobMs !== undefined && jobMs >= 0.9 * ownMs && jobMs < 15 * ownMs ? [jobMs - ownMs] : [],
+  );
+}
+
 function between(from: number | undefined, to: number | undefined): number | undefined {
   return from === undefined || to === undefined ? undefined : Math.max(0, to - from);
 }

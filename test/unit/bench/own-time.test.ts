@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { type Recorded, refills, runs } from '../../../bench/manager/own-time.ts';
+import { saidBy } from '../../../bench/manager/listener.ts';
+import { jobsOf, type Recorded, refills, type Run, runs } from '../../../bench/manager/own-time.ts';
 
 const begin = (t: number, n: number, what: string): Recorded => ({ t, kind: 'begin', n, what });
 const end = (t: number, n: number): Recorded => ({ t, kind: 'end', n });
@@ -62,4 +63,20 @@ test('the parts of a run: start, agent, job, end; what was not seen is absent', 
     { startMs: 300, agentStartMs: 1000, jobMs: 2000, agentEndMs: 100 },
     { startMs: undefined, agentStartMs: undefined, jobMs: undefined, agentEndMs: undefined },
   ]);
+});
+
+test('jobs of 1 s and of 30 s are told apart by their time', () => {
+  const none = { startMs: undefined, agentStartMs: undefined, agentEndMs: undefined };
+  const all = [1000, 1200, 14_000, 30_000, 31_000, undefined].map((jobMs): Run => ({ ...none, jobMs }));
+  expect(jobsOf(all, 1000)).toEqual([0, 200, 13_000]);
+  expect(jobsOf(all, 30_000)).toEqual([0, 1000]);
+});
+
+test.each([
+  ['2026-11-21 20:58:20Z: Listening for Jobs', 'listening'],
+  ['2026-11-21 20:58:21Z: Running job: Job', 'running'],
+  ['2026-11-21 20:58:22Z: Job Job completed with result: Succeeded', 'completed'],
+  ['Scanning for tool capabilities.', undefined],
+])('%s is what a listener reports: %s', (line, kind) => {
+  expect(saidBy(line)).toBe(kind);
 });
