@@ -187,7 +187,6 @@ async function read(
     readForBundle(host.name, await tools.gather(session, host));
   const found = await reachHosts(open.hosts, { ...tools, gather }, { follow: false });
   const reached = found.filter((each) => 'facts' in each);
-  await Promise.all(reached.map(({ connection }) => connection.close()));
   for (const { host } of reached) open.emit({ kind: 'host-state', host: host.name, state: 'ok' });
   const unread = found.flatMap((each) => ('facts' in each ? [] : [each]));
   if (unread.length > 0) return { unread };

@@ -1,6 +1,6 @@
 import { resolve as resolvePath } from 'node:path';
 
-import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../../fleet/apply/fleet-survey.ts';
+import { surveyFleet, toFleetPlan, unreadIn } from '../../fleet/apply/fleet-survey.ts';
 import { distinct } from '../../fleet/apply/pools.ts';
 import { checkPlanFile, writePlanFile } from '../../fleet/apply/saved-plan.ts';
 import { wavesOf } from '../../fleet/apply/waves.ts';
@@ -36,7 +36,6 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       ...refusedTakeOvers(survey.held),
       ...problemsAmong(survey.failures),
     ];
-    await closeAll(survey);
     const waves = planWaves(
       wavesOf(open.fleet.hosts, survey, { command: 'provision', proven: true }),
       limits,

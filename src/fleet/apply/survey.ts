@@ -48,8 +48,8 @@ export interface ReachOptions {
 }
 
 /**
- * Connects to all hosts at the same time and reads them; returns them in the hosts' order. The caller closes the connections. A
- * failure concerns only its host, and is reported before this resolves. Several names of one machine fail together.
+ * Connects to all hosts at the same time and reads them; returns them in the hosts' order. With `follow` the caller closes the
+ * connections. A failure concerns only its host, and is reported before this resolves. Several names of one machine fail together.
  */
 export async function reachHosts(
   hosts: readonly HostSpec[],
