@@ -8,18 +8,23 @@ import { fault } from '../../support/fault.ts';
 const worlds = 30;
 const longest = 30;
 
-fault('manager-killed', 'no failure between two calls loses a job, a key or a slot', async () => {
-  const tally = newTally();
-  const { counterexample, errorInstance } = await fc.check(
-    fc.asyncProperty(histories(longest), (history) => tryOut(history, tally)),
-    { seed: 13, numRuns: worlds, endOnFailure: true },
-  );
-  const [history] = counterexample ?? [];
-  expect(errorInstance, history?.steps.map(String).join('\n')).toBeNull();
-  // The faults must have occurred.
-  expect(tally.steps).toBeGreaterThan(500 * worlds);
-  expect(tally.kills).toBeGreaterThan(worlds);
-  expect(tally.ends).toBeGreaterThan(worlds / 4);
-  expect(tally.removals).toBeGreaterThan(worlds / 4);
-  expect(tally.pauses).toBeGreaterThan(worlds / 4);
-}, 900_000);
+fault(
+  'manager-killed',
+  'no failure between two calls loses a job, a key or a slot',
+  async () => {
+    const tally = newTally();
+    const { counterexample, errorInstance } = await fc.check(
+      fc.asyncProperty(histories(longest), (history) => tryOut(history, tally)),
+      { seed: 13, numRuns: worlds, endOnFailure: true },
+    );
+    const [history] = counterexample ?? [];
+    expect(errorInstance, history?.steps.map(String).join('\n')).toBeNull();
+    // The faults must have occurred.
+    expect(tally.steps).toBeGreaterThan(500 * worlds);
+    expect(tally.kills).toBeGreaterThan(worlds);
+    expect(tally.ends).toBeGreaterThan(worlds / 4);
+    expect(tally.removals).toBeGreaterThan(worlds / 4);
+    expect(tally.pauses).toBeGreaterThan(worlds / 4);
+  },
+  900_000,
+);
