@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -7,6 +7,7 @@ import { stringify } from 'yaml';
 
 import { machineRoot } from '../src/shared/base/host-root.ts';
 import { factScript } from '../src/fleet/facts/gather.ts';
+import { knownName, newKnownHost } from '../src/fleet/ssh/connect/known-hosts.ts';
 import { startSshd } from '../test/support/sshd.ts';
 import { figure } from './floor.ts';
 import {
@@ -24,6 +25,8 @@ import { addressFile, ansible, execPrograms, type Hosts, installPeers, parallel,
 import { recordResults, table } from './results.ts';
 import { ratios, spread } from './statistics.ts';
 
+/** Addresses that are also measured with known_hosts files. */
+const largest = 1000;
 /** Ansible needs minutes for a thousand addresses, and takes part in the first round only. */
 const ansibleUpTo = 200;
 const usualRounds = new Map([
@@ -79,17 +82,39 @@ export async function run(args: readonly string[], extent: Extent): Promise<void
       const exec = extent.quick
         ? {}
         : await measure(
-            { 'azp-fleet': execByCli(hosts, sshd.hostKey), ...execPrograms(hosts, 'true') },
+            { 'azp-fleet': execByCli(hosts, { hostKeys: [sshd.hostKey] }), ...execPrograms(hosts, 'true') },
             isAnsible ? () => ansible(hosts, ['ansible', 'all', '-m', 'raw', '-a', 'true']) : undefined,
             rounds,
           );
+      const known =
+        count === largest ? await measure(byKnownHosts(hosts, sshd.hostKey), undefined, rounds) : {};
       const left = extent.quick ? '' : (await timed(watched)).stdout;
-      record(count, rounds, { facts, exec, left }, beside);
+      record(count, rounds, { facts, exec, known, left }, beside);
     }
   } finally {
     sshd.stop();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The CLI's `exec` with a known_hosts file instead of pins: plain names, hashed ones, and hashed ones of three times as many. */
+function byKnownHosts(hosts: Hosts, hostKey: string): Readonly<Record<string, Program>> {
+  const [type = '', base64 = ''] = hostKey.split(' ');
+  const names = Object.values(hosts.addresses).map((address) => knownName(address, hosts.port));
+  const others = Array.from({ length: 2 * names.length }, (_, index) => `other-${index}.example`);
+  const program = (name: string, of: readonly string[], hashed: boolean): Program => {
+    const folder = join(hosts.folder, name);
+    mkdirSync(folder);
+    const file = join(folder, 'known_hosts');
+    writeFileSync(file, of.map((each) => newKnownHost(each, { type, base64 }, hashed)).join(''));
+    writeFileSync(join(folder, 'config'), `UserKnownHostsFile ${file}\nStrictHostKeyChecking yes\n`);
+    return execByCli({ ...hosts, folder }, { sshConfig: join(folder, 'config') });
+  };
+  return {
+    'azp-fleet': program('plain', names, false),
+    hashed: program('hashed', names, true),
+    'hashed, 3 times': program('hashed3', [...names, ...others], true),
+  };
 }
 
 type Results = Readonly<Record<string, readonly Taken[]>>;
@@ -136,13 +161,16 @@ export async function clients(
   };
 }
 
-/** The shipped CLI with an inventory of these addresses. */
-function execByCli({ folder, addresses, user, port, key }: Hosts, hostKey: string): Program {
+/** The shipped CLI with an inventory of these addresses. `keys`: how host keys are checked. */
+function execByCli(
+  { folder, addresses, user, port, key }: Hosts,
+  keys: { readonly hostKeys: readonly string[] } | { readonly sshConfig: string },
+): Program {
   const file = join(folder, 'inventory.yaml');
   const inventory = {
     organization: 'https://dev.azure.com/example',
     token: { env: 'NONE' },
-    defaults: { user, port, pool: 'p', identityFile: key, hostKeys: [hostKey] },
+    defaults: { user, port, pool: 'p', identityFile: key, ...keys },
     hosts: Object.fromEntries(Object.entries(addresses).map(([name, address]) => [name, { address }])),
   };
   writeFileSync(file, stringify(inventory));
@@ -152,7 +180,12 @@ function execByCli({ folder, addresses, user, port, key }: Hosts, hostKey: strin
 function record(
   count: number,
   rounds: number,
-  { facts, exec, left }: { readonly facts: Results; readonly exec: Results; readonly left: string },
+  {
+    facts,
+    exec,
+    known,
+    left,
+  }: { readonly facts: Results; readonly exec: Results; readonly known: Results; readonly left: string },
   beside: string,
 ): void {
   const of = (results: Results, name: string): readonly Taken[] => results[name] ?? [];
@@ -165,12 +198,18 @@ function record(
       `ssh.exec-${count}-${name.replace(' ', '-').toLowerCase()}`,
       wall(exec, name, 'azp-fleet'),
     ]);
+  const overPlain = (name: string) => {
+    const plain = cpus(of(known, 'azp-fleet'));
+    return cpus(of(known, name)).map((seconds, round) => seconds - (plain[round] ?? NaN));
+  };
   const rows = {
     [`ssh.facts-${count}-ansible`]: wall(facts, 'Ansible', 'azp-fleet'),
     [`ssh.facts-${count}-wall`]: wall(facts, 'azp-fleet', 'bare ssh2'),
     [`ssh.facts-${count}-cpu`]: cpu('azp-fleet', 'bare ssh2'),
     [`ssh.facts-${count}-cpu-xargs`]: cpu('xargs ssh', 'azp-fleet'),
     ...Object.fromEntries(execRows),
+    [`ssh.hashed-${count}-s`]: overPlain('hashed'),
+    [`ssh.hashed-${count}-3-s`]: overPlain('hashed, 3 times'),
   };
   // Other numbers of addresses have no rows.
   const measured = usualRounds.has(count)
@@ -194,7 +233,7 @@ function record(
   recordResults(
     count === 1000 ? 'ssh' : `ssh, ${count} addresses`,
     `${count} addresses of one sshd, ${parallel} at a time, ${rounds} rounds in turns, both ends on this machine`,
-    `${table(head, [...lines('facts', facts), ...lines('exec', exec)])}
+    `${table(head, [...lines('facts', facts), ...lines('exec', exec), ...lines('known_hosts', known)])}
 
 What the connections of azp-fleet left after the last host: ${left}`,
     { part: 'ssh', beside, rows: Object.fromEntries(measured) },

@@ -29,7 +29,7 @@ export function createKeyScanner(parts: TransportParts): KeyScanner {
       const key = await shownKey(options, tools, signal).catch((error: unknown) => {
         throw ofHost(name, error);
       });
-      const lines = tools.hostKeys.lines(options);
+      const lines = await tools.hostKeys.lines(options);
       return { key, known: checkHostKey(lines, filedName(options), key).kind };
     },
     close: () => tools.close(),
@@ -43,6 +43,7 @@ async function shownKey(
   signal: AbortSignal | undefined,
 ): Promise<HostKey> {
   let key: HostKey | undefined;
+  const lines = await hostKeys.lines(options);
   const stream = await dialer.stream(options, signal);
   const ssh = new NodeSSH();
   const late = new AbortController();
@@ -50,7 +51,7 @@ async function shownKey(
     const exchange = ssh.connect({
       sock: stream,
       username: options.user,
-      algorithms: algorithmsFor(options, hostKeys.lines(options)),
+      algorithms: algorithmsFor(options, lines),
       readyTimeout: 0,
       hostVerifier: (blob: Buffer) => {
         key = hostKeyOf(blob);

@@ -43,6 +43,8 @@ interface ConnectParts {
   readonly password: SecretSource | undefined;
   readonly keys: KeyRing;
   readonly hostKeys: HostKeyStore;
+  /** The host's lines in the known_hosts files, before the connection. */
+  readonly lines: readonly KnownHostLine[];
   readonly prompter: Prompter;
   readonly log: Logger;
   /** Shows one line for every new host key that was accepted. */
@@ -60,7 +62,7 @@ const longestLogin = 1024 * 1024;
 
 /** Opens an SSH connection over a stream: key exchange, host key, login. Rejects with a FleetError, or HungUp. */
 export async function openConnection(stream: Readable, parts: ConnectParts): Promise<Connection> {
-  const { options, hostKeys } = parts;
+  const { options, lines } = parts;
   const ssh = new NodeSSH();
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
@@ -75,7 +77,6 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     stream.destroy();
   };
   const login = startLogin({ ...parts, hangUp: stop, pause });
-  const lines = hostKeys.lines(options);
   const algorithms = algorithmsFor(options, lines);
   watch.restart(options.connectTimeoutMs, () => noAnswer(options));
   const abort = (): void => stop(interrupted(options.name));
@@ -88,7 +89,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
       readyTimeout: 0,
       keepaliveInterval: options.aliveIntervalMs,
       keepaliveCountMax: options.aliveCountMax,
-      hostVerifier: keyVerifier({ ...parts, pause }, lines, (error) => (refusal = error)),
+      hostVerifier: keyVerifier({ ...parts, pause }, (error) => (refusal = error)),
       authHandler: (left, partial, next) => {
         watch.restart(loginStepMs, () => noAnswer(options));
         login.handler(left, partial, next);
@@ -116,10 +117,9 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
 /** Returns ssh2's check of the host key. `onRejected` gets the reason for a rejected key. */
 function keyVerifier(
   parts: ConnectParts & QuestionParts,
-  lines: readonly KnownHostLine[],
   onRejected: (error: FleetError | HungUp) => void,
 ): (blob: Buffer, verify: (accepted: boolean) => void) => void {
-  const { options, hostKeys, notice } = parts;
+  const { options, hostKeys, lines, notice } = parts;
   return (blob, verify) => {
     hostKeys
       .check(options, lines, hostKeyOf(blob), askForKey(parts))

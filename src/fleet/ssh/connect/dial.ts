@@ -104,8 +104,11 @@ export class Dialer {
   async #once({ options, loginPassword: password, jumps, isHop, signal }: Login): Promise<Connection> {
     const { keys, hostKeys, prompter, log, notice } = this.#parts;
     const turn = new PromptTurn(isHop ? undefined : this.#prompts);
-    const parts = { options, password, keys, hostKeys, prompter, log, notice, turn, carries: isHop, signal };
     try {
+      // Before the connection: a server waits only a while for a login, and accepts few that wait.
+      const lines = await hostKeys.lines(options);
+      const shared = { options, password, keys, hostKeys, lines, prompter, log, notice };
+      const parts = { ...shared, turn, carries: isHop, signal };
       for (;;) {
         try {
           return await openConnection(await this.#stream(options, jumps, signal), parts);

@@ -39,12 +39,16 @@ export function filedName(options: ConnectionOptions): string {
 export class HostKeyStore {
   readonly #files = new Map<string, KnownHostsFile>();
 
-  /** Returns the known_hosts lines of a host, also under its name without the port. */
-  lines(options: ConnectionOptions): KnownHostLine[] {
-    const names = [...new Set([filedName(options), knownName(options.hostname, 22)])];
-    return [...options.userKnownHosts, ...options.globalKnownHosts].flatMap((file) =>
-      this.#file(file).about(names),
-    );
+  /** Returns the known_hosts lines of a host, under the name that its key is filed under. */
+  async lines(options: ConnectionOptions): Promise<KnownHostLine[]> {
+    return (await this.#prepared(options, filedName(options)))();
+  }
+
+  /** Compares the hashed names of the files with a name. Returns a function that reads its lines without a pause. */
+  async #prepared(options: ConnectionOptions, name: string): Promise<() => KnownHostLine[]> {
+    const files = [...options.userKnownHosts, ...options.globalKnownHosts].map((path) => this.#file(path));
+    for (const file of files) await file.prepare([name]);
+    return () => files.flatMap((file) => file.about([name]));
   }
 
   /**
@@ -62,22 +66,29 @@ export class HostKeyStore {
       return undefined;
     }
     const name = filedName(options);
-    // Another connection to the same host may have added the key since this one began.
-    const lines = checkHostKey(before, name, key).kind === 'unknown' ? this.lines(options) : before;
+    let lines = before;
+    if (checkHostKey(before, name, key).kind === 'unknown') {
+      if (await this.#isKnownOnAnyPort(options, key)) return undefined;
+      // Another connection to the same host may have added the key since this one began.
+      lines = (await this.#prepared(options, name))();
+    }
     const verdict = checkHostKey(lines, name, key);
     if (verdict.kind === 'known') return undefined;
     if (verdict.kind === 'revoked') throw revoked(options, key, verdict.line);
     if (verdict.kind === 'changed') throw changed(options, key, name, verdict.lines);
-    // As in OpenSSH, a key for the name without port is valid on any port.
-    if (options.hostKeyAlias === undefined && options.port !== 22) {
-      if (checkHostKey(lines, knownName(options.hostname, 22), key).kind === 'known') return undefined;
-    }
     const authority = authorityFor(lines, name);
     if (authority !== undefined) throw certificateOnly(options, authority);
     if (options.hostKeyPolicy === 'strict') throw unknown(options, key, 'new keys are not accepted (strict)');
     if (options.hostKeyPolicy === 'ask' && !(await ask(key)))
       throw unknown(options, key, 'it was not accepted (StrictHostKeyChecking ask)');
     return `${options.name}: new host key ${key.type} ${key.fingerprint}, ${this.#append(options, name, key)}`;
+  }
+
+  /** As in OpenSSH, a key for the name without port is valid on any port. */
+  async #isKnownOnAnyPort(options: ConnectionOptions, key: HostKey): Promise<boolean> {
+    if (options.hostKeyAlias !== undefined || options.port === 22) return false;
+    const name = knownName(options.hostname, 22);
+    return checkHostKey((await this.#prepared(options, name))(), name, key).kind === 'known';
   }
 
   #file(path: string): KnownHostsFile {

@@ -1,6 +1,11 @@
 import { createHmac, randomBytes, createPublicKey } from 'node:crypto';
 import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+
+import pLimit from 'p-limit';
+
+import { HashedName, HashInput } from './hashed-name.ts';
 
 /** One usable line of a known_hosts file. */
 export interface KnownHostLine {
@@ -53,8 +58,7 @@ export function lineMatches(line: KnownHostLine, name: string): boolean {
       name,
       line.names.map((pattern) => pattern.toLowerCase()),
     );
-  const [, version, salt = '', hash] = first.split('|');
-  return version === '1' && hashName(name, salt) === hash;
+  return HashedName.parse(first)?.matches(new HashInput(name)) === true;
 }
 
 export type HostKeyVerdict =
@@ -90,12 +94,9 @@ export function authorityFor(lines: readonly KnownHostLine[], name: string): Kno
 /** Returns the line for a new key. */
 export function newKnownHost(name: string, key: { type: string; base64: string }, hashed: boolean): string {
   if (!hashed) return `${name} ${key.type} ${key.base64}\n`;
-  const salt = randomBytes(20).toString('base64');
-  return `|1|${salt}|${hashName(name, salt)} ${key.type} ${key.base64}\n`;
-}
-
-function hashName(name: string, salt: string): string {
-  return createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest('base64');
+  const salt = randomBytes(20);
+  const hash = createHmac('sha1', salt).update(name).digest('base64');
+  return `|1|${salt.toString('base64')}|${hash} ${key.type} ${key.base64}\n`;
 }
 
 /** Matches as OpenSSH does: `*` is any text, `?` any character; nothing else is special. */
@@ -191,48 +192,36 @@ function isCurve(name: string, crv: string): (fields: readonly Buffer[]) => bool
   };
 }
 
-/** One known_hosts file, read again only if it has changed. */
-export class KnownHostsFile {
-  readonly #path: string;
-  #stamp = '';
+/** Lines with hashed names that are compared without a pause: about 2 ms. */
+const slice = 2048;
+/** One lookup at a time: several would each add a slice to a turn of the event loop. */
+const lookups = pLimit(1);
+
+interface HashedLine {
+  readonly line: KnownHostLine;
+  readonly name: HashedName;
+}
+
+/** The lines of one version of a file. */
+class KnownHostsTable {
   /** Lines by plain name, for fast look-up in a large fleet. */
-  #byName = new Map<string, KnownHostLine[]>();
-  /** Lines with hashed names and patterns, which are all compared. */
-  #others: KnownHostLine[] = [];
+  readonly #byName = new Map<string, KnownHostLine[]>();
+  /** Lines with patterns, which are all compared. */
+  readonly #patterns: KnownHostLine[] = [];
+  /** Lines with a hashed name that is not found yet; the others are in `#found`. */
+  #hashed: HashedLine[] = [];
+  /** Lines with a hashed name, by all names that were compared. */
+  readonly #found = new Map<string, readonly KnownHostLine[]>();
 
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  /** Returns the lines for any of the names. */
-  about(names: readonly string[]): KnownHostLine[] {
-    this.#refresh();
-    const plain = names.flatMap((name) => this.#byName.get(name) ?? []);
-    const others = this.#others.filter((line) => names.some((name) => lineMatches(line, name)));
-    return [...new Set([...plain, ...others])].sort((a, b) => a.line - b.line);
-  }
-
-  /** Appends a line; `name` is its plain name. Throws if the file cannot be written. */
-  append(text: string, name: string): void {
-    this.#refresh();
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    appendFileSync(this.#path, this.#endsOpen() ? `\n${text}` : text, { mode: 0o600 });
-    for (const line of parseKnownHosts(text, this.#path)) this.#index({ ...line, names: [name] });
-    this.#stamp = this.#currentStamp();
-  }
-
-  #refresh(): void {
-    const stamp = this.#currentStamp();
-    if (stamp === this.#stamp) return;
-    this.#stamp = stamp;
-    this.#byName = new Map();
-    this.#others = [];
-    for (const line of parseKnownHosts(textOf(this.#path), this.#path)) this.#index(line);
-  }
-
-  #index(line: KnownHostLine): void {
-    if (line.names.some((name) => /[*?!|]/.test(name))) {
-      this.#others.push(line);
+  add(line: KnownHostLine): void {
+    const [first = ''] = line.names;
+    if (first.startsWith('|')) {
+      const name = HashedName.parse(first);
+      if (name !== undefined) this.#hashed.push({ line, name });
+      return;
+    }
+    if (line.names.some((name) => /[*?!]/.test(name))) {
+      this.#patterns.push(line);
       return;
     }
     for (const name of line.names.map((each) => each.toLowerCase())) {
@@ -240,6 +229,76 @@ export class KnownHostsFile {
       if (lines === undefined) this.#byName.set(name, [line]);
       else lines.push(line);
     }
+  }
+
+  /** Compares the hashed names with a name that was not compared yet. Yields between slices. */
+  *compare(name: string): Generator<void, void, undefined> {
+    if (this.#found.has(name)) return;
+    const text = new HashInput(name);
+    const matching: KnownHostLine[] = [];
+    const others: HashedLine[] = [];
+    for (const [index, each] of this.#hashed.entries()) {
+      if (each.name.matches(text)) matching.push(each.line);
+      else others.push(each);
+      if (index % slice === slice - 1) yield;
+    }
+    // A hash has one name: these lines are not compared again.
+    this.#hashed = others;
+    this.#found.set(name, matching);
+  }
+
+  /** Returns the lines for a name that was compared. */
+  linesOf(name: string): KnownHostLine[] {
+    const patterned = this.#patterns.filter((line) => lineMatches(line, name));
+    return [...(this.#byName.get(name) ?? []), ...patterned, ...(this.#found.get(name) ?? [])];
+  }
+}
+
+/** One known_hosts file, read again only if it has changed. */
+export class KnownHostsFile {
+  readonly #path: string;
+  #stamp = '';
+  #table = new KnownHostsTable();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Compares hashed names with these, in slices that leave time for other hosts, so that `about` is fast. */
+  prepare(names: readonly string[]): Promise<void> {
+    return lookups(async () => {
+      this.#refresh();
+      for (const name of names) {
+        for (const _pause of this.#table.compare(name)) await setImmediate();
+      }
+    });
+  }
+
+  /** Returns the lines for any of the names. */
+  about(names: readonly string[]): KnownHostLine[] {
+    this.#refresh();
+    const lines = names.flatMap((name) => {
+      for (const _pause of this.#table.compare(name));
+      return this.#table.linesOf(name);
+    });
+    return [...new Set(lines)].sort((a, b) => a.line - b.line);
+  }
+
+  /** Appends a line; `name` is its plain name. Throws if the file cannot be written. */
+  append(text: string, name: string): void {
+    this.#refresh();
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    appendFileSync(this.#path, this.#endsOpen() ? `\n${text}` : text, { mode: 0o600 });
+    for (const line of parseKnownHosts(text, this.#path)) this.#table.add({ ...line, names: [name] });
+    this.#stamp = this.#currentStamp();
+  }
+
+  #refresh(): void {
+    const stamp = this.#currentStamp();
+    if (stamp === this.#stamp) return;
+    this.#stamp = stamp;
+    this.#table = new KnownHostsTable();
+    for (const line of parseKnownHosts(textOf(this.#path), this.#path)) this.#table.add(line);
   }
 
   /** Returns a text that changes with the file; empty without a file. */

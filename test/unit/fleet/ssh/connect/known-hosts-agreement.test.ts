@@ -146,7 +146,7 @@ async function ours(file: string): Promise<Verdict> {
   };
   const store = new HostKeyStore();
   const shown = hostKeyOf(blobOf(readFileSync(`${sshd.hostKeyFile}.pub`, 'utf8')));
-  const checked = store.check(options, store.lines(options), shown, () => Promise.resolve(false));
+  const checked = store.check(options, await store.lines(options), shown, () => Promise.resolve(false));
   const code = await checked.then(
     () => 'known',
     async () => (await problemOf(checked)).code,

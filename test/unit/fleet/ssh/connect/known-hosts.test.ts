@@ -3,8 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync, appendFileSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 
+import { HashedName, HashInput } from '../../../../../src/fleet/ssh/connect/hashed-name.ts';
 import {
   checkHostKey,
   knownName,
@@ -139,6 +141,71 @@ test('finds plain, patterned and hashed lines by name', () => {
   expect(lineNumbers(file, 'b.example')).toEqual([1, 4]);
   expect(lineNumbers(file, 'x.lab')).toEqual([2, 4]);
   expect(lineNumbers(file, 'h.example', 'a')).toEqual([1, 3, 4]);
+});
+
+describe('a file with hashed names', () => {
+  const names = Array.from({ length: 200 }, (_, index) => `host-${index}.example`);
+  const path = join(folder, 'all-hashed');
+  const compared = vi.spyOn(HashedName.prototype, 'matches');
+  beforeEach(() => {
+    compared.mockClear();
+    writeFileSync(path, names.map((name) => newKnownHost(name, keys.one, true)).join(''));
+  });
+
+  test('compares no line again that has found its name, and no name twice', async () => {
+    const file = new KnownHostsFile(path);
+    for (const name of names) {
+      await file.prepare([name]);
+      expect(file.about([name])).toHaveLength(1);
+    }
+    expect(compared.mock.calls.length).toBe((names.length * (names.length + 1)) / 2);
+    compared.mockClear();
+    for (const name of names) expect(file.about([name])).toHaveLength(1);
+    expect(compared).not.toHaveBeenCalled();
+  });
+
+  test('leaves the event loop to others, however many names are compared at once', async () => {
+    writeFileSync(path, newKnownHost('h', keys.one, true).repeat(10_000));
+    const file = new KnownHostsFile(path);
+    file.about([]);
+    let most = 0;
+    const turn = (): void => {
+      most = Math.max(most, compared.mock.calls.length);
+      compared.mockClear();
+    };
+    const watch = setInterval(turn, 0);
+    const watchEnd = (): void => clearInterval(watch);
+    await Promise.all(names.slice(0, 4).map((name) => file.prepare([name]))).finally(watchEnd);
+    // A timer is due at each turn, but may be late by one.
+    expect(most).toBeLessThan(10_000);
+  });
+
+  test('is read again when another program has changed it', async () => {
+    const file = new KnownHostsFile(path);
+    await file.prepare(['late.example']);
+    expect(file.about(['late.example'])).toEqual([]);
+    appendFileSync(path, newKnownHost('late.example', keys.two, true));
+    expect(file.about(['late.example'])).toHaveLength(1);
+  });
+
+  test.each(['|1|AAAA|AAAA', '|2|SALT|HASH', '|1|SALT|HASH|', '|1|SALT', '|1|HASH=|SALT'])(
+    'takes %s for no name',
+    (text) => {
+      const [, , salt = '', hash = ''] = newKnownHost('h', keys.one, true).split(/[| ]/);
+      const broken = text.replace('SALT', salt).replace('HASH', hash);
+      expect(HashedName.parse(broken)).toBeUndefined();
+    },
+  );
+
+  test('has the names of any length that HMAC finds', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (name) => {
+        const [, line = ''] = /^(\S+)/.exec(newKnownHost(name, keys.one, true)) ?? [];
+        expect(HashedName.parse(line)?.matches(new HashInput(name))).toBe(true);
+        expect(HashedName.parse(line)?.matches(new HashInput(`${name}x`))).toBe(false);
+      }),
+    );
+  });
 });
 
 test('finds lines that it appended, hashed or not, and lines that others append', () => {
