@@ -39,13 +39,18 @@ function keepCompiledCode() {
   const caches = XDG_CACHE_HOME || (HOME && `${HOME}/.cache`);
   // With the variable, Node has a folder that the user chose.
   if (NODE_COMPILE_CACHE || !caches || !caches.startsWith('/')) return;
-  const { lstatSync, mkdirSync } = process.getBuiltinModule('fs');
+  const { existsSync, lstatSync, mkdirSync, statSync } = process.getBuiltinModule('fs');
   const folders = [`${caches}/azp-fleet`, `${caches}/azp-fleet/compiled`];
+  const user = process.geteuid();
+  let above = caches;
+  while (!existsSync(above)) above = above.slice(0, above.lastIndexOf('/')) || '/';
   try {
+    // Below another user's home, which "sudo" may keep: its owner could replace the folder.
+    if (![0, user].includes(statSync(above).uid)) return;
     mkdirSync(folders[1], { recursive: true, mode: 0o700 });
     const isPrivate = (folder) => {
       const { uid, mode } = lstatSync(folder);
-      return uid === process.geteuid() && (mode & 0o170022) === 0o040000;
+      return uid === user && (mode & 0o170022) === 0o040000;
     };
     if (folders.every(isPrivate)) process.getBuiltinModule('module').enableCompileCache(folders[1]);
   } catch {

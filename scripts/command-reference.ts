@@ -36,9 +36,9 @@ ${exceptions(commands, sharedOptions)}
 | variable | meaning |
 | --- | --- |
 | \`AZP_FLEET_INVENTORY\` | the default inventory |
-| \`XDG_STATE_HOME\` | debug logs and the last run of each inventory are in \`azp-fleet\` below it; default \`~/.local/state\` |
+| \`XDG_STATE_HOME\` | debug logs and the last run of each inventory are in \`azp-fleet\` below it, if only you can write there; default \`~/.local/state\` |
 | \`XDG_CONFIG_HOME\` | a token pasted into \`setup\` is in \`azp-fleet\` below it; default \`~/.config\` |
-| \`XDG_CACHE_HOME\` | files for hosts and compiled code are in \`azp-fleet\` below it; default \`~/.cache\` |
+| \`XDG_CACHE_HOME\` | files for hosts and compiled code are in \`azp-fleet\` below it, if only you can write there; default \`~/.cache\` |
 | \`NO_COLOR\`, \`TERM\` | no colors; \`TERM=dumb\`: no live progress either |
 | \`SSH_AUTH_SOCK\` | the SSH agent that holds the keys |
 | \`NODE_EXTRA_CA_CERTS\` | a file of certificates that Node trusts in addition to its own; with \`ca:\` npm gets both |

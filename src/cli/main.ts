@@ -13,7 +13,8 @@ import { version } from '../shared/base/version.ts';
 import { commands } from './commands.ts';
 import { parseArguments, type Parsed } from './parse.ts';
 import { runCommand } from './run-command.ts';
-import { noRunLog, openRunLog, type RunLog, stateFolder } from './run-log.ts';
+import { stateFolder } from './own-folders.ts';
+import { noRunLog, openRunLog, type RunLog } from './run-log.ts';
 
 /** Runs the program: builds the context, finds the command, reports errors. Returns the exit code. */
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<number> {
@@ -29,7 +30,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     // Completion runs at each Tab; its logs would displace those of other runs.
     const opened =
       argv[0] === 'completion' ? noRunLog(redactor) : openRunLog(state, clock, process.pid, redactor);
-    if (opened.note !== undefined) warn(process.stderr, { what: opened.note });
+    if (opened.note !== undefined) warn(process.stderr, opened.note);
     return opened;
   };
   const stdout = guardOutput(process.stdout, redactor);

@@ -2,8 +2,10 @@ import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { type Clock, timestamp } from '../shared/base/clock.ts';
+import type { Problem } from '../shared/base/errors.ts';
 import { createFileLogger, type FileLogger } from '../shared/base/file-log.ts';
 import type { Redactor } from '../shared/base/redact.ts';
+import type { OwnFolder } from './own-folders.ts';
 
 /** Limits of the kept debug logs: number of files, and their total size in bytes. */
 const keep = { files: 200, bytes: 256 * 1024 * 1024 };
@@ -12,22 +14,32 @@ export interface RunLog extends Omit<FileLogger, 'path'> {
   /** Undefined if the file cannot be written. */
   readonly path: string | undefined;
   /** The warning if there is no file. */
-  readonly note?: string;
+  readonly note?: Pick<Problem, 'what' | 'next'>;
 }
 
 /**
  * Opens the debug log of this run, in `logs` below the state folder, and removes the oldest ones beyond the limits. If
- * the folder cannot be written, it returns a log without a file, with a note.
+ * the folder is refused or cannot be written, it returns a log without a file, with a note.
  */
-export function openRunLog(stateFolder: string, clock: Clock, pid: number, redactor: Redactor): RunLog {
+export function openRunLog(
+  { path, refused }: OwnFolder,
+  clock: Clock,
+  pid: number,
+  redactor: Redactor,
+): RunLog {
+  if (refused !== undefined)
+    return { ...noRunLog(redactor), note: { ...refused, what: `no debug log: ${refused.what}` } };
   try {
-    return createFileLogger(newPath(join(stateFolder, 'logs'), timestamp(clock), pid), clock, redactor);
+    return createFileLogger(newPath(join(path, 'logs'), timestamp(clock), pid), clock, redactor);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;
     return {
       ...noRunLog(redactor),
-      note: `no debug log: ${stateFolder} cannot be written (${code}); next: set XDG_STATE_HOME to a writable folder`,
+      note: {
+        what: `no debug log: ${path} cannot be written (${code})`,
+        next: 'set XDG_STATE_HOME to a writable folder',
+      },
     };
   }
 }
@@ -56,12 +68,4 @@ function newPath(folder: string, at: string, pid: number): string {
   }
   const stamp = at.replaceAll(':', '').replace('.', '-');
   return join(folder, `${stamp}-${pid}.log`);
-}
-
-/**
- * Returns the folder of the program's state (logs, the last outcome): `azp-fleet` below $XDG_STATE_HOME. As in the XDG
- * specification, an empty variable counts as unset.
- */
-export function stateFolder(env: Readonly<Record<string, string | undefined>>, home: string): string {
-  return join(env['XDG_STATE_HOME'] || join(home, '.local/state'), 'azp-fleet');
 }

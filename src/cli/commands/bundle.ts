@@ -27,6 +27,7 @@ import { codeOf, ExitCode, type FleetError, type Problem, usageError } from '../
 import { defined } from '../../shared/base/objects.ts';
 import { version } from '../../shared/base/version.ts';
 import type { CommandInput } from '../command.ts';
+import { cacheFolder } from '../own-folders.ts';
 import { fold } from '../render/lines.ts';
 import { columns } from '../render/table.ts';
 import { problemsAmong, type Result } from '../result.ts';
@@ -52,12 +53,12 @@ export function run(context: Context, input: CommandInput): Promise<Result> {
 
 /** Creates a bundle for the hosts. Changes no host and does not contact Azure DevOps. */
 export async function make(context: Context, input: CommandInput, out: string): Promise<Result> {
-  const { cwd, env, home, clock, signal, root, stdout } = context;
+  const { cwd, env, clock, signal, root, stdout } = context;
   const file = resolve(cwd, out);
   await checkPlace(file);
   const open = openHosts(context, input);
   const { fleet, hosts } = open;
-  const cache = join(env['XDG_CACHE_HOME'] ?? join(home, '.cache'), 'azp-fleet');
+  const cache = cacheFolder(context);
   const folders = hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
   const artifacts = await loadArtifacts(cache, folders, clock.wall());
   const caPem = await readCa(fleet.proxy.ca);

@@ -20,7 +20,7 @@ import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import { warn } from '../render/problem.ts';
 import type { Result } from '../result.ts';
-import { stateFolder } from '../run-log.ts';
+import { type OwnFolder, stateFolder } from '../own-folders.ts';
 import { changeHosts, waveLimits } from '../run/change-hosts.ts';
 import { type OpenFleet, openForPlan } from '../run/fleet.ts';
 import { connected, overSsh } from '../run/hosts.ts';
@@ -30,10 +30,11 @@ import { openPlanning } from '../run/planning.ts';
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const opened = await openForPlan(context, input);
-  const journal = journalFile(stateFolder(context.env, context.home), opened.fleet.file);
+  const state = stateFolder(context.env, context.home);
+  const journal = journalFile(state.path, opened.fleet.file);
   const saved = await savedPlan(context, input, opened);
   const limits = waveLimits(options, opened.fleet, saved?.waves);
-  const hosts = await chooseHosts(opened.hosts, options.string('rerun'), journal, saved);
+  const hosts = await chooseHosts(opened.hosts, options.string('rerun'), { journal, state }, saved);
   return connected(context, input, { ...opened, hosts }, overSsh, async (open) => {
     const { tools, blocked, prepare } = await openPlanning(context, input, open);
     const onPools = (pools: PoolsPlan) =>
@@ -73,7 +74,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         return outcomes;
       },
     });
-    if (outcomes !== undefined)
+    if (outcomes !== undefined && state.refused === undefined)
       await saveJournal(context, input, { journal, inventory: open.fleet.file }, outcomes);
     return result;
   });
@@ -101,7 +102,7 @@ async function savedPlan(
 export async function chooseHosts(
   selected: readonly HostSpec[],
   rerun: string | undefined,
-  journal: string,
+  { journal, state }: { readonly journal: string; readonly state: OwnFolder },
   saved: FleetPlan | undefined,
 ): Promise<readonly HostSpec[]> {
   if (rerun !== undefined && rerun !== 'failed')
@@ -112,6 +113,8 @@ export async function chooseHosts(
       seen: rerun,
       next: 'use --rerun failed, or omit it for all hosts',
     });
+  if (rerun !== undefined && state.refused !== undefined)
+    throw usageError({ code: 'usage.rerun', ...state.refused });
   const failed = rerun === undefined ? undefined : new Set(await failedHosts(journal));
   const planned = saved === undefined ? undefined : new Set(saved.hosts.map(({ host }) => host));
   const hosts = selected.filter(({ name }) => failed?.has(name) !== false && planned?.has(name) !== false);

@@ -19,7 +19,7 @@ import { parseArguments } from '../parse.ts';
 import { say as sayLines } from '../render/lines.ts';
 import { readCa, restOptions } from '../run/fleet.ts';
 import { runCommand } from '../run-command.ts';
-import { stateFolder } from '../run-log.ts';
+import { stateFolder } from '../own-folders.ts';
 import { completed, readAnswers } from '../setup/answers-file.ts';
 import { Drafts, Interview } from '../setup/interview.ts';
 import type { Answer } from '../setup/question.ts';
@@ -36,7 +36,11 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   const file = options.string('output') ?? 'inventory.yaml';
   const say = (...lines: string[]): void =>
     sayLines(context.stdout, lines.map((line) => `${line}\n`).join(''));
-  const drafts = asker && new Drafts(stateFolder(context.env, context.home), path.resolve(context.cwd, file));
+  const state = stateFolder(context.env, context.home);
+  const drafts =
+    asker && state.refused === undefined
+      ? new Drafts(state.path, path.resolve(context.cwd, file))
+      : undefined;
   const before = asker && drafts ? await askForDraft(asker, drafts, say) : [];
   let kept = false;
   const interview = new Interview({

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { ApplyOptions, ApplyTools, HostTools } from '../../fleet/apply/apply-tools.ts';
@@ -26,6 +26,7 @@ import { quote } from '../../shared/base/shell.ts';
 import { version } from '../../shared/base/version.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
 import type { CommandInput } from '../command.ts';
+import { cacheFolder } from '../own-folders.ts';
 import type { OpenFleet } from './fleet.ts';
 import { type Connected, ownerName } from './hosts.ts';
 
@@ -71,7 +72,7 @@ export async function openPlanning(
   input: CommandInput,
   open: OpenFleet & Connected,
 ): Promise<Planning> {
-  const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
+  const cache = cacheFolder(context);
   const folders = open.hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
   const { artifacts, included, prepare } = await uploadSources(context, input, open, { cache, folders });
   const blocked = new Map<string, Problem>();

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -7,14 +8,16 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { tmpdir, userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { runtimeArtifact } from '../../../src/fleet/artifacts/node-runtime.ts';
 import { requireCurrentBuild } from '../../support/current-build.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -39,7 +42,7 @@ test('a read-only state folder disables only the debug log', () => {
   const env = { XDG_STATE_HOME: join(folder, 'a-file') };
   const { status, stdout, stderr } = azpFleet(['inventory', 'list', 'lab.yaml'], env);
   expect(stderr.replaceAll(/\s+/g, ' ')).toBe(
-    `! no debug log: ${folder}/a-file/azp-fleet cannot be written (ENOTDIR); next: set XDG_STATE_HOME to a writable folder `,
+    `! no debug log: ${folder}/a-file/azp-fleet cannot be written (ENOTDIR) next set XDG_STATE_HOME to a writable folder `,
   );
   expect(stdout).toContain('rtx-box');
   expect(status).toBe(0);
@@ -157,4 +160,85 @@ describe('compiled code', () => {
     });
     expect(files.filter((path) => path !== 'cache/azp-fleet')).toEqual([]);
   });
+
+  test('is not kept in a folder of another user, as below the home that sudo keeps', () => {
+    const { files } = keptIn((caches) => {
+      // Only root can give a folder away.
+      if (process.geteuid?.() === 0) chownSync(caches, 65_534, 65_534);
+      else chmodSync(caches, 0o500);
+      return { XDG_CACHE_HOME: '', HOME: caches };
+    });
+    expect(files).toEqual([]);
+  });
+});
+
+/**
+ * Plants files where the program looks for its own: below the folder of temporary files, and below the XDG folders, which
+ * another user owns. They are pipes: a program that opens one to read does not end.
+ */
+function plant() {
+  const base = mkdtempSync(join(folder, 'planted-'));
+  // Nothing listens on port 9.
+  writeFileSync(
+    join(folder, 'planted.yaml'),
+    'organization: https://127.0.0.1:9/lab\ntoken: { env: AZP_TOKEN }\nhosts:\n  down: { address: 127.0.0.1, port: 9, pool: p }\n',
+  );
+  const at = (name: string) => join(base, name);
+  for (const name of ['tmp', 'cache/azp-fleet', 'state/azp-fleet']) mkdirSync(at(name), { recursive: true });
+  const { username } = userInfo();
+  const inventory = realpathSync(folder);
+  const digest = createHash('sha256').update(join(inventory, 'planted.yaml')).digest('hex').slice(0, 16);
+  const names = [
+    'tmp/azp-fleet.lock',
+    'tmp/node-compile-cache/entry',
+    `tmp/node-compile-cache-${username}/entry`,
+    'cache/azp-fleet/compiled/entry',
+    ...[true, false].map((zstd) => runtimeArtifact('cache/azp-fleet', 'x86_64', zstd)?.file ?? ''),
+    'cache/azp-fleet/folders/0.tar',
+    'state/azp-fleet/logs/2026-01-01T000000-000Z-1.log',
+    `state/azp-fleet/runs/${digest}.json`,
+    `state/azp-fleet/setup/${digest}.json`,
+  ];
+  for (const name of names) {
+    mkdirSync(dirname(at(name)), { recursive: true });
+    execFileSync('mkfifo', [at(name)]);
+  }
+  for (const name of ['tmp', 'cache', 'state']) {
+    for (const entry of ['', ...readdirSync(at(name), { recursive: true, encoding: 'utf8' })]) {
+      const path = join(at(name), entry);
+      if (process.geteuid?.() === 0) chownSync(path, 65_534, 65_534);
+      chmodSync(path, name === 'tmp' && entry === '' ? 0o1777 : 0o777);
+    }
+  }
+  const env = {
+    TMPDIR: at('tmp'),
+    XDG_CACHE_HOME: at('cache'),
+    XDG_STATE_HOME: at('state'),
+    AZP_TOKEN: 'a-token',
+  };
+  return { env, listed: () => readdirSync(base, { recursive: true, encoding: 'utf8' }).sort() };
+}
+
+test.each([
+  'plan planted.yaml',
+  'provision planted.yaml --yes',
+  'provision planted.yaml --yes --rerun failed',
+  'status planted.yaml',
+  'exec -i planted.yaml -- true',
+  'trust planted.yaml',
+  'bundle planted.yaml -o none.tar',
+  'ssh-config planted.yaml',
+  'inventory list planted.yaml',
+  'setup --yes -o new.yaml',
+  '--version',
+])('what another user has planted is neither read nor run nor changed: %s', (line) => {
+  const { env, listed } = plant();
+  const before = listed();
+  const { status, stderr } = azpFleet(line.split(' '), env);
+  expect(status).not.toBeNull();
+  expect(listed()).toEqual(before);
+  if (line !== '--version')
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain(
+      `no debug log: ${env.XDG_STATE_HOME}/azp-fleet is not used: `,
+    );
 });

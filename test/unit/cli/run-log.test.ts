@@ -22,7 +22,7 @@ test.each([
     writeFileSync(join(logs, name(number)), '');
     truncateSync(join(logs, name(number)), bytes);
   }
-  const log = openRunLog(join(folder, state), systemClock(1), 1, new Redactor());
+  const log = openRunLog({ path: join(folder, state) }, systemClock(1), 1, new Redactor());
   log.close();
   const left = readdirSync(logs).sort();
   expect(left).toHaveLength(kept + 1);
