@@ -1,14 +1,13 @@
-import { userInfo } from 'node:os';
-
 import { systemClock } from '../shared/base/clock.ts';
 import type { Context } from '../shared/base/context.ts';
 import { ExitCode } from '../shared/base/errors.ts';
-import { guardOutput } from '../shared/base/terminal-output.ts';
+import { guardOutput, type GuardedOutput } from '../shared/base/terminal-output.ts';
 import { machineRoot } from '../shared/base/host-root.ts';
 import { practiceOf } from '../shared/base/practice.ts';
 import { Redactor } from '../shared/base/redact.ts';
 import { say } from './render/lines.ts';
 import { nameLog, report, warn } from './render/problem.ts';
+import { currentUser } from '../shared/base/user.ts';
 import { version } from '../shared/base/version.ts';
 import { commands } from './commands.ts';
 import { parseArguments, type Parsed } from './parse.ts';
@@ -18,12 +17,32 @@ import { noRunLog, openRunLog, type RunLog } from './run-log.ts';
 
 /** Runs the program: builds the context, finds the command, reports errors. Returns the exit code. */
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<number> {
-  const user = userInfo();
+  const redactor = new Redactor();
+  const stdout = guardOutput(process.stdout, redactor);
+  const stderr = guardOutput(process.stderr, redactor);
+  const exitCode = await run(argv, { redactor, stdout, stderr });
+  stdout.finish();
+  stderr.finish();
+  // A failed write is reported after this turn of the event loop.
+  await new Promise((resolve) => void setImmediate(resolve));
+  const failure = stdout.failure();
+  if (failure === undefined) return exitCode;
+  process.stderr.write(`azp-fleet: output is lost: ${failure.message}\n`);
+  return exitCode === ExitCode.ok ? ExitCode.hostFailed : exitCode;
+}
+
+interface Output {
+  readonly redactor: Redactor;
+  readonly stdout: GuardedOutput;
+  readonly stderr: GuardedOutput;
+}
+
+async function run(argv: readonly string[], { redactor, stdout, stderr }: Output): Promise<number> {
+  const user = currentUser(process.env);
   const { json, debug, noColor } = globalFlagsIn(argv);
   if (noColor) process.env['NO_COLOR'] = '1';
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => interrupt(stop));
-  const redactor = new Redactor();
   const state = stateFolder(process.env, user.homedir);
   const clock = systemClock(1);
   const openLog = (): RunLog => {
@@ -33,8 +52,6 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     if (opened.note !== undefined) warn(process.stderr, opened.note);
     return opened;
   };
-  const stdout = guardOutput(process.stdout, redactor);
-  const stderr = guardOutput(process.stderr, redactor);
   const base = { stdout: process.stdout, stderr: process.stderr, clock };
   let parsed: Parsed | undefined;
   let log: RunLog | undefined;
@@ -83,8 +100,6 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
       logFile: log.path,
     });
   } finally {
-    stdout.finish();
-    stderr.finish();
     log?.close();
   }
 }

@@ -1,8 +1,9 @@
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { env } from 'node:process';
 import { defined } from '../../shared/base/objects.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
+import { currentUser } from '../../shared/base/user.ts';
 import { ask } from '../serve/control.ts';
 import type { Invocation } from './arguments.ts';
 
@@ -58,7 +59,7 @@ export async function runClient(
 
 /** Returns the caller, `ann@h200-1`; with sudo, the user who ran it. */
 function caller(): string {
-  return `${env['SUDO_USER'] ?? userInfo().username}@${hostname()}`;
+  return `${env['SUDO_USER'] ?? currentUser(env).username}@${hostname()}`;
 }
 
 function query(parameters: Readonly<Record<string, string | undefined>>): string {

@@ -7,9 +7,11 @@ import { escapeHidden } from './foreign-text.ts';
 /** Milliseconds that a possible beginning of a secret waits for its end on a terminal. */
 const holdMs = 100;
 
-interface GuardedOutput {
+export interface GuardedOutput {
   /** The same output with control characters, to move the cursor, and without secrets. The caller must clean foreign text. */
   readonly unfiltered: OutputStream;
+  /** The first error of a write, if its text is lost: the disk may be full. */
+  readonly failure: () => Error | undefined;
   /** Writes the held text and removes the guard. */
   readonly finish: () => void;
 }
@@ -20,9 +22,10 @@ interface GuardedOutput {
  */
 export function guardOutput(stream: OutputStream, redactor: Redactor): GuardedOutput {
   const write = stream.write.bind(stream);
+  let failure: Error | undefined;
   // The reader of a pipe may exit early (`| head`), and a terminal may be closed (EIO): neither is our failure.
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') failure ??= error;
   });
   const filter = new OutputFilter();
   const guarded = redactor.stream();
@@ -54,6 +57,7 @@ export function guardOutput(stream: OutputStream, redactor: Redactor): GuardedOu
   });
   return {
     unfiltered,
+    failure: () => failure,
     finish: () => {
       flush();
       stream.write = write;

@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -49,6 +51,34 @@ test('a read-only state folder disables only the debug log', () => {
   const wrong = azpFleet(['inventory', 'list', 'none.yaml', '--debug', '--json'], env);
   expect(wrong.status).toBe(2);
   expect(JSON.parse(wrong.stdout)).not.toHaveProperty('log');
+});
+
+test('a uid without an entry in passwd, as in many containers, does not matter', () => {
+  const code = `import os from 'node:os';
+import { syncBuiltinESMExports } from 'node:module';
+os.userInfo = () => { throw new Error('uv_os_get_passwd returned ENOENT'); };
+syncBuiltinESMExports();`;
+  const run = azpFleet(['inventory', 'list', 'lab.yaml'], {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}`,
+    XDG_STATE_HOME: folder,
+  });
+  expect(run).toMatchObject({ status: 0, stderr: '' });
+  expect(run.stdout).toContain('rtx-box');
+});
+
+test('output to a full disk is one line on stderr and exit 1', () => {
+  requireCurrentBuild(root);
+  const full = openSync('/dev/full', 'w');
+  const argv = [join(root, 'bin/azp-fleet.js'), 'inventory', 'list', 'lab.yaml'];
+  const run = spawnSync(process.execPath, argv, {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], XDG_STATE_HOME: folder },
+    stdio: ['ignore', full, 'pipe'],
+  });
+  closeSync(full);
+  expect(run.stderr).toBe('azp-fleet: output is lost: ENOSPC: no space left on device, write\n');
+  expect(run.status).toBe(1);
 });
 
 test('flags after -- are ignored', () => {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 
 import pLimit from 'p-limit';
 
@@ -77,7 +77,7 @@ export class SshResolver {
   constructor(parts: ResolverParts) {
     this.#parts = parts;
     const { home, user, env } = parts;
-    this.#local = { home, user, uid: userInfo().uid, host: hostname(), env };
+    this.#local = { home, user, uid: process.getuid?.() ?? 0, host: hostname(), env };
     this.#defaultsBelow = new DefaultsBelow(this.#usualFiles());
     this.#configCopy = new ConfigCopy(ownFiles(home));
     this.#withoutOurSettings = this.#configCopy.isNeeded ? this.#configCopy.file() : undefined;

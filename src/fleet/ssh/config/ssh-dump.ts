@@ -127,8 +127,9 @@ export function noAnswer(name: string, answer: Answer, byHand: string): Error {
       ...place,
       what: 'ssh refuses its configuration for this host',
       seen: messages,
-      next:
-        unsafe === undefined
+      next: /^No user exists for uid /m.test(messages)
+        ? 'add this user to /etc/passwd, or set "sshConfig: none" in the inventory'
+        : unsafe === undefined
           ? `correct these lines, then run: ssh ${byHand}`
           : `remove write access of other users: chmod go-w ${quote(unsafe)}`,
     });
