@@ -18,7 +18,7 @@ import {
   checkUserName,
   type Local,
 } from './options.ts';
-import { type Dump, filesRead, parseDump, noAnswer, runSsh } from './ssh-dump.ts';
+import { type Answer, type Dump, filesRead, parseDump, noAnswer, runSsh } from './ssh-dump.ts';
 import { inventoryArguments, plainSpec } from './inventory-options.ts';
 import { jumpTo, type JumpHost, jumpHostsTo } from './jump-hosts.ts';
 import { DefaultsBelow, ownFiles, ConfigCopy } from './user-config.ts';
@@ -211,7 +211,12 @@ export class SshResolver {
   async #dump(name: string, args: readonly string[], typed: string): Promise<SshOutput | undefined> {
     const all = ['-T', '-v', ...args, '-G', '--', typed];
     const byHand = this.#withOwnName([...args, '-G', typed].map(quote).join(' '));
-    const answer = await this.#limit(() => runSsh(all, this.#parts.env, this.#stop.signal));
+    const run = (args: readonly string[]): Promise<Answer> =>
+      this.#limit(() => runSsh(args, this.#parts.env, this.#stop.signal));
+    const first = await run(all);
+    // With ForkAfterAuthentication, ssh wants a command; with RemoteCommand, it would refuse one.
+    const wantsCommand = first.kind === 'refused' && /^Cannot fork into background/m.test(first.stderr);
+    const answer = wantsCommand ? await run([...all, 'true']) : first;
     if (answer.kind === 'output') return { dump: parseDump(answer.stdout), files: filesRead(answer.stderr) };
     if (answer.kind === 'refused')
       throw noAnswer(name, { ...answer, stderr: this.#withOwnName(answer.stderr) }, byHand);

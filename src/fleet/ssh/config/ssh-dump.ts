@@ -43,7 +43,7 @@ function messagesIn(stderr: string): string {
 }
 
 /** The output of `ssh`, or the reason for none. */
-type Answer =
+export type Answer =
   | { readonly kind: 'output'; readonly stdout: string; readonly stderr: string }
   | { readonly kind: 'refused'; readonly stderr: string }
   | { readonly kind: 'no-ssh' }

@@ -31,14 +31,17 @@ interface OpensshParts {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Uses only the master's connection: otherwise ssh would log in again, outside the lock. */
-const onlyOver = ['-o', 'ProxyCommand=false', '-o', 'ControlMaster=no'];
+/** Returns an option of ssh_config as arguments. */
+const option = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
+
+/** With another value of the configuration, ssh would ignore the master's socket and log in again, outside the lock. */
+const notMaster = option('ControlMaster', 'no');
 
 /** Opens a Wire over the system's ssh, multiplexed: for certificates, security keys, Kerberos, PKCS#11. */
 export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   const { options, env } = parts;
   if (isAborted(parts.signal)) throw interrupted(options.name);
-  const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
+  const folder = mkdtempSync(join(socketBase(tmpdir()), 'azp-ssh-'));
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
   const socket = join(folder, 's');
@@ -72,7 +75,16 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   } finally {
     parts.signal?.removeEventListener('abort', stop);
   }
-  const control = (...args: string[]): Promise<string> => run([...flags, ...args, '--', options.typed], env);
+  const control = (...args: string[]): Promise<string> =>
+    run([...notMaster, ...flags, ...args, '--', options.typed], env);
+  const commandFlags = [
+    ...notMaster,
+    // Only over the master's connection.
+    ...option('ProxyCommand', 'false'),
+    ...(options.ofSsh.has('sessiontype') ? option('SessionType', 'default') : []),
+    ...flags,
+    ...option('BatchMode', 'yes'),
+  ];
   const isUp = (): Promise<boolean> =>
     control('-O', 'check').then(
       () => true,
@@ -84,10 +96,7 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
     channels: usualChannels,
     exec: (command) =>
       Promise.resolve(
-        processOf(
-          spawn('ssh', [...onlyOver, ...flags, '-o', 'BatchMode=yes', '--', options.typed, command], { env }),
-          isUp,
-        ),
+        processOf(spawn('ssh', [...commandFlags, '--', options.typed, command], { env }), isUp),
       ),
     async openSocket(path) {
       forwards += 1;
@@ -117,9 +126,19 @@ function opensshArguments(
   return [
     ...option('ControlPath', socket),
     ...loginArguments(options, jumps, folder, { asks: interactive, keepsErrors: true }),
-    ...nothingElse,
+    ...nothingElse(options),
     ...option('LogLevel', 'ERROR'),
   ];
+}
+
+/** Bytes of a socket's path: macOS has 104 with the final zero, Linux 108. */
+const longestSocket = 103;
+/** Characters after the temporary folder: ours, and those that ssh appends while it creates its socket. */
+const socketSuffix = '/azp-ssh-XXXXXX/s'.length + '.XXXXXXXXXXXXXXXX'.length;
+
+/** Returns the folder for sockets: the temporary folder, or /tmp if paths in it would be too long. */
+function socketBase(temporary: string): string {
+  return Buffer.byteLength(temporary) + socketSuffix > longestSocket ? '/tmp' : temporary;
 }
 
 /** Waits until the master answers on its socket; rejects with its stderr if it exits. */
@@ -144,7 +163,10 @@ function connected(
       reject(jumpFailure(parts.options, parts.jumps, folder) ?? opensshFailure(parts.options, said));
     });
     const check = async (): Promise<void> => {
-      const isUp = await run([...flags, '-O', 'check', '--', parts.options.typed], parts.env).then(
+      const isUp = await run(
+        [...notMaster, ...flags, '-O', 'check', '--', parts.options.typed],
+        parts.env,
+      ).then(
         () => true,
         () => false,
       );
@@ -201,9 +223,6 @@ function noSsh(error: Error): Error {
   );
 }
 
-/** Returns an option of ssh_config as arguments. */
-const option = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
-
 /**
  * Returns arguments of the system's ssh for a login: only values of the inventory and our defaults, which override the
  * configuration that ssh reads itself. Writes pinned keys to `pinnedFile`. `timeoutMs`: for the connection and the
@@ -231,15 +250,23 @@ function hostArguments(options: ConnectionOptions, pinnedFile: string, timeoutMs
   ];
 }
 
-/** Disables agents, forwardings and local commands of the configuration. */
-const nothingElse: readonly string[] = [
-  ...option('ClearAllForwardings', 'yes'),
-  ...option('ForwardAgent', 'no'),
-  ...option('PermitLocalCommand', 'no'),
-  ...option('RemoteCommand', 'none'),
-  ...option('RequestTTY', 'no'),
-  ...option('EscapeChar', 'none'),
-];
+/** Disables agents, forwardings, local commands and other effects of the configuration. */
+function nothingElse({ ofSsh }: ConnectionOptions): string[] {
+  // Set only where they matter: ssh before 8.7 does not support some of them.
+  const rest = ['Tunnel', 'ForkAfterAuthentication', 'StdinNull'].filter((name) =>
+    ofSsh.has(name.toLowerCase()),
+  );
+  return [
+    ...option('ClearAllForwardings', 'yes'),
+    ...option('ForwardAgent', 'no'),
+    ...option('ForwardX11', 'no'),
+    ...option('PermitLocalCommand', 'no'),
+    ...option('RemoteCommand', 'none'),
+    ...option('RequestTTY', 'no'),
+    ...option('EscapeChar', 'none'),
+    ...rest.flatMap((name) => option(name, 'no')),
+  ];
+}
 
 function strictness(options: ConnectionOptions): string {
   if (options.pinned.length > 0 || options.hostKeyPolicy === 'strict') return 'yes';
@@ -283,7 +310,9 @@ export function loginArguments(
         join(folder, `pins-${index}`),
         totalTimeout(timeoutsMs.slice(0, index + 1), asks),
       ),
-      ...nothingElse,
+      ...nothingElse(hop),
+      // The socket of the user's configuration may serve the hop, but the hop is no master: it would outlive us.
+      ...notMaster,
       ...(keepsErrors ? option('LogLevel', 'ERROR') : []),
       ...batch,
     ];

@@ -132,6 +132,13 @@ describe('our defaults apply only to options that are not configured', () => {
   });
 });
 
+test('ForkAfterAuthentication, with which ssh wants a command, and RemoteCommand, with which it refuses one', async () => {
+  const options = await resolve('ForkAfterAuthentication yes\nPort 7\n');
+  expect([options.port, options.ofSsh.has('forkafterauthentication')]).toEqual([7, true]);
+  const both = await resolve('ForkAfterAuthentication yes\nRemoteCommand true\nPort 7\n');
+  expect([both.port, both.ofSsh.has('forkafterauthentication')]).toEqual([7, true]);
+});
+
 describe('ssh -G is run', () => {
   test('once for each host of a run, and once for its defaults', async () => {
     writeFileSync(file, 'Host b\n  User u\n');

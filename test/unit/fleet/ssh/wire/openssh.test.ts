@@ -1,15 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { connect as connectTcp, createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import type { SshSpec } from '../../../../../src/fleet/inventory/fleet.ts';
 import type { ConnectionOptions } from '../../../../../src/fleet/ssh/config/options.ts';
 import { opensshFailure } from '../../../../../src/fleet/ssh/wire/openssh.ts';
 import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../../support/own-sshd.ts';
+import { freePort } from '../../../../support/ssh-port.ts';
 import { problemOf, testTransport, type TestTransport } from '../../../../support/transport.ts';
 
 // The system's ssh against a real sshd.
@@ -31,6 +33,16 @@ function open(...options: Parameters<typeof testTransport>): TestTransport {
 }
 const connect = (spec: Partial<SshSpec> = {}, transport = open(), server = sshd) =>
   transport.connect(server.target({ transport: 'openssh', ...spec }));
+
+/** Returns the settings of a jump host; more lines may follow. */
+const hopConfig = (hop: OwnSshd): string => `Host hop
+  HostName 127.0.0.1
+  Port ${hop.port}
+  User ${hop.user}
+  IdentityFile ${hop.clientKeyFile}
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+`;
 
 describe('the system ssh', () => {
   test('runs scripts over one login, uploads, and leaves nothing behind when it is closed', async () => {
@@ -101,15 +113,7 @@ describe('the system ssh', () => {
 
   test('goes through the jump host that the inventory names', async () => {
     const hop = await startOwnSshd();
-    const config = `Host hop
-  HostName 127.0.0.1
-  Port ${hop.port}
-  User ${hop.user}
-  IdentityFile ${hop.clientKeyFile}
-  StrictHostKeyChecking no
-  UserKnownHostsFile /dev/null
-`;
-    const session = await connect({ jump: 'hop' }, open({ config }));
+    const session = await connect({ jump: 'hop' }, open({ config: hopConfig(hop) }));
     expect((await session.script('echo through')).stdout).toBe('through\n');
     expect(hop.log()).toContain('Accepted publickey');
     await session.close();
@@ -128,6 +132,83 @@ describe('the system ssh', () => {
     await session.close();
     await trusting.stop();
   });
+});
+
+describe('settings of the user for shells do not change what ssh does for us', () => {
+  const logins = (server: OwnSshd): number => server.log().split('Accepted publickey').length - 1;
+  const use = async (config: string, spec: Partial<SshSpec> = {}) => {
+    const transport = open({ config, answer: () => '', env: { SSH_AUTH_SOCK: '/agent', DISPLAY: ':0' } });
+    const session = await connect(spec, transport);
+    const { stdout } = await session.script(
+      '[ -t 0 ] && echo terminal; echo "agent $SSH_AUTH_SOCK, display $DISPLAY"; printf "~.\\n"',
+      { as: 'login' },
+    );
+    expect(stdout).toBe('agent , display \n~.\n');
+    await session.close();
+  };
+
+  test.each(['yes', 'ask', 'auto', 'no'])('ControlMaster %s: there is one login in all', async (value) => {
+    const before = logins(sshd);
+    await use(`ControlMaster ${value}\n`);
+    expect(logins(sshd)).toBe(before + 1);
+  });
+
+  test('ControlMaster of a jump host: it leaves no connection of the hop', async () => {
+    const hop = await startOwnSshd();
+    const shared = join(hop.folder, 'shared');
+    await use(
+      `StdinNull yes\nForkAfterAuthentication yes\n${hopConfig(hop)}  ControlMaster auto\n  ControlPath ${shared}\n  ControlPersist yes\n`,
+      { jump: 'hop' },
+    );
+    expect(logins(hop)).toBe(1);
+    expect(existsSync(shared)).toBe(false);
+    await hop.stop();
+  });
+
+  test.each([
+    'RemoteCommand echo other',
+    'RequestTTY force',
+    'EscapeChar ~',
+    'ForwardAgent yes',
+    'ForwardX11 yes',
+    'SessionType none',
+    'StdinNull yes',
+    'ForkAfterAuthentication yes',
+    'Tunnel yes\nExitOnForwardFailure yes',
+  ])('%s', async (setting) => {
+    await use(`${setting}\n`);
+  });
+
+  test('forwardings and local commands', async () => {
+    const [local, dynamic, remote] = [await freePort(), await freePort(), await freePort()];
+    const ran = join(sshd.folder, 'ran');
+    const config = `PermitLocalCommand yes
+LocalCommand touch ${ran}
+LocalForward ${local} 127.0.0.1:${sshd.port}
+DynamicForward ${dynamic}
+RemoteForward ${remote} 127.0.0.1:${sshd.port}
+`;
+    const session = await connect({}, open({ config }));
+    for (const port of [local, dynamic, remote]) {
+      const socket = connectTcp(port, '127.0.0.1');
+      expect(await once(socket, 'error'), `port ${port}`).toMatchObject([{ code: 'ECONNREFUSED' }]);
+    }
+    expect(existsSync(ran)).toBe(false);
+    await session.close();
+  });
+});
+
+test('a temporary folder whose path is too long for a socket does not matter', async () => {
+  const long = join(sshd.folder, 'x'.repeat(100));
+  mkdirSync(long);
+  vi.stubEnv('TMPDIR', long);
+  try {
+    const session = await connect();
+    expect((await session.script('echo in')).stdout).toBe('in\n');
+    await session.close();
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 describe('its failures become problems of azp-fleet', () => {
