@@ -138,6 +138,28 @@ describe('login', () => {
   });
 });
 
+test.each(['password,publickey', 'publickey,password'])(
+  'a host with AuthenticationMethods %s is logged in to, within few attempts',
+  async (methods) => {
+    const strict = await startSshd({
+      users: [{ name: 'both', password }],
+      config: [`AuthenticationMethods ${methods}`, 'MaxAuthTries 2', 'KbdInteractiveAuthentication no'],
+    });
+    const agent = await startAgent(strict.folder);
+    try {
+      agent.add(strict.clientKeyFile);
+      const spec = { port: strict.port, user: 'both', loginPassword: { env: password } };
+      const of = (env: Record<string, string>, identityFile: string) =>
+        whoami(open({ env }), { ...spec, identityFile });
+      expect(await of({}, strict.clientKeyFile)).toBe('both');
+      expect(await of({ SSH_AUTH_SOCK: agent.socket }, `${strict.clientKeyFile}.pub`)).toBe('both');
+    } finally {
+      agent.stop();
+      strict.stop();
+    }
+  },
+);
+
 describe('a fleet with second factors', () => {
   test('is asked once a host, and who waits for the person is not dropped by its sshd', async () => {
     const server = await startSshd({

@@ -102,10 +102,12 @@ export interface LeftOut {
 interface Attempts {
   readonly tried: readonly string[];
   readonly leftOut?: readonly LeftOut[];
+  /** Methods of which the host wants one more, after a credential that it accepted. */
+  readonly missing?: readonly string[];
 }
 
 export function authFailure(options: ConnectionOptions, attempts: Attempts, cause?: unknown): FleetError {
-  const { tried, leftOut = [] } = attempts;
+  const { tried, leftOut = [], missing = [] } = attempts;
   const offered = tried.length === 0 ? 'nothing to offer' : `tried ${tried.join(', ')}`;
   const others = leftOut.map(({ key, why }) => `key ${key} (${why})`).join(', ');
   const none = tried.length === 0 && leftOut.length === 0;
@@ -113,8 +115,12 @@ export function authFailure(options: ConnectionOptions, attempts: Attempts, caus
     options,
     {
       code: 'ssh.auth',
-      what: `${where(options)} accepted no credential`,
-      expected: 'one of the keys to be in ~/.ssh/authorized_keys there',
+      what:
+        missing.length === 0
+          ? `${where(options)} accepted no credential`
+          : `${where(options)} accepted one credential, and wants another`,
+      expected:
+        missing.length === 0 ? 'one of the keys to be in ~/.ssh/authorized_keys there' : missing.join(' or '),
       seen: none
         ? `${offered}: no key file and no agent key found`
         : [offered, others && `not offered: ${others}`].filter(Boolean).join('; '),
@@ -127,12 +133,14 @@ export function authFailure(options: ConnectionOptions, attempts: Attempts, caus
 /**
  * Returns the fix for a key that was not offered, if it is configured or nothing else was tried; else other actions.
  */
-function nextStep(options: ConnectionOptions, { tried, leftOut = [] }: Attempts): string {
+function nextStep(options: ConnectionOptions, { tried, leftOut = [], missing = [] }: Attempts): string {
   const { identitiesNamed, identityOfInventory } = options;
   const counts = ({ key }: LeftOut): boolean =>
     identitiesNamed || tried.length === 0 || key === identityOfInventory;
   const fixable = leftOut.find((each) => each.next !== undefined && counts(each));
   if (fixable?.next !== undefined) return fixable.next;
+  if (missing.some((method) => method !== 'publickey'))
+    return 'set "loginPassword:" for this host in the inventory, or run this at a terminal, to be asked';
   const named = options.identitiesNamed ? options.identityFiles[0] : undefined;
   const copy = `${copyKey(options, named)}   # certificates, security keys and Kerberos need "transport: openssh"`;
   return tried.length === 0

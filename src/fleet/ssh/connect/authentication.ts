@@ -3,11 +3,9 @@ import { readFileSync, statSync } from 'node:fs';
 import ssh2, {
   type AnyAuthMethod,
   type AuthHandlerMiddleware,
-  type BaseAgent,
+  type Client,
   type NextAuthHandler,
   type ParsedKey,
-  type SignCallback,
-  type SigningRequestOptions,
 } from 'ssh2';
 
 import { foreignLine, foreignLines } from '../../../shared/base/foreign-text.ts';
@@ -17,12 +15,19 @@ import type { SecretSource } from '../../inventory/fleet.ts';
 import type { ConnectionOptions } from '../config/options.ts';
 import { type LeftOut, where } from '../failures.ts';
 import type { Prompter, Question } from '../questions.ts';
+import { agentKeys, agentLimits, OneKeyAgent } from './agent.ts';
 
 /** A login in progress: ssh2's handler, and descriptions of the attempts so far. */
 export interface Login {
   readonly handler: AuthHandlerMiddleware;
   readonly tried: readonly string[];
   readonly leftOut: readonly LeftOut[];
+  /** Methods of which the host wants one more, after a credential that it accepted; empty before that. */
+  readonly missing: () => readonly string[];
+  /** Reads the host's answers, of which ssh2 reports too little. Call it once the client connects. */
+  attach(client: Client): void;
+  /** Ends waiting for an agent. */
+  end(): void;
 }
 
 interface LoginParts {
@@ -35,59 +40,125 @@ interface LoginParts {
   readonly hangUp: (error: HungUp) => void;
   /** Called around questions, to pause time limits while the user answers. */
   readonly pause: () => () => void;
+  /** Shows one line. */
+  readonly notice: (line: string) => void;
 }
 
-type Attempt = { readonly description: string; readonly kind: Kind; readonly method: AnyAuthMethod };
-type Kind = 'publickey' | 'password' | 'keyboard-interactive';
+/** A credential that may be offered. */
+interface Attempt {
+  readonly description: string;
+  readonly kind: 'publickey' | 'password' | 'keyboard-interactive';
+  /** Returns undefined if it cannot be offered: the user has no passphrase for the key. */
+  readonly method: () => AnyAuthMethod | Promise<AnyAuthMethod | undefined>;
+}
+
+/** The part of an ssh2 client that gets the host's refusals. */
+interface ClientInternals {
+  readonly _protocol: {
+    readonly _handlers: {
+      USERAUTH_FAILURE: (protocol: unknown, left: readonly string[], partial: boolean) => void;
+    };
+  };
+}
+
+/** Maximum credentials that one host may want: a hostile one could ask for the same without end. */
+const mostStages = 8;
 
 /**
  * Starts a login. Offers, in OpenSSH's order: agent keys of the identity files, other agent keys (unless
- * IdentitiesOnly), unencrypted key files, encrypted ones (asks once), keyboard-interactive, password.
+ * IdentitiesOnly), unencrypted key files, encrypted ones (asks once), keyboard-interactive, password. Where the host
+ * wants several (AuthenticationMethods), each stage may use all of them but keys that it has accepted; those not tried
+ * yet come first, because MaxAuthTries counts the refusals of all stages.
  */
 export function startLogin(parts: LoginParts): Login {
   const tried: string[] = [];
   const leftOut: LeftOut[] = [];
-  const attempts = plan(parts, leftOut);
-  /** `left` is null at first; returns false if no method is left. */
-  const choose = async (left: readonly string[] | null): Promise<AnyAuthMethod | false> => {
+  const over = new AbortController();
+  let waiting: Attempt[] | undefined;
+  let made: Attempt[] = [];
+  /** What the host accepts; undefined until it has said so. */
+  let left: readonly string[] | undefined;
+  let missing: readonly string[] = [];
+  let stages = 1;
+  let skip = (): void => undefined;
+
+  const nextStage = (): void => {
+    const accepted = made.pop();
+    const again = accepted === undefined || accepted.kind === 'publickey' ? made : [...made, accepted];
+    stages += 1;
+    waiting = stages > mostStages ? [] : [...(waiting ?? []), ...again];
+    made = [];
+    missing = left ?? [];
+  };
+  const choose = async (): Promise<AnyAuthMethod | false> => {
+    waiting ??= await attemptsOf(parts, { leftOut, skip: () => skip(), signal: over.signal });
     for (;;) {
-      // Not for-await: leaving such a loop would end the plan, which the next call continues.
-      const step = await attempts.next();
-      if (step.done === true) return false;
-      const { description, kind, method } = step.value;
-      if (left !== null && !left.includes(kind)) continue;
-      tried.push(description);
+      const attempt = waiting.find(({ kind }) => left?.includes(kind) !== false);
+      if (attempt === undefined) return false;
+      waiting.splice(waiting.indexOf(attempt), 1);
+      const method = await attempt.method();
+      if (method === undefined) continue;
+      made.push(attempt);
+      if (!tried.includes(attempt.description)) tried.push(attempt.description);
       return method;
     }
   };
-  const offer = async (left: readonly string[] | null, next: NextAuthHandler): Promise<void> => {
-    const method = await choose(left).catch((error: unknown) => {
+  const offer = async (next: NextAuthHandler): Promise<void> => {
+    const method = await choose().catch((error: unknown) => {
       if (error instanceof HungUp) parts.hangUp(error);
       return false as const;
     });
-    next(method as AnyAuthMethod);
+    if (!over.signal.aborted) next(method as AnyAuthMethod);
   };
-  const handler: AuthHandlerMiddleware = (left, _partial, next) => void offer(left, next);
-  return { handler, tried, leftOut };
+  return {
+    handler: (_left, _partial, next) => void offer(next),
+    tried,
+    leftOut,
+    missing: () => missing,
+    attach(client) {
+      const { _protocol: protocol } = client as unknown as ClientInternals;
+      const handlers = protocol._handlers;
+      const refused = handlers.USERAUTH_FAILURE;
+      handlers.USERAUTH_FAILURE = (from, methods, partial) => {
+        left = methods;
+        if (partial) nextStage();
+        refused(from, methods, partial);
+      };
+      skip = () => refused(protocol, left ?? [], false);
+    },
+    end: () => over.abort(),
+  };
 }
 
-async function* plan(parts: LoginParts, leftOut: LeftOut[]): AsyncGenerator<Attempt, void, undefined> {
-  const { options, keys, prompter } = parts;
+interface AttemptParts {
+  readonly leftOut: LeftOut[];
+  /** Continues with the next attempt. */
+  readonly skip: () => void;
+  readonly signal: AbortSignal;
+}
+
+async function attemptsOf(parts: LoginParts, { leftOut, skip, signal }: AttemptParts): Promise<Attempt[]> {
+  const { options, keys } = parts;
   const username = options.user;
   const named = options.identityFiles.map((file) => keys.publicBlob(file));
+  const ofAgent: Attempt[] = [];
   const fromAgent = new Set<string>();
-  if (options.agent !== undefined) {
-    const { agent, keys: held } = await keys.agent(options.agent);
+  const { agent: socket } = options;
+  if (socket !== undefined) {
+    const held = await keys.agent(socket, parts.notice);
     const blob = (key: ParsedKey): string => key.getPublicSSH().toString('base64');
     const chosen = named.flatMap((one) => held.filter((key) => blob(key) === one));
     const others = options.identitiesOnly ? [] : held.filter((key) => !chosen.includes(key));
     for (const key of [...chosen, ...others]) {
       fromAgent.add(blob(key));
-      yield {
-        description: describeAgentKey(key, options.identityFiles[named.indexOf(blob(key))]),
-        kind: 'publickey',
-        method: { type: 'agent', username, agent: new OneKeyAgent(agent, key) },
+      const description = describeAgentKey(key, options.identityFiles[named.indexOf(blob(key))]);
+      const onRefused = (why: string): void => {
+        leftOut.push({ key: key.comment || key.type, why: `the agent did not sign: ${why}` });
+        skip();
       };
+      const onWait = (): void => keys.sayWaiting(socket, parts.notice);
+      const agent = new OneKeyAgent({ socket, key, pause: parts.pause, onWait, onRefused, signal });
+      ofAgent.push({ description, kind: 'publickey', method: () => ({ type: 'agent', username, agent }) });
     }
   }
   const files = options.identityFiles.map((file) => keys.file(file));
@@ -95,51 +166,59 @@ async function* plan(parts: LoginParts, leftOut: LeftOut[]): AsyncGenerator<Atte
     if (fromAgent.has(named[at] ?? '')) continue;
     const path = options.identityFiles[at] ?? '';
     if (file?.kind === 'unusable') leftOut.push({ key: path, ...file });
-    if (file === undefined && options.identitiesNamed) leftOut.push(missing(path, options));
+    if (file === undefined && options.identitiesNamed) leftOut.push(missingFile(path, options));
   }
   const own = options.identityOfInventory;
   const isDropped = own !== undefined && !options.identityFiles.includes(own) && keys.file(own) === undefined;
-  if (isDropped && !fromAgent.has(keys.publicBlob(own) ?? '')) leftOut.push(missing(own, options));
-  for (const file of files) {
-    if (file?.kind !== 'ready' || fromAgent.has(file.key.getPublicSSH().toString('base64'))) continue;
-    yield {
-      description: `key ${file.file}`,
-      kind: 'publickey',
-      method: { type: 'publickey', username, key: file.key },
+  if (isDropped && !fromAgent.has(keys.publicBlob(own) ?? '')) leftOut.push(missingFile(own, options));
+  const ofFile = (file: string, key: () => ParsedKey | Promise<ParsedKey | undefined>): Attempt => ({
+    description: `key ${file}`,
+    kind: 'publickey',
+    async method() {
+      const found = await key();
+      return found && { type: 'publickey', username, key: found };
+    },
+  });
+  const ready = files.flatMap((file) =>
+    file?.kind !== 'ready' || fromAgent.has(file.key.getPublicSSH().toString('base64'))
+      ? []
+      : [ofFile(file.file, () => file.key)],
+  );
+  const encrypted = files.flatMap((file) => {
+    if (file?.kind !== 'encrypted' || fromAgent.has(keys.publicBlob(file.file) ?? '')) return [];
+    const unlock = async (): Promise<ParsedKey | undefined> => {
+      const resume = parts.pause();
+      const key = await keys.unlock(file, options.name).finally(resume);
+      if (key === undefined) leftOut.push(locked(file.file));
+      return key;
     };
-  }
-  for (const file of files) {
-    if (file?.kind !== 'encrypted' || fromAgent.has(keys.publicBlob(file.file) ?? '')) continue;
-    const resume = parts.pause();
-    const key = await keys.unlock(file, options.name).finally(resume);
-    if (key === undefined) {
-      leftOut.push(locked(file.file));
-      continue;
-    }
-    yield {
-      description: `key ${file.file}`,
-      kind: 'publickey',
-      method: { type: 'publickey', username, key },
-    };
-  }
-  const given = parts.password === undefined ? undefined : await prompter.resolve(parts.password);
-  if (given !== undefined || prompter.canAsk) {
-    yield {
-      description: 'keyboard-interactive',
-      kind: 'keyboard-interactive',
-      method: keyboard(parts, given),
-    };
-    const password = given ?? (await askUser(parts, passwordQuestion(options)));
-    if (password === undefined) return;
-    yield {
-      description: 'password',
-      kind: 'password',
-      method: { type: 'password', username, password: password.reveal() },
-    };
-  }
+    return [ofFile(file.file, unlock)];
+  });
+  return [...ofAgent, ...ready, ...encrypted, ...passwordAttempts(parts)];
 }
 
-function missing(file: string, { ofInventory }: ConnectionOptions): LeftOut {
+function passwordAttempts(parts: LoginParts): Attempt[] {
+  const { options, password: source, prompter } = parts;
+  if (source === undefined && !prompter.canAsk) return [];
+  const given = async (): Promise<Secret | undefined> => source && prompter.resolve(source);
+  return [
+    {
+      description: 'keyboard-interactive',
+      kind: 'keyboard-interactive',
+      method: async () => keyboard(parts, await given()),
+    },
+    {
+      description: 'password',
+      kind: 'password',
+      async method() {
+        const password = (await given()) ?? (await askUser(parts, passwordQuestion(options)));
+        return password && { type: 'password', username: options.user, password: password.reveal() };
+      },
+    },
+  ];
+}
+
+function missingFile(file: string, { ofInventory }: ConnectionOptions): LeftOut {
   const wrong = ofInventory.has('identityfile')
     ? '"identityFile:" in the inventory'
     : 'IdentityFile in ~/.ssh/config';
@@ -194,33 +273,7 @@ function keyboard(parts: LoginParts, given: Secret | undefined): AnyAuthMethod {
   };
 }
 
-/** An agent with one key: otherwise ssh2 would offer all keys in the agent's order, more than MaxAuthTries. */
-class OneKeyAgent extends ssh2.BaseAgent<ParsedKey> {
-  readonly #agent: BaseAgent;
-  readonly #key: ParsedKey;
-
-  constructor(agent: BaseAgent, key: ParsedKey) {
-    super();
-    this.#agent = agent;
-    this.#key = key;
-  }
-
-  override getIdentities(callback: (error: undefined, keys: ParsedKey[]) => void): void {
-    callback(undefined, [this.#key]);
-  }
-
-  override sign(
-    key: ParsedKey,
-    data: Buffer,
-    options: SigningRequestOptions | SignCallback,
-    callback?: SignCallback,
-  ): void {
-    const done = typeof options === 'function' ? options : (callback ?? (() => undefined));
-    this.#agent.sign(key, data, typeof options === 'function' ? {} : options, done);
-  }
-}
-
-const { utils, createAgent } = ssh2;
+const { utils } = ssh2;
 
 /** A private key from a file: ready, encrypted, or unusable. */
 type KeyFile =
@@ -236,10 +289,8 @@ export class KeyRing {
   readonly #prompter: Prompter;
   readonly #files = new Map<string, KeyFile | undefined>();
   readonly #unlocked = new Map<string, Promise<ParsedKey | undefined>>();
-  readonly #agents = new Map<
-    string,
-    Promise<{ readonly agent: BaseAgent; readonly keys: readonly ParsedKey[] }>
-  >();
+  readonly #agents = new Map<string, Promise<readonly ParsedKey[]>>();
+  readonly #slowAgents = new Set<string>();
 
   constructor(prompter: Prompter) {
     this.#prompter = prompter;
@@ -290,19 +341,27 @@ export class KeyRing {
     return undefined;
   }
 
-  /** Returns the agent's keys; none if it does not answer. */
-  agent(socket: string): Promise<{ readonly agent: BaseAgent; readonly keys: readonly ParsedKey[] }> {
+  /** Returns the agent's keys; none, with one line to the user, if it does not answer. */
+  agent(socket: string, notice: (line: string) => void): Promise<readonly ParsedKey[]> {
     let known = this.#agents.get(socket);
     if (known === undefined) {
-      const agent = createAgent(socket);
-      known = new Promise((resolve) => {
-        agent.getIdentities((error, keys) =>
-          resolve({ agent, keys: error ? [] : ((keys ?? []) as ParsedKey[]) }),
-        );
+      known = agentKeys(socket).catch((error: unknown) => {
+        const { code, message } = error as NodeJS.ErrnoException;
+        // As with ssh, a socket without a listener is no agent.
+        if (code === undefined) notice(`the SSH agent at ${socket} is not used: ${message}`);
+        return [];
       });
       this.#agents.set(socket, known);
     }
     return known;
+  }
+
+  /** Tells the user, once, that a signature of an agent takes long. */
+  sayWaiting(socket: string, notice: (line: string) => void): void {
+    if (this.#slowAgents.has(socket)) return;
+    this.#slowAgents.add(socket);
+    const limit = `${agentLimits.signMs / 1000} s`;
+    notice(`waiting up to ${limit} for the SSH agent at ${socket}: confirm the use of the key there`);
   }
 }
 

@@ -77,21 +77,20 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     stream.destroy();
   };
   const login = startLogin({ ...parts, hangUp: stop, pause });
-  const algorithms = algorithmsFor(options, lines);
-  watch.restart(options.connectTimeoutMs, () => noAnswer(options));
+  watch.restart(options.connectTimeoutMs, () => noAnswer(options, options.connectTimeoutMs));
   const abort = (): void => stop(interrupted(options.name));
   parts.signal?.addEventListener('abort', abort, { once: true });
   try {
     const opening = ssh.connect({
       sock: stream,
       username: options.user,
-      algorithms,
+      algorithms: algorithmsFor(options, lines),
       readyTimeout: 0,
       keepaliveInterval: options.aliveIntervalMs,
       keepaliveCountMax: options.aliveCountMax,
       hostVerifier: keyVerifier({ ...parts, pause }, (error) => (refusal = error)),
       authHandler: (left, partial, next) => {
-        watch.restart(loginStepMs, () => noAnswer(options));
+        watch.restart(loginStepMs, () => noAnswer(options, loginStepMs));
         login.handler(left, partial, next);
       },
     });
@@ -99,6 +98,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     const endWatch = watchLength(stream, longestLogin, () => stop(tooMuchOutput(options)));
     if (!parts.carries) pace(stream);
     const client = watchedClient(ssh, parts, closed);
+    login.attach(client);
     await opening;
     endWatch();
     return connectionOf(ssh, client, stream, greeting().software, closed.signal);
@@ -107,9 +107,12 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     stream.destroy();
     const instead = greeting?.().instead ?? '';
     const cause: unknown = closed.signal.reason ?? error;
-    throw refusal ?? watch.reason ?? loginFailure(options, { ...login, instead }, cause);
+    throw (
+      refusal ?? watch.reason ?? loginFailure(options, { ...login, missing: login.missing(), instead }, cause)
+    );
   } finally {
-    watch.stop();
+    watch.end();
+    login.end();
     parts.signal?.removeEventListener('abort', abort);
   }
 }
@@ -176,13 +179,14 @@ function connectionOf(
 const isBusy = /MaxStartups|Not allowed at this time/;
 
 interface LoginAttempts extends Pick<Login, 'tried' | 'leftOut'> {
+  readonly missing: readonly string[];
   /** Text that the server sent instead of its SSH version. */
   readonly instead: string;
 }
 
 function loginFailure(
   options: ConnectionOptions,
-  { tried, leftOut, instead }: LoginAttempts,
+  { tried, leftOut, missing, instead }: LoginAttempts,
   error: unknown,
 ): FleetError {
   if (error instanceof FleetError) return error;
@@ -190,14 +194,14 @@ function loginFailure(
   const { level, message = '' } = error as { level?: string; message?: string };
   const rejected = level === 'client-authentication' || /too many authentication failures/i.test(message);
   return rejected || tried.length > 0
-    ? authFailure(options, { tried, leftOut }, error)
+    ? authFailure(options, { tried, leftOut, missing }, error)
     : connectFailure(options, error);
 }
 
-function noAnswer(options: ConnectionOptions): FleetError {
+function noAnswer(options: ConnectionOptions, limitMs: number): FleetError {
   return connectError(options, {
     code: 'ssh.timeout',
-    what: `${options.hostname}:${options.port} accepted the connection, but sent nothing for ${options.connectTimeoutMs / 1000} s`,
+    what: `${options.hostname}:${options.port} accepted the connection, but sent nothing for ${limitMs / 1000} s`,
     expected: 'an SSH server that answers',
     next: `check that the port is right ("port:" in the inventory), and that the machine is not overloaded: ${byHand(options, '-v ')}`,
   });
@@ -242,6 +246,12 @@ class Deadline {
 
   stop(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** Stops it for good: a question that is answered later starts no limit. */
+  end(): void {
+    this.stop();
+    this.#again = () => undefined;
   }
 }
 

@@ -12,8 +12,9 @@ import {
   HungUp,
   serverQuestion,
 } from '../../../../../src/fleet/ssh/connect/authentication.ts';
-import { makeKey, type OwnSshd, startOwnSshd } from '../../../../support/own-sshd.ts';
+import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../../support/own-sshd.ts';
 import { startAgent } from '../../../../support/ssh-agent.ts';
+import { stagedHost } from '../../../../support/staged-host.ts';
 import { problemOf, type TestTransport, testTransport } from '../../../../support/transport.ts';
 
 // Logging in to a real sshd by keys and agents. Passwords and second factors are asked for by servers in this process
@@ -141,6 +142,96 @@ test('a configured password is not sent to a host that accepts only keys', async
     seen: 'tried keyboard-interactive; not offered: key /nonexistent (no such file)',
   });
   expect(sshd.log()).not.toMatch(/Failed password/);
+});
+
+describe('a host that wants several credentials', () => {
+  const hosts: { close(): unknown }[] = [];
+  afterEach(async () => {
+    await Promise.all(hosts.splice(0).map((host) => host.close()));
+  });
+  async function wanting(...stages: Parameters<typeof stagedHost>): Promise<number> {
+    const host = await stagedHost(...stages);
+    hosts.push(host);
+    return host.port;
+  }
+  const password = { loginPassword: { env: 'secret' } };
+  const keyPair = (name: string): string => makeKey(join(sshd.folder, name));
+
+  test('gets a password, then a key', async () => {
+    const wants = ['password', 'publickey'] as const;
+    const port = await wanting({ wants, keys: [publicKey(sshd.clientKeyFile)] });
+    const session = await open().connect(sshd.target({ port, ...password }));
+    expect(session.closed.aborted).toBe(false);
+  });
+
+  test('gets a key, then a password', async () => {
+    const wants = ['publickey', 'password'] as const;
+    const port = await wanting({ wants, keys: [publicKey(sshd.clientKeyFile)] });
+    const session = await open().connect(sshd.target({ port, ...password }));
+    expect(session.closed.aborted).toBe(false);
+  });
+
+  test('gets a key of an agent, then the answers to two prompts', async () => {
+    const agent = await startAgent(sshd.folder);
+    hosts.push({ close: () => agent.stop() });
+    agent.add(sshd.clientKeyFile);
+    for (const name of ['agent1', 'agent2', 'agent3']) agent.add(keyPair(name));
+    const wants = ['publickey', 'keyboard-interactive'] as const;
+    // Of the agent's other keys none may be tried where a password is wanted.
+    const port = await wanting({ wants, keys: [publicKey(sshd.clientKeyFile)], maxAuthTries: 1 });
+    const transport = open({ env: { SSH_AUTH_SOCK: agent.socket }, answer: () => '123456' });
+    const session = await transport.connect(sshd.target({ port, ...password }));
+    expect(session.closed.aborted).toBe(false);
+    expect(transport.questions.map(({ said }) => said)).toEqual(['Code:']);
+  });
+
+  test('is not offered a key again that it has refused before others were tried', async () => {
+    const agent = await startAgent(sshd.folder);
+    hosts.push({ close: () => agent.stop() });
+    const [wrong, first, second] = ['wrong', 'first', 'second'].map(keyPair);
+    for (const key of [wrong, first, second]) agent.add(key ?? '');
+    const keys = [first, second].map((key) => publicKey(key ?? ''));
+    const port = await wanting({ wants: ['publickey', 'publickey'], keys, maxAuthTries: 2 });
+    const spec = { port, identityFile: '/nonexistent' };
+    const session = await open({ env: { SSH_AUTH_SOCK: agent.socket } }).connect(sshd.target(spec));
+    expect(session.closed.aborted).toBe(false);
+  });
+
+  test('without end is refused', async () => {
+    const asked: string[] = [];
+    const wants = Array.from({ length: 1000 }, () => 'password' as const);
+    const port = await wanting({ wants, onRequest: (method) => asked.push(method) });
+    const spec = { port, identityFile: '/nonexistent', ...password };
+    expect(await problemOf(open().connect(sshd.target(spec)))).toMatchObject({ code: 'ssh.auth' });
+    expect(asked.filter((method) => method === 'password')).toHaveLength(8);
+  });
+
+  test('that is sshd gets two keys', async () => {
+    const config = ['AuthenticationMethods publickey,publickey', 'AuthorizedKeysFile FOLDER/both'];
+    const strict = await startOwnSshd({ config: [...config, 'MaxAuthTries 2'] });
+    hosts.push({ close: () => strict.stop() });
+    const other = makeKey(join(strict.folder, 'other'));
+    const keys = [strict.clientKeyFile, other].map((key) => `${publicKey(key)}\n`);
+    writeFileSync(join(strict.folder, 'both'), keys.join(''));
+    const session = await open({ config: `IdentityFile ${other}\n` }).connect(strict.target());
+    expect((await session.script('echo in', { as: 'login' })).stdout).toBe('in\n');
+    expect(await problemOf(open().connect(strict.target()))).toMatchObject({
+      code: 'ssh.auth',
+      what: `${strict.user}@127.0.0.1:${strict.port} accepted one credential, and wants another`,
+      expected: 'publickey',
+    });
+  });
+
+  test('and one of them is missing: the error names it', async () => {
+    const wants = ['publickey', 'password'] as const;
+    const port = await wanting({ wants, keys: [publicKey(sshd.clientKeyFile)] });
+    expect(await problemOf(open().connect(sshd.target({ port })))).toMatchObject({
+      code: 'ssh.auth',
+      what: `${sshd.user}@127.0.0.1:${port} accepted one credential, and wants another`,
+      expected: 'password',
+      next: expect.stringContaining('"loginPassword:"') as string,
+    });
+  });
 });
 
 test('two questions of one host are asked together; another host disconnects and retries later', async () => {

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, beforeEach, vi 
 import { greetingOf, pace, watchLength } from '../../../../../src/fleet/ssh/connect/connection.ts';
 import { hostileHost, type HostileHost } from '../../../../support/hostile-host.ts';
 import { type OwnSshd, startOwnSshd } from '../../../../support/own-sshd.ts';
+import { stagedHost } from '../../../../support/staged-host.ts';
 import { problemOf, type TestTransport, testTransport, sshSpec } from '../../../../support/transport.ts';
 
 let sshd: OwnSshd;
@@ -50,6 +51,19 @@ describe('a host that does not answer', () => {
     const connecting = open().connect(sshd.target(), { signal: AbortSignal.abort() });
     expect(await problemOf(connecting)).toMatchObject({ code: 'interrupted' });
   });
+});
+
+test('a host that answers no request to log in is an error that has its own time limit', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  let asked = (): void => undefined;
+  const request = new Promise<void>((resolve) => (asked = resolve));
+  const host = await stagedHost({ wants: ['publickey'], silent: true, onRequest: () => asked() });
+  const problem = problemOf(open().connect(sshd.target({ port: host.port })));
+  await request;
+  vi.advanceTimersByTime(60_000);
+  expect((await problem).what).toContain('accepted the connection, but sent nothing for 60 s');
+  vi.useRealTimers();
+  host.close();
 });
 
 describe('a host with an unexpected answer', () => {
