@@ -1,4 +1,4 @@
-/** The cells of the tables in docs/systems.md, and how a cell and a table are written. */
+/** The cells of the tables in docs/systems.md, and how generated tables are written into pages. */
 
 /** A lab test: the file below test/lab, and the beginning of the test's title. */
 export interface InLab {
@@ -34,6 +34,6 @@ export function withTable(page: string, source: string, table: string): string {
   const start = `<!-- Written by \`npm run docs\` from ${source}; a test holds each cell to its proof. -->\n`;
   const end = '<!-- Until here. -->';
   const [from, to] = [page.indexOf(start), page.indexOf(end, page.indexOf(start))];
-  if (from < 0 || to < 0) throw new Error(`docs/systems.md has no markers around the table of ${source}`);
+  if (from < 0 || to < 0) throw new Error(`the page has no markers around the table of ${source}`);
   return `${page.slice(0, from)}${start}\n${table}\n${page.slice(to)}`;
 }

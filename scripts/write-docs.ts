@@ -15,12 +15,14 @@ import { withDnfMatrix } from './dnf-matrix.ts';
 import { withHostMatrix } from './host-matrix.ts';
 import { manPage } from './man-page.ts';
 import { withScreens } from './screens-in-pages.ts';
+import { withSshKeywords } from './ssh-keywords-table.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
 const azure = join(docs, 'azure.md');
 const health = join(docs, 'health.md');
 const security = join(docs, 'security.md');
 const faultsPage = join(docs, 'faults.md');
+const ssh = join(docs, 'ssh.md');
 const systems = join(docs, 'systems.md');
 
 writeFileSync(join(docs, 'commands.md'), commandReference(commands));
@@ -34,6 +36,7 @@ if (existsSync(passedFile)) {
 }
 writeFileSync(systems, withDnfMatrix(withHostMatrix(readFileSync(systems, 'utf8'))));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));
+writeFileSync(ssh, withSshKeywords(readFileSync(ssh, 'utf8')));
 for (const [name, text] of Object.entries(speedDocs())) writeFileSync(join(docs, name), text);
 for (const page of globSync('*.md', { cwd: docs })) {
   const file = join(docs, page);

@@ -19,6 +19,8 @@ export interface HostileHost {
   readonly hostKey: string;
   /** Everything that commands got on standard input, including passwords. */
   readonly heard: () => string;
+  /** The methods of all logins, in their order. */
+  readonly methods: () => readonly string[];
   close(): void;
 }
 
@@ -55,6 +57,7 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
     ...(banner === undefined ? {} : { banner }),
   };
   let heard = '';
+  const methods: string[] = [];
   const server = new ssh2.Server({ hostKeys: [key], ...says }, (client) => {
     client.on('error', () => undefined);
     client.once('close', () => behaviour.left?.());
@@ -63,6 +66,7 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
     untyped.setNoDelay(true);
     if (behaviour.refusal !== undefined) refuseInWords(client, behaviour.refusal);
     client.on('authentication', (login) => {
+      methods.push(login.method);
       if (behaviour.open === true) return login.accept();
       if (behaviour.keysOnly === true) return login.reject(['publickey']);
       if (asks === undefined)
@@ -93,6 +97,7 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
     port: (server.address() as AddressInfo).port,
     hostKey: hostKey.split(' ').slice(0, 2).join(' '),
     heard: () => heard,
+    methods: () => methods,
     close: () => void server.close(),
   };
 }

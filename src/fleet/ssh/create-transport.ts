@@ -13,7 +13,7 @@ import { SshResolver } from './config/resolver.ts';
 import { KeyRing } from './connect/authentication.ts';
 import { Dialer } from './connect/dial.ts';
 import { HostKeyStore } from './connect/host-keys.ts';
-import { interrupted, ofHost } from './failures.ts';
+import { checkSupported, interrupted, ofHost } from './failures.ts';
 import { Prompter, type Answerers } from './questions.ts';
 import { HostSession } from './session/session.ts';
 import { Sudo } from './session/sudo.ts';
@@ -36,7 +36,6 @@ class SshTransport implements Transport {
   readonly #masters = pLimit(maxMasters);
   readonly #uploads: UploadLimiter;
   readonly #sessions = new Set<Session>();
-  readonly #noticed = new Set<string>();
 
   constructor(parts: TransportParts) {
     this.#parts = parts;
@@ -46,7 +45,7 @@ class SshTransport implements Transport {
 
   async connect(target: Target, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
     const options = await this.#resolve(target, signal);
-    if (target.ssh.transport === 'builtin') this.#reportUnsupported(options);
+    if (target.ssh.transport === 'builtin') this.#tools.checkSupported(options);
     const dial = async (stop: AbortSignal | undefined): Promise<Wire> =>
       target.ssh.transport === 'openssh'
         ? this.#openssh(options, stop)
@@ -84,14 +83,6 @@ class SshTransport implements Transport {
     this.#tools.close();
   }
 
-  #reportUnsupported(options: ConnectionOptions): void {
-    for (const option of options.unsupported) {
-      const line = `the built-in client does not support ${option} of the SSH configuration; set "transport: openssh" if you need it`;
-      if (!this.#noticed.has(line)) this.#parts.notice(line);
-      this.#noticed.add(line);
-    }
-  }
-
   /** Connects without questions, many hosts at a time; then, if an answer is needed, one at a time at the terminal. */
   async #openssh(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Wire> {
     const jumps = await this.#tools.jumpHostsTo(options);
@@ -117,7 +108,13 @@ async function redial(
   signal: AbortSignal | undefined,
   clock: Clock,
 ): Promise<Wire> {
-  const permanent = new Set(['ssh.host-key-mismatch', 'ssh.host-key-revoked', 'ssh.auth', 'interrupted']);
+  const permanent = new Set([
+    'ssh.host-key-mismatch',
+    'ssh.host-key-revoked',
+    'ssh.host-key-short',
+    'ssh.auth',
+    'interrupted',
+  ]);
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await dial(signal);
@@ -155,6 +152,11 @@ export interface ConnectionTools {
   resolve(name: string, spec: SshSpec): Promise<ConnectionOptions>;
   /** Returns the jump hosts of a host, in the order of the connection. */
   jumpHostsTo(options: ConnectionOptions): Promise<readonly JumpHost[]>;
+  /**
+   * Throws if the built-in client would ignore a restriction of the SSH configuration; reports options that only add a
+   * way to log in, once.
+   */
+  checkSupported(options: ConnectionOptions): void;
   /** Closes connections to jump hosts, and ends running `ssh -G` processes. */
   close(): void;
 }
@@ -167,12 +169,27 @@ export function connectionTools(parts: TransportParts): ConnectionTools {
   const prompter = new Prompter({ question: parts.ask, resolve: parts.resolveSecret });
   const hostKeys = new HostKeyStore();
   const keys = new KeyRing(prompter);
-  const dialer = new Dialer({ jumpHostsTo, env, keys, hostKeys, prompter, log, notice });
+  const noticed = new Set<string>();
+  const check = (options: ConnectionOptions): void => {
+    checkSupported(options);
+    for (const option of options.unsupported) {
+      const line = `the built-in client does not support ${option} of the SSH configuration; set "transport: openssh" if you need it`;
+      if (!noticed.has(line)) notice(line);
+      noticed.add(line);
+    }
+  };
+  const checkedJumpHosts = async (options: ConnectionOptions): Promise<readonly JumpHost[]> => {
+    const jumps = await jumpHostsTo(options);
+    for (const hop of jumps) check(hop.options);
+    return jumps;
+  };
+  const dialer = new Dialer({ jumpHostsTo: checkedJumpHosts, env, keys, hostKeys, prompter, log, notice });
   return {
     prompter,
     hostKeys,
     resolve: (name, spec) => resolver.resolve(name, spec),
     jumpHostsTo,
+    checkSupported: check,
     dialer,
     close() {
       dialer.close();

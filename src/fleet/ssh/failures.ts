@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../shared/base/codes/code.ts';
-import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { FleetError, type Problem, usageError } from '../../shared/base/errors.ts';
 import { quote } from '../../shared/base/shell.ts';
-import type { ConnectionOptions } from './config/options.ts';
+import { type ConnectionOptions, loginMethods } from './config/options.ts';
 
 /** Returns the address as a user writes it: `ann@192.0.2.7:2222`. */
 export function where({
@@ -90,6 +90,28 @@ export function connectFailure(options: ConnectionOptions, error: unknown): Flee
   });
 }
 
+/** Throws if the built-in client would ignore a restriction of the SSH configuration. */
+export function checkSupported(options: ConnectionOptions): void {
+  const { refused } = options;
+  if (refused.length === 0) return;
+  const names = [...new Set(refused.map(({ keyword }) => keyword))].join(', ');
+  const shown = refused.map(({ keyword, value, places }) => {
+    const more = places.length > mostPlaces ? ', …' : '';
+    return `${keyword} ${value}${places.length === 0 ? '' : ` (${places.slice(0, mostPlaces).join(', ')}${more})`}`;
+  });
+  throw usageError({
+    code: 'ssh.unsupported',
+    host: options.name,
+    step: 'connect',
+    what: `the built-in client does not support ${names} of the SSH configuration; nothing was sent`,
+    seen: shown.join('\n'),
+    next: 'set "transport: openssh" for this host in the inventory, or remove the option for it',
+  });
+}
+
+/** Maximum lines of the configuration that an error names for one option. */
+const mostPlaces = 3;
+
 /** A key that was not offered. */
 export interface LeftOut {
   /** File of the key. */
@@ -110,7 +132,9 @@ export function authFailure(options: ConnectionOptions, attempts: Attempts, caus
   const { tried, leftOut = [], missing = [] } = attempts;
   const offered = tried.length === 0 ? 'nothing to offer' : `tried ${tried.join(', ')}`;
   const others = leftOut.map(({ key, why }) => `key ${key} (${why})`).join(', ');
-  const none = tried.length === 0 && leftOut.length === 0;
+  const { methods } = options.login;
+  const none = tried.length === 0 && leftOut.length === 0 && methods.includes('publickey');
+  const excluded = loginMethods.filter((method) => !methods.includes(method)).join(', ');
   return connectError(
     options,
     {
@@ -121,9 +145,13 @@ export function authFailure(options: ConnectionOptions, attempts: Attempts, caus
           : `${where(options)} accepted one credential, and wants another`,
       expected:
         missing.length === 0 ? 'one of the keys to be in ~/.ssh/authorized_keys there' : missing.join(' or '),
-      seen: none
-        ? `${offered}: no key file and no agent key found`
-        : [offered, others && `not offered: ${others}`].filter(Boolean).join('; '),
+      seen: [
+        none ? `${offered}: no key file and no agent key found` : offered,
+        others && `not offered: ${others}`,
+        excluded && `excluded by the SSH configuration: ${excluded}`,
+      ]
+        .filter(Boolean)
+        .join('; '),
       next: nextStep(options, attempts),
     },
     cause,
@@ -139,6 +167,10 @@ function nextStep(options: ConnectionOptions, { tried, leftOut = [], missing = [
     identitiesNamed || tried.length === 0 || key === identityOfInventory;
   const fixable = leftOut.find((each) => each.next !== undefined && counts(each));
   if (fixable?.next !== undefined) return fixable.next;
+  const excluded = loginMethods.filter((method) => !options.login.methods.includes(method));
+  const denied = excluded.filter((method) => missing.includes(method));
+  if (denied.length > 0 && denied.length === missing.length)
+    return `allow ${denied.join(' or ')} for this host in the SSH configuration, which excludes it`;
   if (missing.some((method) => method !== 'publickey'))
     return 'set "loginPassword:" for this host in the inventory, or run this at a terminal, to be asked';
   const named = options.identitiesNamed ? options.identityFiles[0] : undefined;

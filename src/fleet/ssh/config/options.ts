@@ -7,6 +7,7 @@ import { foreignLine } from '../../../shared/base/foreign-text.ts';
 import { isHostName, isUserName, hopExpected, hopsIn, parseHop } from '../../../shared/base/jump-chain.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import { inventoryArguments, inventoryOptions } from './inventory-options.ts';
+import { keywordOf } from './keywords.ts';
 import { type Dump, filesOf } from './ssh-dump.ts';
 
 /** Settings that jump hosts inherit from the host behind them. */
@@ -17,6 +18,30 @@ export interface InheritedSettings {
   readonly strict: boolean;
   /** The inventory's keys, offered to a jump host without its own keys. */
   readonly identityFiles: readonly string[];
+}
+
+/** A way to log in, by its name in the SSH protocol. */
+export type LoginMethod = 'publickey' | 'keyboard-interactive' | 'password';
+
+/** What the SSH configuration allows in a login. */
+interface LoginRules {
+  /** Allowed methods, in the order in which they are tried. */
+  readonly methods: readonly LoginMethod[];
+  /** Whether the user may be asked; false with BatchMode. */
+  readonly asks: boolean;
+  /** Signature algorithms of the user's keys. Undefined: ssh's default list. */
+  readonly keyAlgorithms: readonly string[] | undefined;
+  /** Shortest RSA key of user and host, in bits. */
+  readonly minimumRsaBits: number;
+}
+
+/** An option that the SSH configuration sets. */
+interface SetOption {
+  /** As ssh_config(5) spells it. */
+  readonly keyword: string;
+  readonly value: string;
+  /** `FILE:LINE` of each line with the keyword, also in blocks of other hosts. */
+  readonly places: readonly string[];
 }
 
 /** All settings of a connection, expanded. */
@@ -66,8 +91,11 @@ export interface ConnectionOptions {
     readonly macs: readonly string[] | undefined;
     readonly hostKey: readonly string[] | undefined;
   };
-  /** Options in effect that only the system's ssh supports, in lower case. */
+  readonly login: LoginRules;
+  /** Options in effect that only add a way to log in, with the system's ssh. In lower case. */
   readonly unsupported: readonly string[];
+  /** Options in effect that the built-in client would ignore, and must not: it makes no connection. */
+  readonly refused: readonly SetOption[];
   /** The inventory's values as arguments of ssh, which override its files. */
   readonly arguments: readonly string[];
   /** Options that the inventory sets, by their names in `ssh -G`. */
@@ -191,8 +219,8 @@ export interface SshConfig {
   readonly defaults: Dump;
   /** Whether options with a default of azp-fleet are set by no file. */
   readonly unset: { readonly strictness: boolean; readonly keepAlive: boolean };
-  /** Whether a file of the user enables Kerberos: distributions enable it for every user. */
-  readonly ownKerberos: boolean;
+  /** Returns `FILE:LINE` of each line that sets one of these keywords (in lower case), in the order of the files. */
+  readonly places: (keywords: readonly string[]) => readonly string[];
 }
 
 /** No SSH configuration: only the inventory is used. */
@@ -200,7 +228,7 @@ export const noConfig: SshConfig = {
   options: new Map(),
   defaults: new Map(),
   unset: { strictness: true, keepAlive: true },
-  ownKerberos: false,
+  places: () => [],
 };
 
 /** Defaults instead of OpenSSH's, which waits forever for TCP and for a peer that is gone. */
@@ -209,18 +237,6 @@ export const ourDefaults = { connectTimeoutS: 15, aliveIntervalS: 15, aliveCount
 /** OpenSSH's default keys that ssh2 supports. */
 const defaultIdentities = ['id_ed25519', 'id_ecdsa', 'id_rsa'];
 const families: Readonly<Record<string, 4 | 6 | undefined>> = { inet: 4, inet6: 6 };
-
-const onlyOpenssh = [
-  'certificatefile',
-  'pkcs11provider',
-  'securitykeyprovider',
-  'knownhostscommand',
-  'verifyhostkeydns',
-  'proxyusefdpass',
-  'bindinterface',
-  'revokedhostkeys',
-  'gssapiauthentication',
-];
 
 /**
  * Combines the inventory and the SSH configuration of a host. Throws for an invalid name, token or jump host.
@@ -251,7 +267,10 @@ export function buildOptions(
     tokens: fileTokens(values, local),
     inheritedKeys,
   });
-  const hostKeyPolicy = policy(spec, first('stricthostkeychecking'), config.unset.strictness, inherited);
+  const login = loginRules(read);
+  const policy = hostKeyPolicyOf(spec, first('stricthostkeychecking'), config.unset.strictness, inherited);
+  // As in ssh, BatchMode refuses a key that it would ask about.
+  const hostKeyPolicy = policy === 'ask' && !login.asks ? 'strict' : policy;
   return {
     name,
     inInventory: true,
@@ -282,7 +301,9 @@ export function buildOptions(
       macs: read.list('macs'),
       hostKey: read.list('hostkeyalgorithms'),
     },
-    unsupported: unsupportedOptions(read, config.ownKerberos),
+    login,
+    unsupported: unusedOptions(read, config),
+    refused: refusedOptions(spec, read, config, login),
     arguments: [...inventoryArguments(spec), ...withDefaultKeys(keys, config.options.get('identityfile'))],
     ofInventory,
     ofSsh: new Set(
@@ -361,16 +382,92 @@ function timeLimits(
   };
 }
 
-function unsupportedOptions({ first, isSet }: ConfigReader, ownKerberos: boolean): readonly string[] {
-  return onlyOpenssh.filter(
+/** The methods of the built-in client, in the order in which they are tried by default. */
+export const loginMethods: readonly LoginMethod[] = ['publickey', 'keyboard-interactive', 'password'];
+/** OpenSSH's shortest RSA key in bits: SSH_RSA_MINIMUM_MODULUS_SIZE. */
+const shortestRsa = 1024;
+
+function loginRules({ first, list }: ConfigReader): LoginRules {
+  const isOff = (option: string): boolean => isNo(first(option));
+  const asks = first('batchmode') !== 'yes';
+  const prompts = asks && first('numberofpasswordprompts') !== '0';
+  const questions = ['kbdinteractiveauthentication', 'challengeresponseauthentication'];
+  const allowed: Readonly<Record<LoginMethod, boolean>> = {
+    publickey: !isOff('pubkeyauthentication'),
+    'keyboard-interactive': prompts && !questions.some(isOff),
+    password: prompts && !isOff('passwordauthentication'),
+  };
+  const preferred = first('preferredauthentications')?.split(',');
+  const order =
+    preferred?.flatMap((name) => loginMethods.filter((method) => method === name)) ?? loginMethods;
+  return {
+    methods: [...new Set(order)].filter((method) => allowed[method]),
+    asks,
+    keyAlgorithms: list('pubkeyacceptedalgorithms') ?? list('pubkeyacceptedkeytypes'),
+    minimumRsaBits: Number(first('requiredrsasize') ?? first('rsaminsize') ?? shortestRsa),
+  };
+}
+
+/** Whether a value turns an option off. */
+function isNo(value: string | undefined): boolean {
+  return /^(no|none|false)$/i.test(value ?? '');
+}
+
+/** Returns the options that only add a way to log in. Distributions enable Kerberos for every user: not reported. */
+function unusedOptions({ options, first, isSet }: ConfigReader, { places }: SshConfig): readonly string[] {
+  const ownFile = (option: string): boolean =>
+    !option.startsWith('gssapi') || places([option]).some((place) => !place.startsWith('/etc/ssh/'));
+  return [...options.keys()].filter(
     (option) =>
-      isSet(option) &&
-      !/^(no|none|false)$/.test(first(option) ?? '') &&
-      (option !== 'gssapiauthentication' || ownKerberos),
+      isSet(option) && !isNo(first(option)) && keywordOf(option).outcome === 'unused' && ownFile(option),
   );
 }
 
-function policy(
+/** Options that can exclude each method of the built-in client; then only the system's ssh may know another one. */
+const methodOptions = new Set([
+  'preferredauthentications',
+  'pubkeyauthentication',
+  'passwordauthentication',
+  'kbdinteractiveauthentication',
+  'challengeresponseauthentication',
+  'batchmode',
+  'numberofpasswordprompts',
+]);
+/** With pinned host keys, other sources of keys are not asked. */
+const keySources = new Set(['KnownHostsCommand', 'VerifyHostKeyDNS']);
+/** Options whose files `ssh -G` prints with the tilde. */
+const fileOptions = new Set(['identityfile', 'globalknownhostsfile']);
+/** A file of another user, whose home folder only ssh looks up: `~ann/key`. */
+const otherHome = /^~[^/]/;
+
+/** Returns the options that the built-in client must not ignore: no restriction is dropped. */
+function refusedOptions(
+  { identityFile, hostKeys }: SshSpec,
+  { options, isSet }: ConfigReader,
+  { places }: SshConfig,
+  { methods }: LoginRules,
+): readonly SetOption[] {
+  const isRefused = (option: string, value: string): boolean => {
+    const { name, outcome, isListed } = keywordOf(option);
+    if (fileOptions.has(option)) return filesOf(value).some((file) => otherHome.test(file));
+    if (methods.length === 0 && methodOptions.has(option)) return true;
+    if (option === 'pubkeyauthentication') return value === 'host-bound';
+    if (outcome !== 'refused' || (hostKeys.length > 0 && keySources.has(name))) return false;
+    return !isListed || !isNo(value);
+  };
+  const ofFiles = [...options].flatMap(([option, values]) => {
+    const { name: keyword, former = [] } = keywordOf(option);
+    const lines = (): readonly string[] => places([keyword, ...former].map((each) => each.toLowerCase()));
+    return (isSet(option) ? values : [])
+      .filter((value) => value !== identityFile && isRefused(option, value))
+      .map((value) => ({ keyword, value, places: lines() }));
+  });
+  if (identityFile === undefined || !otherHome.test(identityFile)) return ofFiles;
+  const ofInventory = ['identityFile: in the inventory'];
+  return [{ keyword: 'IdentityFile', value: identityFile, places: ofInventory }, ...ofFiles];
+}
+
+function hostKeyPolicyOf(
   spec: SshSpec,
   checking: string | undefined,
   isUnset: boolean,
@@ -436,7 +533,9 @@ export interface ConnectionDescription {
 
 /** Describes a connection for `inventory show`. */
 export function describeConnection(options: ConnectionOptions): ConnectionDescription {
-  const { algorithms } = options;
+  const { algorithms, unsupported, refused } = options;
+  const names = [...unsupported, ...refused.map(({ keyword }) => keyword.toLowerCase())];
+  const needOpenssh = names.filter((option) => !fileOptions.has(option));
   const values: Record<string, string | number | readonly string[] | undefined> = {
     hostname: options.hostname,
     port: options.port,
@@ -460,7 +559,7 @@ export function describeConnection(options: ConnectionOptions): ConnectionDescri
     kexalgorithms: algorithms.kex,
     macs: algorithms.macs,
     hostkeyalgorithms: algorithms.hostKey,
-    ...Object.fromEntries(options.unsupported.map((option) => [option, 'only with transport: openssh'])),
+    ...Object.fromEntries(needOpenssh.map((option) => [option, 'only with transport: openssh'])),
   };
   const set = Object.entries(values).filter(
     (entry): entry is [string, string | number | readonly string[]] => entry[1] !== undefined,

@@ -169,14 +169,11 @@ export class SshResolver {
     ]);
     if (output === undefined || defaults === undefined) return { config: noConfig, files: [] };
     const { dump, files } = output;
-    const config = {
+    const config: SshConfig = {
       options: dump,
       defaults: defaults.dump,
       unset: await this.#unset(name, spec, typed, output),
-      ownKerberos: this.#mentions(
-        files.filter((file) => !file.startsWith('/etc/ssh/')),
-        'gssapiauthentication',
-      ),
+      places: (keywords) => this.#places(files, keywords),
     };
     return { config, files };
   }
@@ -247,6 +244,18 @@ export class SshResolver {
   /** Returns whether one of the files contains an option. */
   #mentions(files: readonly string[], option: string): boolean {
     return files.some((file) => this.#text(file).includes(option));
+  }
+
+  /** Returns `FILE:LINE` of each line of the files that sets one of the keywords. */
+  #places(files: readonly string[], keywords: readonly string[]): readonly string[] {
+    return files.flatMap((file) =>
+      this.#text(file)
+        .split('\n')
+        .flatMap((line, index) => {
+          const [, keyword = ''] = /^\s*"?([a-z0-9]+)["\s=]/.exec(line) ?? [];
+          return keywords.includes(keyword) ? [`${this.#withOwnName(file)}:${index + 1}`] : [];
+        }),
+    );
   }
 
   #text(file: string): string {

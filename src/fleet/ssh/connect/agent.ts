@@ -7,6 +7,8 @@ import ssh2, {
   type SigningRequestOptions,
 } from 'ssh2';
 
+import { type KeyRules, signatureFault } from './key-rules.ts';
+
 /** Limits of an SSH agent, which may hang or be another program. */
 export const agentLimits = {
   /** Milliseconds for the list of keys. */
@@ -70,6 +72,7 @@ class LimitedAgent extends ssh2.OpenSSHAgent {
 interface AgentKeyParts {
   readonly socket: string;
   readonly key: ParsedKey;
+  readonly rules: KeyRules;
   /** Called around a signature, to pause time limits of the host. */
   readonly pause: () => () => void;
   /** Called once a signature takes long. */
@@ -99,16 +102,19 @@ export class OneKeyAgent extends ssh2.BaseAgent<ParsedKey> {
     options: SigningRequestOptions | SignCallback,
     callback?: SignCallback,
   ): void {
-    const { socket, pause, onWait, onRefused, signal } = this.#parts;
+    const { socket, rules, pause, onWait, onRefused, signal } = this.#parts;
     const done = typeof options === 'function' ? options : (callback ?? (() => undefined));
+    const request = typeof options === 'function' ? {} : options;
+    const fault = signatureFault(key, request.hash, rules);
+    if (fault !== undefined) return onRefused(fault);
     const resume = pause();
     const waiting = setTimeout(onWait, agentLimits.quietMs).unref();
     const agent = new LimitedAgent(socket, agentLimits.signMs, signal);
-    agent.sign(key, data, typeof options === 'function' ? {} : options, (error, signature) => {
+    agent.sign(key, data, request, (error, signature) => {
       clearTimeout(waiting);
       resume();
       if (signal.aborted) return;
-      if (error) onRefused(error.message);
+      if (error) onRefused(`the agent did not sign: ${error.message}`);
       else done(undefined, signature);
     });
   }

@@ -12,10 +12,11 @@ import { foreignLine, foreignLines } from '../../../shared/base/foreign-text.ts'
 import type { Secret } from '../../../shared/base/secret.ts';
 import { quote } from '../../../shared/base/shell.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
-import type { ConnectionOptions } from '../config/options.ts';
+import type { ConnectionOptions, LoginMethod } from '../config/options.ts';
 import { type LeftOut, where } from '../failures.ts';
 import type { Prompter, Question } from '../questions.ts';
 import { agentKeys, agentLimits, OneKeyAgent } from './agent.ts';
+import { keyFault, withAllowedSignature } from './key-rules.ts';
 
 /** A login in progress: ssh2's handler, and descriptions of the attempts so far. */
 export interface Login {
@@ -47,7 +48,7 @@ interface LoginParts {
 /** A credential that may be offered. */
 interface Attempt {
   readonly description: string;
-  readonly kind: 'publickey' | 'password' | 'keyboard-interactive';
+  readonly kind: LoginMethod;
   /** Returns undefined if it cannot be offered: the user has no passphrase for the key. */
   readonly method: () => AnyAuthMethod | Promise<AnyAuthMethod | undefined>;
 }
@@ -65,10 +66,11 @@ interface ClientInternals {
 const mostStages = 8;
 
 /**
- * Starts a login. Offers, in OpenSSH's order: agent keys of the identity files, other agent keys (unless
- * IdentitiesOnly), unencrypted key files, encrypted ones (asks once), keyboard-interactive, password. Where the host
- * wants several (AuthenticationMethods), each stage may use all of them but keys that it has accepted; those not tried
- * yet come first, because MaxAuthTries counts the refusals of all stages.
+ * Starts a login with the methods that the SSH configuration allows, in its order: by default keys,
+ * keyboard-interactive, password. Offers keys in OpenSSH's order: agent keys of the identity files, other agent keys
+ * (unless IdentitiesOnly), unencrypted key files, encrypted ones (asks once). Where the host wants several
+ * credentials (AuthenticationMethods), each stage may use all of them but keys that it has accepted; those not tried yet
+ * come first, because MaxAuthTries counts the refusals of all stages.
  */
 export function startLogin(parts: LoginParts): Login {
   const tried: string[] = [];
@@ -137,30 +139,30 @@ interface AttemptParts {
   readonly signal: AbortSignal;
 }
 
-async function attemptsOf(parts: LoginParts, { leftOut, skip, signal }: AttemptParts): Promise<Attempt[]> {
-  const { options, keys } = parts;
-  const username = options.user;
-  const named = options.identityFiles.map((file) => keys.publicBlob(file));
-  const ofAgent: Attempt[] = [];
-  const fromAgent = new Set<string>();
-  const { agent: socket } = options;
-  if (socket !== undefined) {
-    const held = await keys.agent(socket, parts.notice);
-    const blob = (key: ParsedKey): string => key.getPublicSSH().toString('base64');
-    const chosen = named.flatMap((one) => held.filter((key) => blob(key) === one));
-    const others = options.identitiesOnly ? [] : held.filter((key) => !chosen.includes(key));
-    for (const key of [...chosen, ...others]) {
-      fromAgent.add(blob(key));
-      const description = describeAgentKey(key, options.identityFiles[named.indexOf(blob(key))]);
-      const onRefused = (why: string): void => {
-        leftOut.push({ key: key.comment || key.type, why: `the agent did not sign: ${why}` });
-        skip();
-      };
-      const onWait = (): void => keys.sayWaiting(socket, parts.notice);
-      const agent = new OneKeyAgent({ socket, key, pause: parts.pause, onWait, onRefused, signal });
-      ofAgent.push({ description, kind: 'publickey', method: () => ({ type: 'agent', username, agent }) });
-    }
+/** Returns what may be offered, in the order of the methods. */
+async function attemptsOf(parts: LoginParts, more: AttemptParts): Promise<Attempt[]> {
+  const attempts: Attempt[] = [];
+  for (const method of parts.options.login.methods) {
+    const ofMethod =
+      method === 'publickey' ? await keyAttempts(parts, more) : passwordAttempts(parts, method);
+    attempts.push(...ofMethod);
   }
+  return attempts;
+}
+
+/** Returns the keys to offer, and adds the others to `leftOut`. */
+async function keyAttempts(parts: LoginParts, more: AttemptParts): Promise<Attempt[]> {
+  const { options, keys } = parts;
+  const { leftOut } = more;
+  const named = options.identityFiles.map((file) => keys.publicBlob(file));
+  const held = options.agent === undefined ? [] : await keys.agent(options.agent, parts.notice);
+  const chosen = named.flatMap((one) => held.filter((key) => blobOf(key) === one));
+  const others = options.identitiesOnly ? [] : held.filter((key) => !chosen.includes(key));
+  const offered = [...chosen, ...others];
+  const fromAgent = new Set(offered.map(blobOf));
+  const ofAgent = offered.flatMap((key) =>
+    agentAttempt(parts, more, key, options.identityFiles[named.indexOf(blobOf(key))]),
+  );
   const files = options.identityFiles.map((file) => keys.file(file));
   for (const [at, file] of files.entries()) {
     if (fromAgent.has(named[at] ?? '')) continue;
@@ -176,46 +178,81 @@ async function attemptsOf(parts: LoginParts, { leftOut, skip, signal }: AttemptP
     kind: 'publickey',
     async method() {
       const found = await key();
-      return found && { type: 'publickey', username, key: found };
+      if (found === undefined || !isAllowed(found, file, parts, leftOut)) return undefined;
+      return {
+        type: 'publickey',
+        username: options.user,
+        key: withAllowedSignature(found, options.login),
+      };
     },
   });
   const ready = files.flatMap((file) =>
-    file?.kind !== 'ready' || fromAgent.has(file.key.getPublicSSH().toString('base64'))
-      ? []
-      : [ofFile(file.file, () => file.key)],
+    file?.kind !== 'ready' || fromAgent.has(blobOf(file.key)) ? [] : [ofFile(file.file, () => file.key)],
   );
   const encrypted = files.flatMap((file) => {
     if (file?.kind !== 'encrypted' || fromAgent.has(keys.publicBlob(file.file) ?? '')) return [];
     const unlock = async (): Promise<ParsedKey | undefined> => {
-      const resume = parts.pause();
-      const key = await keys.unlock(file, options.name).finally(resume);
+      const key = options.login.asks ? await unlocked(parts, file) : undefined;
       if (key === undefined) leftOut.push(locked(file.file));
       return key;
     };
     return [ofFile(file.file, unlock)];
   });
-  return [...ofAgent, ...ready, ...encrypted, ...passwordAttempts(parts)];
+  return [...ofAgent, ...ready, ...encrypted];
 }
 
-function passwordAttempts(parts: LoginParts): Attempt[] {
+/** Returns the attempt with a key of the agent; none if it is excluded. `file`: the identity file with this key. */
+function agentAttempt(
+  parts: LoginParts,
+  { leftOut, skip, signal }: AttemptParts,
+  key: ParsedKey,
+  file: string | undefined,
+): Attempt[] {
+  const { options, keys, pause, notice } = parts;
+  const name = key.comment || key.type;
+  const { agent: socket = '', login: rules, user: username } = options;
+  if (!isAllowed(key, file ?? name, parts, leftOut)) return [];
+  const onRefused = (why: string): void => {
+    leftOut.push({ key: name, why });
+    skip();
+  };
+  const onWait = (): void => keys.sayWaiting(socket, notice);
+  const agent = new OneKeyAgent({ socket, key, rules, pause, onWait, onRefused, signal });
+  const method = (): AnyAuthMethod => ({ type: 'agent', username, agent });
+  return [{ description: describeAgentKey(key, file), kind: 'publickey', method }];
+}
+
+/** Returns whether the SSH configuration allows a key; adds it to `leftOut` if not. */
+function isAllowed(key: ParsedKey, name: string, { options }: LoginParts, leftOut: LeftOut[]): boolean {
+  const why = keyFault(key, options.login);
+  if (why !== undefined) leftOut.push({ key: name, why });
+  return why === undefined;
+}
+
+/** Returns the base64 blob of a public key, as in its file. */
+function blobOf(key: ParsedKey): string {
+  return key.getPublicSSH().toString('base64');
+}
+
+function unlocked(
+  { keys, options, pause }: LoginParts,
+  file: KeyFile & { readonly kind: 'encrypted' },
+): Promise<ParsedKey | undefined> {
+  const resume = pause();
+  return keys.unlock(file, options.name).finally(resume);
+}
+
+function passwordAttempts(parts: LoginParts, kind: Exclude<LoginMethod, 'publickey'>): Attempt[] {
   const { options, password: source, prompter } = parts;
   if (source === undefined && !prompter.canAsk) return [];
   const given = async (): Promise<Secret | undefined> => source && prompter.resolve(source);
-  return [
-    {
-      description: 'keyboard-interactive',
-      kind: 'keyboard-interactive',
-      method: async () => keyboard(parts, await given()),
-    },
-    {
-      description: 'password',
-      kind: 'password',
-      async method() {
-        const password = (await given()) ?? (await askUser(parts, passwordQuestion(options)));
-        return password && { type: 'password', username: options.user, password: password.reveal() };
-      },
-    },
-  ];
+  if (kind === 'keyboard-interactive')
+    return [{ description: kind, kind, method: async () => keyboard(parts, await given()) }];
+  const method = async (): Promise<AnyAuthMethod | undefined> => {
+    const password = (await given()) ?? (await askUser(parts, passwordQuestion(options)));
+    return password && { type: kind, username: options.user, password: password.reveal() };
+  };
+  return [{ description: kind, kind, method }];
 }
 
 function missingFile(file: string, { ofInventory }: ConnectionOptions): LeftOut {

@@ -4,6 +4,7 @@ import { FleetError, usageError } from '../../../shared/base/errors.ts';
 import { quote } from '../../../shared/base/shell.ts';
 import type { ConnectionOptions } from '../config/options.ts';
 import { connectError, reviewKey } from '../failures.ts';
+import { rsaBits } from './key-rules.ts';
 import {
   authorityFor,
   checkHostKey,
@@ -61,6 +62,8 @@ export class HostKeyStore {
     key: HostKey,
     ask: (key: HostKey) => Promise<boolean>,
   ): Promise<string | undefined> {
+    const bits = rsaBits(Buffer.from(key.base64, 'base64'));
+    if (bits !== undefined && bits < options.login.minimumRsaBits) throw tooShort(options, key, bits);
     if (options.pinned.length > 0) {
       if (!options.pinned.some((pin) => pinMatches(pin, key))) throw pinnedMismatch(options, key);
       return undefined;
@@ -108,6 +111,16 @@ export class HostKeyStore {
     }
     return `added to ${path}`;
   }
+}
+
+function tooShort(options: ConnectionOptions, key: HostKey, bits: number): FleetError {
+  return connectError(options, {
+    code: 'ssh.host-key-short',
+    what: `the RSA host key of ${options.hostname} is too short`,
+    expected: `at least ${options.login.minimumRsaBits} bits (RequiredRSASize)`,
+    seen: `${key.type} ${key.fingerprint} with ${bits} bits`,
+    next: 'create a longer or an Ed25519 host key on the machine: ssh-keygen -A after removing the old one',
+  });
 }
 
 function pinMatches(pin: string, key: HostKey): boolean {

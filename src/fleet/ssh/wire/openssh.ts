@@ -245,7 +245,7 @@ function hostArguments(options: ConnectionOptions, pinnedFile: string, timeoutMs
           // An existing shared connection was not checked against the pin.
           ...option('ControlPath', 'none'),
           // Only if it is set: ssh before 8.5 does not support it.
-          ...(options.unsupported.includes('knownhostscommand') ? option('KnownHostsCommand', 'none') : []),
+          ...(options.ofSsh.has('knownhostscommand') ? option('KnownHostsCommand', 'none') : []),
         ]),
   ];
 }

@@ -40,6 +40,10 @@ export const sshCodes = {
     'compare the fingerprint at the console of the machine, then remove the old key',
   ],
   'ssh.host-key-revoked': ['the key of the host is marked @revoked', 'create a new host key on the machine'],
+  'ssh.host-key-short': [
+    'the RSA key of the host is shorter than RequiredRSASize',
+    'create a longer or an Ed25519 host key on the machine',
+  ],
   'ssh.host-key-unknown': [
     'the key of the host is not in known_hosts, and new keys are not accepted',
     'check the key and pin it with `azp-fleet trust HOST`',
@@ -111,6 +115,10 @@ export const sshCodes = {
   'ssh.sudo-wrong-password': ['sudo rejected the password', 'correct sudoPassword: for the host'],
   'ssh.timeout': ['no answer within the time limit', 'check that the machine is up, firewalls and VPN'],
   'ssh.unreachable': ['no route to the address', 'check that the machine is up, firewalls and VPN'],
+  'ssh.unsupported': [
+    'the SSH configuration sets an option that the built-in client would ignore; no connection is made',
+    'set transport: openssh for the host, or remove the option for it',
+  ],
   'ssh.upload': [
     'an upload did not finish, or arrived damaged',
     'free space on the host, then run the command again',

@@ -1,5 +1,7 @@
 // Connections to a real sshd that needs no root: login, jump hosts, notices, close.
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
@@ -85,6 +87,90 @@ describe('a connection', () => {
   });
 });
 
+describe('a restriction that the built-in client would ignore', () => {
+  const restriction = 'RekeyLimit 1G 1h\n';
+
+  test('is refused before anything is sent', async () => {
+    let connections = 0;
+    const server = createServer(() => void (connections += 1));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const problem = await problemOf(open({ config: restriction }).connect(sshd.target({ port })));
+    server.close();
+    expect(problem).toMatchObject({
+      code: 'ssh.unsupported',
+      host: 'box',
+      what: expect.stringContaining('does not support RekeyLimit') as string,
+      seen: expect.stringMatching(/^RekeyLimit 1073741824 3600 \(\S+\/config:1\)$/) as string,
+      next: expect.stringContaining('"transport: openssh"') as string,
+    });
+    expect(connections).toBe(0);
+  });
+
+  test('of a jump host is refused, too', async () => {
+    const before = logins({ log: hop.log() });
+    const config = `Host one\n  HostName 127.0.0.1\n  Port ${hop.port}\n  ${restriction}`;
+    expect(await problemOf(open({ config }).connect(sshd.target({ jump: 'one' })))).toMatchObject({
+      code: 'ssh.unsupported',
+      host: 'box',
+      what: expect.stringContaining('jump host one: ') as string,
+    });
+    expect(logins({ log: hop.log() })).toBe(before);
+  });
+
+  test('is left to ssh with transport: openssh', async () => {
+    const session = await open({ config: restriction }).connect(sshd.target({ transport: 'openssh' }));
+    expect((await session.script('echo in')).stdout).toBe('in\n');
+  });
+});
+
+test('AddressFamily selects the addresses of a name', async () => {
+  const at = (family: string) =>
+    open({ config: `AddressFamily ${family}\n` }).connect(sshd.target({ address: 'localhost' }));
+  // sshd listens on 127.0.0.1 only.
+  expect((await (await at('inet')).script('echo in')).stdout).toBe('in\n');
+  expect((await problemOf(at('inet6'))).code).toMatch(/^ssh\.(refused|unreachable|dns|connection-lost)$/);
+});
+
+describe('the lists of algorithms', () => {
+  let strict: OwnSshd;
+  beforeAll(async () => {
+    strict = await startOwnSshd({
+      config: [
+        'LogLevel DEBUG1',
+        'Ciphers aes128-ctr,aes192-ctr',
+        'MACs hmac-sha2-256,hmac-sha2-512',
+        'KexAlgorithms curve25519-sha256,ecdh-sha2-nistp384',
+      ],
+    });
+  });
+  afterAll(() => strict.stop());
+
+  test('select what the host also has', async () => {
+    const config = [
+      'Ciphers aes256-ctr,aes192-ctr',
+      'MACs hmac-sha2-512',
+      'KexAlgorithms ecdh-sha2-nistp384',
+      'HostKeyAlgorithms ssh-ed25519',
+    ].join('\n');
+    await open({ config: `${config}\n` }).connect(strict.target());
+    expect(strict.log()).toMatch(/kex: algorithm: ecdh-sha2-nistp384 /);
+    expect(strict.log()).toMatch(/kex: host key algorithm: ssh-ed25519 /);
+    expect(strict.log()).toMatch(/kex: client->server cipher: aes192-ctr MAC: hmac-sha2-512 /);
+  });
+
+  test.each([
+    'Ciphers aes256-ctr',
+    'MACs hmac-sha1',
+    'KexAlgorithms ecdh-sha2-nistp521',
+    'HostKeyAlgorithms rsa-sha2-512',
+  ])('exclude what the host has instead: %s', async (config) => {
+    const problem = await problemOf(open({ config: `${config}\n` }).connect(strict.target()));
+    expect(problem.code).toBe('ssh.handshake');
+  });
+});
+
 describe('jump hosts', () => {
   const config = () => `Host one
   HostName 127.0.0.1
@@ -129,6 +215,14 @@ Host two
   test('that form a loop are an error, not a hang', async () => {
     const loop = open({ config: 'Host loop\n  ProxyJump loop\n' });
     expect((await problemOf(loop.connect(sshd.target({ jump: 'loop' })))).code).toBe('ssh.jump');
+  });
+
+  test('have their options reported that the built-in client does not use', async () => {
+    const transport = open({ config: `${config()}  GSSAPIAuthentication yes\n` });
+    await transport.connect(sshd.target({ jump: 'two' }));
+    expect(transport.notices).toContainEqual(
+      expect.stringContaining('does not support gssapiauthentication'),
+    );
   });
 
   test('a jump host whose connection ended is dialled again for the next host', async () => {

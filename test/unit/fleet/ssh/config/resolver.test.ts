@@ -175,6 +175,17 @@ describe('ssh -G is run', () => {
     expect(seen.calls).toBe(5);
   });
 
+  test('once for all hosts, and each names the lines of an option that is refused', async () => {
+    writeFileSync(join(folder, 'more'), 'Port 7\nRekeyLimit 1G\n', { mode: 0o600 });
+    writeFileSync(file, `Include ${folder}/more\nUser u\n`);
+    const one = resolver(listed());
+    for (const name of ['gpu-1', 'gpu-2', 'gpu-3']) {
+      const { refused } = await one.resolve(name, sshSpec({ sshConfig: file }));
+      expect(refused).toMatchObject([{ keyword: 'RekeyLimit', places: [`${folder}/more:2`] }]);
+    }
+    expect(calls()).toHaveLength(2);
+  });
+
   test.each([
     'Host gpu-1\n  Port 99\n',
     'Host *\n  Port 1\nHost * !gpu-2\n  User u\n',
@@ -314,9 +325,9 @@ describe('an ssh that does not exit or fails', () => {
   });
 });
 
-test('options that only the system’s ssh supports are reported, except Kerberos enabled by a distribution', async () => {
+test('ways to log in that only the system’s ssh has are reported, except Kerberos enabled by a distribution', async () => {
   const config = 'CertificateFile ~/.ssh/c\nPKCS11Provider none\nKnownHostsCommand /bin/x %H\n';
-  expect((await resolve(config)).unsupported).toEqual(['certificatefile', 'knownhostscommand']);
+  expect((await resolve(config)).unsupported).toEqual(['certificatefile']);
   expect((await resolve('GSSAPIAuthentication yes\n')).unsupported).toEqual(['gssapiauthentication']);
   expect((await resolve('GSSAPIAuthentication no\n')).unsupported).toEqual([]);
 });

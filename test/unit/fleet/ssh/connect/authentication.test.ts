@@ -12,10 +12,11 @@ import {
   HungUp,
   serverQuestion,
 } from '../../../../../src/fleet/ssh/connect/authentication.ts';
+import { hostileHost } from '../../../../support/hostile-host.ts';
 import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../../support/own-sshd.ts';
 import { startAgent } from '../../../../support/ssh-agent.ts';
 import { stagedHost } from '../../../../support/staged-host.ts';
-import { problemOf, type TestTransport, testTransport } from '../../../../support/transport.ts';
+import { problemOf, sshSpec, type TestTransport, testTransport } from '../../../../support/transport.ts';
 
 // Logging in to a real sshd by keys and agents. Passwords and second factors are asked for by servers in this process
 // (test/unit/cli/hostile-login.test.ts): an sshd without rights cannot check those of the system.
@@ -112,11 +113,11 @@ describe('an agent', () => {
   test('offers the named key first, and only that key with IdentitiesOnly', async () => {
     const agent = await startAgent(sshd.folder);
     try {
-      const others = [1, 2, 3, 4].map((index) => makeKey(join(sshd.folder, `held${index}`)));
+      const others = Array.from({ length: 19 }, (_, index) => makeKey(join(sshd.folder, `held${index}`)));
       for (const file of others) agent.add(file);
       agent.add(sshd.clientKeyFile);
       const env = { SSH_AUTH_SOCK: agent.socket };
-      // MaxAuthTries is 3 here, and the right key the agent's fifth.
+      // MaxAuthTries is 3 here, and the right key the agent's twentieth.
       expect(await logIn(open({ env }), { identityFile: `${sshd.clientKeyFile}.pub` })).toBe('in\n');
       const config = 'IdentitiesOnly yes\n';
       const refused = open({ env, config }).connect(sshd.target({ identityFile: others[0] ?? '' }));
@@ -124,6 +125,9 @@ describe('an agent', () => {
         code: 'ssh.auth',
         seen: `tried key ${others[0]} (of the agent)`,
       });
+      // Without a named key, none of the agent is offered.
+      const none = open({ env, config }).connect(sshd.target({ identityFile: join(sshd.folder, 'none') }));
+      expect((await problemOf(none)).seen).toMatch(/^nothing to offer; /);
     } finally {
       agent.stop();
     }
@@ -231,6 +235,97 @@ describe('a host that wants several credentials', () => {
       expected: 'password',
       next: expect.stringContaining('"loginPassword:"') as string,
     });
+  });
+
+  test('gets them in the order of PreferredAuthentications, without a method that the configuration excludes', async () => {
+    const asked: string[] = [];
+    const wants = ['publickey', 'password'] as const;
+    const keys = [publicKey(sshd.clientKeyFile)];
+    const port = await wanting({ wants, keys, onRequest: (method) => asked.push(method) });
+    const order = 'PreferredAuthentications password,publickey\n';
+    await open({ config: order }).connect(sshd.target({ port, ...password }));
+    expect(asked.filter((method) => method !== 'none')).toEqual([
+      'password',
+      'publickey',
+      'publickey',
+      'password',
+    ]);
+    asked.length = 0;
+    const denied = open({ config: 'PasswordAuthentication no\n' }).connect(
+      sshd.target({ port, ...password }),
+    );
+    expect(await problemOf(denied)).toMatchObject({
+      what: expect.stringContaining('accepted one credential') as string,
+      seen: expect.stringContaining('excluded by the SSH configuration: password') as string,
+      next: 'allow password for this host in the SSH configuration, which excludes it',
+    });
+    expect(asked).not.toContain('password');
+  });
+});
+
+describe('a password', () => {
+  test.each([
+    ['PasswordAuthentication no', 'password'],
+    ['PreferredAuthentications keyboard-interactive,publickey', 'password'],
+    ['NumberOfPasswordPrompts 0', 'keyboard-interactive, password'],
+    ['BatchMode yes', 'keyboard-interactive, password'],
+  ])('is not sent with %s', async (config, excluded) => {
+    const host = await hostileHost();
+    const ssh = { address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'a password' } };
+    const transport = open({ config: `${config}\n`, answer: () => 'typed' });
+    const problem = await problemOf(transport.connect({ name: 'box', ssh: sshSpec(ssh) }));
+    host.close();
+    expect(problem).toMatchObject({
+      code: 'ssh.auth',
+      seen: expect.stringContaining(`excluded by the SSH configuration: ${excluded}`) as string,
+    });
+    expect(host.methods()).not.toContain('password');
+    expect(transport.questions).toEqual([]);
+  });
+
+  test('answers no question with KbdInteractiveAuthentication no', async () => {
+    const host = await hostileHost({ asks: { instructions: '', prompt: 'Password:' } });
+    const ssh = { address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'a password' } };
+    const transport = open({ config: 'KbdInteractiveAuthentication no\n' });
+    expect((await problemOf(transport.connect({ name: 'box', ssh: sshSpec(ssh) }))).code).toBe('ssh.auth');
+    host.close();
+    expect(host.methods()).not.toContain('keyboard-interactive');
+  });
+});
+
+describe('keys that the SSH configuration excludes are not offered', () => {
+  test.each([
+    ['PubkeyAuthentication no', /^nothing to offer.*excluded by the SSH configuration: publickey$/],
+    [
+      'PubkeyAcceptedAlgorithms ecdsa-sha2-nistp256',
+      /^nothing to offer; not offered: key \S+ \(ssh-ed25519 is not in PubkeyAcceptedAlgorithms\)$/,
+    ],
+  ])('%s', async (config, seen) => {
+    const before = sshd.log().length;
+    const problem = await problemOf(open({ config: `${config}\n` }).connect(sshd.target()));
+    expect(problem).toMatchObject({ code: 'ssh.auth', seen: expect.stringMatching(seen) as string });
+    expect(sshd.log().slice(before)).not.toMatch(/publickey/);
+  });
+
+  test('an RSA key by its length and its signature', async () => {
+    const identityFile = makeKey(join(sshd.folder, 'rsa'), 'rsa');
+    const seen = async (config: string) =>
+      (await problemOf(open({ config: `${config}\n` }).connect(sshd.target({ identityFile })))).seen;
+    expect(await seen('RequiredRSASize 4096')).toMatch(/\(RSA with 3072 bits; RequiredRSASize is 4096\)$/);
+    expect(await seen('PubkeyAcceptedAlgorithms ssh-ed25519,rsa-sha2-512')).toMatch(
+      /\(rsa-sha2-256 is not in PubkeyAcceptedAlgorithms\)$/,
+    );
+    expect(await seen('PubkeyAcceptedAlgorithms rsa-sha2-256')).toBe(`tried key ${identityFile}`);
+  });
+
+  test('with BatchMode, a passphrase is not asked for', async () => {
+    const locked = join(sshd.folder, 'locked-batch');
+    copyFileSync(sshd.clientKeyFile, locked);
+    execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', 'open sesame', '-f', locked]);
+    const transport = open({ config: 'BatchMode yes\n', answer: () => 'open sesame' });
+    const problem = await problemOf(transport.connect(sshd.target({ identityFile: locked })));
+    expect(problem.seen).toContain(`not offered: key ${locked} (needs a passphrase)`);
+    expect(transport.questions).toEqual([]);
   });
 });
 

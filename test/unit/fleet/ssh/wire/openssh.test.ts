@@ -268,6 +268,7 @@ const options = {
   pinned: [],
   identityFiles: [],
   ofInventory: new Set(),
+  login: { methods: ['publickey', 'keyboard-interactive', 'password'] },
 };
 
 function nextOf(said: string): string | undefined {
