@@ -1,4 +1,5 @@
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
@@ -18,12 +19,16 @@ import { excerpt } from '../../../shared/base/foreign-text.ts';
 import { namesInShort } from '../fold-names.ts';
 import { firstYamlError, type YamlError } from './yaml-errors.ts';
 
+/** Maximum uses of one anchor, counted through nested aliases: several for each host of a large fleet. */
+const mostAliases = 50_000;
+
 /** An inventory as text with positions: values for the schema, lines and columns for the messages. */
 export class InventoryDocument {
   readonly problems: Problem[] = [];
   /** False if the text is not YAML: then only `problems` can be used. */
   readonly readable: boolean;
   readonly #document: Document.Parsed;
+  readonly #aliases: Aliases;
   readonly #lines = new LineCounter();
   readonly #source: string;
   readonly #name: string;
@@ -43,7 +48,8 @@ export class InventoryDocument {
     } as const;
     this.#document = parseDocument(source, options);
     const error = firstYamlError(source, [...this.#document.errors, ...this.#document.warnings]);
-    const broken = error ? [] : brokenAliases(this.#document);
+    this.#aliases = aliasesOf(this.#document);
+    const broken = error ? [] : brokenAliases(this.#document, this.#aliases);
     this.readable = error === undefined && broken.length === 0;
     if (error) this.problems.push(this.#malformed(error));
     else for (const each of joinDuplicates(this.#document)) this.problems.push(this.#duplicate(each));
@@ -98,14 +104,14 @@ export class InventoryDocument {
   /** Returns plain data; undefined, with a problem, if aliases expand to too much data. */
   toValue(): unknown {
     try {
-      return this.#document.toJS({ maxAliasCount: 1000 }) ?? {};
+      return this.#document.toJS({ maxAliasCount: mostAliases }) ?? {};
     } catch (error) {
       if (!(error instanceof ReferenceError)) throw error;
       this.problems.push({
         code: 'inventory.yaml',
         step: 'inventory',
         what: `${this.#name}: nested aliases (*NAME) expand to too much data`,
-        expected: 'at most 1000 aliases',
+        expected: `at most ${mostAliases} aliases`,
         next: 'write out the values instead of using *NAME',
       });
       return undefined;
@@ -169,7 +175,7 @@ export class InventoryDocument {
     let key: Node | undefined;
     let value: Node | undefined = this.#document.contents ?? undefined;
     for (const part of path) {
-      const parent: Node | undefined = isAlias(value) ? value.resolve(this.#document) : value;
+      const parent: Node | undefined = isAlias(value) ? this.#aliases.get(value) : value;
       if (isMap(parent)) {
         const pair = parent.items.find(
           (item) => isScalar(item.key) && String(item.key.value) === String(part),
@@ -228,12 +234,30 @@ interface BrokenAlias {
   readonly next: string;
 }
 
+/** The value of each alias; those without an anchor are absent. */
+type Aliases = ReadonlyMap<Alias, Node>;
+
+/** Returns the values of all aliases. One pass: the library searches the whole document for each. */
+function aliasesOf(document: Document.Parsed): Aliases {
+  const anchored = new Map<string, Node>();
+  const values = new Map<Alias, Node>();
+  visit(document, {
+    Node: (_, node) => {
+      const value = isAlias(node) ? anchored.get(node.source) : undefined;
+      if (isAlias(node)) {
+        if (value !== undefined) values.set(node, value);
+      } else if (node.anchor !== undefined) anchored.set(node.anchor, node);
+    },
+  });
+  return values;
+}
+
 /** Returns aliases without an anchor, and merges (`<<`) of values without keys. */
-function brokenAliases(document: Document.Parsed): BrokenAlias[] {
+function brokenAliases(document: Document.Parsed, aliases: Aliases): BrokenAlias[] {
   const found: BrokenAlias[] = [];
   visit(document, {
     Alias: (_, alias) => {
-      if (alias.resolve(document)) return;
+      if (aliases.has(alias)) return;
       const { source, range } = alias;
       found.push({
         offset: range?.[0] ?? 0,
@@ -242,7 +266,7 @@ function brokenAliases(document: Document.Parsed): BrokenAlias[] {
       });
     },
     Pair: (_, { key, value }) => {
-      if (!isScalar(key) || typeof key.value !== 'symbol' || canMerge(document, value)) return;
+      if (!isScalar(key) || typeof key.value !== 'symbol' || canMerge(value, aliases)) return;
       found.push({
         offset: key.range?.[0] ?? 0,
         what: '<< merges keys, but this value has none',
@@ -255,9 +279,9 @@ function brokenAliases(document: Document.Parsed): BrokenAlias[] {
 }
 
 /** Returns whether a value can be merged. True for an alias without an anchor, which is reported separately. */
-function canMerge(document: Document.Parsed, value: unknown): boolean {
-  const source = isAlias(value) ? value.resolve(document) : value;
-  if (isSeq(source)) return source.items.every((item) => canMerge(document, item));
+function canMerge(value: unknown, aliases: Aliases): boolean {
+  const source = isAlias(value) ? aliases.get(value) : value;
+  if (isSeq(source)) return source.items.every((item) => canMerge(item, aliases));
   return isMap(source) || (isAlias(value) && source === undefined);
 }
 

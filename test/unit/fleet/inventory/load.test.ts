@@ -212,7 +212,7 @@ describe('values', () => {
       (_, level) => `  l${level + 1}: &l${level + 1} [${`*l${level},`.repeat(9)}]`,
     );
     expect(mistakes(`hosts:\n  l0: &l0 [x]\n${levels.join('\n')}\n`)[0]).toContain(
-      'inventory.yaml: nested aliases (*NAME) expand to too much data\nexpected: at most 1000 aliases',
+      'inventory.yaml: nested aliases (*NAME) expand to too much data\nexpected: at most 50000 aliases',
     );
   });
 
@@ -277,6 +277,21 @@ test.each([
       },
     }),
   );
+});
+
+test('5,000 hosts that share one anchor', () => {
+  const hosts = Array.from(
+    { length: 5000 },
+    (_, index) => `  h${index}: { <<: *box, address: 10.0.${index >> 8}.${index & 255}, driver: *driver }`,
+  );
+  const text = `defaults: { pool: p }\nhosts:\n  first: &box { gpus: 8, driver: &driver { branch: '580' } }\n`;
+  const loaded = fleet(`${text}${hosts.join('\n')}\n`);
+  expect(loaded.hosts).toHaveLength(5001);
+  expect(loaded.hosts[5000]).toMatchObject({ name: 'h4999', gpus: 8, driver: { branch: '580' } });
+  const [mistake = ''] = mistakes(
+    `${text}${hosts.join('\n')}, nonsense: 1 }\n`.replace(' }, nonsense', ', nonsense'),
+  );
+  expect(mistake).toContain('hosts.h4999.nonsense');
 });
 
 test('a thousand hosts', () => {

@@ -149,6 +149,21 @@ const hostName = fc
   .tuple(fc.constantFrom('gpu', 'n'), fc.nat(130), fc.constantFrom(1, 3), fc.constantFrom('', '-2', '.lab'))
   .map(([start, value, width, end]) => `${start}${String(value).padStart(width, '0')}${end}`);
 
+test('a label that is a glob is matched as text, not used as a pattern', () => {
+  const odd = fleet(`
+defaults: { pool: p }
+hosts:
+  star: { labels: { site: '*', rack: 'b[1-2]' } }
+  b12: { labels: { site: b12, rack: b1 } }
+`);
+  const select = (term: string) => selectHosts(odd, [term]).map(({ name }) => name);
+  expect(select('site=b12')).toEqual(['b12']);
+  expect(select('site=[*]')).toEqual(['star']);
+  expect(select('site=*')).toEqual(['star', 'b12']);
+  expect(select('rack=b1')).toEqual(['b12']);
+  expect(select('!site=[*]')).toEqual(['b12']);
+});
+
 test('folded names select exactly those hosts', () => {
   fc.assert(
     fc.property(
