@@ -2,7 +2,7 @@ import { resolve as resolvePath } from 'node:path';
 
 import { surveyFleet, toFleetPlan, unreadIn } from '../../fleet/apply/fleet-survey.ts';
 import { distinct } from '../../fleet/apply/pools.ts';
-import { checkPlanFile, writePlanFile } from '../../fleet/apply/saved-plan.ts';
+import { checkPlanFile, withFactDigests, writePlanFile } from '../../fleet/apply/saved-plan.ts';
 import { wavesOf } from '../../fleet/apply/waves.ts';
 import { refusedTakeOvers } from '../../fleet/plan/held-names.ts';
 import { hasChanges } from '../../fleet/plan/plan.ts';
@@ -41,7 +41,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       limits,
     );
     const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock, waves });
-    if (outFile !== undefined) await writePlanFile(outFile, plan);
+    if (outFile !== undefined) await writePlanFile(outFile, withFactDigests(plan, survey.hosts));
     const refused = plan.hosts.some(({ refusals }) => refusals.length > 0);
     const { inventory, inventoryDigest, fleet, hosts } = plan;
     return {

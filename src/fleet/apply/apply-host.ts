@@ -2,9 +2,18 @@ import { defined } from '../../shared/base/objects.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { createManagerClient } from '../client/manager-client.ts';
+import type { GatheredFacts } from '../facts/facts.ts';
+import { changedFacts, factDigests } from '../plan/digest.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { firstStage, isEmpty } from '../plan/plan.ts';
-import { deviations, needsDrain, waitsMet, withoutNewWaits } from '../plan/refine.ts';
+import {
+  type Deviation,
+  deviations,
+  differentChanges,
+  needsDrain,
+  waitsMet,
+  withoutNewWaits,
+} from '../plan/refine.ts';
 import { leftDrained, mayRun } from '../plan/wave-fleet.ts';
 import type { Change } from '../steps/change.ts';
 import type { ApplyTools } from './apply-tools.ts';
@@ -25,6 +34,12 @@ import { Interrupted, type Interruption, failure, interruptedOutcome, type HostO
 import { planUnderLock } from './plan-host.ts';
 import { factsAfterChanges, inProgressLine, findWorkLeft, noWorkLeft, type WorkLeft } from './resume.ts';
 import type { Survey } from './survey.ts';
+
+/** The facts of a host, and its plan by them. */
+interface Planned {
+  readonly facts: GatheredFacts;
+  readonly plan: HostPlan;
+}
 
 /** Rounds of reading facts and planning before the plan counts as endless. */
 const maxRounds = 6;
@@ -54,6 +69,7 @@ export async function applyHost(
   let drained: Drained | undefined;
   const plan = async (read: typeof readFacts = readFacts) => {
     const facts = withoutDrainsOf(tools.run, await read(connection, host, tools));
+    checkMachine(name, survey.facts.machineId, facts.machineId);
     const reached = { host, connection, facts };
     return { facts, plan: withoutNewWaits(await planUnderLock(reached, tools, announced), announced) };
   };
@@ -66,7 +82,7 @@ export async function applyHost(
     await connection.lock();
     // Changes of an earlier run that still run on the host end first.
     let now = await plan(factsAfterChanges);
-    if (exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
+    if (exactFacts) checkSaved(now, announced, name);
     for (let round = 1; ; round += 1) {
       if (leftDrained(now.facts, tools.command)) {
         // This run enables the agents that an earlier run left drained, once the host is proven. A manager that did not run
@@ -163,23 +179,48 @@ function check(now: HostPlan, announced: HostPlan, done: ReadonlyMap<string, Cha
       next: 'check the host, then run the command again',
     });
   const [deviation] = deviations(now, announced);
-  if (deviation !== undefined)
-    throw new FleetError({
-      code: 'plan.not-announced',
-      host,
-      what: `stopped before "${deviation.title}": it ${deviation.what}`,
-      next: 'run it again without a saved plan, and confirm the new plan',
-    });
+  if (deviation !== undefined) throw notAnnounced(host, deviation);
   if (changes.length > 0 && firstStage(now).length === 0)
     throw new Error(`the plan of ${host} begins with an unknown change`);
 }
 
-function factsChanged(host: string): FleetError {
+function notAnnounced(host: string, { title, what }: Deviation): FleetError {
   return new FleetError({
-    code: 'plan.facts-changed',
+    code: 'plan.not-announced',
     host,
-    what: 'the host has changed since the plan was made',
-    next: 'make a new plan with "azp-fleet plan -o FILE", check it, and apply it',
+    what: `stopped before "${title}": it ${what}`,
+    next: 'run it again without a saved plan, and confirm the new plan',
+  });
+}
+
+/** Throws if a saved plan is not the plan of the host as it is now. */
+function checkSaved({ facts, plan }: Planned, saved: HostPlan, host: string): void {
+  if (plan.factsDigest !== saved.factsDigest) {
+    const changed = saved.facts === undefined ? [] : changedFacts(saved.facts, factDigests(facts));
+    if (changed.includes('machineId')) throw otherMachine(host);
+    throw new FleetError({
+      code: 'plan.facts-changed',
+      host,
+      what: 'the host has changed since the plan was made',
+      ...(changed.length === 0 ? {} : { seen: `changed: ${changed.join(', ')}` }),
+      next: 'make a new plan with "azp-fleet plan -o FILE", check it, and apply it',
+    });
+  }
+  const [different] = differentChanges(plan, saved);
+  if (different !== undefined) throw notAnnounced(host, different);
+}
+
+/** Throws if another machine answers than the one that was planned. An unread machine-id is empty. */
+function checkMachine(host: string, planned: string, now: string): void {
+  if (planned !== '' && now !== '' && now !== planned) throw otherMachine(host);
+}
+
+function otherMachine(host: string): FleetError {
+  return new FleetError({
+    code: 'host.other-machine',
+    host,
+    what: 'another machine answers than the one that was planned: its machine-id differs',
+    next: 'check "address:" of the host in the inventory and its host key, then run the command again',
   });
 }
 

@@ -3,9 +3,12 @@ import { dirname } from 'node:path';
 
 import { codeOf, FleetError, usageError } from '../../shared/base/errors.ts';
 import { escapeHidden } from '../../shared/base/foreign-text.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { factDigests } from '../plan/digest.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { readPlan, readPlanHead } from '../plan/read-plan.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
+import type { Survey } from './survey.ts';
 
 const makeOne = 'make one with "azp-fleet plan -o FILE"';
 /** Bytes: thousands of hosts with every script spelled out stay below. */
@@ -20,6 +23,15 @@ export async function checkPlanFile(file: string): Promise<void> {
   await access(needed, constants.W_OK).catch((error: unknown) => {
     throw notWritable(file, codeOf(error), error);
   });
+}
+
+/** Returns the plan with digests of the facts that it depends on, so that `provision --plan` names what has changed. */
+export function withFactDigests(plan: FleetPlan, surveyed: readonly Survey[]): FleetPlan {
+  const facts = new Map(surveyed.map((each) => [each.host.name, factDigests(each.facts)]));
+  return {
+    ...plan,
+    hosts: plan.hosts.map((host) => ({ ...host, ...defined({ facts: facts.get(host.host) }) })),
+  };
 }
 
 /** Writes the plan for `provision --plan FILE`, readable by its owner only. It contains scripts and paths, no secret. */

@@ -8,6 +8,8 @@ export interface HostPlan {
   readonly host: string;
   /** sha256 of the facts that the plan depends on. */
   readonly factsDigest: string;
+  /** Short digests of these facts, by name. Only in a saved plan. */
+  readonly facts?: Readonly<Record<string, string>>;
   readonly stages: readonly (readonly (Change | Shape)[])[];
   /** Its package manager's answers about the pending package changes; absent: not simulated. */
   readonly packages?: Simulated['answers'];

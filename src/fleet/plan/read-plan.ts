@@ -138,6 +138,7 @@ const answer = z.discriminatedUnion('kind', [
 const host = z.object({
   host: string,
   factsDigest: string,
+  facts: z.record(string.max(200), string.max(200)).exactOptional(),
   packages: z.record(string, answer).exactOptional(),
   stages: z.array(z.array(change).max(limits.changes)).max(limits.stages),
   refusals: z.array(z.object({ step, what: string, next: string })).max(limits.refusals),
@@ -193,16 +194,22 @@ const scripts = new Set(['script', 'text']);
 
 /** Returns a plan that is safe to show: any user may have written the file of a saved one. */
 export function cleanPlan(plan: FleetPlan): FleetPlan {
-  const clean = foreignValue(plan, (text, key) =>
-    scripts.has(key) ? foreignLines(text, longestScript) : foreignLine(text),
-  );
+  return { ...cleanTexts({ ...plan, hosts: [] }), hosts: plan.hosts.map(cleanHost) };
+}
+
+/** Returns a host's plan that is safe to show. */
+export function cleanHost(plan: HostPlan): HostPlan {
+  const clean = cleanTexts(plan);
   return {
     ...clean,
-    hosts: clean.hosts.map((host) => ({
-      ...host,
-      stages: host.stages.map((stage) => stage.map((change) => ({ ...change, ...inLines(change) }))),
-    })),
+    stages: clean.stages.map((stage) => stage.map((change) => ({ ...change, ...inLines(change) }))),
   };
+}
+
+function cleanTexts<T>(value: T): T {
+  return foreignValue(value, (text, key) =>
+    scripts.has(key) ? foreignLines(text, longestScript) : foreignLine(text),
+  );
 }
 
 /** Returns the details with their texts as one line each, unlike a file's text. */

@@ -1,5 +1,7 @@
+import { stableJson } from '../../shared/base/digest.ts';
 import { glob } from '../inventory/glob.ts';
 import type { HostPlan } from './fleet-plan.ts';
+import { cleanHost } from './read-plan.ts';
 import { type Change, type Disturbs, onlyWaits, type Shape } from '../steps/change.ts';
 
 /** Why a later plan differs from the announced one, for the user. */
@@ -27,6 +29,33 @@ function deviation(change: Change | Shape, announced: readonly (Change | Shape)[
   if (bounded.length === 0) return `disturbs ${change.disturbs}, more than was announced`;
   const beyond = bounded.map((before) => beyondBound(change, before));
   return beyond.every((what) => what !== undefined) ? beyond[0] : undefined;
+}
+
+/**
+ * Compares a saved plan with the plan of the same facts, inventory and version: a known change whose title, files or actions differ
+ * is not the one that was saved: the file was edited, or a token or a program was replaced. Pure.
+ */
+export function differentChanges(now: HostPlan, saved: HostPlan): Deviation[] {
+  const changes = (plan: HostPlan) =>
+    cleanHost(plan).stages.flatMap((stage) => stage.filter((each) => each.kind === 'change'));
+  const before = changes(saved);
+  return changes(now).flatMap((change) => {
+    const { id, title } = change;
+    const named = before.find((each) => each.id === id);
+    if (named === undefined || stableJson(shownOf(named)) === stableJson(shownOf(change))) return [];
+    const differs = named.title === title ? 'other files or actions' : `the title "${named.title}"`;
+    return [{ title, what: `has ${differs} in the saved plan` }];
+  });
+}
+
+/** Returns what the plan shows of a change. A file counts by its digest: its path is on the admin's machine. */
+function shownOf({ title, texts, actions }: Change): unknown {
+  const steps = actions.map((action) =>
+    action.kind === 'upload' && action.artifact.kind === 'file'
+      ? { ...action, artifact: action.artifact.sha256 }
+      : action,
+  );
+  return { title, texts, steps };
 }
 
 /** Returns what a package change does to installed packages beyond the announced bound. */

@@ -57,6 +57,10 @@ export const provisionCodes = {
     'two hosts of the inventory are one machine, or copies of one disk with the same machine-id',
     'remove one of them; give a copied machine a new machine-id',
   ],
+  'host.other-machine': [
+    'another machine answers than the one that was planned',
+    'check address: and the host key, then run the command again',
+  ],
   'host.not-provisioned': ['the host has no manager', 'run `azp-fleet provision`'],
   'plan.drain-timeout': [
     'jobs still ran when the drain before a change timed out; nothing was changed',

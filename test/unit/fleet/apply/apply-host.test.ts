@@ -9,6 +9,8 @@ import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts
 import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
 import { executeChange } from '../../../../src/fleet/apply/execute.ts';
 import { withoutUnread } from '../../../../src/fleet/facts/unread.ts';
+import { factDigests } from '../../../../src/fleet/plan/digest.ts';
+import type { Change } from '../../../../src/fleet/steps/change.ts';
 import { desiredOf, merge } from '../../../support/host.ts';
 import { change, shape } from '../plan/changes.ts';
 import { FakeHost } from './fake-fleet.ts';
@@ -139,12 +141,68 @@ describe('applying a plan to a host', () => {
     expect(host.log).toEqual(['lock', 'a', 'unlock']);
   });
 
-  it('refuses a saved plan if the host has changed since', async () => {
+  it.each([
+    ['another kernel', { kernel: '6.12.0' }, 'changed: kernel'],
+    [
+      'a driver of another admin',
+      { driver: { loaded: '580.1' }, kernel: '6.12.0' },
+      'changed: driver, kernel',
+    ],
+  ])('refuses a saved plan if the host has changed since: %s', async (_, facts, seen) => {
     const host = hostNeeding(change('a'));
     const survey = host.survey();
-    host.facts = merge(host.facts, { kernel: '6.12.0' });
-    const { problem } = await applyHost(survey, host.tools(), { exactFacts: true });
-    expect(problem?.code).toBe('plan.facts-changed');
+    const saved = { ...survey, plan: { ...survey.plan, facts: factDigests(survey.facts) } };
+    host.facts = merge(host.facts, facts);
+    const { problem } = await applyHost(saved, host.tools(), { exactFacts: true });
+    expect(problem).toMatchObject({ code: 'plan.facts-changed', host: 'h200-1', seen });
+    expect(host.log).toEqual(['lock', 'unlock']);
+  });
+
+  it('refuses a saved plan of another machine', async () => {
+    const host = hostNeeding(change('a'));
+    const survey = host.survey();
+    const saved = {
+      ...survey.plan,
+      factsDigest: 'x',
+      facts: { ...factDigests(survey.facts), machineId: 'x' },
+    };
+    const { problem } = await applyHost({ ...survey, plan: saved }, host.tools(), { exactFacts: true });
+    expect(problem).toMatchObject({ code: 'host.other-machine', host: 'h200-1' });
+    expect(host.log).toEqual(['lock', 'unlock']);
+  });
+
+  it('stops if another machine answers than the one that was planned', async () => {
+    const host = hostNeeding(change('a'), change('b'));
+    const survey = host.survey();
+    host.onRun = () => {
+      host.facts = merge(host.facts, { machineId: 'machine-of-another-host' });
+      host.pending = [change('a'), change('b'), change('c')];
+      return undefined;
+    };
+    host.pending = [change('a')];
+    expect(await applyHost(survey, host.tools(), loose)).toMatchObject({
+      state: 'failed',
+      problem: { code: 'host.other-machine', what: expect.stringContaining('machine-id') as string },
+    });
+    expect(host.log).toEqual(['lock', 'a', 'unlock']);
+  });
+
+  it.each<[string, Partial<Change>, string]>([
+    ['its title', { title: 'do nothing' }, 'has the title "do nothing"'],
+    [
+      'its script',
+      { actions: [{ kind: 'run', script: 'evil', durable: true, timeoutS: 60, writes: [] }] },
+      'has other files or actions',
+    ],
+  ])('refuses a saved plan that was edited: %s', async (_, edit, differs) => {
+    const host = hostNeeding(change('a'));
+    const survey = host.survey();
+    const saved = { ...survey, plan: { ...survey.plan, stages: [[{ ...change('a'), ...edit }]] } };
+    const { problem } = await applyHost(saved, host.tools(), { exactFacts: true });
+    expect(problem).toMatchObject({
+      code: 'plan.not-announced',
+      what: `stopped before "do a": it ${differs} in the saved plan`,
+    });
     expect(host.log).toEqual(['lock', 'unlock']);
   });
 

@@ -10,7 +10,12 @@ import { planText } from '../../../../src/cli/render/plan.ts';
 import { anyJson, damagedJson } from '../../../support/any-json.ts';
 import type { FleetPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 import { failedHosts, journalFile, readJournal, writeJournal } from '../../../../src/fleet/apply/journal.ts';
-import { checkPlanFile, readPlanFile, writePlanFile } from '../../../../src/fleet/apply/saved-plan.ts';
+import {
+  announcedBy,
+  checkPlanFile,
+  readPlanFile,
+  writePlanFile,
+} from '../../../../src/fleet/apply/saved-plan.ts';
 import { change, shape } from '../plan/changes.ts';
 
 const drawn = { scripts: true, diff: true, color: false, unread: { hosts: 0, pools: [] }, width: 80 };
@@ -107,6 +112,7 @@ describe('a saved plan', () => {
       {
         host: 'h200-1',
         factsDigest: 'f',
+        facts: { kernel: '012345678901' },
         stages: [
           [
             { ...change('load'), ...description, bound },
@@ -209,6 +215,23 @@ describe('a saved plan', () => {
     );
   });
 
+  it('that was edited changes in Azure DevOps only what this run has planned itself', () => {
+    const [made] = full.fleet;
+    if (made === undefined) throw new Error('no change');
+    const edited = {
+      ...full,
+      fleet: [{ ...made, action: { kind: 'create-pool', pool: '../evil' } as const }],
+    };
+    const survey = {
+      hosts: [],
+      failures: [],
+      pools: { changes: [made, { ...made, id: 'pool.create.new' }], blocked: new Map<string, never>() },
+      held: [],
+      agentsIn: () => undefined,
+    };
+    expect(announcedBy(edited, survey).pools.changes).toEqual([made]);
+  });
+
   it('is read with clean text, from any writer', async () => {
     await writePlanFile(file, full);
     const hostile = readFileSync(file, 'utf8').replace('a dataset', String.raw`a\u001b[2J\ndataset`);
@@ -240,6 +263,13 @@ describe('a saved plan', () => {
     const problem = { code: 'plan.file', what: `the plan cannot be written to ${path}`, seen, next };
     await expect(checkPlanFile(path)).rejects.toMatchObject({ exitCode: 2, problem });
     await expect(writePlanFile(path, plan)).rejects.toMatchObject({ exitCode: 2, problem });
+  });
+
+  it('cannot be written on a full disk', async () => {
+    await expect(writePlanFile('/dev/full', plan)).rejects.toMatchObject({
+      exitCode: 2,
+      problem: { code: 'plan.file', seen: 'ENOSPC', next: 'name another file with -o' },
+    });
   });
 
   it('can be written into a folder, and over another plan', async () => {

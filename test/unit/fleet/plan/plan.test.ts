@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { factsDigest } from '../../../../src/fleet/plan/digest.ts';
+import { changedFacts, factDigests, factsDigest } from '../../../../src/fleet/plan/digest.ts';
 import { firstStage, hasChanges, isEmpty, planHost, questionFor } from '../../../../src/fleet/plan/plan.ts';
 import { deviations, waitsMet, withoutNewWaits } from '../../../../src/fleet/plan/refine.ts';
 import type { FleetPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
@@ -293,5 +293,13 @@ describe('the digest of the facts', () => {
     ],
   ])('changes with %s', (_name, facts) => {
     expect(factsDigest(facts)).not.toBe(digest);
+  });
+
+  it('has a part for each fact, by which changes are named', () => {
+    const before = factDigests(factsOf());
+    expect(changedFacts(before, before)).toEqual([]);
+    const later = factDigests(factsOf({ kernel: '6.1.0-40-amd64', machineId: 'other', bootId: 'another' }));
+    expect(changedFacts(before, later)).toEqual(['kernel', 'machineId']);
+    expect(changedFacts({ ...before, gone: 'x' }, before)).toEqual(['gone']);
   });
 });
