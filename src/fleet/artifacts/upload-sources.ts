@@ -1,3 +1,5 @@
+import { basename, join } from 'node:path';
+
 import { contextTar } from '../../shared/image/plan.ts';
 import type { FileArtifact } from '../steps/change.ts';
 import type { Desired } from '../steps/step.ts';
@@ -32,7 +34,8 @@ export async function fromNetwork({
   const artifacts = await loadArtifacts(cache, folders, now);
   return {
     artifacts,
-    prepare: (runtime) => fetchRuntime(runtime, fetching),
+    // A saved plan may name any path: the file belongs into the cache.
+    prepare: (runtime) => fetchRuntime({ ...runtime, file: join(cache, basename(runtime.file)) }, fetching),
   };
 }
 

@@ -1,13 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import zlib, { gunzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { childEnvironment } from '../../../../src/fleet/artifacts/child-environment.ts';
 import { fetchRuntime, loadedPart, runtimeArtifact } from '../../../../src/fleet/artifacts/node-runtime.ts';
+import { fromNetwork } from '../../../../src/fleet/artifacts/upload-sources.ts';
 import type { FileArtifact } from '../../../../src/fleet/steps/change.ts';
 import { sha256 } from '../../../../src/shared/base/digest.ts';
 
@@ -79,6 +88,18 @@ describe('the Node runtime for the hosts', () => {
       gunzip: true,
     });
     expect(runtimeArtifact('/cache', 'ppc64le', false)).toBeUndefined();
+  });
+
+  it('is created in the cache only, whatever path a saved plan names', async () => {
+    const [cache, outside] = [join(folder, 'own-cache'), join(folder, 'outside')];
+    const runtime = runtimeArtifact(outside, 'x86_64', false);
+    if (runtime === undefined) throw new Error('no runtime');
+    mkdirSync(cache);
+    // It exists, so that nothing is fetched.
+    writeFileSync(join(cache, basename(runtime.file)), '');
+    const { prepare } = await fromNetwork({ ...withNpm('exit 1'), cache, folders: [], now: 0 });
+    await prepare({ ...runtime, file: `${cache}/../outside/${basename(runtime.file)}` });
+    expect(existsSync(outside)).toBe(false);
   });
 
   it('is smaller for a host that has zstd, where this Node can compress with it', () => {
