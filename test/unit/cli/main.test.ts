@@ -1,5 +1,6 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -16,8 +17,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runtimeArtifact } from '../../../src/fleet/artifacts/node-runtime.ts';
 import { requireCurrentBuild } from '../../support/current-build.ts';
@@ -79,6 +82,28 @@ test('output to a full disk is one line on stderr and exit 1', () => {
   closeSync(full);
   expect(run.stderr).toBe('azp-fleet: output is lost: ENOSPC: no space left on device, write\n');
   expect(run.status).toBe(1);
+});
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s ends a run that waits for a host', async (signal) => {
+  requireCurrentBuild(root);
+  const silent = createServer((socket) => void socket.on('error', () => undefined));
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  writeFileSync(
+    join(folder, `${signal}.yaml`),
+    `organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\nhosts: { h: { address: 127.0.0.1, port: ${port}, pool: p, sshConfig: none } }\n`,
+  );
+  const args = [join(root, 'bin/azp-fleet.js'), 'exec', '-i', `${signal}.yaml`, 'h', '--', 'true'];
+  const env = { PATH: process.env['PATH'], XDG_STATE_HOME: folder };
+  const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = text(child.stderr);
+  const ended = once(child, 'close') as Promise<[number]>;
+  await Promise.race([once(silent, 'connection'), ended]);
+  child.kill(signal);
+  expect((await ended)[0]).toBe(130);
+  expect(await said).toContain('[interrupted]');
+  silent.close();
 });
 
 test('flags after -- are ignored', () => {

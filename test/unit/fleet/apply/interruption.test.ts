@@ -68,6 +68,34 @@ async function provision(host: FakeHost): Promise<HostOutcome | undefined> {
   return (await applyFleet(survey, emptyPools, host.tools(), options))[0];
 }
 
+describe('a signal at every effect', () => {
+  const changes = () => [
+    change('a'),
+    change('b', { durable: false }),
+    change('reboot', { reboot: true }),
+    change('c'),
+  ];
+  it.each(Array.from({ length: 8 }, (_, index) => index + 1))(
+    'number %i: the host is unlocked, and the next run makes the rest, each change once',
+    async (effect) => {
+      const first = hostNeeding(...changes());
+      first.onLog = () => {
+        if (first.log.length === effect) first.stop.abort();
+      };
+      const { state } = await applyHost(first.survey(), first.tools(), { exactFacts: false });
+      expect(['skipped', 'changed']).toContain(state);
+      // A reboot ends the lock.
+      expect(first.log.at(-1)).toMatch(/^(unlock|reboot)$/);
+      const next = hostNeeding(...changes());
+      next.facts = first.facts;
+      const outcome = await applyHost(next.survey(), next.tools(), { exactFacts: false });
+      expect(['ok', 'changed']).toContain(outcome.state);
+      const made = [...first.log, ...next.log].filter((line) => changes().some(({ id }) => id === line));
+      expect(made.toSorted()).toEqual(['a', 'b', 'c', 'reboot']);
+    },
+  );
+});
+
 describe('Ctrl-C', () => {
   it('during a change that continues on the host: names it, and counts those before', async () => {
     const host = hostNeeding(change('a'), change('b'));

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 
 import { failure, type HostOutcome } from '../../../../src/fleet/apply/outcome.ts';
 import { runWaves } from '../../../../src/fleet/apply/waves.ts';
@@ -119,6 +119,26 @@ describe('100 hosts', () => {
     expect(begun).toEqual(['a-0']);
     expect(outcomes[1]?.problem?.what).toBe('not begun because the canary a-0 failed: no space left');
   });
+});
+
+test('a refusal of the last of 50 hosts in a wave concerns that host only', async () => {
+  const machines = many(51, 'hopper');
+  const problem = {
+    code: 'plan.refused',
+    host: 'hopper-50',
+    what: 'the driver is held',
+    next: 'unhold it',
+  } as const;
+  const { outcomes, together } = await run(
+    machines,
+    (host) =>
+      host === 'hopper-50' ? { state: 'failed', changes: 0, untouched: true, problem } : { verdict: healthy },
+    { maxUnavailable: share('100%') },
+  );
+  expect(together.map((hosts) => hosts.length)).toEqual([1, 50]);
+  expect(outcomes.filter(({ verdict }) => verdict?.state === 'healthy')).toHaveLength(50);
+  expect(outcomes.at(-1)).toMatchObject({ host: 'hopper-50', state: 'failed', changes: 0, problem });
+  expect(notBegun(outcomes)).toEqual([]);
 });
 
 describe('outside the waves', () => {
