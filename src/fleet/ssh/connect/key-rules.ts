@@ -57,7 +57,7 @@ export function withAllowedSignature(key: ParsedKey, rules: KeyRules): ParsedKey
     sign: {
       value(data: Buffer | string, hash?: string): Buffer | Error {
         const why = signatureFault(key, hash, rules);
-        return why === undefined ? (key.sign(data, hash) as Buffer | Error) : new Error(why);
+        return why === undefined ? key.sign(data, hash) : new Error(why);
       },
     },
   }) as ParsedKey;
