@@ -106,10 +106,15 @@ export class StateStore {
     return this.#problem === undefined ? undefined : causeOf(this.#problem);
   }
 
-  /** Makes a change that a crash must not lose: rejects while it is not on disk. Memory has it in any case. */
+  /**
+   * Makes a change that neither a crash nor the loss of the file must lose: rejects while it is not on disk, in the file and in
+   * its previous version. Memory has it in any case.
+   */
   async update(change: (state: State) => Partial<State>): Promise<void> {
-    await this.note(change);
-    if (this.#problem !== undefined) throw this.#problem;
+    for (const each of [change, () => ({})]) {
+      await this.note(each);
+      if (this.#problem !== undefined) throw this.#problem;
+    }
   }
 
   /** Makes a change that a crash may lose. Never rejects. */

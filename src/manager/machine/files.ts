@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, link, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FleetError } from '../../shared/base/errors.ts';
 import { readerBounds } from '../../shared/base/reader-bounds.ts';
@@ -63,7 +63,7 @@ function previous(path: string): string {
 
 /**
  * Replaces a file atomically, for root alone. Content and name are on the disk when this resolves, so that a power cut leaves
- * the old or the new version. The old version stays as `PATH.previous`, or at `aside`.
+ * the old or the new version. The old version, if any, stays as `PATH.previous`, or at `aside`.
  */
 export async function replaceKept(path: string, content: string, aside = previous(path)): Promise<void> {
   const folder = dirname(path);
@@ -71,9 +71,12 @@ export async function replaceKept(path: string, content: string, aside = previou
   const next = `${path}.${randomBytes(4).toString('hex')}`;
   try {
     await writeSynced(next, content);
-    await rm(aside, { force: true });
-    // A file system without links keeps no previous version.
-    await link(path, aside).catch(() => undefined);
+    // Where the file was deleted, its previous version is the only one.
+    if (await exists(path)) {
+      await rm(aside, { force: true });
+      // A file system without links keeps no previous version.
+      await link(path, aside).catch(() => undefined);
+    }
     await rename(next, path);
   } catch (error) {
     await rm(next, { force: true });
@@ -136,6 +139,13 @@ function unreadable(path: string, damage: string, before: string): FleetError {
     seen: `${damage}; ${previous(path)}: ${before}`,
     next: `restore it from a backup, or remove both: this host is then a new installation, and its agents' names must be adopted`,
   });
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 function isMissing(error: unknown): boolean {

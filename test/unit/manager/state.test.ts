@@ -85,6 +85,13 @@ fault('state-deleted', 'a deleted file causes no new identity, and no drain is l
   expect((await open()).owner).toBe(store.owner);
 });
 
+test('a drain is in both versions: the file may be deleted right after it', async () => {
+  const store = await open();
+  await store.update(() => ({ drain: drained }));
+  rmSync(path);
+  expect((await open()).value.drain).toEqual(drained);
+});
+
 fault('state-both-torn', 'a deleted file with a torn previous one starts no new installation', async () => {
   const store = await open();
   await store.update(() => ({ jobsRun: {} }));

@@ -46,6 +46,16 @@ test('a deleted file is read from its previous version, with the damage', async 
   expect(await read()).toEqual({ value: 1, damage: 'the file is missing' });
 });
 
+test('a write keeps the previous version of a file that was deleted', async () => {
+  await replaceKept(path, '1');
+  await replaceKept(path, '2');
+  rmSync(path);
+  await replaceKept(path, '3');
+  expect(await read()).toEqual({ value: 3 });
+  rmSync(path);
+  expect(await read()).toEqual({ value: 1, damage: 'the file is missing' });
+});
+
 test('a deleted file with a damaged previous version is not missing', async () => {
   await replaceKept(path, '1');
   await replaceKept(path, '2');
