@@ -228,6 +228,8 @@ export class Actions {
 
   async #noteFailure({ action, memory, image, slot }: Work<Kind, never>, error: unknown): Promise<void> {
     const { tools, watches } = this.#parts;
+    // Calls fail when the manager stops; the next one begins again.
+    if (tools.signal.aborted) return;
     if (error instanceof NotYet) {
       this.#postpone(action, memory, error.reason);
       return;
@@ -323,7 +325,7 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
 
 /**
  * Replaces the key of an ended run at once, so that a copy made by the job is worthless. Returns the agent that the server
- * showed before, if any. Never rejects.
+ * showed before, if any. Rejects only when the manager stops.
  */
 async function endRunsKey(
   { container, poolId, memory }: Work<'collect', 'container'>,
@@ -336,6 +338,8 @@ async function endRunsKey(
   const order = { poolId, agent, isLast, ...defined({ id: agentIdOf(container) }) };
   let shown: AzureAgent | undefined;
   memory.nextKey = await endKey(tools, order, (agent) => (shown = agent)).catch((error: unknown) => {
+    // The container stays, and the next manager replaces the key.
+    tools.signal.throwIfAborted();
     tools.log.log('warn', 'the key of an ended run could not be replaced yet', {
       agent: container.name,
       ...causeOf(error),

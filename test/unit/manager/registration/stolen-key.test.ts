@@ -218,6 +218,32 @@ test('the record of a run does not wait for the new key; its container stays unt
   expect(rig.docker.containers.has(id)).toBe(false);
 });
 
+test('a manager that stops before it has the new key leaves the container to the next one', async () => {
+  const stock = new KeyStock(1);
+  const stopped = Promise.withResolvers<never>();
+  let take = (): ReturnType<KeyStock['take']> => stock.take();
+  rig.keys = Object.assign(Object.create(stock) as KeyStock, { take: () => take() });
+  const records = new RunStore(join(rig.directory, 'state/runs'));
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const key = await copied();
+  const { id } = rig.docker.get('box-0') ?? { id: '' };
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  take = () => stopped.promise;
+  rig.endJob('box-0');
+  await expect.poll(async () => (await records.list('0')).length).toBe(1);
+  const end = rig.stop();
+  stopped.reject(new DOMException('This operation was aborted', 'AbortError'));
+  await end;
+  expect(rig.docker.containers.has(id)).toBe(true);
+  take = () => stock.take();
+  await rig.start(one);
+  await expect.poll(() => rig.docker.containers.has(id)).toBe(false);
+  await expect(AgentSession.open(key)).rejects.toThrow();
+  expect(await records.list('0')).toHaveLength(1);
+});
+
 test('after a job the next run starts with one read of the entry, by the end of the last one', async () => {
   const real = await ManagerRig.create(1);
   try {
