@@ -4,7 +4,9 @@ import { minuteOf } from '../../shared/contract/drain.ts';
 import type { Use } from './uses.ts';
 import type { RunCommand } from '../machine/command.ts';
 import { runningChanges } from '../machine/at-work.ts';
+import { readHead } from '../machine/files.ts';
 import type { ReadProcess } from '../machine/process.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
 
 /** One process, with the facts by which logins are found. */
 export interface SeenProcess {
@@ -128,14 +130,17 @@ export async function readPresence(paths: PresencePaths, tools: PresenceTools): 
   ];
 }
 
-/** Returns the regular files of a folder by name; none if it is missing. */
+/** Returns the start of each regular file of a folder by name; none if it is missing. Any user can make an inhibitor. */
 async function filesIn(folder: string): Promise<ReadonlyMap<string, string>> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
-  const texts = await Promise.all(
-    files.map(async (name) => [name, await readFile(join(folder, name), 'utf8').catch(() => '')] as const),
-  );
-  return new Map(texts.filter(([, text]) => text !== ''));
+  const found = new Map<string, string>();
+  for (const name of files) {
+    const head = readHead(join(folder, name), readerBounds.loginFile.bytes);
+    const text = await head.then(String, () => '');
+    if (text !== '') found.set(name, text);
+  }
+  return found;
 }
 
 /** Lists processes. `all`: with user and control groups of all, not only of SSH servers. */

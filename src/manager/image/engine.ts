@@ -1,13 +1,13 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, FleetError } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import { Secret } from '../../shared/base/secret.ts';
 import { readRegistries } from '../../shared/contract/registries.ts';
 import type { Engine, RegistryLogin } from '../../shared/engine/engine.ts';
 import { outputOf } from '../../shared/engine/fault.ts';
 import { canonicalRegistry, registryOf } from '../../shared/image/reference.ts';
-import { readText } from '../machine/files.ts';
+import { readHead, readText } from '../machine/files.ts';
 import { imageOfStep, registryProblem } from './registry-fault.ts';
 import { digestIn, parseManifest, provenIds } from '../../shared/image/digest-proof.ts';
 
@@ -97,8 +97,9 @@ export function withBundledImages(engine: Engine, directory: string): Engine {
 }
 
 async function idsOf(digest: string, directory: string): Promise<readonly string[]> {
+  // A longer file has another digest without its end, and proves nothing.
   const manifest = (sha256: string): Promise<Buffer> =>
-    readFile(join(directory, `${sha256}.json`)).catch((error: unknown) => {
+    readHead(join(directory, `${sha256}.json`), readerBounds.imageManifest.bytes).catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return Buffer.alloc(0);
       throw error;
     });

@@ -1,9 +1,11 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { foreignJson, foreignLine } from '../../shared/base/foreign-text.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
 import type { RunCommand } from './command.ts';
-import { readText } from './files.ts';
+import { piecesOf, readText } from './files.ts';
+import { Lines } from '../../shared/engine/frames.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import { isObject } from '../../shared/base/objects.ts';
 import { minuteOf } from '../../shared/contract/drain.ts';
 
@@ -79,13 +81,27 @@ async function runningChange(changes: string, command: RunCommand): Promise<Curr
   };
 }
 
+/** Returns whether a process holds flock of the file. Any process can make the list long: then it counts as held. */
+export async function isHeld(
+  { dev, ino }: { readonly dev: number; readonly ino: number },
+  list = '/proc/locks',
+): Promise<boolean> {
+  const inode = ` ${device(dev)}:${ino} `;
+  const lines = new Lines();
+  let bytes = 0;
+  for await (const piece of piecesOf(list)) {
+    bytes += piece.length;
+    if (bytes > readerBounds.kernelLocks.bytes) return true;
+    if (lines.push(piece).some((line) => line.includes(' FLOCK ') && line.includes(inode))) return true;
+  }
+  return false;
+}
+
 /** Returns the command that holds the lock. The kernel reports whether it is held; the owner file may be stale. */
 async function holder(lock: string): Promise<CurrentWork | undefined> {
   const file = await stat(lock).catch(() => undefined);
   if (file === undefined) return undefined;
-  const inode = ` ${device(file.dev)}:${file.ino} `;
-  const held = await readFile('/proc/locks', 'latin1').catch(() => '');
-  if (!held.split('\n').some((line) => line.includes(' FLOCK ') && line.includes(inode))) return undefined;
+  if (!(await isHeld(file).catch(() => false))) return undefined;
   const note = foreignJson((await readText(`${lock}.owner`).catch(() => '')).slice(0, 4096));
   const field = (key: string): string | undefined => {
     const value = isObject(note) ? note[key] : undefined;

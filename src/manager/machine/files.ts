@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import { access, link, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FleetError } from '../../shared/base/errors.ts';
@@ -20,9 +21,47 @@ export async function writeAtomic(path: string, content: string): Promise<void> 
 
 /** Reads a file of ours as text. Rejects if it has more bytes than such a file may have. */
 export async function readText(path: string): Promise<string> {
-  const { bytes } = readerBounds.ownFile;
-  if ((await stat(path)).size > bytes) throw new Error(`more than ${bytes / 1024 ** 2} MiB`);
+  requireShort((await stat(path)).size);
   return readFile(path, 'utf8');
+}
+
+/** Does the same as readText before the event loop runs. Throws. */
+export function readTextNow(path: string): string {
+  requireShort(statSync(path).size);
+  return readFileSync(path, 'utf8');
+}
+
+function requireShort(size: number): void {
+  const { bytes } = readerBounds.ownFile;
+  if (size > bytes) throw new Error(`more than ${bytes / 1024 ** 2} MiB`);
+}
+
+/** Reads a file in pieces: for the kernel's files and pipes, which have no size. */
+export async function* piecesOf(path: string): AsyncGenerator<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    for (;;) {
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(pieceBytes), 0, pieceBytes, null);
+      if (bytesRead === 0) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+const pieceBytes = 64 * 1024;
+
+/** Reads the first `most` bytes of a file, also of one without a size. */
+export async function readHead(path: string, most: number): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of piecesOf(path)) {
+    parts.push(piece);
+    bytes += piece.length;
+    if (bytes >= most) break;
+  }
+  return Buffer.concat(parts).subarray(0, most);
 }
 
 /** Reads the last `most` bytes of a file as text. */

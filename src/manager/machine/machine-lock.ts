@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
-import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { pid } from 'node:process';
 import { FleetError } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { childEnvironment } from './command.ts';
+import { readTextNow } from './files.ts';
 
 /**
  * Locks the machine for one manager: two managers would use each other's containers and names, also with other options. The
@@ -42,7 +43,7 @@ function flock(file: number): Promise<number | string> {
 }
 
 function holder(path: string): string {
-  const owner = Number.parseInt(readFileSync(path, 'utf8'), 10);
+  const owner = Number.parseInt(readTextNow(path), 10);
   return Number.isInteger(owner) ? ` (process ${owner})` : '';
 }
 

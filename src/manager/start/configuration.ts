@@ -1,19 +1,19 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { readFile } from 'node:fs/promises';
 import { sha256 } from '../../shared/base/digest.ts';
 import { usageError, FleetError } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { everySlot, withAdopted } from '../slots/drains.ts';
 import type { Values } from './arguments.ts';
-import { readText } from '../machine/files.ts';
+import { readHead, readText } from '../machine/files.ts';
 import { StateStore } from '../state.ts';
 import { builtImage } from '../../shared/contract/agent-release.ts';
 import { configDefaults, type ManagerConfig, type Dataset } from '../../shared/contract/config.ts';
 import { organizationUrl } from '../../shared/azure/url.ts';
 import { noControl } from '../../shared/base/foreign-text.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import { Secret } from '../../shared/base/secret.ts';
 
 /** Paths of a manager. */
@@ -211,16 +211,17 @@ export function tokenReader(paths: readonly string[], log: Logger): () => Promis
     }
     throw new FleetError({
       code: 'azure.auth',
-      what: `there is no credential: ${paths.join(', ')} cannot be read or is empty`,
+      what: `there is no credential: ${paths.join(', ')} cannot be read, is empty or too long`,
       next: 'write it with azp-fleet provision, or set --token-file',
     });
   };
 }
 
-/** Returns the file's content; empty if it has none or cannot be read. */
+/** Returns the file's content; empty if it has none, is too long for a token, or cannot be read. */
 async function read(path: string): Promise<string> {
-  return readFile(path, 'utf8').then(
-    (text) => text.trim(),
+  const { bytes } = readerBounds.tokenFile;
+  return readHead(path, bytes + 1).then(
+    (content) => (content.length > bytes ? '' : content.toString().trim()),
     () => '',
   );
 }

@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { Clock } from '../../shared/base/clock.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { Redactor } from '../../shared/base/redact.ts';
 import { FleetError, ExitCode } from '../../shared/base/errors.ts';
 import { foreignJson, foreignLine, foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
 import { defined, isObject } from '../../shared/base/objects.ts';
+import { readTextNow } from '../machine/files.ts';
 import type { Metrics } from '../serve/metrics.ts';
 import {
   type Crash,
@@ -93,7 +94,7 @@ const keptReasons = 10;
 /** Returns the crashes in the file, oldest first; none where it is missing or damaged. */
 function reasonsIn(path: string): readonly Crash[] {
   try {
-    const list = foreignJson(readFileSync(path, 'utf8'));
+    const list = foreignJson(readTextNow(path));
     return Array.isArray(list) ? list.slice(-keptReasons).flatMap(readCrash) : [];
   } catch {
     return [];
@@ -111,7 +112,7 @@ function readCrash(value: unknown): readonly Crash[] {
 /** Returns the number in the file; 0 where it is missing or has none. */
 function crashesIn(path: string): number {
   try {
-    const count = Number(readFileSync(path, 'utf8'));
+    const count = Number(readTextNow(path));
     return Number.isSafeInteger(count) && count > 0 ? count : 0;
   } catch {
     return 0;

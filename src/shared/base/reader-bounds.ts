@@ -107,6 +107,29 @@ export const readerBounds = {
     bytes: 16 * MiB,
     beyond: 'the end is dropped, and the output counts as incomplete',
   },
+  tokenFile: {
+    source: 'file of the token',
+    bytes: 64 * KiB,
+    beyond: 'the file counts as empty: `azure.auth`',
+  },
+  /** Registries take no longer ones. */
+  imageManifest: {
+    source: 'manifest of an image from a bundle',
+    bytes: 4 * MiB,
+    beyond: 'the image counts as not in the bundle',
+  },
+  /** Any process can hold locks; the list has 60 bytes for each. */
+  kernelLocks: {
+    source: '/proc/locks',
+    bytes: 16 * MiB,
+    beyond: "the host's lock counts as held",
+  },
+  /** Any user can make an inhibitor; its reason has any length. */
+  loginFile: {
+    source: "systemd's file about a session or an inhibitor",
+    bytes: 64 * KiB,
+    beyond: 'the rest is not read',
+  },
   ownFile: {
     source: 'file in /etc/azp-fleet, /run/azp-fleet or /var/lib/azp-fleet',
     bytes: 16 * MiB,

@@ -59,5 +59,5 @@ test('a credential that is removed or cannot be read does not hide the one that 
 });
 
 test('a missing credential is reported with its paths', async () => {
-  await expect(read()).rejects.toThrow(`${installed}, ${loaded} cannot be read or is empty`);
+  await expect(read()).rejects.toThrow(`${installed}, ${loaded} cannot be read, is empty or too long`);
 });

@@ -1,6 +1,6 @@
 // Each reader gets ten times what it takes at most, from sources that do not end by themselves.
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -20,14 +20,19 @@ import {
   readerBounds,
 } from '../../../../src/shared/base/reader-bounds.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
+import type { Engine } from '../../../../src/shared/engine/engine.ts';
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import { Lines, longestMessage, newestText } from '../../../../src/shared/engine/frames.ts';
 import { RunFolder } from '../../../../src/manager/host-mode/run-folder.ts';
+import { readPresence } from '../../../../src/manager/idle/presence.ts';
+import { withBundledImages } from '../../../../src/manager/image/engine.ts';
 import { copy } from '../../../../src/manager/machine/archives.ts';
+import { isHeld } from '../../../../src/manager/machine/at-work.ts';
 import { runCommand } from '../../../../src/manager/machine/command.ts';
-import { readJson, readKept } from '../../../../src/manager/machine/files.ts';
+import { readJson, readKept, readTextNow } from '../../../../src/manager/machine/files.ts';
 import { ask, type ControlHandlers, serveControl } from '../../../../src/manager/serve/control.ts';
 import { MetricsServer } from '../../../../src/manager/serve/metrics.ts';
+import { tokenReader } from '../../../../src/manager/start/configuration.ts';
 import { post } from '../../../../src/manager/webhook/post.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { frame } from '../../../support/docker/reply.ts';
@@ -208,14 +213,47 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
     expect(isCut).toBe(true);
     expect(output.length).toBeLessThan(bytes + mebibyte);
   },
+  tokenFile: async () => {
+    const path = grown('token', 'a token', 10 * readerBounds.tokenFile.bytes);
+    const read = tokenReader([path], silentLogger);
+    expect((await problem(read()))?.code).toBe('azure.auth');
+  },
+  imageManifest: async () => {
+    const digest = 'a'.repeat(64);
+    grown(`${digest}.json`, '{}', 10 * readerBounds.imageManifest.bytes);
+    const engine = withBundledImages({ imageId: async () => undefined } as unknown as Engine, folder);
+    expect(await engine.imageId(`registry.example/agent@sha256:${digest}`)).toBeUndefined();
+  },
+  kernelLocks: async () => {
+    const file = statSync(folder);
+    expect(await isHeld(file, grown('locks', '1: FLOCK  ADVISORY  WRITE 1 08:01:1 0 EOF\n', 100))).toBe(
+      false,
+    );
+    expect(await isHeld(file, grown('locks', '', 10 * readerBounds.kernelLocks.bytes))).toBe(true);
+  },
+  loginFile: async () => {
+    mkdirSync(join(folder, 'inhibit'));
+    const inhibitor = 'WHAT=shutdown\nMODE=block\nWHO=dnf\n';
+    grown('inhibit/1', inhibitor, 10 * readerBounds.loginFile.bytes);
+    const places = { systemd: folder, proc: folder, changes: join(folder, 'changes') };
+    const tools = { command: runCommand, process: async () => undefined };
+    expect(await readPresence(places, tools)).toMatchObject([{ what: 'dnf inhibits the shutdown' }]);
+  },
   ownFile: async () => {
-    const path = join(folder, 'manager.json');
-    writeFileSync(path, '');
-    truncateSync(path, 10 * readerBounds.ownFile.bytes);
+    const path = grown('manager.json', '', 10 * readerBounds.ownFile.bytes);
+    expect(() => readTextNow(path)).toThrow('more than 16 MiB');
     expect(await readJson(path)).toBeUndefined();
     expect((await problem(readKept(path, String)))?.code).toBe('file.damaged');
   },
 };
+
+/** Writes a file with this text, then zeroes, of this many bytes. */
+function grown(name: string, text: string, bytes: number): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  truncateSync(path, bytes);
+  return path;
+}
 
 async function freePort(): Promise<number> {
   const other = createServer().listen(0, '127.0.0.1');
