@@ -42,6 +42,6 @@ for (let seed = first; tally.steps < minimumSteps; seed += 1) {
 const hours = (tally.ms / 3_600_000).toFixed(1);
 const seconds = ((performance.now() - began) / 1000).toFixed(0);
 process.stdout.write(
-  `${tally.steps} steps in ${tally.worlds} worlds, ${tally.kills} kills, ${tally.removals} slow removals, ${tally.pauses} pauses, ${tally.passes} checks, ${hours} simulated hours in ${seconds} s; seed ${first}\n` +
+  `${tally.steps} steps in ${tally.worlds} worlds, ${tally.kills} kills, ${tally.removals} slow removals, ${tally.pauses} pauses, ${tally.deletions} deleted state files, ${tally.requestedPauses} answers with Retry-After, ${tally.passes} checks, ${hours} simulated hours in ${seconds} s; seed ${first}\n` +
     `every slot served again within ${tally.mostPasses} checks and ${(tally.mostMs / 60_000).toFixed(0)} of their minutes\n`,
 );

@@ -1,5 +1,8 @@
 import type { AzureAgent, AzureClient } from '../../../src/shared/azure/client.ts';
-import { failureOf, unreachable } from '../../../src/shared/azure/http/errors.ts';
+import { AzureError, failureOf, pauseTooLong, unreachable } from '../../../src/shared/azure/http/errors.ts';
+import { longestPauseMs, requestedPause } from '../../../src/shared/azure/http/limits.ts';
+import { OddStatus } from '../../../src/shared/azure/http/proxy.ts';
+import type { Clock } from '../../../src/shared/base/clock.ts';
 import { Capabilities } from '../../../src/shared/contract/paths.ts';
 import type { Boundary, Killable } from './boundary.ts';
 import type { Judge } from './judge.ts';
@@ -7,23 +10,48 @@ import { requestOf, type Entry, type ModelServer } from './server.ts';
 
 const organization = 'https://dev.azure.com/lab';
 
-/** Returns the error of a refused call; status 0: no answer. */
+/** Returns the error of a refused call, or of an answer with a status that does not exist; status 0: no answer. */
 export function refusal(status: number, call: string, message = 'out of order', typeKey = ''): unknown {
-  const operation = { what: call, permission: 'permit it' };
+  const operation = operationOf(call);
   if (status === 0) return unreachable(organization, operation, new Error('connect ECONNRESET'));
+  if (status < 200 || status > 599) return unreachable(organization, operation, new OddStatus(status));
   const answer = { status, headers: new Headers(), json: { message, typeKey }, empty: false };
   return failureOf(answer, operation, organization);
 }
 
-/** Returns the client's interface to the modelled server, with the errors of the real one. */
+const operationOf = (call: string) => ({ what: call, permission: 'permit it' });
+
+/** Returns the client's interface to the modelled server, with the errors and the pauses of the real one. */
 export function modelClient(
   server: ModelServer,
   boundary: Boundary,
   judge: Judge,
-  daemon: Killable,
+  daemon: Killable & { readonly signal: AbortSignal },
+  clock: Clock,
 ): AzureClient {
-  const call = <Value>(name: string, work: () => Value): Promise<Value> =>
-    boundary.call(daemon, `azure.${name}`, work);
+  let notBefore = 0;
+  let oddPause: string | undefined;
+  const call = async <Value>(name: string, work: () => Value): Promise<Value> => {
+    const pauseMs = notBefore - clock.monotonic();
+    if (pauseMs > longestPauseMs) {
+      boundary.noteFailure(`azure.${name}`);
+      throw pauseTooLong(pauseMs, operationOf(name));
+    }
+    if (pauseMs > 0) {
+      await clock.wait(pauseMs, daemon.signal);
+      daemon.signal.throwIfAborted();
+    }
+    const answer = boundary.call(daemon, `azure.${name}`, work);
+    const heed = (): void => {
+      const pause = requestedPause(server.pauseHeaders(), clock.wall());
+      oddPause = pause?.odd;
+      notBefore = Math.max(notBefore, clock.monotonic() + (pause?.ms ?? 0));
+    };
+    await answer.then(heed, (error: unknown) => {
+      if (error instanceof AzureError && error.status !== undefined) heed();
+    });
+    return answer;
+  };
   const found = (poolId: number, id: number, name: string): Entry => {
     const entry = server.byId(poolId, id);
     if (entry !== undefined) return entry;
@@ -35,6 +63,9 @@ export function modelClient(
     throw new Error(`the manager never calls ${name}`);
   };
   return {
+    get oddPause() {
+      return oddPause;
+    },
     findPool: (name) =>
       call('findPool', () => server.pools.find((pool) => pool.name.toLowerCase() === name.toLowerCase())),
     listPools: () => call('listPools', () => server.pools),

@@ -108,13 +108,13 @@ export class Boundary {
     const answered = this.#chance.is(0.03) ? this.#chance.between(100, 4_000) : quick;
     if (fault === undefined) {
       const outcome = attempt(work);
-      if ('error' in outcome) this.#noteFailure(name);
+      if ('error' in outcome) this.noteFailure(name);
       if ('error' in outcome || !readOnlyCall.test(name))
         this.onCall(`${name}${'error' in outcome ? ' fails' : ''}`);
       return { outcome, ms: answered };
     }
     fault.left -= 1;
-    this.#noteFailure(name);
+    this.noteFailure(name);
     this.onCall(`${name} ${fault.how}`);
     const outcome = { error: fault.error(name) };
     if (fault.how === 'refused') return { outcome, ms: quick };
@@ -125,7 +125,8 @@ export class Boundary {
     return { outcome, ms: patience };
   }
 
-  #noteFailure(name: string): void {
+  /** Notes the failure of a call, also of one that is not sent. */
+  noteFailure(name: string): void {
     this.failedAt.set(name.split('.')[0] ?? '', this.#timeline.now);
   }
 

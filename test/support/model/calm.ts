@@ -40,6 +40,7 @@ function endTroubles(world: World): void {
   boundary.scheduledActs.length = 0;
   Object.assign(troubles, { networkUntil: 0, hanging: 0, undelivered: 0, mute: 0 });
   server.settleMs = 0;
+  server.pause.left = 0;
   dockerd.isUp = true;
   dockerd.deafUntil = 0;
   dockerd.lag = { ms: 0, until: 0 };

@@ -18,6 +18,7 @@ import type { KeyStock } from '../../../src/manager/registration/keys.ts';
 import { RunStore } from '../../../src/manager/runs/run-store.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { Metrics } from '../../../src/manager/serve/metrics.ts';
+import type { DrainEntries } from '../../../src/manager/slots/drains.ts';
 import { StateStore } from '../../../src/manager/state.ts';
 import { hostRuns } from '../host-runs.ts';
 import type { Killable } from './boundary.ts';
@@ -33,6 +34,8 @@ export interface Outsides {
   readonly diskSpace: () => Promise<DiskSpace>;
   readonly presence: ReadPresence;
   readonly log: Logger;
+  /** Called with the drains of the state that the process has read. */
+  readonly onState: (drains: DrainEntries) => void;
   /** Called at the end of each pass. */
   readonly onPass: () => void;
   /** Moduli of fresh keys. */
@@ -55,6 +58,11 @@ export class DaemonProcess implements Killable {
     this.ended = this.#run(outsides(this));
   }
 
+  /** Aborted by SIGTERM. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
   /** SIGTERM. */
   stop(): void {
     this.#stop.abort();
@@ -74,12 +82,14 @@ export class DaemonProcess implements Killable {
     diskSpace,
     presence,
     log,
+    onState,
     onPass,
     newKey,
   }: Outsides): Promise<void> {
     const at = (path: string): string => `${this.#root}${path}`;
     const state = await StateStore.open(at('/state'), 'machine-1');
     this.owner = state.owner;
+    onState(state.value.drain);
     const host = hostRuns(at('/state'), command, engine, clock);
     const { signal } = this.#stop;
     await runDaemon(

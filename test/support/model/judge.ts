@@ -1,5 +1,6 @@
 import type { NewAgent } from '../../../src/shared/azure/client.ts';
 import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
+import type { DrainEntries } from '../../../src/manager/slots/drains.ts';
 import { Capabilities, Labels } from '../../../src/shared/contract/paths.ts';
 import type { Boundary } from './boundary.ts';
 import type { Dockerd, ModelContainer } from './containers.ts';
@@ -67,6 +68,13 @@ export class Judge {
   undrains(): void {
     this.#undrains += 1;
     this.#drainedAt.clear();
+  }
+
+  /** The manager has started with these drains: a confirmed one is there, also after the state file was deleted. */
+  knows(drains: DrainEntries): void {
+    for (const slot of this.#drainedAt.keys())
+      if ((slot === '*' ? drains.host : drains.slots[slot]) === undefined)
+        this.breach(`the drain of ${slot === '*' ? 'the host' : slot} is lost`);
   }
 
   breach(what: string): void {

@@ -64,6 +64,10 @@ export class ModelServer {
   readonly filtersByOwner: boolean;
   /** Reads see a write this much later; less than the manager waits between disabling an agent and stopping it. */
   settleMs = 0;
+  /** Headers of the next answers that ask for a pause. */
+  pause: { left: number; readonly headers: Named } = { left: 0, headers: {} };
+  /** Number of answers that have asked for a pause. */
+  pauses = 0;
   readonly #stale = new Map<number, { readonly until: number; readonly before: AzureAgent | undefined }>();
   readonly #timeline: Timeline;
   readonly #chance: Chance;
@@ -74,6 +78,15 @@ export class ModelServer {
     this.#timeline = timeline;
     this.#chance = chance;
     this.filtersByOwner = chance.is(0.5);
+  }
+
+  /** Returns the headers of an answer that concern a pause. */
+  pauseHeaders(): Headers {
+    const { pause } = this;
+    if (pause.left <= 0) return new Headers();
+    pause.left -= 1;
+    this.pauses += 1;
+    return new Headers(pause.headers);
   }
 
   named(poolId: number, name: string): Entry | undefined {

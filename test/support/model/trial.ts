@@ -23,6 +23,9 @@ export interface Tally {
   /** Removals of containers that took time, and pauses. */
   removals: number;
   pauses: number;
+  /** State files that were deleted, and answers that asked for a pause. */
+  deletions: number;
+  requestedPauses: number;
   passes: number;
   /** Milliseconds of the worlds. */
   ms: number;
@@ -46,6 +49,8 @@ export function newTally(): Tally {
     ends: 0,
     removals: 0,
     pauses: 0,
+    deletions: 0,
+    requestedPauses: 0,
     passes: 0,
     ms: 0,
     mostPasses: 0,
@@ -82,6 +87,8 @@ export async function tryOut({ seed, config, steps: history }: History, tally: T
     tally.ends += world.ends;
     tally.removals += world.dockerd.removals;
     tally.pauses += world.dockerd.pauses;
+    tally.deletions += world.deletions;
+    tally.requestedPauses += world.server.pauses;
     tally.passes += world.passes;
     tally.ms += timeline.now;
   }

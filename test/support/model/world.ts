@@ -48,6 +48,8 @@ export class World {
   /** Docker's disk is almost full. */
   isTight = false;
   kills = 0;
+  /** Number of deleted state files. */
+  deletions = 0;
   passes = 0;
   starts = 0;
   readonly #files: MachineFiles;
@@ -187,7 +189,7 @@ export class World {
       config,
       clock,
       engine: modelEngine(dockerd, boundary, judge, daemon),
-      azure: modelClient(server, boundary, judge, daemon),
+      azure: modelClient(server, boundary, judge, daemon, clock),
       command: (program) =>
         boundary.call(daemon, `command.${program}`, () => {
           const isEnd = program === 'systemd-run';
@@ -218,6 +220,7 @@ export class World {
         },
         redact: () => undefined,
       },
+      onState: (drains) => judge.knows(drains),
       onPass: () => {
         this.passes += 1;
         this.#noteOwner(daemon);

@@ -22,9 +22,11 @@ fault(
     // The faults must have occurred.
     expect(tally.steps).toBeGreaterThan(500 * worlds);
     expect(tally.kills).toBeGreaterThan(worlds);
-    expect(tally.ends).toBeGreaterThan(worlds / 4);
+    expect(tally.ends).toBeGreaterThan(worlds / 10);
     expect(tally.removals).toBeGreaterThan(worlds / 4);
-    expect(tally.pauses).toBeGreaterThan(worlds / 4);
+    expect(tally.pauses).toBeGreaterThan(worlds / 10);
+    expect(tally.deletions).toBeGreaterThan(worlds / 4);
+    expect(tally.requestedPauses).toBeGreaterThan(worlds / 4);
   },
   900_000,
 );

@@ -19,6 +19,20 @@ export const managers: fc.Arbitrary<Act> = fc.oneof(
     weight: 5,
   },
   {
+    arbitrary: fc.constant(act('manager.json is deleted', deleteState)),
+    weight: 1,
+  },
+  {
+    arbitrary: fc.integer({ min: 200, max: 20_000 }).map((ms) =>
+      act(`the manager is killed, manager.json is deleted, and the manager is back in ${ms} ms`, (world) => {
+        world.kill();
+        deleteState(world);
+        world.timeline.after(ms, () => world.start());
+      }),
+    ),
+    weight: 1,
+  },
+  {
     arbitrary: fc.constant(
       act('the manager is restarted', (world) => {
         const { daemon } = world;
@@ -70,4 +84,12 @@ function reconfigure(world: World, config: ManagerConfig): void {
   };
   if (daemon === undefined) world.config = config;
   else daemon.ended.then(begin, () => undefined);
+}
+
+/** Deletes the state file; its previous version stays. Without one the host would be a new installation. */
+function deleteState(world: World): void {
+  const path = '/state/manager.json';
+  if (!world.disk.has(path) || !world.disk.has(`${path}.previous`)) return;
+  world.disk.remove(path);
+  world.deletions += 1;
 }
