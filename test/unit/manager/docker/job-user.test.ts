@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { tar } from '../../../../src/shared/base/tar.ts';
 import { slotUid } from '../../../../src/shared/image/layout.ts';
-import { jobUser } from '../../../../src/manager/docker/job-user.ts';
+import { ImageUsers, jobUser } from '../../../../src/manager/docker/job-user.ts';
 
 const root = 'root:x:0:0:root:/root:/bin/bash';
 const userOf = (passwd: string | undefined) => {
@@ -78,4 +79,22 @@ describe("the jobs' user in an image", () => {
       }),
     );
   });
+});
+
+test('the users of an image are read in one container of it: the next starts sooner', async () => {
+  const read: string[] = [];
+  const engine = {
+    getArchive: async (container: string) => {
+      read.push(container);
+      return tar([{ path: 'passwd', content: Buffer.from(root), mode: 0o644 }]);
+    },
+  };
+  const users = new ImageUsers();
+  for (const [image, container] of [
+    ['image-1', 'box-1'],
+    ['image-1', 'box-2'],
+    ['image-2', 'box-3'],
+  ] as const)
+    expect(await users.of(engine, { image, container })).toBe(root);
+  expect(read).toEqual(['box-1', 'box-3']);
 });

@@ -53,6 +53,18 @@ async function started(): Promise<string> {
   return id;
 }
 
+test('a start is on the disk before systemd begins: the next manager does not start the run again', async () => {
+  const id = await create(manager());
+  const notes: unknown[] = [];
+  const noting: RunCommand = (program, args, deadlineMs) => {
+    if (program === 'systemd-run')
+      notes.push(JSON.parse(readFileSync(join(directory, 'host', id, 'run.json'), 'utf8')));
+    return command(program, args, deadlineMs);
+  };
+  await hostRuns(directory, noting, cleanDocker, new StillClock()).start(id);
+  expect(notes).toEqual([expect.objectContaining({ startingAt: expect.any(Number) as number })]);
+});
+
 test.each(['null', '{}', '[1]', '{"id":"host-r2","agent":"a","uid":1,"gid":1,"createdAt":"x","labels":{}}'])(
   'a damaged note of a run (%s) does not hide the other runs',
   async (text) => {

@@ -27,15 +27,21 @@ function process(pid: number, comm: string, uid: number, cgroup: string, parent 
   write(`proc/${pid}/cgroup`, `${cgroup}\n`);
 }
 
-/** Returns the uses. `units`: SubState of the units of changes, by id. */
-const usesNow = async (units: Readonly<Record<string, string>> = {}): Promise<readonly string[]> => {
+/** Returns the uses. `units`: SubState of the units of changes, by id; `onRead`: gets the processes whose users are read. */
+const usesNow = async (
+  units: Readonly<Record<string, string>> = {},
+  onRead: (pid: number) => void = () => undefined,
+): Promise<readonly string[]> => {
   const places = { systemd: join(root, 'run'), proc: join(root, 'proc'), changes: join(root, 'changes') };
   const uses = await readPresence(places, {
     command: async (_, args) => {
       const [, id = ''] = /change-(\w+)\.service/.exec(args.join(' ')) ?? [];
       return { code: 0, output: `SubState=${units[id] ?? ''}\n`, timedOut: false, stillRunning: () => false };
     },
-    process: (pid) => readProcess(pid, join(root, 'proc'), () => 0),
+    process: (pid) => {
+      onRead(pid);
+      return readProcess(pid, join(root, 'proc'), () => 0);
+    },
   });
   return uses.map(({ what }) => what);
 };
@@ -61,6 +67,18 @@ test('a login over SSH without a logind session', async () => {
   process(50, 'sshd', 0, '0::/system.slice/ssh.service');
   process(51, 'sshd', 1000, '0::/system.slice/ssh.service', 50);
   expect(await usesNow()).toEqual(['uid 1000 is logged in over SSH (process 51)']);
+});
+
+test('users of processes are read for SSH servers, and of all while a session closes: a host has thousands', async () => {
+  process(50, 'sshd', 0, '0::/system.slice/ssh.service');
+  process(60, 'python', 1000, '0::/system.slice/x.service');
+  const few = new Set<number>();
+  await usesNow({}, (pid) => few.add(pid));
+  expect(few).toEqual(new Set([50]));
+  write('run/sessions/4', 'USER=bob\nCLASS=user\nSTATE=closing\n');
+  const all = new Set<number>();
+  await usesNow({}, (pid) => all.add(pid));
+  expect(all).toEqual(new Set([1, 50, 60]));
 });
 
 test('changes in progress', async () => {

@@ -1,10 +1,13 @@
 // Refusals of the manager, as its client on the host prints them.
-import { createServer, type Server } from 'node:http';
+import { createServer, request, type Server } from 'node:http';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ask } from '../../../../src/manager/serve/control.ts';
+import { type ErrorCode } from '../../../../src/shared/base/codes/code.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import { ask, type ControlHandlers, serveControl } from '../../../../src/manager/serve/control.ts';
 import { failureOutput } from '../../../../src/manager/start/reporting.ts';
 
 let directory: string;
@@ -68,4 +71,25 @@ test('a missing manager is reported with its socket and the next action', async 
   expect(await printed()).toBe(
     'the manager does not answer on DIR/sock\n  seen      connect ENOENT DIR/sock\n  next      check whether it runs: systemctl status azp-fleet-manager\n',
   );
+});
+
+test.each<[ErrorCode, number]>([
+  ['control.bad-request', 400],
+  ['slot.unknown', 400],
+  ['gpu.unknown', 400],
+  ['webhook.none', 400],
+  ['drain.at-work', 409],
+  ['control.not-found', 404],
+  ['runs.no-diagnostics', 404],
+  ['state.not-written', 500],
+])('the HTTP status of %s is %i, as scripts with curl see it', async (code, status) => {
+  const refuse = () => Promise.reject(new FleetError({ code, what: 'refused' }));
+  const socketPath = join(directory, 'sock');
+  server = await serveControl(socketPath, { status: refuse } as unknown as ControlHandlers, silentLogger);
+  const seen = await new Promise((resolve, reject) => {
+    request({ socketPath, path: '/v1/status' }, (answer) => resolve(answer.resume().statusCode))
+      .on('error', reject)
+      .end();
+  });
+  expect(seen).toBe(status);
 });
