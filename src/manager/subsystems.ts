@@ -160,7 +160,7 @@ function crashed({ at, reason, subsystem }: Crash): Cause {
   const where = subsystem === undefined ? '' : ` in subsystem "${subsystem}"`;
   return {
     code: 'manager.crashed',
-    what: `the manager ended on an uncaught error${where} at ${new Date(at).toISOString().slice(0, 19)}Z: ${reason}`,
-    next: `running jobs continued; ${report}`,
+    what: `the manager ended on an uncaught error${where} at ${new Date(at).toISOString().slice(0, 19)}Z; running jobs continued: ${reason}`,
+    next: report,
   };
 }

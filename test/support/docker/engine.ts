@@ -318,7 +318,7 @@ export class StandInEngine {
     }
     const asked = JSON.parse(body.toString()) as StandInContainer['body'];
     // Tests that do not start containers name an image that does not exist.
-    if (asked.Image.startsWith('sha256:') && !this.images.some(({ id }) => id === asked.Image))
+    if (asked.Image?.startsWith('sha256:') && !this.images.some(({ id }) => id === asked.Image))
       return json(response, 404, { message: `No such image: ${asked.Image}` });
     const fault = createFault(asked.HostConfig, this.storesSizes);
     if (fault !== undefined) return json(response, fault.status, { message: fault.message });

@@ -135,7 +135,10 @@ test('the next process reports why the one before ended', async () => {
   await first.fail();
   const second = await started();
   expect(await second.problems()).toMatchObject([
-    { code: 'manager.crashed', what: expect.stringMatching(/uncaught error at .*Z: Error: uncaught$/u) },
+    {
+      code: 'manager.crashed',
+      what: expect.stringMatching(/uncaught error at .*Z; running jobs continued: Error: uncaught$/u),
+    },
   ]);
   await second.kill();
 });
