@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 import * as z from 'zod';
 
 import { FleetError } from '../../../shared/base/errors.ts';
@@ -178,12 +176,11 @@ function hold(running: Running, { broke }: LockAnswer, way: LockWay): HostLock {
       state = 'released';
       clearInterval(beat);
       running.stdin.end();
-      const late = new AbortController();
-      await Promise.race([
-        running.ended,
-        sleep(releaseMs, undefined, { signal: late.signal }).catch(() => undefined),
-      ]);
-      late.abort();
+      await new Promise<void>((resolve) => {
+        const limit = new Limit(releaseMs, resolve);
+        limit.start();
+        void running.ended.then(() => (limit.stop(), resolve()));
+      });
       running.kill();
     },
   };
