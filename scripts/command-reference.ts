@@ -40,6 +40,7 @@ ${exceptions(commands, sharedOptions)}
 | \`XDG_CONFIG_HOME\` | a token pasted into \`setup\` is in \`azp-fleet\` below it; default \`~/.config\` |
 | \`XDG_CACHE_HOME\` | files for hosts and compiled code are in \`azp-fleet\` below it, if only you can write there; default \`~/.cache\` |
 | \`NO_COLOR\`, \`TERM\` | no colors; \`TERM=dumb\`: no live progress either |
+| \`USER\`, \`LOGNAME\` | your name, where this machine has no user of your uid |
 | \`SSH_AUTH_SOCK\` | the SSH agent that holds the keys |
 | \`NODE_EXTRA_CA_CERTS\` | a file of certificates that Node trusts in addition to its own; with \`ca:\` npm gets both |
 | \`DOCKER_CONFIG\`, \`HOME\` | where \`bundle\` finds the logins of \`docker login\`; default \`~/.docker\` |

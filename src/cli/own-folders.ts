@@ -18,7 +18,7 @@ export interface OwnFolder {
 
 /** Returns the folder of debug logs, the last outcomes and drafts: `azp-fleet` below $XDG_STATE_HOME. */
 export function stateFolder(env: Environment, home: string): OwnFolder {
-  return checked(env, 'XDG_STATE_HOME', join(home, '.local/state'));
+  return checked('XDG_STATE_HOME', join(home, '.local/state'), env['XDG_STATE_HOME']);
 }
 
 /**
@@ -26,7 +26,7 @@ export function stateFolder(env: Environment, home: string): OwnFolder {
  * returns an empty folder for this run: hosts run programs from it as root.
  */
 export function cacheFolder({ env, home, stderr }: Pick<Context, 'env' | 'home' | 'stderr'>): string {
-  const { path, refused } = checked(env, 'XDG_CACHE_HOME', join(home, '.cache'));
+  const { path, refused } = checked('XDG_CACHE_HOME', join(home, '.cache'), env['XDG_CACHE_HOME']);
   if (refused === undefined) return path;
   warn(stderr, refused);
   const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-'));
@@ -35,8 +35,7 @@ export function cacheFolder({ env, home, stderr }: Pick<Context, 'env' | 'home' 
 }
 
 /** As in the XDG specification, an empty variable and a relative path count as unset. */
-function checked(env: Environment, variable: string, fallback: string): OwnFolder {
-  const value = env[variable] ?? '';
+function checked(variable: string, fallback: string, value = ''): OwnFolder {
   const path = join(isAbsolute(value) ? value : fallback, 'azp-fleet');
   const why = whyShared(path);
   if (why === undefined) return { path };

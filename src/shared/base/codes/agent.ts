@@ -95,7 +95,7 @@ export const agentCodes = {
   'agents.waiting': ['the slot waits; the status shows what for', 'fix the cause that is shown with it'],
   'container.gone': ['a container no longer exists', 'retried automatically'],
   'container.no-pool': [
-    'a container of azp-fleet has no configured slot, and its agent is in no known pool',
+    'a container that the manager created has no configured slot, and its agent is in no known pool',
     'run `docker stop NAME` on the host when no job runs in it',
   ],
   'container.stuck': [

@@ -22,7 +22,7 @@ export const azureCodes = {
   ],
   'azure.not-settled': ['a change does not show after five minutes', 'run the command again'],
   'azure.odd-pause': [
-    'an answer requests a pause that is no time, or too long; azp-fleet waits at most 2 minutes, or 15 where the rate limit agrees',
+    'an answer requests a pause that is no time, or too long; it lasts at most 2 minutes, or 15 where the rate limit agrees',
     'check for a proxy that answers instead of Azure DevOps',
   ],
   'azure.permission': ['the token lacks permission', 'grant the scope and role that the message names'],
