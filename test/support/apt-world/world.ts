@@ -117,7 +117,7 @@ export class AptWorld {
       input: '',
       env: {},
       umask: '022',
-      limitMs: 60_000,
+      limitMs: 300_000,
     });
   }
 

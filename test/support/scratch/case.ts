@@ -26,7 +26,7 @@ export async function outcomeOf(
   { given, flags = ['-eu'] }: ScriptSuite,
   one: ScriptCase,
   script = one.script,
-  limitMs = 30_000,
+  limitMs = 300_000,
 ): Promise<Outcome> {
   const host = new ScratchHost();
   try {

@@ -13,7 +13,7 @@ import { managerCases } from '../steps/manager/cases.ts';
 type RunAction = Extract<Action, { kind: 'run' }>;
 type Case = readonly [string, Facts, Desired, ...unknown[]];
 
-const run = { flags: ['-eu'], args: [], input: '', env: {}, umask: '022', limitMs: 30_000 };
+const run = { flags: ['-eu'], args: [], input: '', env: {}, umask: '022', limitMs: 300_000 };
 
 /** Files there are gone after the next boot, and are not announced. */
 const passing = ['/run/azp-fleet', '/tmp'];

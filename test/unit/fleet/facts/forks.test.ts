@@ -98,7 +98,7 @@ function managed(host: ScratchHost): void {
 async function forksOf(host: ScratchHost, program: string, flags: readonly string[]): Promise<number> {
   const { stdout } = await host.execute(
     `unshare ${flags.join(' ')} sh -c '${program} >/root/${program}.out; : & echo "$!"'`,
-    { flags: [], args: [], input: '', env: {}, umask: '022', limitMs: 120_000 },
+    { flags: [], args: [], input: '', env: {}, umask: '022', limitMs: 300_000 },
   );
   return Number(stdout);
 }

@@ -25,7 +25,7 @@ async function holders(mounts: (mount: string) => string, pid?: string): Promise
       input: '',
       env: {},
       umask: '022',
-      limitMs: 10_000,
+      limitMs: 300_000,
     });
     expect(stderr).toBe('');
     return stdout;
