@@ -129,7 +129,7 @@ describe('--probe, of a host whose Docker', () => {
       log: silentLogger,
       signal: new AbortController().signal,
       parallel: 1,
-      probe: { deadlineMs: 1000 },
+      probe: { deadlineMs: 180_000 },
     });
     return statusRow(observation as Observation, () => pool, now);
   };

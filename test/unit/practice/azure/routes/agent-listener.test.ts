@@ -59,7 +59,7 @@ describe('sessions', () => {
     fake.ahead = Rules.sessionExpiry + 1000;
     await fake.control.until(
       (_, { pools }) => pools.every(({ agents }) => agents.every(({ status }) => status === 'offline')),
-      { timeoutMs: 10_000 },
+      { timeoutMs: 180_000 },
     );
     expect((await agent.openSession()).status).toBe(200);
   });
@@ -181,7 +181,7 @@ describe('the lock of a job', () => {
       expect(await client.deleteAgent(pool.id, agentId)).toBe(false);
     fake.ahead = Rules.lock + Rules.lockGrace + 1000;
     await fake.control.until((jobs) => jobs.some((each) => each.id === id && each.state === 'done'), {
-      timeoutMs: 10_000,
+      timeoutMs: 180_000,
     });
     expect(await job(id)).toMatchObject({
       result: 'abandoned',
