@@ -24,6 +24,9 @@ export default class DurationsReporter implements Reporter {
   onTestModuleEnd(module: TestModule): void {
     const { duration, setupDuration } = module.diagnostic();
     const seconds = Math.round((duration + setupDuration) / 1000);
+    const failures = [module, ...module.children.allSuites()].flatMap((each) => each.errors());
+    for (const { stack, message } of failures)
+      process.stdout.write(`[lab] ${basename(module.moduleId)}: failed: ${stack ?? message}\n`);
     process.stdout.write(`[lab] ${basename(module.moduleId)}: ${module.state()} in ${seconds} s\n`);
     if (process.env['AZP_FLEET_RECORD_DURATIONS'] !== '1' || !module.ok()) return;
     const all = Object.entries({ ...recordedDurations(), [basename(module.moduleId)]: seconds });
