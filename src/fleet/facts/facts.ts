@@ -208,9 +208,22 @@ export interface Facts {
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly rebootRequired: boolean;
+  /** Orchestrators that use the host as a node: they run there, or start at boot. */
+  readonly orchestrators: readonly {
+    readonly name: 'Kubernetes' | 'k3s' | 'RKE2' | 'Nomad' | 'Slurm';
+    /** Their units: `kubelet.service`. Empty: only their work was found. */
+    readonly units: readonly string[];
+    readonly running: boolean;
+    /** `pod default/train-0`, `job 4711`, `task web (8ba85cef)` */
+    readonly work: readonly string[];
+  }[];
+  /** On such a node: names, with wildcards, of packages that apt's preferences pin to a version. */
+  readonly pinned: readonly string[];
   /** Running containers of others, GPU processes outside this host's Docker Engine, logged-in users. */
   readonly others: {
     readonly containers: readonly string[];
+    /** Running containers and virtual machines outside this host's Docker Engine: `container 0123456789ab of Podman`. */
+    readonly elsewhere: readonly string[];
     readonly gpuProcesses: readonly string[];
     readonly logins: readonly string[];
   };

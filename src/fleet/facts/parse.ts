@@ -14,6 +14,7 @@ import { gpusProbe } from './probes/gpus.ts';
 import { kernelsProbe } from './probes/kernels.ts';
 import { machineProbe, osProbe } from './probes/machine.ts';
 import { managerProbe } from './probes/manager.ts';
+import { orchestratorsProbe } from './probes/orchestrators.ts';
 import { namedGpuProcesses, othersProbe } from './probes/others.ts';
 import { packageLockProbe, packagesProbes, merged, userspaceVersion } from './probes/packages.ts';
 import {
@@ -43,6 +44,7 @@ export const probes = [
   managerStatusProbe,
   diskProbe,
   othersProbe,
+  orchestratorsProbe,
   oursProbe,
   daemonJsonBeforeProbe,
   oursCdiProbe,
@@ -70,6 +72,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   const { toolkitCdi, toolkitThere, ...engine } = read(dockerProbe);
   const containers = read(dockerContainersProbe);
   const { logins, gpuProcesses } = read(othersProbe);
+  const { elsewhere, ...nodes } = read(orchestratorsProbe);
   const { packages, unfinished, held, awaitsReboot } = merged(packagesProbes.map(read));
   const machine = read(machineProbe);
   const toolkit = packages['nvidia-container-toolkit'];
@@ -102,8 +105,10 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     siteCaTrusted: read(siteCaProbe),
     manager: { ...read(managerProbe), ...read(managerStatusProbe) },
     ...read(diskProbe),
+    ...nodes,
     others: {
       logins,
+      elsewhere,
       gpuProcesses: namedGpuProcesses(gpuProcesses, containers.ids),
       containers: containers.foreign,
     },

@@ -5,6 +5,9 @@ import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { useIncluded } from '../steps/bundle/plan.ts';
 import { type Change, reboots, type Refusal, refusal, type Shape } from '../steps/change.ts';
 import { withNewerVersions } from '../steps/newer.ts';
+import { listed } from '../steps/description.ts';
+import { atMost } from '../steps/disturbance.ts';
+import { withoutOwnersPackages } from '../steps/packages/node.ts';
 import { refinePackages, type Simulated, type Simulation, simulationOf } from '../steps/packages/refine.ts';
 import type { Desired, Planned, Step } from '../steps/step.ts';
 
@@ -92,11 +95,8 @@ export function questionFor(
 
 function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Planned | Refusal)[] {
   const raised = withNewerVersions(facts, desired);
-  return useIncluded(
-    steps.flatMap((step) => [...step.plan(facts, raised)]),
-    facts,
-    raised,
-  );
+  const found = steps.flatMap((step) => [...step.plan(facts, raised)]);
+  return useIncluded(withoutOwnersPackages(found, facts), facts, raised);
 }
 
 /** Returns the plan of these changes on one host, with what prevents them. Pure. */
@@ -161,24 +161,43 @@ function refuseDisturbingOthers(facts: Facts, changes: readonly (Change | Shape)
   return changes.flatMap((change) => {
     const victims = victimsOf(facts, change);
     if (victims.length === 0) return [];
+    const nodes = facts.orchestrators.map(({ name }) => name);
     return {
       refused: true as const,
       step: change.step,
       what: `"${change.title}" would disturb work of others: ${victims.join('; ')}`,
-      next: 'wait for it to finish, or run again with --disturb-others',
+      next:
+        nodes.length === 0
+          ? 'wait for it to finish, or run again with --disturb-others'
+          : `drain this host in ${nodes.join(' and ')}, then run again with --disturb-others`,
     };
   });
 }
 
 function victimsOf(facts: Facts, { disturbs }: Change | Shape): string[] {
-  const { containers, gpuProcesses, logins } = facts.others;
-  if (disturbs === 'containers') return named(['container', 'containers'], containers);
-  if (disturbs !== 'machine') return [];
+  if (atMost(disturbs, 'agents')) return [];
+  const { containers, elsewhere, gpuProcesses, logins } = facts.others;
   return [
+    ...facts.orchestrators.map(nodeWork),
     ...named(['container', 'containers'], containers),
-    ...named(['GPU process', 'GPU processes'], gpuProcesses),
-    ...named(['login', 'logins'], logins),
+    ...(disturbs === 'machine'
+      ? [
+          ...(elsewhere.length === 0 ? [] : [listed(elsewhere, mostNamed)]),
+          ...named(['GPU process', 'GPU processes'], gpuProcesses),
+          ...named(['login', 'logins'], logins),
+        ]
+      : []),
   ];
+}
+
+/** Most pods, jobs and foreign containers by name; a node has hundreds. */
+const mostNamed = 8;
+
+/** `Kubernetes (kubelet.service) with pod default/train-0` */
+function nodeWork({ name, units, running, work }: Facts['orchestrators'][number]): string {
+  const states = [...units, ...(running ? [] : ['not running, starts at boot'])];
+  const where = states.length === 0 ? '' : ` (${states.join(', ')})`;
+  return `${name}${where}${work.length === 0 ? '' : ` with ${listed(work, mostNamed)}`}`;
 }
 
 function named([one, many]: readonly [string, string], names: readonly string[]): string[] {

@@ -2,7 +2,8 @@ import { stableJson } from '../../shared/base/digest.ts';
 import { glob } from '../inventory/glob.ts';
 import type { HostPlan } from './fleet-plan.ts';
 import { cleanHost } from './read-plan.ts';
-import { type Change, type Disturbs, onlyWaits, type Shape } from '../steps/change.ts';
+import { type Change, onlyWaits, type Shape } from '../steps/change.ts';
+import { atMost } from '../steps/disturbance.ts';
 
 /** Why a later plan differs from the announced one, for the user. */
 export interface Deviation {
@@ -97,13 +98,6 @@ function waits({ actions }: Change): boolean {
 /** Returns the number of announced waits that were not needed. Below 0: more waits than announced. */
 export function waitsMet(announced: HostPlan, made: readonly Change[]): number {
   return announced.stages.flat().filter(onlyWaits).length - made.filter(onlyWaits).length;
-}
-
-const order: readonly Disturbs[] = ['nothing', 'new-containers', 'agents', 'containers', 'machine'];
-
-/** Tells whether `disturbs` is no worse than `bound`. */
-function atMost(disturbs: Disturbs, bound: Disturbs): boolean {
-  return order.indexOf(disturbs) <= order.indexOf(bound);
 }
 
 /** Tells whether changes would disturb running jobs, so that agents are drained first. */

@@ -20,3 +20,18 @@ export function reloadDisturbs(facts: Facts): Disturbs {
   const byHook = serverVersion === undefined || !atLeast(serverVersion, 29, 2);
   return gpusInContainers && cgroupDriver === 'systemd' && byHook ? 'containers' : 'nothing';
 }
+
+/**
+ * Returns what a change of the driver or the engine disturbs: on the node of an orchestrator at least its work, which may use both
+ * without any container of Docker.
+ */
+export function disturbsNode({ orchestrators }: Pick<Facts, 'orchestrators'>, disturbs: Disturbs): Disturbs {
+  return orchestrators.length > 0 && atMost(disturbs, 'containers') ? 'containers' : disturbs;
+}
+
+const order: readonly Disturbs[] = ['nothing', 'new-containers', 'agents', 'containers', 'machine'];
+
+/** Tells whether `disturbs` is no worse than `bound`. */
+export function atMost(disturbs: Disturbs, bound: Disturbs): boolean {
+  return order.indexOf(disturbs) <= order.indexOf(bound);
+}

@@ -26,7 +26,9 @@ export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes' | 'arriv
   script: () => `${arrived}
 data=
 if [ -r /etc/docker/daemon.json ]; then
-  data=$(sed -n '/.*"data-root"[^"]*"\\(\\/[^"]*\\)".*/{s//\\1/p;q;}' /etc/docker/daemon.json)
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in *'"data-root"'*:*'"/'*'"'*) data=\${line##*'"data-root"'} data=\${data#*'"'} data=\${data%%'"'*}; break ;; esac
+  done </etc/docker/daemon.json
 fi
 set --
 for path in / /boot /opt /usr /var /var/cache /var/lib /var/lib/docker "\${data:-/}"; do

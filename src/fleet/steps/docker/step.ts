@@ -3,7 +3,7 @@ import { type Platform, platformOf, unsupported } from '../../packages/distribut
 import { upstream } from '../../packages/version.ts';
 import { type Change, refusal, runChange } from '../change.ts';
 import { describeDaemonJson } from '../description.ts';
-import { restartDisturbs } from '../disturbance.ts';
+import { disturbsNode, restartDisturbs } from '../disturbance.ts';
 import { configFolder, configScript, engineFunctions, restartScript, startEngine } from './scripts.ts';
 import {
   atLeast,
@@ -118,7 +118,7 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
       seen === undefined
         ? 'Docker Engine is not installed'
         : `${ours === undefined ? own : 'docker-ce'} ${seen} is installed${removalNote(remove)}`,
-    disturbs: facts.docker.active ? 'containers' : 'nothing',
+    disturbs: facts.docker.active ? 'containers' : disturbsNode(facts, 'nothing'),
     request: { what: `Docker Engine ${version}`, key: 'docker.version' },
     timeoutS: 3600,
     transaction: {
@@ -137,9 +137,10 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
 /** Installs the distribution's own engine, at the version that its repository has, not held. Nothing where an engine is installed. */
 function distributionEngine(
   platform: Platform,
-  { packages, os }: Facts,
+  facts: Facts,
   { proxy }: Pick<Desired, 'proxy'>,
 ): PackageChange | undefined {
+  const { packages, os } = facts;
   const { own } = platform.names.engine;
   if (packages[own] !== undefined || packages['docker-ce'] !== undefined) return undefined;
   return packageChange({
@@ -148,7 +149,7 @@ function distributionEngine(
     platform,
     subject: { what: 'Docker Engine', from: undefined, to: undefined, note: " (the distribution's own)" },
     why: `Docker has no packages for ${os.pretty}`,
-    disturbs: 'nothing',
+    disturbs: disturbsNode(facts, 'nothing'),
     timeoutS: 3600,
     transaction: {
       packages: [],
@@ -198,7 +199,8 @@ function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: 
       {
         title: 'start Docker Engine, now and at boot',
         why: facts.docker.active ? 'Docker Engine does not start at boot' : 'Docker Engine is not running',
-        disturbs: 'nothing',
+        // dockerd changes the host's packet filter when it starts.
+        disturbs: facts.docker.active ? 'nothing' : disturbsNode(facts, 'nothing'),
       },
       { script: `${failFunction}\n${engineFunctions}\n${startEngine}`, timeoutS: 300 },
     );
@@ -285,7 +287,9 @@ function dockerRefusal(
     };
   }
   const shared = names.engine.conflicts.filter((name) => packages[name] !== undefined);
-  if (packages['kubelet'] !== undefined && shared.length > 0) {
+  const isNode = () =>
+    packages['kubelet'] !== undefined || facts.orchestrators.some(({ name }) => name === 'Kubernetes');
+  if (shared.length > 0 && isNode()) {
     return {
       what: `this is a Kubernetes node, and its ${shared.join(', ')} would have to be removed`,
       next: 'remove this host from the inventory, or from its cluster first',

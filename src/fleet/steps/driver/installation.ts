@@ -3,7 +3,7 @@ import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { PackageSource } from '../../packages/package-manager.ts';
 import type { Platform } from '../../packages/distribution.ts';
-import { reloadDisturbs } from '../disturbance.ts';
+import { disturbsNode, reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
@@ -36,7 +36,7 @@ export function installation(
     recorded: partRecord('driver', facts, platform),
     subject: subjectOf(facts, host),
     why: reasonOf(facts, desired, platform, remove),
-    disturbs: loaded === undefined || !reboots ? reloadDisturbs(facts) : 'machine',
+    disturbs: loaded === undefined || !reboots ? disturbsNode(facts, reloadDisturbs(facts)) : 'machine',
     request: {
       what: `driver ${version}`,
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',

@@ -4,7 +4,7 @@ import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { DriverUse, Flavor } from '../../packages/names.ts';
 import { type Change, rebootChange, type Refusal, refusal, runChange } from '../change.ts';
-import { reloadDisturbs } from '../disturbance.ts';
+import { disturbsNode, reloadDisturbs } from '../disturbance.ts';
 import { flavorFits, flavorFor, generationObstacle, versionFits } from './compatibility.ts';
 import { openBranches } from './generations.ts';
 import { rebootReason, whyInstall } from './installation.ts';
@@ -136,7 +136,7 @@ function installing(release: Release, facts: Facts, { host, root }: Desired, pla
         (next === undefined ? '' : `; also built for Linux ${next.release}, which boots next`),
       disturbs:
         loaded === undefined || reboot === undefined
-          ? reloadDisturbs(facts)
+          ? disturbsNode(facts, reloadDisturbs(facts))
           : isLoaded(release, facts, host)
             ? 'containers'
             : 'machine',

@@ -3,6 +3,7 @@ import { managedFiles } from '../../facts/probes/files.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import { type Platform, platformOf, unsupported } from '../../packages/distribution.ts';
 import { upstream } from '../../packages/version.ts';
+import { disturbsNode } from '../disturbance.ts';
 import { type Change, rebootChange, type Refusal, refusal, runChange } from '../change.ts';
 import { fabricChange, fabricObstacle, fabricPackages, lacksFabric, missingFabric } from './fabric.ts';
 import { isDesiredDriver, flavorFor, generationObstacle, versionFits } from './compatibility.ts';
@@ -144,7 +145,7 @@ function* activation(
     {
       title: 'load the NVIDIA kernel module',
       why: 'the driver is installed and not loaded',
-      disturbs: 'nothing',
+      disturbs: disturbsNode(facts, 'nothing'),
     },
     { script: loadScript(desired.root, units), timeoutS: 1200, writes: [managedFiles.persistence] },
   );

@@ -44,6 +44,8 @@ function managed(host: ScratchHost): void {
     '/proc/sys/kernel/osrelease': '6.1.0-40-amd64\n',
     '/proc/sys/kernel/random/boot_id': '5b1c\n',
     '/proc/4242/comm': 'dockerd\n',
+    '/proc/1/cgroup': '0::/init.scope\n',
+    '/sys/fs/cgroup/system.slice/docker.service/cgroup.procs': '4242\n',
     '/lib/systemd/libsystemd-shared-252.so': '',
     '/lib/systemd/system/nvidia-persistenced.service': '',
     '/practice/sys/module/nvidia/version': '580.95.05\n',

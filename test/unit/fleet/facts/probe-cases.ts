@@ -4,6 +4,7 @@ import { driverCases } from './probes/driver-cases.ts';
 import { kernelCases } from './probes/kernel-cases.ts';
 import { machineCases } from './probes/machine-cases.ts';
 import { managerCases } from './probes/manager-cases.ts';
+import { orchestratorsCases } from './probes/orchestrators-cases.ts';
 import { othersCases } from './probes/others-cases.ts';
 import { oursCases } from './probes/ours-cases.ts';
 
@@ -17,6 +18,7 @@ export const probeSuite: ScriptSuite = {
     ...dockerCases,
     ...managerCases,
     ...othersCases,
+    ...orchestratorsCases,
     ...oursCases,
   ],
 };

@@ -11,29 +11,9 @@ import { allSteps } from '../../../../src/fleet/steps/all.ts';
 import { knownPools, laterPools } from '../../../../src/fleet/steps/pool-names.ts';
 import type { Frame } from '../../../../src/fleet/ssh/session/frames.ts';
 import { desiredOf } from '../../../support/host.ts';
-
-type Texts = Readonly<Record<string, string>>;
+import { bare, engine, framesOf, nodes, type Texts } from '../../../support/machines.ts';
 
 const container = '0123456789abcdef'.repeat(4);
-const bare: Texts = {
-  os: 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\n',
-  machine:
-    'kernel 6.1.0-32-amd64\narch x86_64\nmachine-id 0f8e\nboot-id 5b1c\ntime 1795000000\nup 90000.1\ninit 1 (systemd) S 0\nsystemd systemd 252\nuser lab\nuid 1000\nmemory 65536000\ncpus 16\n',
-  gpus: 'gpu 0000:83:00.0 2335 \n',
-  kernels: 'kernel 6.1.0-32-amd64 headers no-driver\n',
-  driver: 'secure-boot 0\n',
-  'packages-apt': 'installed install ca-certificates 20230311\n',
-  disk: 'initramfs 60000000\npath /\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 400000000 1 300000000 1% /\n',
-};
-const engine: Texts = {
-  docker: 'active\nenabled\n',
-  'docker-info': '{"ServerVersion":"24.0.9","CgroupDriver":"systemd","DockerRootDir":"/var/lib/docker"}\n',
-  'docker-containers': '[]\n',
-  'docker-images': '[]\n',
-  'daemon-json': 'present\n{}',
-  'packages-apt':
-    'installed install ca-certificates 20230311\ninstalled install docker-ce 5:24.0.9-1~debian.12~bookworm\n',
-};
 const hosts: Readonly<Record<string, Texts>> = {
   'a bare host': bare,
   'a host with an older driver': { ...bare, ...engine, driver: 'loaded 570.1.1\nsecure-boot 0\n' },
@@ -51,17 +31,9 @@ const hosts: Readonly<Record<string, Texts>> = {
   'a host with Secure Boot': { ...bare, driver: 'secure-boot 1\n' },
   'a host with a snap': { ...bare, docker: 'snap\n' },
   'a host with daemon.json in no JSON': { ...bare, 'daemon-json': 'present\n{' },
+  'a node of Kubernetes': nodes['a node of kubeadm whose containerd.io is held'],
   'a host with nouveau': { ...bare, driver: 'nouveau\nsecure-boot 0\n' },
 };
-
-function framesOf(texts: Texts): Map<string, Frame> {
-  return new Map(
-    probes.map(({ name }) => {
-      const stdout = `${texts[name] ?? ''}\nend\n`;
-      return [name, { code: 0, stdout, stderr: '', durationMs: 10, timedOut: false }];
-    }),
-  );
-}
 
 type Fault = (frame: Frame, limitS: number) => Frame | undefined;
 const faults: Readonly<Record<string, Fault>> = {
@@ -137,6 +109,16 @@ it('a host whose work of others is unknown is not rebooted, unless that may be d
     expect(planned(facts).stages).toEqual([]);
     expect(planHost(facts, desired, { ...options, disturbOthers: true }).stages).not.toEqual([]);
   }
+});
+
+it('a host whose orchestrators are unknown is not changed, because the packages of their nodes stay in any case', () => {
+  const facts = parseFacts(
+    broken({ host: 'a host with nouveau', name: 'orchestrators', fault: 'ends with 1', limitS: 5 }),
+  );
+  expect(planHost(facts, desired, { ...options, disturbOthers: true })).toMatchObject({
+    stages: [],
+    refusals: [{ step: 'facts', what: 'facts incomplete: orchestrators (exit code 1: no bus)' }],
+  });
 });
 
 test('dockerd that does not answer is refused by the name of its probe', () => {
