@@ -175,6 +175,7 @@ const disturbance = {
   'new-containers': 'no container can start for a moment; running jobs continue',
   agents: 'drains agents first',
   containers: 'restarts running containers; drains agents first',
+  gpus: 'interrupts everything on the GPUs; drains agents first',
   machine: 'interrupts the whole machine; drains agents first',
 } as const;
 

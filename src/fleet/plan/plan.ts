@@ -180,13 +180,13 @@ function victimsOf(facts: Facts, { disturbs }: Change | Shape): string[] {
   return [
     ...facts.orchestrators.map(nodeWork),
     ...named(['container', 'containers'], containers),
-    ...(disturbs === 'machine'
-      ? [
+    ...(disturbs === 'containers'
+      ? []
+      : [
           ...(elsewhere.length === 0 ? [] : [listed(elsewhere, mostNamed)]),
           ...named(['GPU process', 'GPU processes'], gpuProcesses),
-          ...named(['login', 'logins'], logins),
-        ]
-      : []),
+        ]),
+    ...(disturbs === 'machine' ? named(['login', 'logins'], logins) : []),
   ];
 }
 

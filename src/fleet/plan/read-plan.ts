@@ -26,7 +26,7 @@ type Members<T> = Record<keyof T, z.ZodType>;
 
 const string = z.string();
 const step = z.enum(['driver', 'docker', 'toolkit', 'image', 'manager', 'pool', 'probe', 'command', 'facts']);
-const disturbs = z.enum(['nothing', 'new-containers', 'agents', 'containers', 'machine']);
+const disturbs = z.enum(['nothing', 'new-containers', 'agents', 'containers', 'gpus', 'machine']);
 const marker = z.enum(['add', 'change', 'remove']);
 const names = z.array(string.max(200)).max(limits.packages);
 const description = {

@@ -29,7 +29,7 @@ export function disturbsNode({ orchestrators }: Pick<Facts, 'orchestrators'>, di
   return orchestrators.length > 0 && atMost(disturbs, 'containers') ? 'containers' : disturbs;
 }
 
-const order: readonly Disturbs[] = ['nothing', 'new-containers', 'agents', 'containers', 'machine'];
+const order: readonly Disturbs[] = ['nothing', 'new-containers', 'agents', 'containers', 'gpus', 'machine'];
 
 /** Tells whether `disturbs` is no worse than `bound`. */
 export function atMost(disturbs: Disturbs, bound: Disturbs): boolean {

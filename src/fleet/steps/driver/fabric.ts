@@ -2,7 +2,6 @@ import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { upstream } from '../../packages/version.ts';
-import { reloadDisturbs } from '../disturbance.ts';
 import { flavorFor } from './compatibility.ts';
 import { fabricSwitches, fabricUnit, startScript } from './services.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
@@ -102,7 +101,8 @@ export function fabricChange(
     subject: { what: 'NVIDIA fabric manager', from: managers[0]?.release, to: loaded },
     recorded: partRecord('driver', facts, platform),
     why: missingFabric(facts).what,
-    disturbs: reloadDisturbs(facts),
+    // It configures the switches again, which ends what uses the GPUs.
+    disturbs: 'gpus',
     timeoutS: 1800,
     transaction: {
       ...(vendor ? { vendor: 'nvidia' } : {}),

@@ -3,6 +3,7 @@ import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { PackageSource } from '../../packages/package-manager.ts';
 import type { Platform } from '../../packages/distribution.ts';
+import type { Disturbs } from '../change.ts';
 import { disturbsNode, reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
 import { partRecord } from '../packages/recorded.ts';
@@ -25,7 +26,7 @@ export function installation(
   const { driver } = host;
   const { driver: names, desktop } = platform.names;
   const isDistribution = driver.method === 'distro';
-  const { loaded, nouveau } = facts.driver;
+  const { nouveau } = facts.driver;
   const version = driver.version ?? driver.branch;
   const remove = names.obsolete(Object.keys(facts.packages), driver, packages);
   const reboots = rebootReason(facts, host, platform) !== undefined;
@@ -36,7 +37,7 @@ export function installation(
     recorded: partRecord('driver', facts, platform),
     subject: subjectOf(facts, host),
     why: reasonOf(facts, desired, platform, remove),
-    disturbs: loaded === undefined || !reboots ? disturbsNode(facts, reloadDisturbs(facts)) : 'machine',
+    disturbs: installationDisturbs(facts, reboots),
     request: {
       what: `driver ${version}`,
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
@@ -69,6 +70,13 @@ export function installation(
       ...scriptsOf(facts, desired, platform, reboots),
     },
   });
+}
+
+/** Returns what the driver's installation disturbs. The module of a removed driver is unloaded where nothing used it. */
+export function installationDisturbs(facts: Facts, reboots: boolean): Disturbs {
+  const { loaded, wasRemoved, inUse } = facts.driver;
+  if (loaded !== undefined && reboots) return 'machine';
+  return wasRemoved && !inUse ? 'gpus' : disturbsNode(facts, reloadDisturbs(facts));
 }
 
 function subjectOf(facts: Facts, host: HostSpec): PackageChange['pending']['subject'] {

@@ -4,10 +4,9 @@ import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { DriverUse, Flavor } from '../../packages/names.ts';
 import { type Change, rebootChange, type Refusal, refusal, runChange } from '../change.ts';
-import { disturbsNode, reloadDisturbs } from '../disturbance.ts';
 import { flavorFits, flavorFor, generationObstacle, versionFits } from './compatibility.ts';
 import { openBranches } from './generations.ts';
-import { rebootReason, whyInstall } from './installation.ts';
+import { installationDisturbs, rebootReason, whyInstall } from './installation.ts';
 import { awaitsBoot, buildModule, buildOf, buildPackages, origin, runfileBuild } from './kernels.ts';
 import { blacklistNouveau, loadModule, replaceModule } from './module.ts';
 import { driverPackages, hasDesktop } from '../packages/parts.ts';
@@ -135,11 +134,9 @@ function installing(release: Release, facts: Facts, { host, root }: Desired, pla
         whyInstall(facts) +
         (next === undefined ? '' : `; also built for Linux ${next.release}, which boots next`),
       disturbs:
-        loaded === undefined || reboot === undefined
-          ? disturbsNode(facts, reloadDisturbs(facts))
-          : isLoaded(release, facts, host)
-            ? 'containers'
-            : 'machine',
+        reboot !== undefined && isLoaded(release, facts, host)
+          ? 'containers'
+          : installationDisturbs(facts, reboot !== undefined),
       marker: seen === undefined ? 'add' : 'change',
       details: [{ marker: 'add', text: `installer options: ${options.join(' ')}` }],
     },

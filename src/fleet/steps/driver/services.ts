@@ -125,10 +125,11 @@ export function* startedServices(facts: Facts): Generator<Change> {
   if (missing.length === 0) return;
   const title = `start ${missing.map(({ unit }) => unit).join(' and ')}`;
   const why = 'not started since the driver was installed';
+  const disturbs = missing.some(({ unit }) => unit === fabricUnit) ? 'gpus' : 'nothing';
   yield runChange(
     'driver',
     'services',
-    { title, why, disturbs: 'nothing' },
+    { title, why, disturbs },
     { script: startScript(missing.map(({ unit }) => unit)), timeoutS: 300 },
   );
 }

@@ -91,7 +91,7 @@ function removal(
     {
       title: isWhole ? `remove ${title}` : `remove azp-fleet's part of ${title}`,
       why: `requested with --${name}; ${kept}`,
-      disturbs: 'containers',
+      disturbs: name === 'driver' ? 'gpus' : 'containers',
       marker: 'remove',
       details: [
         { marker: 'remove', text: listed(ours) },
@@ -200,7 +200,7 @@ function* runfileRemoval(facts: Facts, root: HostRoot): Generator<Change | Refus
     {
       title: `remove NVIDIA driver ${facts.ours.runfile?.version ?? ''}`,
       why: `requested with --driver; ${loaded === undefined ? 'its uninstaller restores the files that it replaced' : 'its module is unloaded, unless something uses it until the next boot'}`,
-      disturbs: 'containers',
+      disturbs: 'gpus',
       marker: 'remove',
       details: [
         { marker: 'remove', text: 'everything its .run file installed, by nvidia-uninstall' },

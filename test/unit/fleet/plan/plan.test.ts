@@ -115,6 +115,7 @@ describe('the question for a package manager', () => {
 describe("other users' work", () => {
   const others = {
     containers: ['postgres'],
+    elsewhere: ['container 0123456789ab of Podman'],
     gpuProcesses: ['python (4711, ann)'],
     logins: ['ann on pts/0'],
   };
@@ -126,9 +127,15 @@ describe("other users' work", () => {
     ['new-containers', []],
     ['containers', ['"do x" would disturb work of others: container postgres']],
     [
+      'gpus',
+      [
+        '"do x" would disturb work of others: container postgres; container 0123456789ab of Podman; GPU process python (4711, ann)',
+      ],
+    ],
+    [
       'machine',
       [
-        '"do x" would disturb work of others: container postgres; GPU process python (4711, ann); login ann on pts/0',
+        '"do x" would disturb work of others: container postgres; container 0123456789ab of Podman; GPU process python (4711, ann); login ann on pts/0',
       ],
     ],
   ])('a change that disturbs %s', (disturbs, expected) => {
@@ -165,6 +172,11 @@ describe('a later plan', () => {
       'may not disturb more than announced',
       [change('t', { step: 'toolkit', disturbs: 'containers' })],
       ['disturbs containers, more than was announced'],
+    ],
+    [
+      'may not disturb the GPUs of others where only containers were announced',
+      [change('t', { step: 'toolkit', disturbs: 'gpus' })],
+      ['disturbs gpus, more than was announced'],
     ],
     [
       'may not disturb more by a known change',

@@ -73,7 +73,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     'the desired driver runs without the fabric manager of its switches',
     { ...afterwards(factsOf(), defaults), nvswitches: 4 },
     defaults,
-    ['install NVIDIA fabric manager 580.95.05 [nothing]'],
+    ['install NVIDIA fabric manager 580.95.05 [gpus]'],
   ],
   [
     'the same on an NVLink 5 board with the other packages',
@@ -82,7 +82,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
       packages: { nvlsm: '2025.03.1-1' },
     }),
     defaults,
-    ['install NVIDIA fabric manager 580.95.05 [nothing]'],
+    ['install NVIDIA fabric manager 580.95.05 [gpus]'],
   ],
   [
     'a fabric manager of another package runs behind NVSwitches',
@@ -118,8 +118,8 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
   ],
   ...[factsOf(), bareOf('rocky', '9'), bareOf('almalinux', '10')].flatMap((bare) =>
     [
-      ['580.65.06', 'upgrade NVIDIA fabric manager 580.65.06 → 580.95.05 [nothing]'],
-      ['580.159.04', 'downgrade NVIDIA fabric manager 580.159.04 → 580.95.05 [nothing]'],
+      ['580.65.06', 'upgrade NVIDIA fabric manager 580.65.06 → 580.95.05 [gpus]'],
+      ['580.159.04', 'downgrade NVIDIA fabric manager 580.159.04 → 580.95.05 [gpus]'],
     ].map(([release = '', line = '']): [string, Facts, Desired, readonly string[]] => [
       `${bare.os.id} ${bare.os.versionId}: the driver is held, and only its fabric manager is at ${release}`,
       withFabric(bare, { 'nvidia-fabricmanager': `${release}-1` }),
@@ -131,7 +131,7 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     'the fabric manager of an older branch, with the branch in its name',
     withFabric(factsOf(), { 'nvidia-fabricmanager-570': '570.158.01-1' }),
     defaults,
-    ['upgrade NVIDIA fabric manager 570.158.01 → 580.95.05 [nothing]'],
+    ['upgrade NVIDIA fabric manager 570.158.01 → 580.95.05 [gpus]'],
   ],
   [
     "the distribution's fabric manager at the driver's release",

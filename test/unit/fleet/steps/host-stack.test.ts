@@ -37,7 +37,8 @@ describe('driver, docker and toolkit', () => {
     const left = (inUse: boolean) =>
       factsOf({ driver: { loaded: '580.95.05', open: true, wasRemoved: true, inUse } });
     // No process uses the module: the script unloads it.
-    expect(lines(plan(left(false), defaults))).toEqual(bareLines);
+    const unloads = 'install NVIDIA driver 580 (open kernel modules, compute only) [gpus]';
+    expect(lines(plan(left(false), defaults))).toEqual(bareLines.with(1, unloads));
     const planned = plan(left(true), defaults);
     expect(lines(planned)).toEqual([
       'add NVIDIA package repository [nothing]',

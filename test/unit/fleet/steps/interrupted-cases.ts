@@ -74,7 +74,7 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
       driver: { ...ready.driver, services: [fabricManager('disabled', 'inactive')] },
     }),
     defaults,
-    ['start nvidia-fabricmanager.service [nothing]'],
+    ['start nvidia-fabricmanager.service [gpus]'],
   ],
   [
     'an interrupted run installed the driver and did not block nouveau',
