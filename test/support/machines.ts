@@ -82,6 +82,26 @@ export const nodes = {
   },
 } as const satisfies Readonly<Record<string, Texts>>;
 
+/** Hosts with screens, whose driver is nouveau. */
+export const desktops = {
+  // systemd's sd-login(3) and org.freedesktop.login1(5): sessions, seats and classes; xrdp-sesman(8).
+  'a desktop on nouveau': {
+    ...bare,
+    driver: 'nouveau\nsecure-boot 0\nscreen HDMI-A-1\nseat seat0 user ann\nseat seat0 greeter gdm\n',
+    others: 'login ann tty2\n',
+  },
+  'a login screen on nouveau': {
+    ...bare,
+    driver: 'nouveau\nsecure-boot 0\nscreen DP-1\nscreen DP-2\nseat seat0 greeter gdm\n',
+  },
+  'remote desktops': {
+    ...bare,
+    driver: 'nouveau\nsecure-boot 0\n',
+    others: 'login eve xrdp-sesman :10\n',
+    orchestrators: 'vnc 1001 Xtigervnc\nvnc /sys/fs/cgroup/system Xvnc\n',
+  },
+} as const satisfies Readonly<Record<string, Texts>>;
+
 /** Returns what the fact script answers on such a machine. */
 export function framesOf(texts: Texts): Map<string, Frame> {
   return new Map(

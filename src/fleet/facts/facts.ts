@@ -114,6 +114,15 @@ export interface Facts {
       /** It runs with `--no-persistence-mode` and keeps no GPU initialised. */
       readonly forgets?: true;
     }[];
+    /** Seats with a desktop or its login screen, where a screen is connected to one of these GPUs. */
+    readonly screens: readonly {
+      /** `seat0` */
+      readonly seat: string;
+      /** `DP-1`, `HDMI-A-1` */
+      readonly connectors: readonly string[];
+      /** Empty: only the login screen. */
+      readonly users: readonly string[];
+    }[];
   };
   readonly docker: {
     /** Version of the engine that answered on the socket. */

@@ -72,7 +72,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   const { toolkitCdi, toolkitThere, ...engine } = read(dockerProbe);
   const containers = read(dockerContainersProbe);
   const { logins, gpuProcesses } = read(othersProbe);
-  const { elsewhere, ...nodes } = read(orchestratorsProbe);
+  const { elsewhere, screens, ...nodes } = read(orchestratorsProbe);
   const { packages, unfinished, held, awaitsReboot } = merged(packagesProbes.map(read));
   const machine = read(machineProbe);
   const toolkit = packages['nvidia-container-toolkit'];
@@ -107,7 +107,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     ...read(diskProbe),
     ...nodes,
     others: {
-      logins,
+      logins: [...logins, ...screens],
       elsewhere,
       gpuProcesses: namedGpuProcesses(gpuProcesses, containers.ids),
       containers: containers.foreign,

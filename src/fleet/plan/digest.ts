@@ -52,12 +52,13 @@ function lastingFacts(gathered: GatheredFacts): Readonly<Record<string, unknown>
     ...lasting
   } = facts;
   const { images: _images, ...docker } = facts.docker;
+  const { screens: _screens, ...driver } = facts.driver;
   const orchestrators = facts.orchestrators.map(({ name, units }) => ({ name, units }));
   const { status: _status, release: _release, ...manager } = facts.manager;
   const changes = facts.changes.filter(({ state }) => state === 'running').map(({ id }) => id);
   // Why and since when they are unknown may change without changing the plan.
   const unread = unknown.length === 0 ? undefined : unknown.map(({ fact }) => fact);
-  return { ...lasting, docker, orchestrators, manager, changes, unknown: unread, login: undefined };
+  return { ...lasting, driver, docker, orchestrators, manager, changes, unknown: unread, login: undefined };
 }
 
 /** Returns the sha256 of the resolved inventory without its path, the uploads' limits, and the waves, which a plan has. */

@@ -4,6 +4,7 @@ import { HostPaths } from '../../../shared/contract/paths.ts';
 import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
+import { eachSession } from './others.ts';
 
 export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'> & {
   /** Version in the log of a `.run` file's installer. */
@@ -89,6 +90,19 @@ else
     fi
   done
 fi
+screen=
+for status in "$root"/sys/class/drm/card*-*/status; do
+  [ -r "$status" ] || continue
+  read -r state <"$status"
+  [ "$state" = connected ] || continue
+  connector=\${status%/status}
+  connector=\${connector##*/}
+  cd -P "$root/sys/class/drm/\${connector%%-*}/device/driver" 2>/dev/null || continue
+  case \${PWD##*/} in nouveau | nova* | nvidia*) screen=yes; echo "screen \${connector#*-}" ;; esac
+done
+if [ -n "$screen" ]; then
+  ${eachSession(`case $seat-$type in -*) ;; *-x11 | *-wayland | *-mir) echo "seat $seat $class $user" ;; esac`)}
+fi
 set --
 for unit in ${driverServices.join(' ')}; do
   for folder in /lib/systemd/system /etc/systemd/system; do
@@ -98,7 +112,7 @@ done
 if [ "$#" -gt 0 ] && [ -d /run/systemd/system ]; then
   systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart "$@" || exit
 fi`,
-  line: /^((loaded|nvrm|runfile-version|dkms|mok|configured|secure-boot) |(Id|ActiveState|UnitFileState|ExecStart)=|(taken-away|in-use|nouveau|runfile)$)/,
+  line: /^((loaded|nvrm|runfile-version|dkms|mok|configured|secure-boot|screen|seat) |(Id|ActiveState|UnitFileState|ExecStart)=|(taken-away|in-use|nouveau|runfile)$)/,
   parse: (output) => {
     const lines = new KeyedLines(output);
     const nvrm = lines.first('nvrm');
@@ -116,6 +130,7 @@ fi`,
       wasRemoved: lines.has('taken-away'),
       inUse: lines.has('in-use'),
       services: services(output),
+      screens: screens(lines),
     };
   },
 };
@@ -132,6 +147,19 @@ function key(line: string): KernelDriverFacts['keys'] {
   const state = keyStates.find((each) => each === name);
   if (state === undefined || !/^\/[\w./-]{1,200}$/.test(path)) return [];
   return [{ path, configured: origin === 'configured', state }];
+}
+
+/** Returns the seats whose desktop is on these GPUs. */
+function screens(lines: KeyedLines): KernelDriverFacts['screens'] {
+  const connectors = lines.all('screen').filter((name) => /^[\w-]{1,60}$/.test(name));
+  const sessions = lines.all('seat').map((line) => line.split(' '));
+  const seats = [...new Set(sessions.map(([seat = '']) => seat))].toSorted();
+  return seats.map((seat) => {
+    const users = sessions.flatMap(([of, kind, user]) =>
+      of === seat && kind === 'user' ? (user ?? []) : [],
+    );
+    return { seat, connectors, users: [...new Set(users)].toSorted() };
+  });
 }
 
 /** Parses systemctl's output: one block for each unit, separated by empty lines. */

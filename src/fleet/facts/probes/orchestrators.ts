@@ -6,6 +6,8 @@ type Orchestrator = Facts['orchestrators'][number];
 
 interface OrchestratorFacts extends Pick<Facts, 'orchestrators' | 'pinned'> {
   readonly elsewhere: Facts['others']['elsewhere'];
+  /** Screens of VNC that users run: `Xtigervnc of uid 1000`. */
+  readonly screens: readonly string[];
 }
 
 /** Units of a node, as packages and installers name them, as shell patterns. */
@@ -58,6 +60,9 @@ for group in "$groups"/*.slice/*.service "$groups"/*.slice/*.slice/*.service "$s
     read -r name <"/proc/$pid/comm" || continue
     case $name in
       kubelet | kubelite | k3s | k3s-server | k3s-agent | rke2 | nomad | slurmd) say "runs $unit $name" ;;
+      Xvnc | Xtigervnc | Xtightvnc)
+        uid=\${group#"$sessions"}
+        printf 'vnc %s %s\\n' "\${uid%%.*}" "$name" ;;
       slurmstepd)
         title=
         read -r title <"/proc/$pid/cmdline" || :
@@ -110,12 +115,13 @@ for file in /etc/apt/preferences /etc/apt/preferences.d/*; do
   done <"$file"
 done
 :`,
-  line: /^(runs|enabled|socket|pod|pod-log|job|task|elsewhere|pinned) /,
+  line: /^(runs|enabled|socket|pod|pod-log|job|task|elsewhere|vnc|pinned) /,
   parse: (output) => {
     const lines = new KeyedLines(output);
     return {
       orchestrators: orchestrators(lines),
-      elsewhere: [...new Set(lines.all('elsewhere').flatMap(elsewhere))].toSorted(),
+      elsewhere: unique(lines.all('elsewhere').flatMap(elsewhere)),
+      screens: unique(lines.all('vnc').flatMap(vncScreen)),
       pinned: [...new Set(lines.all('pinned').flatMap((names) => names.split(' ')))].filter((name) =>
         /^[a-z0-9*?][a-z0-9+.*?-]{0,100}$/.test(name),
       ),
@@ -196,6 +202,12 @@ function jobName(id: string): string {
 function taskName(group: string): readonly string[] {
   const [, id, task] = /^([0-9a-f]{8})-[0-9a-f-]{27}[.-]?(.*?)(?:\.scope)?$/.exec(group) ?? [];
   return id === undefined ? [] : [`task ${task === undefined || task === '' ? id : `${task} (${id})`}`];
+}
+
+/** A server that no user runs is a service. */
+function vncScreen(line: string): readonly string[] {
+  const [, uid, name] = /^(\d{1,10}) (\w+)$/.exec(line) ?? [];
+  return uid === undefined || name === undefined ? [] : [`${name} of uid ${uid}`];
 }
 
 /** Returns the container or the virtual machine of a control group below systemd's. */

@@ -15,25 +15,40 @@ interface GpuProcess {
   readonly groups: readonly string[];
 }
 
-/** Reads other users of the host: logins on a terminal, and GPU processes with their control groups. */
-export const othersProbe: FactProbe<OthersFacts> = {
-  name: 'others',
-  facts: ['others'],
-  byHand: 'loginctl; sudo fuser -v /dev/nvidia[0-9]*',
-  script: () => `
-for session in /run/systemd/sessions/*; do
+/** Shell text: does `work` for each session of logind, with its values in `$user`, `$tty`, `$class`, `$state`, `$type`, `$service`, `$seat` and `$display`. */
+export function eachSession(work: string): string {
+  return `for session in /run/systemd/sessions/*; do
   [ -f "$session" ] || continue
-  user='' tty='' class='' state=''
+  user='' tty='' class='' state='' type='' service='' seat='' display=''
   while IFS='=' read -r key value; do
     case $key in
       USER) user=$value ;;
       TTY) tty=$value ;;
       CLASS) class=$value ;;
       STATE) state=$value ;;
+      TYPE) type=$value ;;
+      SERVICE) service=$value ;;
+      SEAT) seat=$value ;;
+      DISPLAY) display=$value ;;
     esac
   done <"$session"
-  if [ "$class" = user ] && [ "$state" != closing ] && [ -n "$tty" ]; then echo "login $user $tty"; fi
-done
+  [ "$state" != closing ] || continue
+  ${work}
+done`;
+}
+
+/**
+ * Reads other users of the host: logins on a terminal or with a remote desktop, and GPU processes with their control groups. A
+ * session without a terminal and a desktop is a command over SSH, as azp-fleet's is, or a job of cron.
+ */
+export const othersProbe: FactProbe<OthersFacts> = {
+  name: 'others',
+  facts: ['others'],
+  byHand: 'loginctl; sudo fuser -v /dev/nvidia[0-9]*',
+  script: () => `${eachSession(`case $class-$type-$service-$tty in
+    user-*-) case $type-$service in x11-* | wayland-* | mir-* | *-xrdp* | *vnc*) echo "login $user $service $display" ;; esac ;;
+    user-*) echo "login $user $tty" ;;
+  esac`)}
 # The first GPU may have been removed from the bus.
 gpus=
 for device in /dev/nvidia[0-9]*; do

@@ -11,7 +11,7 @@ import type { Desired } from '../step.ts';
 import { flavorFits, flavorFor, leastBranch } from './compatibility.ts';
 import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
 import { hasDesktop } from '../packages/parts.ts';
-import { blacklistNouveau, loadModule, replaceModule } from './module.ts';
+import { blacklistNouveau, loadModule, lostScreens, replaceModule } from './module.ts';
 import { enableServices, desiredServices } from './services.ts';
 import { usesOf } from './uses.ts';
 
@@ -112,6 +112,7 @@ function reasonOf(
     ...(remove.length === 0 ? [] : [`${remove.join(', ')} will be removed`]),
     ...(disables ? ["NVIDIA's repository is disabled"] : []),
     ...(next === undefined ? [] : [`also built for Linux ${next.release}, which boots next`]),
+    ...lostScreens(facts),
   ].join('; ');
 }
 

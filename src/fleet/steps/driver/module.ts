@@ -1,3 +1,4 @@
+import type { Facts } from '../../facts/facts.ts';
 import { driverModules } from '../../facts/probes/driver.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import { hasModule } from '../../packages/kernel-module.ts';
@@ -12,6 +13,15 @@ blacklist nouveau
 blacklist nova_core
 options nouveau modeset=0
 `;
+
+/** Returns which seats lose their picture by another driver, each as the end of a reason. */
+export function lostScreens({ driver: { screens, nouveau } }: Pick<Facts, 'driver'>): readonly string[] {
+  return screens.map(({ seat, connectors, users }) => {
+    const who = users.length === 0 ? 'login screen' : `desktop of ${users.join(', ')}`;
+    const until = nouveau ? '; the driver is installed for computing, without screens' : ' until the reboot';
+    return `${seat} (${who}, at ${connectors.join(', ')}) loses its picture${until}`;
+  });
+}
 
 /** Returns shell text that blocks nouveau from the next boot on. */
 export function blacklistNouveau(refreshInitramfs: string): string {

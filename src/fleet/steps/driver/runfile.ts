@@ -8,7 +8,7 @@ import { flavorFits, flavorFor, generationObstacle, versionFits } from './compat
 import { openBranches } from './generations.ts';
 import { installationDisturbs, rebootReason, whyInstall } from './installation.ts';
 import { awaitsBoot, buildModule, buildOf, buildPackages, origin, runfileBuild } from './kernels.ts';
-import { blacklistNouveau, loadModule, replaceModule } from './module.ts';
+import { blacklistNouveau, loadModule, lostScreens, replaceModule } from './module.ts';
 import { driverPackages, hasDesktop } from '../packages/parts.ts';
 import { type Release, releaseOf } from './runfile-releases.ts';
 import { confirmLoaded, fetchScript, folder, installScript } from './runfile-scripts.ts';
@@ -130,9 +130,11 @@ function installing(release: Release, facts: Facts, { host, root }: Desired, pla
     'runfile',
     {
       title: titleOf({ what: 'NVIDIA driver', from: seen, to: version, note }),
-      why:
-        whyInstall(facts) +
-        (next === undefined ? '' : `; also built for Linux ${next.release}, which boots next`),
+      why: [
+        whyInstall(facts),
+        ...(next === undefined ? [] : [`also built for Linux ${next.release}, which boots next`]),
+        ...lostScreens(facts),
+      ].join('; '),
       disturbs:
         reboot !== undefined && isLoaded(release, facts, host)
           ? 'containers'

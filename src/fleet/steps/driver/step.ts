@@ -17,7 +17,7 @@ import {
   runfileObstacle,
   unbuildable,
 } from './runfile.ts';
-import { blacklistNouveau, loadScript } from './module.ts';
+import { blacklistNouveau, loadScript, lostScreens } from './module.ts';
 import { isSigned, secureBootObstacle, signedFits } from './secure-boot.ts';
 import { enabledServices, fabricSwitches, startedServices, desiredServices } from './services.ts';
 import { lackingLibraries, librariesChange, missingLibraries, usesOf } from './uses.ts';
@@ -134,7 +134,7 @@ function* activation(
   if (packages.length > 0) yield* hold(platform, facts, packages);
   yield* buildPackages(facts, desired, platform);
   if (reboot !== undefined) {
-    if (facts.driver.nouveau) yield blockNouveau(platform);
+    if (facts.driver.nouveau) yield blockNouveau(facts, platform);
     yield* nextModule(facts, platform);
     yield rebootChange('driver', `${reboot}, ${facts.driver.userspace ?? 'another driver'} is installed`);
     return;
@@ -198,13 +198,13 @@ function* forNextKernel(facts: Facts, desired: Desired, platform: Platform): Gen
 }
 
 /** Writes the blacklist and the initramfs, even where the file exists: the next boot's initramfs may lack it. */
-function blockNouveau({ names }: Platform): Change {
+function blockNouveau(facts: Facts, { names }: Platform): Change {
   return runChange(
     'driver',
     'blacklist',
     {
       title: 'block nouveau from the next boot on',
-      why: 'nouveau is loaded although the NVIDIA driver is installed',
+      why: ['nouveau is loaded although the NVIDIA driver is installed', ...lostScreens(facts)].join('; '),
       disturbs: 'nothing',
     },
     {

@@ -6,7 +6,7 @@ import { changedFacts, factDigests } from '../../../../src/fleet/plan/digest.ts'
 import { planHost } from '../../../../src/fleet/plan/plan.ts';
 import { allSteps } from '../../../../src/fleet/steps/all.ts';
 import { desiredOf } from '../../../support/host.ts';
-import { engine, framesOf, nodes, type Texts } from '../../../support/machines.ts';
+import { desktops, engine, framesOf, nodes, type Texts } from '../../../support/machines.ts';
 
 const planOf = (texts: Texts, disturbOthers = false, desired = desiredOf()) =>
   planHost(parseFacts(framesOf(texts)), desired, { steps: allSteps, disturbOthers });
@@ -14,6 +14,10 @@ const planOf = (texts: Texts, disturbOthers = false, desired = desiredOf()) =>
 const upgrade = ['upgrade NVIDIA driver 570.1.1 → 580 (open kernel modules)', 'reboot the host'];
 const driver = 'install NVIDIA driver 580 (open kernel modules, compute only)';
 const docker = 'install Docker Engine 29.7.2';
+/** The driver of NVIDIA's repository on Debian 12, held. */
+const debianDriver = ['nvidia-driver-cuda', 'nvidia-kernel-open-dkms', 'libcuda1']
+  .map((name) => `installed hold ${name} 580.95.05-1\n`)
+  .join('');
 
 interface Row {
   /** The work of others. */
@@ -148,4 +152,52 @@ test('a node of a cluster of Docker containers is named by its orchestrator and 
   const containers = `[{"Id":"${'a'.repeat(64)}","Names":["/k8s_train"],"Labels":{}}]\n`;
   const texts = { ...nodes['an agent of RKE2'], ...engine, 'docker-containers': containers };
   expect(planOf(texts).refusals[0]?.what).toContain('RKE2 (rke2-agent.service); container k8s_train');
+});
+
+describe('screens', () => {
+  const refusals = (texts: Texts) => planOf(texts).refusals.map(({ what }) => what);
+  /** The reasons of changes by which a seat loses its picture. */
+  const reasons = (texts: Texts, desired = desiredOf()) =>
+    planOf(texts, true, desired)
+      .stages.flat()
+      .flatMap((change) => (change.kind === 'change' && change.why.includes('seat') ? [change.why] : []));
+  const lost = 'loses its picture; the driver is installed for computing, without screens';
+
+  it('are named by the change that blocks nouveau', () => {
+    const { 'a desktop on nouveau': desktop, 'a login screen on nouveau': greeter } = desktops;
+    expect(reasons(desktop)).toEqual([`no driver is loaded; seat0 (desktop of ann, at HDMI-A-1) ${lost}`]);
+    expect(reasons(greeter)).toEqual([`no driver is loaded; seat0 (login screen, at DP-1, DP-2) ${lost}`]);
+    expect(reasons(desktops['remote desktops'])).toEqual([]);
+    const installed = { ...desktop, 'packages-apt': debianDriver };
+    expect(reasons(installed)).toEqual([
+      `nouveau is loaded although the NVIDIA driver is installed; seat0 (desktop of ann, at HDMI-A-1) ${lost}`,
+    ]);
+    const runfile = desiredOf({ driver: { method: 'runfile' } });
+    expect(reasons(desktop, runfile)).toEqual([
+      `no driver is loaded; seat0 (desktop of ann, at HDMI-A-1) ${lost}`,
+    ]);
+  });
+
+  it('are named by a change of the driver that they use', () => {
+    const driver = 'loaded 570.1.1\nsecure-boot 0\nscreen DP-1\nseat seat0 user ann\n';
+    expect(reasons({ ...desktops['a desktop on nouveau'], driver })).toEqual([
+      '570.1.1 is installed; seat0 (desktop of ann, at DP-1) loses its picture until the reboot',
+    ]);
+  });
+
+  it('keep the host from a reboot while someone is logged in, and not by a login screen', () => {
+    expect(refusals(desktops['a desktop on nouveau'])).toEqual([
+      '"reboot the host" would disturb work of others: login ann tty2',
+    ]);
+    expect(refusals(desktops['a login screen on nouveau'])).toEqual([]);
+    expect(refusals(desktops['remote desktops'])).toEqual([
+      '"reboot the host" would disturb work of others: logins eve xrdp-sesman :10, Xtigervnc of uid 1001',
+    ]);
+  });
+
+  it('do not change what a saved plan depends on', () => {
+    const digests = (texts: Texts) => factDigests(parseFacts(framesOf(texts)));
+    const { 'a desktop on nouveau': desktop, 'a login screen on nouveau': greeter } = desktops;
+    expect(changedFacts(digests(desktop), digests(greeter))).toEqual([]);
+  });
 });

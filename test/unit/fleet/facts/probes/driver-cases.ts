@@ -18,7 +18,48 @@ function pci(
     );
 }
 
+/** A card with a driver, and its connectors: name → status. */
+function card(
+  host: ScratchHost,
+  at: number,
+  driver: string,
+  connectors: Readonly<Record<string, string>>,
+): void {
+  const folder = `/practice/sys/class/drm/card${at}`;
+  host
+    .folder(`/practice/sys/bus/pci/drivers/${driver}`)
+    .link(`${folder}/device/driver`, `/practice/sys/bus/pci/drivers/${driver}`);
+  for (const [name, status] of Object.entries(connectors))
+    host.file(`${folder}-${name}/status`, `${status}\n`);
+}
+
 export const driverCases: readonly ScriptCase[] = [
+  probe('driver', {
+    name: 'a desktop and a login screen on nouveau',
+    given: (host) => {
+      card(host, 0, 'ast', { 'VGA-1': 'connected' });
+      card(host, 1, 'nouveau', { 'DP-1': 'disconnected', 'HDMI-A-1': 'connected' });
+      host.folder('/practice/sys/module/nouveau', '/practice/sys/class/drm/card9-DP-9');
+      const session = (id: string, text: string) => host.file(`/run/systemd/sessions/${id}`, text);
+      session('1', 'USER=ann\nSEAT=seat0\nTYPE=wayland\nCLASS=user\nTTY=tty2\nSTATE=active\n');
+      session('2', 'USER=gdm\nSEAT=seat0\nTYPE=x11\nCLASS=greeter\nSTATE=online\n');
+      session('3', 'USER=bob\nSEAT=seat0\nTYPE=tty\nCLASS=user\nTTY=tty3\nSTATE=online\n');
+      session('4', 'USER=eve\nTYPE=x11\nCLASS=user\nSERVICE=xrdp-sesman\nSTATE=active\n');
+      session('5', 'USER=dan\nSEAT=seat0\nTYPE=x11\nCLASS=user\nSTATE=closing\n');
+    },
+    after: {
+      stdout: 'nouveau\nsecure-boot 0\nscreen HDMI-A-1\nseat seat0 user ann\nseat seat0 greeter gdm\n',
+    },
+  }),
+  probe('driver', {
+    name: 'a desktop on another card',
+    given: (host) => {
+      card(host, 0, 'ast', { 'VGA-1': 'connected' });
+      card(host, 1, 'nouveau', { 'DP-1': 'disconnected' });
+      host.file('/run/systemd/sessions/1', 'USER=ann\nSEAT=seat0\nTYPE=x11\nCLASS=user\nSTATE=active\n');
+    },
+    after: { stdout: 'secure-boot 0\n' },
+  }),
   probe('gpus', {
     name: 'GPUs of both classes, NVSwitches, and no other NVIDIA devices',
     given: (host) => {

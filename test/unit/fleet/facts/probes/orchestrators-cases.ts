@@ -188,6 +188,15 @@ const rows: readonly Row[] = [
     },
   ],
   [
+    'screens of VNC that a user started over SSH, and one of a service',
+    'vnc /sys/fs/cgroup/system Xtigervnc\nvnc 1000 Xvnc\n',
+    (host) => {
+      booted(host);
+      unit(host, `${v2}/system.slice/kiosk.service`, { 70: 'Xtigervnc' });
+      unit(host, `${v2}/user.slice/user-1000.slice/session-3.scope`, { 71: 'Xvnc', 72: 'xterm' });
+    },
+  ],
+  [
     'processes that end while they are read',
     'runs node.service slurmd\n',
     (host) => {

@@ -125,6 +125,23 @@ export const othersCases: readonly ScriptCase[] = [
     },
   }),
   probe('others', {
+    name: 'remote desktops, which have no terminal, and no login screen',
+    given: (host) => {
+      const session = (id: string, text: string) => host.file(`/run/systemd/sessions/${id}`, text);
+      session('1', 'USER=ann\nTYPE=x11\nCLASS=user\nSERVICE=xrdp-sesman\nDISPLAY=:10\nSTATE=active\n');
+      session('2', 'USER=bob\nTYPE=unspecified\nCLASS=user\nSERVICE=tigervnc\nSTATE=online\n');
+      session('3', 'USER=gdm\nTYPE=wayland\nCLASS=greeter\nSERVICE=gdm-launch-environment\nSTATE=active\n');
+      session('4', 'USER=lab\nTYPE=tty\nCLASS=user\nSERVICE=sshd\nSTATE=active\n');
+      session('5', 'USER=root\nTYPE=unspecified\nCLASS=user\nSERVICE=cron\nSTATE=active\n');
+      session(
+        '6',
+        'USER=eve\nTYPE=wayland\nCLASS=user\nSERVICE=gdm-password\nSEAT=seat0\nTTY=tty2\nSTATE=active\n',
+      );
+      session('7', 'USER=dan\nTYPE=x11\nCLASS=user\nSERVICE=xrdp-sesman\nSTATE=closing\n');
+    },
+    after: { stdout: 'login ann xrdp-sesman :10\nlogin bob tigervnc \nlogin eve tty2\n' },
+  }),
+  probe('others', {
     name: 'a process on the second GPU, where the first is gone',
     given: (host) =>
       host
