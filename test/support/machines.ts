@@ -102,6 +102,31 @@ export const desktops = {
   },
 } as const satisfies Readonly<Record<string, Texts>>;
 
+/** Machines of virtual GPUs, and hosts of virtual machines. */
+export const virtual = {
+  // docs.nvidia.com/vgpu: "Virtual GPU Client Licensing User Guide" (nvidia-gridd.service); its .run file has the driver.
+  'a vGPU guest with an older driver': {
+    ...bare,
+    driver: 'loaded 570.1.1\nrunfile\nrunfile-version 570.1.1\nsecure-boot 0\nvgpu nvidia-gridd.service\n',
+  },
+  'a vGPU guest with the desired driver': {
+    ...bare,
+    driver:
+      'loaded 580.95.05\nrunfile\nrunfile-version 580.95.05\nsecure-boot 0\nvgpu nvidia-gridd.service\n',
+  },
+  // docs.kernel.org: "VFIO"; libvirt's scopes of virtual machines.
+  'a host that keeps one of its GPUs for a virtual machine': {
+    ...bare,
+    gpus: 'gpu 0000:02:00.0 1b06 vfio-pci\ngpu 0000:83:00.0 2335 \n',
+    driver: 'nouveau\nsecure-boot 0\n',
+    orchestrators: 'elsewhere /machine.slice/machine-qemu\\x2d1\\x2dvm1.scope\n',
+  },
+  'a host that keeps all of its GPUs for virtual machines': {
+    ...bare,
+    gpus: 'gpu 0000:02:00.0 1b06 vfio-pci\ngpu 0000:83:00.0 2335 vfio-pci\n',
+  },
+} as const satisfies Readonly<Record<string, Texts>>;
+
 /** Returns what the fact script answers on such a machine. */
 export function framesOf(texts: Texts): Map<string, Frame> {
   return new Map(

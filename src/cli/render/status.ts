@@ -101,9 +101,14 @@ function idle(rows: readonly StatusRow[]): readonly Trouble[] {
   );
 }
 
-const noteCodes: ReadonlySet<string> = new Set(['agents.older-job', 'probe.skipped']);
+const noteCodes: ReadonlySet<string> = new Set([
+  'agents.older-job',
+  'host.passed-through',
+  'host.vgpu',
+  'probe.skipped',
+]);
 
-/** Returns notes on jobs that began before the last change, and on probes that did not run. */
+/** Returns notes on jobs that began before the last change, on GPUs and drivers left alone, and on probes that did not run. */
 function notes(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, findings }): Trouble[] =>

@@ -59,10 +59,12 @@ export interface Facts {
   /** Major version, undefined without systemd. */
   readonly systemd: number | undefined;
   readonly login: { readonly user: string; readonly uid: number };
-  /** GPUs without those that the inventory ignores. */
+  /** GPUs without those that the inventory ignores, and those of virtual machines. */
   readonly gpus: readonly PciGpu[];
   /** Display cards, by the inventory. */
   readonly ignoredGpus: readonly PciGpu[];
+  /** GPUs that vfio-pci keeps for virtual machines. */
+  readonly passedThrough: readonly PciGpu[];
   /** NVSwitches with their own PCI device. */
   readonly nvswitches: number;
   /**
@@ -114,6 +116,8 @@ export interface Facts {
       /** It runs with `--no-persistence-mode` and keeps no GPU initialised. */
       readonly forgets?: true;
     }[];
+    /** The service that shows a driver of NVIDIA's vGPU software, of a guest or a host: `nvidia-gridd.service`. */
+    readonly vgpu?: string;
     /** Seats with a desktop or its login screen, where a screen is connected to one of these GPUs. */
     readonly screens: readonly {
       /** `seat0` */

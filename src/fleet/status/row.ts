@@ -23,6 +23,7 @@ import {
 import type { HostSpec } from '../inventory/fleet.ts';
 import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
+import { virtualFindings } from '../verdict/host.ts';
 import { judge, type Judgement, switchedOff } from '../verdict/judge.ts';
 import { isSilent } from '../verdict/manager.ts';
 import type { Oldest } from '../verdict/sources.ts';
@@ -138,7 +139,11 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
     host: host.name,
     pool: agents[0]?.pool ?? named.pool,
     verdict: judgement.verdict,
-    findings: [...judgement.findings, ...notProbed(observation)],
+    findings: [
+      ...judgement.findings,
+      ...(facts === undefined ? [] : virtualFindings(facts)),
+      ...notProbed(observation),
+    ],
     drained: fresh?.drained ?? (noManager ? false : null),
     ...(facts === undefined ? {} : software(facts, observation.probe)),
     ...defined({

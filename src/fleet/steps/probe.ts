@@ -21,7 +21,7 @@ export function probeOptions(
     images: [digest ?? reference, previous, host.image].filter((image) => image !== undefined),
     cdiSpec,
     expected: {
-      pci: gpus.filter(({ boundTo }) => boundTo !== 'vfio-pci').map(({ address }) => address),
+      pci: gpus.map(({ address }) => address),
       ignored: ignoredGpus.map(({ address }) => address),
       ...(host.gpus === undefined ? {} : { gpus: host.gpus }),
     },

@@ -54,6 +54,29 @@ export function unreadFindings({ unknown }: GatheredFacts): readonly Finding[] {
   return [fail('facts.incomplete', unreadLine(unknown), unreadNext(unknown))];
 }
 
+/** Names the GPUs and the driver that azp-fleet leaves alone: those of virtual machines, and of NVIDIA's vGPU software. Pure. */
+export function virtualFindings(facts: GatheredFacts): readonly Finding[] {
+  const { passedThrough = [] } = valueOf(reading(facts, 'passedThrough')) ?? {};
+  const vgpu = valueOf(reading(facts, 'driver'))?.driver.vgpu;
+  const addresses = passedThrough.map(({ address }) => address).join(', ');
+  const findings: Finding[] = [];
+  if (passedThrough.length > 0)
+    findings.push({
+      code: 'host.passed-through',
+      severity: 'info',
+      what: `reserved for virtual machines (vfio-pci): ${addresses}`,
+      next: 'unbind them from vfio-pci if agents shall use them',
+    });
+  if (vgpu !== undefined)
+    findings.push({
+      code: 'host.vgpu',
+      severity: 'info',
+      what: `the host uses NVIDIA vGPU (${vgpu}): azp-fleet does not replace its driver`,
+      next: 'upgrade the driver with the vGPU software of the hypervisor',
+    });
+  return findings;
+}
+
 /** Returns the state of the driver's module. One that is built but not loaded is a kernel problem, any other a DKMS problem. */
 function moduleState(facts: GatheredFacts): string {
   const running = valueOf(reading(facts, 'kernels'))?.kernels[0];

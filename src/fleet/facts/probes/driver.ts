@@ -103,6 +103,11 @@ done
 if [ -n "$screen" ]; then
   ${eachSession(`case $seat-$type in -*) ;; *-x11 | *-wayland | *-mir) echo "seat $seat $class $user" ;; esac`)}
 fi
+for unit in nvidia-gridd nvidia-vgpu-mgr; do
+  for folder in /lib/systemd/system /etc/systemd/system; do
+    if [ -e "$folder/$unit.service" ]; then echo "vgpu $unit.service"; break; fi
+  done
+done
 set --
 for unit in ${driverServices.join(' ')}; do
   for folder in /lib/systemd/system /etc/systemd/system; do
@@ -112,13 +117,14 @@ done
 if [ "$#" -gt 0 ] && [ -d /run/systemd/system ]; then
   systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart "$@" || exit
 fi`,
-  line: /^((loaded|nvrm|runfile-version|dkms|mok|configured|secure-boot|screen|seat) |(Id|ActiveState|UnitFileState|ExecStart)=|(taken-away|in-use|nouveau|runfile)$)/,
+  line: /^((loaded|nvrm|runfile-version|dkms|mok|configured|secure-boot|screen|seat|vgpu) |(Id|ActiveState|UnitFileState|ExecStart)=|(taken-away|in-use|nouveau|runfile)$)/,
   parse: (output) => {
     const lines = new KeyedLines(output);
     const nvrm = lines.first('nvrm');
     const secureBoot = lines.first('secure-boot');
     const dkms = (['registered', 'sources'] as const).find((each) => each === lines.first('dkms'));
     const runfileVersion = driverVersion(lines.first('runfile-version'));
+    const vgpu = lines.first('vgpu');
     return {
       loaded: lines.first('loaded'),
       open: nvrm === undefined ? undefined : nvrm.includes('Open Kernel Module'),
@@ -126,7 +132,7 @@ fi`,
       secureBoot: secureBoot === undefined ? undefined : secureBoot === '1',
       keys: lines.all('mok').flatMap(key),
       runfile: lines.has('runfile'),
-      ...defined({ dkms, runfileVersion }),
+      ...defined({ dkms, runfileVersion, vgpu }),
       wasRemoved: lines.has('taken-away'),
       inUse: lines.has('in-use'),
       services: services(output),

@@ -9,9 +9,9 @@ import { type FactProbe, runAlone } from '../probe.ts';
  * their product data (NVIDIA's fabric manager user guide). Reading it goes through the card's firmware and may take seconds, so it
  * is done only beside GPUs of such boards, for all cards in parallel; cards without an answer are reported as `unread`.
  */
-export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'nvswitches' | 'nvlink5'>> = {
+export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'passedThrough' | 'nvswitches' | 'nvlink5'>> = {
   name: 'gpus',
-  facts: ['gpus', 'ignoredGpus', 'nvswitches', 'nvlink5'],
+  facts: ['gpus', 'ignoredGpus', 'passedThrough', 'nvswitches', 'nvlink5'],
   byHand: 'lspci -nn -d 10de:',
   timeoutS: 15,
   script: ({ root }) => `${sh`root=${root.prefix}`}
@@ -61,12 +61,15 @@ fi`,
       .all('unread')
       .filter((address) => /^[0-9a-f:.]{1,20}$/.test(address))
       .toSorted();
+    const all = lines.all('gpu').flatMap((line): PciGpu[] => {
+      const [address, deviceId, boundTo] = line.split(' ');
+      if (address === undefined || deviceId === undefined) return [];
+      return [{ address, deviceId: deviceId.toLowerCase(), boundTo }];
+    });
+    const isPassedThrough = ({ boundTo }: PciGpu): boolean => boundTo === 'vfio-pci';
     return {
-      gpus: lines.all('gpu').flatMap((line): PciGpu[] => {
-        const [address, deviceId, boundTo] = line.split(' ');
-        if (address === undefined || deviceId === undefined) return [];
-        return [{ address, deviceId: deviceId.toLowerCase(), boundTo }];
-      }),
+      gpus: all.filter((gpu) => !isPassedThrough(gpu)),
+      passedThrough: all.filter(isPassedThrough),
       nvswitches: lines.all('nvswitch').length,
       nvlink5: {
         switches: lines.all('nvlink5').length,

@@ -112,8 +112,15 @@ function reasonOf(
     ...(remove.length === 0 ? [] : [`${remove.join(', ')} will be removed`]),
     ...(disables ? ["NVIDIA's repository is disabled"] : []),
     ...(next === undefined ? [] : [`also built for Linux ${next.release}, which boots next`]),
+    ...leftGpus(facts),
     ...lostScreens(facts),
   ].join('; ');
+}
+
+/** Returns the GPUs that the driver leaves to virtual machines, as the end of a reason. */
+export function leftGpus({ passedThrough }: Facts): readonly string[] {
+  const addresses = passedThrough.map(({ address }) => address);
+  return addresses.length === 0 ? [] : [`${addresses.join(', ')} left to virtual machines (vfio-pci)`];
 }
 
 /** Returns the shell text before and after the packages are installed. */

@@ -6,7 +6,7 @@ import type { DriverUse, Flavor } from '../../packages/names.ts';
 import { type Change, rebootChange, type Refusal, refusal, runChange } from '../change.ts';
 import { flavorFits, flavorFor, generationObstacle, versionFits } from './compatibility.ts';
 import { openBranches } from './generations.ts';
-import { installationDisturbs, rebootReason, whyInstall } from './installation.ts';
+import { installationDisturbs, leftGpus, rebootReason, whyInstall } from './installation.ts';
 import { awaitsBoot, buildModule, buildOf, buildPackages, origin, runfileBuild } from './kernels.ts';
 import { blacklistNouveau, loadModule, lostScreens, replaceModule } from './module.ts';
 import { driverPackages, hasDesktop } from '../packages/parts.ts';
@@ -133,6 +133,7 @@ function installing(release: Release, facts: Facts, { host, root }: Desired, pla
       why: [
         whyInstall(facts),
         ...(next === undefined ? [] : [`also built for Linux ${next.release}, which boots next`]),
+        ...leftGpus(facts),
         ...lostScreens(facts),
       ].join('; '),
       disturbs:

@@ -53,9 +53,15 @@ export const driverStep: Step = {
     }
 
     const packages = platform === undefined ? [] : desiredPackages(platform, facts, desired);
+    const { vgpu } = facts.driver;
     if (isDesiredDriver(facts, host) && !lacksGraphics(facts, host)) {
-      if (platform !== undefined) yield* completion(facts, desired, platform, packages);
+      if (platform !== undefined && vgpu === undefined) yield* completion(facts, desired, platform, packages);
       yield* startedServices(facts);
+      return;
+    }
+    if (vgpu !== undefined) {
+      const { what, next } = vgpuObstacle(vgpu);
+      yield refusal('driver', what, next);
       return;
     }
     if (platform !== undefined && signedFits(facts, host, platform)) {
@@ -229,6 +235,12 @@ function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefined {
       next: 'remove this host from the inventory',
     };
   }
+  if (facts.gpus.length === 0 && facts.passedThrough.length > 0) {
+    return {
+      what: 'every GPU is reserved for virtual machines (vfio-pci)',
+      next: 'add the virtual machines to the inventory instead, or unbind the GPUs from vfio-pci',
+    };
+  }
   if (facts.gpus.length === 0) {
     const expected = host.gpus ?? 0;
     if (expected === 0) return undefined;
@@ -243,13 +255,15 @@ function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefined {
       next: 'set driver: none for this host in the inventory',
     };
   }
-  if (facts.gpus.every(({ boundTo }) => boundTo === 'vfio-pci')) {
-    return {
-      what: 'every GPU is reserved for virtual machines (vfio-pci)',
-      next: 'add the virtual machines to the inventory instead, or unbind the GPUs from vfio-pci',
-    };
-  }
   return fabricObstacle(facts);
+}
+
+/** NVIDIA's vGPU software has the driver, which must fit that of the hypervisor, and a license. */
+function vgpuObstacle(unit: string): Obstacle {
+  return {
+    what: `this machine uses NVIDIA vGPU (${unit}), whose driver azp-fleet does not replace`,
+    next: "set driver: none for this host in the inventory; its driver comes from the hypervisor's vGPU software",
+  };
 }
 
 /** Returns why the desired driver cannot be installed on this host, if it cannot. */

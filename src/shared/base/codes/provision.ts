@@ -62,6 +62,14 @@ export const provisionCodes = {
     'check address: and the host key, then run the command again',
   ],
   'host.not-provisioned': ['the host has no manager', 'run `azp-fleet provision`'],
+  'host.passed-through': [
+    'vfio-pci keeps GPUs of the host for virtual machines; agents do not get them',
+    'unbind them from vfio-pci if agents shall use them',
+  ],
+  'host.vgpu': [
+    "the driver is of NVIDIA's vGPU software, and azp-fleet does not replace it",
+    'upgrade the driver with the vGPU software of the hypervisor',
+  ],
   'plan.drain-timeout': [
     'jobs still ran when the drain before a change timed out; nothing was changed',
     'run the command again when they have ended, or raise --drain-timeout',

@@ -107,12 +107,14 @@ describe('the output of the probes', () => {
   });
 
   it('GPUs of both classes, their drivers, and NVSwitches', () => {
-    const text = 'gpu 0000:83:00.0 2335 nvidia\ngpu 0000:01:00.0 1E04 \nnvswitch\nnvswitch\nnvlink5\numad\n';
+    const text =
+      'gpu 0000:83:00.0 2335 nvidia\ngpu 0000:02:00.0 1b06 vfio-pci\ngpu 0000:01:00.0 1E04 \nnvswitch\nnvswitch\nnvlink5\numad\n';
     expect(gpusProbe.parse(text)).toEqual({
       gpus: [
         { address: '0000:83:00.0', deviceId: '2335', boundTo: 'nvidia' },
         { address: '0000:01:00.0', deviceId: '1e04', boundTo: undefined },
       ],
+      passedThrough: [{ address: '0000:02:00.0', deviceId: '1b06', boundTo: 'vfio-pci' }],
       nvswitches: 2,
       nvlink5: { switches: 1, umad: true },
     });

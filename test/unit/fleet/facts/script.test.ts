@@ -72,10 +72,8 @@ describe('the fact script', () => {
     });
     const facts = parseFacts(new Map(frames));
     expect(facts).toMatchObject({
-      gpus: [
-        { address: '0000:01:00.0', deviceId: '2684', boundTo: 'vfio-pci' },
-        { address: '0000:83:00.0', deviceId: '2335', boundTo: 'nvidia' },
-      ],
+      gpus: [{ address: '0000:83:00.0', deviceId: '2335', boundTo: 'nvidia' }],
+      passedThrough: [{ address: '0000:01:00.0', deviceId: '2684', boundTo: 'vfio-pci' }],
       nvswitches: 1,
       driver: { loaded: '580.95.05', open: true, nouveau: false, secureBoot: true },
     });

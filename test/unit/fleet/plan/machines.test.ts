@@ -6,7 +6,7 @@ import { changedFacts, factDigests } from '../../../../src/fleet/plan/digest.ts'
 import { planHost } from '../../../../src/fleet/plan/plan.ts';
 import { allSteps } from '../../../../src/fleet/steps/all.ts';
 import { desiredOf } from '../../../support/host.ts';
-import { desktops, engine, framesOf, nodes, type Texts } from '../../../support/machines.ts';
+import { desktops, engine, framesOf, nodes, type Texts, virtual } from '../../../support/machines.ts';
 
 const planOf = (texts: Texts, disturbOthers = false, desired = desiredOf()) =>
   planHost(parseFacts(framesOf(texts)), desired, { steps: allSteps, disturbOthers });
@@ -199,5 +199,46 @@ describe('screens', () => {
     const digests = (texts: Texts) => factDigests(parseFacts(framesOf(texts)));
     const { 'a desktop on nouveau': desktop, 'a login screen on nouveau': greeter } = desktops;
     expect(changedFacts(digests(desktop), digests(greeter))).toEqual([]);
+  });
+});
+
+describe('virtual GPUs', () => {
+  const refusals = (texts: Texts) => planOf(texts, true).refusals.map(({ what, next }) => [what, next]);
+  const driverChanges = (texts: Texts) =>
+    planOf(texts, true)
+      .stages.flat()
+      .filter(({ step }) => step === 'driver')
+      .map(({ title, why }) => [title, why]);
+
+  it("of a guest keep the driver of the hypervisor's software", () => {
+    expect(refusals(virtual['a vGPU guest with an older driver'])).toEqual([
+      [
+        'this machine uses NVIDIA vGPU (nvidia-gridd.service), whose driver azp-fleet does not replace',
+        "set driver: none for this host in the inventory; its driver comes from the hypervisor's vGPU software",
+      ],
+    ]);
+    const desired = virtual['a vGPU guest with the desired driver'];
+    expect([refusals(desired), driverChanges(desired)]).toEqual([[], []]);
+  });
+
+  it('of virtual machines do not decide about the driver of the other GPUs', () => {
+    const host = virtual['a host that keeps one of its GPUs for a virtual machine'];
+    expect(driverChanges(host)).toContainEqual([
+      'install NVIDIA driver 580 (open kernel modules, compute only)',
+      'no driver is loaded; 0000:02:00.0 left to virtual machines (vfio-pci)',
+    ]);
+    expect(planOf(host).refusals.map(({ what }) => what)).toEqual([
+      '"reboot the host" would disturb work of others: machine vm1',
+    ]);
+  });
+
+  it('of virtual machines alone get no driver', () => {
+    const host = virtual['a host that keeps all of its GPUs for virtual machines'];
+    expect(refusals(host)).toEqual([
+      [
+        'every GPU is reserved for virtual machines (vfio-pci)',
+        'add the virtual machines to the inventory instead, or unbind the GPUs from vfio-pci',
+      ],
+    ]);
   });
 });

@@ -30,6 +30,20 @@ test('all fields of a working host', () => {
   });
 });
 
+test('GPUs of virtual machines, and a driver of vGPU software, are named beside the verdict', () => {
+  const passedThrough = [{ address: '0000:02:00.0', deviceId: '1b06', boundTo: 'vfio-pci' }];
+  const row = rowOf(facts({}, { passedThrough, driver: { vgpu: 'nvidia-gridd.service' } }));
+  expect(row).toMatchObject({ verdict: { state: 'healthy' }, gpus: { count: 2 } });
+  expect(row.findings.map(({ code, severity, what }) => [code, severity, what])).toEqual([
+    ['host.passed-through', 'info', 'reserved for virtual machines (vfio-pci): 0000:02:00.0'],
+    [
+      'host.vgpu',
+      'info',
+      'the host uses NVIDIA vGPU (nvidia-gridd.service): azp-fleet does not replace its driver',
+    ],
+  ]);
+});
+
 const withStatus = (difference: Parameters<typeof status>[0]): Facts => facts({ status: status(difference) });
 const quarantined = slot('1', { state: 'quarantined', cause: 'GPU: it is lost', next: 'reboot' });
 const backingOff = { state: 'backing-off', cause: 'the token was refused', next: 'renew it' } as const;

@@ -52,6 +52,15 @@ export const driverCases: readonly ScriptCase[] = [
     },
   }),
   probe('driver', {
+    name: "services of NVIDIA's vGPU software in a guest and on its host",
+    given: (host) =>
+      host
+        .file('/lib/systemd/system/nvidia-gridd.service')
+        .file('/etc/systemd/system/nvidia-gridd.service')
+        .file('/etc/systemd/system/nvidia-vgpu-mgr.service'),
+    after: { stdout: 'secure-boot 0\nvgpu nvidia-gridd.service\nvgpu nvidia-vgpu-mgr.service\n' },
+  }),
+  probe('driver', {
     name: 'a desktop on another card',
     given: (host) => {
       card(host, 0, 'ast', { 'VGA-1': 'connected' });
