@@ -31,7 +31,7 @@ import type { ManagerTools } from './manager-tools.ts';
 import { ownContainers } from './docker/own-containers.ts';
 import { readText } from './machine/files.ts';
 import { lockMachine } from './machine/machine-lock.ts';
-import { diskSpace } from './machine/disk.ts';
+import { containerdRoot, diskSpace } from './machine/disk.ts';
 import { readProcess, type ReadProcess } from './machine/process.ts';
 import { machineSize } from './machine/machine-facts.ts';
 import { RunStore } from './runs/run-store.ts';
@@ -191,6 +191,7 @@ function managerTools({
       ),
     webhook: { fetch: siteFetch(config, caPem), address: addressReader(HostPaths.webhook, log) },
     diskSpace,
+    containerdRoot: () => containerdRoot(),
   };
 }
 

@@ -218,6 +218,7 @@ export class ManagerRig {
         presence: () => Promise.resolve(this.hostPrograms.presence),
         webhook: webhookTools(this.directory),
         diskSpace: () => Promise.resolve(this.disk),
+        containerdRoot: () => Promise.resolve('/var/lib/containerd'),
       },
       {
         status: this.#in('status.json'),

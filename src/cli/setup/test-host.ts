@@ -101,8 +101,13 @@ export function checkFacts(name: string, gathered: GatheredFacts): HostReport {
 }
 
 /** Returns the folder of Docker's images and its free space. */
-function dockerSpace({ disk, docker }: Facts): { readonly path: string; readonly free: number } | undefined {
-  for (const path of [docker.rootDir, '/var/lib/docker', '/var', '/']) {
+function dockerSpace({
+  disk,
+  docker,
+  containerdRoot,
+}: Facts): { readonly path: string; readonly free: number } | undefined {
+  const images = docker.byContainerd ? containerdRoot : docker.rootDir;
+  for (const path of [images, docker.rootDir, '/var/lib/docker', '/var', '/']) {
     const free = disk[path]?.freeBytes;
     if (free !== undefined) return { path, free };
   }

@@ -149,6 +149,8 @@ export interface Facts {
     readonly runtimes: readonly string[];
     readonly cgroupDriver: string | undefined;
     readonly rootDir: string;
+    /** containerd stores the images, below `containerdRoot`. */
+    readonly byContainerd: boolean;
     /** daemon.json or an NVIDIA helper is newer than the running dockerd. */
     readonly restartNeeded: boolean;
   };
@@ -214,6 +216,8 @@ export interface Facts {
   };
   /** Free bytes and file system by folder. */
   readonly disk: Readonly<Record<string, { readonly freeBytes: number; readonly mount: string }>>;
+  /** The folder of containerd's images, by its configuration. */
+  readonly containerdRoot: string;
   /** Bytes of the largest initramfs; 0: none. */
   readonly initramfsBytes: number;
   /** Files of a bundle on the host, complete or partial: path → bytes. They are not sent again. */

@@ -25,7 +25,10 @@ export class Helpers {
   }
 }
 
-interface JanitorTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'log' | 'diskSpace'> {
+interface JanitorTools extends Pick<
+  ManagerDeps,
+  'engine' | 'config' | 'clock' | 'log' | 'diskSpace' | 'containerdRoot'
+> {
   readonly helpers: Helpers;
   readonly state: PulledImages;
 }
@@ -33,7 +36,7 @@ interface JanitorTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' |
 /** Checks the disk of Docker, and removes leftover containers and unused images of azp-fleet. */
 export class Janitor {
   readonly #tools: JanitorTools;
-  #state: 'fine' | 'tight' | 'full' = 'fine';
+  #state: (typeof states)[number] = 'fine';
   #space: DiskSpace | undefined;
   #path = '/var/lib/docker';
 
@@ -77,9 +80,7 @@ export class Janitor {
   /** Runs one round. `needed`: images that stay even without a container; undefined: not known yet. */
   async round(needed: readonly string[] | undefined): Promise<void> {
     const { engine } = this.#tools;
-    this.#path = (await engine.info()).rootDir;
-    this.#space = await this.#tools.diskSpace(this.#path);
-    this.#state = diskState(this.#space, this.#state);
+    await this.#measure();
     await this.removeLeftovers();
     // The base images of a running build must stay.
     if (needed === undefined) return;
@@ -93,6 +94,28 @@ export class Janitor {
     }
   }
 
+  /** Measures Docker's folder, and that of containerd where it stores the images. The fuller one counts. */
+  async #measure(): Promise<void> {
+    const { engine, diskSpace, containerdRoot } = this.#tools;
+    const { rootDir, storage } = await engine.info();
+    const store = storage.byContainerd ? await containerdRoot() : undefined;
+    const before = this.#state;
+    const measured = async (path: string) => {
+      const space = await diskSpace(path);
+      return { path, space, state: diskState(space, before) };
+    };
+    const [docker, containerd = docker] = [
+      await measured(rootDir),
+      store === undefined ? undefined : await measured(store),
+    ];
+    const worse = states.indexOf(containerd.state) - states.indexOf(docker.state);
+    const isFuller = worse > 0 || (worse === 0 && containerd.space.freeBytes < docker.space.freeBytes);
+    const { path, space, state } = isFuller ? containerd : docker;
+    this.#path = path;
+    this.#space = space;
+    this.#state = state;
+  }
+
   async #removeImage({ id, tags }: OwnImage): Promise<void> {
     const { engine, state, log } = this.#tools;
     await engine.removeImage(id);
@@ -101,6 +124,9 @@ export class Janitor {
       await state.note(({ pulled }) => ({ pulled: pulled.filter((each) => each.id !== id) }));
   }
 }
+
+/** From the best to the worst. */
+const states = ['fine', 'tight', 'full'] as const;
 
 /** Returns a pulled image, which has no label of azp-fleet: the state remembers the pull. */
 function pulledImage(id: string, created: number): OwnImage {

@@ -1,4 +1,6 @@
-import { statfs } from 'node:fs/promises';
+import { stat, statfs } from 'node:fs/promises';
+import { readerBounds } from '../../shared/base/reader-bounds.ts';
+import { readHead } from './files.ts';
 import type { OwnContainer, OwnImage } from '../../shared/engine/engine.ts';
 import type { Cause } from '../model.ts';
 
@@ -18,6 +20,24 @@ export async function diskSpace(path: string): Promise<DiskSpace> {
     totalBytes: found.blocks * found.bsize,
     freeInodes: found.files === 0 ? 1 : found.ffree / found.files,
   };
+}
+
+/**
+ * Returns the folder in which containerd stores images, by its configuration; undefined: it does not exist, and dockerd runs a
+ * containerd of its own below its data root.
+ */
+export async function containerdRoot(config = '/etc/containerd/config.toml'): Promise<string | undefined> {
+  const text = await readHead(config, readerBounds.containerdConfig.bytes).then(String, () => '');
+  const root = rootIn(text) ?? '/var/lib/containerd';
+  const there = await stat(root).catch(() => undefined);
+  return there === undefined ? undefined : root;
+}
+
+/** Returns `root` of containerd's config.toml, which is before its first table. */
+function rootIn(text: string): string | undefined {
+  const [top = ''] = text.split(/^[ \t]*\[/m);
+  const [, double, single] = /^[ \t]*root[ \t]*=[ \t]*(?:"(\/[^"\n]*)"|'(\/[^'\n]*)')/m.exec(top) ?? [];
+  return double ?? single;
 }
 
 /**

@@ -130,6 +130,12 @@ export const readerBounds = {
     bytes: 64 * KiB,
     beyond: 'the rest is not read',
   },
+  /** The default one has 10 KiB. */
+  containerdConfig: {
+    source: "containerd's configuration",
+    bytes: 64 * KiB,
+    beyond: 'the rest is not read',
+  },
   ownFile: {
     source: 'file in /etc/azp-fleet, /run/azp-fleet or /var/lib/azp-fleet',
     bytes: 16 * MiB,

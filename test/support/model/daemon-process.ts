@@ -126,6 +126,7 @@ export class DaemonProcess implements Killable {
         machine: { memoryMiB: 131_072, cpus: 16 },
         webhook: { fetch: unreached, address: unreached },
         diskSpace,
+        containerdRoot: async () => '/var/lib/containerd',
       },
       {
         status: at('/run/status.json'),

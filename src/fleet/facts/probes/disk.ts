@@ -16,12 +16,12 @@ done`;
 
 /**
  * Reads the free bytes for unprivileged users, and the file system, of the folders of packages, their archives, kernels, images
- * and the manager's state, and of Docker's data root. For a missing folder its parent counts. `initramfs`: the largest one; a
+ * and the manager's state, of Docker's data root, and of containerd's. For a missing folder its parent counts. `initramfs`: the largest one; a
  * new one is written beside it. `arrived`: files of a bundle on the host.
  */
-export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes' | 'arrived'>> = {
+export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'containerdRoot' | 'initramfsBytes' | 'arrived'>> = {
   name: 'disk',
-  facts: ['disk', 'initramfsBytes', 'arrived'],
+  facts: ['disk', 'containerdRoot', 'initramfsBytes', 'arrived'],
   byHand: 'df -Pk',
   script: () => `${arrived}
 data=
@@ -30,8 +30,19 @@ if [ -r /etc/docker/daemon.json ]; then
     case $line in *'"data-root"'*:*'"/'*'"'*) data=\${line##*'"data-root"'} data=\${data#*'"'} data=\${data%%'"'*}; break ;; esac
   done </etc/docker/daemon.json
 fi
+store=/var/lib/containerd
+if [ -r /etc/containerd/config.toml ]; then
+  while read -r line || [ -n "$line" ]; do
+    # A top-level key comes before the first table.
+    case $line in
+      '['*) break ;;
+      root*=*[\\"\\']/*[\\"\\']*)
+        case \${line%%=*} in root | 'root ') store=\${line#*[\\"\\']} store=\${store%%[\\"\\']*}; echo "containerd $store" ;; esac ;;
+    esac
+  done </etc/containerd/config.toml
+fi
 set --
-for path in / /boot /opt /usr /var /var/cache /var/lib /var/lib/docker "\${data:-/}"; do
+for path in / /boot /opt /usr /var /var/cache /var/lib /var/lib/docker "\${data:-/}" "$store"; do
   while [ ! -d "$path" ]; do path=\${path%/*}; path=\${path:-/}; done
   case " $* " in *" $path "*) ;; *) set -- "$@" "$path" ;; esac
 done
@@ -42,13 +53,17 @@ done
 echo "initramfs $largest"
 printf 'path %s\\n' "$@"
 df -Pk "$@" || exit`,
-  line: /^(initramfs \d+$|path \/|arrived \d+ \/|Filesystem | *\S.* -?\d+% \/)/,
+  line: /^(initramfs \d+$|path \/|containerd \/|arrived \d+ \/|Filesystem | *\S.* -?\d+% \/)/,
   parse: (output) => {
     const lines = output.split('\n').filter(Boolean);
     const header = lines.findIndex((line) => line.startsWith('Filesystem'));
     const paths = lines.flatMap((line) => (line.startsWith('path ') ? [line.slice('path '.length)] : []));
+    const [containerdRoot = '/var/lib/containerd'] = lines.flatMap(
+      (line) => /^containerd (\/.+)$/.exec(line)?.[1] ?? [],
+    );
     const [initramfs = ''] = lines.flatMap((line) => /^initramfs (\d+)$/.exec(line)?.[1] ?? []);
     return {
+      containerdRoot,
       initramfsBytes: Number(initramfs),
       arrived: Object.fromEntries(lines.flatMap(file)),
       disk:

@@ -19,7 +19,7 @@ export type EngineFacts = Pick<Facts['docker'], 'active' | 'enabled' | 'snap' | 
 /** The engine as it describes itself. */
 export type EngineInfo = Pick<
   Facts['docker'],
-  'serverVersion' | 'cgroupDriver' | 'runtimes' | 'rootDir' | 'liveRestore' | 'swarm'
+  'serverVersion' | 'cgroupDriver' | 'runtimes' | 'rootDir' | 'byContainerd' | 'liveRestore' | 'swarm'
 >;
 
 /** The engine's running containers. */
@@ -75,6 +75,7 @@ export const dockerInfoProbe: FactProbe<EngineInfo> = {
       cgroupDriver: info?.CgroupDriver,
       runtimes: Object.keys(info?.Runtimes ?? {}).sort(),
       rootDir: info?.DockerRootDir ?? '/var/lib/docker',
+      byContainerd: JSON.stringify(info?.DriverStatus ?? null).includes('io.containerd.snapshotter'),
       liveRestore: info?.LiveRestoreEnabled === true,
       swarm: info?.Swarm?.LocalNodeState !== undefined && info.Swarm.LocalNodeState !== 'inactive',
     };
@@ -202,6 +203,7 @@ const infoShape = z.object({
   CgroupDriver: name,
   Runtimes: z.record(z.string(), z.unknown()).optional().catch(undefined),
   DockerRootDir: name,
+  DriverStatus: z.unknown().optional(),
   LiveRestoreEnabled: z.boolean().optional().catch(undefined),
   Swarm: z.object({ LocalNodeState: name }).optional().catch(undefined),
 });

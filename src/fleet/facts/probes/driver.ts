@@ -101,7 +101,13 @@ for status in "$root"/sys/class/drm/card*-*/status; do
   case \${PWD##*/} in nouveau | nova* | nvidia*) screen=yes; echo "screen \${connector#*-}" ;; esac
 done
 if [ -n "$screen" ]; then
-  ${eachSession(`case $seat-$type in -*) ;; *-x11 | *-wayland | *-mir) echo "seat $seat $class $user" ;; esac`)}
+  ${eachSession(
+    ['USER', 'CLASS', 'TYPE', 'SEAT'],
+    `case $seat-$type in
+    -*) ;;
+    *-x11 | *-wayland | *-mir) echo "seat $seat $class $user" ;;
+  esac`,
+  )}
 fi
 for unit in nvidia-gridd nvidia-vgpu-mgr; do
   for folder in /lib/systemd/system /etc/systemd/system; do

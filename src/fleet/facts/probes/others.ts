@@ -15,21 +15,17 @@ interface GpuProcess {
   readonly groups: readonly string[];
 }
 
-/** Shell text: does `work` for each session of logind, with its values in `$user`, `$tty`, `$class`, `$state`, `$type`, `$service`, `$seat` and `$display`. */
-export function eachSession(work: string): string {
+type SessionKey = 'USER' | 'TTY' | 'CLASS' | 'TYPE' | 'SERVICE' | 'SEAT' | 'DISPLAY';
+
+/** Shell text: does `work` for each session of logind that is not closing, with these of its values in `$user`, `$tty`, … */
+export function eachSession(keys: readonly SessionKey[], work: string): string {
+  const all = [...keys, 'STATE'];
   return `for session in /run/systemd/sessions/*; do
   [ -f "$session" ] || continue
-  user='' tty='' class='' state='' type='' service='' seat='' display=''
+  ${all.map((key) => `${key.toLowerCase()}=''`).join(' ')}
   while IFS='=' read -r key value; do
     case $key in
-      USER) user=$value ;;
-      TTY) tty=$value ;;
-      CLASS) class=$value ;;
-      STATE) state=$value ;;
-      TYPE) type=$value ;;
-      SERVICE) service=$value ;;
-      SEAT) seat=$value ;;
-      DISPLAY) display=$value ;;
+      ${all.map((key) => `${key}) ${key.toLowerCase()}=$value ;;`).join('\n      ')}
     esac
   done <"$session"
   [ "$state" != closing ] || continue
@@ -45,10 +41,13 @@ export const othersProbe: FactProbe<OthersFacts> = {
   name: 'others',
   facts: ['others'],
   byHand: 'loginctl; sudo fuser -v /dev/nvidia[0-9]*',
-  script: () => `${eachSession(`case $class-$type-$service-$tty in
+  script: () => `${eachSession(
+    ['USER', 'TTY', 'CLASS', 'TYPE', 'SERVICE', 'DISPLAY'],
+    `case $class-$type-$service-$tty in
     user-*-) case $type-$service in x11-* | wayland-* | mir-* | *-xrdp* | *vnc*) echo "login $user $service $display" ;; esac ;;
     user-*) echo "login $user $tty" ;;
-  esac`)}
+  esac`,
+  )}
 # The first GPU may have been removed from the bus.
 gpus=
 for device in /dev/nvidia[0-9]*; do

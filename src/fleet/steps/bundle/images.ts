@@ -61,7 +61,7 @@ function isThere({ docker, manager }: Facts, reference: string): boolean {
 function load(
   reference: string,
   { archive, proof, unpacked }: IncludedImage,
-  { docker: { rootDir } }: Facts,
+  { docker, containerdRoot }: Facts,
 ): Planned {
   const { sha256, size, part } = archive;
   const file = `${HostPaths.images}/${sha256}.image`;
@@ -73,7 +73,10 @@ function load(
       title: `load image ${reference} from the bundle (${Math.ceil(bytes / 1e6)} MB)`,
       why: 'Docker Engine does not have it',
       disturbs: 'nothing',
-      unpacks: { folder: rootDir, bytes: unpacked ?? bytes },
+      unpacks: docker.byContainerd
+        ? // It keeps the archive's layers beside the unpacked ones.
+          { folder: containerdRoot, bytes: bytes + (unpacked ?? bytes) }
+        : { folder: docker.rootDir, bytes: unpacked ?? bytes },
     },
     [
       upload(archive, file, 0o600),

@@ -175,8 +175,13 @@ describe('the output of the probes', () => {
       cgroupDriver: 'systemd',
       runtimes: ['nvidia', 'runc'],
       rootDir: '/data/docker',
+      byContainerd: false,
       liveRestore: true,
       swarm: false,
+    });
+    const DriverStatus = [['driver-type', 'io.containerd.snapshotter.v1']];
+    expect(dockerInfoProbe.parse(JSON.stringify({ ...info, DriverStatus }))).toMatchObject({
+      byContainerd: true,
     });
     expect(dockerContainersProbe.parse(JSON.stringify(containers))).toEqual({
       ids: containers.map(({ Id }) => Id),
@@ -298,6 +303,7 @@ describe('the output of the probes', () => {
       'initramfs 61000000\npath /\npath /var/lib/docker\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 50 50 50% /\n/dev/mapper/data with-space 2000 1 1000 1% /var/lib/docker\n';
     expect(diskProbe.parse(text)).toEqual({
       initramfsBytes: 61_000_000,
+      containerdRoot: '/var/lib/containerd',
       arrived: {},
       disk: {
         '/': { freeBytes: 50 * 1024, mount: '/' },

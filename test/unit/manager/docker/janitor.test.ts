@@ -1,6 +1,7 @@
 // The janitor's list of pulled images: these have no label of azp-fleet, so the state lists them.
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
+import type { DiskSpace } from '../../../../src/manager/machine/disk.ts';
 import { Helpers, Janitor } from '../../../../src/manager/docker/janitor.ts';
 import type { PulledImage } from '../../../../src/manager/model.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
@@ -21,7 +22,7 @@ async function round(ids: readonly string[], needed: readonly string[], stuck: r
     },
   };
   const engine = {
-    info: async () => ({ rootDir: '/var/lib/docker' }),
+    info: async () => ({ rootDir: '/var/lib/docker', storage: { driver: 'overlay2', byContainerd: false } }),
     listOwn: async () => [],
     listOwnImages: async () => [],
     removeImage: async (id: string) => {
@@ -58,5 +59,41 @@ test('a pulled image that Docker does not remove stays in the list', async () =>
   expect(await round(['a', 'b', 'c', 'd'], ['d'], ['a'])).toEqual({
     removed: [],
     listed: ['a', 'b', 'c', 'd'],
+  });
+});
+
+describe("the disks of Docker and of containerd's store", () => {
+  const spaceOf = (freeGib: number): DiskSpace => ({
+    freeBytes: freeGib * gib,
+    totalBytes: 1000 * gib,
+    freeInodes: 1,
+  });
+  /** The janitor after a round, with this space on each disk in GiB. */
+  async function measured(docker: number, store: number, { byContainerd = true, root = '/store' } = {}) {
+    const tools = {
+      engine: {
+        info: async () => ({ rootDir: '/docker', storage: { driver: 'overlayfs', byContainerd } }),
+        listOwn: async () => [],
+      },
+      config: config({}),
+      clock: new StillClock(),
+      log: silentLogger,
+      helpers: new Helpers(),
+      diskSpace: async (path: string) => spaceOf(path === '/docker' ? docker : store),
+      containerdRoot: async () => (root === '' ? undefined : root),
+    };
+    const janitor = new Janitor(tools as unknown as ConstructorParameters<typeof Janitor>[0]);
+    await janitor.round(undefined);
+    return [janitor.cause?.what, (janitor.space?.freeBytes ?? 0) / gib];
+  }
+
+  test.each<[string, Promise<unknown[]>, string | undefined, number]>([
+    ['a full store', measured(500, 1), 'the disk of Docker (/store) is full: 1.0 GiB free', 1],
+    ['a full Docker', measured(1, 500), 'the disk of Docker (/docker) is full: 1.0 GiB free', 1],
+    ['space on both: the smaller one is reported', measured(500, 400), undefined, 400],
+    ['images in Docker', measured(500, 1, { byContainerd: false }), undefined, 500],
+    ["dockerd's own containerd", measured(500, 1, { root: '' }), undefined, 500],
+  ])('%s', async (_, found, what, free) => {
+    expect(await found).toEqual([what, free]);
   });
 });

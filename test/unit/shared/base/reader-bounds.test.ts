@@ -29,6 +29,7 @@ import { withBundledImages } from '../../../../src/manager/image/engine.ts';
 import { copy } from '../../../../src/manager/machine/archives.ts';
 import { isHeld } from '../../../../src/manager/machine/at-work.ts';
 import { runCommand } from '../../../../src/manager/machine/command.ts';
+import { containerdRoot } from '../../../../src/manager/machine/disk.ts';
 import { readJson, readKept, readTextNow } from '../../../../src/manager/machine/files.ts';
 import { ask, type ControlHandlers, serveControl } from '../../../../src/manager/serve/control.ts';
 import { MetricsServer } from '../../../../src/manager/serve/metrics.ts';
@@ -238,6 +239,10 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
     const places = { systemd: folder, proc: folder, changes: join(folder, 'changes') };
     const tools = { command: runCommand, process: async () => undefined };
     expect(await readPresence(places, tools)).toMatchObject([{ what: 'dnf inhibits the shutdown' }]);
+  },
+  containerdConfig: async () => {
+    const path = grown('config.toml', `root = "${folder}"\n`, 10 * readerBounds.containerdConfig.bytes);
+    expect(await containerdRoot(path)).toBe(folder);
   },
   ownFile: async () => {
     const path = grown('manager.json', '', 10 * readerBounds.ownFile.bytes);

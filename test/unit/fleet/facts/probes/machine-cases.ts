@@ -242,6 +242,40 @@ export const machineCases: readonly ScriptCase[] = [
       ],
     },
   }),
+  ...[
+    ['in double quotes', 'version = 3\n root = "PATH/data"\n[plugins]\nroot = "/elsewhere"\n'],
+    [
+      'in single quotes, without an end of line',
+      "imports = ['/etc/containerd/conf.d/*.toml']\nroot='PATH/data'",
+    ],
+  ].map(([name = '', text = '']) =>
+    probe('disk', {
+      name: `of containerd's folder by its configuration, ${name}`,
+      given: (host) =>
+        host
+          .program('stat', 'exit 1', { silent: true })
+          .folder('/boot', '/srv/big,disk/data', '/var/lib/docker')
+          .file('/etc/containerd/config.toml', text.replace('PATH', host.at('/srv/big,disk')))
+          .program('df', '', { silent: true }),
+      after: {
+        stdout:
+          'containerd /srv/big,disk/data\ninitramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk/data\n',
+      },
+    }),
+  ),
+  probe('disk', {
+    name: "of containerd's usual folder",
+    given: (host) =>
+      host
+        .program('stat', 'exit 1', { silent: true })
+        .folder('/var/lib/containerd')
+        .file('/etc/containerd/config.toml', 'rooted = "/x"\n[plugins]\nroot = "/elsewhere"\n')
+        .program('df', '', { silent: true }),
+    after: {
+      stdout:
+        'initramfs 0\npath /\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/containerd\n',
+    },
+  }),
   probe('disk', {
     name: 'and complete and partial files of a bundle',
     given: (host) =>

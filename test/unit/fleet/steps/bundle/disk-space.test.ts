@@ -90,6 +90,15 @@ describe('a bundle on a host', () => {
     ]);
   });
 
+  it("needs the space for images in containerd's store, which keeps their archives", () => {
+    const facts = disks({ '/data': 14 * gb, '/var/lib': 7.1 * gb });
+    const inStore = merge(facts, { docker: { byContainerd: true }, containerdRoot: '/data/containerd' });
+    expect(refusals(inStore, bundle(9 * gb))).toEqual([]);
+    expect(refusals(inStore, bundle(11 * gb))).toEqual([
+      `${loaded} needs 15.0 GB on /data including the changes before it; 14.0 GB are free`,
+    ]);
+  });
+
   it('needs no space for complete and partial files on the host', () => {
     const facts = disks({ '/var/lib': 1.1 * gb, '/var/lib/docker': 50 * gb });
     const pool = `${packagesFolder}/pool`;
