@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { type LabAzure, startAzure } from './azure.ts';
 import { azpFleet } from './azp-fleet.ts';
 import type { HostRelease } from './dressed.ts';
-import type { HostOptions, Snapshot } from './host.ts';
+import type { HostOptions, LabHost, Snapshot } from './host.ts';
 import { ensureHostImage } from './images.ts';
 import { writeInventory } from './inventory.ts';
 import { type Lab, prepareLab, removeLab, startLab } from './lab.ts';
@@ -44,9 +44,21 @@ export async function provisionedFleet(): Promise<ProvisionedFleet> {
   const fleet = await start(false);
   const { lab, inventory } = fleet;
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
-  if (code !== 0)
-    throw new Error(`the shared fleet could not be provisioned (exit ${code}):\n${stdout}\n${stderr}`);
-  return fleet;
+  if (code === 0) return fleet;
+  const seen = await Promise.all(lab.hosts.map(evidence));
+  throw new Error(
+    `the shared fleet could not be provisioned (exit ${code}):\n${stdout}\n${stderr}\n${seen.join('\n')}`,
+  );
+}
+
+/** What Docker and the manager of a host say: the host is gone when the error is read. */
+async function evidence(host: LabHost): Promise<string> {
+  const { stdout, stderr } = await host.exec(
+    `docker ps --all --no-trunc; docker inspect --format '{{.Name}} {{json .State}} {{json .Config.Labels}}' $(docker ps -aq)
+     journalctl --unit azp-fleet-manager --no-pager --lines 60`,
+    { allowFailure: true },
+  );
+  return `${host.name}:\n${stdout}${stderr}`;
 }
 
 async function start(isBare: boolean): Promise<ProvisionedFleet> {

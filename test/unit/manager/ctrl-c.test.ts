@@ -49,6 +49,8 @@ test('the second Ctrl-C leaves the job running and names it', async () => {
   await rig.stop();
   await ended;
   expect(rig.docker.get('box-0')?.state).toBe('running');
-  const [stopping] = rig.logged.filter(({ message }) => message === 'stopping; agent containers keep running');
+  const [stopping] = rig.logged.filter(
+    ({ message }) => message === 'stopping; agent containers keep running',
+  );
   expect(stopping?.fields).toMatchObject({ jobs: ['box-0: train'] });
 });
