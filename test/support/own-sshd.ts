@@ -119,6 +119,7 @@ export async function startOwnSshd({
   const port = await freePort();
   for (const name of ['host_ed25519', 'client_ed25519']) makeKey(join(folder, name));
   writePrograms(folder, programs);
+  mkdirSync(join(folder, 'home'));
   writeFileSync(
     join(folder, 'sshd_config'),
     [
@@ -128,6 +129,8 @@ export async function startOwnSshd({
       `HostKey ${join(folder, 'host_ed25519')}`,
       `AuthorizedKeysFile ${join(folder, 'client_ed25519.pub')}`,
       ...(plain ? [] : [`ForceCommand ${join(folder, 'bin', 'relocate')}`]),
+      // Not the user's own: what its .bashrc runs may take a minute, or be left half done when a test ends a login.
+      `SetEnv HOME=${join(folder, 'home')}`,
       'PidFile none',
       'PermitRootLogin yes',
       'StrictModes no',
