@@ -183,8 +183,8 @@ function victimsOf(facts: Facts, { disturbs }: Change | Shape): string[] {
     ...(disturbs === 'containers'
       ? []
       : [
-          ...(elsewhere.length === 0 ? [] : [listed(elsewhere, mostNamed)]),
           ...named(['GPU process', 'GPU processes'], gpuProcesses),
+          ...(elsewhere.length === 0 ? [] : [listed(elsewhere, mostNamed)]),
         ]),
     ...(disturbs === 'machine' ? named(['login', 'logins'], logins) : []),
   ];

@@ -92,7 +92,7 @@ done
 for group in "$groups"/nomad.slice/*.scope "$groups"/nomad.slice/*.slice/*.scope "$v1/freezer$own"/nomad/*; do
   if [ -d "$group" ]; then say "task \${group##*/}"; fi
 done
-for group in "$groups"/machine.slice/*.scope "$groups"/machine.slice/*.slice/*.scope "$groups"/system.slice/*.service/libpod-* \\
+for group in "$groups"/machine.slice/*.scope "$groups"/machine.slice/*.slice/*.scope "$groups"/system.slice/*.service/libpod-* "$groups"/libpod_parent/libpod-* \\
   "$sessions"*.slice/user@*.service/user.slice/*.scope "$sessions"*.slice/user@*.service/user.slice/*.slice/*.scope \\
   "$groups"/qemu.slice/*.scope "$groups"/lxc.payload.* "$groups"/lxc/[0-9]*; do
   [ -d "$group" ] || continue

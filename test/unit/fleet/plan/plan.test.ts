@@ -129,13 +129,13 @@ describe("other users' work", () => {
     [
       'gpus',
       [
-        '"do x" would disturb work of others: container postgres; container 0123456789ab of Podman; GPU process python (4711, ann)',
+        '"do x" would disturb work of others: container postgres; GPU process python (4711, ann); container 0123456789ab of Podman',
       ],
     ],
     [
       'machine',
       [
-        '"do x" would disturb work of others: container postgres; container 0123456789ab of Podman; GPU process python (4711, ann); login ann on pts/0',
+        '"do x" would disturb work of others: container postgres; GPU process python (4711, ann); container 0123456789ab of Podman; login ann on pts/0',
       ],
     ],
   ])('a change that disturbs %s', (disturbs, expected) => {

@@ -29,6 +29,7 @@ const elsewhere = [
   String.raw`/machine.slice/machine-qemu\x2d1\x2dvm1.scope`,
   `/machine.slice/machine-libpod_pod_1.slice/libpod-${container}.scope`,
   `/system.slice/web.service/libpod-payload-${container}`,
+  `/libpod_parent/libpod-${container}`,
   `${rootless}/docker-${container}.scope`,
   `${rootless}/user-libpod_pod_2.slice/libpod-${container}.scope`,
   '/qemu.slice/100.scope',
@@ -218,7 +219,10 @@ const rows: readonly Row[] = [
         )
         .folder(`${v2}/machine.slice/machine-libpod_pod_1.slice/libpod-${container}.scope`)
         .folder(`${v2}/machine.slice/machine-qemu\\x2d1\\x2dvm1.scope`)
-        .folder(`${v2}/system.slice/web.service/libpod-payload-${container}`)
+        .folder(
+          `${v2}/system.slice/web.service/libpod-payload-${container}`,
+          `${v2}/libpod_parent/libpod-${container}`,
+        )
         .folder(
           `${user}/docker-${container}.scope`,
           `${user}/user-libpod_pod_2.slice/libpod-${container}.scope`,
