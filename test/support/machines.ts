@@ -127,6 +127,26 @@ export const virtual = {
   },
 } as const satisfies Readonly<Record<string, Texts>>;
 
+/** Hosts whose old Docker Engine stores images in a way that newer ones do not know. docs.docker.com: "Deprecated features". */
+const old = (driver: string, config = '{}'): Texts => ({
+  ...bare,
+  ...engine,
+  'docker-info': `{"ServerVersion":"20.10.24","Driver":"${driver}","DockerRootDir":"/var/lib/docker"}\n`,
+  'daemon-json': `present\n${config}`,
+  'packages-apt': 'installed install docker-ce 5:20.10.24~3-0~debian-bookworm\n',
+});
+export const oldEngines: Readonly<Record<string, Texts>> = {
+  devicemapper: old('devicemapper', '{"storage-opts":["dm.thinpooldev=/dev/mapper/thin"]}'),
+  aufs: old('aufs'),
+  graph: old('overlay2', '{"graph":"/data/docker"}'),
+  'a stopped engine with aufs': {
+    ...old('', '{"storage-driver":"aufs"}'),
+    docker: 'enabled\n',
+    'docker-info': '',
+  },
+  overlay2: old('overlay2', '{"data-root":"/data/docker"}'),
+};
+
 /** Returns what the fact script answers on such a machine. */
 export function framesOf(texts: Texts): Map<string, Frame> {
   return new Map(

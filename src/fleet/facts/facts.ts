@@ -149,6 +149,8 @@ export interface Facts {
     readonly runtimes: readonly string[];
     readonly cgroupDriver: string | undefined;
     readonly rootDir: string;
+    /** Of the running engine: overlay2, devicemapper, … */
+    readonly storageDriver: string | undefined;
     /** containerd stores the images, below `containerdRoot`. */
     readonly byContainerd: boolean;
     /** daemon.json or an NVIDIA helper is newer than the running dockerd. */

@@ -19,7 +19,14 @@ export type EngineFacts = Pick<Facts['docker'], 'active' | 'enabled' | 'snap' | 
 /** The engine as it describes itself. */
 export type EngineInfo = Pick<
   Facts['docker'],
-  'serverVersion' | 'cgroupDriver' | 'runtimes' | 'rootDir' | 'byContainerd' | 'liveRestore' | 'swarm'
+  | 'serverVersion'
+  | 'cgroupDriver'
+  | 'runtimes'
+  | 'rootDir'
+  | 'storageDriver'
+  | 'byContainerd'
+  | 'liveRestore'
+  | 'swarm'
 >;
 
 /** The engine's running containers. */
@@ -75,6 +82,7 @@ export const dockerInfoProbe: FactProbe<EngineInfo> = {
       cgroupDriver: info?.CgroupDriver,
       runtimes: Object.keys(info?.Runtimes ?? {}).sort(),
       rootDir: info?.DockerRootDir ?? '/var/lib/docker',
+      storageDriver: info?.Driver,
       byContainerd: JSON.stringify(info?.DriverStatus ?? null).includes('io.containerd.snapshotter'),
       liveRestore: info?.LiveRestoreEnabled === true,
       swarm: info?.Swarm?.LocalNodeState !== undefined && info.Swarm.LocalNodeState !== 'inactive',
@@ -203,6 +211,7 @@ const infoShape = z.object({
   CgroupDriver: name,
   Runtimes: z.record(z.string(), z.unknown()).optional().catch(undefined),
   DockerRootDir: name,
+  Driver: name,
   DriverStatus: z.unknown().optional(),
   LiveRestoreEnabled: z.boolean().optional().catch(undefined),
   Swarm: z.object({ LocalNodeState: name }).optional().catch(undefined),

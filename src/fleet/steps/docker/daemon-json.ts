@@ -89,3 +89,49 @@ export function atLeast(version: string, major: number, minor: number): boolean 
   const [seenMajor = 0, seenMinor = 0] = version.split('.').map((part) => Number.parseInt(part, 10) || 0);
   return seenMajor > major || (seenMajor === major && seenMinor >= minor);
 }
+
+/** What a major release of Docker Engine no longer supports, by its page "Deprecated features". */
+interface Dropped {
+  readonly since: number;
+  readonly next: string;
+}
+
+/** dockerd does not start with an unknown key. */
+const droppedKeys: Readonly<Record<string, Dropped>> = {
+  graph: { since: 23, next: 'rename it to "data-root"' },
+  'cluster-store': { since: 23, next: 'remove it, and recreate the overlay networks that used it' },
+  'cluster-store-opts': { since: 23, next: 'remove it' },
+  'cluster-advertise': { since: 23, next: 'remove it' },
+  'oom-score-adjust': {
+    since: 25,
+    next: 'remove it, and set OOMScoreAdjust= in a drop-in of docker.service',
+  },
+  'api-cors-header': { since: 28, next: 'remove it, and let a reverse proxy add the header' },
+};
+
+/** Storage drivers, whose images a newer engine does not read. */
+const droppedStorage: Readonly<Record<string, number>> = { aufs: 24, overlay: 24, devicemapper: 25 };
+
+/** Returns why dockerd of this version would not start, or would lose its images. `driver`: of the running engine. */
+export function droppedObstacle(
+  config: DaemonConfig,
+  driver: string | undefined,
+  version: string,
+): { readonly what: string; readonly next: string } | undefined {
+  const isDropped = (since: number): boolean => atLeast(version, since, 0);
+  for (const [key, { since, next }] of Object.entries(droppedKeys)) {
+    if (!(key in config) || !isDropped(since)) continue;
+    return {
+      what: `/etc/docker/daemon.json has "${key}", with which Docker ${since} and newer do not start`,
+      next: `${next}, restart Docker, and run again`,
+    };
+  }
+  const storage = driver ?? config['storage-driver'];
+  const [name, since = Number.POSITIVE_INFINITY] =
+    Object.entries(droppedStorage).find(([each]) => each === storage) ?? [];
+  if (name === undefined || !isDropped(since)) return undefined;
+  return {
+    what: `Docker stores its images with ${name}, which Docker ${since} and newer cannot read`,
+    next: `save what is needed (docker save), set "storage-driver": "overlay2" in /etc/docker/daemon.json, restart Docker, load it again (docker load), and run again; or set docker.version to ${since - 1}.0`,
+  };
+}

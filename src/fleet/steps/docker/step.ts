@@ -8,6 +8,7 @@ import { configFolder, configScript, engineFunctions, restartScript, startEngine
 import {
   atLeast,
   type DaemonConfig,
+  droppedObstacle,
   isRelease,
   parseDaemonJson,
   renderDaemonJson,
@@ -295,11 +296,12 @@ function dockerRefusal(
       next: 'remove this host from the inventory, or from its cluster first',
     };
   }
-  if (parseDaemonJson(docker.daemonJson) === undefined) {
+  const config = parseDaemonJson(docker.daemonJson);
+  if (config === undefined) {
     return {
       what: '/etc/docker/daemon.json is not a JSON object',
       next: 'correct it by hand (python3 -m json.tool /etc/docker/daemon.json shows where), then run again',
     };
   }
-  return undefined;
+  return droppedObstacle(config, docker.storageDriver, version);
 }

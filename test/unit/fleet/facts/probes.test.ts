@@ -154,6 +154,7 @@ describe('the output of the probes', () => {
       CgroupDriver: 'systemd',
       Runtimes: { runc: {}, nvidia: {} },
       DockerRootDir: '/data/docker',
+      Driver: 'overlay2',
       LiveRestoreEnabled: true,
       Swarm: { LocalNodeState: 'inactive' },
     };
@@ -175,6 +176,7 @@ describe('the output of the probes', () => {
       cgroupDriver: 'systemd',
       runtimes: ['nvidia', 'runc'],
       rootDir: '/data/docker',
+      storageDriver: 'overlay2',
       byContainerd: false,
       liveRestore: true,
       swarm: false,

@@ -6,7 +6,15 @@ import { changedFacts, factDigests } from '../../../../src/fleet/plan/digest.ts'
 import { planHost } from '../../../../src/fleet/plan/plan.ts';
 import { allSteps } from '../../../../src/fleet/steps/all.ts';
 import { desiredOf } from '../../../support/host.ts';
-import { desktops, engine, framesOf, nodes, type Texts, virtual } from '../../../support/machines.ts';
+import {
+  desktops,
+  engine,
+  framesOf,
+  nodes,
+  oldEngines,
+  type Texts,
+  virtual,
+} from '../../../support/machines.ts';
 
 const planOf = (texts: Texts, disturbOthers = false, desired = desiredOf()) =>
   planHost(parseFacts(framesOf(texts)), desired, { steps: allSteps, disturbOthers });
@@ -240,5 +248,31 @@ describe('virtual GPUs', () => {
         'add the virtual machines to the inventory instead, or unbind the GPUs from vfio-pci',
       ],
     ]);
+  });
+});
+
+describe('Docker Engine 20.10', () => {
+  const refusals = (name: string, version = '29.7.2') =>
+    planOf(oldEngines[name] ?? {}, true, desiredOf({ docker: { version } })).refusals;
+
+  it.each([
+    ['devicemapper', 'Docker stores its images with devicemapper, which Docker 25 and newer cannot read'],
+    ['aufs', 'Docker stores its images with aufs, which Docker 24 and newer cannot read'],
+    [
+      'a stopped engine with aufs',
+      'Docker stores its images with aufs, which Docker 24 and newer cannot read',
+    ],
+    ['graph', '/etc/docker/daemon.json has "graph", with which Docker 23 and newer do not start'],
+  ])('is not upgraded to one that cannot go on from it: %s', (name, what) => {
+    expect(refusals(name)).toEqual([{ step: 'docker', what, next: expect.stringContaining('run again') }]);
+  });
+
+  it.each([
+    ['overlay2', '29.7.2'],
+    ['devicemapper', '24.0.9'],
+    ['aufs', '23.0.6'],
+    ['graph', '20.10.24'],
+  ])('is upgraded where the new one goes on: %s to %s', (name, version) => {
+    expect(refusals(name, version)).toEqual([]);
   });
 });
