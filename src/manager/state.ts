@@ -74,22 +74,28 @@ export class StateStore {
   #problem: FleetError | undefined;
   /** Why the previous file was read instead; undefined: the file is whole, or neither exists. */
   readonly damage: string | undefined;
+  /** Where the next write keeps the damaged file, which must not replace its previous version. */
+  #aside: string | undefined;
 
   private constructor(path: string, machineId: string, value: State, damage: string | undefined) {
     this.#path = path;
     this.#machineId = machineId;
     this.#value = value;
     this.damage = damage;
+    this.#aside = damage === undefined ? undefined : damagedCopy(path);
   }
 
-  /** Reads `DIR/manager.json`, or creates it when it and its previous copy are missing. Rejects when neither can be read. */
+  /**
+   * Reads `DIR/manager.json`, or creates it when it and its previous copy are missing. Rejects when neither can be read, and
+   * when a new one cannot be written; a damaged one may be written later.
+   */
   static async open(directory: string, machineId: string): Promise<StateStore> {
     const path = join(directory, 'manager.json');
     const kept = await readKept(path, wholeState);
     const value = stateOf(kept?.value ?? { installation: randomBytes(16).toString('hex') });
     const store = new StateStore(path, machineId, value, kept?.damage);
     if (kept === undefined) await replaceKept(path, textOf(value));
-    if (kept?.damage !== undefined) await replaceKept(path, textOf(value), damagedCopy(path));
+    if (kept?.damage !== undefined) await store.#write();
     return store;
   }
 
@@ -131,9 +137,9 @@ export class StateStore {
   /** Writes one after the other: with two at once, the older could win. */
   async #write(): Promise<void> {
     this.#written = this.#written
-      .then(() => replaceKept(this.#path, textOf(this.#value)))
+      .then(() => replaceKept(this.#path, textOf(this.#value), this.#aside))
       .then(
-        () => (this.#problem = undefined),
+        () => (this.#problem = this.#aside = undefined),
         (error: unknown) => (this.#problem = unwritten(this.#path, error)),
       );
     await this.#written;

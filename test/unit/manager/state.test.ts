@@ -92,6 +92,25 @@ test('a drain is in both versions: the file may be deleted right after it', asyn
   expect((await open()).value.drain).toEqual(drained);
 });
 
+test('a start from the previous version goes on while the file cannot be written, and loses neither', async () => {
+  const store = await open();
+  await store.update(() => ({ drain: drained }));
+  writeFileSync(path, 'torn');
+  // As on a full disk.
+  mkdirSync(`${path}.damaged`);
+  const again = await open();
+  expect(again.owner).toBe(store.owner);
+  expect(again.value.drain.host?.reason).toBe('bad fan');
+  expect(again.problem).toMatchObject({ code: 'state.not-written' });
+  rmSync(`${path}.damaged`, { recursive: true });
+  await again.flush();
+  expect(again.problem).toBeUndefined();
+  // A cut within this write must find a whole version.
+  expect(readFileSync(`${path}.damaged`, 'utf8')).toBe('torn');
+  expect(JSON.parse(readFileSync(`${path}.previous`, 'utf8'))).toMatchObject({ drain: drained });
+  expect((await open()).damage).toBeUndefined();
+});
+
 fault('state-both-torn', 'a deleted file with a torn previous one starts no new installation', async () => {
   const store = await open();
   await store.update(() => ({ jobsRun: {} }));
