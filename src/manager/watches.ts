@@ -21,7 +21,7 @@ import type { ImagePlan } from '../shared/image/plan.ts';
 import { ImageUsers } from './docker/job-user.ts';
 import { Janitor } from './docker/janitor.ts';
 import type { Slot } from './model.ts';
-import { NotYet, causeOf } from './causes.ts';
+import { NotYet, causeOf, isExternal } from './causes.ts';
 import { ConnectionWatch } from './pool/connection.ts';
 import { OwnAgents } from './pool/own-agents.ts';
 import { Pools, TokenRetry } from './pool/watch.ts';
@@ -295,6 +295,7 @@ async function watchEngine(
       }
       if (!signal.aborted) log.log('info', 'the event stream of Docker ended; opening it again');
     } catch (error) {
+      if (!isExternal(error)) throw error;
       log.log('warn', 'no events from Docker', { ...causeOf(error) });
     }
     // Not scaled: it is a connection to this host, not a rule of the server.

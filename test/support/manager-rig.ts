@@ -17,6 +17,7 @@ import type { DiskSpace } from '../../src/manager/machine/disk.ts';
 import { NetworkIsolation } from '../../src/manager/docker/network-isolation.ts';
 import type { FollowCommand } from '../../src/manager/machine/command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
+import type { ManagerTools } from '../../src/manager/manager-tools.ts';
 import { RunStore } from '../../src/manager/runs/run-store.ts';
 import { ownContainers } from '../../src/manager/docker/own-containers.ts';
 import { Helpers } from '../../src/manager/docker/janitor.ts';
@@ -156,6 +157,8 @@ export class ManagerRig {
 
   /** Returns the engine that the daemon uses instead. */
   engineOf = (engine: Engine): Engine => engine;
+  /** Returns the tools that the daemon uses instead. */
+  toolsOf = (tools: ManagerTools): ManagerTools => tools;
   machine = { memoryMiB: 131_072, cpus: 64 };
   /** Content at the URL of the agent's archive. */
   archive = 'the agent';
@@ -176,7 +179,7 @@ export class ManagerRig {
     const fetch: Fetch = () => Promise.resolve(new Response(this.archive));
     const archives = new Archives({ fetch, clock: this.clock, log: silentLogger, uploads: '/none', state });
     this.#running = runDaemon(
-      {
+      this.toolsOf({
         config,
         signal,
         leaving: this.#leave.signal,
@@ -219,7 +222,7 @@ export class ManagerRig {
         webhook: webhookTools(this.directory),
         diskSpace: () => Promise.resolve(this.disk),
         containerdRoot: () => Promise.resolve('/var/lib/containerd'),
-      },
+      }),
       {
         status: this.#in('status.json'),
         socket: this.socket,

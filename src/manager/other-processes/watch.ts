@@ -6,7 +6,7 @@ import { defined } from '../../shared/base/objects.ts';
 import { Labels } from '../../shared/contract/paths.ts';
 import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import { Alarm, repeat } from '../alarm.ts';
-import { NotYet } from '../causes.ts';
+import { isExternal, NotYet } from '../causes.ts';
 import { smiDeadlineMs } from '../gpus/watch.ts';
 import { type HostEngine, isHostRun } from '../host-mode/host-engine.ts';
 import { PresentRuns } from '../host-mode/present-runs.ts';
@@ -173,8 +173,9 @@ export class OtherProcessWatch {
   /** Start of the last successful check; monotonic. */
   #checkedAt = Number.NEGATIVE_INFINITY;
   #repeats = 0;
-  #running: Promise<void> | undefined;
-  #next: { withMemory: boolean; readonly check: Promise<void> } | undefined;
+  /** Resolves with the error of a failed check. */
+  #running: Promise<unknown> | undefined;
+  #next: { withMemory: boolean; readonly check: Promise<unknown> } | undefined;
 
   constructor(tools: OtherProcessTools, gpus: GpuKnowledge, slots: SlotAccess) {
     this.#tools = tools;
@@ -191,7 +192,10 @@ export class OtherProcessWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#alarm.ring(), { once: true });
-    await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, () => this.#check(true));
+    await repeat(this.#tools, { ms: checkEveryMs, signal, alarm: this.#alarm }, async () => {
+      const error = await this.#check(true);
+      if (error !== undefined && !isExternal(error)) throw error;
+    });
   }
 
   /** Checks the GPUs after a run, so that the next launch needs no check. Never rejects. */
@@ -213,13 +217,14 @@ export class OtherProcessWatch {
     if (hold !== undefined) throw new NotYet(hold.cause);
   }
 
-  /** Starts a check; calls during a running check share the next one. */
-  #check(withMemory: boolean): Promise<void> {
+  /** Starts a check; calls during a running check share the next one. Resolves with the error of a failed one. */
+  #check(withMemory: boolean): Promise<unknown> {
     if (this.#running === undefined) {
       this.#running = this.#observe(withMemory)
         .catch((error: unknown) => {
           this.#unknown += 1;
           this.#tools.log.log('warn', 'the check for other processes on the GPUs failed', { error });
+          return error;
         })
         .finally(() => (this.#running = undefined));
       return this.#running;

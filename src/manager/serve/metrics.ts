@@ -164,6 +164,8 @@ export class MetricsServer {
   readonly #log: Logger;
   readonly #clock: Clock;
   #problem: Cause | undefined;
+  /** Ends `run`. */
+  #fail: (error: unknown) => void = () => undefined;
 
   constructor(
     port: number,
@@ -174,7 +176,9 @@ export class MetricsServer {
     this.#log = log;
     this.#clock = clock;
     const bound = readerBounds.metricsPort;
-    this.#server = boundedServer(bound, log, (request, response) => answer(request, response, render, log));
+    this.#server = boundedServer(bound, log, (request, response) =>
+      answer(request, response, render, (error) => this.#fail(error)),
+    );
     // A caller that does not read its answer.
     this.#server.setTimeout(bound.requestMs);
   }
@@ -184,16 +188,23 @@ export class MetricsServer {
     return this.#problem;
   }
 
-  /** Serves until the signal is aborted. A port that is in use is tried again after 5 s, 10 s, … at most 10 minutes. */
+  /**
+   * Serves until the signal is aborted. A port that is in use is tried again after 5 s, 10 s, … at most 10 minutes. Rejects, and
+   * closes the port, when the metrics cannot be rendered.
+   */
   async run(signal: AbortSignal): Promise<void> {
     for (let failures = 1; !signal.aborted && !(await this.#opens()); failures += 1)
       await this.#clock.wait(backoffMs(failures + 1), signal);
-    if (!signal.aborted)
-      await new Promise<void>((resolve) => {
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-    this.#server.close();
-    this.#server.closeAllConnections();
+    try {
+      if (!signal.aborted)
+        await new Promise<void>((resolve, reject) => {
+          this.#fail = reject;
+          signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+    } finally {
+      this.#server.close();
+      this.#server.closeAllConnections();
+    }
   }
 
   async #opens(): Promise<boolean> {
@@ -218,7 +229,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   render: () => Promise<string>,
-  log: Logger,
+  fail: (error: unknown) => void,
 ): Promise<void> {
   if (request.method !== 'GET' || request.url !== '/metrics') {
     response.writeHead(404).end();
@@ -228,7 +239,7 @@ async function answer(
     const text = await render();
     response.writeHead(200, { 'content-type': prometheusContentType }).end(text);
   } catch (error) {
-    log.log('error', 'the metrics cannot be rendered', { error });
+    response.once('close', () => fail(error));
     response.writeHead(500).end();
   }
 }

@@ -57,23 +57,17 @@ test('/metrics serves the documented metrics', async () => {
   expect((await fetch(`${url}/`)).status).toBe(404);
 });
 
-test('metrics that cannot be rendered return HTTP 500 and are logged', async () => {
-  const logged: unknown[] = [];
+test('metrics that cannot be rendered return HTTP 500, and end the server with the error', async () => {
   const port = await freePort();
   const broken = (): Promise<string> => {
     throw new Error('out of order');
   };
-  const log = { ...silentLogger, log: (...line: unknown[]) => logged.push(line) };
-  const end = new AbortController();
-  const running = new MetricsServer(port, broken, { log, clock: new StillClock() }).run(end.signal);
+  const tools = { log: silentLogger, clock: new StillClock() };
+  const running = new MetricsServer(port, broken, tools).run(new AbortController().signal);
+  const ended = expect(running).rejects.toThrow('out of order');
   await expect.poll(() => scrape(port)).toBe(500);
-  end.abort();
-  await running;
-  expect(logged).toContainEqual([
-    'error',
-    'the metrics cannot be rendered',
-    { error: expect.any(Error) as Error },
-  ]);
+  await ended;
+  expect(await scrape(port)).toBeUndefined();
 });
 
 /** Returns the status of a scrape; undefined: no answer. */
