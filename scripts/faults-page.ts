@@ -155,7 +155,7 @@ export const faults = {
   'log-unread': ['the log has no reader', 'counted; the manager continues'],
   'ctrl-c': ['Ctrl-C on a manager run by hand', 'idle agents stop, jobs end first'],
   'hostile-jobs': [
-    'hostile jobs: a full disk, processes up to the limit, forged XIDs, a copied key',
+    'hostile jobs: a full disk, processes up to the limit, forged XIDs, a copied key, thousands of capabilities',
     'other jobs lose nothing',
   ],
   soak: [

@@ -1,11 +1,15 @@
 import type { FakeControl, FakeJob } from '../../practice/azure/control/control.ts';
-import { Labels } from '../../src/shared/contract/paths.ts';
+import { HostPaths, Labels } from '../../src/shared/contract/paths.ts';
 import type { LabHost } from '../../practice/lab/host.ts';
 import { until } from '../../practice/lab/run.ts';
 import { forms, placesOnHost } from '../../test/lab/support/secret-search.ts';
+import { forksLeft } from './attackers.ts';
 import { statusOf } from './hosts.ts';
 
-/** Returns our containers that are not the running agent of a slot. Waits a while for changes and GPU checks. */
+/**
+ * Returns our containers that are not the running agent of a slot, and what jobs left forking. Waits a while for changes and
+ * GPU checks.
+ */
 export async function leftOver(hosts: readonly LabHost[]): Promise<readonly string[]> {
   const found = await Promise.all(
     hosts.map(async (host) => {
@@ -23,9 +27,23 @@ export async function leftOver(hosts: readonly LabHost[]): Promise<readonly stri
 async function surplusOf(host: LabHost): Promise<readonly string[]> {
   const format = `{{.Label "${Labels.kind}"}} {{.Label "${Labels.slot}"}} {{.State}} {{.Names}}`;
   const { stdout } = await host.exec(`docker ps -a --filter label=${Labels.kind} --format '${format}'`);
+  const forks = (await host.exec(forksLeft, { allowFailure: true })).stdout.split('\n').filter(Boolean);
   const slots = new Set((await statusOf(host))?.slots.map(({ slot }) => `agent ${slot} running`));
   const lines = stdout.split('\n').filter((line) => line !== '');
-  return lines.filter((line) => !slots.delete(line.split(' ').slice(0, 3).join(' ')));
+  const containers = lines.filter((line) => !slots.delete(line.split(' ').slice(0, 3).join(' ')));
+  return [...containers, ...(forks.length === 0 ? [] : [`${forks.length} forking processes`])];
+}
+
+/** Returns the reasons for which managers ended by themselves, `HOST: reasons`. */
+export async function crashes(hosts: readonly LabHost[]): Promise<readonly string[]> {
+  const file = `${HostPaths.state}/crashes`;
+  const found = await Promise.all(
+    hosts.map(async (host) => {
+      const { stdout } = await host.exec(`cat ${file} ${file}.json`, { allowFailure: true });
+      return stdout === '' ? [] : [`${host.name}: ${stdout.trim()}`];
+    }),
+  );
+  return found.flat();
 }
 
 /** Counts refused sessions of agents whose name already had one. */

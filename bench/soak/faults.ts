@@ -23,7 +23,7 @@ export interface Disturbance {
 }
 
 /** Twelve agents, provision and jobs share two cores; none of these faults removes slots. */
-const shortMs = 90_000;
+export const shortMs = 90_000;
 
 export function managerKill(host: LabHost): Disturbance {
   return {

@@ -32,6 +32,9 @@ cp "$(command -v bash)" "$HOME/NVRM: Xid (PCI:"
 for file in .agent .credentials .credentials_rsaparams; do
   echo "copied $file $(base64 -w 0 "/azp/$file")"
 done`,
+  // The soak publishes them while the job runs.
+  'publishes capabilities': `
+sleep 5`,
   'survives SIGTERM': `
 trap '' INT TERM HUP
 env -i setsid bash -c "trap '' INT TERM HUP; exec sleep 3600" </dev/null >/dev/null 2>&1 &
@@ -50,6 +53,11 @@ export function hostileJob(
   return number % 10 === 0 && deed !== undefined
     ? { name: `${marker}soak-${number} ${deed}`, deed, script: `${deeds[deed]}\nexit 0\n` }
     : undefined;
+}
+
+/** True for a job whose agent gets thousands of capabilities. Pure. */
+export function publishes({ name }: Pick<FakeJob, 'name'>): boolean {
+  return isHostile({ name }) && name.endsWith('publishes capabilities' satisfies Deed);
 }
 
 /** Damage to itself does not count. Pure. */

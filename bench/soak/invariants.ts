@@ -2,20 +2,28 @@ import type { FakeJob } from '../../practice/azure/control/control.ts';
 import { isHostile } from './hostile.ts';
 import type { ContainerEvent, RunRecord, FaultRecord } from './model.ts';
 
+/** The manager's unit limits its heap to 96 MiB; without attacks sixteen slots use 78 MB in all. */
+const mostMemoryMiB = 192;
+
 /** Returns every violation in the run record, in words. Pure. */
 export function violations(record: RunRecord): readonly string[] {
   const { jobs, faults, events, hostOf } = record;
   return [
     ...jobs.flatMap((job) => onceOrLost(job, faults, hostOf)),
     ...jobs.flatMap((job) => dirtyGpu(job, faults, hostOf)),
-    ...sharedContainers(jobs),
+    ...sharedContainers(record),
     ...overlappingRuns(jobs),
     ...overlappingContainers(events),
     ...faults.flatMap(tooLate),
     ...record.quarantines.map((each) => `false quarantine: ${each}`),
-    ...record.leftOver.map((each) => `container left over: ${each}`),
+    ...record.leftOver.map((each) => `left over: ${each}`),
     ...record.tokens.map((each) => `token found: ${each}`),
     ...record.loot.map((each) => `a copied key worked: ${each}`),
+    ...record.crashes.map((each) => `a manager crashed: ${each}`),
+    ...[...record.memoryMiB].flatMap(([host, mib]) =>
+      mib > mostMemoryMiB ? [`the manager of ${host} used ${mib} MiB, not ${mostMemoryMiB} MiB`] : [],
+    ),
+    ...[...record.attacks].flatMap(([name, times]) => (times === 0 ? [`no attack: ${name}`] : [])),
   ];
 }
 
@@ -72,11 +80,11 @@ export function containerOf(job: FakeJob): string | undefined {
   return /^container ([0-9a-f]{12,64})$/mu.exec(job.log)?.[1];
 }
 
-function sharedContainers(jobs: readonly FakeJob[]): readonly string[] {
+function sharedContainers({ jobs, hostPool }: RunRecord): readonly string[] {
   const first = new Map<string, string>();
   return jobs.flatMap((job) => {
     const id = containerOf(job);
-    if (isHostile(job)) return [];
+    if (isHostile(job) || job.pool === hostPool) return [];
     if (id === undefined) return job.result === 'succeeded' ? [`${job.name} does not say where it ran`] : [];
     const other = first.get(id);
     first.set(id, job.name);

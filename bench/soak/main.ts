@@ -1,5 +1,5 @@
-// npm run soak [-- --jobs N] [--record] [--keep]: three machines, twelve agents, one fault after another, and
-// every tenth job is hostile.
+// npm run soak [-- --jobs N] [--record] [--keep]: four machines, fourteen agents, one fault after another, every tenth job is
+// hostile, and attackers all the time.
 import { parseArgs } from 'node:util';
 
 import { say as sayOnLab } from '../../practice/lab/say.ts';
@@ -16,9 +16,10 @@ import {
   reboot,
   serverFault,
 } from './faults.ts';
+import { capabilityPublisher, forker, nonsenseServer, portAttacker } from './attackers.ts';
 import { soakFleet, speed } from './fleet.ts';
 import { report } from './report.ts';
-import { soak } from './soak.ts';
+import { script, soak } from './soak.ts';
 
 const { values } = parseArgs({
   options: {
@@ -48,9 +49,17 @@ try {
     ],
     Number(values.jobs),
     sayOnLab,
-    { isHostile: true },
+    {
+      isHostile: true,
+      attackers: [
+        ...fleet.lab.hosts.map(portAttacker),
+        capabilityPublisher(fleet.azure.control),
+        nonsenseServer(fleet),
+        forker(fleet.hostPool, script),
+      ],
+    },
   );
-  const title = `${result.record.jobs.length} jobs on 3 machines with 4 agents each, with faults, every tenth job hostile`;
+  const title = `${result.record.jobs.length} jobs on 3 machines with 4 agents each and one in host mode, with faults and attackers, every tenth job hostile`;
   if (values.record) recordResults('soak', title, report(result));
   else process.stdout.write(`${title}\n\n${report(result)}\n`);
   process.exitCode = result.violations.length === 0 ? 0 : 1;

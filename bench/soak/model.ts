@@ -10,6 +10,8 @@ export interface SoakFleet {
   /** Path. */
   readonly inventory: string;
   readonly pool: string;
+  /** Pool of slots in host mode, if any. */
+  readonly hostPool?: string;
   /** Runs azp-fleet as a user; rejects unless it exits 0. */
   readonly cli: (args: readonly string[]) => Promise<Output>;
 }
@@ -44,13 +46,15 @@ export interface ContainerEvent {
 /** The data for the verdict. */
 export interface RunRecord {
   readonly jobs: readonly FakeJob[];
+  /** Pool whose jobs run in no container. */
+  readonly hostPool?: string;
   readonly faults: readonly FaultRecord[];
   readonly events: readonly ContainerEvent[];
   /** Agent name → host. */
   readonly hostOf: ReadonlyMap<string, string>;
   /** `HOST SLOT: cause` of every observed quarantine. */
   readonly quarantines: readonly string[];
-  /** `HOST: container` of every leftover container. */
+  /** `HOST: container` of every leftover container, and of processes. */
   readonly leftOver: readonly string[];
   /** Number of agents that the server refused because another one had the name. */
   readonly sessionConflicts: number;
@@ -58,4 +62,10 @@ export interface RunRecord {
   readonly tokens: readonly string[];
   /** Successful uses of the copied key of an ended job. */
   readonly loot: readonly string[];
+  /** `HOST: reasons` of every manager that ended on an uncaught error. */
+  readonly crashes: readonly string[];
+  /** Host → most memory of its manager in MiB. */
+  readonly memoryMiB: ReadonlyMap<string, number>;
+  /** Attacks beside the jobs, and how often each happened. */
+  readonly attacks: ReadonlyMap<string, number>;
 }

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Labels } from '../../src/shared/contract/paths.ts';
+import { Labels, managerUnit } from '../../src/shared/contract/paths.ts';
 import { dockerCommand } from '../../practice/lab/engine.ts';
 import type { LabHost } from '../../practice/lab/host.ts';
 import { statusOf } from './hosts.ts';
@@ -25,10 +25,19 @@ export function containerEvent(host: string, line: string): ContainerEvent | und
   return kind === 'present' || kind === 'start' || kind === 'die' ? { host, kind, id, slot } : undefined;
 }
 
+/** Returns the most memory that this process of the manager has had, in MiB; 0 while there is none. */
+async function managerMiB(host: LabHost): Promise<number> {
+  const pid = `$(systemctl show --property=MainPID --value ${managerUnit})`;
+  const { stdout } = await host.exec(`grep VmHWM /proc/${pid}/status`, { allowFailure: true });
+  return Math.ceil(Number(/^VmHWM:\s+(\d+) kB$/mu.exec(stdout)?.[1] ?? 0) / 1024);
+}
+
 /** Watches hosts from outside during a soak: containers by events, slots by polling. */
 export class Observer {
   readonly events: ContainerEvent[] = [];
   readonly quarantines = new Set<string>();
+  /** Host → most memory of its manager in MiB. */
+  readonly memoryMiB = new Map<string, number>();
   readonly #stop = new AbortController();
   readonly #children = new Set<ChildProcess>();
   readonly #watches: Promise<unknown>;
@@ -63,6 +72,8 @@ export class Observer {
       for (const { slot, state, cause } of status?.slots ?? []) {
         if (state === 'quarantined') this.quarantines.add(`${host.name} slot ${slot}: ${cause}`);
       }
+      const mib = Math.max(this.memoryMiB.get(host.name) ?? 0, await managerMiB(host));
+      this.memoryMiB.set(host.name, mib);
       await this.#pause(3000);
     }
   }

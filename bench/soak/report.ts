@@ -21,6 +21,8 @@ export function report({ record, violations, attempts, slots, from, to }: Soak):
     `| sessions refused because the name had another | ${record.sessionConflicts} |`,
     `| jobs that meant harm | ${harm(jobs)} |`,
     `| tries with copied keys of ended jobs, successful | ${attempts}, ${record.loot.length} |`,
+    `| attacks beside them | ${[...record.attacks].map(([name, times]) => `${times} × ${name}`).join(', ')} |`,
+    `| most memory of a manager | ${Math.max(0, ...record.memoryMiB.values())} MiB |`,
     `| violations | ${violations.length} |`,
     '',
     '| fault | lasted s | all slots back after s | at most s |',

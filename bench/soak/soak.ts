@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { FakeJob } from '../../practice/azure/control/control.ts';
+import type { QueueJobs } from '../../practice/azure/control/types.ts';
 import type { Lab } from '../../practice/lab/lab.ts';
 import type { Disturbance } from './faults.ts';
-import { leftOver, sessionConflicts, tokenPlaces } from './aftermath.ts';
+import { crashes, leftOver, sessionConflicts, tokenPlaces } from './aftermath.ts';
+import type { Attacked, Attacker } from './attackers.ts';
 import { hostileJob } from './hostile.ts';
 import { slotsBack, statusOf } from './hosts.ts';
 import { violations } from './invariants.ts';
@@ -23,8 +25,8 @@ export interface Soak {
   readonly to: number;
 }
 
-/** Moments to some seconds of work, in a container that no other job has seen, on GPUs without another process. */
-const script = `
+/** Moments to some seconds of work, in a container or home that no other job has seen, on GPUs without another process. */
+export const script = `
 [ ! -e "$HOME/left-behind" ] || exit 9
 touch "$HOME/left-behind"
 echo "container $(sed -n 's|.*/containers/\\([0-9a-f]\\{64\\}\\).*|\\1|p' /proc/self/mountinfo | head -n 1)"
@@ -36,14 +38,17 @@ sleep $((RANDOM % 4)).$((RANDOM % 10))
 /**
  * Keeps more jobs waiting than there are slots, disturbs the fleet again and again, and judges what the server and the
  * hosts have recorded. At least `jobs` jobs; more when the disturbances need longer. With `isHostile` every tenth job
- * attacks the others: the hosts then need small disks.
+ * attacks the others: the hosts then need small disks. `attackers` attack until the last disturbance is over.
  */
 export async function soak(
   fleet: SoakFleet,
   disturbances: readonly Disturbance[],
   jobs: number,
   say: (line: string) => void,
-  { isHostile = false }: { readonly isHostile?: boolean } = {},
+  {
+    isHostile = false,
+    attackers = [],
+  }: { readonly isHostile?: boolean; readonly attackers?: readonly Attacker[] } = {},
 ): Promise<Soak> {
   const { lab, azure } = fleet;
   await slotsBack(lab.hosts, 0, 120_000);
@@ -51,19 +56,37 @@ export async function soak(
   const observer = new Observer(lab.hosts);
   const queue = new Queue(fleet, Math.max(6, 2 * hostOf.size), isHostile);
   let isDisturbed = false;
+  let delaying = 0;
   const thief = new Thief(
     () => queue.jobs,
-    () => !isDisturbed,
+    () => !isDisturbed && delaying === 0,
   );
+  const over = new AbortController();
+  const attacked: Attacked = {
+    signal: over.signal,
+    jobs: () => queue.jobs,
+    queue: (each) => queue.add(each),
+    delayingKeys: (work) => {
+      delaying += 1;
+      return work().finally(() => (delaying -= 1));
+    },
+  };
   const from = Date.now();
   let faults: readonly FaultRecord[];
+  let attacks: readonly (readonly [string, number])[];
   try {
     const during = (keysEnd: boolean): void => void (isDisturbed = !keysEnd);
-    const trouble = disturb(disturbances, queue, jobs, say, during).finally(() => queue.noMoreAfter(jobs));
-    [faults] = await Promise.all([trouble, queue.run(jobs)]);
+    const attack = Promise.all(attackers.map(async (each) => [each.name, await each.run(attacked)] as const));
+    const trouble = disturb(disturbances, queue, jobs, say, during).finally(async () => {
+      over.abort();
+      await attack;
+      queue.noMoreAfter(jobs);
+    });
+    [attacks, faults] = await Promise.all([attack, trouble, queue.run(jobs)]);
     say(`${queue.jobs.length} jobs have come to an end`);
     await slotsBack(lab.hosts, Date.now(), 120_000);
   } finally {
+    over.abort();
     queue.stop();
     await Promise.all([observer.close(), thief.stop()]);
   }
@@ -78,6 +101,10 @@ export async function soak(
     leftOver: await leftOver(lab.hosts),
     tokens: await tokenPlaces(lab.hosts, azure.token, queue.jobs),
     loot: [...thief.loot],
+    crashes: await crashes(lab.hosts),
+    memoryMiB: observer.memoryMiB,
+    attacks: new Map(attacks),
+    ...(fleet.hostPool === undefined ? {} : { hostPool: fleet.hostPool }),
   };
   return {
     record,
@@ -140,6 +167,8 @@ class Queue {
   readonly #waiting: number;
   readonly #isHostile: boolean;
   readonly #ids = new Set<number>();
+  /** Jobs that are not an attacker's. */
+  #numbered = 0;
   readonly #stop = new AbortController();
   #enough = Number.POSITIVE_INFINITY;
 
@@ -171,6 +200,11 @@ class Queue {
     while (this.#ended() < count) await delay(200, undefined, { signal: this.#stop.signal });
   }
 
+  /** Queues a job of an attacker, or jobs. */
+  async add(job: QueueJobs): Promise<void> {
+    for (const { id } of await this.#fleet.azure.control.queue(job)) this.#ids.add(id);
+  }
+
   noMoreAfter(count: number): void {
     this.#enough = count;
   }
@@ -180,16 +214,15 @@ class Queue {
   }
 
   async #supply(): Promise<void> {
-    const waiting = this.jobs.filter(({ state }) => state === 'waiting').length;
+    const { pool } = this.#fleet;
+    const waiting = this.jobs.filter((job) => job.pool === pool && job.state === 'waiting').length;
     const count = Math.min(this.#waiting - waiting, this.#enough - this.#ids.size);
-    if (count <= 0) return;
-    const { azure, pool } = this.#fleet;
     for (let left = count; left > 0; left -= 1) {
-      const number = this.#ids.size + 1;
+      this.#numbered += 1;
+      const number = this.#numbered;
       const ordinary = { name: `soak-${number}`, script };
       const { name, script: deed } = (this.#isHostile ? hostileJob(number) : undefined) ?? ordinary;
-      const [job] = await azure.control.queue({ pool, name, script: deed });
-      if (job !== undefined) this.#ids.add(job.id);
+      await this.add({ pool, name, script: deed });
     }
   }
 

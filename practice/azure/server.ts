@@ -113,8 +113,13 @@ async function withFault(
   const refused = fault && faultReply(fault);
   if (refused !== undefined) return refused;
   const reply = await work();
+  if (fault?.brokenJson === true && (reply.json ?? reply.items) !== undefined)
+    return { status: reply.status, headers: { ...reply.headers }, content: brokenJson };
   return fault?.drop === 'after' ? undefined : reply;
 }
+
+/** The start of a list. */
+const brokenJson = { type: 'application/json; charset=utf-8', bytes: '{"count":1,"value":[{"id":' };
 
 function withHeaders(reply: Reply, { retryAfterS, headers }: Partial<Fault> = {}): Reply {
   const pause = retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) };

@@ -63,6 +63,7 @@ export const bodies = {
     deactivated: z.boolean().exactOptional(),
     retryAfterS: natural.exactOptional(),
     headers: z.record(z.string().regex(/^[\w-]+$/u), z.string().regex(/^[\x20-\x7e]*$/u)).exactOptional(),
+    brokenJson: z.boolean().exactOptional(),
     delayMs: natural.exactOptional(),
     drop: z.enum(['before', 'after']).exactOptional(),
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']).exactOptional(),

@@ -115,6 +115,8 @@ export interface Fault {
   readonly retryAfterS?: number;
   /** Headers of every answer, in their place: an invalid Retry-After, X-RateLimit-Reset. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The call is executed, and the JSON of its answer ends in the middle. */
+  readonly brokenJson?: boolean;
   readonly delayMs?: number;
   /** The connection is closed without an answer: before or after the call is executed. */
   readonly drop?: 'before' | 'after';

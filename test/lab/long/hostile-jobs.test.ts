@@ -1,8 +1,9 @@
 // A host on which every tenth job is hostile: to the disk, the manager's reading, the processes, the kernel log, the
-// key. Real: systemd, Docker Engine, cgroups, the kernel and its log, btrfs and its quota, the manager.
+// key, the pool. Another user attacks the metrics port, and the server answers nonsense from time to time. Real: systemd, Docker Engine, cgroups, the kernel and its log, btrfs and its quota, the manager.
 // Stand-ins: the GPUs, the agent program, Azure DevOps.
 import { afterAll, beforeAll, expect } from 'vitest';
 
+import { capabilityPublisher, nonsenseServer, portAttacker } from '../../../bench/soak/attackers.ts';
 import { drainAndUndrain, managerKill } from '../../../bench/soak/faults.ts';
 import { deedsDone } from '../../../bench/soak/hostile.ts';
 import type { SoakFleet } from '../../../bench/soak/model.ts';
@@ -39,10 +40,11 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-fault('hostile-jobs', 'six hostile jobs harm no other job, and their keys are worth nothing', async () => {
+fault('hostile-jobs', 'seven hostile jobs harm no other job, and their keys are worth nothing', async () => {
   const host = lab.host('h');
-  const result = await soak(fleet, [managerKill(host), drainAndUndrain(fleet, host)], 70, say, {
+  const result = await soak(fleet, [managerKill(host), drainAndUndrain(fleet, host)], 80, say, {
     isHostile: true,
+    attackers: [portAttacker(host), capabilityPublisher(fleet.azure.control), nonsenseServer(fleet)],
   });
   expect(result.violations, report(result)).toEqual([]);
   expect(Math.min(...deedsDone(result.record.jobs).values()), report(result)).toBeGreaterThan(0);

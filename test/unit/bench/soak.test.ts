@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { refillGaps } from '../../../bench/soak/figures.ts';
-import { copiedKey, deedsDone, hostileJob, isHostile } from '../../../bench/soak/hostile.ts';
+import { copiedKey, deedsDone, hostileJob, isHostile, publishes } from '../../../bench/soak/hostile.ts';
 import { violations } from '../../../bench/soak/invariants.ts';
 import type { ContainerEvent, RunRecord, FaultRecord } from '../../../bench/soak/model.ts';
 import { containerEvent } from '../../../bench/soak/observe.ts';
@@ -59,6 +59,9 @@ const record = (more: Partial<RunRecord>): RunRecord => ({
   leftOver: [],
   tokens: [],
   loot: [],
+  crashes: [],
+  memoryMiB: new Map(),
+  attacks: new Map(),
   ...more,
 });
 
@@ -150,7 +153,36 @@ describe('what a soak lets pass and what it does not', () => {
     [
       'what was seen on the hosts',
       { quarantines: ['q'], leftOver: ['c'], tokens: ['t'], loot: ['j: a login'] },
-      ['false quarantine: q', 'container left over: c', 'token found: t', 'a copied key worked: j: a login'],
+      ['false quarantine: q', 'left over: c', 'token found: t', 'a copied key worked: j: a login'],
+    ],
+    [
+      'managers that bear attacks',
+      { memoryMiB: new Map([['a', 120]]), attacks: new Map([['half-sent requests', 1]]) },
+      [],
+    ],
+    [
+      'managers that do not, and an attack that did not happen',
+      {
+        crashes: ['a: RangeError'],
+        memoryMiB: new Map([['a', 200]]),
+        attacks: new Map([['half-sent requests', 0]]),
+      },
+      [
+        'a manager crashed: a: RangeError',
+        'the manager of a used 200 MiB, not 192 MiB',
+        'no attack: half-sent requests',
+      ],
+    ],
+    [
+      'jobs in host mode, which have no container',
+      {
+        jobs: [
+          job('j1', 'a-0', 1, 2, { pool: 'bare', log: 'container \ngpu 0\n' }),
+          job('j2', 'a-0', 3, 4, { pool: 'bare', log: 'container \ngpu 0\n', result: 'failed' }),
+        ],
+        hostPool: 'bare',
+      },
+      [`j2 on a-0 was lost, given at ${at(3)}: failed | container  | gpu 0`],
     ],
     [
       'a hostile job that fails by its attack',
@@ -176,14 +208,15 @@ describe('what a soak lets pass and what it does not', () => {
 
 describe('jobs that mean harm', () => {
   test('are every tenth, each deed in its turn', () => {
-    const numbers = Array.from({ length: 120 }, (_, index) => index + 1);
+    const numbers = Array.from({ length: 140 }, (_, index) => index + 1);
     const hostile = numbers.flatMap((number) => hostileJob(number) ?? []);
     expect(hostile.map(({ name }) => Number(/\d+/u.exec(name)?.[0]))).toEqual(
       numbers.filter((number) => number % 10 === 0),
     );
     const done = deedsDone(hostile.map(({ name }) => job('j1', 'a-0', 1, 2, { name })));
-    expect([...done.values()]).toEqual([2, 2, 2, 2, 2, 2]);
+    expect([...done.values()]).toEqual([2, 2, 2, 2, 2, 2, 2]);
     expect(hostile.every(isHostile)).toBe(true);
+    expect(hostile.filter(publishes)).toHaveLength(2);
   });
 
   test('a key is known by its three files in the log', () => {
