@@ -102,4 +102,23 @@ describe('the daemon', () => {
     expect(await inPool('box-0')).not.toHaveProperty('room');
     expect([...rig.docker.containers.keys()]).toEqual(before);
   });
+
+  test('writes them once, although the pool shows the earlier ones until it is read again', async () => {
+    await rig.start({ capabilities: { team: 'red' } });
+    await rig.until('idle');
+    await rig.stop();
+    const before = (await rig.control.requests()).at(-1)?.n ?? 0;
+    await rig.start({ capabilities: { team: 'blue' } });
+    for (const name of ['box-0', 'box-1'])
+      await expect.poll(() => inPool(name)).toMatchObject({ team: 'blue' });
+    // Checks of all slots, by what the list of then shows.
+    for (const slot of ['0', '1']) {
+      rig.beginJob(`box-${slot}`);
+      await rig.until('busy', [slot]);
+    }
+    const writes = (await rig.control.requests()).filter(
+      ({ n, path }) => n > before && path.endsWith('/usercapabilities'),
+    );
+    expect(writes.map(({ agent }) => agent).toSorted()).toEqual(['box-0', 'box-1']);
+  });
 });
