@@ -92,6 +92,12 @@ export const readerBounds = {
     characters: 4 * KiB,
     beyond: 'the rest of the line is dropped',
   },
+  /** A thousand containers have 5 MiB. */
+  engineAnswer: {
+    source: 'answer of Docker that is read at once',
+    bytes: 16 * MiB,
+    beyond: 'the call fails with `engine.failed`',
+  },
   engineMessage: {
     source: 'event of Docker, or step of a build',
     characters: MiB,

@@ -6,7 +6,9 @@ import { Labels } from '../contract/paths.ts';
 import {
   answer,
   type Answer,
+  boundAnswers,
   containerName,
+  type Modem,
   neededFlag,
   neededList,
   neededNumber,
@@ -38,6 +40,7 @@ export type EngineAddress = { readonly socketPath: string } | { readonly agent: 
 /** Returns the engine at an address. It opens no connection; every call does, and has a deadline. */
 export function createEngine(address: EngineAddress): Engine {
   const docker = new Docker(modemOptions(address));
+  boundAnswers(docker.modem as unknown as Modem);
   const single = containerCalls(docker);
   return {
     ...single,

@@ -192,6 +192,21 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
     lines.push(Buffer.alloc(10 * readerBounds.line.characters, 'x'));
     expect(lines.push(Buffer.from('\n'))[0]).toHaveLength(readerBounds.line.characters);
   },
+  engineAnswer: async () => {
+    const socketPath = join(folder, 'docker.sock');
+    server = createServer((_, response) => {
+      response.writeHead(200, json);
+      Readable.from(pieces(10 * readerBounds.engineAnswer.bytes))
+        .on('error', () => undefined)
+        .pipe(response);
+    }).listen(socketPath);
+    await once(server, 'listening');
+    const engine = createEngine({ socketPath });
+    const tooLong = { problem: { code: 'engine.failed', what: 'an answer of Docker is longer than 16 MiB' } };
+    await expect(engine.create('box-0', { Image: 'agent' })).rejects.toMatchObject(tooLong);
+    // Docker answers a stop with 204: for this client any other status is a refusal.
+    await expect(engine.stop('box-0', 3600)).rejects.toMatchObject(tooLong);
+  },
   engineMessage: async () => {
     const lines = new Lines(longestMessage);
     lines.push(Buffer.alloc(10 * readerBounds.engineMessage.characters, 'x'));
