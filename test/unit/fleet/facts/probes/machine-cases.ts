@@ -268,12 +268,12 @@ export const machineCases: readonly ScriptCase[] = [
     given: (host) =>
       host
         .program('stat', 'exit 1', { silent: true })
-        .folder('/var/lib/containerd')
+        .folder('/boot', '/var/lib/containerd')
         .file('/etc/containerd/config.toml', 'rooted = "/x"\n[plugins]\nroot = "/elsewhere"\n')
         .program('df', '', { silent: true }),
     after: {
       stdout:
-        'initramfs 0\npath /\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/containerd\n',
+        'initramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/containerd\n',
     },
   }),
   probe('disk', {
