@@ -71,6 +71,7 @@ async function run(argv: readonly string[], { redactor, stdout, stderr }: Output
     const context: Context = {
       ...base,
       log,
+      redactor,
       clock: practiceClock,
       root: machineRoot,
       unfiltered: { stdout: stdout.unfiltered, stderr: stderr.unfiltered },

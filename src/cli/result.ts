@@ -11,8 +11,8 @@ export interface Result {
   readonly json: Members;
   /** For programs: all problems, of hosts and of the run. */
   readonly problems?: readonly Problem[];
-  /** For people, on stdout. */
-  readonly text?: () => string;
+  /** For people, on stdout. Output that may be too long for memory is in pieces. */
+  readonly text?: () => string | Iterable<string>;
   /** Receives the text unfiltered, instead of stdout: output of other programs, and output for programs. */
   readonly to?: OutputStream;
   /** For people, on stderr: warnings. */
@@ -33,8 +33,12 @@ export const declined: Result = { exitCode: ExitCode.declined, json: {} };
 
 /** Shows a result to people. */
 export function show({ stdout, stderr }: Context, { text, to, warnings = [], aside = [] }: Result): void {
-  if (text !== undefined && to !== undefined) to.write(text());
-  else if (text !== undefined) say(stdout, text());
+  const shown = text?.() ?? [];
+  const pieces = typeof shown === 'string' ? [shown] : shown;
+  for (const piece of pieces) {
+    if (to === undefined) say(stdout, piece);
+    else to.write(piece);
+  }
   for (const warning of warnings) warn(stderr, warning);
   if (aside.length > 0) stderr.write(`${problemsLines(aside, (stderr.columns ?? 80) - 1).join('\n')}\n`);
 }

@@ -20,7 +20,8 @@ export async function runCommand(context: Context, { spec, input }: Parsed, log?
   const result: Result = { ...found, exitCode: asInterrupted(found.exitCode) };
   if (input.options.flag('json')) {
     const { exitCode, problems = [], json } = result;
-    context.stdout.write(jsonDocument(context.clock, { command: spec.name, exitCode, problems, log }, json));
+    const parts = { command: spec.name, exitCode, problems, log };
+    for (const piece of jsonDocument(context.clock, parts, json)) context.stdout.write(piece);
   } else {
     show(context, result);
     if (context.signal.aborted) sayCanceled(context.stderr);

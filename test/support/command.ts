@@ -36,6 +36,8 @@ interface Place {
   readonly clock?: Clock;
   /** Ctrl-C. */
   readonly signal?: AbortSignal;
+  /** Knows the secrets to hide; none by default. */
+  readonly redactor?: Redactor;
 }
 
 /**
@@ -51,6 +53,7 @@ export function quietContext({
   user = 'me',
   signal = new AbortController().signal,
   clock = new StillClock(),
+  redactor = new Redactor(),
 }: Place) {
   const written = { stdout: '', stderr: '', both: '' };
   const size = typeof terminal === 'object' ? terminal : { columns: 100, rows: 30 };
@@ -64,7 +67,7 @@ export function quietContext({
       },
     );
   const [stdout, stderr] = [stream('stdout'), stream('stderr')];
-  const guards = [stdout, stderr].map((output) => guardOutput(output, new Redactor()));
+  const guards = [stdout, stderr].map((output) => guardOutput(output, redactor));
   const context: Context = {
     env,
     cwd,
@@ -78,6 +81,7 @@ export function quietContext({
     root: machineRoot,
     signal,
     log,
+    redactor,
   };
   return { context, written };
 }

@@ -12,9 +12,8 @@ import { createProgress } from '../../src/cli/render/progress.ts';
 const hosts = Array.from({ length: Number(process.argv[2] ?? 3) }, (_, index) => `gpu-host-${index}`);
 const clock = systemClock(1);
 const stop = new AbortController();
-const [stdout, stderr] = [process.stdout, process.stderr].map((stream) =>
-  guardOutput(stream, new Redactor()),
-);
+const redactor = new Redactor();
+const [stdout, stderr] = [process.stdout, process.stderr].map((stream) => guardOutput(stream, redactor));
 const context: Context = {
   env: process.env,
   cwd: process.cwd(),
@@ -31,6 +30,7 @@ const context: Context = {
   root: machineRoot,
   signal: stop.signal,
   log: silentLogger,
+  redactor,
 };
 const progress = createProgress(context, { hosts, json: false });
 for (const host of hosts) {

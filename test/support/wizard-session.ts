@@ -5,6 +5,7 @@ import type { Context } from '../../src/shared/base/context.ts';
 import { silentLogger } from '../../src/shared/base/log.ts';
 import { systemClock } from '../../src/shared/base/clock.ts';
 import { machineRoot } from '../../src/shared/base/host-root.ts';
+import { Redactor } from '../../src/shared/base/redact.ts';
 import { Secret } from '../../src/shared/base/secret.ts';
 import { resolveSecret } from '../../src/fleet/inventory/secret.ts';
 import { type Given, Interview } from '../../src/cli/setup/interview.ts';
@@ -61,6 +62,7 @@ export function startWizard(options: WizardOptions = {}): WizardSession {
     clock: systemClock(1),
     root: machineRoot,
     log: silentLogger,
+    redactor: new Redactor(),
   };
   const interview = new Interview({
     asker: noTerminal ? undefined : terminalAsker(context),

@@ -3,12 +3,14 @@ import pLimit from 'p-limit';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import type { ScriptOptions, ScriptResult, Session } from '../../fleet/ssh/transport.ts';
+import type { Code } from '../../shared/base/codes/code.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, FleetError, type Problem, usageError } from '../../shared/base/errors.ts';
 import { controlIn } from '../../shared/base/foreign-text.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
 import { sh } from '../../shared/base/shell.ts';
 import type { CommandInput } from '../command.ts';
+import { HostOutput, type HostText, type StreamName } from '../host-output.ts';
 import { type Paint, painter } from '../render/color.ts';
 import { requestedOutput, wrap } from '../render/lines.ts';
 import { problemsLines } from '../render/problem.ts';
@@ -36,10 +38,12 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     outputLimit,
   };
   const timeout = options.string('timeout') ?? '';
-  const { log, clock } = context;
+  const { log, clock, redactor } = context;
   const answers = await withHosts(context, input, ({ hosts, ...at }) =>
     Promise.all(
-      hosts.map((host) => limit(() => onHost({ ...at, log, clock }, host, { text, timeout, ...script }))),
+      hosts.map((host) =>
+        limit(() => onHost({ ...at, log, clock, redactor }, host, { text, timeout, ...script })),
+      ),
     ),
   );
   const allOk = answers.every((answer) => 'result' in answer && answer.result.code === 0);
@@ -53,7 +57,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     exitCode: allOk ? ExitCode.ok : ExitCode.hostFailed,
     json: { hosts: answers },
     problems: problemsAmong(answers),
-    text: () => `${execText(answers, style)}\n`,
+    text: () => execText(answers, style),
     to,
   };
 }
@@ -66,7 +70,13 @@ interface ExecRequest extends ScriptOptions {
 }
 
 async function onHost(
-  { transport, emit, log, clock }: Pick<Connected, 'transport' | 'emit'> & Pick<Context, 'log' | 'clock'>,
+  {
+    transport,
+    emit,
+    log,
+    clock,
+    redactor,
+  }: Pick<Connected, 'transport' | 'emit'> & Pick<Context, 'log' | 'clock' | 'redactor'>,
   { name, ssh }: HostSpec,
   { text, timeout, ...options }: ExecRequest,
 ): Promise<HostAnswer> {
@@ -81,6 +91,7 @@ async function onHost(
       wait: { since, limitMs: options.totalTimeoutMs },
     });
   const shown = new LatestOnly(running);
+  const output = new HostOutput(redactor);
   try {
     emit({ kind: 'host-state', host: name, state: 'connecting' });
     const session = await transport.connect(
@@ -93,7 +104,9 @@ async function onHost(
       last = line;
       shown.soon();
     };
-    const result = await ranOnce(session, text, { ...options, onLine });
+    const onOutput = (stream: StreamName, chunk: Buffer): void => output.push(stream, chunk);
+    const ran = await ranOnce(session, text, { ...options, onLine, onOutput });
+    const result = { ...ran, ...output.end() };
     shown.end();
     emit({
       kind: 'host-state',
@@ -104,14 +117,19 @@ async function onHost(
     return { host: name, result };
   } catch (error) {
     shown.end();
+    output.discard();
     if (options.signal?.aborted === true && !(error instanceof FleetError)) throw error;
     const isLate = error instanceof FleetError && error.problem.code === 'ssh.script-timeout';
     const problem = hostProblem(name, isLate ? tooLong(timeout, last) : error, log);
-    const state = isLate ? 'failed' : options.signal?.aborted === true ? 'skipped' : 'unreachable';
+    const isAnswering = isLate || answering.has(problem.code);
+    const state = isAnswering ? 'failed' : options.signal?.aborted === true ? 'skipped' : 'unreachable';
     emit({ kind: 'host-state', host: name, state, text: problem.what });
     return { host: name, problem };
   }
 }
+
+/** Codes of problems with the output of a command: its host is reachable. */
+const answering: ReadonlySet<Code> = new Set(['ssh.output-too-long', 'exec.output-file']);
 
 /** Runs the script and closes the session in any case, so that a host that keeps writing is not read further. */
 async function ranOnce(session: Session, text: string, options: ScriptOptions): Promise<ScriptResult> {
@@ -175,22 +193,20 @@ function hasControl(seen: string): FleetError {
 
 /** The result of `exec` on one host. */
 export type HostAnswer =
-  | { readonly host: string; readonly result: ScriptResult }
+  | { readonly host: string; readonly result: Ran }
   | { readonly host: string; readonly problem: Problem };
 
+type Ran = Omit<ScriptResult, StreamName> & Readonly<Record<StreamName, HostText>>;
+
 /**
- * Returns the outputs, hosts with equal exit code and output together: largest group first, failed and unreachable
- * hosts last. `clean` escapes output for a terminal.
+ * Returns the outputs in pieces, hosts with equal exit code and output together: largest group first, failed and
+ * unreachable hosts last. `clean` escapes output for a terminal.
  */
-export function execText(
+export function* execText(
   answers: readonly HostAnswer[],
-  {
-    paint,
-    width,
-    clean,
-  }: { readonly paint: Paint; readonly width: number; readonly clean: (text: string) => string },
-): string {
-  const groups = new Map<string, { readonly hosts: string[]; readonly result: ScriptResult }>();
+  { paint, width, clean }: { readonly paint: Paint; readonly width: number; readonly clean: Clean },
+): Generator<string> {
+  const groups = new Map<string, { readonly hosts: string[]; readonly result: Ran }>();
   const problems: Problem[] = [];
   for (const answer of answers) {
     if ('problem' in answer) {
@@ -198,7 +214,7 @@ export function execText(
       continue;
     }
     const { code, stdout, stderr } = answer.result;
-    const key = JSON.stringify([code, stdout, stderr]);
+    const key = JSON.stringify([code, ...[stdout, stderr].map(identityOf)]);
     const group = groups.get(key) ?? { hosts: [], result: answer.result };
     group.hosts.push(answer.host);
     groups.set(key, group);
@@ -206,10 +222,17 @@ export function execText(
   const ordered = [...groups.values()].sort(
     (a, b) => Number(a.result.code !== 0) - Number(b.result.code !== 0) || b.hosts.length - a.hosts.length,
   );
-  const blocks = ordered.map(({ hosts, result }) =>
-    [heading(hosts, result.code, { paint, width }), ...body(result).map(clean)].join('\n'),
-  );
-  return [...blocks, ...problemsLines(problems, width)].join('\n');
+  for (const { hosts, result } of ordered) {
+    yield `${heading(hosts, result.code, { paint, width })}\n`;
+    for (const text of [result.stdout, result.stderr]) yield* wholeLines(text, clean);
+  }
+  yield* problemsLines(problems, width).map((line) => `${line}\n`);
+}
+
+type Clean = (text: string) => string;
+
+function identityOf(text: HostText): unknown {
+  return typeof text === 'string' ? text : { digest: text.digest };
 }
 
 function heading(
@@ -224,6 +247,20 @@ function heading(
   return `${names}${end}`;
 }
 
-function body({ stdout, stderr }: ScriptResult): string[] {
-  return [stdout, stderr].filter((text) => text !== '').map((text) => text.replace(/\n$/, ''));
+/** Characters of a line that are cleaned together. */
+const longestLine = 1024 * 1024;
+
+/** Returns an output with a line feed at its end; an empty one stays empty. Pieces end with a line, for `clean`. */
+function* wholeLines(text: HostText, clean: Clean): Generator<string> {
+  if (text === '') return;
+  let rest = '';
+  for (const piece of typeof text === 'string' ? [text] : text.pieces()) {
+    rest += piece;
+    const lines = rest.lastIndexOf('\n');
+    const end = lines <= 0 && rest.length > longestLine ? rest.length : lines;
+    if (end <= 0) continue;
+    yield clean(rest.slice(0, end));
+    rest = rest.slice(end);
+  }
+  yield `${clean(rest.replace(/\n$/, ''))}\n`;
 }

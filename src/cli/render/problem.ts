@@ -22,10 +22,10 @@ interface ReportOptions {
 /** Reports an error to the user and returns the exit code. Expected failures have no stack trace. */
 export function report(error: unknown, options: ReportOptions): ExitCode {
   const { context, command, json, debug, logFile } = options;
-  const writeJson = (exitCode: ExitCode, problem: Problem) =>
-    context.stdout.write(
-      jsonDocument(context.clock, { command, exitCode, problems: [problem], log: logFile }),
-    );
+  const writeJson = (exitCode: ExitCode, problem: Problem): void => {
+    const parts = { command, exitCode, problems: [problem], log: logFile };
+    for (const piece of jsonDocument(context.clock, parts)) context.stdout.write(piece);
+  };
   if (options.interrupted) {
     if (json) writeJson(ExitCode.interrupted, { code: 'interrupted', what: 'interrupted before the end' });
     else sayCanceled(context.stderr, error);

@@ -24,6 +24,8 @@ export interface ScriptOptions {
   readonly outputLimit?: number;
   /** Called with each line of stdout and stderr. */
   readonly onLine?: (line: string) => void;
+  /** Gets the output in chunks; the result then has none. An error that it throws ends the script. */
+  readonly onOutput?: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
 }
 
 export type UploadSource =

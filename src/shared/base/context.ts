@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts';
 import type { HostRoot } from './host-root.ts';
 import type { Logger } from './log.ts';
+import type { Redactor } from './redact.ts';
 
 export type OutputStream = NodeJS.WritableStream & {
   readonly isTTY?: boolean;
@@ -31,4 +32,6 @@ export interface Context {
   readonly signal: AbortSignal;
   /** The debug log; redacts registered secrets. */
   readonly log: Logger;
+  /** Hides registered secrets in text that these streams and the log do not get. */
+  readonly redactor: Pick<Redactor, 'stream'>;
 }

@@ -38,7 +38,7 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
   const totalMs = options.totalTimeoutMs ?? defaultTotalMs;
   const began = clock.monotonic();
   let running: Running | undefined;
-  let stop: (error: FleetError) => void = () => undefined;
+  let stop: (error: unknown) => void = () => undefined;
   const stopped = new Promise<never>((_resolve, reject) => {
     stop = (error) => {
       reject(error);
@@ -54,15 +54,15 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
       ? undefined
       : new Limit(silenceTimeoutMs, () => stop(timedOut(host, 'silent', silenceTimeoutMs)));
   const total = new Limit(totalMs, () => stop(timedOut(host, 'total', totalMs)));
-  const onLine = (line: string): void => options.onLine?.(line);
-  const limit = options.outputLimit ?? outputLimit;
-  const sink = (most: number, report: (line: string) => void, tap?: RunParts['tap']): Output =>
-    new Output({ limit: most, onLine: report, onOverflow: () => stop(tooMuch(host, most)), tap });
-  const out = sink(parts.tap === undefined ? limit : passedLimit, onLine, parts.tap);
-  const err = sink(limit, parts.onErrorLine ?? onLine);
+  const { out, err } = outputsOf(parts, (error) => stop(error));
   const receive = (sink: Output) => (chunk: Buffer) => {
-    sink.push(chunk);
-    silence?.start();
+    if (cancel.signal.aborted) return;
+    try {
+      sink.push(chunk);
+      silence?.start();
+    } catch (error) {
+      stop(error);
+    }
   };
   const abort = (): void => stop(interrupted(host));
   if (options.signal?.aborted === true) throw interrupted(host);
@@ -95,6 +95,23 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
     total.stop();
     options.signal?.removeEventListener('abort', abort);
   }
+}
+
+/** Returns the collectors of both streams. `stop` ends a script that writes too much. */
+function outputsOf(
+  { host, options, onErrorLine, tap }: RunParts,
+  stop: (error: FleetError) => void,
+): { readonly out: Output; readonly err: Output } {
+  const { onOutput, outputLimit: limit = outputLimit } = options;
+  const onLine = (line: string): void => options.onLine?.(line);
+  const sink = (most: number, report: (line: string) => void, taken: RunParts['tap']): Output =>
+    new Output({ limit: most, onLine: report, onOverflow: () => stop(tooMuch(host, most)), tap: taken });
+  const passedOn = (stream: 'stdout' | 'stderr') =>
+    onOutput && ((chunk: Buffer): void => onOutput(stream, chunk));
+  return {
+    out: sink(tap === undefined ? limit : passedLimit, onLine, tap ?? passedOn('stdout')),
+    err: sink(limit, onErrorLine ?? onLine, passedOn('stderr')),
+  };
 }
 
 function exitCode(host: string, ending: Ending): number {

@@ -1,6 +1,10 @@
 /** Arguments of a command, and ends of a run. */
 export const usageCodes = {
   bug: ['a bug in azp-fleet', 'report it with the debug log'],
+  'exec.output-file': [
+    'the output of a command of more than 1 MiB does not fit on the disk of this machine',
+    'free disk space in the folder of temporary files, or set TMPDIR to another folder',
+  ],
   'exec.timeout': ['a command exceeded --timeout', 'run it again with a longer --timeout'],
   interrupted: ['the run was interrupted (Ctrl-C)', 'run the same command again: it resumes'],
   'init.exists': ['the file already exists', 'name another file with --output'],

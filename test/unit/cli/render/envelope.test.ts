@@ -5,7 +5,7 @@ import { jsonDocument } from '../../../../src/cli/render/envelope.ts';
 const parts = { command: 'exec', exitCode: 0, problems: [], log: undefined } as const;
 
 test('the envelope is first, then the members of the command', () => {
-  const document = JSON.parse(jsonDocument({ wall: () => 0 }, parts, { hosts: [] })) as object;
+  const document = JSON.parse([...jsonDocument({ wall: () => 0 }, parts, { hosts: [] })].join('')) as object;
   expect(Object.keys(document)).toEqual([
     'schema',
     'command',

@@ -16,7 +16,7 @@ test('equal answers are shown once: the largest group first, failures after, the
     answer('d', 'two\n'),
     { host: 'e', problem: { code: 'ssh.refused', host: 'e', what: 'nothing listens', next: 'start sshd' } },
   ];
-  expect(execText(answers, { paint: plain, width: 79, clean: (text) => text })).toBe(
+  expect([...execText(answers, { paint: plain, width: 79, clean: (text) => text })].join('')).toBe(
     [
       '── 2 hosts: b, d',
       'two',
@@ -26,6 +26,7 @@ test('equal answers are shown once: the largest group first, failures after, the
       'no such file',
       '✗ e: nothing listens [ssh.refused]',
       '  next      start sshd',
+      '',
     ].join('\n'),
   );
 });

@@ -136,11 +136,8 @@ gpu-[007-009]                  unreachable  {address}:22 does not answer
   test('are listed one by one in the document', async () => {
     const { context, result } = install({ given: { yes: true, json: true } });
     const { exitCode, problems = [], json } = await result;
-    const document = jsonDocument(
-      context.clock,
-      { command: 'install', exitCode, problems, log: undefined },
-      json,
-    );
+    const parts = { command: 'install', exitCode, problems, log: undefined };
+    const document = [...jsonDocument(context.clock, parts, json)].join('');
     const { hosts } = JSON.parse(document) as { hosts: readonly { host: string; state: string }[] };
     expect(hosts.map(({ host }) => host).toSorted()).toEqual(names);
     expect(problems).toHaveLength(23);
