@@ -29,6 +29,8 @@ interface LoginRules {
   readonly methods: readonly LoginMethod[];
   /** Whether the user may be asked; false with BatchMode. */
   readonly asks: boolean;
+  /** Most attempts with each way to ask for a password, and questions for one passphrase. */
+  readonly prompts: number;
   /** Signature algorithms of the user's keys. Undefined: ssh's default list. */
   readonly keyAlgorithms: readonly string[] | undefined;
   /** Shortest RSA key of user and host, in bits. */
@@ -384,18 +386,20 @@ function timeLimits(
 
 /** The methods of the built-in client, in the order in which they are tried by default. */
 export const loginMethods: readonly LoginMethod[] = ['publickey', 'keyboard-interactive', 'password'];
+/** OpenSSH's default of NumberOfPasswordPrompts. */
+const passwordPrompts = 3;
 /** OpenSSH's shortest RSA key in bits: SSH_RSA_MINIMUM_MODULUS_SIZE. */
 const shortestRsa = 1024;
 
 function loginRules({ first, list }: ConfigReader): LoginRules {
   const isOff = (option: string): boolean => isNo(first(option));
   const asks = first('batchmode') !== 'yes';
-  const prompts = asks && first('numberofpasswordprompts') !== '0';
+  const prompts = asks ? Number(first('numberofpasswordprompts') ?? passwordPrompts) : 0;
   const questions = ['kbdinteractiveauthentication', 'challengeresponseauthentication'];
   const allowed: Readonly<Record<LoginMethod, boolean>> = {
     publickey: !isOff('pubkeyauthentication'),
-    'keyboard-interactive': prompts && !questions.some(isOff),
-    password: prompts && !isOff('passwordauthentication'),
+    'keyboard-interactive': prompts > 0 && !questions.some(isOff),
+    password: prompts > 0 && !isOff('passwordauthentication'),
   };
   const preferred = first('preferredauthentications')?.split(',');
   const order =
@@ -403,6 +407,7 @@ function loginRules({ first, list }: ConfigReader): LoginRules {
   return {
     methods: [...new Set(order)].filter((method) => allowed[method]),
     asks,
+    prompts,
     keyAlgorithms: list('pubkeyacceptedalgorithms') ?? list('pubkeyacceptedkeytypes'),
     minimumRsaBits: Number(first('requiredrsasize') ?? first('rsaminsize') ?? shortestRsa),
   };

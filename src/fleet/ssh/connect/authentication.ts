@@ -70,7 +70,7 @@ const mostStages = 8;
  * keyboard-interactive, password. Offers keys in OpenSSH's order: agent keys of the identity files, other agent keys
  * (unless IdentitiesOnly), unencrypted key files, encrypted ones (asks once). Where the host wants several
  * credentials (AuthenticationMethods), each stage may use all of them but keys that it has accepted; those not tried yet
- * come first, because MaxAuthTries counts the refusals of all stages.
+ * come first, because MaxAuthTries counts the refusals of all stages. NumberOfPasswordPrompts also counts all stages.
  */
 export function startLogin(parts: LoginParts): Login {
   const tried: string[] = [];
@@ -78,6 +78,11 @@ export function startLogin(parts: LoginParts): Login {
   const over = new AbortController();
   let waiting: Attempt[] | undefined;
   let made: Attempt[] = [];
+  /** Attempts of all stages. */
+  const counts = new Map<LoginMethod, number>();
+  const mayTry = ({ kind }: Attempt): boolean =>
+    left?.includes(kind) !== false &&
+    (kind === 'publickey' || (counts.get(kind) ?? 0) < parts.options.login.prompts);
   /** What the host accepts; undefined until it has said so. */
   let left: readonly string[] | undefined;
   let missing: readonly string[] = [];
@@ -95,12 +100,13 @@ export function startLogin(parts: LoginParts): Login {
   const choose = async (): Promise<AnyAuthMethod | false> => {
     waiting ??= await attemptsOf(parts, { leftOut, skip: () => skip(), signal: over.signal });
     for (;;) {
-      const attempt = waiting.find(({ kind }) => left?.includes(kind) !== false);
+      const attempt = waiting.find(mayTry);
       if (attempt === undefined) return false;
       waiting.splice(waiting.indexOf(attempt), 1);
       const method = await attempt.method();
       if (method === undefined) continue;
       made.push(attempt);
+      counts.set(attempt.kind, (counts.get(attempt.kind) ?? 0) + 1);
       if (!tried.includes(attempt.description)) tried.push(attempt.description);
       return method;
     }
@@ -192,7 +198,7 @@ async function keyAttempts(parts: LoginParts, more: AttemptParts): Promise<Attem
   const encrypted = files.flatMap((file) => {
     if (file?.kind !== 'encrypted' || fromAgent.has(keys.publicBlob(file.file) ?? '')) return [];
     const unlock = async (): Promise<ParsedKey | undefined> => {
-      const key = options.login.asks ? await unlocked(parts, file) : undefined;
+      const key = await unlocked(parts, file);
       if (key === undefined) leftOut.push(locked(file.file));
       return key;
     };
@@ -239,7 +245,7 @@ function unlocked(
   file: KeyFile & { readonly kind: 'encrypted' },
 ): Promise<ParsedKey | undefined> {
   const resume = pause();
-  return keys.unlock(file, options.name).finally(resume);
+  return keys.unlock(file, options.name, options.login.prompts).finally(resume);
 }
 
 function passwordAttempts(parts: LoginParts, kind: Exclude<LoginMethod, 'publickey'>): Attempt[] {
@@ -350,11 +356,16 @@ export class KeyRing {
     }
   }
 
-  /** Returns undefined without a terminal, or after three wrong passphrases. */
-  unlock(file: KeyFile & { readonly kind: 'encrypted' }, host: string): Promise<ParsedKey | undefined> {
+  /** Returns undefined without a terminal, or after so many wrong passphrases. */
+  unlock(
+    file: KeyFile & { readonly kind: 'encrypted' },
+    host: string,
+    prompts: number,
+  ): Promise<ParsedKey | undefined> {
+    if (prompts === 0) return Promise.resolve(undefined);
     let unlocked = this.#unlocked.get(file.file);
     if (unlocked === undefined) {
-      unlocked = this.#askPassphrase(file, host);
+      unlocked = this.#askPassphrase(file, host, prompts);
       this.#unlocked.set(file.file, unlocked);
     }
     return unlocked;
@@ -363,8 +374,9 @@ export class KeyRing {
   async #askPassphrase(
     file: KeyFile & { readonly kind: 'encrypted' },
     host: string,
+    prompts: number,
   ): Promise<ParsedKey | undefined> {
-    for (let attempt = 0; attempt < 3; attempt += 1) {
+    for (let attempt = 0; attempt < prompts; attempt += 1) {
       const again = attempt === 0 ? '' : ' (the last one was wrong)';
       const passphrase = await this.#prompter.ask({
         host,

@@ -272,12 +272,14 @@ test('the login obeys the configuration', async () => {
   expect(await login('')).toEqual({
     methods: ['publickey', 'keyboard-interactive', 'password'],
     asks: true,
+    prompts: 3,
     keyAlgorithms: undefined,
     minimumRsaBits: 1024,
   });
   expect((await login('PasswordAuthentication no\n')).methods).toEqual(['publickey', 'keyboard-interactive']);
-  expect((await login('NumberOfPasswordPrompts 0\n')).methods).toEqual(['publickey']);
-  expect(await login('BatchMode yes\n')).toMatchObject({ methods: ['publickey'], asks: false });
+  expect(await login('NumberOfPasswordPrompts 0\n')).toMatchObject({ methods: ['publickey'], prompts: 0 });
+  expect(await login('NumberOfPasswordPrompts 1\n')).toMatchObject({ prompts: 1 });
+  expect(await login('BatchMode yes\n')).toMatchObject({ methods: ['publickey'], asks: false, prompts: 0 });
   expect((await login('PreferredAuthentications password,hostbased,publickey\n')).methods).toEqual([
     'password',
     'publickey',

@@ -206,8 +206,24 @@ describe('a host that wants several credentials', () => {
     const wants = Array.from({ length: 1000 }, () => 'password' as const);
     const port = await wanting({ wants, onRequest: (method) => asked.push(method) });
     const spec = { port, identityFile: '/nonexistent', ...password };
-    expect(await problemOf(open().connect(sshd.target(spec)))).toMatchObject({ code: 'ssh.auth' });
+    const transport = open({ config: 'NumberOfPasswordPrompts 100\n' });
+    expect(await problemOf(transport.connect(sshd.target(spec)))).toMatchObject({ code: 'ssh.auth' });
     expect(asked.filter((method) => method === 'password')).toHaveLength(8);
+  });
+
+  test('is offered no more passwords in all stages than NumberOfPasswordPrompts', async () => {
+    const asked: string[] = [];
+    const wants = ['password', 'publickey', 'password'] as const;
+    const keys = [publicKey(sshd.clientKeyFile)];
+    const port = await wanting({ wants, keys, onRequest: (method) => asked.push(method) });
+    const limited = open({ config: 'NumberOfPasswordPrompts 1\n' });
+    expect(await problemOf(limited.connect(sshd.target({ port, ...password })))).toMatchObject({
+      code: 'ssh.auth',
+      expected: 'password',
+    });
+    expect(asked.filter((method) => method === 'password')).toHaveLength(1);
+    const session = await open().connect(sshd.target({ port, ...password }));
+    expect(session.closed.aborted).toBe(false);
   });
 
   test('that is sshd gets two keys', async () => {
@@ -318,14 +334,19 @@ describe('keys that the SSH configuration excludes are not offered', () => {
     expect(await seen('PubkeyAcceptedAlgorithms rsa-sha2-256')).toBe(`tried key ${identityFile}`);
   });
 
-  test('with BatchMode, a passphrase is not asked for', async () => {
-    const locked = join(sshd.folder, 'locked-batch');
+  test.each([
+    ['BatchMode yes', 0],
+    ['NumberOfPasswordPrompts 0', 0],
+    ['NumberOfPasswordPrompts 1', 1],
+    ['NumberOfPasswordPrompts 4', 4],
+  ])('with %s, a passphrase is asked for %i times', async (config, times) => {
+    const locked = join(sshd.folder, `locked-${config.replace(' ', '-')}`);
     copyFileSync(sshd.clientKeyFile, locked);
     execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', 'open sesame', '-f', locked]);
-    const transport = open({ config: 'BatchMode yes\n', answer: () => 'open sesame' });
+    const transport = open({ config: `${config}\n`, answer: () => 'wrong' });
     const problem = await problemOf(transport.connect(sshd.target({ identityFile: locked })));
     expect(problem.seen).toContain(`not offered: key ${locked} (needs a passphrase)`);
-    expect(transport.questions).toEqual([]);
+    expect(transport.questions).toHaveLength(times);
   });
 });
 
