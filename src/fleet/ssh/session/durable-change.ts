@@ -110,6 +110,8 @@ export async function startChange(
 const pollS = '0.3';
 /** Checks without an answer until the state counts as unknown: one minute. */
 const mostUnknown = 200;
+/** Seconds until a check of systemd is ended, and the number of checks that last as long. */
+const hung = { limitS: 10, checks: 33 };
 /** Milliseconds that a change may be followed beyond its own limit, for stopping and reconnecting. */
 const slackMs = 120_000;
 const anyTimeMs = 24 * 3_600_000;
@@ -118,19 +120,22 @@ const anyTimeMs = 24 * 3_600_000;
  * Shell functions of the scripts about a change. Control lines go to stderr, the change's output to stdout.
  *
  * `query_unit` sets `$state` (alive; ended: systemd still has the unit; none; unknown: no answer, e.g. while systemd
- * re-executes) and `$inv`, the InvocationID, which the unit has also written to `began`. `await_state` repeats
- * `query_unit` until there is an answer, for a minute. `follow OFFSET` follows the unit with InvocationID `$i`, and
+ * re-executes, or where it hangs) and `$inv`, the InvocationID, which the unit has also written to `began`. `await_state`
+ * repeats `query_unit` until there is an answer, for a minute. `follow OFFSET` follows the unit with InvocationID `$i`, and
  * removes it at the end, under the change's lock, so that it does not remove the unit of a later start.
  */
 const functions = `
+n=0
 query_unit() {
   sub='' inv='' res=''
+  shown=$(timeout -k 1 ${hung.limitS} systemctl show -p SubState -p InvocationID -p Result "$u" 2>/dev/null)
+  case $? in 124|137) n=$((n+${hung.checks}));; esac
   while IFS='=' read -r key value; do
     case $key in
       SubState) sub=$value;; InvocationID) inv=$value;; Result) res=$value;;
     esac
   done <<SHOWN
-$(systemctl show -p SubState -p InvocationID -p Result "$u" 2>/dev/null)
+$shown
 SHOWN
   case $sub in
     '') state=unknown;;

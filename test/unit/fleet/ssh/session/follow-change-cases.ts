@@ -6,6 +6,7 @@ const follow = followChangeScript('x,1', undefined);
 const again = followChangeScript('x,1', { offset: 2, invocation: 'inv-1' });
 const fromStart = followChangeScript('x,1', { offset: 0, invocation: '' });
 
+const hangs = `timeout -k 1 10 ${query}`;
 const lock = { [`${folder}/lock`]: '644 ' };
 const finished = (stdout: string, stderr: string) => ({ stdout, stderr, calls: cleared, files: lock });
 
@@ -28,6 +29,17 @@ export const followChangeSuite: ScriptSuite = {
       after: {
         stderr: 'unknown\n',
         calls: unanswered,
+      },
+    },
+    {
+      name: 'is unknown after a minute in which systemd hangs',
+      script: follow,
+      given: (host) => {
+        host.program('timeout', 'exit 124');
+      },
+      after: {
+        stderr: 'unknown\n',
+        calls: [hangs, ...Array.from({ length: 5 }, () => ['sleep 0.3', hangs]).flat()],
       },
     },
     {
