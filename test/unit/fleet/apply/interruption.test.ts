@@ -96,6 +96,35 @@ describe('a signal at every effect', () => {
   );
 });
 
+describe('a signal at every effect of a change that drains', () => {
+  /** A host with a manager that runs no job; `before`: continues from what it left. */
+  async function draining(before?: FakeHost): Promise<FakeHost> {
+    const host = hostNeeding(change('restart', { disturbs: 'containers' }));
+    host.facts = before?.facts ?? merge(host.facts, { manager: { unitActive: 'active' } });
+    host.status = before?.status ?? managerStatus({ drains: [], slots: [{ ...busy, state: 'drained' }] });
+    await host.serveManager(() => undefined);
+    return host;
+  }
+  it.each(['lock', 'POST /v1/drain', 'restart', 'POST /v1/undrain', 'unlock'])(
+    '%s: the agents are enabled again, and the next run makes the rest',
+    async (effect) => {
+      const first = await draining();
+      first.onLog = (line) => {
+        if (line.startsWith(effect)) first.stop.abort();
+      };
+      await applyHost(first.survey(), first.tools(), { exactFacts: false });
+      expect(first.stop.signal.aborted).toBe(true);
+      expect(first.status?.drains).toEqual([]);
+      expect(first.log.at(-1)).toBe('unlock');
+      const next = await draining(first);
+      const { state } = await applyHost(next.survey(), next.tools(), { exactFacts: false });
+      expect(['ok', 'changed']).toContain(state);
+      expect([...first.log, ...next.log].filter((line) => line === 'restart')).toHaveLength(1);
+      expect(next.status?.drains).toEqual([]);
+    },
+  );
+});
+
 describe('Ctrl-C', () => {
   it('during a change that continues on the host: names it, and counts those before', async () => {
     const host = hostNeeding(change('a'), change('b'));
