@@ -242,7 +242,8 @@ function plant() {
   for (const name of ['tmp', 'cache/azp-fleet', 'state/azp-fleet']) mkdirSync(at(name), { recursive: true });
   const { username } = userInfo();
   const inventory = realpathSync(folder);
-  const digest = createHash('sha256').update(join(inventory, 'planted.yaml')).digest('hex').slice(0, 16);
+  const digestOf = (name: string) =>
+    createHash('sha256').update(join(inventory, name)).digest('hex').slice(0, 16);
   const names = [
     'tmp/azp-fleet.lock',
     'tmp/node-compile-cache/entry',
@@ -251,8 +252,9 @@ function plant() {
     ...[true, false].map((zstd) => runtimeArtifact('cache/azp-fleet', 'x86_64', zstd)?.file ?? ''),
     'cache/azp-fleet/folders/0.tar',
     'state/azp-fleet/logs/2026-01-01T000000-000Z-1.log',
-    `state/azp-fleet/runs/${digest}.json`,
-    `state/azp-fleet/setup/${digest}.json`,
+    ...['planted.yaml', 'new.yaml'].flatMap((name) =>
+      ['runs', 'setup'].map((kept) => `state/azp-fleet/${kept}/${digestOf(name)}.json`),
+    ),
   ];
   for (const name of names) {
     mkdirSync(dirname(at(name)), { recursive: true });
@@ -282,6 +284,11 @@ test.each([
   'exec -i planted.yaml -- true',
   'trust planted.yaml',
   'bundle planted.yaml -o none.tar',
+  'remove down -i planted.yaml --yes',
+  'adopt down -i planted.yaml --yes',
+  'reboot down -i planted.yaml --yes',
+  'drain down -i planted.yaml --yes',
+  'image build down -i planted.yaml',
   'ssh-config planted.yaml',
   'inventory list planted.yaml',
   'setup --yes -o new.yaml',
