@@ -405,11 +405,12 @@ const fleetCommands: readonly CommandSpec[] = [
     offline: true,
     summary: 'diagnose saved outputs of nvidia-smi or kernel logs; contacts no host',
     description:
-      'Reads the output of `nvidia-smi -q -x`, a failed nvidia-smi, `dmesg` or `journalctl -k`; - is standard input.',
+      'Reads the output of `nvidia-smi`, `nvidia-smi -q` or `nvidia-smi -q -x`, of `dmesg` or `journalctl -k` in any text format, and nvidia-bug-report.log.gz; - is standard input. Shows what it recognized.',
     positionals: '<files...>',
     inventory: false,
     examples: [
       ['azp-fleet diagnose smi.xml dmesg.txt', 'two files'],
+      ['azp-fleet diagnose nvidia-bug-report.log.gz', 'what nvidia-bug-report.sh wrote'],
       ['ssh h200-1 dmesg | azp-fleet diagnose -', 'from a pipe'],
     ],
     json: ['files'],

@@ -19,7 +19,7 @@ const MiB = 1024 * KiB;
 export const deepestJson = 40;
 
 /**
- * Every bound of what the manager, and the client of Azure DevOps in both programs, read from outside. Their readers take the
+ * Every bound of what the manager, the client of Azure DevOps in both programs and `diagnose` read from outside. Their readers take the
  * numbers from here; test/unit/shared/base/reader-bounds.test.ts feeds each ten times as much, and docs/security.md lists them.
  */
 export const readerBounds = {
@@ -141,6 +141,22 @@ export const readerBounds = {
     source: "containerd's configuration",
     bytes: 64 * KiB,
     beyond: 'the rest is not read',
+  },
+  /** nvidia-bug-report.sh writes 1 to 30 MiB, more on a host with many GPUs and a long journal. */
+  savedOutput: {
+    source: 'file of `diagnose`, unpacked',
+    bytes: 256 * MiB,
+    beyond: 'the rest is not read: `diagnose.incomplete`',
+  },
+  savedLine: {
+    source: 'line of a file of `diagnose`',
+    characters: 64 * KiB,
+    beyond: 'the rest of the line is dropped',
+  },
+  savedSmi: {
+    source: 'output of nvidia-smi in a file of `diagnose`',
+    characters: 16 * MiB,
+    beyond: 'the end is dropped, and the output counts as incomplete',
   },
   ownFile: {
     source: 'file in /etc/azp-fleet, /run/azp-fleet or /var/lib/azp-fleet',

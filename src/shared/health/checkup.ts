@@ -1,12 +1,12 @@
 import { explainCuda } from './cuda.ts';
 import { gpuRules } from './gpu-rules.ts';
 import { readAnswer } from './smi-answer.ts';
-import { explainSmiFailure, type Where } from './smi-failure.ts';
+import type { Where } from './smi-failure.ts';
 import type { SmiAnswer } from './smi-run.ts';
 import { aroundReport } from './smi-sections.ts';
 import type { Finding, Verdict } from './verdict.ts';
 import type { GpuReport, SmiReport } from './smi-report.ts';
-import { checkXids, readXids, type XidEvent } from './xid.ts';
+import { checkXids, type XidEvent } from './xid.ts';
 
 /** The result of one check of a host's GPUs. */
 export interface Checkup {
@@ -159,30 +159,4 @@ function gone(uuid: string): Finding {
     what: `${uuid} is missing`,
     next: 'compare `nvidia-smi -L` on the host with the inventory; after a lost GPU, reboot the host',
   };
-}
-
-export type Diagnosis =
-  | { readonly kind: 'nvidia-smi' | 'kernel-log'; readonly checkup: Checkup }
-  /** The text is in no known format. */
-  | { readonly kind: 'unknown' };
-
-/** Judges a saved output: `nvidia-smi -q -x`, a failed nvidia-smi, or a kernel log. Pure. */
-export function diagnose(text: string): Diagnosis {
-  const run = { code: 0, output: text, timedOut: false };
-  if (text.includes('<nvidia_smi_log>'))
-    return { kind: 'nvidia-smi', checkup: examine(run, 'host', { pci: [] }) };
-  const failure = explainSmiFailure(run, 'host');
-  const xids = readXids(text);
-  if (xids.length > 0 || /\bNVRM:|\bkernel:|Linux version/.test(text)) {
-    return {
-      kind: 'kernel-log',
-      checkup: conclude(
-        checkXids(xids, (busId) => busId),
-        undefined,
-      ),
-    };
-  }
-  return failure === undefined
-    ? { kind: 'unknown' }
-    : { kind: 'nvidia-smi', checkup: conclude([failure], undefined) };
 }

@@ -31,24 +31,30 @@ type XidClass =
  * names, and the kernel writes those into its lines, with line breaks of every kind.
  */
 const prefix = String.raw`^(?:<\d+>)?(?:(?:\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:\S+ )?kernel: )?(?:\[ *(?<at>\d+\.\d+)\](?:\[ *[TC]\d+\])? )?`;
+const strict = new RegExp(`${prefix}(?<message>NVRM: [^]*)$`);
 const address = String.raw`(?:PCI:)?(?<gpu>[\da-fA-F:.]+)`;
-const xidLine = new RegExp(
-  String.raw`${prefix}NVRM: Xid \(${address}(?: [^()]*)?\): (?<xid>\d{1,6})(?:, ?(?<text>[^]*))?$`,
+const xidMessage = new RegExp(
+  String.raw`^NVRM: Xid \(${address}(?: [^()]*)?\): (?<xid>\d{1,6})(?:, ?(?<text>[^]*))?$`,
 );
-const offTheBus = new RegExp(String.raw`${prefix}NVRM: GPU (?:at )?${address}: GPU has fallen off the bus`);
+const offTheBus = new RegExp(String.raw`^NVRM: GPU (?:at )?${address}: GPU has fallen off the bus`);
 
-/** Returns the XIDs in kernel log text, oldest first. Give it the log since boot. */
+/** Returns the XIDs in kernel log text of `dmesg`, oldest first. Give it the log since boot. */
 export function readXids(kernelLog: string): readonly XidEvent[] {
-  return kernelLog.split('\n').flatMap((line) => readXid(line) ?? []);
+  return kernelLog.split('\n').flatMap((line) => {
+    const { message = '', at } = strict.exec(line)?.groups ?? {};
+    const event = readXidMessage(message);
+    if (event === undefined) return [];
+    return at === undefined ? event : { ...event, at: Number(at) };
+  });
 }
 
-function readXid(line: string): XidEvent | undefined {
-  const found = xidLine.exec(line)?.groups;
-  const lost = found === undefined ? offTheBus.exec(line)?.groups : undefined;
-  const { gpu, at, xid = '79', text = 'GPU has fallen off the bus.' } = found ?? lost ?? {};
+/** Returns the XID of a message of the kernel: a line of its log without the prefix. */
+export function readXidMessage(message: string): XidEvent | undefined {
+  const found = xidMessage.exec(message)?.groups;
+  const lost = found === undefined ? offTheBus.exec(message)?.groups : undefined;
+  const { gpu, xid = '79', text = 'GPU has fallen off the bus.' } = found ?? lost ?? {};
   if (gpu === undefined) return undefined;
-  const event = { xid: Number(xid), gpu: normalizeBusId(gpu), text: foreignLine(text).trim() };
-  return at === undefined ? event : { ...event, at: Number(at) };
+  return { xid: Number(xid), gpu: normalizeBusId(gpu), text: foreignLine(text).trim() };
 }
 
 /** A person reset or replaced a GPU, or all: earlier XIDs no longer count. */

@@ -121,7 +121,7 @@ export const commandMistakes: readonly Mistake[] = [
     by: ann(/^save one: .* or journalctl -k > kernel\.log$/, 'does so', (world) =>
       world.write(
         'kernel.log',
-        '[ 1.0] Linux version 6.1.0\n[ 9.0] NVRM: loading NVIDIA UNIX x86_64 Kernel Module\n',
+        '[    1.000000] Linux version 6.1.0\n[    9.000000] NVRM: loading NVIDIA UNIX x86_64 Kernel Module\n',
       ),
     ),
   },

@@ -32,10 +32,11 @@ groups: { hopper: { hosts: [h200-1] } }
 hosts: { h200-1: { address: 127.0.0.1, port: 9, labels: { room: b12 } } }
 `,
     );
-  const kernelLog = '[ 1.0] Linux version 6.1.0\n';
+  const kernelLog = '[    1.000000] Linux version 6.1.0\n';
   const files = {
     'smi.xml': kernelLog,
     'dmesg.txt': kernelLog,
+    'nvidia-bug-report.log.gz': kernelLog,
     'hosts.ini': '[gpu]\nh200-1 ansible_host=192.0.2.7\n',
     'hosts.json': '{ "azp_fleet_hosts": { "value": { "h200-1": { "address": "192.0.2.7" } } } }',
   };
@@ -66,7 +67,7 @@ const envelope = z.looseObject({
 
 async function json(argv: readonly string[], cwd = fake.folder) {
   // The input of examples that read from a pipe.
-  const stdin = Readable.from(['[ 1.0] Linux version 6.1.0\n']);
+  const stdin = Readable.from(['[    1.000000] Linux version 6.1.0\n']);
   const result = await runCommand(['--json', '--yes', ...argv], { cwd, stdin });
   const document = envelope.parse(JSON.parse(result.stdout));
   expect(document.exitCode).toBe(result.exitCode);

@@ -110,7 +110,7 @@ beforeAll(async () => {
   );
   write(
     'kernel.log',
-    '[ 1.0] Linux version 6.1.0\n[ 9.0] NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus.\n',
+    '[    1.000000] Linux version 6.1.0\n[    9.000000] NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus.\n',
   );
   // Accept the host keys now: the order in which several new keys are reported differs from run to run.
   await runCommand(['exec', '--', 'true'], { cwd, env });

@@ -29,6 +29,10 @@ export const healthCodes = {
     'CUDA is not ready: the fabric manager of the NVSwitches has not finished',
     'check `systemctl status nvidia-fabricmanager` on the host',
   ],
+  'diagnose.incomplete': [
+    'a saved output is not whole, or has lines with an XID in a form that is not known',
+    'save the kernel log with plain `dmesg` or `journalctl -k -b`, and the GPUs with `nvidia-smi -q -x`',
+  ],
   'driver.mismatch': [
     'kernel module and driver libraries have different versions',
     'reboot the host, or run `azp-fleet provision`, which reloads the modules',

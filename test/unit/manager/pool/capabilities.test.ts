@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
-import { diagnose } from '../../../../src/shared/health/checkup.ts';
+import { examine } from '../../../../src/shared/health/checkup.ts';
 import {
   isOutdated,
   mergeCapabilities,
@@ -14,9 +14,9 @@ import { config } from '../../../support/manager-config.ts';
 
 /** Returns the capabilities of the first slot of a host with an A100 in MIG mode, from a recorded output of nvidia-smi. */
 function published(gpu: string | number, changes: Partial<ManagerConfig> = {}) {
-  const found = diagnose(readFileSync('test/fixtures/nvidia-smi/a100-mig-v12-with-listing.txt', 'utf8'));
-  if (found.kind === 'unknown' || found.checkup.report === undefined) throw new Error('no report');
-  const { report } = found.checkup;
+  const output = readFileSync('test/fixtures/nvidia-smi/a100-mig-v12-with-listing.txt', 'utf8');
+  const { report } = examine({ code: 0, output, timedOut: false }, 'host', { pci: [] });
+  if (report === undefined) throw new Error('no report');
   const slots = [{ gpus: [gpu], share: false, limits: {}, capabilities: [], mode: 'container' as const }];
   const whole = config({ agents: { kind: 'slots', slots }, ...changes });
   const [slot] = resolveSlots(whole, report.gpus);

@@ -6,9 +6,11 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { withBoundsTable } from '../../../../scripts/reader-bounds-table.ts';
+import { diagnose } from '../../../../src/cli/diagnose/saved.ts';
 import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';
 import { patCredential, requestToken } from '../../../../src/shared/azure/http/credential.ts';
 import type { Fetch } from '../../../../src/shared/azure/http/proxy.ts';
@@ -258,6 +260,33 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
   containerdConfig: async () => {
     const path = grown('config.toml', `root = "${folder}"\n`, 10 * readerBounds.containerdConfig.bytes);
     expect(await containerdRoot(path)).toBe(folder);
+  },
+  savedOutput: async () => {
+    const { bytes } = readerBounds.savedOutput;
+    const taken = { bytes: 0 };
+    const packed = gzipSync(Buffer.concat([...pieces(mebibyte)]));
+    function* archive(): Iterable<Buffer> {
+      for (; taken.bytes < 10 * bytes; taken.bytes += mebibyte) yield packed;
+    }
+    const log = '[    1.000000] Linux version 6.1.0\n';
+    const found = await diagnose(Readable.from([gzipSync(log), ...archive()].values()));
+    expect(found).toMatchObject({
+      kernelLines: 1,
+      checkup: { findings: [{ code: 'diagnose.incomplete', what: 'only its first 256 MiB were read' }] },
+    });
+  },
+  savedLine: async () => {
+    const line = Buffer.alloc(10 * readerBounds.savedLine.characters, 'x');
+    const log = Buffer.concat([Buffer.from('[    1.000000] '), line, Buffer.from('\n[    2.000000] y\n')]);
+    expect(await diagnose(Readable.from([log]))).toMatchObject({ kernelLines: 2 });
+  },
+  savedSmi: async () => {
+    const xml = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+    const filler = `${'x'.repeat(999)}\n`.repeat(readerBounds.savedSmi.characters / 100);
+    expect(await diagnose(Readable.from([Buffer.from(xml + filler)]))).toMatchObject({
+      kind: 'nvidia-smi',
+      checkup: { findings: [{ code: 'smi.unreadable' }] },
+    });
   },
   ownFile: async () => {
     const path = grown('manager.json', '', 10 * readerBounds.ownFile.bytes);

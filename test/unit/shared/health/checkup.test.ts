@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { blocker, diagnose, examine, examineWithoutGpus } from '../../../../src/shared/health/checkup.ts';
+import { blocker, examine, examineWithoutGpus } from '../../../../src/shared/health/checkup.ts';
 import { readXids } from '../../../../src/shared/health/xid.ts';
 
 const fixture = (name: string): string =>
@@ -114,23 +114,4 @@ describe('blockers of a slot', () => {
   ])('%s', (_, checkup, gpus, code) => {
     expect(blocker(checkup, gpus)?.code).toBe(code);
   });
-});
-
-const smi = readFileSync(new URL('../../../fixtures/nvidia-smi/h200-pair-v13.xml', import.meta.url), 'utf8');
-
-test.each([
-  ['the XML of nvidia-smi', smi, 'nvidia-smi', []],
-  ['a failed nvidia-smi', 'No devices were found', 'nvidia-smi', ['gpu.none-found']],
-  ['a kernel log with an XID', 'NVRM: Xid (PCI:0000:9b:00): 79, lost', 'kernel-log', ['xid.79']],
-  ['a quiet kernel log', 'Nov 20 host kernel: usb 1-1: new device', 'kernel-log', []],
-])('%s', (_, text, kind, codes) => {
-  const diagnosis = diagnose(text);
-  expect(diagnosis.kind).toBe(kind);
-  expect('checkup' in diagnosis ? diagnosis.checkup.findings.map(({ code }) => code) : undefined).toEqual(
-    codes,
-  );
-});
-
-test('other text is not judged', () => {
-  expect(diagnose('{"name": "azp-fleet"}')).toEqual({ kind: 'unknown' });
 });
