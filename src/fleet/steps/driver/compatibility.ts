@@ -50,28 +50,63 @@ export function leastBranch(facts: Facts): number {
   return Math.max(0, ...generations(facts).map(({ firstBranch = 0 }) => firstBranch));
 }
 
+type Host = Pick<Facts, 'gpus' | 'os'>;
+
 /** Returns why this driver branch, or this kind of modules, cannot drive the host's GPUs. */
-export function generationObstacle(facts: Pick<Facts, 'gpus'>, spec: DriverSpec): Obstacle | undefined {
+export function generationObstacle(facts: Host, spec: DriverSpec): Obstacle | undefined {
   const flavor = flavorFor(facts, spec);
   for (const gpu of facts.gpus) {
-    const obstacle = branchObstacle(facts, gpu, spec) ?? modulesObstacle(facts, gpu, spec, flavor);
+    const obstacle =
+      newerObstacle(gpu, spec) ??
+      branchObstacle(facts, gpu, spec) ??
+      packagedObstacle(facts, gpu, spec) ??
+      modulesObstacle(facts, gpu, spec, flavor);
     if (obstacle !== undefined) return obstacle;
   }
   return facts.gpus.length === 0 ? undefined : flavorObstacle(spec, flavor);
 }
 
-function branchObstacle(facts: Pick<Facts, 'gpus'>, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
-  const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY } = generationOf(gpu.deviceId);
+/** A GPU that the table does not have gets a branch only where the inventory names one. */
+function newerObstacle(gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
+  if (generationOf(gpu.deviceId).isNewer !== true || spec.orNewer !== true) return undefined;
+  return {
+    what: `GPU ${gpu.address} (10de:${gpu.deviceId}) is newer than this release of azp-fleet knows: its first driver branch is not known`,
+    next: 'set driver: { branch: "…" } for this host to one whose release notes list the GPU, or update azp-fleet',
+  };
+}
+
+/** Refuses an old branch that the host's packages do not have. A `.run` file is checked by its digest. */
+function packagedObstacle(facts: Host, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
+  const { packagedBy, lastBranch } = generationOf(gpu.deviceId);
+  if (packagedBy === undefined || spec.method === 'runfile') return undefined;
+  if (packagedBy === facts.os.id && spec.method === 'distro') return undefined;
+  return {
+    what: `${device(gpu)} needs driver branch ${lastBranch}, which no package repository for this host has`,
+    next: oldBranch(facts, gpu) ?? ignoreOrMove(gpu),
+  };
+}
+
+/** Returns how to set the last branch of a GPU that NVIDIA's repositories no longer have. */
+function oldBranch(facts: Host, { deviceId }: PciGpu): string | undefined {
+  const { packagedBy, lastBranch } = generationOf(deviceId);
+  if (packagedBy === undefined || packagedBy !== facts.os.id) return undefined;
+  return `set driver: { method: distro, branch: "${lastBranch}" } for this host in the inventory`;
+}
+
+function branchObstacle(facts: Host, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
+  const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY, packagedBy } = generationOf(gpu.deviceId);
   const branch = Number(spec.branch);
   // A distribution packages one branch, or a few.
   const method = spec.method === 'distro' ? 'method: repo, ' : '';
   if (branch > lastBranch) {
     const suitsAll = generations(facts).every((other) => (other.firstBranch ?? 0) <= lastBranch);
+    const set =
+      packagedBy === undefined
+        ? `set driver: { ${method}branch: "${lastBranch}" } for this host in the inventory`
+        : oldBranch(facts, gpu);
     return {
       what: `driver branch ${spec.branch} does not support ${device(gpu)}; ${lastBranch} is the last one that does`,
-      next: suitsAll
-        ? `set driver: { ${method}branch: "${lastBranch}" } for this host in the inventory`
-        : ignoreOrMove(gpu),
+      next: (suitsAll ? set : undefined) ?? ignoreOrMove(gpu),
     };
   }
   if (branch >= firstBranch) return undefined;

@@ -1,7 +1,6 @@
 /**
- * GPU generations by PCI device id, oldest first. A range ends at the next one; ids above the last range are newer than this
- * table and treated like its last row. Source: the public pci.ids database; the Blackwell rows could not be compared with it
- * when this was written.
+ * GPU generations by PCI device id, oldest first. A range ends at the next one. Source: the public pci.ids database of
+ * 2025-06-09, and public listings of lspci for 3182 (GB110, B300).
  */
 export interface Generation {
   readonly name: string;
@@ -12,6 +11,10 @@ export interface Generation {
   /** First and last driver branch, by NVIDIA's release notes; undefined: no limit that matters here. */
   readonly firstBranch?: number;
   readonly lastBranch?: number;
+  /** Where its last branch is still packaged, if NVIDIA's repositories lack it: Ubuntu's own packages, or nowhere. */
+  readonly packagedBy?: 'ubuntu' | 'none';
+  /** Newer than this table: no branch is known, and the inventory must name one. */
+  readonly isNewer?: true;
 }
 
 /**
@@ -22,7 +25,21 @@ export interface Generation {
 export const openBranches = { first: 515, anyGpu: 545 } as const;
 export const proprietaryBranches = { last: 610 } as const;
 
-const kepler: Generation = { name: 'Kepler', capability: '3.5', modules: 'proprietary', lastBranch: 470 };
+/** Fermi, and everything older. */
+const fermi: Generation = {
+  name: 'Fermi',
+  capability: '2.0',
+  modules: 'proprietary',
+  lastBranch: 390,
+  packagedBy: 'none',
+};
+const kepler: Generation = {
+  name: 'Kepler',
+  capability: '3.5',
+  modules: 'proprietary',
+  lastBranch: 470,
+  packagedBy: 'ubuntu',
+};
 const maxwell: Generation = { name: 'Maxwell', capability: '5.0', modules: 'proprietary', lastBranch: 580 };
 const pascal: Generation = { name: 'Pascal', capability: '6.0', modules: 'proprietary', lastBranch: 580 };
 const volta: Generation = { name: 'Volta', capability: '7.0', modules: 'proprietary', lastBranch: 580 };
@@ -38,9 +55,17 @@ const graceHopper: Generation = {
 const ada: Generation = { name: 'Ada', capability: '8.9', modules: 'either', firstBranch: 520 };
 const blackwell: Generation = { name: 'Blackwell', capability: '10.0', modules: 'open', firstBranch: 570 };
 
-/** First device id of each range. */
+/** Open modules: no driver after 610 has others. Its capability is at least the last one that is known. */
+const newer: Generation = { name: 'newer', capability: '10.0', modules: 'open', isNewer: true };
+
+/** First device id of each range. 3000 to 30ff, in no database that was read, may be Rubin. */
 const ranges: readonly (readonly [number, Generation])[] = [
-  [0x0000, kepler],
+  [0x0000, fermi],
+  [0x0fa0, kepler],
+  [0x1040, fermi],
+  [0x1180, kepler],
+  [0x1200, fermi],
+  [0x1280, kepler],
   [0x1340, maxwell],
   [0x15f0, pascal],
   [0x1600, maxwell],
@@ -59,10 +84,15 @@ const ranges: readonly (readonly [number, Generation])[] = [
   [0x2400, ampere],
   [0x2600, ada],
   [0x2900, blackwell],
+  [0x3000, newer],
+  [0x3180, blackwell],
+  [0x3200, newer],
+  [0x3340, blackwell],
+  [0x3380, newer],
 ];
 
 /** Returns the generation of a GPU. `deviceId`: hex without prefix, as in sysfs: `2335`. */
 export function generationOf(deviceId: string): Generation {
   const id = Number.parseInt(deviceId, 16);
-  return ranges.findLast(([first]) => id >= first)?.[1] ?? blackwell;
+  return ranges.findLast(([first]) => id >= first)?.[1] ?? newer;
 }

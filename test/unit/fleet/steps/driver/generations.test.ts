@@ -28,6 +28,10 @@ const h100 = '2331';
 const gh200 = '2342';
 const b200 = '2901';
 const rtx5090 = '2b85';
+const b300 = '3182';
+const gtx560 = '1200';
+/** Of no known generation. */
+const rubin = '3000';
 
 describe('the generation of a device', () => {
   it.each([
@@ -42,6 +46,22 @@ describe('the generation of a device', () => {
     [gh200, 'Grace Hopper'],
     [b200, 'Blackwell'],
     [rtx5090, 'Blackwell'],
+    [b300, 'Blackwell'],
+    ['31c0', 'Blackwell'],
+    ['3340', 'Blackwell'],
+    ['0191', 'Fermi'],
+    ['06d1', 'Fermi'],
+    ['0fc6', 'Kepler'],
+    ['1023', 'Kepler'],
+    ['1091', 'Fermi'],
+    ['118f', 'Kepler'],
+    [gtx560, 'Fermi'],
+    ['13f2', 'Maxwell'],
+    [rubin, 'newer'],
+    ['30ff', 'newer'],
+    ['3200', 'newer'],
+    ['3380', 'newer'],
+    ['ffff', 'newer'],
   ])('%s is %s', (id, name) => {
     expect(generationOf(id).name).toBe(name);
   });
@@ -62,7 +82,18 @@ describe('the branches of a generation', () => {
     ['Blackwell, branch too old', [rtx5090], '565', 'auto', '570 is the first one that does'],
     ['Pascal, last branch', [gtx1080], '580', 'auto', undefined],
     ['Pascal, branch too new', [gtx1080], '590', 'auto', '580 is the last one that does'],
-    ['Kepler, last branch', [gt710], '470', 'auto', undefined],
+    ['Kepler, last branch', [gt710], '470', 'auto', 'which no package repository for this host has'],
+    ['Kepler, branch too new', [gt710], '580', 'auto', '470 is the last one that does'],
+    ['Fermi', [gtx560], '580', 'auto', '390 is the last one that does'],
+    ['Fermi, last branch', [gtx560], '390', 'auto', 'which no package repository for this host has'],
+    ['a GPU above the table, with a branch of the inventory', [rubin], '640', 'auto', undefined],
+    [
+      'a GPU above the table, with proprietary modules',
+      [rubin],
+      '610',
+      'proprietary',
+      'needs open kernel modules',
+    ],
     ['the last branch with proprietary modules', [a100], '610', 'proprietary', undefined],
     [
       'the first branch without proprietary modules',
@@ -139,6 +170,46 @@ describe('the next action', () => {
     ],
   ])('%s', (_, ids, branch, flavor, next) => {
     expect(generationObstacle(host(...ids), spec(branch, flavor))?.next).toBe(next);
+  });
+});
+
+describe('old generations, by method and system', () => {
+  const ubuntu = {
+    id: 'ubuntu',
+    idLike: ['debian'],
+    versionId: '24.04',
+    codename: 'noble',
+    pretty: 'Ubuntu',
+  };
+  const debian = { id: 'debian', idLike: [], versionId: '12', codename: 'bookworm', pretty: 'Debian' };
+  const setIt = 'set driver: { method: distro, branch: "470" } for this host in the inventory';
+  const leave = (id: string) =>
+    `set gpus: { ignore: ["10de:${id}"] } for this host if that is a display card, or move it to another host`;
+
+  it.each([
+    ["Kepler by Ubuntu's packages", gt710, ubuntu, 'distro', '470', undefined],
+    ["Kepler by Ubuntu's packages, branch too new", gt710, ubuntu, 'distro', '580', setIt],
+    ["Kepler by NVIDIA's repository on Ubuntu", gt710, ubuntu, 'repo', '470', setIt],
+    ["Kepler by NVIDIA's repository on Ubuntu, default branch", gt710, ubuntu, 'repo', '580', setIt],
+    ['Kepler on Debian', gt710, debian, 'repo', '470', leave(gt710)],
+    ["Kepler by Debian's packages", gt710, debian, 'distro', '470', leave(gt710)],
+    ['Kepler by a .run file', gt710, debian, 'runfile', '470', undefined],
+    ['Fermi on Ubuntu', gtx560, ubuntu, 'distro', '390', leave(gtx560)],
+    ['Fermi on Ubuntu, default branch', gtx560, ubuntu, 'repo', '580', leave(gtx560)],
+  ] as const)('%s', (_, id, os, method, branch, next) => {
+    const desired = desiredOf({ driver: { branch, method } }).host.driver;
+    expect(generationObstacle({ ...host(id), os }, desired)?.next).toBe(next);
+  });
+});
+
+describe('a GPU above the table', () => {
+  it.each([
+    ['no branch in the inventory', { ...spec('580'), orNewer: true as const }, 'set driver: { branch: "…" }'],
+    ['a branch in the inventory', spec('580'), undefined],
+  ])('%s', (_, driver, next) => {
+    const obstacle = generationObstacle(host(a100, rubin), driver);
+    if (next === undefined) expect(obstacle).toBeUndefined();
+    else expect(obstacle?.next).toContain(next);
   });
 });
 
