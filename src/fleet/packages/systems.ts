@@ -1,3 +1,4 @@
+import { lineOf } from '../../shared/base/support-dates.ts';
 import { apt } from './apt/apt.ts';
 import { debian, ubuntu } from './apt/names.ts';
 import { dnf } from './dnf/dnf.ts';
@@ -27,8 +28,8 @@ export interface Distribution extends Omit<System, 'machine'> {
  * distribution itself publishes: Docker's official images of Rocky Linux end with 9.3 (rocky-linux/sig-cloud-instance-images#57).
  */
 export const systems: readonly Distribution[] = [
-  debianSystem('12', 'bookworm', '535', 'e7f219eab6fe4819cdb5c15b98233dc3420302d9c00883219cd3d896857cf48d'),
-  debianSystem('13', 'trixie', '550', 'dd28f1f6ba0038180d6b23f846cefca1e3de4c9327751665241370bacea452a1'),
+  debianSystem('12', 'bookworm', 'e7f219eab6fe4819cdb5c15b98233dc3420302d9c00883219cd3d896857cf48d'),
+  debianSystem('13', 'trixie', 'dd28f1f6ba0038180d6b23f846cefca1e3de4c9327751665241370bacea452a1'),
   ubuntuSystem('22.04', 'jammy', 'd93190d50b98ad4699ff40f4f7af50f16a76dac3bb8da1eaaf366d47898ff8df'),
   ubuntuSystem('24.04', 'noble', 'd2a6b11c096396d868758b86dab1823b25e14d70333f1dfa74da5ddaf6a06dba'),
   ubuntuSystem('26.04', 'resolute', 'f7f474b5f6a4adf987aa587920df00e713285958ef6a913dda1945a544a3099e'),
@@ -71,13 +72,13 @@ export const retired: readonly (Pick<Distribution, 'id' | 'versionId'> & { reado
   },
 ];
 
-/** `branch`: of Debian's driver packages, in its non-free component. */
-function debianSystem(versionId: string, release: string, branch: string, keySha256: string): Distribution {
+function debianSystem(versionId: string, release: string, keySha256: string): Distribution {
   return {
     id: 'debian',
     versionId,
     packages: apt,
-    names: debian(branch),
+    // The branch of Debian's driver packages, in its non-free component.
+    names: debian(lineOf('distribution', `debian ${versionId}`)?.ownDriver ?? ''),
     image: 'debian:',
     nvidia: { folder: `debian${versionId}`, keySha256 },
     docker: { folder: 'debian', release },

@@ -1,4 +1,4 @@
-import table from './bases.json' with { type: 'json' };
+import { releaseLines } from '../base/support-dates.ts';
 
 /** One CUDA release with base images. */
 interface CudaRelease {
@@ -12,7 +12,7 @@ interface CudaRelease {
   readonly belowCc?: string;
 }
 
-/** The data file of base images; only it changes when the vendor adds or removes images. */
+/** The base images; their versions are those of `support-dates.ts`. */
 export interface Bases {
   /** Names of `uname -m`; every image exists for each. */
   readonly arch: readonly string[];
@@ -25,7 +25,18 @@ export interface Bases {
   readonly cudaOfDriver: Readonly<Record<string, string>>;
 }
 
-export const bases: Bases = table;
+export const bases: Bases = {
+  arch: ['x86_64', 'aarch64'],
+  repository: 'nvidia/cuda',
+  flavour: 'base',
+  cuda: releaseLines.flatMap(({ version, base }) =>
+    version === undefined || base === undefined ? [] : [{ version, ...base }],
+  ),
+  cpu: { tag: 'ubuntu:24.04', os: 'ubuntu24.04' },
+  cudaOfDriver: Object.fromEntries(
+    releaseLines.flatMap(({ line, cuda }) => (cuda === undefined ? [] : [[line, cuda]])),
+  ),
+};
 
 export interface HostGpus {
   /** `uname -m`. */

@@ -1,11 +1,12 @@
 import type { WaveLimits } from '../fleet.ts';
+import { defaultLine } from '../../../shared/base/support-dates.ts';
 import { defaultAgentVersion } from '../../../shared/contract/agent-release.ts';
 
-/** Default versions: the newest known to work together, November 2026. */
+/** Default versions: the newest known to work together, by the table of `support-dates.ts`. */
 export const defaultVersions = {
-  docker: '29.7.2',
-  toolkit: '1.20.0',
-  driverBranch: '580',
+  docker: defaultLine('docker').version ?? '',
+  toolkit: defaultLine('toolkit').version ?? '',
+  driverBranch: defaultLine('driver').line,
   agent: defaultAgentVersion,
 } as const;
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 
+import { releaseLines } from '../../../shared/base/support-dates.ts';
 import { defaultVersions, defaultWebhook } from './defaults.ts';
 import {
   address,
@@ -30,6 +31,11 @@ const oneGpu = 'a GPU: its index in PCI bus order (0, 1, …) or a UUID (GPU-…
 const gpu = z.union([z.int().min(0, oneGpu), z.string().regex(/^(GPU|MIG)-[0-9A-Za-z/-]+$/, oneGpu)], {
   error: oneGpu,
 });
+
+/** The agents whose digests are built in. */
+const knownAgents = releaseLines
+  .flatMap(({ part, version: release }) => (part === 'agent' && release !== undefined ? [release] : []))
+  .join(' and ');
 
 const gpuCount = wholeNumber(0, 64, 'a number of GPUs');
 const displayCard =
@@ -213,8 +219,7 @@ const agentProgram = section(`agent settings, e.g. { version: "${defaultVersions
   })
     .optional()
     .meta({
-      description:
-        'Digest of the agent archive by architecture; built in for 5.279.0 and 4.275.0. Without one, each host keeps the digest of its first download over https',
+      description: `Digest of the agent archive by architecture; built in for ${knownAgents}. Without one, each host keeps the digest of its first download over https`,
     }),
 }).meta({ id: 'agentProgram' });
 
