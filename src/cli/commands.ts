@@ -114,9 +114,17 @@ const startCommands: readonly CommandSpec[] = [
     name: 'version',
     offline: true,
     summary: 'print the versions of azp-fleet, of its protocol, and of Node',
+    description:
+      'With --check also lists the driver branches, CUDA images, lines of Docker, toolkit and agent, and distributions whose support has ended or ends within 60 days, whose end is not known, or of which a newer release was seen. Contacts nothing: the dates are those of this release.',
     inventory: false,
-    examples: [['azp-fleet version', 'for a bug report']],
-    json: ['protocol', 'node', 'platform', 'arch', 'hostsNode'],
+    options: [
+      { flags: '--check', description: 'also list what its vendor no longer supports, or soon will not' },
+    ],
+    examples: [
+      ['azp-fleet version', 'for a bug report'],
+      ['azp-fleet version --check', 'what to change before its support ends'],
+    ],
+    json: ['protocol', 'node', 'platform', 'arch', 'hostsNode', 'lines'],
     load: async () => (await import('./commands/version.ts')).run,
   },
 ];
