@@ -34,6 +34,8 @@ export interface PackageManager {
    * Script: holds installed packages, and those that match a pattern of `siblings` and have the version of the first.
    */
   hold(names: readonly string[], siblings?: readonly string[]): string;
+  /** Shell text that prints `pinned NAME…` for packages whose version the owner's settings pin, with wildcards. Absent: no such settings. */
+  readonly pins?: string;
   /** Script: lets packages be upgraded again. */
   unhold(names: readonly string[]): string;
   /**

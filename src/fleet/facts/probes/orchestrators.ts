@@ -1,3 +1,4 @@
+import { packageManagers } from '../../packages/distribution.ts';
 import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
@@ -102,18 +103,10 @@ for group in "$groups"/machine.slice/*.scope "$groups"/machine.slice/*.slice/*.s
     *) printf 'elsewhere %s\\n' "$group" ;;
   esac
 done
-for file in /etc/apt/preferences /etc/apt/preferences.d/*; do
-  # NVIDIA's packages pin the driver's branch.
-  case $node$file in yes*/nvidia-driver-pinning*) continue ;; yes*) ;; *) break ;; esac
-  [ -f "$file" ] || continue
-  names=
-  while read -r key value || [ -n "$key" ]; do
-    case $key-$value in
-      Package:-*) names=$value ;;
-      Pin:-version*) echo "pinned $names" ;;
-    esac
-  done <"$file"
-done
+if [ -n "$node" ]; then
+  :
+  ${packageManagers.flatMap(({ pins }) => pins ?? []).join('\n')}
+fi
 :`,
   line: /^(runs|enabled|socket|pod|pod-log|job|task|elsewhere|vnc|pinned) /,
   parse: (output) => {

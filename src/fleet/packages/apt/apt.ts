@@ -59,6 +59,18 @@ export const apt = packageManager({
   trust: aptTrust,
   source: aptSource,
   unhold: unholdScript,
+  pins: `for file in /etc/apt/preferences /etc/apt/preferences.d/*; do
+  # NVIDIA's packages pin the driver's branch.
+  case $file in */nvidia-driver-pinning*) continue ;; esac
+  [ -f "$file" ] || continue
+  names=
+  while read -r key value || [ -n "$key" ]; do
+    case $key-$value in
+      Package:-*) names=$value ;;
+      Pin:-version*) echo "pinned $names" ;;
+    esac
+  done <"$file"
+done`,
   remove: removeScript,
   withdraw: withdrawal,
   downloader,
