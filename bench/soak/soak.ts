@@ -77,12 +77,16 @@ export async function soak(
   try {
     const during = (keysEnd: boolean): void => void (isDisturbed = !keysEnd);
     const attack = Promise.all(attackers.map(async (each) => [each.name, await each.run(attacked)] as const));
-    const trouble = disturb(disturbances, queue, jobs, say, during).finally(async () => {
-      over.abort();
-      await attack;
-      queue.noMoreAfter(jobs);
-    });
-    [attacks, faults] = await Promise.all([attack, trouble, queue.run(jobs)]);
+    const trouble = async () => {
+      try {
+        return await disturb(disturbances, queue, jobs, say, during);
+      } finally {
+        over.abort();
+        await attack;
+        queue.noMoreAfter(jobs);
+      }
+    };
+    [attacks, faults] = await Promise.all([attack, trouble(), queue.run(jobs)]);
     say(`${queue.jobs.length} jobs have come to an end`);
     await slotsBack(lab.hosts, Date.now(), 120_000);
   } finally {

@@ -119,6 +119,7 @@ describe('the daemon', () => {
     const published = rig.logged.flatMap(({ message, fields }) =>
       message === 'publish' ? [(fields as { readonly slot: string }).slot] : [],
     );
-    expect(published.toSorted()).toEqual(['0', '1']);
+    expect(published).toHaveLength(2);
+    expect(new Set(published)).toEqual(new Set(['0', '1']));
   });
 });
