@@ -73,7 +73,10 @@ async function* unpacked(source: AsyncIterable<Uint8Array | string>): AsyncItera
       await chunks.return?.();
     }
   };
-  if (head[0] !== 0x1f || head[1] !== 0x8b) return yield* rest();
+  if (head[0] !== 0x1f || head[1] !== 0x8b) {
+    yield* rest();
+    return;
+  }
   const stop = new AbortController();
   const out = new PassThrough();
   const done = pipeline(Readable.from(rest()), createGunzip(), out, { signal: stop.signal });
