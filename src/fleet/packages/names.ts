@@ -34,8 +34,8 @@ export interface SystemNames {
 
 /** NVIDIA's driver as packaged for one distribution, compute only. `method` decides between NVIDIA's and the distribution's packages. */
 export interface DriverNames {
-  /** The distribution has separate driver packages, by default of this branch. */
-  readonly own?: { readonly branch: string };
+  /** The distribution has separate driver packages, by default of this branch, and of `older` ones that NVIDIA dropped. */
+  readonly own?: { readonly branch: string; readonly older?: readonly number[] };
   /** Packages that all have one version. */
   packages(spec: DriverSpec, flavor: Flavor, nvswitches: number): readonly string[];
   /** Libraries at the same version, which containers use. */

@@ -275,7 +275,7 @@ export const ubuntu: SystemNames = {
   kernels: { x86_64: ['linux-image-generic'], aarch64: ['linux-image-generic'] },
   driver: {
     ...driverCommons,
-    own: { branch: defaultVersions.driverBranch },
+    own: { branch: defaultVersions.driverBranch, older: [470] },
     signing: ubuntuSigning,
     packages: (spec, flavor, nvswitches) => ubuntuDriver(spec).packages(flavor, nvswitches),
     extras: (spec, uses) => ubuntuDriver(spec).extras(uses),

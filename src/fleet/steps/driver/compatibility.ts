@@ -1,5 +1,6 @@
 import type { Facts, PciGpu } from '../../facts/facts.ts';
 import type { DriverSpec, HostSpec } from '../../inventory/fleet.ts';
+import { systemOf } from '../../packages/distribution.ts';
 import type { Flavor } from '../../packages/names.ts';
 import { type Generation, generationOf, openBranches, proprietaryBranches } from './generations.ts';
 
@@ -77,9 +78,9 @@ function newerObstacle(gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
 
 /** Refuses an old branch that the host's packages do not have. A `.run` file is checked by its digest. */
 function packagedObstacle(facts: Host, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
-  const { packagedBy, lastBranch } = generationOf(gpu.deviceId);
-  if (packagedBy === undefined || spec.method === 'runfile') return undefined;
-  if (packagedBy === facts.os.id && spec.method === 'distro') return undefined;
+  const { isRetired, lastBranch } = generationOf(gpu.deviceId);
+  if (isRetired !== true || spec.method === 'runfile') return undefined;
+  if (spec.method === 'distro' && oldBranch(facts, gpu) !== undefined) return undefined;
   return {
     what: `${device(gpu)} needs driver branch ${lastBranch}, which no package repository for this host has`,
     next: oldBranch(facts, gpu) ?? ignoreOrMove(gpu),
@@ -87,21 +88,22 @@ function packagedObstacle(facts: Host, gpu: PciGpu, spec: DriverSpec): Obstacle 
 }
 
 /** Returns how to set the last branch of a GPU that NVIDIA's repositories no longer have. */
-function oldBranch(facts: Host, { deviceId }: PciGpu): string | undefined {
-  const { packagedBy, lastBranch } = generationOf(deviceId);
-  if (packagedBy === undefined || packagedBy !== facts.os.id) return undefined;
+function oldBranch({ os }: Host, { deviceId }: PciGpu): string | undefined {
+  const { isRetired, lastBranch } = generationOf(deviceId);
+  const { older = [] } = systemOf(os)?.names.driver.own ?? {};
+  if (isRetired !== true || !older.some((branch) => branch === lastBranch)) return undefined;
   return `set driver: { method: distro, branch: "${lastBranch}" } for this host in the inventory`;
 }
 
 function branchObstacle(facts: Host, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
-  const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY, packagedBy } = generationOf(gpu.deviceId);
+  const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY, isRetired } = generationOf(gpu.deviceId);
   const branch = Number(spec.branch);
   // A distribution packages one branch, or a few.
   const method = spec.method === 'distro' ? 'method: repo, ' : '';
   if (branch > lastBranch) {
     const suitsAll = generations(facts).every((other) => (other.firstBranch ?? 0) <= lastBranch);
     const set =
-      packagedBy === undefined
+      isRetired !== true
         ? `set driver: { ${method}branch: "${lastBranch}" } for this host in the inventory`
         : oldBranch(facts, gpu);
     return {

@@ -11,8 +11,8 @@ export interface Generation {
   /** First and last driver branch, by NVIDIA's release notes; undefined: no limit that matters here. */
   readonly firstBranch?: number;
   readonly lastBranch?: number;
-  /** Where its last branch is still packaged, if NVIDIA's repositories lack it: Ubuntu's own packages, or nowhere. */
-  readonly packagedBy?: 'ubuntu' | 'none';
+  /** NVIDIA's repositories no longer have its last branch; a distribution may. */
+  readonly isRetired?: true;
   /** Newer than this table: no branch is known, and the inventory must name one. */
   readonly isNewer?: true;
 }
@@ -31,14 +31,14 @@ const fermi: Generation = {
   capability: '2.0',
   modules: 'proprietary',
   lastBranch: 390,
-  packagedBy: 'none',
+  isRetired: true,
 };
 const kepler: Generation = {
   name: 'Kepler',
   capability: '3.5',
   modules: 'proprietary',
   lastBranch: 470,
-  packagedBy: 'ubuntu',
+  isRetired: true,
 };
 const maxwell: Generation = { name: 'Maxwell', capability: '5.0', modules: 'proprietary', lastBranch: 580 };
 const pascal: Generation = { name: 'Pascal', capability: '6.0', modules: 'proprietary', lastBranch: 580 };

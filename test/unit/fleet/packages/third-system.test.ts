@@ -18,6 +18,7 @@ const code = globSync('src/**/*.ts', { cwd: root }).map((file) => ({
 
 /** Other files that name a release, with the reason. */
 const elsewhere: Readonly<Record<string, string>> = {
+  'src/shared/base/support-dates.ts': 'its table says until when each release is supported',
   'src/fleet/packages/dnf/headers.ts': 'Amazon Linux has its own kernel versions, and their releases name it',
 };
 
