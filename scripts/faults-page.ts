@@ -207,9 +207,8 @@ export function withFaultTable(page: string, tests: readonly FaultTest[]): strin
   return page.replace(written, (_, start: string, end: string) => `${start}\n${table}\n${end}`);
 }
 
+/** A test in a `describe.each` is listed once. */
 function cell(tests: readonly FaultTest[]): string {
-  return tests
-    .map(({ file, title }) => `[${basename(file)}](../${file})<br>“${title}”`)
-    .toSorted()
-    .join('<br>');
+  const listed = new Set(tests.map(({ file, title }) => `[${basename(file)}](../${file})<br>“${title}”`));
+  return [...listed].toSorted().join('<br>');
 }
