@@ -259,7 +259,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet plan h200-1 --show-scripts', 'every line that would run as root'],
       ['azp-fleet plan -o friday.json', 'to apply later with azp-fleet provision --plan friday.json'],
     ],
-    json: ['inventory', 'inventoryDigest', 'fleet', 'hosts', 'waves'],
+    json: ['inventory', 'inventoryDigest', 'fleet', 'hosts', 'waves', 'support'],
     load: async () => (await import('./commands/plan.ts')).run,
   },
   {

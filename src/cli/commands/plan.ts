@@ -7,6 +7,7 @@ import { wavesOf } from '../../fleet/apply/waves.ts';
 import { refusedTakeOvers } from '../../fleet/plan/held-names.ts';
 import { hasChanges } from '../../fleet/plan/plan.ts';
 import { planWaves } from '../../fleet/plan/waves.ts';
+import { supportAsPlanned } from '../../fleet/status/support.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode } from '../../shared/base/errors.ts';
 import { version } from '../../shared/base/version.ts';
@@ -44,6 +45,11 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     if (outFile !== undefined) await writePlanFile(outFile, withFactDigests(plan, survey.hosts));
     const refused = plan.hosts.some(({ refusals }) => refusals.length > 0);
     const { inventory, inventoryDigest, fleet, hosts } = plan;
+    const now = context.clock.wall();
+    const support = survey.hosts.map(({ host, facts }) => ({
+      host: host.name,
+      support: supportAsPlanned(host, facts, now),
+    }));
     return {
       exitCode:
         problems.length > 0 || refused
@@ -51,13 +57,14 @@ export async function run(context: Context, input: CommandInput): Promise<Result
           : hasChanges(plan)
             ? ExitCode.changesPending
             : ExitCode.ok,
-      json: { inventory, inventoryDigest, fleet, hosts, waves: waves ?? null },
+      json: { inventory, inventoryDigest, fleet, hosts, waves: waves ?? null, support },
       problems,
       text: () =>
         planText(plan, {
           scripts: input.options.flag('showScripts'),
           diff: input.options.flag('diff'),
           unread: unreadIn(survey),
+          support,
           color: usesColor(context.stdout, context.env),
           width: context.stdout.columns ?? 100,
         }),

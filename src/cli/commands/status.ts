@@ -23,6 +23,7 @@ import {
 } from '../../fleet/status/row.ts';
 import { knownPools } from '../../fleet/steps/pool-names.ts';
 import { isSilent } from '../../fleet/verdict/manager.ts';
+import { supportOnHost } from '../../fleet/status/support.ts';
 import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
@@ -67,7 +68,12 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const named = namedStates(observations, targets, now);
     const { rows, problems } = describeEach(observations, context.log, (observation): StatusRow => {
       const row = statusRow(observation, (pool) => pools.agents.get(pool), now);
-      const more = { drift: drift?.hosts.get(row.host), named: named.slots.get(row.host) };
+      const { facts } = observation;
+      const more = {
+        drift: drift?.hosts.get(row.host),
+        named: named.slots.get(row.host),
+        support: facts && supportOnHost(facts, now),
+      };
       return { ...row, ...defined(more) };
     });
     const fleetDrift = drift?.fleet ?? [];

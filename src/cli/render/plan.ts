@@ -16,14 +16,18 @@ import {
   type TextDiff,
 } from '../../fleet/steps/change.ts';
 import { defined } from '../../shared/base/objects.ts';
+import type { Support } from '../../shared/base/support-dates.ts';
 import { withoutOwnName } from './alike.ts';
 import { widthOf, wrap } from './lines.ts';
+import { supportTroubles, troubleLines } from './trouble.ts';
 
 interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
   /** Default: no. */
   readonly diff?: boolean;
   readonly color: boolean;
   readonly unread?: Unread;
+  /** How long what each host will have is supported; default: not shown. */
+  readonly support?: readonly { readonly host: string; readonly support: readonly Support[] }[];
   /** Columns; longer lines are broken. Default 80. */
   readonly width?: number;
 }
@@ -31,7 +35,7 @@ interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
 /** Returns the plan as text; hosts with equal changes are shown once. A saved plan is untrusted, so it is cleaned. */
 export function planText(
   given: FleetPlan,
-  { color, unread, width = 80, diff = false, scripts }: PlanTextOptions,
+  { color, unread, support = [], width = 80, diff = false, scripts }: PlanTextOptions,
 ): string {
   const plan = cleanPlan(given);
   const paint = painter(color);
@@ -40,6 +44,7 @@ export function planText(
     ...(plan.fleet.length === 0 ? [] : [fleetPart(plan.fleet, width, paint)]),
     ...groups(plan.hosts, options).map((group) => hostsPart(group, plan.hosts.length, options, paint)),
     plan.waves && wavesText(plan.waves, { paint, width }),
+    ...supportTroubles(support).map((trouble) => troubleLines(trouble, { width, paint }).join('\n')),
     summary(plan, unread),
   ];
   return `${sections.filter((section) => section !== undefined).join('\n\n')}\n`;

@@ -11,7 +11,7 @@ import { alike, hostLabel } from './alike.ts';
 import type { Paint, Style } from './color.ts';
 import { count, wrap } from './lines.ts';
 import { type Cell, type Column, tableLines } from './table.ts';
-import { merged, type Trouble, troubleLines, hostProblem } from './trouble.ts';
+import { merged, supportTroubles, type Trouble, troubleLines, hostProblem } from './trouble.ts';
 
 interface StatusTextOptions {
   readonly width: number;
@@ -27,7 +27,9 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
     ...[...troubles(rows), ...namedSlotNotes(rows)].map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
     shareLines(rows, options),
-    ...[...drains(rows), ...idle(rows), ...notes(rows)].map((trouble) => troubleLines(trouble, options)),
+    ...[...drains(rows), ...idle(rows), ...supportTroubles(rows), ...notes(rows)].map((trouble) =>
+      troubleLines(trouble, options),
+    ),
     driftLines(rows, options),
     [summary(rows, options.paint)],
   ];

@@ -3,6 +3,7 @@ import { defined } from '../../shared/base/objects.ts';
 import { type Problem, ExitCode } from '../../shared/base/errors.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
 import { valueOf } from '../../shared/base/reading.ts';
+import type { Support } from '../../shared/base/support-dates.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
 import type { IdleStatus } from '../../shared/contract/idle.ts';
 import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
@@ -83,6 +84,8 @@ export interface StatusRow {
   readonly unknown?: readonly UnknownFact[];
   /** The slots that the command line names; undefined: it names none, or they are not reported. */
   readonly named?: readonly SlotStatus[];
+  /** How long the vendors support driver, Docker, toolkit, agent and distribution; undefined: the host could not be read. */
+  readonly support?: readonly Support[];
   /** Titles of the changes that `provision` would make; only with `--drift`. */
   readonly drift?: readonly string[];
 }

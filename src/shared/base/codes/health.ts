@@ -105,4 +105,12 @@ export const healthCodes = {
     'run `nvidia-smi -q -x` on the host, and report the output if it is correct',
   ],
   'smi.unsupported': ['the GPU does not support the query', 'check `nvidia-smi -q` on the host'],
+  'support.ended': [
+    'the vendor no longer supports a driver branch, a line of Docker or the agent, or a distribution',
+    'change to the line that the message names',
+  ],
+  'support.ending': [
+    'the vendor supports a driver branch, a line of Docker or the agent, or a distribution for 60 days at most',
+    'plan the change to the line that the message names',
+  ],
 } as const;

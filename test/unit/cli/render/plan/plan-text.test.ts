@@ -44,6 +44,19 @@ describe('the plan as text', () => {
     expect(shown.split(what)).toHaveLength(2);
   });
 
+  it('names planned versions whose support has ended, before the summary', () => {
+    const support = [{ part: 'driver', version: '535', state: 'ended', ends: '2026-06', successor: '580' }] as const;
+    const shown = planText(plan(host('a'), host('b')), {
+      scripts: false,
+      color: false,
+      support: ['a', 'b'].map((name) => ({ host: name, support })),
+    });
+    expect(shown).toContain(`! a, b: driver branch 535: vendor support ended in 2026-06 [support.ended]
+  next  change to driver branch 580
+
+`);
+  });
+
   it('shows equal hosts once, the others below, and each change with its details', () => {
     const restart = change('restart', { disturbs: 'containers' });
     const shown = text({
