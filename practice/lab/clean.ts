@@ -4,18 +4,25 @@ import { stopEngine } from './engine.ts';
 import { deleteRules } from './firewall.ts';
 import { withLock } from './lock.ts';
 import { network, state } from './paths.ts';
-import { leaveMachine } from './machine.ts';
+import { leaveMachine, withSharedLock } from './machine.ts';
 import { run } from './run.ts';
 import { say } from './say.ts';
 import { stopServices } from './services.ts';
 
-/** Undoes all changes to the machine: hosts, engine, services, bridge, firewall rules, Debian packages, the state folder. */
+/**
+ * Undoes all changes to the machine: hosts, engine, services, bridge, firewall rules, Debian packages, the state folder. Waits for
+ * lab tests that run, which need them.
+ */
 export async function cleanLab(): Promise<void> {
   if (!existsSync(state)) {
     say(`nothing to clean: ${state} does not exist`);
     return;
   }
-  await withLock('prepare', () => withLock('engine', removeEverything));
+  const notice = setTimeout(() => say('waiting for a lab run on this machine to end'), 2000);
+  await withSharedLock('lab-run', () => {
+    clearTimeout(notice);
+    return withLock('prepare', () => withLock('engine', removeEverything));
+  });
 }
 
 async function removeEverything(): Promise<void> {

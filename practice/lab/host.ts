@@ -262,12 +262,14 @@ async function createHost(host: LabHost, { publicKey }: Place, options: HostOpti
   return false;
 }
 
-export const volumeOf = (container: string): string => `${container}-docker`;
+const volumeOf = (container: string): string => `${container}-docker`;
 
 /** Fills a volume for /var/lib/docker from a snapshot; returns the engine's arguments for it. */
 async function restoredDisk(container: string, snapshot: Snapshot | undefined): Promise<string[]> {
   if (snapshot === undefined) return [];
   const volume = volumeOf(container);
+  // A run that was killed may have left one, with its agents' containers.
+  await docker(['volume', 'rm', '-f', volume]);
   const { stdout } = await docker(['volume', 'create', volume]);
   const { stdout: point } = await docker(['volume', 'inspect', '--format', '{{.Mountpoint}}', stdout.trim()]);
   await run('cp', ['-a', `${snapshot.docker}/.`, point.trim()]);

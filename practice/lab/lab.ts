@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { cudaBase, ensureBase } from './base-images.ts';
 import { docker, ensureEngine } from './engine.ts';
-import { type HostOptions, LabHost, type Place, removeSmallDisks, startHost, volumeOf } from './host.ts';
+import { type HostOptions, LabHost, type Place, removeSmallDisks, startHost } from './host.ts';
 import { ensureHostImage, ensureRegistryImages } from './images.ts';
 import { withLock } from './lock.ts';
 import { inState, releases } from './paths.ts';
@@ -82,7 +82,10 @@ export async function removeLab(prefix: string, folder = inState('labs', prefix)
     const { stdout } = await docker(['ps', '-a', '--filter', `name=^${prefix}-`, '--format', '{{.Names}}']);
     const names = stdout.split('\n').filter(Boolean);
     if (names.length > 0) await docker(['rm', '-fv', ...names]);
-    await docker(['volume', 'rm', '-f', ...names.map(volumeOf)], { allowFailure: true });
+    // By their own names: a run that was killed may have removed their containers.
+    const { stdout: left } = await docker(['volume', 'ls', '--quiet', '--filter', `name=^${prefix}-`]);
+    const volumes = left.split('\n').filter(Boolean);
+    if (volumes.length > 0) await docker(['volume', 'rm', '-f', ...volumes], { allowFailure: true });
   }
   await removeSmallDisks(prefix);
   await stopService(azureService(prefix));

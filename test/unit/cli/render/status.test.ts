@@ -59,11 +59,23 @@ test('problems are below with their fix, equal ones once; 80 columns suffice', (
 test('versions without support are named once with their successor; unknown and supported ones are not', () => {
   const support = [
     { part: 'driver', version: '570.195.03', state: 'ended', ends: '2026-02', successor: '580' },
-    { part: 'distribution', version: 'debian 12', state: 'ending', ends: '2028-06-30', successor: 'debian 13' },
+    {
+      part: 'distribution',
+      version: 'debian 12',
+      state: 'ending',
+      ends: '2028-06-30',
+      successor: 'debian 13',
+    },
     { part: 'docker', version: '29.7.2', state: 'unknown' },
     { part: 'toolkit', version: '1.20.0', state: 'supported', ends: '2030-01' },
   ] as const;
-  const shown = text([{ ...well, support }, { ...well, host: 'h200-2', support }], 80);
+  const shown = text(
+    [
+      { ...well, support },
+      { ...well, host: 'h200-2', support },
+    ],
+    80,
+  );
   expect(shown).toContain(`
 ! h200-1, h200-2: driver branch 570.195.03: vendor support ended in 2026-02
   [support.ended]

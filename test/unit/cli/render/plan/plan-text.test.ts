@@ -45,7 +45,9 @@ describe('the plan as text', () => {
   });
 
   it('names planned versions whose support has ended, before the summary', () => {
-    const support = [{ part: 'driver', version: '535', state: 'ended', ends: '2026-06', successor: '580' }] as const;
+    const support = [
+      { part: 'driver', version: '535', state: 'ended', ends: '2026-06', successor: '580' },
+    ] as const;
     const shown = planText(plan(host('a'), host('b')), {
       scripts: false,
       color: false,
