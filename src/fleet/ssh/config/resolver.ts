@@ -135,23 +135,24 @@ export class SshResolver {
     if (!configured) return noConfig;
     const typed = spec.address ?? name;
     const files = spec.sshConfig === undefined ? this.#usualFiles() : [spec.sshConfig];
-    const key = JSON.stringify(inventoryArguments(spec));
+    // A port changes nothing else, unless it is a token of some file.
+    const { port, ...rest } = spec;
+    const key = JSON.stringify(inventoryArguments(rest));
     const isPlain = (plainName.test(typed) || isIP(typed) === 4) && !key.includes('%');
     if (!isPlain || spec.jump?.includes(typed) === true || !this.#areOfAll(files))
       return (await this.#ask(name, spec, typed)).config;
-    const first = this.#ofAll.get(key);
-    const known = first === undefined ? undefined : await first;
-    if (known !== undefined) return forHost(known, typed);
-    const asking = this.#ask(name, spec, typed);
-    if (first === undefined)
-      this.#ofAll.set(
-        key,
-        asking.then(
-          ({ config, files: read }) => (this.#areOfAll(read) ? config : undefined),
-          () => undefined,
-        ),
+    let ofAll = this.#ofAll.get(key);
+    if (ofAll === undefined) {
+      const asking = this.#ask(name, rest, typed);
+      ofAll = asking.then(
+        ({ config, files: read }) => (this.#areOfAll(read) ? config : undefined),
+        () => undefined,
       );
-    return (await asking).config;
+      this.#ofAll.set(key, ofAll);
+      if (port === undefined) return (await asking).config;
+    }
+    const known = await ofAll;
+    return known === undefined ? (await this.#ask(name, spec, typed)).config : forHost(known, typed, port);
   }
 
   /** Runs ssh for one host. Returns its settings, and the files that ssh read. */
@@ -272,10 +273,11 @@ export class SshResolver {
   }
 }
 
-/** Returns the settings of another host that has the same ones. */
-function forHost(config: SshConfig, typed: string): SshConfig {
+/** Returns the settings of another host that has the same ones, and perhaps a port in the inventory. */
+function forHost(config: SshConfig, typed: string, port: number | undefined): SshConfig {
   if (config === noConfig) return config;
   const options = new Map(config.options);
   for (const option of ['host', 'hostname']) if (options.has(option)) options.set(option, [typed]);
+  if (port !== undefined) options.set('port', [String(port)]);
   return { ...config, options };
 }

@@ -175,6 +175,27 @@ describe('ssh -G is run', () => {
     expect(seen.calls).toBe(5);
   });
 
+  test('once for all hosts, whose ports differ', async () => {
+    const one = resolver(listed());
+    writeFileSync(file, 'Port 99\nUser u\n');
+    const ports = [7, undefined, 8].map(async (port, index) => {
+      const spec = sshSpec({ sshConfig: file, ...(port === undefined ? {} : { port }) });
+      return (await one.resolve(`gpu-${index}`, spec)).port;
+    });
+    expect(await Promise.all(ports)).toEqual([7, 99, 8]);
+    expect(calls()).toHaveLength(2);
+  });
+
+  test('for each host, where its port may change other settings', async () => {
+    writeFileSync(join(folder, 'more'), 'Match exec "test %p = 7"\n  User u\n', { mode: 0o600 });
+    writeFileSync(file, `Include ${folder}/more\nUser v\n`);
+    const one = resolver(listed());
+    const users = [7, 8].map(
+      async (port) => (await one.resolve(`gpu-${port}`, sshSpec({ sshConfig: file, port }))).user,
+    );
+    expect(await Promise.all(users)).toEqual(['u', 'v']);
+  });
+
   test('once for all hosts, and each names the lines of an option that is refused', async () => {
     writeFileSync(join(folder, 'more'), 'Port 7\nRekeyLimit 1G\n', { mode: 0o600 });
     writeFileSync(file, `Include ${folder}/more\nUser u\n`);
