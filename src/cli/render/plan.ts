@@ -15,6 +15,7 @@ import {
   type Shape,
   type TextDiff,
 } from '../../fleet/steps/change.ts';
+import { sha256 } from '../../shared/base/digest.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { Support } from '../../shared/base/support-dates.ts';
 import { withoutOwnName } from './alike.ts';
@@ -138,7 +139,7 @@ interface Exactly {
  */
 function groups(hosts: readonly HostPlan[], exactly: Exactly): Group[] {
   const busy = hosts.filter((host) => !isEmpty(host) || host.unknown !== undefined);
-  const grouped = Map.groupBy(busy, (host) => JSON.stringify(read(host, exactly)));
+  const grouped = Map.groupBy(busy, (host) => sha256(JSON.stringify(read(host, exactly))));
   return [...grouped.values()]
     .map((same) => groupOf(same, exactly))
     .sort((left, right) => right.hosts.length - left.hosts.length);

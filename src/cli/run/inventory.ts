@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+
 import type { Fleet, HostSpec } from '../../fleet/inventory/fleet.ts';
 import { loadFleet } from '../../fleet/inventory/load.ts';
 import { selectHosts } from '../../fleet/inventory/select.ts';
@@ -34,5 +36,19 @@ export function openHosts(
 ): OpenHosts {
   const loaded = openInventory(context, inventory);
   const fleet = bySshConfig(loaded, options.sshConfig(context.cwd));
-  return { fleet, hosts: selectHosts(fleet, patterns, options.list('limit')) };
+  const hosts = selectHosts(fleet, patterns, options.list('limit'));
+  if (hosts.length >= largeFleet) limitGarbage();
+  return { fleet, hosts };
+}
+
+/** Hosts from which on memory counts more than a few seconds. */
+const largeFleet = 100;
+
+/**
+ * Makes the heap grow less before garbage is collected: `plan` of 1,000 hosts takes half the memory, and some 10 % more time. V8
+ * reads both flags at each collection.
+ */
+function limitGarbage(): void {
+  setFlagsFromString('--semi-space-growth-factor=1');
+  setFlagsFromString('--heap-growing-percent=80');
 }

@@ -12,7 +12,7 @@ import { gatherFacts } from '../../fleet/facts/gather.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { desiredOf } from '../../fleet/plan/desired.ts';
 import type { HostPlan } from '../../fleet/plan/fleet-plan.ts';
-import { planHost, type PlanOptions, questionFor } from '../../fleet/plan/plan.ts';
+import { planHost, type PlanOptions, questionFor, withSharedTexts } from '../../fleet/plan/plan.ts';
 import { type FileArtifact, packedWith } from '../../fleet/steps/change.ts';
 import { allSteps } from '../../fleet/steps/all.ts';
 import { knownPools } from '../../fleet/steps/pool-names.ts';
@@ -93,9 +93,11 @@ export async function openPlanning(
     steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
     disturbOthers: input.options.flag('disturbOthers'),
   });
+  const texts = new Map<string, string>();
   const tools: ApplyTools = {
     ...hostTools(context, input, open),
-    plan: (facts, host, answers) => planHost(facts, desired(host), how(facts, host), answers),
+    plan: (facts, host, answers) =>
+      withSharedTexts(planHost(facts, desired(host), how(facts, host), answers), texts),
     question: (facts, host, known) => questionFor(facts, desired(host), how(facts, host), known),
     credential,
     ...defined({ registries }),

@@ -3,7 +3,7 @@ import { UnreadFact, unreadObstacle, unreadOf, withoutUnread } from '../facts/un
 import { factsDigest } from './digest.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { useIncluded } from '../steps/bundle/plan.ts';
-import { type Change, reboots, type Refusal, refusal, type Shape } from '../steps/change.ts';
+import { type Action, type Change, reboots, type Refusal, refusal, type Shape } from '../steps/change.ts';
 import { withNewerVersions } from '../steps/newer.ts';
 import { listed } from '../steps/description.ts';
 import { atMost } from '../steps/disturbance.ts';
@@ -41,6 +41,27 @@ export function planHost(
     const { refusals, unread } = refusalsOf(facts, desired, options);
     return incompletePlan(facts, name, refusals, new Set([...error.facts, ...unread]));
   }
+}
+
+/**
+ * Returns the plan with each script and text to upload as `known` has it, which gains new ones: most hosts of a fleet get the same,
+ * and a thousand copies of a few kilobytes count.
+ */
+export function withSharedTexts(plan: HostPlan, known: Map<string, string>): HostPlan {
+  const shared = (text: string): string => {
+    const before = known.get(text);
+    if (before === undefined) known.set(text, text);
+    return before ?? text;
+  };
+  const ofAction = (action: Action): Action => {
+    if (action.kind === 'run') return { ...action, script: shared(action.script) };
+    if (action.kind !== 'upload' || action.artifact.kind !== 'text') return action;
+    return { ...action, artifact: { ...action.artifact, text: shared(action.artifact.text) } };
+  };
+  const stages = plan.stages.map((stage) =>
+    stage.map((each) => (each.kind === 'change' ? { ...each, actions: each.actions.map(ofAction) } : each)),
+  );
+  return { ...plan, stages };
 }
 
 /** Returns what the steps refuse without the unknown facts, and which of these they read. */

@@ -194,22 +194,32 @@ const scripts = new Set(['script', 'text']);
 
 /** Returns a plan that is safe to show: any user may have written the file of a saved one. */
 export function cleanPlan(plan: FleetPlan): FleetPlan {
-  return { ...cleanTexts({ ...plan, hosts: [] }), hosts: plan.hosts.map(cleanHost) };
+  const clean = cleanOnce();
+  const fleet = foreignValue({ ...plan, hosts: [] }, clean);
+  return { ...fleet, hosts: plan.hosts.map((host) => cleanHost(host, clean)) };
 }
 
 /** Returns a host's plan that is safe to show. */
-export function cleanHost(plan: HostPlan): HostPlan {
-  const clean = cleanTexts(plan);
+export function cleanHost(plan: HostPlan, clean = cleanOnce()): HostPlan {
+  const shown = foreignValue(plan, clean);
   return {
-    ...clean,
-    stages: clean.stages.map((stage) => stage.map((change) => ({ ...change, ...inLines(change) }))),
+    ...shown,
+    stages: shown.stages.map((stage) => stage.map((change) => ({ ...change, ...inLines(change) }))),
   };
 }
 
-function cleanTexts<T>(value: T): T {
-  return foreignValue(value, (text, key) =>
-    scripts.has(key) ? foreignLines(text, longestScript) : foreignLine(text),
-  );
+/** Returns what cleans texts, each text once: most of a fleet's hosts have the same scripts. */
+function cleanOnce(): (text: string, key: string) => string {
+  const known = { lines: new Map<string, string>(), line: new Map<string, string>() };
+  return (text, key) => {
+    const isScript = scripts.has(key);
+    const ofForm = isScript ? known.lines : known.line;
+    const before = ofForm.get(text);
+    if (before !== undefined) return before;
+    const cleaned = isScript ? foreignLines(text, longestScript) : foreignLine(text);
+    ofForm.set(text, cleaned);
+    return cleaned;
+  };
 }
 
 /** Returns the details with their texts as one line each, unlike a file's text. */

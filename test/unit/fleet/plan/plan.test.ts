@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 
 import { changedFacts, factDigests, factsDigest } from '../../../../src/fleet/plan/digest.ts';
-import { firstStage, hasChanges, isEmpty, planHost, questionFor } from '../../../../src/fleet/plan/plan.ts';
+import {
+  firstStage,
+  hasChanges,
+  isEmpty,
+  planHost,
+  questionFor,
+  withSharedTexts,
+} from '../../../../src/fleet/plan/plan.ts';
 import { deviations, waitsMet, withoutNewWaits } from '../../../../src/fleet/plan/refine.ts';
 import type { FleetPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 import type { Answers, Bound } from '../../../../src/fleet/packages/simulation.ts';
@@ -18,6 +25,30 @@ function stepOf(...items: (Change | Shape | Refusal)[]): Step {
 function planOf(items: (Change | Shape | Refusal)[], facts = factsOf(), disturbOthers = false) {
   return planHost(facts, desiredOf(), { steps: [stepOf(...items)], disturbOthers });
 }
+
+describe('texts in memory', () => {
+  const [script, text] = ['apt-get install docker-ce', '[Unit]'];
+  const upload = {
+    kind: 'upload',
+    artifact: { kind: 'text', text, sha256: 'a'.repeat(64) },
+    path: '/etc/unit',
+    mode: 0o644,
+  } as const;
+  const plan = (host: string) => {
+    const { actions, ...rest } = change('install');
+    const items = [
+      { ...rest, actions: [{ ...actions[0], kind: 'run', script }, upload] } as Change,
+      shape('toolkit'),
+    ];
+    return { ...planOf(items), host };
+  };
+
+  it('of a fleet are kept once, and no plan changes', () => {
+    const known = new Map<string, string>();
+    for (const host of ['h200-1', 'h200-2']) expect(withSharedTexts(plan(host), known)).toEqual(plan(host));
+    expect([...known.keys()]).toEqual([script, text]);
+  });
+});
 
 describe('stages', () => {
   const known = (items: (Change | Shape)[]) =>
