@@ -76,7 +76,7 @@ function session(): [string, string][] {
   const frames = frameScript([{ name: 'a', script: "echo 'x'" }], 1000);
   return [
     ['frames', frames],
-    ['each frame', quoted(frames, /^frames=('[^]*?')$/m)],
+    ['each frame', quoted(frames, /^each=('[^]*?')$/m)],
     ['upload', uploadScript("/opt/it's/file", 'ab'.repeat(32), 10, 0o755)],
     ['upload packed', uploadScript('/opt/file', 'ab'.repeat(32), 10, 0o600, 'gzip')],
     ['lock', lockScript(owner, 'id', 'break')],

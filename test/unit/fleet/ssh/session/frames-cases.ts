@@ -41,6 +41,7 @@ else
 fi`;
 const shared = '-k 1 7\n-k 1 5\n';
 const slow = '-k 1 22\n-k 1 20\n';
+const ofOwn = (limit: number): string => `-k 1 ${limit + 2}\n-k 1 ${limit}\n`;
 const made = { '/run/made': '644 -d /run/azp-fleet-facts.XXXXXX\n' };
 
 export const framesSuite: ScriptSuite = {
@@ -87,7 +88,7 @@ n0n0 end 124 13.34 13.34 20
       },
     },
     {
-      name: 'those that the shared process did not finish run again, each with its own limit',
+      name: 'the one that the shared process did not finish runs again with its own limit, the next ones in another shared one',
       script: frameScript(
         [
           { name: 'first', script: 'echo first; echo "$#"; mkdir /run/ran' },
@@ -121,7 +122,29 @@ n0n0 end 3 12.34 12.34 9
           '/run/go': '644 ',
           '/run/wrote': '644 ',
           '/run/ran': '755 /',
-          '/run/limit': `644 ${shared}${shared}-k 1 11\n-k 1 9\n`,
+          '/run/limit': `644 ${shared}${shared}${shared}`,
+          ...made,
+        },
+      },
+    },
+    {
+      name: 'if no shared process gets on, each has its own',
+      script: frameScript(
+        ['one', 'two', 'three', 'four', 'five', 'six'].map((name, index) => ({
+          name,
+          script: `[ "\${shared:-}" != yes ] || kill -9 $$; echo ${name}`,
+          timeoutS: 11 + index,
+        })),
+        1000,
+      ).replaceAll(/[0-9a-f]{24}/g, 'n0n0'),
+      after: {
+        stdout: `frames n0n0
+${['one', 'two', 'three', 'four', 'five', 'six']
+  .map((name, index) => `\nn0n0 begin ${name}\n${name}\n\nn0n0 end 0 12.34 12.34 ${11 + index}\n`)
+  .join('')}`,
+        stderr: 'Killed\n'.repeat(4),
+        files: {
+          '/run/limit': `644 ${[11, 12, 13, 14].map((limit) => `${shared}${ofOwn(limit)}`).join('')}${ofOwn(15)}${ofOwn(16)}`,
           ...made,
         },
       },
