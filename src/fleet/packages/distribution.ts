@@ -1,5 +1,5 @@
 import type { PackageManager } from './package-manager.ts';
-import { retired, systems, type Distribution } from './systems.ts';
+import { refusedSystems, systems, type Distribution } from './systems.ts';
 import type { Machine, System } from './vendors.ts';
 
 /** The package managers of all supported systems. */
@@ -34,9 +34,10 @@ export function systemOf(os: Pick<Host['os'], 'id' | 'versionId'>): Distribution
 /** Returns why a host is not supported, and the next action. */
 export function unsupported({ os, arch }: Host): { readonly what: string; readonly next: string } {
   const others = `${systemNames()} on ${machines.join(' or ')}, or exclude this host with --limit`;
-  const old = retired.find((system) => isOf(system, os));
-  if (old !== undefined) {
-    return { what: `${os.pretty} is not supported: ${old.why}`, next: `upgrade it to one of ${others}` };
+  const refused = refusedSystems.find(({ id, versionId = os.versionId }) => isOf({ id, versionId }, os));
+  if (refused !== undefined) {
+    const next = refused.versionId === undefined ? `use ${others}` : `upgrade it to one of ${others}`;
+    return { what: `${os.pretty} is not supported: ${refused.why}`, next };
   }
   return { what: `${os.pretty} on ${arch} is not supported`, next: `use ${others}` };
 }

@@ -1,3 +1,5 @@
+import { dirname } from 'node:path';
+
 import { Raw, sh } from '../../shared/base/shell.ts';
 import { bundleAnswers, parseAnswers, type Dialect } from './answers.ts';
 import { folderMark, packagesFolder, type PackageManager } from './package-manager.ts';
@@ -35,6 +37,11 @@ export interface TransactionParts {
   readonly related: (transaction: Transaction) => Raw;
   /** Lines that set `"$@"` to the request, and `$version` to the version that was chosen last. */
   readonly request: (transaction: Transaction) => readonly string[];
+  /**
+   * Shell function `unpack NAME WORD…`: fetches the package as the request names it, checks its signature, and puts its files below
+   * `$trial/files`.
+   */
+  readonly unpack: (vendor: Vendor | undefined) => string;
   /** Installs the request. */
   readonly perform: string;
   /** Ends the script if the package has another version. */
@@ -44,6 +51,9 @@ export interface TransactionParts {
 }
 
 const splitting = '# Package names hold no blanks, and are meant to be split.';
+
+/** For root only, on a file system that runs programs, unlike some /tmp. */
+const trialFolder = '/opt/azp-fleet/trial';
 
 /**
  * Unhold, check what would be removed, install exactly, confirm, hold. The holds are set again however the script ends.
@@ -55,7 +65,7 @@ function installScript(
   bound?: Bound,
   ...standIns: readonly string[]
 ): string {
-  const { vendor, without, packages, remove, proxy, before, after } = transaction;
+  const { vendor, without, packages, remove, proxy, before, trial, after } = transaction;
   const names = packages.map(({ name }) => name);
   const related = parts.related(transaction);
   const opening = [
@@ -64,7 +74,9 @@ function installScript(
     guard(parts, transaction, bound),
     ...parts.bring,
     ...standIns,
+    ...(trial === undefined ? [] : [parts.unpack(vendor)]),
   ];
+  const cleaning = trial === undefined ? '' : `rm -rf ${trialFolder}; `;
   const lists = sh`update ${vendor === undefined ? '' : parts.sourceFile(vendor)}`;
   if (packages.length === 0)
     return [...opening, lists, ...parts.complete, before, after].filter(Boolean).join('\n');
@@ -72,7 +84,7 @@ function installScript(
     ...opening,
     splitting,
     '# shellcheck disable=SC2046',
-    sh`hold_all() { hold ${names} ${related}; }`,
+    `hold_all() { ${cleaning}${sh`hold ${names} ${related}`}; }`,
     ...(without === undefined || parts.switchOff === undefined ? [] : [parts.switchOff(without)]),
     lists,
     ...parts.canHold,
@@ -83,6 +95,7 @@ function installScript(
     ...(before === undefined ? [] : [before]),
     ...parts.request(transaction),
     'guard "$@"',
+    ...(trial === undefined ? [] : tryFirst(trial)),
     parts.perform,
     ...packages.flatMap(parts.confirm),
     ...parts.purge(transaction),
@@ -90,6 +103,18 @@ function installScript(
     'trap - EXIT',
     ...(after === undefined ? [] : [after]),
   ].join('\n');
+}
+
+function tryFirst(trial: NonNullable<Transaction['trial']>): readonly string[] {
+  return [
+    `trial=${trialFolder}
+rm -rf "$trial"
+install -d -m 755 ${dirname(trialFolder)}
+install -d -m 700 "$trial" "$trial/files"`,
+    sh`unpack ${trial.package} "$@"`,
+    trial.script,
+    'rm -rf "$trial"',
+  ];
 }
 
 /** Holds packages that are installed already. */

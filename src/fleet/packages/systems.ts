@@ -58,8 +58,9 @@ export const systems: readonly Distribution[] = [
   },
 ];
 
-/** Systems that are no longer supported, and why. */
-export const retired: readonly (Pick<Distribution, 'id' | 'versionId'> & { readonly why: string })[] = [
+/** Systems that users ask for and that are refused, and why. Without `versionId`: each release. */
+export const refusedSystems: readonly (Pick<Distribution, 'id'> &
+  Partial<Pick<Distribution, 'versionId'>> & { readonly why: string })[] = [
   {
     id: 'ubuntu',
     versionId: '20.04',
@@ -70,6 +71,18 @@ export const retired: readonly (Pick<Distribution, 'id' | 'versionId'> & { reado
     versionId: '11',
     why: 'its support has ended, and NVIDIA has no current driver packages for it',
   },
+  ...['rhel 7', 'centos 7', 'centos 8', 'amzn 2'].map((name) => {
+    const [id = '', versionId = ''] = name.split(' ');
+    return { id, versionId, why: 'its support has ended' };
+  }),
+  {
+    id: 'fedora',
+    why: 'a release has support for 13 months, and its kernels are newer than those that drivers are made for',
+  },
+  ...['sles', 'sled', 'opensuse-leap', 'opensuse-tumbleweed'].map((id) => ({
+    id,
+    why: 'its package manager (zypper) is not supported',
+  })),
 ];
 
 function debianSystem(versionId: string, release: string, keySha256: string): Distribution {

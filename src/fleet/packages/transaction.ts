@@ -33,6 +33,11 @@ export interface Transaction {
    * stand-ins for the functions that change the host: it must change the host only through these.
    */
   readonly before?: string;
+  /**
+   * A check of what will be installed, right before that: the files of `package` are below `$trial/files` while the shell text runs.
+   * It may use `fail`; nothing has changed then. A simulation leaves it out.
+   */
+  readonly trial?: { readonly package: string; readonly script: string };
   /** Shell text that runs after the packages are confirmed and held. It may use `fail`. */
   readonly after?: string;
 }

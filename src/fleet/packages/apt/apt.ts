@@ -80,7 +80,7 @@ done`,
   folder: aptFolder,
   offline: {
     index: `${packagesFolder}/${indexName}`,
-    isKernel: (name) => name.startsWith('linux-image'),
+    isKernel: (name) => /^(?:linux-image|proxmox-(?:default-)?kernel|pve-kernel)/.test(name),
     gather: gatherScript,
     fetches: /^Get:/,
     listed: listedPackages,

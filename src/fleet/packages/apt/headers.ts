@@ -8,6 +8,32 @@ import { bringNeeded, kernelsToBuild, needFunctions, type Build, type BuildHost 
  */
 const flavor =
   /^linux-image-((?:rt-|cloud-)?(?:amd64|arm64)(?:-16k)?|(?:generic|virtual|lowlatency|realtime|nvidia|aws|azure|gcp|gke|gkeop|oracle|ibm|kvm|intel|oem)(?:-64k)?(?:-hwe|-lts)?(?:-\d+\.\d+[a-z]?)?(?:-edge)?)$/;
+/** The same of Proxmox VE: `proxmox-default-kernel`, `proxmox-kernel-6.8`, until its release 7 `pve-kernel-5.15`. */
+const proxmoxFlavor = /^(proxmox-default|proxmox|pve)-kernel((?:-\d+\.\d+)?)$/;
+
+/** Starts of the names of a kernel's package and of its headers. Proxmox VE renamed its own with release 8. */
+const kernelPackages = [
+  ['linux-image-', 'linux-headers-'],
+  ['linux-image-unsigned-', 'linux-headers-'],
+  ['proxmox-kernel-', 'proxmox-headers-'],
+  ['pve-kernel-', 'pve-headers-'],
+] as const;
+
+/** Returns the package with the headers of a kernel, by the package that owns the kernel; undefined: none does. */
+function ownedHeaders(release: string, packages: BuildHost['packages']): string | undefined {
+  const owner = kernelPackages.find(([image]) =>
+    ['', '-signed', '-unsigned'].some((kind) => packages[`${image}${release}${kind}`] !== undefined),
+  );
+  return owner && `${owner[1]}${release}`;
+}
+
+/** Returns the package whose later versions have the headers for those of `image`; undefined: it is no such package. */
+function twinOf(image: string): string | undefined {
+  const [, proxmox, series = ''] = proxmoxFlavor.exec(image) ?? [];
+  if (proxmox !== undefined) return `${proxmox}-headers${series}`;
+  const [, name] = flavor.exec(image) ?? [];
+  return name && `linux-headers-${name}`;
+}
 
 /**
  * Returns the headers of the running kernel (unless only the next one matters) and of the kernel that boots next, the packages
@@ -15,22 +41,29 @@ const flavor =
  * upgraded and needs no such package.
  */
 export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
-  const { lacking, next } = kernelsToBuild(host, scope, isPackaged);
+  const { lacking: releases, next } = kernelsToBuild(
+    host,
+    scope,
+    (release) => ownedHeaders(release, host.packages) !== undefined,
+  );
+  const lacking = releases.map((release) => ({
+    release,
+    headers: ownedHeaders(release, host.packages) ?? `linux-headers-${release}`,
+  }));
   const twins = Object.keys(host.packages)
     .filter((name) => !host.held.includes(name))
     .flatMap((image) => {
-      const [, name] = flavor.exec(image) ?? [];
-      const headers = `linux-headers-${name}`;
-      return name === undefined || host.packages[headers] !== undefined ? [] : [{ image, headers }];
+      const headers = twinOf(image);
+      return headers === undefined || host.packages[headers] !== undefined ? [] : [{ image, headers }];
     });
   const tools = host.lacksToBuild.filter((tool) => !numbered.test(tool));
   const packages = [
-    ...lacking.map((release) => `linux-headers-${release}`),
+    ...lacking.map(({ headers }) => headers),
     ...twins.map(({ headers }) => headers),
     ...tools,
   ];
   const lines = [
-    ...lacking.map((release) => needHeaders(release, next)),
+    ...lacking.map(({ release, headers }) => needHeaders(release, headers, next)),
     ...twins.map(({ image, headers }) => sh`follow ${image} ${headers}`),
     ...tools.map((tool) => sh`need ${tool} ${tool} 'complete the mirror'`),
     ...host.lacksToBuild.filter((tool) => numbered.test(tool)).map((tool) => sh`want ${tool}`),
@@ -42,20 +75,17 @@ export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
 /** The compiler that built the kernel: optional, because the system's may work too. */
 const numbered = /-\d+$/;
 
-function isPackaged(release: string, packages: BuildHost['packages']): boolean {
-  return ['', 'unsigned-'].some((kind) => packages[`linux-image-${kind}${release}`] !== undefined);
-}
-
-function needHeaders(release: string, next: Build['next']): string {
-  const upgrade =
-    'upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian)';
+function needHeaders(release: string, headers: string, next: Build['next']): string {
+  const upgrade = release.endsWith('-pve')
+    ? 'upgrade the kernel (apt-get install proxmox-default-kernel)'
+    : 'upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian)';
   const way =
     next === undefined
       ? `${upgrade}, reboot, run again`
       : release === next.release
         ? `complete the mirror, or ${upgrade}: the newest has its headers`
         : `reboot into Linux ${next.release}, which is installed, and run again`;
-  return sh`need ${`linux-headers-${release}`} ${`the headers of Linux ${release}`} ${way}`;
+  return sh`need ${headers} ${`the headers of Linux ${release}`} ${way}`;
 }
 
 /**

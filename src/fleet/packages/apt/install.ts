@@ -31,6 +31,18 @@ source_added() {
   echo "added $1:$2"
 }`;
 
+/** apt checks the package by the signed lists. */
+const unpackFunction = `unpack() {
+  name=$1 wanted=$1
+  shift
+  for word; do
+    case $word in "$name="*) wanted=$word ;; esac
+  done
+  words=$(cd "$trial" && apt-get -q download "$wanted" 2>&1) || fail "$wanted cannot be fetched" 'the package' \\
+    "$(printf '%s\\n' "$words" | unread | head -n 1)" 'check the network, the proxy and the mirrors in the inventory, and run again'
+  dpkg-deb -x "$trial"/*.deb "$trial/files"
+}`;
+
 /** apt resolves a conflict by removing, and follows a pin to an older version: `guard` stops both. */
 export const aptTransactions: TransactionParts = {
   name: 'apt',
@@ -45,6 +57,7 @@ export const aptTransactions: TransactionParts = {
   unhold: (names, related) => sh`apt-mark unhold ${names} ${related} >/dev/null 2>&1 || :`,
   related,
   request: requestLines,
+  unpack: () => unpackFunction,
   perform: 'apt "$@"',
   confirm: ({ name, version }) =>
     version === undefined ? [] : [sh`confirm ${name} ${versionPrefix(version)}`],

@@ -2,8 +2,9 @@ import { sh } from '../../../shared/base/shell.ts';
 import { siblingsOf, versionPrefix, type TransactionParts } from '../scripts.ts';
 import { unforeseenNames } from '../shell.ts';
 import type { Transaction } from '../transaction.ts';
+import type { Vendor } from '../vendors.ts';
 import { bringFunctions, consequenceFilters, dnfPrelude, performFunction } from './prelude.ts';
-import { sourceFile, sourceFunctions } from './source.ts';
+import { keyFile, sourceFile, sourceFunctions } from './source.ts';
 
 export const dnfTransactions: TransactionParts = {
   name: 'dnf',
@@ -23,12 +24,44 @@ export const dnfTransactions: TransactionParts = {
   unhold: (names, relatives) => sh`unlock ${names} ${relatives}`,
   related,
   request: requestLines,
+  unpack: unpackFunction,
   perform: 'perform "$@"',
   confirm: ({ name, version }) => [
     sh`confirm ${name} ${version === undefined ? '' : versionPrefix(version)}`,
   ],
   purge: () => [],
 };
+
+/**
+ * rpm checks the signature by the vendor's key alone, because the next line runs what is in the package. A folder of packages has no
+ * vendor: the digests of its packages were checked when they came to the host.
+ */
+function unpackFunction(vendor: Vendor | undefined): string {
+  const check =
+    vendor === undefined
+      ? ''
+      : sh`
+  rpmkeys --dbpath "$trial/keys" --import ${keyFile(vendor)}
+  words=$(rpmkeys --dbpath "$trial/keys" --checksig "$trial/package.rpm" 2>&1) || :
+  case $words in
+    *'signatures OK'*) ;;
+    *) fail "$wanted is not signed by its vendor" 'signatures OK' "$words" 'check the mirrors in the inventory' ;;
+  esac`;
+  return `unpack() {
+  name=$1 wanted=$1
+  shift
+  for word; do
+    case $word in "$name-"[0-9]*) wanted=$word ;; esac
+  done
+  address=$(dnf_run -q repoquery --location --arch="$(uname -m),noarch" "$wanted" 2>/dev/null | tail -n 1)
+  words=$(curl -fsSL --retry 3 --connect-timeout 20 --speed-time 60 --speed-limit 1 -o "$trial/package.rpm" "$address" 2>&1) ||
+    fail "\${address:-$wanted} cannot be fetched" 'the package' "$words" \
+      'check the network, the proxy and the mirrors in the inventory, and run again'${check}
+  command -v cpio >/dev/null || fail 'cpio is not installed' 'cpio, to look into a package' none 'sudo dnf install cpio'
+  rpm2cpio "$trial/package.rpm" >"$trial/package.cpio"
+  (cd "$trial/files" && cpio --quiet -idm <../package.cpio)
+}`;
+}
 
 function related({ packages, siblings }: Transaction) {
   return siblingsOf(

@@ -16,7 +16,8 @@ export function sourceFile(vendor: Vendor): string {
   return `/etc/yum.repos.d/${repositoryId(vendor)}.repo`;
 }
 
-function keyFile(vendor: Vendor): string {
+/** Returns the file of the key that signs a vendor's packages. */
+export function keyFile(vendor: Vendor): string {
   return `/etc/pki/rpm-gpg/${repositoryId(vendor)}`;
 }
 

@@ -33,6 +33,19 @@ export const restartScript = `${failFunction}
 ${engineFunctions}
 restart_engine || fail 'Docker Engine did not restart' 'an answer within 120 s' "$(engine_log)" 'journalctl -u docker.service'`;
 
+/**
+ * Lets the dockerd of a package that is not installed yet read daemon.json: the package starts it, and one that does not start ends
+ * all containers. Releases before 23 cannot only read it.
+ */
+export function trialScript(version: string): string {
+  return sh`new=$trial/files/usr/bin/dockerd
+if "$new" --help 2>/dev/null | grep -q -e --validate; then
+  answer=$("$new" --validate --config-file /etc/docker/daemon.json 2>&1) ||
+    fail ${`Docker ${version} does not start with the daemon.json of this host`} 'a configuration that it accepts' "$answer" \
+      'correct /etc/docker/daemon.json, and run again; the installed engine is unchanged'
+fi`;
+}
+
 /** The folder of dockerd's configuration and of its backups. */
 export const configFolder = '/etc/docker';
 

@@ -4,7 +4,14 @@ import { upstream } from '../../packages/version.ts';
 import { type Change, refusal, runChange } from '../change.ts';
 import { describeDaemonJson } from '../description.ts';
 import { disturbsNode, restartDisturbs } from '../disturbance.ts';
-import { configFolder, configScript, engineFunctions, restartScript, startEngine } from './scripts.ts';
+import {
+  configFolder,
+  configScript,
+  engineFunctions,
+  restartScript,
+  startEngine,
+  trialScript,
+} from './scripts.ts';
 import {
   atLeast,
   type DaemonConfig,
@@ -130,6 +137,10 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
       remove,
       mayRemove: replacedByDocker,
       proxy: desired.proxy,
+      // Nothing to read on a fresh host.
+      ...((facts.docker.daemonJson ?? '').trim() === ''
+        ? {}
+        : { trial: { package: 'docker-ce', script: trialScript(version) } }),
       after: `${engineFunctions}\n${startEngine}`,
     },
   });

@@ -59,6 +59,8 @@ describe('the supported systems', () => {
       'it gets updates by a subscription only (ESM), and NVIDIA and Docker have no current packages for it',
     ],
     ['debian', '11', 'its support has ended, and NVIDIA has no current driver packages for it'],
+    ['rhel', '7.9', 'its support has ended'],
+    ['amzn', '2', 'its support has ended'],
   ])('%s %s is refused, with the reason', (id, versionId, why) => {
     expect(platformOf(host(id, versionId))).toBeUndefined();
     expect(unsupported(host(id, versionId))).toEqual({
@@ -70,9 +72,25 @@ describe('the supported systems', () => {
   });
 
   it.each([
-    host('rhel', '7.9'),
+    [
+      'fedora',
+      '43',
+      'a release has support for 13 months, and its kernels are newer than those that drivers are made for',
+    ],
+    ['sles', '15.7', 'its package manager (zypper) is not supported'],
+    ['opensuse-leap', '16.0', 'its package manager (zypper) is not supported'],
+    ['opensuse-tumbleweed', '20261120', 'its package manager (zypper) is not supported'],
+  ])('each release of %s is refused, with the reason', (id, versionId, why) => {
+    expect(platformOf(host(id, versionId))).toBeUndefined();
+    expect(unsupported(host(id, versionId))).toEqual({
+      what: `${id} ${versionId} is not supported: ${why}`,
+      next: expect.stringMatching(/^use debian 12\/13, ubuntu 22\.04\/24\.04\/26\.04, /) as string,
+    });
+  });
+
+  it.each([
     host('ubuntu', '24.10'),
-    host('amzn', '2'),
+    host('arch', '20261120'),
     host('rocky', '9.4', 'ppc64le'),
     host('rocky', '100'),
   ])('$os.pretty on $arch is not supported', (each) => {

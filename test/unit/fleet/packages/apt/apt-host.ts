@@ -90,7 +90,7 @@ while read -r name version status; do
 done <${database}
 [ -n "$found" ] || { echo "dpkg-query: no packages found matching $*" >&2; exit 1; }`;
 
-const aptGet = `words=
+export const aptGet = `words=
 for word; do case $word in -* | *::*) ;; *) words="$words $word" ;; esac; done
 set -f
 case " $* " in

@@ -110,6 +110,15 @@ export const headersSuite: ScriptSuite = {
       ),
     },
     {
+      name: 'stop the script if no source offers the headers of Proxmox VE',
+      script: script(proxmox('6.8.12-4-pve', 'proxmox-kernel-6.8.12-4-pve-signed')),
+      after: stopped(
+        'the headers of Linux 6.8.12-4-pve',
+        'proxmox-headers-6.8.12-4-pve',
+        'upgrade the kernel (apt-get install proxmox-default-kernel), reboot, run again',
+      ),
+    },
+    {
       name: 'stop the script with a newer kernel whose headers are offered',
       script: script({ kernels: [...lacking, waiting], packages }),
       given: (host) => offered(host, 'linux-headers-6.8.0-50-generic 1'),
@@ -199,6 +208,30 @@ export const headersTable: readonly [string, Partial<BuildHost>, readonly string
   ['Debian', image('linux-image-amd64'), ['linux-headers-amd64']],
   ['Debian in a cloud', image('linux-image-cloud-amd64'), ['linux-headers-cloud-amd64']],
   ['Debian on another architecture', image('linux-image-arm64-16k'), ['linux-headers-arm64-16k']],
+  ['Debian, real-time', image('linux-image-rt-amd64'), ['linux-headers-rt-amd64']],
+  ['Ubuntu, real-time', image('linux-image-realtime'), ['linux-headers-realtime']],
+  ['Ubuntu at Oracle', image('linux-image-oracle-6.8'), ['linux-headers-oracle-6.8']],
+  ['Proxmox VE', image('proxmox-default-kernel'), ['proxmox-default-headers']],
+  ['Proxmox VE, a series', image('proxmox-kernel-6.8'), ['proxmox-headers-6.8']],
+  ['Proxmox VE 7', image('pve-kernel-5.15'), ['pve-headers-5.15']],
+  [
+    'Proxmox VE without headers',
+    proxmox('6.8.12-4-pve', 'proxmox-kernel-6.8.12-4-pve-signed'),
+    ['proxmox-headers-6.8.12-4-pve'],
+  ],
+  [
+    'Proxmox VE 7 without headers',
+    proxmox('5.15.108-1-pve', 'pve-kernel-5.15.108-1-pve'),
+    ['pve-headers-5.15.108-1-pve'],
+  ],
+  [
+    'a kernel of backports',
+    {
+      kernels: [{ release: '6.12.9+bpo-amd64', headers: false, driver: false }],
+      packages: { 'linux-image-6.12.9+bpo-amd64-unsigned': '6.12.9-1~bpo12+1' },
+    },
+    ['linux-headers-6.12.9+bpo-amd64'],
+  ],
   [
     'installed headers',
     { packages: { ...image('linux-image-amd64').packages, 'linux-headers-amd64': '1' } },
@@ -218,6 +251,10 @@ export const headersTable: readonly [string, Partial<BuildHost>, readonly string
   ['a newer kernel built on the host', { kernels: kernelsWith(waiting), packages: {} }, []],
   ['missing build tools', { lacksToBuild: ['make', 'gcc-12'] }, ['make']],
 ];
+
+function proxmox(release: string, image: string) {
+  return { kernels: [{ release, headers: false, driver: false }], packages: { [image]: '1' } };
+}
 
 function image(name: string) {
   return { packages: { ...bare.packages, [name]: '1' } };

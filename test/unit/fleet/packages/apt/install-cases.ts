@@ -23,6 +23,7 @@ import {
 } from './engine-transaction.ts';
 import { listsCases } from './lists-cases.ts';
 import { ownCases } from './own-cases.ts';
+import { trialCases } from './trial-cases.ts';
 
 export const installSuite: ScriptSuite = {
   name: 'installing packages with apt',
@@ -193,5 +194,6 @@ seen: \nnext: check /etc/apt/preferences.d for a pin that prefers another versio
     ...branchCases,
     ...listsCases,
     ...ownCases,
+    ...trialCases,
   ],
 };

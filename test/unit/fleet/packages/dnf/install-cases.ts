@@ -29,6 +29,7 @@ import {
   environment,
 } from './engine-transaction.ts';
 import { listsCases } from './lists-cases.ts';
+import { trialCases } from './trial-cases.ts';
 
 const before = { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
 
@@ -221,5 +222,6 @@ next: remove them by hand if nothing needs them, or remove this host from the in
     ...branchCases,
     ...downloadsCases,
     ...listsCases,
+    ...trialCases,
   ],
 };

@@ -3,8 +3,10 @@ import {
   engineFunctions,
   restartScript,
   startEngine,
+  trialScript,
 } from '../../../../../src/fleet/steps/docker/scripts.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { answersLate, askEngine, engineHost, lastLines, wait } from './engine-host.ts';
 
 const start = `${failFunction}\n${engineFunctions}\n${startEngine}`;
@@ -16,6 +18,20 @@ const failed = (what: string, expected: string) => ({
 });
 const noStart = failed('Docker Engine did not start', 'an answer on /var/run/docker.sock within 120 s');
 const silent = 'echo "is the daemon running?" >&2; exit 1';
+
+const trial = '/opt/trial';
+const tryConfig = `${failFunction}\ntrial=${trial}\n${trialScript('29.7.2')}`;
+/** A dockerd of a package that is not installed. */
+const newDockerd =
+  (help: string, answer: string) =>
+  (host: ScratchHost): void => {
+    host.program(
+      `${trial}/files/usr/bin/dockerd`,
+      `case $1 in --help) echo '${help}' ;; *) ${answer} ;; esac`,
+    );
+  };
+const asksHelp = 'dockerd --help';
+const reads = 'dockerd --validate --config-file /etc/docker/daemon.json';
 
 export const engineSuite: ScriptSuite = {
   name: 'starting and restarting the engine',
@@ -69,6 +85,32 @@ export const engineSuite: ScriptSuite = {
         ...failed('Docker Engine did not restart', 'an answer within 120 s'),
         calls: [...restarted, lastLines],
       },
+    },
+    {
+      name: 'lets a new dockerd read daemon.json before it is installed',
+      script: tryConfig,
+      given: newDockerd('--validate', "echo 'configuration OK'"),
+      after: { calls: [asksHelp, reads] },
+    },
+    {
+      name: 'stops if the new dockerd rejects daemon.json, with its words',
+      script: tryConfig,
+      given: newDockerd('--validate', "echo 'unable to configure: unknown key: bip6' >&2; exit 1"),
+      after: {
+        code: 1,
+        stderr: `failed: Docker 29.7.2 does not start with the daemon.json of this host
+expected: a configuration that it accepts
+seen: unable to configure: unknown key: bip6
+next: correct /etc/docker/daemon.json, and run again; the installed engine is unchanged
+`,
+        calls: [asksHelp, reads],
+      },
+    },
+    {
+      name: 'does not try a dockerd that cannot only read its configuration',
+      script: tryConfig,
+      given: newDockerd('--config-file', 'exit 1'),
+      after: { calls: [asksHelp] },
     },
   ],
 };
