@@ -156,11 +156,11 @@ syncBuiltinESMExports();`),
     XDG_STATE_HOME: join(lab.folder, name, 'state'),
   });
   const managed = new ManagedHost(a, azure);
+  // Without live-restore the next restart ends all containers: the run waits for the job, with the host's lock.
+  await a.exec("echo '{}' >/etc/docker/daemon.json && systemctl restart docker");
   await managed.are('idle');
   const job = await managed.holdJob('a-0');
   try {
-    // The engine restarts for it: the run waits for the job, with the host's lock.
-    await a.exec("echo '{}' >/etc/docker/daemon.json");
     const args = ['provision', inventory, '--yes', '--no-probe'];
     const first = startCli(lab, args, admin('laptop'));
     await first.said(/draining: waiting for/);
