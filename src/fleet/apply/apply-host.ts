@@ -73,10 +73,11 @@ export async function applyHost(
     const reached = { host, connection, facts };
     return { facts, plan: withoutNewWaits(await planUnderLock(reached, tools, announced), announced) };
   };
-  const manager = async () =>
-    createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name, {
-      anyRelease: true,
-    });
+  const client = createManagerClient(
+    async () => (await connection.session()).socketAgent(HostPaths.socket),
+    name,
+    { anyRelease: true },
+  );
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });
     await connection.lock();
@@ -87,7 +88,7 @@ export async function applyHost(
       if (leftDrained(now.facts, tools.command)) {
         // This run enables the agents that an earlier run left drained, once the host is proven. A manager that did not run
         // before may report this only now.
-        drained = await drain(manager, 'prove the host', host, tools);
+        drained = await drain(client, 'prove the host', host, tools);
         begunBefore = -1;
         const before = now.plan;
         now = await plan();
@@ -98,7 +99,7 @@ export async function applyHost(
       if (stage.length === 0) break;
       if (round === maxRounds) throw endless(name, stage);
       if (drained === undefined && needsDrain(stage) && mayRun(now.facts)) {
-        drained = await drain(manager, stage[0]?.title ?? '', host, tools);
+        drained = await drain(client, stage[0]?.title ?? '', host, tools);
         begunBefore = begun;
       }
       await awaitNoCountedJobs(stage, host, now.facts, tools);

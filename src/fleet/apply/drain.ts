@@ -26,7 +26,7 @@ export interface Drained {
 
 /** Drains the host's agents and waits until their jobs have ended. Rejects with `Interrupted` if the signal is aborted before. */
 export async function drain(
-  manager: () => Promise<ManagerClient>,
+  manager: ManagerClient,
   reason: string,
   host: HostSpec,
   tools: Pick<
@@ -34,16 +34,16 @@ export async function drain(
     'emit' | 'clock' | 'sleep' | 'signal' | 'options' | 'jobPages' | 'owner' | 'run' | 'command'
   >,
 ): Promise<Drained> {
-  const before = await (await manager()).status();
+  const before = await manager.status();
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
   const leftBehind = drainsOfRuns(before);
   const others = leftBehind.find((left) => !isResumedBy(tools.command, left));
   const enableAgents = async () => {
     try {
-      if (others === undefined) return await (await manager()).undrainRun(tools.run);
+      if (others === undefined) return await manager.undrainRun(tools.run);
       note(`its agents stay drained: ${resumeText(others, host.name)}`);
       const { reason, owner, run, command } = others;
-      await (await manager()).drain({ reason, ...defined({ owner, run, command }) });
+      await manager.drain({ reason, ...defined({ owner, run, command }) });
     } catch (error) {
       note(`the agents could not be enabled again: ${String(error)}; run "azp-fleet undrain ${host.name}"`);
     }
@@ -53,7 +53,7 @@ export async function drain(
   const keep = async (why: string, stored = why) => {
     leave(why);
     try {
-      await (await manager()).drain({ ...by, reason: `${reason}; still drained: ${stored}` });
+      await manager.drain({ ...by, reason: `${reason}; still drained: ${stored}` });
     } catch {
       // The agents stay drained by the earlier entry, which has a shorter reason.
     }
@@ -64,9 +64,9 @@ export async function drain(
     // This run holds the host's lock, so any other run that drained the host has ended.
     for (const left of leftBehind)
       if (left !== others) note(`takes over from an interrupted run: ${drainLine(left)}`);
-    await (await manager()).drain({ reason, ...by });
+    await manager.drain({ reason, ...by });
     for (let shown = ''; ;) {
-      const left = occupied(await (await manager()).status());
+      const left = occupied(await manager.status());
       if (left.length === 0) {
         if (shown !== '') tools.emit({ kind: 'host-state', host: host.name, state: 'applying' });
         return { enableAgents, keep, leave };

@@ -57,9 +57,12 @@ interface ManagerClientOptions {
   readonly ours?: Release;
 }
 
-/** Creates a client that repeats failed calls. Calls to a manager more than one release away fail. */
+/**
+ * Creates a client that repeats failed calls. Calls to a manager more than one release away fail. `agent`: for each attempt, if it
+ * is a function, which may connect again after a lost connection.
+ */
 export function createManagerClient(
-  agent: Agent,
+  agent: Agent | (() => Promise<Agent>),
   host: string,
   { attempts = 4, anyRelease = false, ours = ourRelease }: ManagerClientOptions = {},
 ): ManagerClient {
@@ -69,9 +72,10 @@ export function createManagerClient(
     body?: unknown,
     limit = longestStatus,
   ): Promise<string> => {
-    const attempt = () => exchange(agent, { method, path, body, limit });
+    const attempt = async () =>
+      exchange(typeof agent === 'function' ? await agent() : agent, { method, path, body, limit });
     const { status, text } = await repeatedly(attempts, attempt).catch((error: unknown) => {
-      throw isTooLong(error) ? error.at({ host }) : unreachable(host, error);
+      throw isTooLong(error) || isOfConnection(error) ? error.at({ host }) : unreachable(host, error);
     });
     if (status < 200 || status >= 300) throw refused(host, `${status} to ${method} ${path}`, text);
     return text;
@@ -89,7 +93,7 @@ export function createManagerClient(
       checked = undefined;
       // A manager that rejects the status request gets the call anyway, and may reject it too.
       if (error instanceof FleetError && error.problem.code === 'manager.unreachable') throw error;
-      if (isTooLong(error)) throw error;
+      if (isTooLong(error) || isOfConnection(error)) throw error;
       return undefined;
     }));
   const call: typeof send = async (...order) => {
@@ -140,6 +144,7 @@ async function repeatedly<T>(attempts: number, work: () => Promise<T>): Promise<
       return await work();
     } catch (error) {
       if (left <= 0 || isTooLong(error)) throw error;
+      if (isOfConnection(error) && error.problem.code !== 'ssh.connection-lost') throw error;
       await delay(pauseMs);
     }
   }
@@ -258,6 +263,11 @@ function tooLong(limit: number): FleetError {
 /** Returns whether an answer was invalid or too long: repeating the call would not help. */
 function isTooLong(error: unknown): error is FleetError {
   return error instanceof FleetError && error.problem.code === 'manager.answer';
+}
+
+/** Returns whether the connection to the host failed, which says nothing about its manager. */
+function isOfConnection(error: unknown): error is FleetError {
+  return error instanceof FleetError && error.problem.code.startsWith('ssh.');
 }
 
 function unreachable(host: string, cause: unknown): FleetError {

@@ -350,7 +350,8 @@ describe('over a link that breaks every 5 s', () => {
       if (output.code === 0) return;
       expect(output.code, words(output)).toBe(1);
       expect(words(output)).toMatch(/\bb\b.*\[(ssh\.[a-z-]+|manager\.unreachable)\]/);
-      expect(runs, words(output)).toBeLessThan(6);
+      // On a slow machine a run makes one change between two cuts.
+      expect(runs, words(output)).toBeLessThan(12);
     }
   }
 
@@ -361,7 +362,7 @@ describe('over a link that breaks every 5 s', () => {
     });
     // The rest happens on this machine.
     await making.said(/fetching packages in a container|bundle\.hosts/);
-    making.child.kill('SIGINT');
+    if (!making.stderr().includes('bundle.hosts')) making.child.kill('SIGINT');
     const output = await making.done;
     if (output.code === 1) expect(words(output)).toMatch(/\bb\b.*\[ssh\.[a-z-]+\].*\[bundle\.hosts\]/);
     else expect(output.code, words(output)).toBe(130);
