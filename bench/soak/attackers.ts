@@ -33,7 +33,7 @@ const metricsPort = 9417;
  * Bash: opens connections to a port of loopback, sends half a request on each, prints `open`, and keeps them for some seconds.
  * A process may have 1024 of them.
  */
-function halfRequests(port: number, connections: number, seconds: number): string {
+export function halfRequests(port: number, connections: number, seconds: number): string {
   return `trap '' PIPE
 for n in $(seq ${connections}); do
   { exec {socket}<>/dev/tcp/127.0.0.1/${port} && printf 'GET /metrics HTTP/1.1\\r\\nx-half: ' >&"$socket"; } 2>/dev/null
@@ -86,7 +86,7 @@ const nonsense: readonly Omit<Fault, 'count'>[] = [
 ];
 
 /** Answers with nonsense, in turn, until the time is over or the signal is aborted. */
-async function answerNonsense(control: FakeControl, ms: number, signal: AbortSignal): Promise<void> {
+export async function answerNonsense(control: FakeControl, ms: number, signal: AbortSignal): Promise<void> {
   const end = Date.now() + ms;
   while (Date.now() < end && !signal.aborted) {
     // Few at a time: what is left over must not outlast it by much.
