@@ -193,10 +193,22 @@ class Queue {
       if (count > ended) quiet = Date.now();
       ended = count;
       if (ended === this.#ids.size && ended >= Math.max(atLeast, this.#enough)) return;
-      if (Date.now() - quiet > 240_000) throw new Error(`no job has ended for 4 minutes: ${ended} so far`);
+      if (Date.now() - quiet > 240_000)
+        throw new Error(`no job has ended for 4 minutes: ${ended} so far; ${await this.#seen()}`);
       await this.#supply();
       await delay(700, undefined, { signal }).catch(() => undefined);
     }
+  }
+
+  /** What the server and the managers say. */
+  async #seen(): Promise<string> {
+    const jobs = this.jobs.filter(({ state }) => state !== 'done');
+    const statuses = await Promise.all(this.#fleet.lab.hosts.map((host) => statusOf(host)));
+    const slots = statuses.map((status) =>
+      status?.slots.map(({ slot, state, code, cause, job }) => ({ slot, state, code, cause, job })),
+    );
+    const open = jobs.map(({ id, name, state, runs }) => ({ id, name, state, agent: runs.at(-1)?.agent }));
+    return JSON.stringify({ open, slots, problems: statuses.map((status) => status?.problems) });
   }
 
   /** Resolves when so many jobs have ended; rejects when the soak is given up. */

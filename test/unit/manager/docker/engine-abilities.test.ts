@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -84,7 +85,7 @@ test('the later one of two mounts on one point counts', () => {
 describe('whether btrfs counts', () => {
   let prefix = '';
   beforeEach(() => {
-    prefix = mkdtempSync('/tmp/azp-btrfs-');
+    prefix = mkdtempSync(join(tmpdir(), 'azp-btrfs-'));
     mkdirSync(join(prefix, 'proc/self'), { recursive: true });
     writeFileSync(join(prefix, 'proc/self/mountinfo'), mountinfo);
   });
