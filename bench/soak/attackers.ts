@@ -89,10 +89,11 @@ const nonsense: readonly Omit<Fault, 'count'>[] = [
 export async function answerNonsense(control: FakeControl, ms: number, signal: AbortSignal): Promise<void> {
   const end = Date.now() + ms;
   while (Date.now() < end && !signal.aborted) {
-    // Few at a time: what is left over must not outlast it by much.
     for (const fault of nonsense) await control.fail({ ...fault, count: 1 });
     await delay(300, undefined, { signal }).catch(() => undefined);
   }
+  // Managers that wait have not asked for all of it.
+  await control.clearFaults();
 }
 
 /** A server that answers nonsense for 30 s, every two minutes. */
