@@ -242,7 +242,11 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     'Fedora',
     factsOf({ os: { id: 'fedora', versionId: '44', pretty: 'Fedora Linux 44' } }),
     defaults,
-    Array.from({ length: 3 }, () => 'refused: Fedora Linux 44 on x86_64 is not supported'),
+    Array.from(
+      { length: 3 },
+      () =>
+        'refused: Fedora Linux 44 is not supported: a release has support for 13 months, and its kernels are newer than those that drivers are made for',
+    ),
   ],
   [
     'driver: none',
