@@ -20,7 +20,8 @@ import { defined } from '../../shared/base/objects.ts';
 import type { Support } from '../../shared/base/support-dates.ts';
 import { withoutOwnName } from './alike.ts';
 import { widthOf, wrap } from './lines.ts';
-import { supportTroubles, troubleLines } from './trouble.ts';
+import { supportTroubles } from './support.ts';
+import { troubleLines } from './trouble.ts';
 
 interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
   /** Default: no. */

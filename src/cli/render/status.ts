@@ -11,7 +11,8 @@ import { alike, hostLabel } from './alike.ts';
 import type { Paint, Style } from './color.ts';
 import { count, wrap } from './lines.ts';
 import { type Cell, type Column, tableLines } from './table.ts';
-import { merged, supportTroubles, type Trouble, troubleLines, hostProblem } from './trouble.ts';
+import { supportTroubles } from './support.ts';
+import { merged, type Trouble, troubleLines, hostProblem } from './trouble.ts';
 
 interface StatusTextOptions {
   readonly width: number;

@@ -1,7 +1,5 @@
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import type { JobsView } from '../../fleet/status/row.ts';
-import { supportWarning } from '../../fleet/status/support.ts';
-import type { Support } from '../../shared/base/support-dates.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { alike, hostLabel } from './alike.ts';
@@ -22,20 +20,6 @@ export interface Trouble {
 export function hostProblem(place: string, { code, gpu, severity, what, next }: Finding): Trouble {
   const about = gpu === undefined ? what : `${shortGpu(gpu)}: ${what}`;
   return { places: [place], severity, what: about, next, code };
-}
-
-/** Returns what the vendors no longer support, or soon will not, equal problems of several hosts once. */
-export function supportTroubles(
-  hosts: readonly { readonly host: string; readonly support?: readonly Support[] }[],
-): readonly Trouble[] {
-  return merged(
-    hosts.flatMap(({ host, support = [] }) =>
-      support.flatMap((each) => {
-        const warning = supportWarning(each);
-        return warning === undefined ? [] : [{ places: [host], severity: 'warn' as const, ...warning }];
-      }),
-    ),
-  );
 }
 
 /** Merges equal problems of several places. */
