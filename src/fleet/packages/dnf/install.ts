@@ -55,7 +55,7 @@ function unpackFunction(vendor: Vendor | undefined): string {
   done
   address=$(dnf_run -q repoquery --location --arch="$(uname -m),noarch" "$wanted" 2>/dev/null | tail -n 1)
   words=$(curl -fsSL --retry 3 --connect-timeout 20 --speed-time 60 --speed-limit 1 -o "$trial/package.rpm" "$address" 2>&1) ||
-    fail "\${address:-$wanted} cannot be fetched" 'the package' "$words" \
+    fail "\${address:-$wanted} cannot be fetched" 'the package' "$words" \\
       'check the network, the proxy and the mirrors in the inventory, and run again'${check}
   command -v cpio >/dev/null || fail 'cpio is not installed' 'cpio, to look into a package' none 'sudo dnf install cpio'
   rpm2cpio "$trial/package.rpm" >"$trial/package.cpio"

@@ -43,11 +43,11 @@ const eachProbe = (nonce: string): string => `each() {
     else
       [ ! -e "$f.a" ] || rm -f "$f".*
       read -r t0 _ </proc/uptime
-      printf "\n%s begin %s\n" ${nonce} "$2" >"$f.a"
+      printf "\\n%s begin %s\\n" ${nonce} "$2" >"$f.a"
       run "$3" "$4" </dev/null >"$f.b" 2>"$f.d"; c=$?
       read -r t1 _ </proc/uptime
       [ "\${shared:-}$c" = yes75 ] ||
-        printf "\n%s end %s %s %s %s\n" ${nonce} "$c" "$t0" "$t1" "$3" >"$f.c"
+        printf "\\n%s end %s %s %s %s\\n" ${nonce} "$c" "$t0" "$t1" "$3" >"$f.c"
     fi
     shift 4
   done
