@@ -82,12 +82,12 @@ hosts: { silent: { address: 127.0.0.1, port: ${port}, user: lab } }
 
 test('the built command alone says what is missing', async () => {
   rmSync(join(clone, 'node_modules/.bin/node'));
-  const { status, stdout, stderr } = await ran('azp-fleet', ['--version'], { cwd: folder, env });
-  expect({ status, stdout, stderr }).toEqual({
-    status: 2,
-    stdout: '',
-    stderr: `azp-fleet needs Node 22.13 or newer; this is ${tooOld.version}.
+  const missing = `azp-fleet needs Node 22.13 or newer; this is ${tooOld.version}.
 next: install Node 24, or, in a clone, run "npm run cli" once: it brings its own.
-`,
-  });
+`;
+  const { status, stdout, stderr } = await ran('azp-fleet', ['--version'], { cwd: folder, env });
+  expect({ status, stdout, stderr }).toEqual({ status: 2, stdout: '', stderr: missing });
+  // It builds first.
+  const byNpx = await npx(clone, ['azp-fleet', '--version'], { cwd: clone, env });
+  expect(byNpx).toMatchObject({ status: 2, stdout: '', stderr: missing });
 });
