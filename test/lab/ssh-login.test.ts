@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
 import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
 import { startAgent } from '../support/ssh-agent.ts';
@@ -118,6 +118,7 @@ describe('login', () => {
       config: ['UsePAM yes', 'AuthenticationMethods publickey,keyboard-interactive'],
       pam: ['auth required pam_unix.so', 'account required pam_permit.so', 'session required pam_permit.so'],
     });
+    onTestFinished(() => server.stop());
     let open_ = 0;
     let most = 0;
     const transport = open({
@@ -134,7 +135,6 @@ describe('login', () => {
     expect(transport.questions).toHaveLength(2);
     expect(transport.questions[0]?.text).toContain('two@127.0.0.1');
     expect(most).toBe(1);
-    server.stop();
   });
 });
 
@@ -145,6 +145,7 @@ test.each(['password,publickey', 'publickey,password'])(
       users: [{ name: 'both', password }],
       config: [`AuthenticationMethods ${methods}`, 'MaxAuthTries 2', 'KbdInteractiveAuthentication no'],
     });
+    onTestFinished(() => strict.stop());
     const agent = await startAgent(strict.folder);
     try {
       agent.add(strict.clientKeyFile);
@@ -155,7 +156,6 @@ test.each(['password,publickey', 'publickey,password'])(
       expect(await of({ SSH_AUTH_SOCK: agent.socket }, `${strict.clientKeyFile}.pub`)).toBe('both');
     } finally {
       agent.stop();
-      strict.stop();
     }
   },
 );
@@ -169,6 +169,7 @@ describe('a fleet with second factors', () => {
       config: ['UsePAM yes', 'AuthenticationMethods publickey,keyboard-interactive', 'LoginGraceTime 10'],
       pam: ['auth required pam_unix.so', 'account required pam_permit.so', 'session required pam_permit.so'],
     });
+    onTestFinished(() => server.stop());
     // The last host's turn comes when its sshd would long have closed the connection.
     const thinking = 3000;
     const transport = open({
@@ -186,7 +187,6 @@ describe('a fleet with second factors', () => {
     const sessions = await Promise.all(hosts.map((host) => transport.connect(host)));
     expect(sessions).toHaveLength(hosts.length);
     expect(transport.questions.map(({ host }) => host).sort()).toEqual(hosts.map(({ name }) => name));
-    server.stop();
   });
 });
 
@@ -209,6 +209,7 @@ describe('the system ssh as transport', () => {
     for (const file of [ca, key]) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
     execFileSync('ssh-keygen', ['-q', '-s', ca, '-I', 'ann', '-n', 'ann', `${key}.pub`]);
     const server = await startSshd({ users: [{ name: 'ann' }], config: [`TrustedUserCAKeys ${ca}.pub`] });
+    onTestFinished(() => server.stop());
     const spec = { port: server.port, identityFile: key };
     expect((await problemOf(open().connect(target(spec)))).code).toBe('ssh.auth');
     expect(await whoami(open(), { ...spec, transport: 'openssh' })).toBe('ann');
@@ -219,7 +220,6 @@ describe('the system ssh as transport', () => {
     );
     const named = open({ config: `CertificateFile ${elsewhere}\n` });
     expect(await whoami(named, { ...spec, transport: 'openssh' })).toBe('ann');
-    server.stop();
   });
 
   test('reports its failures as the built-in client does', async () => {

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
 import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
 import { frameScript } from '../../src/fleet/ssh/session/frames.ts';
@@ -169,11 +169,12 @@ describe('what does not answer', () => {
 describe('limits of sshd', () => {
   test('fewer sessions than usual are shared', async () => {
     const small = await startSshd({ config: ['MaxSessions 2'] });
+    onTestFinished(() => small.stop());
     const spec = { port: small.port, user: 'root', identityFile: small.clientKeyFile };
     const session = await open().connect(target(spec));
-    const outputs = await Promise.all(Array.from({ length: 8 }, () => session.script('sleep 0.1; echo ok')));
+    // Together longer than a script waits for a session while none ends.
+    const outputs = await Promise.all(Array.from({ length: 8 }, () => session.script('sleep 3; echo ok')));
     expect(outputs.map(({ stdout }) => stdout)).toEqual(Array.from({ length: 8 }, () => 'ok\n'));
-    small.stop();
   });
 
   test('more logins at once than MaxStartups allows all succeed', async () => {

@@ -1,9 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
+  closeSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -127,16 +129,21 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
   const binds = ['passwd', 'shadow', 'group', 'sudoers', ...(options.pam === undefined ? [] : ['pam.d-sshd'])]
     .map((name) => `mount --bind ${join(etc, name)} /etc/${name.replace('pam.d-', 'pam.d/')}`)
     .join(' && ');
+  const errors = openSync(join(folder, 'sshd.err'), 'a');
   const child = spawn(
-    'unshare',
+    // Ends with the process that runs the tests; with its stderr inherited, a test that fails would keep Vitest waiting.
+    'setpriv',
     [
+      '--pdeathsig=KILL',
+      'unshare',
       '-m',
       'sh',
       '-c',
       `mount -t tmpfs none /opt && mount -t tmpfs none /run && mkdir -m 0755 /run/sshd && ${binds} && exec /usr/sbin/sshd -D -f ${join(folder, 'sshd_config')} -E ${join(folder, 'sshd.log')}`,
     ],
-    { detached: true, stdio: ['ignore', 'ignore', 'inherit'] },
+    { detached: true, stdio: ['ignore', 'ignore', errors] },
   );
+  closeSync(errors);
   child.unref();
   const sshd = new Sshd(folder, port, child.pid ?? 0);
   await sshAnswers(

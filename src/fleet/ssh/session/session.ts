@@ -31,7 +31,9 @@ import type {
 import { type UploadLimiter, upload, type UploadParts } from './upload.ts';
 import type { Wire } from '../wire/wire.ts';
 
-/** Attempts to open a channel that the host refuses, with growing pauses: about ten seconds in all. */
+/**
+ * Attempts to open a channel that the host refuses while none of ours ends, with growing pauses: about ten seconds in all.
+ */
 const channelAttempts = 20;
 
 export interface SessionParts {
@@ -54,6 +56,8 @@ export class HostSession implements Session {
   #wire: Wire;
   /** Whether `close` was called: no reconnect for a followed change. */
   #isClosed = false;
+  /** Channels that were open and have ended: a host that refuses one has room again. */
+  #ended = 0;
   #lock: { readonly request: Pick<LockRequest, 'owner' | 'id'>; held: HostLock } | undefined;
 
   constructor(parts: SessionParts) {
@@ -132,12 +136,18 @@ export class HostSession implements Session {
   /** Waits for a free channel, also if sshd allows fewer than we expect (a smaller MaxSessions). */
   async #channel<T>(work: () => Promise<T>): Promise<T> {
     if (this.#lock?.held.lost() === true && !this.closed.aborted) throw lockLost(this.host);
+    let ended = this.#ended;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#channels(work);
+        const result = await this.#channels(work);
+        this.#ended += 1;
+        return result;
       } catch (error) {
         const full = error instanceof FleetError && error.problem.code === 'ssh.no-session';
+        if (!full) this.#ended += 1;
+        if (this.#ended !== ended) attempt = 0;
         if (!full || attempt === channelAttempts) throw error;
+        ended = this.#ended;
         await sleep(attempt * 50 + Math.random() * 100);
       }
     }

@@ -29,7 +29,7 @@ export interface Running {
 }
 
 /** Maximum milliseconds until the script starts: login shell, sudo and its PAM stack. */
-const startMs = 30_000;
+const startMs = 60_000;
 
 /**
  * Starts a script in one exec. Writes the password only after the prompt with this exec's marker, and the script only

@@ -257,8 +257,8 @@ describe('a host that starts a program and then sends nothing', () => {
 
   describe('a lock', () => {
     test.each([
-      ['nowhere', 30_000, 'ssh.start-timeout', undefined],
-      ['to a channel', 30_000, 'ssh.start-timeout', undefined],
+      ['nowhere', 60_000, 'ssh.start-timeout', undefined],
+      ['to a channel', 60_000, 'ssh.start-timeout', undefined],
       ['to the script', 25_000, 'ssh.lock-failed', 'no answer within 25 s'],
     ] as const)('on a host that gets %s', async (comes, ms, code, seen) => {
       const { parts, kill } = host(comes);
@@ -298,8 +298,8 @@ describe('a host that starts a program and then sends nothing', () => {
   });
 
   test.each([
-    ['nowhere', 30_000, 'ssh.start-timeout'],
-    ['to a channel', 30_000, 'ssh.start-timeout'],
+    ['nowhere', 60_000, 'ssh.start-timeout'],
+    ['to a channel', 60_000, 'ssh.start-timeout'],
     ['to the script', 60_000, 'ssh.script-timeout'],
   ] as const)('a script on a host that gets %s ends', async (comes, ms, code) => {
     const waiting = problemOf(runScript({ ...host(comes).parts, text: 'true', options: {} }));
