@@ -1,4 +1,5 @@
-// Replaces src/fleet/ssh/create-transport.ts in the CLI that kills itself: the real transport, which counts its effects on hosts.
+// Replaces src/fleet/ssh/create-transport.ts in the CLI that kills or interrupts itself: the real transport, which counts
+// its effects on hosts.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -20,7 +21,7 @@ import type {
   UploadSource,
 } from '../../../../src/fleet/ssh/transport.ts';
 import { sha256 } from '../../../../src/shared/base/digest.ts';
-import { killSelf, effect, effectsVariable, survived } from './effects.ts';
+import { effect, effectsVariable, killSelf, signal, survived } from './effects.ts';
 import { shared, traced, traceFolder } from './trace.ts';
 
 export { connectionTools } from '../../../../src/fleet/ssh/create-transport.ts';
@@ -66,6 +67,11 @@ async function script(session: Session, text: string, options?: ScriptOptions): 
   if (text.includes('azp-fleet-simulation')) return remembered(session, text, options);
   if (!text.startsWith(change)) return session.script(text, options);
   const name = `script ${sha256(text).slice(0, 6)}`;
+  if (signal !== 'SIGKILL') {
+    const result = await session.script(text, options);
+    effect(name);
+    return result;
+  }
   const result = await session.script(traced(text, survivedOf(name), 'kill -9 $$'), options);
   await exitIfKilled(session, name);
   return result;
@@ -89,11 +95,36 @@ async function durable(
   options: Parameters<Session['durable']>[1],
 ): Promise<DurableResult> {
   const name = spec.id.replace(/-[0-9a-f]{10}(-\d+)?$/, '');
+  if (signal !== 'SIGKILL') return signalledDurable(session, spec, options, name);
   const kill = `systemctl kill -s KILL azp-fleet-change-${spec.id}.service`;
   try {
     return await session.durable({ ...spec, script: traced(spec.script, survivedOf(name), kill) }, options);
   } finally {
     await exitIfKilled(session, name);
+  }
+}
+
+/** A durable change with a signal at its start and one at its end; it continues on the host. */
+async function signalledDurable(
+  session: Session,
+  spec: DurableSpec,
+  options: Parameters<Session['durable']>[1],
+  name: string,
+): Promise<DurableResult> {
+  const started = sh`systemctl is-active -q ${`azp-fleet-change-${spec.id}.service`} && echo yes || :`;
+  const watch = setInterval(() => {
+    void session.script(started, { totalTimeoutMs: 15_000 }).then(
+      ({ stdout }) => {
+        if (stdout === 'yes\n') effect(`${name}: started`);
+      },
+      () => undefined,
+    );
+  }, 300);
+  try {
+    return await session.durable(spec, options);
+  } finally {
+    clearInterval(watch);
+    effect(`${name}: ended`);
   }
 }
 
