@@ -15,7 +15,7 @@ import { slotsBack, statusOf } from '../soak/hosts.ts';
 import { type Figures, measured, missed, table } from './goals.ts';
 import { jobsOf, type Recorded, refills, runs } from './own-time.ts';
 
-const slots = 8;
+const slots = 16;
 /** Jobs of 30 s, after those of 1 s. */
 const longJobs = 3;
 const pool = 'gpu-bench';
@@ -23,7 +23,7 @@ const idleS = 60;
 const recorder = `${HostPaths.state}/recorder.mjs`;
 const recording = `${HostPaths.state}/recording.jsonl`;
 
-/** `npm run bench -- manager [JOBS]`: a provisioned machine of the lab with eight slots. Exit 1: a goal was missed. */
+/** `npm run bench -- manager [JOBS]`: a provisioned machine of the lab with sixteen slots. Exit 1: a goal was missed. */
 export async function run(args: readonly string[]): Promise<void> {
   const jobs = Number(args[0] ?? 40);
   const lab = await startLab({
