@@ -40,7 +40,7 @@ restart_engine || fail 'Docker Engine did not restart' 'an answer within 120 s' 
 export function trialScript(version: string): string {
   return sh`new=$trial/files/usr/bin/dockerd
 if "$new" --help 2>/dev/null | grep -q -e --validate; then
-  answer=$("$new" --validate --config-file /etc/docker/daemon.json 2>&1) ||
+  answer=$(PATH=$trial/files/usr/bin:$PATH "$new" --validate --config-file /etc/docker/daemon.json 2>&1) ||
     fail ${`Docker ${version} does not start with the daemon.json of this host`} 'a configuration that it accepts' "$answer" \
       'correct /etc/docker/daemon.json, and run again; the installed engine is unchanged'
 fi`;

@@ -93,6 +93,15 @@ export const engineSuite: ScriptSuite = {
       after: { calls: [asksHelp, reads] },
     },
     {
+      name: 'lets it find its docker-proxy, which is not installed either',
+      script: tryConfig,
+      given: (host) => {
+        host.program(`${trial}/files/usr/bin/docker-proxy`, ':');
+        newDockerd('--validate', 'docker-proxy')(host);
+      },
+      after: { calls: [asksHelp, reads, 'docker-proxy'] },
+    },
+    {
       name: 'stops if the new dockerd rejects daemon.json, with its words',
       script: tryConfig,
       given: newDockerd('--validate', "echo 'unable to configure: unknown key: bip6' >&2; exit 1"),
