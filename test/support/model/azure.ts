@@ -43,7 +43,7 @@ export function modelClient(
     }
     const answer = boundary.call(daemon, `azure.${name}`, work);
     const heed = (): void => {
-      const pause = requestedPause(server.pauseHeaders(), clock.wall());
+      const pause = requestedPause(server.pauseHeaders(), clock.wall(), () => 1);
       oddPause = pause?.odd;
       notBefore = Math.max(notBefore, clock.monotonic() + (pause?.ms ?? 0));
     };

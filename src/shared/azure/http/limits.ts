@@ -67,8 +67,15 @@ interface RequestedPause {
   readonly odd?: string;
 }
 
-/** Returns the pause that an answer requests for all calls of this identity. `wall`: as for retryAfter. */
-export function requestedPause(headers: AnswerHeaders, wall: number): RequestedPause | undefined {
+/**
+ * Returns the pause that an answer requests for all calls of this identity. `wall`: as for retryAfter. A nonsensical one
+ * becomes 1 to 2 minutes: of a constant length it could end in the server's next trouble each time, for all managers at once.
+ */
+export function requestedPause(
+  headers: AnswerHeaders,
+  wall: number,
+  random: () => number,
+): RequestedPause | undefined {
   const header = headers.get('retry-after')?.trim() ?? '';
   if (header === '') return undefined;
   const asked = retryAfter(headers, wall);
@@ -77,7 +84,8 @@ export function requestedPause(headers: AnswerHeaders, wall: number): RequestedP
   const agreed = Number.isNaN(limitedMs) ? 0 : limitedMs;
   const most = Math.min(Math.max(longestPauseMs, agreed), longestLimitedMs);
   if (asked !== undefined && asked <= most && !header.startsWith('-')) return { ms: asked };
-  return { ms: Math.min(asked ?? 0, most), odd: foreignLine(header, 60) };
+  const limit = most > longestPauseMs ? most : Math.round(most * (0.5 + random() / 2));
+  return { ms: Math.min(asked ?? 0, limit), odd: foreignLine(header, 60) };
 }
 
 /** Thrown for an answer above a limit; the answer is discarded. The message says what it has: `more than 6 MiB`. */

@@ -88,7 +88,7 @@ export function createRest(options: RestOptions): Rest {
   let isOddLogged = false;
 
   const heed = ({ headers }: Answer, call: Call) => {
-    const pause = requestedPause(headers, clock.wall());
+    const pause = requestedPause(headers, clock.wall(), Math.random);
     oddPause = pause?.odd;
     if (pause === undefined) return;
     options.log.log('info', 'azure asks for a pause', { path: call.path, ms: pause.ms });
