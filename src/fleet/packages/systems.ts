@@ -15,8 +15,8 @@ export interface Distribution extends Omit<System, 'machine'> {
   readonly versionId: string;
   readonly packages: PackageManager;
   readonly names: SystemNames;
-  /** Container image of the system, without the release: `debian:`. */
-  readonly image: string;
+  /** Returns the container image of a release, `9` or as typed: `9.5`. A derivative may use the image of its parent. */
+  readonly image: (release: string) => string;
   /** Folders of a subscribed machine that a container of the image reads, where the packages need a subscription. */
   readonly subscription?: readonly Mount[];
 }
@@ -37,22 +37,22 @@ export const systems: readonly Distribution[] = [
     redHatSystem({
       id: 'rhel',
       major,
-      image: 'redhat/ubi',
+      image: (release) => (release === major ? `redhat/ubi${major}` : `redhat/ubi${major}:${release}`),
       docker: 'rhel',
       subscription: redHatSubscription(),
     }),
-    redHatSystem({ id: 'rocky', major, image: 'rockylinux/rockylinux:' }),
-    redHatSystem({ id: 'almalinux', major, image: 'almalinux:' }),
-    redHatSystem({ id: 'ol', major, image: 'oraclelinux:', epel: `oracle-epel-release-el${major}` }),
+    redHatSystem({ id: 'rocky', major, image: tagOf('rockylinux/rockylinux') }),
+    redHatSystem({ id: 'almalinux', major, image: tagOf('almalinux') }),
+    redHatSystem({ id: 'ol', major, image: tagOf('oraclelinux'), epel: `oracle-epel-release-el${major}` }),
   ]),
-  redHatSystem({ id: 'centos', major: '9', image: 'quay.io/centos/centos:stream' }),
-  redHatSystem({ id: 'centos', major: '10', image: 'quay.io/centos/centos:stream' }),
+  redHatSystem({ id: 'centos', major: '9', image: () => 'quay.io/centos/centos:stream9' }),
+  redHatSystem({ id: 'centos', major: '10', image: () => 'quay.io/centos/centos:stream10' }),
   {
     id: 'amzn',
     versionId: '2023',
     packages: dnf,
     names: amazonLinux,
-    image: 'amazonlinux:',
+    image: tagOf('amazonlinux'),
     nvidia: { folder: 'amzn2023' },
     docker: { folder: 'centos', release: '9' },
   },
@@ -85,6 +85,10 @@ export const refusedSystems: readonly (Pick<Distribution, 'id'> &
   })),
 ];
 
+function tagOf(repository: string): Distribution['image'] {
+  return (release) => `${repository}:${release}`;
+}
+
 function debianSystem(versionId: string, release: string, keySha256: string): Distribution {
   return {
     id: 'debian',
@@ -92,7 +96,7 @@ function debianSystem(versionId: string, release: string, keySha256: string): Di
     packages: apt,
     // The branch of Debian's driver packages, in its non-free component.
     names: debian(lineOf('distribution', `debian ${versionId}`)?.ownDriver ?? ''),
-    image: 'debian:',
+    image: tagOf('debian'),
     nvidia: { folder: `debian${versionId}`, keySha256 },
     docker: { folder: 'debian', release },
   };
@@ -104,7 +108,7 @@ function ubuntuSystem(versionId: string, release: string, keySha256: string): Di
     versionId,
     packages: apt,
     names: ubuntu,
-    image: 'ubuntu:',
+    image: tagOf('ubuntu'),
     nvidia: { folder: `ubuntu${versionId.replace('.', '')}`, keySha256 },
     docker: { folder: 'ubuntu', release },
   };

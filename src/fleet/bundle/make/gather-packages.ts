@@ -35,7 +35,7 @@ export async function gatherPackages(
   const { offline } = platform.packages;
   const { id, versionId, machine } = platform;
   const name = `${id}-${versionId}/${machine}`;
-  const image = withRegistry(`${platform.image}${versionId}`, site.mirrors.images);
+  const image = withRegistry(platform.image(versionId), site.mirrors.images);
   note(`${name}: fetching packages in a container of ${image}`);
   const script = offline.gather({ transactions, system: platform, site });
   const members = new Map<string, Member>();

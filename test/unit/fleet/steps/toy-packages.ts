@@ -75,7 +75,7 @@ export const toyPlatform: Platform = {
   versionId: '1',
   machine: 'x86_64',
   packages: toy,
-  image: 'toy:',
+  image: (release) => `toy:${release}`,
   names: {
     engine: { own: 'toy-engine', conflicts: ['toy-engine', 'toy-runtime'] },
     agentLibraries: [],

@@ -83,7 +83,7 @@ function scriptsOf(facts: Facts): string {
         : [],
     );
   return [
-    `## packages of ${name} are gathered in ${system.platform.image + system.platform.versionId}`,
+    `## packages of ${name} are gathered in ${system.platform.image(system.platform.versionId)}`,
     ...(system.platform.subscription ?? []).map(({ source, target }) => `# with ${source} at ${target}`),
     // Once by itself, and in quotes where sources are written.
     shortened(gather, dnfParts).replace(writeIndex, () => '# … the index is written'),

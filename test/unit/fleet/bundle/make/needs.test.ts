@@ -192,6 +192,17 @@ describe('a named system', () => {
     expect(namedSystem(text)).toMatchObject({ system: { id, versionId }, machine });
   });
 
+  it.each([
+    ['rhel-9', 'redhat/ubi9'],
+    ['rhel-9.6', 'redhat/ubi9:9.6'],
+    ['rocky-9.5', 'rockylinux/rockylinux:9.5'],
+    ['centos-9', 'quay.io/centos/centos:stream9'],
+    ['ubuntu-24.04', 'ubuntu:24.04'],
+  ])('%s has the container image %s', (text, image) => {
+    const { system } = namedSystem(text);
+    expect(system.image(system.versionId)).toBe(image);
+  });
+
   it('may be any that is supported', () => {
     for (const { id, versionId } of systems)
       expect(namedSystem(`${id}-${versionId}`)).toMatchObject({ system: { id, versionId } });
